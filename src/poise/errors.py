@@ -1,0 +1,79 @@
+"""Every error Poise raises on purpose: one root, and the builtin a stranger would catch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class PoiseError(Exception):
+    """Root of all errors raised on purpose. The message says what was wrong, seen, allowed, and what to do."""
+
+
+class InvalidValue(PoiseError, ValueError):
+    """A value that cannot be used: wrong shape, sign, unit or range."""
+
+
+class UnknownName(PoiseError, LookupError):
+    """A name (joint, role, preset, format) that nothing here carries."""
+
+
+class MissingExtra(PoiseError, ImportError):
+    """An optional package is needed; the message holds the line that installs it."""
+
+
+class FileFormatError(PoiseError, ValueError):
+    """A file that cannot be read as what it claims to be.
+
+    Attributes:
+        path: The file as the caller named it.
+        line: Line number from 1, or None where the format has no lines.
+        column: Column from 1, or None.
+        text: The offending text, cut to 120 characters, or None.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        path: object,
+        line: int | None = None,
+        column: int | None = None,
+        text: str | None = None,
+        cure: str = "",
+    ) -> None:
+        self.path, self.line, self.column = str(path), line, column
+        self.text = None if text is None else text[:120]
+        self.problem, self.cure = problem, cure
+        place = self.path + (f":{line}" if line is not None else "") + (f":{column}" if column is not None else "")
+        seen = f" Seen: {self.text!r}." if self.text else ""
+        super().__init__(f"{place}: {problem}{seen}{' ' + cure if cure else ''}")
+
+
+class StepInfeasible(PoiseError, RuntimeError):
+    """One step has no solution under its hard constraints.
+
+    Attributes:
+        problem: The condensed problem as handed to the solver.
+        constraints: Names of the constraints that cannot hold together.
+    """
+
+    def __init__(self, message: str, *, problem: Any = None, constraints: tuple[str, ...] = ()) -> None:
+        self.problem, self.constraints = problem, constraints
+        super().__init__(message)
+
+
+class SimulationDiverged(PoiseError, RuntimeError):
+    """The run left the range where its answer means anything.
+
+    Attributes:
+        frame: Simulated frame of the last good state.
+        reason: What was seen.
+    """
+
+    def __init__(self, message: str, *, frame: int, reason: str) -> None:
+        self.frame, self.reason = frame, reason
+        super().__init__(message)
+
+
+class MotionWarning(UserWarning):
+    """Something in a motion that a user will want to know; the message names the option that cures it."""

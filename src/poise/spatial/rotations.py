@@ -1,0 +1,127 @@
+"""Quaternions (wxyz, unit, scalar first), vectorized over leading axes.
+
+`A @ B` of rotations reads left to right from the outer frame in: R_world_body @ R_body_point.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.transform import Rotation
+
+Array = npt.NDArray[np.float64]
+
+IDENTITY: Array = np.array([1.0, 0.0, 0.0, 0.0])
+
+
+def multiply(a: Array, b: Array) -> Array:
+    """Product a b of quaternions, shapes (..., 4) that broadcast."""
+    aw, ax, ay, az = np.moveaxis(np.asarray(a), -1, 0)
+    bw, bx, by, bz = np.moveaxis(np.asarray(b), -1, 0)
+    return np.stack(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ],
+        axis=-1,
+    )
+
+
+def conjugate(q: Array) -> Array:
+    """Inverse of unit quaternions, shape (..., 4)."""
+    return np.asarray(q) * np.array([1.0, -1.0, -1.0, -1.0])
+
+
+def rotate(q: Array, x: Array) -> Array:
+    """Vectors x (..., 3) turned by unit quaternions q (..., 4), broadcasting."""
+    q, x = np.asarray(q), np.asarray(x)
+    w, u = q[..., :1], q[..., 1:]
+    t = 2.0 * np.cross(u, x)
+    return x + w * t + np.cross(u, t)
+
+
+def normalize(q: Array) -> Array:
+    """Quaternions scaled to unit length, shape (..., 4)."""
+    q = np.asarray(q, dtype=np.float64)
+    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+
+
+def to_matrix(q: Array) -> Array:
+    """Rotation matrices (..., 3, 3) of unit quaternions (..., 4)."""
+    q = np.asarray(q)
+    return np.asarray(Rotation.from_quat(q.reshape(-1, 4), scalar_first=True).as_matrix()).reshape(*q.shape[:-1], 3, 3)
+
+
+def from_matrix(m: Array) -> Array:
+    """Unit quaternions (..., 4) of rotation matrices (..., 3, 3)."""
+    m = np.asarray(m)
+    return np.asarray(Rotation.from_matrix(m.reshape(-1, 3, 3)).as_quat(scalar_first=True)).reshape(*m.shape[:-2], 4)
+
+
+def from_rotation_vector(r: Array) -> Array:
+    """Unit quaternions (..., 4) of rotation vectors [rad], shape (..., 3)."""
+    r = np.asarray(r, dtype=np.float64)
+    angle = np.linalg.norm(r, axis=-1, keepdims=True)
+    half = 0.5 * angle
+    # sin(x/2)/x without a division by zero: np.sinc(t) = sin(pi t)/(pi t)
+    return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * r], axis=-1)
+
+
+def to_rotation_vector(q: Array) -> Array:
+    """Shortest rotation vectors [rad] (..., 3) of unit quaternions (..., 4)."""
+    q = np.asarray(q)
+    q = np.where(q[..., :1] < 0.0, -q, q)
+    sine = np.linalg.norm(q[..., 1:], axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, q[..., :1])
+    scale = np.where(sine > 1e-12, angle / np.where(sine > 1e-12, sine, 1.0), 2.0)
+    return scale * q[..., 1:]
+
+
+def angle_between(a: Array, b: Array) -> Array:
+    """Angle [rad] between orientations a and b (..., 4); accurate for tiny angles."""
+    a, b = np.asarray(a), np.asarray(b)
+    chord = np.minimum(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))
+    return 4.0 * np.arcsin(np.clip(0.5 * chord, 0.0, 1.0))
+
+
+def between(a: Array, b: Array) -> Array:
+    """Shortest unit quaternion that turns direction a (3,) into direction b (3,)."""
+    a = np.asarray(a) / np.linalg.norm(a)
+    b = np.asarray(b) / np.linalg.norm(b)
+    w = 1.0 + a @ b
+    if w < 1e-9:
+        other = np.eye(3)[np.argmin(np.abs(a))]
+        axis = np.cross(a, other)
+        return np.concatenate([[0.0], axis / np.linalg.norm(axis)])
+    return normalize(np.concatenate([[w], np.cross(a, b)]))
+
+
+def continuous(q: Array) -> Array:
+    """The same rotations with signs chosen so that neighbours along axis 0 lie in one hemisphere, shape (F, ..., 4)."""
+    q = np.array(q, dtype=np.float64)
+    if len(q) > 1:
+        flip = np.where(np.sum(q[1:] * q[:-1], axis=-1, keepdims=True) < 0.0, -1.0, 1.0)
+        q[1:] *= np.cumprod(flip, axis=0)
+    return q
+
+
+def from_euler(order: str, degrees: Array) -> Array:
+    """Unit quaternions (..., 4) of intrinsic Euler angles [deg] (..., len(order)), order such as "ZXY"."""
+    degrees = np.asarray(degrees, dtype=np.float64)
+    q = np.broadcast_to(IDENTITY, (*degrees.shape[:-1], 4))
+    half = np.radians(degrees) * 0.5
+    for k, axis in enumerate(order.upper()):
+        turn = np.zeros((*degrees.shape[:-1], 4))
+        turn[..., 0] = np.cos(half[..., k])
+        turn[..., 1 + "XYZ".index(axis)] = np.sin(half[..., k])
+        q = multiply(q, turn)
+    return np.ascontiguousarray(q)
+
+
+def to_euler(order: str, q: Array) -> Array:
+    """Intrinsic Euler angles [deg] (..., 3) of unit quaternions (..., 4) in three-axis order such as "ZXY"."""
+    q = np.asarray(q)
+    flat = Rotation.from_quat(q.reshape(-1, 4), scalar_first=True)
+    return np.asarray(flat.as_euler(order.upper(), degrees=True, suppress_warnings=True)).reshape(*q.shape[:-1], 3)
