@@ -67,6 +67,7 @@ class Body:
         capsules: Its shape.
         limits: Joint limits, or None where nothing is known.
         strength: Divides the weight of the joint's torque; 1, and 3 for the spine.
+        rest_rotation: Turn of a hinge at angle zero in the parent body's frame, unit wxyz; None (identity) for the rest.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Body:
     axis: Array | None = None
     limits: Limits | None = None
     strength: float = 1.0
+    rest_rotation: Array | None = None
 
 
 @dataclass(frozen=True)
