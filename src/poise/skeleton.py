@@ -61,6 +61,7 @@ class Skeleton:
         end_sites: Tips of chains, in file order.
         hinges: Joints with one axis, by index; every other joint is a ball.
         translating: Joints whose file can move them by translation; the root always can.
+        fixed: Joints whose file cannot turn them at all: they stay at their rest rotation.
     """
 
     names: tuple[str, ...]
@@ -70,6 +71,7 @@ class Skeleton:
     end_sites: tuple[EndSite, ...] = ()
     hinges: Mapping[int, Hinge] = field(default_factory=dict)
     translating: frozenset[int] = frozenset({0})
+    fixed: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         count = len(self.names)
