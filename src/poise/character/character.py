@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.errors import InvalidValue, UnknownName
+from poise.motion import Motion
 from poise.skeleton import Skeleton
 
 Array = npt.NDArray[np.float64]
@@ -147,6 +149,15 @@ class Character:
         for b in self.bodies:
             if not b.mass > 0.0 or not np.isfinite(b.mass):
                 raise InvalidValue(f"Body {b.name!r} has mass {b.mass} kg; every mass must be positive.")
+
+    @classmethod
+    def fit(
+        cls, source: Motion | Skeleton | Sequence[Motion], *, mass: float | None = None, masses: str = "length"
+    ) -> Character:
+        """Fit a character to a motion, several of one skeleton, or a bare skeleton; see `poise.character.fit.fit`."""
+        from poise.character.fit import fit
+
+        return fit(source, mass=mass, masses=masses)
 
     @cached_property
     def mass(self) -> float:
