@@ -1,1 +1,8 @@
-"""."""
+"""Kinematics and dynamics of a state: MuJoCo behind one file, compiled point and center-of-mass terms beside it."""
+
+from __future__ import annotations
+
+from poise.dynamics.mujoco_backend import Model
+from poise.dynamics.state import State
+
+__all__ = ["Model", "State"]

@@ -1,1 +1,22 @@
-"""."""
+"""Physical quantities that are affine in the unknowns of one step."""
+
+from __future__ import annotations
+
+from poise.step.quantities.bodies import BodyAngularAcceleration, PlaceAcceleration
+from poise.step.quantities.contact import ContactCoefficients, PointAcceleration
+from poise.step.quantities.joints import JointAcceleration, JointTorque, RootWrench
+from poise.step.quantities.momentum import AngularMomentumRate, ComAcceleration
+from poise.step.quantity import Quantity
+
+__all__ = [
+    "AngularMomentumRate",
+    "BodyAngularAcceleration",
+    "ComAcceleration",
+    "ContactCoefficients",
+    "JointAcceleration",
+    "JointTorque",
+    "PlaceAcceleration",
+    "PointAcceleration",
+    "Quantity",
+    "RootWrench",
+]

@@ -1,0 +1,166 @@
+"""The compiled inner loops over bodies and points. Each has a plain twin in MuJoCo that the tests hold it to.
+
+Spatial vectors are MuJoCo's: (angular, linear), linear part at the center of mass of the body's tree. All kernels
+live in this one file because a cached caller would not notice a changed callee in another.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_OPTIONS = {"cache": True, "error_model": "numpy"}
+
+
+@njit(**_OPTIONS)
+def body_accelerations(parents, dof_first, dof_count, cdof, cdof_dot, v, a, out):
+    """Spatial acceleration of each body, gravity left out: Σ (cdof a + cdof_dot v) along the chain, shape (B, 6)."""
+    out[0, :] = 0.0
+    for b in range(1, parents.shape[0]):
+        for c in range(6):
+            out[b, c] = out[parents[b], c]
+        for j in range(dof_first[b], dof_first[b] + dof_count[b]):
+            for c in range(6):
+                out[b, c] += cdof_dot[j, c] * v[j] + cdof[j, c] * a[j]
+
+
+@njit(**_OPTIONS)
+def point_centers(point_body, offsets, xpos, xmat, out):
+    """World position of each point's center, shape (P, 3)."""
+    for i in range(point_body.shape[0]):
+        b = point_body[i]
+        for c in range(3):
+            out[i, c] = (
+                xpos[b, c]
+                + xmat[b, 3 * c] * offsets[i, 0]
+                + xmat[b, 3 * c + 1] * offsets[i, 1]
+                + xmat[b, 3 * c + 2] * offsets[i, 2]
+            )
+
+
+@njit(**_OPTIONS)
+def _material(spatial_velocity, spatial_acceleration, rx, ry, rz, velocity, acceleration):
+    wx, wy, wz = spatial_velocity[0], spatial_velocity[1], spatial_velocity[2]
+    vx = spatial_velocity[3] + wy * rz - wz * ry
+    vy = spatial_velocity[4] + wz * rx - wx * rz
+    vz = spatial_velocity[5] + wx * ry - wy * rx
+    ax, ay, az = spatial_acceleration[0], spatial_acceleration[1], spatial_acceleration[2]
+    velocity[0], velocity[1], velocity[2] = vx, vy, vz
+    acceleration[0] = spatial_acceleration[3] + ay * rz - az * ry + wy * vz - wz * vy
+    acceleration[1] = spatial_acceleration[4] + az * rx - ax * rz + wz * vx - wx * vz
+    acceleration[2] = spatial_acceleration[5] + ax * ry - ay * rx + wx * vy - wy * vx
+
+
+@njit(**_OPTIONS)
+def point_motion(point_body, points, tree_root, subtree_com, cvel, cacc, velocities, accelerations):
+    """Velocity and acceleration (of the material point) at each point, shapes (P, 3)."""
+    for i in range(point_body.shape[0]):
+        b = point_body[i]
+        o = subtree_com[tree_root[b]]
+        _material(
+            cvel[b], cacc[b], points[i, 0] - o[0], points[i, 1] - o[1], points[i, 2] - o[2], velocities[i], accelerations[i]
+        )
+
+
+@njit(**_OPTIONS)
+def point_jacobians(point_body, points, tree_root, subtree_com, parents, dof_first, dof_count, cdof, out):
+    """Jacobian of each point's velocity, shape (3 P, nv)."""
+    out[:, :] = 0.0
+    for i in range(point_body.shape[0]):
+        b = point_body[i]
+        o = subtree_com[tree_root[b]]
+        rx, ry, rz = points[i, 0] - o[0], points[i, 1] - o[1], points[i, 2] - o[2]
+        while b > 0:
+            for j in range(dof_first[b], dof_first[b] + dof_count[b]):
+                wx, wy, wz = cdof[j, 0], cdof[j, 1], cdof[j, 2]
+                out[3 * i, j] = cdof[j, 3] + wy * rz - wz * ry
+                out[3 * i + 1, j] = cdof[j, 4] + wz * rx - wx * rz
+                out[3 * i + 2, j] = cdof[j, 5] + wx * ry - wy * rx
+            b = parents[b]
+
+
+@njit(**_OPTIONS)
+def com_acceleration(masses, xipos, tree_root, subtree_com, cvel, cacc, root, out):
+    """Acceleration of the center of mass of the tree that hangs on `root` [m/s^2], shape (3,)."""
+    velocity = np.empty(3)
+    acceleration = np.empty(3)
+    total = 0.0
+    out[:] = 0.0
+    o = subtree_com[root]
+    for b in range(1, masses.shape[0]):
+        if tree_root[b] == root:
+            _material(
+                cvel[b], cacc[b], xipos[b, 0] - o[0], xipos[b, 1] - o[1], xipos[b, 2] - o[2], velocity, acceleration
+            )
+            total += masses[b]
+            for c in range(3):
+                out[c] += masses[b] * acceleration[c]
+    for c in range(3):
+        out[c] /= total
+
+
+@njit(**_OPTIONS)
+def com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, out):
+    """Jacobian of the center of mass of the tree on `root`, shape (3, nv): each dof moves its subtree rigidly."""
+    out[:, :] = 0.0
+    o = subtree_com[root]
+    for j in range(dof_body.shape[0]):
+        b = dof_body[j]
+        if tree_root[b] == root:
+            share = subtree_mass[b] / subtree_mass[root]
+            rx, ry, rz = subtree_com[b, 0] - o[0], subtree_com[b, 1] - o[1], subtree_com[b, 2] - o[2]
+            wx, wy, wz = cdof[j, 0], cdof[j, 1], cdof[j, 2]
+            out[0, j] = share * (cdof[j, 3] + wy * rz - wz * ry)
+            out[1, j] = share * (cdof[j, 4] + wz * rx - wx * rz)
+            out[2, j] = share * (cdof[j, 5] + wx * ry - wy * rx)
+
+
+@njit(**_OPTIONS)
+def point_torques(point_body, points, forces, tree_root, subtree_com, parents, dof_first, dof_count, cdof, out):
+    """Generalized force Σ Jᵀ f of forces (P, 3) at points (P, 3), shape (nv,)."""
+    out[:] = 0.0
+    for i in range(point_body.shape[0]):
+        fx, fy, fz = forces[i, 0], forces[i, 1], forces[i, 2]
+        if fx == 0.0 and fy == 0.0 and fz == 0.0:
+            continue
+        b = point_body[i]
+        o = subtree_com[tree_root[b]]
+        rx, ry, rz = points[i, 0] - o[0], points[i, 1] - o[1], points[i, 2] - o[2]
+        mx, my, mz = ry * fz - rz * fy, rz * fx - rx * fz, rx * fy - ry * fx
+        while b > 0:
+            for j in range(dof_first[b], dof_first[b] + dof_count[b]):
+                out[j] += (
+                    cdof[j, 0] * mx + cdof[j, 1] * my + cdof[j, 2] * mz
+                    + cdof[j, 3] * fx + cdof[j, 4] * fy + cdof[j, 5] * fz
+                )  # fmt: skip
+            b = parents[b]
+
+
+@njit(**_OPTIONS)
+def orientation_normal(parents, dof_first, dof_count, cdof, weights, residuals, Q, b):
+    """Add Σ_bodies w ‖J_ω a − r‖² in normal form to the upper triangle of Q and to b, without building J_ω.
+
+    The columns of J_ω are the angular parts of cdof for a body's own and its ancestors' dofs, so the entry (i, j) of
+    JᵀWJ is (weights summed over the subtree of the deeper body) · ω_i · ω_j.
+    """
+    count = parents.shape[0]
+    w = weights.copy()
+    r = np.empty((count, 3))
+    for body in range(count):
+        for c in range(3):
+            r[body, c] = weights[body] * residuals[body, c]
+    for body in range(count - 1, 0, -1):
+        w[parents[body]] += w[body]
+        for c in range(3):
+            r[parents[body], c] += r[body, c]
+    for body in range(1, count):
+        for j in range(dof_first[body], dof_first[body] + dof_count[body]):
+            b[j] += cdof[j, 0] * r[body, 0] + cdof[j, 1] * r[body, 1] + cdof[j, 2] * r[body, 2]
+            x = body
+            while x > 0:
+                for i in range(dof_first[x], dof_first[x] + dof_count[x]):
+                    if i <= j:
+                        Q[i, j] += w[body] * (
+                            cdof[i, 0] * cdof[j, 0] + cdof[i, 1] * cdof[j, 1] + cdof[i, 2] * cdof[j, 2]
+                        )
+                x = parents[x]

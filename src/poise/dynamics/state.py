@@ -1,0 +1,153 @@
+"""Everything a step needs to know of one state (q, v): mass matrix, bias, points, center of mass."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.dynamics import kernels
+from poise.dynamics.mujoco_backend import Data, Model
+from poise.errors import InvalidValue
+
+Array = npt.NDArray[np.float64]
+
+
+class State:
+    """Storage that is moved from state to state; its arrays hold for the state last moved to.
+
+    The only changing thing here on purpose: a frame must not allocate. `generation` counts the moves, so a step made
+    on an earlier state can tell that it is stale.
+
+    Attributes:
+        q, v: Coordinates (nq,) and velocities (nv,).
+        M, bias: Mass matrix (nv, nv) and Coriolis-and-gravity force (nv,).
+        centers: Centers of the contact points in the world [m], shape (P, 3).
+        points: The touching points, center − radius · normal [m], shape (P, 3).
+        point_velocities: [m/s], shape (P, 3).
+        point_biases: Acceleration of each point at a = 0 [m/s^2], shape (P, 3).
+        point_jacobians: Shape (3 P, nv).
+        body_biases: Spatial acceleration (angular, linear) of each body at a = 0, shape (B, 6).
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.data: Data = model.data()
+        self.generation = 0
+        P, nv = model.point_count, model.nv
+        self.q, self.v = model.q_rest(), np.zeros(nv)
+        self.M, self.bias = self.data.M, self.data.bias
+        self.centers, self.points = np.zeros((P, 3)), np.zeros((P, 3))
+        self.point_velocities, self.point_biases = np.zeros((P, 3)), np.zeros((P, 3))
+        self.point_jacobians = np.zeros((3 * P, nv))
+        self.body_biases = np.zeros((model.body_count, 6))
+        self._zero = np.zeros(nv)
+        self._up = np.zeros((P, 3))
+        self._up[:, 2] = 1.0
+
+    def move_to(self, q: Array, v: Array) -> None:
+        """Kinematics at (q, v): body poses and point centers. `touch` completes the rest.
+
+        Raises:
+            InvalidValue: if q or v is not finite; names the first bad joint.
+        """
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+            bad = int(np.argmin(np.isfinite(v))) if not np.isfinite(v).all() else 0
+            raise InvalidValue(f"The state is not finite, first at joint {self.model.body_name(int(self.model.dof_body[bad]))!r}.")
+        self.q, self.v = q, v
+        self.generation += 1
+        m, d = self.model, self.data
+        d.move_to(q, v)
+        kernels.body_accelerations(m.parents, m.dof_first, m.dof_count, d.cdof, d.cdof_dot, v, self._zero, self.body_biases)
+        kernels.point_centers(m.point_body, m.point_offsets, d.xpos, d.xmat, self.centers)
+
+    def touch(self, normals: Array | None = None) -> None:
+        """Place the points against the surface normals below them (default: up), shape (P, 3)."""
+        m, d = self.model, self.data
+        self.points[:] = self.centers - m.point_radii[:, None] * (self._up if normals is None else normals)
+        kernels.point_motion(
+            m.point_body, self.points, m.tree_root, d.subtree_com, d.cvel, self.body_biases,
+            self.point_velocities, self.point_biases,
+        )  # fmt: skip
+
+    def complete(self) -> None:
+        """Mass matrix, bias force and point Jacobians of the state."""
+        m, d = self.model, self.data
+        d.mass_and_bias()
+        kernels.point_jacobians(
+            m.point_body, self.points, m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count, d.cdof,
+            self.point_jacobians,
+        )  # fmt: skip
+
+    def at(self, q: Array, v: Array) -> State:
+        """Move to (q, v) above level ground and complete: the short way for examples and tests."""
+        self.move_to(q, v)
+        self.touch()
+        self.complete()
+        return self
+
+    # --- the center of mass and momenta of one tree, and single places on bodies
+
+    def mass(self, root: int) -> float:
+        """Mass of the tree on `root` [kg]."""
+        return float(self.model.subtree_masses[root])
+
+    def com(self, root: int = 1) -> Array:
+        """Center of mass of the tree on `root` in the world [m], shape (3,)."""
+        return self.data.subtree_com[root].copy()
+
+    def com_jacobian(self, root: int = 1) -> Array:
+        """Jacobian of that center of mass, shape (3, nv)."""
+        m, d = self.model, self.data
+        out = np.empty((3, m.nv))
+        kernels.com_jacobian(m.subtree_masses, d.subtree_com, m.tree_root, m.dof_body, d.cdof, root, out)
+        return out
+
+    def com_bias(self, root: int = 1) -> Array:
+        """Acceleration of that center of mass at a = 0 [m/s^2], shape (3,)."""
+        m, d = self.model, self.data
+        out = np.empty(3)
+        kernels.com_acceleration(m.body_masses, d.xipos, m.tree_root, d.subtree_com, d.cvel, self.body_biases, root, out)
+        return out
+
+    def body_jacobian(self, body: int, place: Array) -> Array:
+        """Jacobian of the velocity of the material point of `body` at `place` (world, (3,)) [m], shape (3, nv)."""
+        m, d = self.model, self.data
+        out = np.empty((3, m.nv))
+        kernels.point_jacobians(
+            np.array([body]), np.reshape(place, (1, 3)), m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count,
+            d.cdof, out,
+        )  # fmt: skip
+        return out
+
+    def body_point_motion(self, body: int, place: Array) -> tuple[Array, Array]:
+        """Velocity and acceleration at a = 0 of the material point of `body` at `place`, shapes (3,)."""
+        m, d = self.model, self.data
+        velocity, bias = np.empty((1, 3)), np.empty((1, 3))
+        kernels.point_motion(
+            np.array([body]), np.reshape(place, (1, 3)), m.tree_root, d.subtree_com, d.cvel, self.body_biases, velocity, bias
+        )
+        return velocity[0], bias[0]
+
+    def body_place(self, body: int, offset: Array) -> Array:
+        """World position of a place given in a body's frame [m], shape (3,)."""
+        return self.data.xpos[body] + self.data.xmat[body].reshape(3, 3) @ offset
+
+    def external_torque(self, body: int, place: Array, force: Array) -> Array:
+        """Generalized force Jᵀ f of a force [N] on a body at a place in the world [m], shape (nv,)."""
+        m, d = self.model, self.data
+        out = np.empty(m.nv)
+        kernels.point_torques(
+            np.array([body]), np.reshape(place, (1, 3)), np.reshape(force, (1, 3)), m.tree_root, d.subtree_com, m.parents,
+            m.dof_first, m.dof_count, d.cdof, out,
+        )  # fmt: skip
+        return out
+
+    def angular_momentum_bias(self, root: int = 1) -> Array:
+        """Rate of the tree's angular momentum at a = 0 [N m], shape (3,), by a central difference along q ⊕ v t."""
+        m, t = self.model, 1e-6
+        other = m.data()
+        ends = []
+        for side in (t, -t):
+            other.move_to(m.integrate(self.q, self.v, side), self.v)
+            ends.append(other.angular_momentum(root))
+        return (ends[0] - ends[1]) / (2.0 * t)

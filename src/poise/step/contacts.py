@@ -1,0 +1,97 @@
+"""Contacts of one step: which points push on what, and in which directions they may push."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.dynamics import State
+from poise.errors import InvalidValue
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+def tangents(normals: Array) -> tuple[Array, Array]:
+    """Two unit tangents per unit normal, shapes (K, 3); for an upward normal they are x and y."""
+    normals = np.asarray(normals)
+    first = np.zeros_like(normals)
+    # the part of x orthogonal to the normal; of y where the normal is close to x
+    steep = np.abs(normals[:, 0]) > 0.9
+    axis = np.where(steep[:, None], np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0]))
+    first = axis - normals * np.einsum("ki,ki->k", axis, normals)[:, None]
+    first /= np.linalg.norm(first, axis=1, keepdims=True)
+    return first, np.cross(normals, first)
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """Points in contact, with their cones.
+
+    The force on contact k is f = V λ with λ ≥ 0. For a plain contact the four columns of V are n ± μ t1 and n ± μ t2:
+    a pyramid inside the round cone, as in [Levine2012]_ section 3. A grip is three pairs of opposed columns.
+
+    Attributes:
+        points: Index of each touching point in the model, shape (K,).
+        normals: Unit surface normals, away from the surface, shape (K, 3).
+        friction: Coulomb coefficient μ ≥ 0.
+        others: Index of the point that is pushed back, -1 for the world, shape (K,).
+        grips: True where the contact also pulls, shape (K,).
+    """
+
+    points: Index
+    normals: Array
+    friction: float = 0.8
+    others: Index | None = None
+    grips: npt.NDArray[np.bool_] | None = None
+
+    def __post_init__(self) -> None:
+        if self.friction < 0.0 or not np.isfinite(self.friction):
+            raise InvalidValue(f"Friction is {self.friction}; give a finite coefficient of zero or more.")
+        if self.normals.shape != (len(self.points), 3):
+            raise InvalidValue(f"{len(self.points)} contacts need normals of shape ({len(self.points)}, 3), not {self.normals.shape}.")
+
+    @staticmethod
+    def none() -> Contacts:
+        """No contact at all."""
+        return Contacts(np.zeros(0, dtype=np.int64), np.zeros((0, 3)))
+
+    @property
+    def count(self) -> int:
+        return len(self.points)
+
+    def directions(self) -> tuple[Array, Index]:
+        """Columns of V as rows, shape (n, 3), and the contact each belongs to, shape (n,)."""
+        first, second = tangents(self.normals)
+        edges = np.stack(
+            [
+                self.normals + self.friction * first,
+                self.normals - self.friction * first,
+                self.normals + self.friction * second,
+                self.normals - self.friction * second,
+            ],
+            axis=1,
+        )
+        if self.grips is None or not self.grips.any():
+            return edges.reshape(-1, 3), np.repeat(np.arange(self.count), 4)
+        rows: list[Array] = []
+        owner: list[int] = []
+        for k in range(self.count):
+            if self.grips[k]:
+                frame = np.stack([self.normals[k], first[k], second[k]])
+                block = np.concatenate([frame, -frame])
+            else:
+                block = edges[k]
+            rows.append(block)
+            owner += [k] * len(block)
+        return np.concatenate(rows), np.array(owner, dtype=np.int64)
+
+    def force_map(self, state: State, directions: Array, owner: Index) -> Array:
+        """Vᵀ J: generalized force per unit of each coefficient, shape (n, nv)."""
+        jacobians = state.point_jacobians.reshape(-1, 3, state.model.nv)
+        blocks = jacobians[self.points]
+        if self.others is not None and (self.others >= 0).any():
+            blocks = blocks - np.where((self.others >= 0)[:, None, None], jacobians[self.others], 0.0)
+        return np.matmul(directions[:, None, :], blocks[owner])[:, 0]

@@ -1,0 +1,78 @@
+"""The readable path: the whole quadratic program in (a, λ, s), handed to daqp.
+
+    min ½ zᵀP z + qᵀz    subject to  G z = g (equalities),  H z ≥ h (hard bounds),  λ ≥ 0, s ≥ 0.
+
+The letters P q G h A b stay in this file. It is the oracle of the fast path and the solver of hard bounds.
+"""
+
+from __future__ import annotations
+
+import daqp
+import numpy as np
+import numpy.typing as npt
+
+from poise.errors import StepInfeasible
+from poise.step.problem import Gathered
+
+Array = npt.NDArray[np.float64]
+
+_EQUALITY = 5
+
+
+def solve_full(problem: Gathered) -> tuple[Array, Array, Array, int]:
+    """Solve for accelerations (nv,), coefficients (n,) and slacks (k,); also the number of iterations.
+
+    Raises:
+        StepInfeasible: if the hard constraints cannot hold together.
+    """
+    nv, n = problem.A.shape[1], len(problem.lambda_weight)
+    k = len(problem.soft_weight)
+    # least-squares rows over z = (a, λ, s)
+    rows = np.block(
+        [
+            [problem.A, problem.X, np.zeros((len(problem.w), k))],
+            [problem.soft_J, problem.soft_X, -np.eye(k)],
+        ]
+    )
+    weights = np.concatenate([problem.w, problem.soft_weight])
+    targets = np.concatenate([problem.r, problem.soft_lower])
+    direct = problem.Q_direct + np.triu(problem.Q_direct, 1).T
+    P = rows.T @ (weights[:, None] * rows)
+    q = -rows.T @ (weights * targets)
+    P[:nv, :nv] += direct
+    q[:nv] -= problem.b_direct
+    P[nv : nv + n, nv : nv + n] += np.diag(problem.lambda_weight)
+    q[nv : nv + n] -= problem.lambda_weight * problem.lambda_target
+    # daqp works to absolute tolerances: give it unknowns of order one
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(P), 1e-300))
+    A = np.block(
+        [
+            [problem.G, problem.D, np.zeros((len(problem.g), k))],
+            [problem.hard_J, problem.hard_X, np.zeros((len(problem.hard_lower), k))],
+        ]
+    )
+    A = A * scale
+    size = np.maximum(np.linalg.norm(A, axis=1), 1e-300)
+    lower = np.concatenate(
+        [np.full(nv, -np.inf), np.zeros(n + k), np.concatenate([problem.g, problem.hard_lower]) / size]
+    )
+    upper = np.concatenate(
+        [np.full(nv + n + k, np.inf), problem.g / size[: len(problem.g)], np.full(len(problem.hard_lower), np.inf)]
+    )
+    sense = np.zeros(len(lower), dtype=np.int32)
+    sense[nv + n + k : nv + n + k + len(problem.g)] = _EQUALITY
+    z, _, flag, info = daqp.solve(
+        np.ascontiguousarray(P * scale * scale[:, None]), q * scale, np.ascontiguousarray(A / size[:, None]),
+        np.where(np.isinf(upper), 1e30, upper), np.where(np.isinf(lower), -1e30, lower), sense,
+        primal_tol=1e-11, dual_tol=1e-13, eps_prox=0.0,
+    )  # fmt: skip
+    z = np.asarray(z) * scale
+    if flag < 1 or not np.isfinite(z).all():
+        names = tuple(dict.fromkeys(problem.equal_names + problem.hard_names))
+        raise StepInfeasible(
+            f"No solution: daqp stopped with flag {flag}. Hard constraints in play: {', '.join(names) or 'none'}. "
+            "Give one of them a weight, or move its target.",
+            problem=problem,
+            constraints=names,
+        )
+    return z[:nv], np.maximum(z[nv : nv + n], 0.0), np.maximum(z[nv + n :], 0.0), int(info["iterations"])

@@ -1,0 +1,66 @@
+"""Quantities of bodies in the world: turning, and places fixed to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.dynamics import kernels
+from poise.step.objective import Objective
+from poise.step.step import Rows, Step
+from poise.step.quantity import Quantity
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BodyAngularAcceleration(Quantity):
+    """Angular acceleration of every body in the world frame [rad/s^2], three rows a body (the world left out).
+
+    As an objective with one weight per body (isotropic) it is added in normal form without building its rows.
+    """
+
+    def rows(self, step: Step) -> Rows:
+        model, cdof = step.state.model, step.state.data.cdof
+        on_a = np.zeros((3 * (model.body_count - 1), model.nv))
+        for body in range(1, model.body_count):
+            b = body
+            while b > 0:
+                dofs = slice(model.dof_first[b], model.dof_first[b] + model.dof_count[b])
+                on_a[3 * body - 3 : 3 * body, dofs] = cdof[dofs, :3].T
+                b = int(model.parents[b])
+        return Rows(on_a, step.state.body_biases[1:, :3].ravel().copy())
+
+    def add_normal(self, step: Step, objective: Objective, Q: Array, b: Array) -> float | None:
+        model, state = step.state.model, step.state
+        weights = np.asarray(objective.weight, dtype=np.float64)
+        if weights.shape != (3 * (model.body_count - 1),):
+            return None
+        per_body = np.zeros(model.body_count)
+        per_body[1:] = weights[::3]
+        residuals = np.zeros((model.body_count, 3))
+        residuals[1:] = np.reshape(objective.target, (-1, 3)) - state.body_biases[1:, :3]
+        kernels.orientation_normal(
+            model.parents, model.dof_first, model.dof_count, state.data.cdof, per_body, residuals, Q, b
+        )
+        return float(np.einsum("b,bi,bi->", per_body, residuals, residuals))
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceAcceleration(Quantity):
+    """Acceleration in the world of a place fixed to a body [m/s^2], three rows.
+
+    Attributes:
+        body: The body.
+        offset: The place in the body's frame [m], shape (3,).
+    """
+
+    body: int
+    offset: Array
+
+    def rows(self, step: Step) -> Rows:
+        state = step.state
+        place = state.body_place(self.body, self.offset)
+        return Rows(state.body_jacobian(self.body, place), state.body_point_motion(self.body, place)[1])

@@ -1,0 +1,59 @@
+"""Quantities of joints: their accelerations and the torques that the equations of motion ask of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.step.step import Rows, Step
+from poise.step.quantity import Quantity
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class JointAcceleration(Quantity):
+    """Joint accelerations [rad/s^2; m/s^2 for the root's translation], of some dofs or of combinations of dofs.
+
+    Attributes:
+        dofs: First dof and the one after the last; all by default.
+        along: Rows that combine dofs, shape (m, nv), instead of `dofs`; their direction is fixed for the step.
+    """
+
+    dofs: tuple[int, int | None] = (0, None)
+    along: Array | None = None
+
+    def rows(self, step: Step) -> Rows:
+        on_a = np.eye(step.nv)[slice(*self.dofs)] if self.along is None else self.along
+        return Rows(on_a, np.zeros(len(on_a)))
+
+
+@dataclass(frozen=True)
+class JointTorque(Quantity):
+    """Generalized force that joints must supply, τ = M a + bias − Bᵀ λ − τ_ext [N m; N], [Levine2012]_ eq. (6)."""
+
+    dofs: tuple[int, int | None] = (0, None)
+
+    def rows(self, step: Step) -> Rows:
+        k = slice(*self.dofs)
+        return Rows(step.state.M[k], (step.state.bias - step.external)[k], -step.force_map.T[k])
+
+
+@dataclass(frozen=True)
+class RootWrench(Quantity):
+    """Force [N] (world axes) and moment [N m] (root axes) on the free root: what nobody's muscles supply.
+
+    As an objective it is the paper's soft unactuated root; as the constraint `Equal(RootWrench(), 0.0)` it is exact.
+
+    Attributes:
+        of: Which tree of the model, counted from 0.
+    """
+
+    of: int = 0
+
+    def rows(self, step: Step) -> Rows:
+        model = step.state.model
+        first = int(model.dof_first[model.roots[self.of]])
+        return JointTorque((first, first + 6)).rows(step)

@@ -1,0 +1,58 @@
+"""The answer of one step, with its own proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How well the answer satisfies the conditions of optimality; all relative but the last.
+
+    Attributes:
+        primal: Largest violation of a constraint or of λ ≥ 0.
+        dual: Largest residual of stationarity.
+        gap: Complementarity Σ |x · gradient| against Σ |x · f|.
+        dynamics: Residual of the equations of motion [N, N m].
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    dynamics: float
+
+    def holds(self, tolerance: float = 1e-6) -> bool:
+        """True if primal, dual and gap are below the tolerance and everything is finite."""
+        return bool(max(self.primal, self.dual, self.gap) <= tolerance)
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """The answer of one step; owns its arrays.
+
+    Attributes:
+        a: Joint accelerations, shape (nv,).
+        coefficients: Contact-cone coefficients λ ≥ 0 [N], shape (n,).
+        torque: Generalized force joints and root must supply [N m, N], shape (nv,).
+        forces: Force of each contact in the world [N], shape (K, 3).
+        certificate: Its proof.
+        solver: "active set", or "daqp".
+        solves: Small systems solved inside.
+        bounds_active: Which rows of the soft bounds were taken in, in the order of the constraints.
+        costs: Cost of each objective by name; empty unless asked for.
+    """
+
+    a: Array
+    coefficients: Array
+    torque: Array
+    forces: Array
+    certificate: Certificate
+    solver: str
+    solves: int
+    bounds_active: npt.NDArray[np.bool_]
+    costs: dict[str, float] = field(default_factory=dict)

@@ -1,0 +1,81 @@
+"""One step: a state, what touches, what pushes, and rows of quantities on it.
+
+Unknowns z = (a, λ): joint accelerations and contact-cone coefficients, contact forces f = V λ, λ ≥ 0. Torque follows
+from the equations of motion, τ(z) = M a + bias − Bᵀ λ − τ_ext with B = Vᵀ J. Source: [Levine2012]_ eqs. (3), (6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.dynamics import State
+from poise.errors import InvalidValue
+from poise.step.contacts import Contacts
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """m rows of a quantity that is affine in the unknowns: y = on_a · a + on_lambda · λ + c.
+
+    Attributes:
+        on_a: Shape (m, nv).
+        c: Shape (m,).
+        on_lambda: Shape (m, n), or None where contact forces do not enter.
+    """
+
+    on_a: Array
+    c: Array
+    on_lambda: Array | None = None
+
+
+class Step:
+    """One step to solve: a state, what touches, what pushes, and how long it lasts.
+
+    Valid until the state moves on; using it later raises.
+
+    Attributes:
+        state: The state; `state.complete()` has been called.
+        contacts: Active contacts.
+        dt: Length of the step [s].
+        external: Generalized force of pushes and pulls, shape (nv,).
+        directions, owner: Columns of V as rows (n, 3), and the contact of each (n,).
+        force_map: B = Vᵀ J, shape (n, nv).
+    """
+
+    def __init__(self, state: State, contacts: Contacts | None = None, *, dt: float, external: Array | None = None) -> None:
+        if not dt > 0.0:
+            raise InvalidValue(f"A step lasts {dt} s; give a positive time.")
+        self.state, self.dt = state, dt
+        self.contacts = contacts if contacts is not None else Contacts.none()
+        self.external = np.zeros(state.model.nv) if external is None else external
+        self.directions, self.owner = self.contacts.directions()
+        self.force_map = self.contacts.force_map(state, self.directions, self.owner)
+        self._generation = state.generation
+
+    @property
+    def nv(self) -> int:
+        return self.state.model.nv
+
+    @property
+    def coefficient_count(self) -> int:
+        return len(self.directions)
+
+    def require_current(self) -> None:
+        """Raise if the state has moved on since this step was made."""
+        if self.state.generation != self._generation:
+            raise InvalidValue("This step belongs to an earlier state; make a new Step after moving the state.")
+
+    def torque(self, a: Array, coefficients: Array) -> Array:
+        """τ = M a + bias − Bᵀ λ − τ_ext [N, N m], shape (nv,)."""
+        return self.state.M @ a + self.state.bias - coefficients @ self.force_map - self.external
+
+    def forces(self, coefficients: Array) -> Array:
+        """Force of each contact in the world [N], shape (K, 3)."""
+        out = np.zeros((self.contacts.count, 3))
+        np.add.at(out, self.owner, coefficients[:, None] * self.directions)
+        return out
