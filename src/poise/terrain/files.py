@@ -1,0 +1,160 @@
+"""Ground from a picture or from a mesh."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.errors import FileFormatError, MissingExtra
+from poise.terrain.shapes import Heightfield
+
+Array = npt.NDArray[np.float64]
+
+MAX_PIXELS = 64_000_000
+"""Largest picture that is read [pixels]."""
+MAX_SIDE = 2048
+"""Most control heights along one side; finer pictures are averaged down to it."""
+MAX_MESH_BYTES = 200_000_000
+"""Largest mesh file that is read [bytes]."""
+MAX_FACES = 2_000_000
+"""Most triangles that are rasterized."""
+MESH_SIDE = 1024
+"""Most control heights along one side of a rasterized mesh."""
+MESH_SPACING = 0.02
+"""Finest spacing of a rasterized mesh [m]."""
+
+
+def from_image(path: str | Path, size: float, height: float) -> Heightfield:
+    """A picture as ground, its middle at the start: black is height 0, white is `height`.
+
+    The picture's right lies forward, its upper edge to the left. Its edge goes on outwards.
+
+    Args:
+        path: Any format Pillow reads; colors are turned to gray, 16-bit gray is kept.
+        size: Width of the picture on the ground [m]; pixels are square.
+        height: Height of white [m].
+
+    Raises:
+        FileFormatError: if it is no picture, or one of more than 64 megapixels (nothing is decoded then).
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as picture:
+            width, rows = picture.size
+            if width * rows > MAX_PIXELS:
+                problem = f"the picture has {width} x {rows} pixels, more than {MAX_PIXELS}."
+                raise FileFormatError(problem, path=path, cure="Scale it down first.")
+            if min(width, rows) < 2:
+                raise FileFormatError(f"the picture has {width} x {rows} pixels; 2 x 2 are needed.", path=path)
+            deep = picture.mode in ("I", "I;16", "I;16B", "I;16L", "F")
+            values = np.asarray(picture if deep else picture.convert("L"), dtype=np.float32)
+            white = 1.0 if picture.mode == "F" else 65535.0 if deep else 255.0
+    except (UnidentifiedImageError, Image.DecompressionBombError, SyntaxError, ValueError, EOFError) as error:
+        if isinstance(error, FileFormatError):
+            raise
+        cure = "Give a PNG, TIFF or JPEG of at most 64 megapixels."
+        raise FileFormatError(f"cannot be read as a picture: {error}.", path=path, cure=cure) from error
+    except OSError as error:
+        problem = f"cannot be opened: {error.strerror or error}."
+        raise FileFormatError(problem, path=path, cure="Check the path.") from error
+    if not np.isfinite(values).all():
+        raise FileFormatError("the picture holds values that are not finite.", path=path)
+    factor = math.ceil(max(width, rows) / MAX_SIDE)
+    if factor > 1:
+        values = values[: rows // factor * factor, : width // factor * factor]
+        values = values.reshape(values.shape[0] // factor, factor, -1, factor).mean(axis=(1, 3))
+    heights = np.ascontiguousarray(values[::-1], dtype=np.float64) * (height / white)
+    spacing = size / width * factor
+    corner = -0.5 * spacing * (np.array(heights.shape[::-1]) - 1.0)
+    return Heightfield(heights, spacing, corner, periodic=False)
+
+
+def from_mesh(path: str | Path) -> Heightfield:
+    """A mesh as ground: the highest face over each place; its origin lies at the start, its x axis forward.
+
+    Meters, Z up. Where no face is, and all around, the ground is at height 0. Overhangs are filled down to the
+    ground: a heightfield has one height per place.
+
+    Raises:
+        MissingExtra: if trimesh is not installed.
+        FileFormatError: if the file is no mesh, or too large.
+    """
+    try:
+        import trimesh
+    except ImportError as error:
+        raise MissingExtra('Reading a mesh needs trimesh: pip install "poise[mesh]".') from error
+    try:
+        size = os.path.getsize(path)
+    except OSError as error:
+        problem = f"cannot be opened: {error.strerror or error}."
+        raise FileFormatError(problem, path=path, cure="Check the path.") from error
+    if size > MAX_MESH_BYTES:
+        problem = f"the mesh file has {size} bytes, more than {MAX_MESH_BYTES}."
+        raise FileFormatError(problem, path=path, cure="Simplify it.")
+    try:
+        mesh = trimesh.load(str(path), force="mesh", process=False)
+        triangles = np.asarray(mesh.triangles, dtype=np.float64)  # pyright: ignore[reportAttributeAccessIssue]
+    except Exception as error:  # trimesh's readers raise whatever a broken file makes them trip over
+        cure = "Give an OBJ, STL, PLY or glTF mesh."
+        raise FileFormatError(f"cannot be read as a mesh: {error}.", path=path, cure=cure) from error
+    if len(triangles) == 0 or len(triangles) > MAX_FACES:
+        raise FileFormatError(f"the mesh has {len(triangles)} faces; 1 to {MAX_FACES} are allowed.", path=path)
+    if not np.isfinite(triangles).all():
+        raise FileFormatError("the mesh has corners that are not finite.", path=path)
+    return rasterize(triangles, path)
+
+
+def rasterize(triangles: Array, path: str | Path) -> Heightfield:
+    """Highest face over each place of a grid.
+
+    Args:
+        triangles: Corners [m], shape (T, 3, 3).
+        path: Where they are from, for the error.
+
+    Raises:
+        FileFormatError: if the mesh has no horizontal extent, or is more than 10 km wide.
+    """
+    low, high = triangles.min(axis=(0, 1)), triangles.max(axis=(0, 1))
+    extent = float((high - low)[:2].max())
+    if not 1e-3 < extent < 1e4:
+        cure = "Meshes are in meters, Z up; scale it."
+        raise FileFormatError(f"the mesh is {extent:g} m wide.", path=path, cure=cure)
+    spacing = max(extent / (MESH_SIDE - 4), MESH_SPACING)
+    corner = low[:2] - 2.0 * spacing
+    columns, rows = (np.ceil((high - low)[:2] / spacing).astype(int) + 5).tolist()
+    heights = np.full((rows, columns), -np.inf)
+    flat = (triangles[:, :, :2] - corner) / spacing
+    first = np.ceil(flat.min(axis=1) - 1e-9).astype(int)
+    span = np.floor(flat.max(axis=1) + 1e-9).astype(int) - first + 1
+    keep = (span > 0).all(axis=1)
+    flat, first, span, tops = flat[keep], first[keep], span[keep], triangles[keep][:, :, 2]
+    # triangles of like size together: one block of cells for all of them
+    size = np.exp2(np.ceil(np.log2(span.max(axis=1, initial=1)))).astype(int)
+    for side in np.unique(size).tolist():
+        members = np.flatnonzero(size == side)
+        cells = np.stack(np.meshgrid(np.arange(side), np.arange(side)), axis=-1).reshape(-1, 2)
+        for part in np.array_split(members, max(1, len(members) * side * side // 500_000)):
+            _cover(heights, flat[part], tops[part], first[part][:, None, :] + cells)
+    heights[np.isneginf(heights)] = 0.0
+    return Heightfield(heights, spacing, corner, periodic=False)
+
+
+def _cover(heights: Array, flat: Array, tops: Array, cells: npt.NDArray[np.int64]) -> None:
+    """Raise `heights` to triangles: corners in cells (T, 3, 2), tops (T, 3) [m], cells to try (T, N, 2)."""
+    a, b, c = flat[:, None, 0], flat[:, None, 1], flat[:, None, 2]
+    area = (b[..., 0] - a[..., 0]) * (c[..., 1] - a[..., 1]) - (b[..., 1] - a[..., 1]) * (c[..., 0] - a[..., 0])
+    safe = np.where(np.abs(area) > 1e-12, area, np.inf)
+    ax, ay = cells[..., 0] - a[..., 0], cells[..., 1] - a[..., 1]
+    v = (ax * (c[..., 1] - a[..., 1]) - ay * (c[..., 0] - a[..., 0])) / safe
+    w = ((b[..., 0] - a[..., 0]) * ay - (b[..., 1] - a[..., 1]) * ax) / safe
+    tolerance = 1e-9
+    hit = (v >= -tolerance) & (w >= -tolerance) & (v + w <= 1.0 + tolerance) & np.isfinite(safe)
+    top = tops[:, None, 0] * (1.0 - v - w) + tops[:, None, 1] * v + tops[:, None, 2] * w
+    rows, columns = heights.shape
+    hit &= (cells[..., 0] >= 0) & (cells[..., 0] < columns) & (cells[..., 1] >= 0) & (cells[..., 1] < rows)
+    np.maximum.at(heights, (cells[..., 1][hit], cells[..., 0][hit]), top[hit])
