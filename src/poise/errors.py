@@ -49,6 +49,10 @@ class FileFormatError(PoiseError, ValueError):
         super().__init__(f"{place}: {problem}{seen}{' ' + cure if cure else ''}")
 
 
+class UnreadableFile(PoiseError, OSError):
+    """A file that is not there, or cannot be opened or written at all."""
+
+
 class StepInfeasible(PoiseError, RuntimeError):
     """One step has no solution under its hard constraints.
 

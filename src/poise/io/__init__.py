@@ -1,1 +1,138 @@
-"""."""
+"""Motion files: `load`, `load_skeleton`, `save`; one module per format beside this one."""
+
+from __future__ import annotations
+
+import math
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from poise.errors import FileFormatError, InvalidValue
+from poise.io.format import ReadOptions, format_for, format_of, skeleton_of_file
+from poise.motion import Motion
+from poise.skeleton import Skeleton
+from poise.units import UNITS
+
+__all__ = ["ReadOptions", "load", "load_skeleton", "read_options", "resampled_to", "save"]
+
+AnyPath = str | PathLike[str]
+
+
+def load(
+    path: AnyPath,
+    *,
+    skeleton: AnyPath | None = None,
+    clip: str | int | None = None,
+    unit: float | str | None = None,
+    up: str | None = None,
+    fps: float | None = None,
+    frames_from_data: bool = False,
+) -> Motion:
+    """Read a motion from any file Poise knows. What the file leaves open is guessed and told in `source.evidence`.
+
+    Args:
+        path: The file.
+        skeleton: The skeleton file it needs (.asf, DeepMimic character); default the one beside it.
+        clip: Name or index of the clip, in a file that holds several.
+        unit: Metres per file unit, or one of m, dm, cm, mm, inch, ft, cmu.
+        up: The file's up axis: x, y or z.
+        fps: Frame rate of the data [1/s], for a file whose label is wrong or missing.
+        frames_from_data: Take the frames that are there where the declared count is wrong.
+
+    Raises:
+        UnreadableFile: if there is no such file.
+        FileFormatError: if it cannot be read as what it claims to be, or needs one of the arguments above.
+        InvalidValue: if an argument cannot be used.
+    """
+    path = Path(path)
+    options = read_options(skeleton=skeleton, clip=clip, unit=unit, up=up, fps=fps, frames_from_data=frames_from_data)
+    try:
+        return format_of(path).read(path, options)
+    except InvalidValue as error:  # a motion's own checks: say which file it was
+        if isinstance(error, FileFormatError):
+            raise
+        raise FileFormatError(str(error), path=path) from error
+
+
+def load_skeleton(
+    path: AnyPath, *, skeleton: AnyPath | None = None, unit: float | str | None = None, up: str | None = None
+) -> Skeleton:
+    """Read the skeleton of a file, whether or not it holds motion as well; arguments and errors as for `load`."""
+    return skeleton_of_file(Path(path), read_options(skeleton=skeleton, unit=unit, up=up))
+
+
+def save(motion: Motion, path: AnyPath, *, fps: float | None = None) -> None:
+    """Write a motion; the extension says in which format. A file is written whole or not at all.
+
+    A motion that was read from the same format keeps its hierarchy, channels and the literal numbers of all
+    values that did not change.
+
+    Args:
+        motion: The motion.
+        path: Where to; an existing file is replaced.
+        fps: Resample to this rate [1/s] first, by C² splines; None keeps the motion's own frames.
+
+    Raises:
+        UnknownName: if no format is written to this extension.
+        InvalidValue: if the format cannot hold this motion.
+    """
+    path = Path(path)
+    writer = format_for(path)
+    writer.write(motion if fps is None else resampled_to(motion, fps), path)
+
+
+def resampled_to(motion: Motion, fps: float) -> Motion:
+    """The motion at a constant rate [1/s] from its first to its last frame; itself if it has that rate already.
+
+    The last frame is kept where it falls on the new grid (to a thousandth of a frame), else the grid ends before it.
+    """
+    rate = _positive("fps", fps)
+    if motion.is_uniform and abs(motion.fps - rate) < 1e-4 * rate:
+        return motion
+    count = math.floor(motion.duration * rate + 1e-3) + 1
+    return motion.resampled(np.arange(count) / rate)
+
+
+def read_options(
+    *,
+    skeleton: AnyPath | None = None,
+    clip: str | int | None = None,
+    unit: float | str | None = None,
+    up: str | None = None,
+    fps: float | None = None,
+    frames_from_data: bool = False,
+) -> ReadOptions:
+    """Checked options for a reader; arguments as for `load`.
+
+    Raises:
+        InvalidValue: naming the argument and what is allowed.
+    """
+    if up is not None and up.lower() not in ("x", "y", "z"):
+        raise InvalidValue(f"Up axis {up!r} is not one of x, y, z.")
+    return ReadOptions(
+        skeleton=None if skeleton is None else Path(skeleton),
+        clip=clip,
+        unit=None if unit is None else _metres(unit),
+        up=None if up is None else up.lower(),
+        fps=None if fps is None else _positive("fps", fps),
+        frames_from_data=frames_from_data,
+    )
+
+
+def _metres(unit: float | str) -> float:
+    if isinstance(unit, str):
+        if unit.lower() in UNITS:
+            return UNITS[unit.lower()]
+        try:
+            unit = float(unit)
+        except ValueError:
+            raise InvalidValue(f"Unit {unit!r} is no number of metres and not one of {', '.join(UNITS)}.") from None
+    return _positive("unit", unit)
+
+
+def _positive(name: str, value: float) -> float:
+    value = float(value)
+    if not (math.isfinite(value) and value > 0.0):
+        raise InvalidValue(f"{name} is {value}; it must be a positive number.")
+    return value

@@ -1,0 +1,140 @@
+"""What a file format has to offer: the contract between `poise.io` and its one module per format."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from poise.errors import FileFormatError, UnknownName
+from poise.io.files import read_head
+from poise.motion import Motion
+from poise.skeleton import Skeleton
+
+FORMATS: tuple[str, ...] = ("bvh", "asf_amc")
+"""Modules of `poise.io`, one per format, in the order in which they are asked for a file's content."""
+
+OUTSIDE = {
+    ".fbx": "import_scene.fbx(filepath=r'{path}')",
+    ".blend": "wm.open_mainfile(filepath=r'{path}')",
+    ".usd": "wm.usd_import(filepath=r'{path}')",
+    ".usda": "wm.usd_import(filepath=r'{path}')",
+    ".usdc": "wm.usd_import(filepath=r'{path}')",
+    ".usdz": "wm.usd_import(filepath=r'{path}')",
+}
+"""Formats only their own program reads well, and Blender's call (`bpy.ops.…`) that opens them."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a user may say about a file that the file does not, or says wrongly.
+
+    Attributes:
+        skeleton: The skeleton file a motion needs; None for the one beside it.
+        clip: Name or index of the clip in a file that holds several.
+        unit: Metres per file unit; None to believe the file or guess.
+        up: The file's up axis, "x", "y" or "z"; None to believe the file or guess.
+        fps: Frame rate of the data [1/s]; None to believe the file.
+        frames_from_data: Take the frames that are there where a declared count is wrong.
+    """
+
+    skeleton: Path | None = None
+    clip: str | int | None = None
+    unit: float | None = None
+    up: str | None = None
+    fps: float | None = None
+    frames_from_data: bool = False
+
+
+class Format(Protocol):
+    """A module that reads and writes one format.
+
+    It may offer two more functions: `read_skeleton(path, options) -> Skeleton`, for files that hold one, and
+    `describe(path, options) -> dict | None`, for what `poise info` can say of a file that `read` refuses.
+    """
+
+    NAME: str
+    EXTENSIONS: tuple[str, ...]
+
+    def matches(self, path: Path, head: bytes) -> bool:
+        """True if the first bytes of a file look like this format."""
+        ...
+
+    def read(self, path: Path, options: ReadOptions) -> Motion: ...
+
+    def write(self, motion: Motion, path: Path) -> None: ...
+
+
+def module(name: str) -> Format:
+    """The module of one format, imported at use."""
+    return cast(Format, importlib.import_module(f"poise.io.{name}"))
+
+
+def format_of(path: Path) -> Format:
+    """The format of an existing file, told by its content first and its extension second.
+
+    Raises:
+        UnreadableFile: if there is no such file.
+        FileFormatError: if no format here reads it.
+    """
+    head = read_head(path)
+    suffix = path.suffix.lower()
+    if suffix in OUTSIDE:
+        raise FileFormatError(f"{suffix} files are not read directly.", path=path, cure=_blender_line(path, suffix))
+    if not head:
+        raise FileFormatError("The file is empty.", path=path, cure="Get it again from its source.")
+    formats = [module(name) for name in FORMATS]
+    for candidate in formats:
+        if candidate.matches(path, head):
+            return candidate
+    for candidate in formats:
+        if suffix in candidate.EXTENSIONS:
+            return candidate
+    raise FileFormatError(
+        "No format Poise knows: neither the content nor the extension tells.",
+        path=path,
+        text=head[:60].decode("ascii", "replace").strip(),
+        cure=f"Extensions it reads: {', '.join(known_extensions())}.",
+    )
+
+
+def format_for(path: Path) -> Format:
+    """The format in which to write a file of this name.
+
+    Raises:
+        UnknownName: if the extension belongs to no format.
+    """
+    suffix = path.suffix.lower()
+    for name in FORMATS:
+        if suffix in (candidate := module(name)).EXTENSIONS:
+            return candidate
+    raise UnknownName(
+        f"No format is written to the extension {suffix!r} ({path}). Give one of {', '.join(known_extensions())}."
+    )
+
+
+def known_extensions() -> tuple[str, ...]:
+    """Every extension some format reads."""
+    return tuple(dict.fromkeys(e for name in FORMATS for e in module(name).EXTENSIONS))
+
+
+def optional(candidate: Format, function: str) -> Any:
+    """One of a format's optional functions, or None."""
+    return getattr(candidate, function, None)
+
+
+def skeleton_of_file(path: Path, options: ReadOptions) -> Skeleton:
+    """The skeleton in a file, with or without motion."""
+    candidate = format_of(path)
+    reader = optional(candidate, "read_skeleton")
+    return reader(path, options) if reader else candidate.read(path, options).skeleton
+
+
+def _blender_line(path: Path, suffix: str) -> str:
+    opening = OUTSIDE[suffix].format(path=path)
+    return (
+        'Convert it with Blender: blender -b --python-expr "import bpy; '
+        f"bpy.ops.{opening}; bpy.ops.export_scene.gltf(filepath=r'{path.with_suffix('.glb')}')\" "
+        f"and read {path.with_suffix('.glb').name}."
+    )
