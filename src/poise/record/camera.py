@@ -1,0 +1,200 @@
+"""Where the camera stands: beside the figure, along its way, with its feet on the same line of the picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import gaussian_filter1d
+
+from poise.errors import InvalidValue
+from poise.scene import Scene
+from poise.spatial import rotations
+
+Array = npt.NDArray[np.float64]
+
+VIEWS = {
+    "side": (90.0, -8.0),
+    "front": (180.0, -8.0),
+    "back": (0.0, -8.0),
+    "quarter": (130.0, -14.0),
+    "top": (90.0, -89.0),
+}
+"""Azimuth from the direction of travel and elevation [deg] of each named view."""
+
+FIELD_OF_VIEW = 24.0
+"""Vertical field of view [deg]: a long lens, so that what is near does not grow."""
+
+_FOLLOW = 0.45  # standard deviation of the camera's smoothing [s]
+_FEET = 0.16  # the ground under the figure stands this far up the picture
+
+
+@dataclass(frozen=True)
+class Camera:
+    """How a scene is looked at.
+
+    Attributes:
+        view: A name of `VIEWS`; "side" has the travel from left to right.
+        heading: Direction of travel about the vertical [deg], 0 along x; None finds it in the scene.
+        elevation: Look up (+) or down (-) [deg]; None takes the view's own.
+        zoom: 1 fits the whole clip; 2 shows everything twice as large.
+    """
+
+    view: str = "side"
+    heading: float | None = None
+    elevation: float | None = None
+    zoom: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.view not in VIEWS:
+            raise InvalidValue(f"No camera view {self.view!r}. Views: {', '.join(VIEWS)}.")
+        if not 0.0 < self.zoom < 100.0:
+            raise InvalidValue(f"Camera zoom {self.zoom} must be above 0 and below 100; 1 fits the clip.")
+
+
+@dataclass(frozen=True)
+class Shot:
+    """The camera at one time.
+
+    Attributes:
+        target: Point in the middle of the picture, in the world frame [m], shape (3,).
+        azimuth: Direction the camera looks, about the vertical [deg]: 0 along x, 90 along y.
+        elevation: Up (+) or down (-) [deg].
+        height: Height of the picture at the target [m].
+    """
+
+    target: Array
+    azimuth: float
+    elevation: float
+    height: float
+
+    @property
+    def distance(self) -> float:
+        """From the camera to its target [m]."""
+        return 0.5 * self.height / float(np.tan(np.radians(0.5 * FIELD_OF_VIEW)))
+
+    @property
+    def right(self) -> Array:
+        """Unit vector to the right of the picture, in the world frame."""
+        az = np.radians(self.azimuth)
+        return np.array([np.sin(az), -np.cos(az), 0.0])
+
+    @property
+    def forward(self) -> Array:
+        """Unit vector into the picture, in the world frame."""
+        az, el = np.radians(self.azimuth), np.radians(self.elevation)
+        return np.array([np.cos(el) * np.cos(az), np.cos(el) * np.sin(az), np.sin(el)])
+
+    @property
+    def up(self) -> Array:
+        """Unit vector to the top of the picture, in the world frame."""
+        return np.cross(self.right, self.forward)
+
+
+class Follow:
+    """A camera that goes along with the figures of a scene.
+
+    Attributes:
+        width: Width the picture needs at the target so that nothing is cut [m].
+        height: Height it needs [m].
+    """
+
+    def __init__(self, scene: Scene, camera: Camera) -> None:
+        azimuth, elevation = VIEWS[camera.view]
+        heading = travel_heading(scene) if camera.heading is None else camera.heading
+        self._azimuth = heading + azimuth
+        self._elevation = elevation if camera.elevation is None else camera.elevation
+        self._zoom = camera.zoom
+        self._times = scene.times
+        low, high, centers = _extent(scene)
+        ground = _ground(scene, centers)
+        shot = Shot(np.zeros(3), self._azimuth, self._elevation, 1.0)
+        step = scene.duration / max(len(scene.times) - 1, 1)
+        path = np.column_stack([centers[:, :2], ground])
+        smooth = gaussian_filter1d(path, _FOLLOW / step, axis=0, mode="nearest") if step > 0.0 else path
+        # the whole figure, seen from the smoothed path
+        across = np.abs(_corners(low, high, smooth) @ shot.right).max()
+        if self._elevation < -60.0:
+            tall = 2.0 * float(np.abs(_corners(low, high, smooth) @ shot.up).max())
+            self._rise = 0.0
+        else:
+            tall = float(np.percentile(high[:, 2] - smooth[:, 2], 99.5)) * 1.12
+            tall = max(tall, 0.5 * _stature(scene)) / (1.0 - _FEET)
+            self._rise = tall * (0.5 - _FEET)
+        self.width, self.height = 2.2 * float(across), tall
+        self._path = smooth
+
+    def shot(self, time: float, aspect: float) -> Shot:
+        """The camera at a time [s] for a picture of a given width over height."""
+        target = np.array([np.interp(time, self._times, self._path[:, k]) for k in range(3)])
+        height = max(self.height, self.width / aspect) / self._zoom
+        # a wide picture keeps the ground low: the rise follows the height actually shown
+        rise = self._rise * height / self.height if self._rise else 0.0
+        return Shot(target + np.array([0.0, 0.0, rise]), self._azimuth, self._elevation, height)
+
+
+def travel_heading(scene: Scene) -> float:
+    """Direction of travel about the vertical [deg]; of a figure that stays, the direction it faces."""
+    track = _followed(scene)[0]
+    path = track.positions[:, 0, :2]
+    net = path[-1] - path[0]
+    if np.linalg.norm(net) > 0.8 * track.character.leg_length:
+        return float(np.degrees(np.arctan2(net[1], net[0])))
+    facing = _facing(scene)
+    return float(np.degrees(np.arctan2(facing[1], facing[0])))
+
+
+def _facing(scene: Scene) -> Array:
+    """Mean direction the first figure faces in the ground plane, shape (2,), from its left and right limbs."""
+    track = _followed(scene)[0]
+    limbs = {limb.name.lower(): limb for limb in track.character.limbs if limb.bodies}
+    total = np.zeros(2)
+    for name, limb in limbs.items():
+        other = limbs.get(name.replace("left", "right", 1))
+        if name.startswith("left") and other is not None:
+            across = (track.positions[:, limb.bodies[0]] - track.positions[:, other.bodies[0]])[:, :2]
+            total += np.stack([across[:, 1], -across[:, 0]], axis=-1).mean(axis=0)  # facing = left turned by -90 deg
+    if np.linalg.norm(total) > 1e-6:
+        return total
+    return rotations.rotate(track.orientations[0, 0], np.array([1.0, 0.0, 0.0]))[:2] + 1e-9
+
+
+def _followed(scene: Scene) -> list:
+    solid = [t for t in scene.tracks if t.style.kind == "solid"]
+    return solid or list(scene.tracks)
+
+
+def _stature(scene: Scene) -> float:
+    return max(2.0 * t.character.leg_length for t in _followed(scene))
+
+
+def _extent(scene: Scene) -> tuple[Array, Array, Array]:
+    """Lowest and highest corner of all solid figures and their middle [m], each of shape (T, 3)."""
+    lows, highs, centers = [], [], []
+    for t in _followed(scene):
+        pairs = [(i, c) for i, b in enumerate(t.character.bodies) for c in b.capsules]
+        bodies = [i for i, _ in pairs]
+        ends = [np.array([c.start for _, c in pairs]), np.array([c.end for _, c in pairs])]
+        radii = np.array([c.radius for _, c in pairs])[:, None]
+        points = [t.positions[:, bodies] + rotations.rotate(t.orientations[:, bodies], e) for e in ends]
+        lows.append(np.minimum(*points).__sub__(radii).min(axis=1))
+        highs.append(np.maximum(*points).__add__(radii).max(axis=1))
+        mass = np.array([b.mass for b in t.character.bodies])
+        centers.append(np.einsum("tbk,b->tk", t.positions, mass / mass.sum()))
+    return np.min(lows, axis=0), np.max(highs, axis=0), np.mean(centers, axis=0)
+
+
+def _corners(low: Array, high: Array, center: Array) -> Array:
+    """Eight corners of each frame's box as seen from its center [m], shape (T, 8, 3)."""
+    pick = np.array([[(k >> a) & 1 for a in range(3)] for k in range(8)], dtype=bool)
+    return np.where(pick[None], high[:, None], low[:, None]) - center[:, None]
+
+
+def _ground(scene: Scene, centers: Array) -> Array:
+    """Height of the ground under each center [m], shape (T,)."""
+    if scene.terrain.is_static:
+        return np.asarray(scene.terrain.sample(centers[:, :2], float(scene.times[0])).height, dtype=np.float64)
+    return np.array(
+        [float(scene.terrain.sample(c[None, :2], float(t)).height[0]) for t, c in zip(scene.times, centers)]
+    )

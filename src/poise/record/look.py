@@ -1,0 +1,152 @@
+"""What stands in the picture at one time: capsules with colors, and arrows, in the world frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
+from poise.scene import Color, Scene, Style
+from poise.spatial import rotations
+from poise.units import GRAVITY
+
+Array = npt.NDArray[np.float64]
+
+GHOST_ALPHA = 0.28
+ARROW_COLOR: Color = (0.85, 0.10, 0.16)
+ARROW_AFTERGLOW = 0.15
+"""How long an arrow fades after its push has ended [s]: at 30 pictures a second a short push is else gone at once."""
+BACKGROUND: Color = (0.945, 0.955, 0.965)
+GROUND: Color = (0.80, 0.825, 0.84)
+GROUND_OTHER: Color = (0.76, 0.79, 0.81)
+GROUND_LINE: Color = (0.55, 0.59, 0.63)
+
+
+@dataclass(frozen=True)
+class DrawnArrow:
+    """An arrow from tail to tip [m]; `alpha` fades it after its push."""
+
+    tail: Array
+    tip: Array
+    radius: float
+    alpha: float
+
+
+@dataclass(frozen=True)
+class Still:
+    """Everything that moves, at one time.
+
+    Attributes:
+        time: Scene time [s].
+        starts: First center of each capsule in the world frame [m], shape (N, 3).
+        ends: Second center [m], shape (N, 3).
+        radii: Radius of each capsule [m], shape (N,).
+        colors: Red, green, blue, alpha of each capsule, shape (N, 4).
+        arrows: Pushes and pulls that act or have just ended.
+    """
+
+    time: float
+    starts: Array
+    ends: Array
+    radii: Array
+    colors: Array
+    arrows: tuple[DrawnArrow, ...]
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Capsules of one track in their bodies' frames."""
+
+    bodies: npt.NDArray[np.int64]
+    starts: Array
+    ends: Array
+    radii: Array
+    colors: Array
+
+
+def body_sides(character: Character) -> list[str]:
+    """The side of each body, "left", "right" or "", from the limbs' and roles' names."""
+    sides = [""] * len(character.bodies)
+    for limb in character.limbs:
+        for side in ("left", "right"):
+            if limb.name.lower().startswith(side):
+                for b in limb.bodies:
+                    sides[b] = side
+    for role, b in character.roles.items():
+        for side in ("left", "right"):
+            if role.lower().startswith(side):
+                sides[b] = side
+    return sides
+
+
+def body_colors(character: Character, style: Style) -> Array:
+    """Red, green, blue, alpha of each body (B, 4): left limbs lighter, right limbs darker than the trunk."""
+    base = np.asarray(style.color, dtype=np.float64)
+    shades = {"": base, "left": base + 0.50 * (1.0 - base), "right": 0.50 * base}
+    alpha = GHOST_ALPHA if style.kind == "ghost" else 1.0
+    return np.array([[*shades[side], alpha] for side in body_sides(character)])
+
+
+class Look:
+    """Turns a scene into stills; what does not change with time is computed once."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._shapes = [_shape(t.character, t.style) for t in scene.tracks]
+
+    def still(self, time: float) -> Still:
+        """Everything that moves, at a time [s]."""
+        starts, ends = [], []
+        for k, shape in enumerate(self._shapes):
+            positions, orientations = self._scene.pose(k, time)
+            p, q = positions[shape.bodies], orientations[shape.bodies]
+            starts.append(p + rotations.rotate(q, shape.starts))
+            ends.append(p + rotations.rotate(q, shape.ends))
+        return Still(
+            time,
+            np.concatenate(starts),
+            np.concatenate(ends),
+            np.concatenate([s.radii for s in self._shapes]),
+            np.concatenate([s.colors for s in self._shapes]),
+            tuple(self._arrows(time)),
+        )
+
+    def _arrows(self, time: float) -> list[DrawnArrow]:
+        drawn = []
+        for a in self._scene.arrows:
+            if not a.start_s <= time <= a.end_s + ARROW_AFTERGLOW:
+                continue
+            force = self._scene.force(a, min(time, a.end_s))
+            strength = float(np.linalg.norm(force))
+            if strength < 1e-9:
+                continue
+            character = self._scene.tracks[a.track].character
+            positions, orientations = self._scene.pose(a.track, time)
+            point = positions[a.body] + rotations.rotate(orientations[a.body], a.offset)
+            # half a leg length long at a third of the body's weight, within reason
+            weights = strength / (character.mass * GRAVITY)
+            length = character.leg_length * float(np.clip(1.5 * weights, 0.35, 1.5))
+            along = force / strength * length
+            thick = max([c.radius for c in character.bodies[a.body].capsules], default=0.0)
+            gap = force / strength * thick
+            tail, tip = (point + gap, point + gap + along) if a.pulls else (point - gap - along, point - gap)
+            fade = 1.0 - max(0.0, time - a.end_s) / ARROW_AFTERGLOW
+            drawn.append(DrawnArrow(tail, tip, 0.035 * character.leg_length, max(fade, 0.15)))
+        return drawn
+
+
+def _shape(character: Character, style: Style) -> _Shape:
+    pairs = [(i, c) for i, b in enumerate(character.bodies) for c in b.capsules]
+    bodies = np.array([i for i, _ in pairs], dtype=np.int64)
+    colors = body_colors(character, style)
+    # where two shades meet in one joint, the limb's is a hair thicker: equal surfaces would flicker
+    grow = np.array([1.02 if side else 1.0 for side in body_sides(character)])
+    return _Shape(
+        bodies,
+        np.array([c.start for _, c in pairs], dtype=np.float64).reshape(-1, 3),
+        np.array([c.end for _, c in pairs], dtype=np.float64).reshape(-1, 3),
+        np.array([c.radius for _, c in pairs], dtype=np.float64) * grow[bodies],
+        colors[bodies].reshape(-1, 4),
+    )

@@ -1,0 +1,193 @@
+"""What is seen, as plain data: figures over time, the ground, pushes. Independent of any renderer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
+from poise.errors import InvalidValue
+from poise.skeleton import world_pose
+from poise.spatial import rotations
+
+if TYPE_CHECKING:
+    from poise.motion import Motion
+    from poise.terrain import Terrain
+
+Array = npt.NDArray[np.float64]
+Color = tuple[float, float, float]
+
+SOLID_COLOR: Color = (0.93, 0.63, 0.29)
+"""Color of a figure that nobody gave a color."""
+
+GHOST_COLOR: Color = (0.25, 0.45, 0.65)
+"""Color of a reference that nobody gave a color."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a figure is drawn.
+
+    Attributes:
+        kind: "solid", or "ghost" for a translucent figure that only shows where something would have been.
+        color: Red, green, blue in 0 … 1 of the trunk; left limbs are drawn lighter, right limbs darker.
+    """
+
+    kind: str = "solid"
+    color: Color = SOLID_COLOR
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("solid", "ghost"):
+            raise InvalidValue(f"Style kind {self.kind!r} is unknown. Use 'solid' or 'ghost'.")
+
+
+SOLID = Style()
+GHOST = Style("ghost", GHOST_COLOR)
+
+
+@dataclass(frozen=True)
+class Track:
+    """One figure over time.
+
+    Attributes:
+        name: What it is called in a legend, such as "simulated" or "reference".
+        character: Its B bodies.
+        positions: Origin of each body in the world frame [m], shape (T, B, 3).
+        orientations: Orientation of each body in the world frame, unit wxyz, shape (T, B, 4).
+        style: How it is drawn.
+    """
+
+    name: str
+    character: Character
+    positions: Array
+    orientations: Array
+    style: Style = SOLID
+
+    def __post_init__(self) -> None:
+        bodies, frames = len(self.character.bodies), len(self.positions)
+        if self.positions.shape != (frames, bodies, 3) or self.orientations.shape != (frames, bodies, 4):
+            raise InvalidValue(
+                f"Track {self.name!r}: positions {self.positions.shape} and orientations {self.orientations.shape} do "
+                f"not fit {bodies} bodies. Give (T, {bodies}, 3) and (T, {bodies}, 4)."
+            )
+        if not (np.isfinite(self.positions).all() and np.isfinite(self.orientations).all()):
+            good = np.isfinite(self.positions).all(axis=(1, 2)) & np.isfinite(self.orientations).all(axis=(1, 2))
+            raise InvalidValue(f"Track {self.name!r} is not finite from frame {int(np.argmin(good))} on.")
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A push or a pull on a body while it lasts.
+
+    Attributes:
+        track: Index of the figure in `Scene.tracks`.
+        body: Index of the body.
+        start_s: When it begins, in scene time [s].
+        end_s: When it ends [s].
+        force: Force in the world frame [N], shape (3,), or one per time of the scene, shape (T, 3).
+        offset: Where it acts, in the body's frame [m], shape (3,).
+        pulls: The arrow leaves the body instead of ending at it.
+    """
+
+    track: int
+    body: int
+    start_s: float
+    end_s: float
+    force: Array
+    offset: Array
+    pulls: bool = False
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Figures, ground and pushes over one span of time.
+
+    Attributes:
+        times: Time of each frame [s], rising, shape (T,).
+        tracks: The figures; the first solid one is what a camera follows.
+        terrain: The ground.
+        arrows: Pushes and pulls.
+        title: One line, or empty.
+    """
+
+    times: Array
+    tracks: tuple[Track, ...]
+    terrain: Terrain
+    arrows: tuple[Arrow, ...] = ()
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        frames = len(self.times)
+        if frames == 0 or self.times.shape != (frames,) or (np.diff(self.times) <= 0.0).any():
+            raise InvalidValue(f"Scene times must be rising, at least one; got shape {self.times.shape}.")
+        if not self.tracks:
+            raise InvalidValue("A scene needs at least one track; none was given.")
+        for t in self.tracks:
+            if len(t.positions) != frames:
+                raise InvalidValue(f"Track {t.name!r} has {len(t.positions)} frames, the scene {frames} times.")
+        for a in self.arrows:
+            if not 0 <= a.track < len(self.tracks):
+                raise InvalidValue(f"An arrow names track {a.track}; the scene has tracks 0 … {len(self.tracks) - 1}.")
+            bodies = self.tracks[a.track].character.bodies
+            if not 0 <= a.body < len(bodies):
+                raise InvalidValue(f"An arrow names body {a.body}; the character has bodies 0 … {len(bodies) - 1}.")
+            if np.shape(a.force) not in ((3,), (frames, 3)):
+                raise InvalidValue(f"An arrow's force has shape {np.shape(a.force)}; give (3,) or ({frames}, 3).")
+
+    @property
+    def duration(self) -> float:
+        """From the first to the last time [s]."""
+        return float(self.times[-1] - self.times[0])
+
+    def bracket(self, time: float) -> tuple[int, int, float]:
+        """Frames before and after a time [s], and how far between them it lies (0 … 1); ends hold."""
+        if len(self.times) == 1:
+            return 0, 0, 0.0
+        after = int(np.clip(np.searchsorted(self.times, time, side="right"), 1, len(self.times) - 1))
+        span = self.times[after] - self.times[after - 1]
+        return after - 1, after, float(np.clip((time - self.times[after - 1]) / span, 0.0, 1.0))
+
+    def pose(self, track: int, time: float) -> tuple[Array, Array]:
+        """Body positions (B, 3) [m] and orientations (B, 4) of one figure at a time [s], linear between frames."""
+        before, after, blend = self.bracket(time)
+        t = self.tracks[track]
+        positions = (1.0 - blend) * t.positions[before] + blend * t.positions[after]
+        a, b = t.orientations[before], t.orientations[after]
+        b = np.where(np.sum(a * b, axis=-1, keepdims=True) < 0.0, -b, b)
+        return positions, rotations.normalize((1.0 - blend) * a + blend * b)
+
+    def force(self, arrow: Arrow, time: float) -> Array:
+        """Force of an arrow at a time [N], shape (3,), whether or not it acts then."""
+        force = np.asarray(arrow.force, dtype=np.float64)
+        if force.ndim == 1:
+            return force
+        before, after, blend = self.bracket(time)
+        return (1.0 - blend) * force[before] + blend * force[after]
+
+
+def track_of_motion(motion: Motion, character: Character, *, name: str = "reference", style: Style = SOLID) -> Track:
+    """A motion as a figure: every body where its joint is.
+
+    Args:
+        motion: F frames of the character's own skeleton.
+        character: Bodies on that skeleton.
+        name: What the track is called.
+        style: How it is drawn.
+
+    Returns:
+        The track, one pose for each of `motion.times`.
+
+    Raises:
+        InvalidValue: if the motion's skeleton has other joints than the character's.
+    """
+    if motion.skeleton.names != character.skeleton.names:
+        raise InvalidValue(
+            f"The motion has {motion.skeleton.joint_count} joints that are not the {character.skeleton.joint_count} of "
+            "the character. Fit the character to this motion's skeleton."
+        )
+    positions, orientations = world_pose(motion.skeleton, motion.translations, motion.rotations)
+    joints = [b.joint for b in character.bodies]
+    return Track(name, character, positions[:, joints], orientations[:, joints], style)
