@@ -25,8 +25,10 @@ SPEED = 1.07
 TRAVEL = SPEED * DURATION
 STANCE = 0.60
 """Share of a stride a foot is on the ground."""
-START = 0.22
-"""Phase of the first frame: the middle of a left stance; 0 is the left heel strike."""
+START = 0.05
+"""Left phase at time 0, with both feet down; 0 is the left heel strike."""
+FIRST = 13
+"""Frame at which the clip begins: the middle of a left stance."""
 WIDTH = 0.055
 """Half the distance between the lines the feet walk on [m]."""
 TOE_OUT = 6.0
@@ -274,7 +276,7 @@ def walk() -> tuple[Figure, Array, Array, int]:
     time = np.arange(count) / FPS
     feet = (Prints(1.0), Prints(-1.0))
     hips = pelvis(time)
-    turned = trunk(time, hips) | arm(time, 1.0) | arm(time, -1.0)
+    turned = {"Hips": hips} | trunk(time, hips) | arm(time, 1.0) | arm(time, -1.0)
     steady = travel(time)
     goal = wished_zmp(time, feet) - steady
     com = curves.pendulum(goal, DURATION, 0.92, GRAVITY)
@@ -290,8 +292,8 @@ def walk() -> tuple[Figure, Array, Array, int]:
         root = root + curves.calm(miss, DURATION, 2.5 / STRIDE)
     root[:, 1] = pelvis_height(figure, time, root, hips, feet)
     translations, local = pose(figure, root, turned | legs(figure, time, root, hips, feet))
-    # one more frame: the first, carried on by the clip's travel
-    translations = np.concatenate([translations, translations[:1]])
-    translations[-1, 0, 2] += TRAVEL
-    local = np.concatenate([local, local[:1]])
+    # begin in the middle of a stride, end one frame after the loop with the first pose, carried on by the travel
+    index = np.arange(FIRST, FIRST + count + 1)
+    translations, local = translations[index % count], local[index % count]
+    translations[:, 0, 2] += TRAVEL * (index // count) - SPEED * FIRST / FPS
     return figure, translations, rotations.continuous(local), FPS
