@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.anthropometry import capsule_inertia
+from poise.character import anthropometry, contact_points, limits
 from poise.character.character import Body, Capsule, Character, ContactPoint, Limb
+from poise.character.contact_points import Foot
+from poise.character.fit_bodies import Frames, make_frames
 from poise.character.fit_poses import Poses, gather_poses
+from poise.character.limbs import Anatomy, find_anatomy
+from poise.character.mjcf import unique_names
 from poise.errors import InvalidValue
 from poise.motion import Motion
 from poise.skeleton import Skeleton
@@ -18,172 +21,246 @@ from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 
-_CARRIED = re.compile(
-    r"finger|thumb|index|middle|ring|pinky|eye|jaw|brow|lip|tongue|hipjoint|twist|roll|^[lr]hand$|socket", re.I
-)
+SPINE_STRENGTH = 3.0
+"""Strength of spine joints: the trunk holds together better than the limbs."""
 
 
 def fit(
     source: Motion | Skeleton | Sequence[Motion], *, mass: float | None = None, masses: str = "length"
 ) -> Character:
-    """Fit (first form)."""
-    if mass is not None and not mass > 0.0:
-        raise InvalidValue(f"The mass must be positive; {mass} kg was given.")
+    """Fit a character to a motion, to several motions of one skeleton, or to a bare skeleton's rest pose.
+
+    Bodies stand on the joints that matter; fingers, faces, doubled and unturnable joints are carried. Limbs are read
+    from geometry and motion (`poise.character.limbs`), capsules sized from bones (`anthropometry`), contact points and
+    the floor fitted to the clip (`contact_points`), limits widened until every frame is inside (`limits`).
+
+    Args:
+        source: What to fit to.
+        mass: Whole mass [kg]; by default 70 kg for a human-sized figure, else 70 kg · (height / 1.7 m)³.
+        masses: "length" shares the mass in proportion to bone length, as [JungEtAl] does; "anthropometric" by the
+            segment table of de Leva (1996), for people only.
+
+    Raises:
+        InvalidValue: if the mass is not positive, `masses` is neither of the two, the motions have different
+            skeletons, or the table is asked for a figure that is no person.
+    """
+    if mass is not None and not (np.isfinite(mass) and mass > 0.0):
+        raise InvalidValue(f"The mass must be positive and finite; {mass} kg was given.")
+    if masses not in ("length", "anthropometric"):
+        raise InvalidValue(f'masses must be "length" or "anthropometric"; {masses!r} was given.')
     poses = gather_poses(source)
+    anatomy = find_anatomy(poses)
+    frames = make_frames(poses, anatomy)
+    speeds = poses.speeds[:, list(frames.joints)]
+    feet = contact_points.find_feet(frames, anatomy, speeds)
+    floor = contact_points.find_floor(frames, feet)
+    names = unique_names(poses.skeleton.names[j] for j in frames.joints)
+    soles = [p for foot in feet for p in contact_points.sole_points(frames, foot, names[foot.ankle], floor)]
+    radii, shapes = _shapes(frames, feet, soles)
+    points = soles + contact_points.body_spheres(frames, names, radii, floor)
+    leg_length = _leg_length(frames, feet, soles, floor)
+    total = mass if mass is not None else anthropometry.default_mass(_height(frames, anatomy, leg_length))
+    bone_lengths = _bone_lengths(frames, radii)
+    if masses == "length":
+        shares = anthropometry.shares_by_length(bone_lengths)
+    else:
+        shares = anthropometry.shares_by_table(frames.parts, frames.sides, bone_lengths)
+    bodies = _bodies(poses, anatomy, frames, shapes, total * shares)
+    return Character(
+        skeleton=poses.skeleton,
+        bodies=bodies,
+        contact_points=_unique_points(points),
+        limbs=_limbs(frames, anatomy),
+        roles=_roles(frames, anatomy),
+        leg_length=leg_length,
+        floor=floor,
+    )
+
+
+def _bodies(
+    poses: Poses, anatomy: Anatomy, frames: Frames, shapes: tuple[tuple[Capsule, ...], ...], masses: Array
+) -> tuple[Body, ...]:
     skeleton = poses.skeleton
-    lengths = _subtree_lengths(skeleton)
-    size = lengths[0]
-    root = 0
-    while True:
-        major = [c for c in skeleton.children[root] if lengths[c] + np.linalg.norm(skeleton.offsets[c]) > 0.2 * size]
-        if len(major) != 1:
-            break
-        root = major[0]
-    chosen = _simulated(skeleton, lengths, root, size)
-    return _assemble(poses, chosen, mass)
-
-
-def _subtree_lengths(skeleton: Skeleton) -> Array:
-    lengths = np.zeros(skeleton.joint_count)
-    for site in skeleton.end_sites:
-        lengths[site.joint] = max(lengths[site.joint], float(np.linalg.norm(site.offset)))
-    for j in range(skeleton.joint_count - 1, 0, -1):
-        p = int(skeleton.parents[j])
-        lengths[p] = max(lengths[p], lengths[j] + float(np.linalg.norm(skeleton.offsets[j])))
-    return lengths
-
-
-def _simulated(skeleton: Skeleton, lengths: Array, root: int, size: float) -> list[int]:
-    order: list[int] = []
-
-    def visit(j: int) -> None:
-        order.append(j)
-        for c in skeleton.children[j]:
-            visit_child(c)
-
-    def visit_child(c: int) -> None:
-        keep = not _CARRIED.search(skeleton.names[c].split(":")[-1])
-        keep = keep and lengths[c] + np.linalg.norm(skeleton.offsets[c]) > 0.03 * size
-        if keep:
-            visit(c)
-        else:
-            for g in skeleton.children[c]:
-                visit_child(g)
-
-    visit(root)
-    return order
-
-
-def _assemble(poses: Poses, chosen: list[int], mass: float | None) -> Character:
-    skeleton = poses.skeleton
-    by_joint = {j: i for i, j in enumerate(chosen)}
-
-    def parent_body(j: int) -> int:
-        j = int(skeleton.parents[j])
-        while j >= 0 and j not in by_joint:
-            j = int(skeleton.parents[j])
-        return by_joint.get(j, -1)
-
-    parents = [-1] + [parent_body(j) for j in chosen[1:]]
-    offsets = [np.zeros(3)]
-    for i, j in enumerate(chosen[1:], start=1):
-        offsets.append(_local(poses, chosen[parents[i]], poses.positions[:, j]))
-    tips: list[list[Array]] = [[] for _ in chosen]
-    for i in range(1, len(chosen)):
-        tips[parents[i]].append(offsets[i])
-    for site in skeleton.end_sites:
-        j = site.joint
-        while j >= 0 and j not in by_joint:
-            j = int(skeleton.parents[j])
-        if j >= 0:
-            at = poses.positions[:, site.joint] + rotations.rotate(poses.orientations[:, site.joint], site.offset)
-            if not tips[by_joint[j]]:
-                tips[by_joint[j]].append(_local(poses, j, at))
-    span = float(np.median(np.ptp(poses.positions[..., 2], axis=1)))
-    total = 70.0 if mass is None else mass
-    shapes: list[tuple[Capsule, ...]] = []
-    weights: list[float] = []
-    for i, ends in enumerate(tips):
-        long = [t for t in ends if np.linalg.norm(t) > 0.01 * span]
-        if not long:
-            guess = offsets[i] * 0.3 if i else np.array([0.0, 0.0, 0.05 * span])
-            long = [guess]
-        shapes.append(
-            tuple(
-                Capsule(np.zeros(3), t, float(np.clip(0.2 * np.linalg.norm(t), 0.012 * span, 0.04 * span)))
-                for t in long
-            )
-        )
-        weights.append(float(sum(np.linalg.norm(t) for t in long)))
-    share = np.maximum(np.array(weights) / sum(weights), 0.004)
-    share /= share.sum()
     bodies: list[Body] = []
-    for i, j in enumerate(chosen):
-        com, inertia = capsule_inertia(shapes[i], total * share[i])
-        hinge = skeleton.hinges.get(j)
-        kind = "free" if i == 0 else ("hinge" if hinge else "ball")
-        rest = None
-        if kind == "hinge":
-            rest = skeleton.rest_rotations[j]
+    for i, j in enumerate(frames.joints):
+        com, inertia = anthropometry.capsule_inertia(shapes[i], float(masses[i]))
+        hinge = skeleton.hinges.get(j) if i else None
+        kind = "free" if i == 0 else "ball" if hinge is None else "hinge"
+        rest, bounds = None, None
+        if hinge is not None:
+            rest = _hinge_rest(poses, frames, i)
+            bounds = limits.fit_hinge_limits(hinge, rest, frames.relative(i))
+        elif i:
+            bounds = limits.fit_ball_limits(frames, anatomy, i)
         bodies.append(
             Body(
                 name=skeleton.names[j],
                 joint=j,
-                parent=parents[i],
-                offset=offsets[i],
+                parent=frames.parents[i],
+                offset=frames.offsets[i],
                 kind=kind,
-                mass=float(total * share[i]),
+                mass=float(masses[i]),
                 com=com,
                 inertia=inertia,
                 capsules=shapes[i],
-                axis=hinge.axis if hinge and i else None,
+                axis=None if hinge is None else hinge.axis,
+                limits=bounds,
+                strength=SPINE_STRENGTH if i and frames.parts[i] in ("spine", "chest") else 1.0,
                 rest_rotation=rest,
             )
         )
-    roles, points = _first_roles(bodies, poses)
-    return Character(skeleton, tuple(bodies), points, _first_limbs(bodies), roles, leg_length=0.5 * span, floor=0.0)
+    return tuple(bodies)
 
 
-def _local(poses: Poses, joint: int, at: Array) -> Array:
-    inverse = rotations.conjugate(poses.orientations[:, joint])
-    return np.median(rotations.rotate(inverse, at - poses.positions[:, joint]), axis=0)
+def _hinge_rest(poses: Poses, frames: Frames, body: int) -> Array:
+    """Rest rotation of a hinge in its parent *body*: the carried joints between, as they mostly stand, then its own."""
+    skeleton, j = poses.skeleton, frames.joints[body]
+    between = rotations.IDENTITY
+    stop, k = frames.joints[frames.parents[body]], int(skeleton.parents[j])
+    while k != stop:
+        between = rotations.multiply(limits.mean_rotation(poses.rotations[:, k]), between)
+        k = int(skeleton.parents[k])
+    return rotations.multiply(between, skeleton.rest_rotations[j])
 
 
-def _first_roles(bodies: list[Body], poses: Poses) -> tuple[dict[str, int], tuple[ContactPoint, ...]]:
-    roles = {"pelvis": 0}
-    points: list[ContactPoint] = []
-    floor = float(np.quantile(poses.positions[..., 2].min(axis=1), 0.1))
-    del floor
-    for i, b in enumerate(bodies):
-        name = b.name.split(":")[-1].lower()
-        side = "left" if name.startswith(("l", "b_l")) else "right" if name.startswith(("r", "b_r")) and i else ""
-        for key, words in {
-            "hand": ("hand", "wrist"),
-            "foot": ("foot", "ankle"),
-            "toe": ("toe",),
-            "knee": ("knee", "leg"),
-            "elbow": ("elbow", "forearm"),
-        }.items():
-            if side and any(w in name for w in words) and not (key == "knee" and "upleg" in name):
-                roles.setdefault(f"{side}_{key}", i)
-                break
-        if "head" in name:
-            roles.setdefault("head", i)
-        if "neck" in name:
-            roles.setdefault("neck", i)
-        if re.search("spine|chest", name):
-            roles["chest"] = i
-    for role, i in roles.items():
-        if re.search("foot|toe|hand", role):
-            for k, c in enumerate(bodies[i].capsules):
-                points.append(
-                    ContactPoint(f"{bodies[i].name}.{k}", i, c.end, 0.0, "hand" if "hand" in role else "foot")
-                )
-                points.append(
-                    ContactPoint(f"{bodies[i].name}.{k}.root", i, c.start, 0.0, "hand" if "hand" in role else "foot")
-                )
-    return roles, tuple(points)
+def _shapes(
+    frames: Frames, feet: tuple[Foot, ...], soles: list[ContactPoint]
+) -> tuple[tuple[float, ...], tuple[tuple[Capsule, ...], ...]]:
+    """Thickness [m] and capsules of each body."""
+    radii: list[float] = []
+    shapes: list[tuple[Capsule, ...]] = []
+    foot_bodies = {b for foot in feet for b in (foot.ankle, foot.last) if frames.parts[b] in ("foot", "toe")}
+    tips_of_feet = {foot.last: foot.tip for foot in feet}
+    for i, part in enumerate(frames.parts):
+        tips = frames.tips[i] or ((tips_of_feet[i],) if i in tips_of_feet else ())
+        far = max((float(np.linalg.norm(t)) for t in tips), default=0.0)
+        radius = anthropometry.radius_of(part, far, frames.scale)
+        radii.append(radius)
+        ends = [t for t in tips if np.linalg.norm(t) > 0.3 * radius]
+        if i in foot_bodies:
+            shapes.append(_foot_shape(frames, i, tips, soles, radius))
+        elif part == "head" and ends:
+            top = ends[0]
+            inset = min(radius / far, 0.45)
+            shapes.append((Capsule(0.35 * top, (1.0 - inset) * top if inset < 0.6 else top, radius),))
+        elif part in ("pelvis", "chest") and len(ends) > 1:
+            shapes.append(tuple(_trunk_capsule(t, radius) for t in ends))
+        elif ends:
+            shapes.append(tuple(Capsule(np.zeros(3), t, radius) for t in ends))
+        else:
+            shapes.append((Capsule(np.zeros(3), np.zeros(3), radius),))
+    return tuple(radii), tuple(shapes)
 
 
-def _first_limbs(bodies: list[Body]) -> tuple[Limb, ...]:
-    return (Limb("body", "other", tuple(range(len(bodies)))),)
+def _trunk_capsule(tip: Array, radius: float) -> Capsule:
+    """A capsule towards a limb's root that ends inside the trunk's outline."""
+    length = float(np.linalg.norm(tip))
+    return Capsule(np.zeros(3), tip * max(length - 0.5 * radius, 0.3 * length) / length, radius)
+
+
+def _foot_shape(
+    frames: Frames, body: int, tips: tuple[Array, ...], soles: list[ContactPoint], radius: float
+) -> tuple[Capsule, ...]:
+    """A foot lies on its sole: from heel to ball, or from the toe joint to the tip, raised by its own thickness."""
+    own = [p for p in soles if p.body == body]
+    heel = [p.offset for p in own if ".heel." in p.name]
+    ball = [p.offset for p in own if ".ball." in p.name]
+    toe = [p.offset for p in own if p.name.endswith(".toe")]
+    tip = tips[0] if tips else np.zeros(3)
+    if heel and ball:
+        start, end = np.mean(heel, axis=0), (toe[0] if toe else np.mean(ball, axis=0))
+        up = np.mean(heel, axis=0) * -1.0
+        along = (end - start) / max(float(np.linalg.norm(end - start)), 1e-9)
+        up = up - (up @ along) * along
+        up = up / max(float(np.linalg.norm(up)), 1e-9)
+        lift = min(radius, 0.6 * float(np.linalg.norm(np.mean(heel, axis=0))))
+        return (Capsule(start + (up + along) * lift, end + (up - along) * lift * (1.0 if toe else 0.0), lift),)
+    if np.linalg.norm(tip) > 0.3 * radius:
+        return (Capsule(np.zeros(3), tip, radius),)
+    return (Capsule(np.zeros(3), np.zeros(3), radius),)
+
+
+def _bone_lengths(frames: Frames, radii: tuple[float, ...]) -> tuple[float, ...]:
+    """Length of all bones of each body [m]; a body without any counts as its own thickness."""
+    return tuple(max(sum(float(np.linalg.norm(t)) for t in tips), 2.0 * r) for tips, r in zip(frames.tips, radii))
+
+
+def _leg_length(frames: Frames, feet: tuple[Foot, ...], soles: list[ContactPoint], floor: float) -> float:
+    """Thigh, shin and what lies below the ankle of the longest leg [m]; without legs, the root's median height."""
+    lengths: list[float] = []
+    for foot in feet:
+        body, length = foot.ankle, 0.0
+        while frames.parts[body] in ("foot", "shin"):
+            length += float(np.linalg.norm(frames.offsets[body]))
+            body = frames.parents[body]
+        own = [p for p in soles if p.body == foot.ankle]
+        if foot.toe is not None and foot.ball_body == foot.toe:
+            length += float(np.linalg.norm(frames.offsets[foot.toe]))
+            own = [p for p in soles if p.body == foot.toe]
+        heights = [float(np.median(frames.positions[foot.slow, p.body, 2])) - floor for p in own[:1]]
+        length += max(heights[0], 0.0) if heights else 0.0
+        if frames.parts[foot.ankle] == "shin":
+            length = float(np.linalg.norm(frames.offsets[foot.ankle]) + np.linalg.norm(foot.tip))
+        lengths.append(length)
+    if lengths and max(lengths) > 0.0:
+        return max(lengths)
+    return max(float(np.median(frames.positions[:, 0, 2])) - floor, 0.2 * 2.2 * frames.scale)
+
+
+def _height(frames: Frames, anatomy: Anatomy, leg_length: float) -> float:
+    """Stature of the figure stretched out [m]: leg, spine, neck and head, on two legs at least twice the leg.
+
+    (Files that lose a trunk bone would otherwise make a child of a grown-up.)
+    """
+    by_joint = {j: i for i, j in enumerate(frames.joints)}
+    height = leg_length
+    for chain in (*anatomy.limbs("spine"), *anatomy.limbs("neck")):
+        height += sum(float(np.linalg.norm(frames.offsets[by_joint[j]])) for j in chain.joints)
+    for chain in anatomy.limbs("neck"):
+        height += max((float(np.linalg.norm(t)) for t in frames.tips[by_joint[chain.joints[-1]]]), default=0.0)
+    return height if anatomy.four_legged else max(height, 2.0 * leg_length)
+
+
+def _limbs(frames: Frames, anatomy: Anatomy) -> tuple[Limb, ...]:
+    by_joint = {j: i for i, j in enumerate(frames.joints)}
+    names = unique_names(c.name for c in anatomy.chains)
+    return tuple(Limb(n, c.kind, tuple(by_joint[j] for j in c.joints)) for n, c in zip(names, anatomy.chains))
+
+
+_LEG_ROLES = ("hip", "knee", "foot", "toe")
+_ARM_ROLES = ("shoulder", "elbow", "hand")
+
+
+def _roles(frames: Frames, anatomy: Anatomy) -> dict[str, int]:
+    """Body by role. On four legs "left_foot" is the hind one and "left_hand" the front one, besides their long names."""
+    by_joint = {j: i for i, j in enumerate(frames.joints)}
+    roles = {"pelvis": 0, "chest": by_joint.get(anatomy.chest, 0)}
+    for chain in anatomy.chains:
+        bodies = [by_joint[j] for j in chain.joints]
+        if chain.kind == "neck":
+            roles.setdefault("neck", bodies[0])
+            roles.setdefault("head", bodies[-1])
+        elif chain.kind == "tail":
+            roles.setdefault("tail", bodies[0])
+        elif chain.kind in ("arm", "leg"):
+            prefix = f"{chain.side}_{chain.place}_" if chain.place else f"{chain.side}_"
+            words = _ARM_ROLES if chain.kind == "arm" else _LEG_ROLES
+            if chain.upper:
+                roles.setdefault(f"{chain.side}_collar", bodies[chain.upper - 1])
+            main = bodies[chain.upper :]
+            for word, body in zip(words, main):
+                roles.setdefault(prefix + word, body)
+            for missing in words[len(main) : 3]:
+                roles.setdefault(prefix + missing, main[-1])
+            if chain.place == "hind":
+                for word, body in zip(_LEG_ROLES, main):
+                    roles.setdefault(f"{chain.side}_{word}", body)
+            if chain.place == "front":
+                for word, body in zip(_ARM_ROLES, main):
+                    roles.setdefault(f"{chain.side}_{word}", body)
+    return roles
+
+
+def _unique_points(points: list[ContactPoint]) -> tuple[ContactPoint, ...]:
+    names = unique_names(p.name for p in points)
+    return tuple(ContactPoint(n, p.body, p.offset, p.radius, p.part) for n, p in zip(names, points))
