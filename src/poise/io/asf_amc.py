@@ -1,0 +1,192 @@
+"""ASF/AMC: the capture format of the CMU database; a skeleton file (.asf) and a motion file (.amc) of its channels."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.errors import FileFormatError, InvalidValue, MotionWarning
+from poise.io.asf_amc_channels import pose_of, values_of
+from poise.io.asf_amc_frames import AmcDocument, parse_amc
+from poise.io.asf_amc_skeleton import AsfDocument, parse_asf, skeleton_of
+from poise.io.door import door_turn
+from poise.io.files import write_atomically
+from poise.motion import Evidence, Motion, Source
+from poise.skeleton import Skeleton
+from poise.spatial import rotations
+
+if TYPE_CHECKING:
+    from poise.io.format import ReadOptions
+
+NAME = "asf_amc"
+EXTENSIONS = (".amc", ".asf")
+CMU_FPS = 120.0
+"""The rate of the CMU captures [1/s]; the files do not say."""
+
+
+def matches(path: Path, head: bytes) -> bool:
+    """True for an .asf or .amc by name, or by the words such a file begins with."""
+    return path.suffix.lower() in EXTENSIONS or head.startswith(b"#!OML:ASF") or b":FULLY-SPECIFIED" in head[:400]
+
+
+def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
+    """The skeleton of an .asf file, or of the one an .amc needs."""
+    asf = parse_asf(path if path.suffix.lower() == ".asf" else find_skeleton(path, options.skeleton))
+    return skeleton_of(asf, unit=options.unit or asf.unit, turn=door_turn(options.up or "y"))
+
+
+def read(path: Path, options: ReadOptions) -> Motion:
+    """Read an AMC clip with the ASF skeleton beside it, or the one of `options.skeleton`.
+
+    Raises:
+        FileFormatError: with the line, if either file is not what it should be.
+    """
+    if path.suffix.lower() == ".asf":
+        raise FileFormatError(
+            "This file holds a skeleton and no motion.",
+            path=path,
+            cure="Read it with poise.load_skeleton, or name the .amc clip that moves it.",
+        )
+    asf = parse_asf(find_skeleton(path, options.skeleton))
+    document = parse_amc(path, asf)
+    unit, up = options.unit or asf.unit, options.up or "y"
+    document = replace(document, unit=unit, up=up)
+    translations, turned = pose_of(document)
+    fps = options.fps or CMU_FPS
+    return Motion(
+        skeleton=skeleton_of(asf, unit=unit, turn=door_turn(up)),
+        times=np.arange(len(document.values)) / fps,
+        translations=translations,
+        rotations=turned,
+        source=Source(
+            path=str(path),
+            format=NAME,
+            dialect="CMU (Vicon BodyBuilder)" if "VICON" in asf.text[:2000].upper() else "Acclaim",
+            unit=unit,
+            up=up,
+            fps=fps,
+            document=document,
+            evidence=_evidence(asf, document, options),
+            warnings=_warnings(asf),
+            clips=(path.stem,),
+        ),
+    )
+
+
+def _evidence(asf: AsfDocument, document: AmcDocument, options: ReadOptions) -> dict[str, Evidence]:
+    found = {
+        "skeleton": Evidence(
+            Path(asf.path).name,
+            1.0 if options.skeleton else 0.9,
+            "the .asf that was named" if options.skeleton else "the .asf beside the clip",
+        ),
+        "unit": Evidence(
+            asf.unit,
+            0.95 if asf.length == 0.45 else 0.5,
+            f"':units length {asf.length:g}' read by the CMU formula, (1 / length) inches",
+        ),
+        "up": Evidence("y", 0.9, "ASF files are Y up by custom; nothing in the file says so"),
+        "fps": Evidence(
+            CMU_FPS, 0.7, "AMC holds no rate; CMU captured at 120 Hz (a few clips at 60): --source-fps overrides"
+        ),
+        "rest_pose": Evidence("bone directions of the .asf", 1.0, "all channels zero is the pose of the .asf"),
+        "angles": Evidence("degrees" if document.degrees else "radians", 1.0, "said by the files"),
+    }
+    for name, given in (("unit", options.unit), ("up", options.up), ("fps", options.fps)):
+        if given:
+            found[name] = Evidence(given, 1.0, "given by the caller")
+    if not asf.is_sorted:
+        found["joint_order"] = Evidence("hierarchy order", 1.0, "':bonedata' has children before their parents")
+    return found
+
+
+def _warnings(asf: AsfDocument) -> tuple[str, ...]:
+    if np.any(asf.position) or rotations.angle_between(asf.orientation, rotations.IDENTITY) > 1e-9:
+        return (
+            "The .asf gives its root a place or orientation at rest; the clip's root is added to the place and turned "
+            "in the orientation's frame, as for a bone. If the clip comes out rotated, set both to zero in the .asf.",
+        )
+    return ()
+
+
+def find_skeleton(path: Path, named: Path | None) -> Path:
+    """The .asf of an .amc: the one named, else beside it the one of the same name, of its subject, or the only one.
+
+    Raises:
+        FileFormatError: if none is found, or several could be meant.
+    """
+    if named is not None:
+        if not named.is_file():
+            raise FileFormatError(
+                "There is no such skeleton file.", path=named, cure="Check the path after --skeleton."
+            )
+        return named
+    beside = sorted(p for p in path.parent.iterdir() if p.suffix.lower() == ".asf")
+    for stem in (path.stem, path.stem.split("_")[0]):
+        same = [p for p in beside if p.stem.lower() == stem.lower()]
+        if len(same) == 1:
+            return same[0]
+    if len(beside) == 1:
+        return beside[0]
+    seen = ", ".join(p.name for p in beside[:10]) if beside else "none"
+    raise FileFormatError(
+        f"An AMC clip needs its skeleton file, {path.stem.split('_')[0]}.asf; .asf files in this folder: {seen}.",
+        path=path,
+        cure="Put it beside the clip, or name it with --skeleton FILE.",
+    )
+
+
+def write(motion: Motion, path: Path) -> None:
+    """Write an AMC clip for the skeleton it was read with; that .asf is put beside it where it is not there yet.
+
+    Every value nobody changed is the source's own number; the others take the Euler branch nearest the source, then
+    nearest the previous frame. A turn that the bone's channels cannot state is brought to the nearest they can, and
+    a MotionWarning says by how much.
+
+    Raises:
+        InvalidValue: if the motion was not read from ASF/AMC, or another .asf stands in the way.
+    """
+    document = motion.source.document if motion.source else None
+    if path.suffix.lower() != ".amc" or not isinstance(document, AmcDocument):
+        raise InvalidValue(
+            f"Only a motion read from ASF/AMC can be written as {path.suffix}: its skeleton lives in the .asf. "
+            "Write .bvh, .npz or .glb instead."
+        )
+    if motion.skeleton.names != ("root", *(b.name for b in document.asf.bones)):
+        raise InvalidValue(
+            "The motion's joints are not those of the .asf it was read with. Write .bvh, .npz or .glb instead."
+        )
+    if abs(motion.fps - CMU_FPS) > 0.5:
+        warnings.warn(
+            f"AMC states no frame rate: read {path.name} with --source-fps {motion.fps:g}.", MotionWarning, stacklevel=2
+        )
+    values = values_of(motion, document)
+    write_atomically(path, _text(document, values).encode("utf-8"))
+    _write_skeleton(document.asf, path)
+
+
+def _text(document: AmcDocument, values: npt.NDArray[np.float64]) -> str:
+    lines = list(document.header)
+    columns = document.columns
+    for frame, row in enumerate(values.tolist()):
+        lines.append(str(document.first_frame + frame))
+        lines += [f"{name} {' '.join(map(repr, row[columns[name]]))}" for name, _ in document.layout]
+    return "\n".join(lines) + "\n"
+
+
+def _write_skeleton(asf: AsfDocument, path: Path) -> None:
+    try:
+        found = find_skeleton(path, None)
+        if found.read_text(encoding="utf-8", errors="replace") == asf.text:
+            return
+    except FileFormatError:
+        pass
+    beside = path.with_suffix(".asf")
+    if beside.exists():
+        raise InvalidValue(f"{beside} holds another skeleton than this clip needs. Write the clip into another folder.")
+    write_atomically(beside, asf.text.encode("utf-8"))

@@ -1,0 +1,204 @@
+"""DeepMimic's character file: a JSON tree of joints, each hung on its parent by a point and three angles.
+
+The frame of joint j in its parent's is T(Attach) R(AttachTheta) R(q_j): q_j is a quaternion for a spherical joint
+and a turn about the joint's own z axis for a revolute one (cKinTree of the DeepMimic repository). The root's
+attach point is not used there, nor here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.errors import FileFormatError
+from poise.io.deepmimic_json import load_json
+from poise.skeleton import EndSite, Hinge, Skeleton
+from poise.spatial import rotations
+
+Array = npt.NDArray[np.float64]
+
+SIZES = {"spherical": 4, "revolute": 1, "fixed": 0}
+"""How many numbers of a frame a joint of each kind takes; the root takes seven."""
+
+
+@dataclass(frozen=True)
+class CharacterJoint:
+    """One joint: its kind ("root", "spherical", "revolute" or "fixed"), where it hangs, and its limits [rad]."""
+
+    name: str
+    kind: str
+    parent: int
+    offset: Array
+    rest: Array
+    lower: float
+    upper: float
+
+    @property
+    def size(self) -> int:
+        """How many numbers of a frame belong to it."""
+        return 7 if self.kind == "root" else SIZES[self.kind]
+
+
+@dataclass(frozen=True)
+class CharacterDocument:
+    """A character file.
+
+    Attributes:
+        path: The file.
+        text: Its text, to be written again as it stands.
+        joints: In file order.
+        tips: Joint index and place in its frame [file units] of each chain's end, from the body shapes.
+        mass: Sum of the bodies' masses [kg], 0 if there are none.
+    """
+
+    path: str
+    text: str
+    joints: tuple[CharacterJoint, ...]
+    tips: tuple[tuple[int, Array], ...]
+    mass: float
+
+    @property
+    def width(self) -> int:
+        """Numbers of one frame of a motion, its duration included."""
+        return 1 + sum(j.size for j in self.joints)
+
+
+def parse_character(path: Path) -> CharacterDocument:
+    """Read a DeepMimic character file.
+
+    Raises:
+        FileFormatError: naming the joint, if it is not one.
+    """
+    text, data = load_json(path)
+    skeleton = data.get("Skeleton") if isinstance(data, dict) else None
+    rows = skeleton.get("Joints") if isinstance(skeleton, dict) else None
+    if not isinstance(rows, list) or not rows:
+        raise FileFormatError(
+            "This is no DeepMimic character file: it has no 'Skeleton' with 'Joints'.",
+            path=path,
+            cure="Name the right character file with --skeleton.",
+        )
+    joints = tuple(_joint(path, index, row) for index, row in enumerate(rows))
+    bodies = data.get("BodyDefs", [])
+    if not isinstance(bodies, list):
+        raise FileFormatError("'BodyDefs' is not a list.", path=path, cure="Get the file again from its source.")
+    return CharacterDocument(str(path), text, joints, _tips(path, joints, bodies), _mass(path, bodies))
+
+
+def skeleton_of(character: CharacterDocument, *, unit: float, turn: Array) -> Skeleton:
+    """The skeleton of a character: revolute joints are hinges about their own z axis, fixed ones do not turn.
+
+    Args:
+        character: The parsed file.
+        unit: Metres per file unit.
+        turn: Turn from the file's world to Poise's, carried by the root, unit wxyz.
+    """
+    joints = character.joints
+    rest = np.array([j.rest for j in joints])
+    rest[0] = rotations.multiply(turn, rest[0])
+    return Skeleton(
+        names=tuple(j.name for j in joints),
+        parents=np.array([j.parent for j in joints], dtype=np.int64),
+        offsets=unit * np.array([j.offset for j in joints]),
+        rest_rotations=rest,
+        end_sites=tuple(EndSite(j, unit * tip, f"{joints[j].name} tip") for j, tip in character.tips),
+        hinges={
+            k: Hinge(axis=np.array([0.0, 0.0, 1.0]), lower=j.lower, upper=j.upper)
+            for k, j in enumerate(joints)
+            if j.kind == "revolute"
+        },
+        fixed=frozenset(k for k, j in enumerate(joints) if j.kind == "fixed"),
+    )
+
+
+def _joint(path: Path, index: int, row: Any) -> CharacterJoint:
+    if not isinstance(row, dict):
+        raise FileFormatError(f"Joint {index} is not a JSON object.", path=path, cure="Get the file again.")
+    name = row.get("Name", f"joint{index}")
+    if not isinstance(name, str):
+        raise FileFormatError(f"The name of joint {index} is not a text.", path=path, cure="Get the file again.")
+    parent, kind = row.get("Parent", -1), row.get("Type")
+    if type(parent) is not int or not (parent == -1 if index == 0 else 0 <= parent < index):
+        raise FileFormatError(
+            f"Joint {name!r} (number {index}) hangs on {parent!r}; joint 0 is the only root and parents come first.",
+            path=path,
+            cure="Mend 'Parent'.",
+        )
+    if index == 0:
+        kind = "root"
+    elif kind not in SIZES:
+        raise FileFormatError(
+            f"Joint {name!r} is of type {kind!r}; readable are {', '.join(SIZES)}.",
+            path=path,
+            cure="A planar or prismatic joint has no place in a Poise skeleton: replace it.",
+        )
+    values = {key: _number(path, f"{key} of joint {name!r}", row.get(key, 0.0)) for key in _ATTACH}
+    offset = np.array([values[f"Attach{c}"] for c in "XYZ"])
+    theta = np.array([values[f"AttachTheta{c}"] for c in "XYZ"])
+    lower = _number(path, f"LimLow0 of joint {name!r}", row.get("LimLow0", 1.0))
+    upper = _number(path, f"LimHigh0 of joint {name!r}", row.get("LimHigh0", 0.0))
+    if lower > upper:  # DeepMimic's way to say: no limit
+        lower, upper = -np.inf, np.inf
+    return CharacterJoint(
+        name=name,
+        kind=kind,
+        parent=parent,
+        offset=np.zeros(3) if index == 0 else offset,
+        rest=_rotation(theta),
+        lower=lower,
+        upper=upper,
+    )
+
+
+_ATTACH = tuple(f"{kind}{c}" for kind in ("Attach", "AttachTheta") for c in "XYZ")
+
+
+def _rotation(theta: Array) -> Array:
+    """Rz Ry Rx of three angles [rad], as cMathUtil::RotateMat has it."""
+    return rotations.from_euler("ZYX", np.degrees(theta[::-1]))
+
+
+def _number(path: Path, what: str, value: Any) -> float:
+    if type(value) not in (int, float) or not abs(value) < 1e6:
+        raise FileFormatError(
+            f"{what} is not a number of sensible size.", path=path, text=str(value)[:120], cure="Mend it."
+        )
+    return float(value)
+
+
+def _mass(path: Path, bodies: list[Any]) -> float:
+    return sum(_number(path, "Mass of a body", b.get("Mass", 0.0)) for b in bodies if isinstance(b, dict))
+
+
+def _tips(path: Path, joints: tuple[CharacterJoint, ...], bodies: list[Any]) -> tuple[tuple[int, Array], ...]:
+    """The far end of each last joint's body: of a box or capsule along its long axis, of a sphere along the bone."""
+    has_child = {j.parent for j in joints}
+    found = []
+    for index, body in enumerate(bodies[: len(joints)]):
+        if index in has_child or not isinstance(body, dict):
+            continue
+        numbers = {
+            k: _number(path, f"{k} of body {index}", body.get(k, 0.0)) for k in (*_ATTACH, "Param0", "Param1", "Param2")
+        }
+        center = np.array([numbers[f"Attach{c}"] for c in "XYZ"])
+        turned = _rotation(np.array([numbers[f"AttachTheta{c}"] for c in "XYZ"]))
+        size = np.array([numbers[f"Param{k}"] for k in range(3)])
+        shape = body.get("Shape")
+        if shape == "sphere":
+            along = center if np.linalg.norm(center) > 1e-9 else joints[index].offset
+            length = float(np.linalg.norm(along))
+            reach = 0.5 * size[0] * along / length if length > 0.0 else np.zeros(3)
+        elif shape == "box":
+            reach = rotations.rotate(turned, 0.5 * np.where(np.arange(3) == np.argmax(size), size, 0.0))
+        elif shape in ("capsule", "cylinder"):
+            cap = 0.5 * size[0] if shape == "capsule" else 0.0
+            reach = rotations.rotate(turned, np.array([0.0, 0.5 * size[1] + cap, 0.0]))
+        else:
+            continue
+        near, far = center - reach, center + reach
+        found.append((index, far if np.linalg.norm(far) >= np.linalg.norm(near) else near))
+    return tuple(found)
