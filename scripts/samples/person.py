@@ -11,8 +11,8 @@ HEEL = -0.055
 """The heel touches this far ahead of the ankle (behind it) [m]."""
 BALL = (0.135, 0.02)
 """The toe joint: ahead of the ankle, and over the sole [m]."""
-TOE = 0.065
-"""Length of the toes [m]."""
+TOE, TOE_DROP = 0.065, 0.012
+"""The toes' tip: ahead of the toe joint, and below it [m]."""
 HIP_WIDTH = 0.085
 
 
@@ -22,7 +22,7 @@ def _side(name: str, x: float) -> tuple[list, list]:
         (f"{name}Leg", f"{name}UpLeg", (0.0, -THIGH, 0.0)),
         (f"{name}Foot", f"{name}Leg", (0.0, -SHANK, 0.0)),
         (f"{name}ToeBase", f"{name}Foot", (0.0, BALL[1] - ANKLE, BALL[0])),
-        (f"End{name}Toe", f"{name}ToeBase", (0.0, -0.012, TOE)),
+        (f"End{name}Toe", f"{name}ToeBase", (0.0, -TOE_DROP, TOE)),
     ]
     arm = [
         (f"{name}Shoulder", "Spine1", (x * 0.03, 0.20, 0.01)),

@@ -39,16 +39,16 @@ HIP = curves.cyclic(
     + [(0.8, 27), (0.87, 31), (0.95, 29)]
 )
 KNEE = curves.cyclic(
-    [(0.0, 9), (0.06, 15), (0.15, 21), (0.22, 19), (0.3, 14), (0.4, 10), (0.46, 12), (0.52, 20), (0.6, 42), (0.66, 57)]
-    + [(0.72, 64), (0.78, 60), (0.86, 40), (0.93, 16), (0.97, 9)]
+    [(0.0, 9), (0.06, 15), (0.15, 18), (0.22, 13.5), (0.3, 9.5), (0.4, 9), (0.46, 12), (0.52, 21), (0.6, 42), (0.66, 57)]
+    + [(0.72, 64), (0.78, 60), (0.85, 40), (0.92, 18), (0.96, 10)]
 )
 # Slope of sole and toes against the ground, toe up positive [deg]; keys run from heel strike to the next one's flat.
 FOOT_RISES = curves.held(
-    [(0.33, 0), (0.42, -4), (0.5, -19), (0.55, -37), (0.59, -53), (0.63, -64), (0.67, -67), (0.72, -57), (0.79, -27), (0.86, 0)]
+    [(0.33, 0), (0.42, -4), (0.5, -19), (0.55, -38), (0.6, -60), (0.64, -69), (0.68, -66), (0.73, -52), (0.79, -27), (0.86, 0)]
     + [(0.93, 19), (0.965, 25), (1.0, 20), (1.04, 8), (1.095, 0)]
 )
 TOES = curves.held(
-    [(0.595, 0), (0.66, -12), (0.72, -16), (0.78, -4), (0.86, 16), (0.93, 29), (1.0, 27), (1.06, 10), (1.12, 0)]
+    [(0.53, 0), (0.57, -7), (0.6, -19), (0.65, -34), (0.7, -27), (0.78, -4), (0.86, 16), (0.93, 29), (1.0, 27), (1.06, 10), (1.12, 0)]
 )
 
 
@@ -62,13 +62,20 @@ def toe_slope(phase: Array) -> Array:
     return np.asarray(TOES(phase) + np.where(phase < 0.3, TOES(phase + 1.0), 0.0))
 
 
+def _turned(slope: Array, ahead: float, up: float) -> Array:
+    """An arm (ahead, up) [m] on a slope [deg], shape (..., 2)."""
+    sine, cosine = np.sin(np.radians(slope)), np.cos(np.radians(slope))
+    return np.stack([cosine * ahead - sine * up, sine * ahead + cosine * up], axis=-1)
+
+
 def rolling_ankle(phase: Array) -> Array:
     """Place of the ankle over a footprint (ahead, up) [m] while the foot rolls; (0, ANKLE) when flat, shape (..., 2)."""
-    slope = np.radians(foot_slope(phase))
-    pivot = np.where((phase < 0.2)[..., None], (person.HEEL, 0.0), person.BALL)
-    arm = np.array((0.0, person.ANKLE)) - pivot
-    sine, cosine = np.sin(slope), np.cos(slope)
-    return pivot + np.stack([cosine * arm[..., 0] - sine * arm[..., 1], sine * arm[..., 0] + cosine * arm[..., 1]], axis=-1)
+    foot, toes = foot_slope(phase), toe_slope(phase)
+    on_heel = np.array((person.HEEL, 0.0)) + _turned(foot, -person.HEEL, person.ANKLE)
+    tip = np.array((person.BALL[0] + person.TOE, person.BALL[1] - person.TOE_DROP))
+    toe_joint = tip + _turned(toes, -person.TOE, person.TOE_DROP)
+    on_toes = toe_joint + _turned(foot, -person.BALL[0], person.ANKLE - person.BALL[1])
+    return np.where((phase < 0.2)[..., None], on_heel, on_toes)
 
 
 class Prints:
@@ -155,7 +162,7 @@ def swinging_ankle(foot: Prints, time: Array, hips: Array) -> Array:
         )
         # sideways the foot passes the standing leg on a nearly straight line
         wish[:, 0] = foot.place(one[:1])[0, 0] * (1 - s) + foot.place(one[:1] + 1)[0, 0] * s + 0.008 * foot.side * np.sin(np.pi * s)
-        path[index] = curves.bridge(leave, reach, seconds, s, wish, s * (1.0 - s))
+        path[index] = curves.bridge(leave, reach, seconds, s, wish, (s * (1.0 - s)) ** 1.5)
     return path
 
 
@@ -261,7 +268,7 @@ def pelvis_height(figure: Figure, time: Array, root: Array, hips: Array, feet: t
             over = np.maximum(distance - far, 0.0)
             wish = np.radians(KNEE(phase))
             # a foot about to leave is no longer asked to hold the body up
-            trust = np.where(phase < STANCE, 1.0 - 0.8 * curves.smooth_step((phase - 0.45) / 0.15), 0.0)
+            trust = np.where(phase < STANCE, 1.0 - 0.5 * curves.smooth_step((phase - 0.45) / 0.15), 0.0)
             rows.append((trust * slope)[:, None] * basis)
             miss.append(trust * (wish - bend - over * slope))
         step = np.linalg.lstsq(np.concatenate(rows), np.concatenate(miss), rcond=None)[0]
@@ -279,17 +286,22 @@ def walk() -> tuple[Figure, Array, Array, int]:
     turned = {"Hips": hips} | trunk(time, hips) | arm(time, 1.0) | arm(time, -1.0)
     steady = travel(time)
     goal = wished_zmp(time, feet) - steady
+    goal[:, 2] = goal[:, 2].mean() + 0.8 * (goal[:, 2] - goal[:, 2].mean())
     com = curves.pendulum(goal, DURATION, 0.92, GRAVITY)
     root = com + steady
     root[:, 1] = 0.91
-    for _ in range(5):
+    for again in range(8):
         root[:, 1] = pelvis_height(figure, time, root, hips, feet)
         translations, local = pose(figure, root, turned | legs(figure, time, root, hips, feet))
         masses, paths = particles(figure, translations, local)
         miss = com - (np.einsum("p,fpx->fx", masses, paths) - steady)
-        # a pelvis travels calmly: what is faster than two and a half waves a stride is left to the zero moment point
+        if again > 3:  # near enough to ask for the zero moment point of the whole body, swinging limbs included
+            acceleration = curves.periodic_derivative(paths - steady[:, None], DURATION, 2)
+            off = goal - zero_moment_point(masses, paths, acceleration) + steady
+            miss = 0.5 * curves.pendulum(off, DURATION, 0.92, GRAVITY)
+        # a pelvis travels calmly: what is faster than three and a half waves a stride is left to the zero moment point
         miss[:, 1] = 0.0
-        root = root + curves.calm(miss, DURATION, 2.5 / STRIDE)
+        root = root + curves.calm(miss, DURATION, 3.5 / STRIDE)
     root[:, 1] = pelvis_height(figure, time, root, hips, feet)
     translations, local = pose(figure, root, turned | legs(figure, time, root, hips, feet))
     # begin in the middle of a stride, end one frame after the loop with the first pose, carried on by the travel
