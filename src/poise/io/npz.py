@@ -1,0 +1,296 @@
+"""Poise's own file: plain NumPy arrays and a JSON header in a zip, read without pickle and without trust.
+
+Members: `header` (JSON text, schema "poise.motion/1": names, end sites, hinges, source), `times`, `translations`,
+`rotations`, `parents`, `offsets`, `rest_rotations`, `end_site_offsets`, `hinge_axes`, `hinge_limits`. SI units, Z up,
+quaternions wxyz. Everything in a motion comes back exactly, but for its source's own document.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.errors import FileFormatError, InvalidValue
+from poise.io.door import door_turn
+from poise.io.files import file_size, write_atomically
+from poise.motion import Evidence, Motion, Source
+from poise.skeleton import EndSite, Hinge, Skeleton
+from poise.spatial import rotations
+
+if TYPE_CHECKING:
+    from poise.io.format import ReadOptions
+
+NAME = "npz"
+EXTENSIONS = (".npz",)
+SCHEMA = "poise.motion/1"
+
+MEMBERS = {
+    "header": ("U", 0),
+    "times": ("f", 1),
+    "translations": ("f", 3),
+    "rotations": ("f", 3),
+    "parents": ("i", 1),
+    "offsets": ("f", 2),
+    "rest_rotations": ("f", 2),
+    "end_site_offsets": ("f", 2),
+    "hinge_axes": ("f", 2),
+    "hinge_limits": ("f", 2),
+}
+"""Every member of the file, with the kind of its numbers and its number of axes."""
+
+MAX_INFLATED = 64_000_000
+"""A packed file may unpack to this many bytes, or to `MAX_RATIO` times its own size if that is more."""
+MAX_RATIO = 20
+CURE = "Write the motion again with poise.save; a file from elsewhere is not read as Poise's own."
+
+
+def matches(path: Path, head: bytes) -> bool:
+    """True for a zip that is named .npz."""
+    return path.suffix.lower() in EXTENSIONS and head.startswith(b"PK")
+
+
+def write(motion: Motion, path: Path) -> None:
+    """Write a motion, exactly."""
+    skeleton, source = motion.skeleton, motion.source
+    hinged = sorted(skeleton.hinges)
+    header = {
+        "schema": SCHEMA,
+        "names": list(skeleton.names),
+        "end_sites": [{"joint": e.joint, "name": e.name} for e in skeleton.end_sites],
+        "hinges": hinged,
+        "translating": sorted(skeleton.translating),
+        "fixed": sorted(skeleton.fixed),
+        "source": None if source is None else _source_facts(source),
+    }
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "header": np.array(json.dumps(header, ensure_ascii=False)),
+        "times": motion.times,
+        "translations": motion.translations,
+        "rotations": motion.rotations,
+        "parents": skeleton.parents.astype(np.int64),
+        "offsets": skeleton.offsets,
+        "rest_rotations": skeleton.rest_rotations,
+        "end_site_offsets": np.array([e.offset for e in skeleton.end_sites]).reshape(-1, 3),
+        "hinge_axes": np.array([skeleton.hinges[j].axis for j in hinged]).reshape(-1, 3),
+        "hinge_limits": np.array([(skeleton.hinges[j].lower, skeleton.hinges[j].upper) for j in hinged]).reshape(-1, 2),
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            data = io.BytesIO()
+            np.lib.format.write_array(data, np.asarray(array, order="C"), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0)), data.getvalue())
+    write_atomically(path, packed.getvalue())
+
+
+def _source_facts(source: Source) -> dict[str, Any]:
+    return {
+        "path": source.path,
+        "format": source.format,
+        "dialect": source.dialect,
+        "unit": source.unit,
+        "up": source.up,
+        "fps": source.fps,
+        "evidence": {k: [_plain(e.value), e.confidence, e.reason] for k, e in source.evidence.items()},
+        "warnings": list(source.warnings),
+        "clips": list(source.clips),
+        "clip": source.clip,
+        "loop": source.loop,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it; what it cannot hold, as text."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(v) for v in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def read(path: Path, options: ReadOptions) -> Motion:
+    """Read a motion that Poise wrote.
+
+    Raises:
+        FileFormatError: if the file is cut, altered, of another schema, or claims more than it holds.
+    """
+    arrays = _unpack(path)
+    header = _header(path, arrays["header"])
+    try:
+        skeleton = Skeleton(
+            names=tuple(header["names"]),
+            parents=arrays["parents"],
+            offsets=arrays["offsets"],
+            rest_rotations=arrays["rest_rotations"],
+            end_sites=tuple(
+                EndSite(int(site["joint"]), offset, str(site["name"]))
+                for site, offset in zip(header["end_sites"], arrays["end_site_offsets"], strict=True)
+            ),
+            hinges={
+                int(j): Hinge(axis, float(limits[0]), float(limits[1]))
+                for j, axis, limits in zip(header["hinges"], arrays["hinge_axes"], arrays["hinge_limits"], strict=True)
+            },
+            translating=frozenset(map(int, header["translating"])),
+            fixed=frozenset(map(int, header["fixed"])),
+        )
+        motion = Motion(skeleton, arrays["times"], arrays["translations"], arrays["rotations"])
+        motion = replace(motion, source=_source(path, header["source"], motion))
+    except (InvalidValue, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise FileFormatError(f"The parts do not fit together: {error}", path=path, cure=CURE) from error
+    _check(path, motion)
+    return _as_asked(motion, options)
+
+
+def _unpack(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """All members, after their sizes were found plausible and equal to what their arrays need."""
+    size = file_size(path)
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = archive.infolist()
+            names = [i.filename.removesuffix(".npy") for i in infos]
+            if sorted(names) != sorted(MEMBERS):
+                strange = [n for n in names if n not in MEMBERS] or [n for n in names if names.count(n) > 1]
+                missing = [n for n in MEMBERS if n not in names]
+                raise FileFormatError(
+                    f"This zip is not Poise's own: missing {missing or 'none'}, not expected {strange[:5] or 'none'}.",
+                    path=path,
+                    cure=CURE,
+                )
+            total = sum(i.file_size for i in infos)
+            if total > max(MAX_INFLATED, MAX_RATIO * size):
+                raise FileFormatError(
+                    f"The file has {size} bytes and claims to unpack to {total}; that is no motion.",
+                    path=path,
+                    cure=CURE,
+                )
+            for name, info in zip(names, infos, strict=True):
+                with archive.open(info) as member:
+                    arrays[name] = _array(path, name, member, info.file_size)
+    except FileFormatError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
+        raise FileFormatError(f"The zip is cut off or damaged: {error}", path=path, cure=CURE) from error
+    return arrays
+
+
+def _array(path: Path, name: str, member: IO[bytes], size: int) -> npt.NDArray[Any]:
+    """One array, read only after its claimed shape was found to fill just the bytes that are there."""
+    kind, axes = MEMBERS[name]
+    start = member.read(min(size, 4096))
+    opened = io.BytesIO(start)
+    version = np.lib.format.read_magic(opened)
+    reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
+    if reader is None:
+        raise FileFormatError(f"{name} is stored in array format {version}, which is not read.", path=path, cure=CURE)
+    shape, fortran, dtype = reader(opened)
+    count = int(np.prod([int(n) for n in shape], dtype=object)) if shape else 1
+    if dtype.kind != kind or dtype.hasobject or len(shape) != axes or fortran or (kind != "U" and dtype.itemsize != 8):
+        raise FileFormatError(
+            f"{name} is {dtype} with shape {shape}, which is not what it should be.", path=path, cure=CURE
+        )
+    if count * dtype.itemsize != size - opened.tell():
+        raise FileFormatError(
+            f"{name} claims shape {shape}, {count * dtype.itemsize} bytes; {size - opened.tell()} are there.",
+            path=path,
+            cure=CURE,
+        )
+    data = start[opened.tell() :] + member.read()
+    if len(data) != count * dtype.itemsize:
+        raise FileFormatError(f"{name} is cut off.", path=path, cure=CURE)
+    return np.frombuffer(data, dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
+
+
+def _header(path: Path, text: npt.NDArray[Any]) -> dict[str, Any]:
+    try:
+        header = json.loads(str(text))
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"Its header is no JSON: {error}", path=path, cure=CURE) from error
+    schema = header.get("schema") if isinstance(header, dict) else None
+    if schema != SCHEMA:
+        raise FileFormatError(f"The header's schema is {schema!r}; {SCHEMA!r} is read.", path=path, cure=CURE)
+    if not all(isinstance(n, str) for n in header.get("names", [0])):
+        raise FileFormatError("The header's joint names are not all text.", path=path, cure=CURE)
+    return header
+
+
+def _source(path: Path, facts: dict[str, Any] | None, motion: Motion) -> Source:
+    """Where a motion came from: this file now; what it was before is kept as evidence."""
+    if facts is None:
+        return Source(str(path), NAME, SCHEMA, unit=1.0, up="z", fps=motion.fps, clips=(path.stem,))
+    evidence = {k: Evidence(value, float(sure), str(why)) for k, (value, sure, why) in facts["evidence"].items()}
+    if facts["format"] != NAME:
+        origin = {k: facts[k] for k in ("path", "format", "dialect", "unit", "up")}
+        evidence["origin"] = Evidence(origin, 1.0, "the file this motion was first read from")
+    return Source(
+        path=str(path),
+        format=NAME,
+        dialect=SCHEMA,
+        unit=1.0,
+        up="z",
+        fps=float(facts["fps"]),
+        evidence=evidence,
+        warnings=tuple(map(str, facts["warnings"])),
+        clips=tuple(map(str, facts["clips"])),
+        clip=int(facts["clip"]),
+        loop=facts["loop"],
+    )
+
+
+def _check(path: Path, motion: Motion) -> None:
+    skeleton = motion.skeleton
+    joints = skeleton.joint_count
+    used = [*(e.joint for e in skeleton.end_sites), *skeleton.hinges, *skeleton.translating, *skeleton.fixed]
+    if any(not 0 <= j < joints for j in used):
+        raise FileFormatError(f"It names joint {max(used)} of {joints}.", path=path, cure=CURE)
+    tables = {
+        "times": motion.times,
+        "rest_rotations": skeleton.rest_rotations,
+        "end_site_offsets": np.array([e.offset for e in skeleton.end_sites]),
+        "hinge_axes": np.array([h.axis for h in skeleton.hinges.values()]),
+    }
+    for name, values in tables.items():
+        if not np.isfinite(values).all():
+            raise FileFormatError(f"{name} holds a value that is not finite.", path=path, cure=CURE)
+    for name, values in (("rotations", motion.rotations), ("rest_rotations", skeleton.rest_rotations)):
+        length = np.linalg.norm(values, axis=-1)
+        if np.max(np.abs(length - 1.0)) > 1e-6:
+            worst = float(length.flat[int(np.argmax(np.abs(length - 1.0)))])
+            raise FileFormatError(f"{name} holds a quaternion of length {worst:.6g}, not 1.", path=path, cure=CURE)
+    if any(np.isnan([h.lower, h.upper]).any() or h.lower > h.upper for h in skeleton.hinges.values()):
+        raise FileFormatError("hinge_limits holds a range that is not one.", path=path, cure=CURE)
+
+
+def _as_asked(motion: Motion, options: ReadOptions) -> Motion:
+    """The motion with the rate, unit or up axis a caller insists on; untouched without."""
+    source = motion.source
+    assert source is not None
+    if options.fps:
+        motion = replace(motion, times=np.arange(motion.frame_count) / options.fps)
+        source = replace(source, fps=options.fps)
+    if options.unit and options.unit != 1.0:
+        scale, skeleton = options.unit, motion.skeleton
+        sites = tuple(replace(e, offset=scale * e.offset) for e in skeleton.end_sites)
+        skeleton = replace(skeleton, offsets=scale * skeleton.offsets, end_sites=sites)
+        motion = replace(motion, skeleton=skeleton, translations=scale * motion.translations)
+        source = replace(source, unit=options.unit)
+    if options.up and options.up != "z":
+        turn, skeleton = door_turn(options.up), motion.skeleton
+        offsets, rest = skeleton.offsets.copy(), skeleton.rest_rotations.copy()
+        moved, turned = motion.translations.copy(), motion.rotations.copy()
+        offsets[0], rest[0] = rotations.rotate(turn, offsets[0]), rotations.multiply(turn, rest[0])
+        moved[:, 0], turned[:, 0] = rotations.rotate(turn, moved[:, 0]), rotations.multiply(turn, turned[:, 0])
+        skeleton = replace(skeleton, offsets=offsets, rest_rotations=rest)
+        motion = replace(motion, skeleton=skeleton, translations=moved, rotations=turned)
+        source = replace(source, up=options.up)
+    return replace(motion, source=source)
