@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.character.anthropometry import RADII
 from poise.character.character import ContactPoint
 from poise.character.fit_bodies import Frames
 from poise.character.limbs import Anatomy, Chain
@@ -29,6 +30,7 @@ class Foot:
         ball: Place of the ball in `ball_body` [m], shape (3,).
         ball_body: Body the ball belongs to.
         tip: Place of the toe tip in the last body [m], shape (3,).
+        pace: Speed of its outermost body [m/s], shape (F,).
         slow: Frames in which the foot moves slowest, shape (F,).
         heading: Level direction the foot points in each frame, shape (F, 3).
     """
@@ -39,6 +41,7 @@ class Foot:
     ball: Array
     ball_body: int
     tip: Array
+    pace: Array
     slow: npt.NDArray[np.bool_]
     heading: Array
 
@@ -60,22 +63,25 @@ def find_feet(frames: Frames, anatomy: Anatomy, speeds: Array) -> tuple[Foot, ..
 
 
 def find_floor(frames: Frames, feet: tuple[Foot, ...]) -> float:
-    """Height of the floor [m]: the median height of the lowest foot point over each foot's slowest quarter of frames.
+    """Height of the floor [m]: median height of the lowest foot point over the slowest quarter of its frames.
 
-    Where the figure mostly lies deeper than that (feet in the air, crawling on knees), the height below which its
-    lowest joint or tip is found in a tenth of the frames takes its place.
+    "Its frames" are the ones in which that foot is the lowest, so that a leg held still in the air does not count.
+    Where a knee, a hand, the trunk or the head is seen lower still (crawling, lying, a cartwheel), the floor is as low
+    as the lowest of them less half its thickness: a joint's center cannot be under the floor.
     """
-    body = frames.positions[..., 2].min(axis=1)
-    tips = [frames.world(i, t)[:, 2] for i, ends in enumerate(frames.tips) for t in ends]
-    lowest = np.minimum(body, np.min(tips, axis=0)) if tips else body
+    centers = [
+        np.quantile(frames.positions[:, i, 2], 0.01) - 0.5 * RADII[part][0] * frames.scale
+        for i, part in enumerate(frames.parts)
+        if part not in ("foot", "toe")
+    ]
+    seen = float(min(centers, default=0.0))
     if not feet:
-        return float(np.quantile(lowest, 0.1))
-    low = [_lowest(frames, foot)[foot.slow] for foot in feet]
-    floor = float(np.median(np.concatenate(low)))
-    lowest = np.minimum(lowest, np.min([_lowest(frames, foot) for foot in feet], axis=0))
-    deep = float(np.quantile(lowest, 0.1))
-    share_below = float(np.mean(lowest < floor - 0.06 * frames.scale))
-    return deep if share_below > 0.3 else floor
+        return seen
+    heights = np.stack([_lowest(frames, foot) for foot in feet], axis=1)
+    lowest = np.argmin(heights, axis=1)
+    pace = np.stack([foot.pace for foot in feet], axis=1)[np.arange(len(lowest)), lowest]
+    slow = pace <= np.quantile(pace, SLOW_SHARE) + 1e-9
+    return min(float(np.median(heights.min(axis=1)[slow])), seen)
 
 
 def sole_points(frames: Frames, foot: Foot, name: str, floor: float) -> list[ContactPoint]:
@@ -90,9 +96,7 @@ def sole_points(frames: Frames, foot: Foot, name: str, floor: float) -> list[Con
     ankle_at, ball_at = frames.positions[:, foot.ankle], frames.world(foot.ball_body, foot.ball)
     tip_at = frames.world(foot.last, foot.tip)
     lowest = np.minimum(ball_at[:, 2], tip_at[:, 2])
-    standing = foot.slow & (lowest < floor + 0.04 * scale)
-    if standing.sum() < 3:
-        standing = lowest <= np.quantile(lowest, 0.1)
+    standing = foot.slow & (lowest <= np.quantile(lowest[foot.slow], 0.4) + 0.01 * scale)
     across = np.cross(np.array([0.0, 0.0, 1.0]), foot.heading)
     half = 0.035 * scale
     points: list[ContactPoint] = []
@@ -100,7 +104,7 @@ def sole_points(frames: Frames, foot: Foot, name: str, floor: float) -> list[Con
     def add(label: str, body: int, at: Array, shift: Array) -> None:
         low = standing & (at[:, 2] <= np.quantile(at[standing, 2], 0.3) + 0.002 * scale)
         world = at + shift
-        world[:, 2] = floor
+        world[:, 2] = np.maximum(floor, at[:, 2] - 0.15 * leg)
         offset = np.median(frames.local(body, world)[low], axis=0)
         points.append(ContactPoint(f"{name}.{label}", body, offset, 0.0, "foot"))
 
@@ -128,9 +132,8 @@ def body_spheres(frames: Frames, names: tuple[str, ...], radii: tuple[float, ...
     points: list[ContactPoint] = []
 
     def add(label: str, body: int, offset: Array, radius: float, part: str) -> None:
-        height = float(np.quantile(frames.world(body, offset)[:, 2], 0.02)) - floor
-        fitting = float(np.clip(height, 0.0, radius))
-        points.append(ContactPoint(f"{names[body]}.{label}", body, offset, fitting, part))
+        center, fitting = _out_of_floor(frames, body, offset, radius, floor)
+        points.append(ContactPoint(f"{names[body]}.{label}", body, center, fitting, part))
 
     for i, part in enumerate(frames.parts):
         tips, r = frames.tips[i], radii[i]
@@ -159,6 +162,26 @@ def body_spheres(frames: Frames, names: tuple[str, ...], radii: tuple[float, ...
     return points
 
 
+def _out_of_floor(frames: Frames, body: int, center: Array, radius: float, floor: float) -> tuple[Array, float]:
+    """Center and radius of a sphere that the clip does not push through the floor by more than it must.
+
+    First the sphere is made thinner, to 0.4 of its radius at the least; where it is still too deep (stiff fingers that
+    the capture drives through the ground), its center is moved to where it would touch in the deepest frames.
+    """
+    height = float(np.quantile(frames.world(body, center)[:, 2], 0.02)) - floor
+    fitting = float(np.clip(height, 0.4 * radius, radius))
+    for _ in range(3):
+        world = frames.world(body, center)
+        depth = floor + fitting - world[:, 2]
+        worst = float(np.quantile(depth, 0.99))
+        if worst < 0.005 * frames.scale:
+            break
+        deep = depth >= np.quantile(depth, 0.97)
+        world[:, 2] += np.maximum(depth, 0.0)
+        center = np.median(frames.local(body, world)[deep], axis=0)
+    return center, fitting
+
+
 def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array) -> Foot:
     by_joint = {j: i for i, j in enumerate(frames.joints)}
     bodies = [by_joint[j] for j in chain.joints[chain.upper :]]
@@ -183,7 +206,7 @@ def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array) -> Foot
     along[:, 2] = 0.0
     size = np.linalg.norm(along, axis=-1, keepdims=True)
     heading = np.where(size > 0.02 * leg, along / np.maximum(size, 1e-9), anatomy.forward)
-    return Foot(chain, ankle, toe, ball, ball_body, tip, slow, heading)
+    return Foot(chain, ankle, toe, ball, ball_body, tip, pace, slow, heading)
 
 
 def _heel_is_high(frames: Frames, ankle: int, toe: int, slow: npt.NDArray[np.bool_], leg: float) -> bool:
@@ -213,9 +236,7 @@ def _guessed_tip(
 def _on(frames: Frames, body: int, share: float) -> Array:
     parent = frames.parents[body]
     along = frames.positions[:, body] - frames.positions[:, parent]
-    return np.median(
-        rotations.rotate(rotations.conjugate(frames.orientations[:, body]), share * along), axis=0
-    )
+    return np.median(rotations.rotate(rotations.conjugate(frames.orientations[:, body]), share * along), axis=0)
 
 
 def _lowest(frames: Frames, foot: Foot) -> Array:

@@ -232,7 +232,7 @@ _ARM_ROLES = ("shoulder", "elbow", "hand")
 
 
 def _roles(frames: Frames, anatomy: Anatomy) -> dict[str, int]:
-    """Body by role. On four legs "left_foot" is the hind one and "left_hand" the front one, besides their long names."""
+    """Body by role. On four legs "left_foot" is also the hind foot and "left_hand" the front one."""
     by_joint = {j: i for i, j in enumerate(frames.joints)}
     roles = {"pelvis": 0, "chest": by_joint.get(anatomy.chest, 0)}
     for chain in anatomy.chains:

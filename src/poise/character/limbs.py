@@ -186,7 +186,7 @@ class _Tree:
         return bool(paired) or len(kids) > 2
 
     def is_spine_bone(self, joint: int) -> bool:
-        """True unless the file cannot turn it, or it is a doubled joint with no length of its own and one child there."""
+        """False for a joint the file cannot turn, and for one that only doubles its single child."""
         if joint in self.skeleton.fixed:
             return False
         kids = self.skeleton.children[joint]
@@ -278,10 +278,9 @@ class _Tree:
                 here = self._apart(path[k], mirror[k])
                 there = self._apart(path[k + 1], mirror[k + 1])
                 named = any(w in self.skeleton.names[path[k]].lower() for w in ("collar", "clavicle"))
-                if here < 0.6 * there and (k == 0 or named):
-                    # near the middle line and short beside the next two: a collar bone
-                    if k + 2 < len(path) and bones[k] < 1.1 * bones[k + 1]:
-                        continue
+                # near the middle line and not much longer than the next: a collar bone
+                if here < 0.6 * there and (k == 0 or named) and bones[k] < 1.1 * bones[k + 1]:
+                    continue
             return k
         return 0
 
@@ -394,7 +393,7 @@ def _stands_on_four(
     pairs: list[tuple[int, int, int]],
     single: list[tuple[int, int]],
 ) -> bool:
-    """Whether the front pair are legs: votes of the rest pose, of the trunk and tips in motion, of lengths, of a tail."""
+    """Whether the front pair are legs: votes of rest pose, trunk and tips in motion, lengths, and a tail."""
     front = [p for p in pairs if p is not legs and p[0] == chest and chest != root]
     if legs is None or not front:
         return False
@@ -459,7 +458,7 @@ def _single_chain(
         return None
     if named & {"head", "neck"} or (hub == chest and hub != root and "tail" not in named):
         kind = "neck"
-    elif "tail" in named or hub == root and not rises:
+    elif "tail" in named or (hub == root and not rises):
         kind = "tail"
     elif not has_hubs and rises:
         kind = "neck"

@@ -97,6 +97,7 @@ def fit_ball_limits(frames: Frames, anatomy: Anatomy, body: int) -> Limits:
     least = np.radians([-twist, bend_low, -side])
     most = np.radians([twist, bend_high, side])
     low, high = np.minimum(low, least), np.maximum(high, most)
+    low, high = _whole_tenths(low, high)
     return Limits(rest, axis, swing_axis, *(float(x) for pair in zip(low, high) for x in pair))
 
 
@@ -112,12 +113,20 @@ def fit_hinge_limits(hinge: Hinge, rest: Array, local: Array) -> Limits:
     angles = np.unwrap(2.0 * np.arctan2(d[..., 1:] @ hinge.axis, d[..., 0])) if len(d) else np.zeros(1)
     angles = angles - 2.0 * np.pi * np.round(np.median(angles) / (2.0 * np.pi))
     file_range = (hinge.lower, hinge.upper)
-    lower, upper = (file_range[0] if np.isfinite(file_range[0]) else -np.radians(150.0)), (
-        file_range[1] if np.isfinite(file_range[1]) else np.radians(150.0)
+    lower, upper = (
+        (file_range[0] if np.isfinite(file_range[0]) else -np.radians(150.0)),
+        (file_range[1] if np.isfinite(file_range[1]) else np.radians(150.0)),
     )
     lower, upper = min(lower, float(angles.min() - MARGIN)), max(upper, float(angles.max() + MARGIN))
     other = perpendicular(hinge.axis)
     return Limits(rotations.IDENTITY.copy(), hinge.axis, other, lower, upper, 0.0, 0.0, 0.0, 0.0)
+
+
+def _whole_tenths(low: Array, high: Array) -> tuple[Array, Array]:
+    """Ranges widened to whole tenths of a degree, which read well in a file and return unchanged from it."""
+    down = np.floor(np.round(np.degrees(low) * 10.0, 6)) / 10.0
+    up = np.ceil(np.round(np.degrees(high) * 10.0, 6)) / 10.0
+    return np.radians(down), np.radians(up)
 
 
 def perpendicular(axis: Array) -> Array:

@@ -60,9 +60,8 @@ def to_mjcf(character: Character, *, floor: bool = False, timestep: float = 0.00
         "  <worldbody>",
     ]
     if floor:
-        out.append(
-            f'    <geom name="floor" type="plane" size="20 20 1" pos="0 0 {_number(character.floor)}" contype="0" conaffinity="1"/>'
-        )
+        place = f'type="plane" size="20 20 1" pos="0 0 {_number(character.floor)}"'
+        out.append(f'    <geom name="floor" {place} contype="0" conaffinity="1"/>')
     _write_body(character, 0, names, children, out, "    ")
     out += ["  </worldbody>", "</mujoco>", ""]
     return "\n".join(out)
@@ -78,9 +77,8 @@ def _write_body(
     out.append(inner + _joint(body, name))
     inertia = body.inertia
     six = [inertia[0, 0], inertia[1, 1], inertia[2, 2], inertia[0, 1], inertia[0, 2], inertia[1, 2]]
-    out.append(
-        f'{inner}<inertial pos="{_numbers(body.com)}" mass="{_number(body.mass)}" fullinertia="{_numbers(np.array(six))}"/>'
-    )
+    mass = f'mass="{_number(body.mass)}" fullinertia="{_numbers(np.array(six))}"'
+    out.append(f'{inner}<inertial pos="{_numbers(body.com)}" {mass}/>')
     for k, capsule in enumerate(body.capsules):
         label = quoteattr(name if k == 0 else f"{name} {k + 1}")
         if np.linalg.norm(capsule.end - capsule.start) < 1e-6:

@@ -1,0 +1,203 @@
+"""Characters as TOML that a person can edit: written by hand-sized rules, read strictly."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.anthropometry import capsule_inertia
+from poise.character.character import Body, Capsule, Character, Limits
+from poise.character.mjcf import to_mjcf, unique_names
+from poise.errors import FileFormatError, InvalidValue
+from poise.skeleton import Skeleton
+
+Array = npt.NDArray[np.float64]
+
+SCHEMA = "poise.character/1"
+_HEAD = """\
+# A Poise character. Lengths in metres, masses in kilograms, angles in degrees, rotations as quaternions w x y z.
+# Every place is in the frame of its own body (a joint's frame). Center of mass and inertia follow from mass and
+# capsules unless a body gives its own `com` and `inertia` (rows of a 3 x 3 matrix about the center of mass).
+# `strength` divides the weight of a joint's torque. Limits: rotation = rest · swing · twist; `twist` is about `axis`,
+# `bend` and `side` are the swing about `swing_axis` and about axis × swing_axis.
+"""
+
+
+def save_character(character: Character, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+    """Write a character as TOML, or as MJCF where the name ends in .xml; loading the TOML gives the same numbers.
+
+    Raises:
+        InvalidValue: if the name ends in neither .toml nor .xml, or the file exists and `overwrite` is false.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in (".toml", ".xml"):
+        raise InvalidValue(f"Cannot tell the format of {target.name!r}. Name the file *.toml or *.xml (MJCF).")
+    if target.exists() and not overwrite:
+        raise InvalidValue(f"{target} exists. Choose another name or allow overwriting.")
+    text = to_mjcf(character) if target.suffix.lower() == ".xml" else to_toml(character)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def load_character(path: str | os.PathLike[str]) -> Character:
+    """Read a character from TOML.
+
+    Raises:
+        FileFormatError: if the file cannot be read, is no TOML, or holds a key or value that is not allowed; the
+            message names file, key and what is allowed.
+    """
+    source = Path(path)
+    try:
+        size = source.stat().st_size
+        if size > _LARGEST:
+            raise FileFormatError(
+                f"The file has {size / 1e6:.0f} MB; a character has less than {_LARGEST / 1e6:.0f} MB.",
+                path=source,
+                cure="Give a file that `poise character` wrote.",
+            )
+        text = source.read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileFormatError(f"Cannot read the file: {error.strerror}.", path=source) from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError("The file is not UTF-8 text.", path=source, cure="Save it as UTF-8.") from error
+    return from_toml(text, path=source)
+
+
+_LARGEST = 4_000_000
+
+
+def to_toml(character: Character) -> str:
+    """A character as TOML text."""
+    bodies = unique_names(b.name for b in character.bodies)
+    joints = unique_names(character.skeleton.names)
+    out = [_HEAD, f'schema = "{SCHEMA}"', f"leg_length = {_number(character.leg_length)}"]
+    out += [f"floor = {_number(character.floor)}  # height of the clip's floor", "", "[roles]"]
+    out += [f"{_key(role)} = {_text(bodies[i])}" for role, i in character.roles.items()]
+    for limb in character.limbs:
+        out += ["", "[[limbs]]", f"name = {_text(limb.name)}", f"kind = {_text(limb.kind)}"]
+        out.append(f"bodies = [{', '.join(_text(bodies[i]) for i in limb.bodies)}]")
+    for i, body in enumerate(character.bodies):
+        out += ["", "[[bodies]]", f"name = {_text(body.name)}", f"joint = {_text(joints[body.joint])}"]
+        out += _body_lines(body, bodies[body.parent] if i else None)
+    for point in character.contact_points:
+        out += ["", "[[contact_points]]", f"name = {_text(point.name)}", f"body = {_text(bodies[point.body])}"]
+        out += [f"offset = {_vector(point.offset)}", f"radius = {_number(point.radius)}", f"part = {_text(point.part)}"]
+    out += _skeleton_lines(character.skeleton, joints)
+    return "\n".join(out) + "\n"
+
+
+def _body_lines(body: Body, parent: str | None) -> list[str]:
+    out = [] if parent is None else [f"parent = {_text(parent)}"]
+    out += [f"kind = {_text(body.kind)}", f"mass = {_number(body.mass)}", f"strength = {_number(body.strength)}"]
+    out.append(f"offset = {_vector(body.offset)}")
+    out.append(f"capsules = [{', '.join(_capsule(c) for c in body.capsules)}]")
+    com, inertia = capsule_inertia(body.capsules, body.mass) if body.capsules else (None, None)
+    if com is None or not (np.array_equal(com, body.com) and np.array_equal(inertia, body.inertia)):
+        out.append(f"com = {_vector(body.com)}")
+        out.append(f"inertia = [{', '.join(_vector(row) for row in body.inertia)}]")
+    if body.axis is not None:
+        out.append(f"axis = {_vector(body.axis)}")
+    if body.rest_rotation is not None:
+        out.append(f"rest_rotation = {_vector(body.rest_rotation)}")
+    if body.limits is not None:
+        out += ["[bodies.limits]", *_limit_lines(body.limits)]
+    return out
+
+
+def _limit_lines(limits: Limits) -> list[str]:
+    out = [f"{name} = {_vector(getattr(limits, name))}" for name in ("rest", "axis", "swing_axis")]
+    for name in ("twist", "bend", "side"):
+        low, high = getattr(limits, f"{name}_lower"), getattr(limits, f"{name}_upper")
+        out.append(f"{name} = [{_degrees(low)}, {_degrees(high)}]")
+    return out
+
+
+def _skeleton_lines(skeleton: Skeleton, joints: tuple[str, ...]) -> list[str]:
+    out: list[str] = []
+    for j, name in enumerate(skeleton.names):
+        out += ["", "[[joints]]", f"name = {_text(name)}"]
+        if j:
+            out.append(f"parent = {_text(joints[int(skeleton.parents[j])])}")
+        out += [f"offset = {_vector(skeleton.offsets[j])}", f"rest_rotation = {_vector(skeleton.rest_rotations[j])}"]
+        if hinge := skeleton.hinges.get(j):
+            low, high = _degrees(hinge.lower), _degrees(hinge.upper)
+            out.append(f"hinge = {{ axis = {_vector(hinge.axis)}, range = [{low}, {high}] }}")
+        if j in skeleton.translating and j:
+            out.append("translating = true")
+        if j in skeleton.fixed:
+            out.append("fixed = true")
+    for site in skeleton.end_sites:
+        out += ["", "[[end_sites]]", f"name = {_text(site.name)}", f"joint = {_text(joints[site.joint])}"]
+        out.append(f"offset = {_vector(site.offset)}")
+    return out
+
+
+def _capsule(capsule: Capsule) -> str:
+    start, end = _vector(capsule.start), _vector(capsule.end)
+    return f"{{ start = {start}, end = {end}, radius = {_number(capsule.radius)} }}"
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _number(x: float) -> str:
+    return repr(float(x))
+
+
+def _vector(x: Iterable[float]) -> str:
+    return f"[{', '.join(_number(v) for v in x)}]"
+
+
+def _degrees(x: float) -> str:
+    """The shortest decimal degrees that read back as the same radians, or the nearest where there is none."""
+    if not np.isfinite(x):
+        return repr(float(x))
+    for digits in range(1, 17):
+        given = round(float(np.degrees(x)), digits)
+        if float(np.radians(given)) == float(x):
+            return repr(given)
+    return repr(float(np.degrees(x)))
+
+
+def from_toml(text: str, *, path: str | os.PathLike[str] = "character.toml") -> Character:
+    """A character from TOML text; `path` is what errors call it.
+
+    Raises:
+        FileFormatError: as `load_character`.
+    """
+    from poise.character.toml_schema import character_from_tables
+
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"line (\d+), column (\d+)", str(error))
+        line, column = (int(place.group(1)), int(place.group(2))) if place else (None, None)
+        lines = text.splitlines()
+        shown = lines[line - 1] if line is not None and line <= len(lines) else None
+        problem = f"This is no TOML: {re.sub(r' [(]at .*[)]$', '', str(error))}."
+        raise FileFormatError(problem, path=path, line=line, column=column, text=shown) from error
+    except RecursionError as error:
+        raise FileFormatError("Tables are nested too deep for a character.", path=path) from error
+    if tables.get("schema") != SCHEMA:
+        raise FileFormatError(
+            f"schema is {tables.get('schema')!r}; this version reads {SCHEMA!r}.",
+            path=path,
+            cure="Give a file that `poise character FILE -o OUT.toml` wrote.",
+        )
+    return character_from_tables(tables, path)
