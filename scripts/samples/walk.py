@@ -204,7 +204,7 @@ def arm(time: Array, side: float) -> dict[str, Array]:
     x = 2.0 * np.pi * (time / STRIDE + START + (0.0 if side > 0 else 0.5))
     more = 1.08 if side > 0 else 0.92  # nobody swings both arms alike
     seed = 41 if side > 0 else 51
-    swing = 1.0 + more * (17.0 * np.cos(x - 2.0 * np.pi * 0.52) + 1.5 * np.cos(2.0 * x - 0.6)) + 1.2 * curves.wobble(time, DURATION, seed)
+    swing = -4.0 + more * (17.0 * np.cos(x - 2.0 * np.pi * 0.52) + 1.5 * np.cos(2.0 * x - 0.6)) + 1.2 * curves.wobble(time, DURATION, seed)
     out = 9.0 + 1.5 * np.cos(x - 2.0 * np.pi * 0.05) + 0.8 * curves.wobble(time, DURATION, seed + 1)
     elbow = 24.0 + more * 11.0 * np.cos(x - 2.0 * np.pi * 0.60) + 1.5 * curves.wobble(time, DURATION, seed + 2)
     twist = -14.0 + 5.0 * np.cos(x - 2.0 * np.pi * 0.56)
