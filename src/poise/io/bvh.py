@@ -1,0 +1,193 @@
+"""BVH: hierarchy, channels and a table of numbers, in every dialect that is about.
+
+A reader reports and never repairs: what it had to guess (unit, up axis, whether position channels replace OFFSET) is
+told in `source.evidence`, and the file's own text and numbers are kept for writing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from poise.errors import FileFormatError
+from poise.io import bvh_guess
+from poise.io.bvh_document import BvhDocument, pose, skeleton_of
+from poise.io.bvh_hierarchy import finite_number, parse_hierarchy
+from poise.io.bvh_table import normalized, read_table
+from poise.io.bvh_write import write, write_as
+from poise.io.files import file_size
+from poise.io.format import ReadOptions
+from poise.motion import Motion, Source
+from poise.skeleton import Skeleton
+
+__all__ = ["EXTENSIONS", "NAME", "matches", "parse", "read", "read_skeleton", "write", "write_as"]
+
+NAME = "bvh"
+EXTENSIONS = (".bvh",)
+MAX_HIERARCHY = 1 << 23
+"""The hierarchy ends before this byte."""
+
+_BOM = b"\xef\xbb\xbf"
+_MOTION = re.compile(rb"^[ \t]*MOTION[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_HEAD = re.compile(
+    r"\s*MOTION\s+Frames\s*:[ \t]*(?P<count>\S+)\s+Frame\s*Time\s*:[ \t]*(?P<time>\S+)[ \t]*(\n|$)\s*", re.IGNORECASE
+)
+AGAIN = "Export the clip anew, or get the file again from its source."
+
+
+def matches(path: Path, head: bytes) -> bool:
+    """True if the first word is HIERARCHY."""
+    return head.removeprefix(_BOM).lstrip()[:9].upper() == b"HIERARCHY"
+
+
+def read(path: Path, options: ReadOptions) -> Motion:
+    """Read a BVH file.
+
+    Raises:
+        FileFormatError: with line, column and text, if it is no complete BVH file.
+    """
+    document = parse(path, options)
+    guessed = bvh_guess.guess(document, options)
+    document = replace(document, unit=guessed.unit, up=guessed.up, adds_offset=guessed.adds_offset)
+    translations, turned = pose(document)
+    fps = options.fps or 1.0 / document.frame_time
+    return Motion(
+        skeleton=skeleton_of(document),
+        times=np.arange(document.frame_count) / fps,
+        translations=translations,
+        rotations=turned,
+        source=Source(
+            path=str(path),
+            format=NAME,
+            dialect=guessed.dialect,
+            unit=guessed.unit,
+            up=guessed.up,
+            fps=fps,
+            document=document,
+            evidence=guessed.evidence,
+            warnings=guessed.warnings,
+            clips=(path.stem,),
+        ),
+    )
+
+
+def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
+    """The skeleton of a BVH file, whether or not numbers follow it."""
+    if _has_motion(path):
+        return read(path, options).skeleton
+    document = parse(path, options, needs_motion=False)
+    guessed = bvh_guess.guess(document, options)
+    return skeleton_of(replace(document, unit=guessed.unit, up=guessed.up))
+
+
+def parse(path: Path, options: ReadOptions, *, needs_motion: bool = True) -> BvhDocument:
+    """The file as it stands.
+
+    Raises:
+        FileFormatError: with line, column and text, if it is no complete BVH file.
+    """
+    raw = _front(path)
+    front = normalized(raw)
+    if not matches(path, front):
+        raise FileFormatError(
+            "A BVH file begins with the word HIERARCHY.",
+            path=path,
+            line=1,
+            text=front[:60].decode("latin-1").strip(),
+            cure="Name the right file, or give it the extension of what it is.",
+        )
+    found = _MOTION.search(front)
+    end = found.start() if found else len(front)
+    try:
+        encoding, text = "utf-8", front[:end].decode("utf-8")
+    except UnicodeDecodeError:
+        encoding, text = "latin-1", front[:end].decode("latin-1")
+    # the byte-order mark is part of the text that is written back, and a blank to whoever reads it
+    joints, end_sites = parse_hierarchy(path, text.replace("\ufeff", " ", 1))
+    hierarchy = raw[:end].decode(encoding)
+    first_line = text.count("\n") + 1
+    if found is None:
+        if needs_motion:
+            raise FileFormatError(
+                "This file holds a skeleton and no motion.",
+                path=path,
+                line=first_line,
+                cure="Read it with poise.load_skeleton, or get the whole file.",
+            )
+        empty = np.empty((0, sum(len(j.channels) for j in joints)))
+        return BvhDocument(
+            encoding, hierarchy, "", (0, 0), (0, 0), joints, end_sites, empty, b"", np.zeros(1, np.int64)
+        )
+    head = _HEAD.match(front[end : end + 4096].decode("latin-1"))
+    declared = _count_and_time(path, front[end : end + 4096], head, first_line, options)
+    width = sum(len(j.channels) for j in joints)
+    if width == 0:
+        raise FileFormatError("No joint has a channel; nothing here moves.", path=path, cure=AGAIN)
+    assert head is not None
+    values, rows, starts = read_table(
+        path, end + head.end(), first_line + head.group().count("\n"), width, declared, options.frames_from_data
+    )
+    return BvhDocument(
+        encoding=encoding,
+        hierarchy=hierarchy,
+        head=raw[end : end + head.end()].decode("latin-1"),
+        count_span=head.span("count"),
+        time_span=head.span("time"),
+        joints=joints,
+        end_sites=end_sites,
+        values=values,
+        rows=rows,
+        row_starts=starts,
+    )
+
+
+def _front(path: Path) -> bytes:
+    """The bytes that hold the hierarchy and a little more."""
+    file_size(path)
+    with path.open("rb") as file:
+        front = file.read(1 << 16)
+        if front.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise FileFormatError("This is UTF-16 text.", path=path, line=1, cure="Save the file as UTF-8.")
+        if matches(path, front) and not _MOTION.search(normalized(front)):
+            front += file.read(MAX_HIERARCHY - len(front))
+        elif len(front) == 1 << 16:
+            front += file.read(1 << 12)
+    if len(front) == MAX_HIERARCHY and not _MOTION.search(normalized(front)):
+        raise FileFormatError(
+            f"No MOTION in the first {MAX_HIERARCHY} bytes.", path=path, line=normalized(front).count(b"\n"), cure=AGAIN
+        )
+    return front
+
+
+def _has_motion(path: Path) -> bool:
+    return _MOTION.search(normalized(_front(path))) is not None
+
+
+def _count_and_time(path: Path, front: bytes, head: re.Match[str] | None, line: int, options: ReadOptions) -> int:
+    """The declared frame count; refuses a frame time that is none."""
+    if head is None:
+        lines = [t for t in enumerate(front.decode("latin-1").split("\n"), line) if t[1].strip()][1:3]
+        wanted = ("Frames:", "Frame Time:")
+        for k, word in enumerate(wanted):
+            number, text = lines[k] if k < len(lines) else (line + k, "")
+            if not re.match(word.replace(" ", r"\s*").replace(":", r"\s*:\s*\S+\s*$"), text.strip(), re.IGNORECASE):
+                raise FileFormatError(f"After MOTION, {word!r} and a number should stand here.", path=path, line=number,
+                                      text=text.strip(), cure=AGAIN)  # fmt: skip
+        raise FileFormatError("The lines after MOTION cannot be read.", path=path, line=line, cure=AGAIN)
+    count, time = head["count"], finite_number(head["time"])
+    count_line = line + head.group()[: head.start("count")].count("\n")
+    time_line = line + head.group()[: head.start("time")].count("\n")
+    if not (count.isascii() and count.isdigit() and len(count) < 16):
+        raise FileFormatError("The frame count is no whole number.", path=path, line=count_line, text=count, cure=AGAIN)
+    if time is None or (not 1e-6 <= time <= 3600.0 and options.fps is None):
+        raise FileFormatError(
+            "The frame time is no usable number of seconds.",
+            path=path,
+            line=time_line,
+            text=head["time"],
+            cure="Say the rate of the data with --source-fps (fps=...).",
+        )
+    return int(count)

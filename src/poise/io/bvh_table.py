@@ -1,0 +1,181 @@
+"""The table of numbers of a BVH file, read by NumPy in pieces: first its shape, then its values."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.errors import FileFormatError
+from poise.io.bvh_hierarchy import finite_number
+
+Array = npt.NDArray[np.float64]
+
+CHUNK_BYTES = 1 << 21
+MAX_LINE = 1 << 24
+LIMIT = 1e15
+
+_ALLOWED = np.zeros(256, dtype=bool)
+_ALLOWED[list(b"0123456789+-.eE \t\n\v\f\r")] = True
+AGAIN = "Export the clip anew, or get the file again from its source."
+
+
+def read_table(
+    path: Path, begin: int, first_line: int, width: int, declared: int, frames_from_data: bool
+) -> tuple[Array, bytes, npt.NDArray[np.int64]]:
+    """Rows of `width` numbers from byte `begin`, one row a line.
+
+    The whole shape is checked before the first number is kept, so a wrong file costs neither time nor memory.
+
+    Args:
+        path: The file.
+        begin: Byte of the first row.
+        first_line: Its line number.
+        width: Numbers in a row.
+        declared: Frame count the file declares.
+        frames_from_data: Take the rows that are there instead.
+
+    Returns:
+        The values (F, width), the text of all rows, and where each row begins in it, shape (F + 1,).
+
+    Raises:
+        FileFormatError: with line and column, for a row of other length, a word that is no finite number, or a
+            count of rows that is not `declared`.
+    """
+    starts = _row_starts(path, begin, first_line, width, declared, frames_from_data)
+    pieces: list[Array] = []
+    place = 0
+    for line, text in _pieces(path, begin, first_line):
+        values = _numbers(text)
+        first, last = np.searchsorted(starts[:-1], [place if place else -1, place + len(text)])
+        if values is None or values.size != width * (last - first) or not (np.abs(values) < LIMIT).all():
+            raise _bad_word(path, line, text)
+        pieces.append(values)
+        place += len(text)
+    return np.concatenate(pieces).reshape(-1, width), _original(path, begin), starts
+
+
+def _row_starts(
+    path: Path, begin: int, first_line: int, width: int, declared: int, frames_from_data: bool
+) -> npt.NDArray[np.int64]:
+    """Where each row begins; refuses rows of another length and a wrong count."""
+    found: list[npt.NDArray[np.int64]] = []
+    place, count, last_line = 0, 0, first_line
+    for line, text in _pieces(path, begin, first_line):
+        letters = np.frombuffer(text, dtype=np.uint8)
+        if not _ALLOWED[letters].all():
+            raise _bad_word(path, line, text)
+        is_blank = letters <= 32
+        word_starts = np.flatnonzero(~is_blank & np.concatenate([[True], is_blank[:-1]]))
+        ends = np.flatnonzero(letters == 10)
+        if not text.endswith(b"\n"):
+            ends = np.append(ends, len(text))
+        line_starts = np.concatenate([[0], ends[:-1] + 1])
+        first_word = np.searchsorted(word_starts, line_starts)
+        words = np.diff(np.append(first_word, len(word_starts)))
+        wrong = np.flatnonzero((words != width) & (words > 0))
+        if wrong.size:
+            k = int(wrong[0])
+            is_last = not word_starts[word_starts > ends[k]].size and place + len(text) >= path.stat().st_size - begin
+            raise _wrong_row(path, line + k, int(words[k]), width, text[line_starts[k] : ends[k]], is_last)
+        rows = np.flatnonzero(words)
+        found.append(line_starts[rows] + place)
+        count += rows.size
+        place, last_line = place + len(text), line + len(ends) - 1
+    if count == 0:
+        raise FileFormatError(
+            "There are no frames after the frame time.",
+            path=path,
+            line=first_line,
+            cure="Read the skeleton alone with poise.load_skeleton, or get the whole file.",
+        )
+    if count != declared and not frames_from_data:
+        raise FileFormatError(
+            f"The file declares {declared} frames and holds {count} rows.",
+            path=path,
+            line=last_line,
+            cure=f"If the {count} rows are all there should be, say --frames-from-data (frames_from_data=True).",
+        )
+    starts = np.concatenate([*found, [place]])
+    starts[0] = 0
+    return starts.astype(np.int64)
+
+
+def normalized(text: bytes) -> bytes:
+    """The text with every line end as one newline, no byte moved: CRLF becomes blank and newline."""
+    return text.replace(b"\r\n", b" \n").replace(b"\r", b"\n") if b"\r" in text else text
+
+
+def _pieces(path: Path, begin: int, first_line: int) -> Iterator[tuple[int, bytes]]:
+    """Pieces of whole lines with normalized line ends, and the number of their first line."""
+    line, rest = first_line, b""
+    with path.open("rb") as file:
+        file.seek(begin)
+        while chunk := file.read(CHUNK_BYTES):
+            if chunk.endswith(b"\r"):
+                chunk += file.read(1)
+            rest += normalized(chunk)
+            cut = rest.rfind(b"\n") + 1
+            if cut == 0:
+                if len(rest) > MAX_LINE:
+                    raise FileFormatError(
+                        f"A line of more than {MAX_LINE} bytes in the table of numbers.",
+                        path=path,
+                        line=line,
+                        cure=AGAIN,
+                    )
+                continue
+            yield line, rest[:cut]
+            line += rest.count(b"\n", 0, cut)
+            rest = rest[cut:]
+    if rest:
+        yield line, rest
+
+
+def _original(path: Path, begin: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(begin)
+        return file.read()
+
+
+def _numbers(text: bytes) -> Array | None:
+    """All numbers of a text, or None if a word is none. "1-2" and "1.2.3" give two: the caller counts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        try:
+            return np.fromstring(text, dtype=np.float64, sep=" ")  # pyright: ignore[reportDeprecated]
+        except (ValueError, DeprecationWarning):
+            return None
+
+
+def _wrong_row(path: Path, line: int, seen: int, width: int, text: bytes, is_last: bool) -> FileFormatError:
+    if is_last and seen < width:
+        problem = f"The last row is cut off: {seen} of {width} numbers."
+        cure = "The file is incomplete; get the whole of it, or delete the last line."
+    else:
+        problem = f"A row of {seen} numbers; the hierarchy has {width} channels."
+        cure = AGAIN
+    return FileFormatError(problem, path=path, line=line, text=text[:120].decode("latin-1").strip(), cure=cure)
+
+
+def _bad_word(path: Path, first_line: int, text: bytes) -> FileFormatError:
+    """The first word of a text that is no finite number."""
+    for k, row in enumerate(text.split(b"\n")):
+        column = 1
+        for word in row.replace(b"\t", b" ").split(b" "):
+            shown = word.decode("latin-1")
+            if word.strip() and finite_number(shown.strip()) is None:
+                cure = "Write a decimal point, not a comma." if b"," in word else AGAIN
+                return FileFormatError(
+                    "Not a finite number in the table of numbers.",
+                    path=path,
+                    line=first_line + k,
+                    column=column,
+                    text=shown[:60],
+                    cure=cure,
+                )
+            column += len(word) + 1
+    raise AssertionError("NumPy refused a text in which every word is a number")
