@@ -102,6 +102,15 @@ class State:
         kernels.com_jacobian(m.subtree_masses, d.subtree_com, m.tree_root, m.dof_body, d.cdof, root, out)
         return out
 
+    def com_without(self, root: int, bodies: tuple[int, ...]) -> Array:
+        """Center of mass of the tree on `root` with some bodies left out [m], shape (3,)."""
+        total = self.mass(root)
+        moment = total * self.com(root)
+        for body in bodies:
+            moment -= self.model.body_masses[body] * self.data.xipos[body]
+            total -= float(self.model.body_masses[body])
+        return moment / total
+
     def com_bias(self, root: int = 1) -> Array:
         """Acceleration of that center of mass at a = 0 [m/s^2], shape (3,)."""
         m, d = self.model, self.data

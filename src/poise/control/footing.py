@@ -1,0 +1,151 @@
+"""Where contact points should be: the reference moved onto the terrain, and held where it stands.
+
+A standing point keeps the horizontal offset it had when it touched, so it sticks; its height is the reference's above
+the terrain below it. A swinging point goes from the offset it left with to the offset of its landing place, by the
+reference's own timing, and clears what lies ahead. Source: [Levine2012]_ 2.5. Deviates: the paper looks 0.2 s ahead for
+every point, which makes feet step high on slopes; here the landing place is used where it is known, and the look-ahead
+is left for points with none. All offsets are zero on flat ground with nothing pushing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.control.preset import EndEffector
+from poise.control.reference import ReferenceFrame
+from poise.terrain import Terrain
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Footholds:
+    """Targets of the contact points at one step.
+
+    Attributes:
+        positions, velocities: Wished place [m] and velocity [m/s] of each point, shape (P, 3).
+        stands: Points that stand: touching in the reference and near the ground here, shape (P,).
+    """
+
+    positions: Array
+    velocities: Array
+    stands: Flags
+
+
+class Footing:
+    """Holds the offsets of standing and swinging points from step to step.
+
+    Args:
+        settings: The end-effector part of the preset.
+        terrain: Placed terrain.
+        floor: Height of the reference's own floor [m].
+        feet: Groups of points that land together, for footholds on treads.
+        scale: Leg length / 0.82 m; scales lengths.
+    """
+
+    def __init__(
+        self, settings: EndEffector, terrain: Terrain, floor: float, feet: tuple[tuple[int, ...], ...], count: int, scale: float
+    ) -> None:
+        self._settings, self._terrain, self._floor, self._feet, self._scale = settings, terrain, floor, feet, scale
+        self._offset = np.zeros((count, 3))
+        self._left_with = np.zeros((count, 3))
+        self._stood = np.zeros(count, dtype=np.bool_)
+        self._swung = np.zeros(count, dtype=np.bool_)
+        self._shift = np.zeros((count, 2))
+        self._chosen = np.full((count, 2), np.nan)
+
+    def place(
+        self, reference: ReferenceFrame, points: Array, velocities: Array, heights: Array, gaps: Array, band: float,
+        ground_velocities: Array | None, goal_shift: Array, time: float, dt: float,
+    ) -> Footholds:  # fmt: skip
+        """Targets for this step.
+
+        Args:
+            reference: The undisturbed character.
+            points, velocities: Of the simulated points, shape (P, 3).
+            heights: Terrain under them [m], shape (P,).
+            gaps: Their distance to the terrain [m], shape (P,).
+            band: Points nearer than this may stand [m].
+            ground_velocities: Of the terrain under them [m/s], shape (P, 3), or None where it rests.
+            goal_shift: Horizontal displacement of the goal [m], shape (2,).
+            time: [s].
+            dt: Length of the step [s].
+        """
+        stands = reference.flags & (gaps < band)
+        touched, left = stands & ~self._stood, ~reference.flags & ~self._swung
+        wished = reference.points.copy()
+        lift = heights - self._floor
+        here = points - reference.points
+        here[:, 2] = lift
+        # a point that touches sticks where it is; one that leaves starts from where it was
+        self._offset[touched] = here[touched]
+        self._left_with[left] = np.where(self._stood[left, None], self._offset[left], here[left])
+        if ground_velocities is not None:
+            self._offset[stands, :2] += dt * ground_velocities[stands, :2]
+        self._offset[:, 2] = lift
+        self._stood, self._swung = stands, ~reference.flags
+        offset = self._swing_offset(reference, points, velocities, lift, goal_shift, time)
+        offset[stands] = self._offset[stands]
+        speeds = reference.point_velocities
+        if ground_velocities is not None:
+            speeds = speeds + np.where(stands[:, None], ground_velocities, 0.0)
+        return Footholds(wished + offset, speeds, stands)
+
+    def _swing_offset(
+        self, reference: ReferenceFrame, points: Array, velocities: Array, lift: Array, goal_shift: Array, time: float
+    ) -> Array:
+        known = np.isfinite(reference.landings[:, 0])
+        s = reference.progress
+        s = (s * s * (3.0 - 2.0 * s))[:, None]
+        landing = np.zeros_like(points)
+        landing[:, :2] = goal_shift
+        if self._terrain.is_flat:
+            offset = np.where(known[:, None], (1.0 - s) * self._left_with + s * landing, landing)
+            return offset
+        e = self._settings
+        places = np.where(known[:, None], reference.landings[:, :2], points[:, :2]) + goal_shift
+        if self._terrain.treads and e.foothold_shift > 0.0:
+            self._choose_treads(reference, places, known, time)
+            landing[:, :2] += self._shift
+            places = places + self._shift
+        ahead = points[:, :2] + e.look_ahead * velocities[:, :2]
+        edge = points[:, :2] + e.clearance_time * velocities[:, :2]
+        half = points[:, :2] + 0.5 * e.clearance_time * velocities[:, :2]
+        h = self._terrain.heights(np.concatenate([places, ahead, edge, half]), time) - self._floor
+        at_landing, at_ahead, at_edge, at_half = h.reshape(4, -1)
+        landing[:, 2] = at_landing
+        offset = (1.0 - s) * self._left_with + s * landing
+        unknown = landing.copy()
+        unknown[:, 2] = np.maximum(lift, at_ahead)
+        offset = np.where(known[:, None], offset, unknown)
+        # stay above what is below and just ahead, no higher above it than the reference is above its floor
+        height = reference.points[:, 2] - self._floor
+        clearance = np.minimum(height, e.clearance * self._scale) - height
+        need = np.maximum(np.maximum(at_edge, at_half), lift) + clearance
+        offset[:, 2] = np.maximum(offset[:, 2], need)
+        return offset
+
+    def _choose_treads(self, reference: ReferenceFrame, places: Array, known: Flags, time: float) -> None:
+        """Per foot, the smallest shift along the stairs that puts all its points on one tread; kept for the swing."""
+        reach = self._settings.foothold_shift * self._scale
+        candidates = np.arange(-reach, reach + 1e-9, 0.01)
+        candidates = candidates[np.argsort(np.abs(candidates), kind="stable")]
+        forward = self._terrain.forward
+        margin = 0.02 * self._scale
+        for foot in self._feet:
+            index = np.array(foot)
+            if not known[index].all() or reference.flags[index].any():
+                continue
+            goal = reference.landings[index[0], :2]
+            if np.isfinite(self._chosen[index[0], 0]) and np.linalg.norm(self._chosen[index[0]] - goal) < 1e-6:
+                continue
+            self._chosen[index[0]] = goal
+            grid = places[index][None] + candidates[:, None, None] * forward
+            wide = np.concatenate([grid - margin * forward, grid + margin * forward], axis=1)
+            h = self._terrain.heights(wide.reshape(-1, 2), time).reshape(len(candidates), -1)
+            level = np.flatnonzero(np.ptp(h, axis=1) < 0.02 * self._scale)
+            self._shift[index] = candidates[level[0]] * forward if level.size else 0.0

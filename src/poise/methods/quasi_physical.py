@@ -1,0 +1,211 @@
+"""The quasi-physical filter as two lists: what is wished for, and what must hold.
+
+    min  W_τ ‖τ − τ*‖² + W_p ‖pose − servo‖² + W_e ‖end effectors − servo‖² + ε ‖λ − λ*‖²
+    s.t. center of mass on its path,  λ ≥ 0,  joint limits,  no point below the ground
+
+Source: [Levine2012]_ section 2. Deviates: the pose is tracked by the world angular acceleration of every body (real
+Jacobian rows) instead of parent-space targets with a fixed parent, which count a parent's error twice; λ is drawn to λ*
+where the paper leaves it undetermined; joint limits and the ground are bounds of the step, where the paper clamps targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.control.preset import Weights
+from poise.control.reference import ReferenceFrame
+from poise.dynamics import Model
+from poise.step import AtLeast, Constraint, Equal, Objective, Step
+from poise.step.quantities import (
+    BodyAngularAcceleration,
+    ComAcceleration,
+    ContactCoefficients,
+    JointAcceleration,
+    JointTorque,
+    PlaceAcceleration,
+    PointAcceleration,
+    RootWrench,
+)
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PlaceGoal:
+    """A place on a body that shall accelerate so; hard without a weight."""
+
+    body: int
+    offset: Array
+    acceleration: Array
+    weight: float | None
+    label: str
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the controllers ask of one step.
+
+    Attributes:
+        turning: Wished angular acceleration of every body but the world [rad/s²], shape (3 (B − 1),).
+        root: Wished acceleration of the root [m/s²], shape (3,).
+        points: Wished acceleration of the contact points [m/s²], shape (P, 3).
+        axes: Two tangents and the surface normal at each point, rows, shape (P, 3, 3).
+        tangent_weights, normal_weights: 0 … 2, shape (P,), [Levine2012]_ 2.5.
+        stands: Points that stand, shape (P,).
+        goal: Wished horizontal acceleration of the center of mass [m/s²], shape (2,), or None.
+        places: Goals of single places.
+        bounds: Joint limits, ground.
+    """
+
+    turning: Array
+    root: Array
+    points: Array
+    axes: Array
+    tangent_weights: Array
+    normal_weights: Array
+    stands: Flags
+    goal: Array | None
+    places: Sequence[PlaceGoal]
+    bounds: Sequence[AtLeast]
+
+
+@dataclass(frozen=True)
+class Physicality:
+    """The knob: factor on the weight of the root wrench, or its two ends.
+
+    Attributes:
+        factor: 1 is the paper's weight; 5 exaggerates.
+        is_off: Drop the torque term of all joints.
+        is_strict: Root wrench zero as a constraint; the goal is then an objective, since both cannot always hold.
+    """
+
+    factor: float = 1.0
+    is_off: bool = False
+    is_strict: bool = False
+
+
+class LoadShare:
+    """The mass each joint carries: its subtree, or for the legs a character stands on, the rest of it."""
+
+    def __init__(self, model: Model, strengths: Array) -> None:
+        root = model.roots[0]
+        self._total = float(model.subtree_masses[root])
+        self._dof_body, self._strengths = model.dof_body, strengths
+        self._hanging = model.subtree_masses.copy()
+        self._standing = np.zeros((model.body_count, model.body_count))
+        for foot in range(1, model.body_count):
+            b = foot
+            while model.parents[b] != 0:
+                self._standing[foot, b] = self._total - model.subtree_masses[b]
+                b = int(model.parents[b])
+        self.hanging_by_body = self._hanging
+        self.hanging = self._hanging[model.dof_body]
+
+    def torque_weights(self, standing_bodies: Index) -> Array:
+        """Inverse of the mass each dof carries times the joint's strength [1/kg], shape (nv,)."""
+        carried = self._hanging
+        if standing_bodies.size:
+            carried = np.maximum(carried, self._standing[standing_bodies].max(axis=0))
+        return 1.0 / (carried * self._strengths)[self._dof_body]
+
+
+def quasi_physical(
+    step: Step,
+    reference: ReferenceFrame,
+    wishes: Wishes,
+    weights: Weights,
+    load: LoadShare,
+    *,
+    physicality: Physicality,
+    goal_without: tuple[int, ...] = (),
+) -> tuple[list[Objective], list[Constraint]]:
+    """Objectives and constraints of one step of the filter.
+
+    Args:
+        step: State, contacts and pushes.
+        reference: The undisturbed character at this step.
+        wishes: What the controllers ask for.
+        weights: The preset's weights.
+        load: Masses carried by the joints.
+        physicality: The knob.
+        goal_without: Bodies (of the model) left out of the goal's center of mass.
+    """
+    model = step.state.model
+    mass = step.state.mass(model.roots[0])
+    objectives: list[Objective] = []
+    constraints: list[Constraint] = []
+    effort = weights.joint_torque * load.torque_weights(np.unique(model.point_body[wishes.stands]))
+    if physicality.is_strict:
+        constraints.append(Equal(RootWrench(), 0.0, "root wrench"))
+    elif not physicality.is_off:
+        objectives.append(
+            Objective(RootWrench(), reference.torque[:6], physicality.factor * weights.root_wrench / mass, "root wrench")
+        )
+    if not physicality.is_off:
+        objectives.append(Objective(JointTorque((6, None)), reference.torque[6:], effort[6:], "joint torque"))
+    pose = weights.pose * load.hanging_by_body[1:]
+    objectives += [
+        Objective(BodyAngularAcceleration(), wishes.turning, np.repeat(pose, 3), "pose"),
+        Objective(JointAcceleration((0, 3)), wishes.root, weights.pose * mass, "root place"),
+    ]
+    objectives += _end_effectors(wishes, weights.end_effector * mass)
+    if step.coefficient_count:
+        objectives.append(
+            Objective(
+                ContactCoefficients(),
+                reference.coefficients[step.contacts.points].ravel(),
+                _coefficient_weight(step, effort, weights, physicality),
+                "contact coefficients",
+            )
+        )
+    if wishes.goal is not None:
+        quantity = ComAcceleration("xy", without=goal_without)
+        if physicality.is_strict:
+            objectives.append(Objective(quantity, wishes.goal, weights.end_effector * mass, "center of mass"))
+        else:
+            constraints.append(Equal(quantity, wishes.goal, "center of mass"))
+    for place in wishes.places:
+        quantity = PlaceAcceleration(place.body, place.offset)
+        if place.weight is None:
+            constraints.append(Equal(quantity, place.acceleration, place.label))
+        else:
+            objectives.append(Objective(quantity, place.acceleration, place.weight, place.label))
+    constraints += wishes.bounds
+    return objectives, constraints
+
+
+def _end_effectors(wishes: Wishes, weight: float) -> list[Objective]:
+    """Points that stand or soon will, along all axes; points that are merely low, along the normal."""
+    timed = np.flatnonzero(wishes.tangent_weights > 0.0)
+    low = np.flatnonzero((wishes.tangent_weights <= 0.0) & (wishes.normal_weights > 0.0))
+    objectives: list[Objective] = []
+    if timed.size:
+        tangent, normal = wishes.tangent_weights[timed], wishes.normal_weights[timed]
+        target = np.matmul(wishes.axes[timed], wishes.points[timed, :, None]).ravel()
+        spread = np.stack([tangent, tangent, normal], axis=1).ravel()
+        objectives.append(
+            Objective(PointAcceleration(timed, wishes.axes[timed]), target, weight * spread, "end effectors")
+        )
+    if low.size:
+        axes = wishes.axes[low, 2:]
+        target = np.matmul(axes, wishes.points[low, :, None]).ravel()
+        objectives.append(
+            Objective(PointAcceleration(low, axes), target, weight * wishes.normal_weights[low], "end effectors")
+        )
+    return objectives
+
+
+def _coefficient_weight(step: Step, effort: Array, weights: Weights, physicality: Physicality) -> float:
+    """ε relative to the mean diagonal of B W Bᵀ, which makes redundant points share their load."""
+    if physicality.is_off:
+        return weights.coefficients
+    effort = effort.copy()
+    effort[:6] = physicality.factor * weights.root_wrench / step.state.mass(step.state.model.roots[0])
+    trace = float(np.einsum("nj,nj,j->", step.force_map, step.force_map, effort))
+    return weights.coefficients * trace / step.coefficient_count

@@ -1,0 +1,434 @@
+"""The quasi-physical filter as a machine: holds the simulated state and moves it one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
+from poise.control import kernels
+from poise.control.footing import Footholds, Footing
+from poise.control.goal import GoalParticle, TrunkSway
+from poise.control.ground import GroundFollower
+from poise.control.limits import JointLimits
+from poise.control.preset import Preset
+from poise.control.reference import ReferenceFrame
+from poise.dynamics import State
+from poise.dynamics.from_character import model_of
+from poise.errors import SimulationDiverged, StepInfeasible
+from poise.methods.quasi_physical import LoadShare, Physicality, PlaceGoal, Wishes, quasi_physical
+from poise.sim.forces import Pull, Push
+from poise.sim.goals import PointGoal
+from poise.spatial import rotations
+from poise.step import AtLeast, Constraint, Contacts, Objective, Step, StepResult, solve_step
+from poise.step.contacts import tangents
+from poise.step.quantities import PointAcceleration
+from poise.terrain import Terrain
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is to be made; the defaults are those of `poise simulate`.
+
+    Attributes:
+        goal: "auto" (moving when anything pushes or the ground moves, else com-xy), "com-xy", "moving" or "none".
+        goal_points: Places on bodies with targets of their own.
+        goal_without: Joints or roles whose bodies are left out of the goal's center of mass.
+        physicality: The knob.
+        friction: Coulomb coefficient.
+        hard_contact: No point goes below the ground, as hard rows (slower: the full program).
+        readable: Solve every step with the readable path.
+        engine: "qp", or "pd" for the baseline of the paper's comparison.
+    """
+
+    goal: str = "auto"
+    goal_points: tuple[PointGoal, ...] = ()
+    goal_without: tuple[str, ...] = ()
+    physicality: Physicality = field(default_factory=Physicality)
+    friction: float = 0.8
+    hard_contact: bool = False
+    readable: bool = False
+    engine: str = "qp"
+
+
+@dataclass
+class Tally:
+    """What the solver did, for the report."""
+
+    solves: int = 0
+    failures: int = 0
+    fallbacks: dict[str, int] = field(
+        default_factory=lambda: {"daqp": 0, "goal_soft": 0, "carried": 0, "glitch_carried": 0}
+    )
+    primal: float = 0.0
+    dual: float = 0.0
+    dynamics: float = 0.0
+    in_a_row: int = 0
+
+
+class Machine:
+    """The simulated character between two poses; `advance` makes one step.
+
+    Both the stream and the clip run drive this. It holds everything that changes: state, offsets of standing points,
+    goal particle, ground filter, warm starts, tally.
+    """
+
+    def __init__(
+        self, character: Character, preset: Preset, terrain: Terrain, options: Options, *, dt: float, floor: float
+    ) -> None:
+        self.character, self.preset, self.terrain, self.options = character, preset, terrain, options
+        self.dt, self.floor = dt, floor
+        self.model = model_of(character)
+        self.state = State(self.model)
+        self.scale = character.leg_length / 0.82
+        self.mass = float(self.model.subtree_masses[self.model.roots[0]])
+        strengths = np.ones(self.model.body_count)
+        strengths[1:] = [b.strength for b in character.bodies]
+        self.goal_without = tuple(sorted({character.body_index(name) + 1 for name in options.goal_without}))
+        self.load = LoadShare(self.model, strengths)
+        self.limits = JointLimits(character)
+        self.particle = GoalParticle(preset.goal.frequency)
+        self.sway = TrunkSway(preset.goal, self.mass, self.scale)
+        self.follower = GroundFollower(preset.ground, terrain, floor, 0.25 * self.scale)
+        self.footing = Footing(
+            preset.end_effector, terrain, floor, _feet(character), self.model.point_count, self.scale
+        )
+        self.tally = Tally()
+        self.time = 0.0
+        self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
+        self._sway_share, self._lean_share = _shares(character)
+        self._turning = np.zeros(3 * (self.model.body_count - 1))
+        self._previous_error: Array | None = None
+        self._warm = np.zeros((self.model.point_count, 4), dtype=np.bool_)
+        self._flat_axes = np.tile(np.eye(3), (self.model.point_count, 1, 1))
+        self._flat_normals = np.ascontiguousarray(self._flat_axes[:, 2])
+        self.last: StepRecord | None = None
+        self.shifts: list[Array] = []
+        self._frame = -1
+
+    def start(self, q: Array, v: Array, time: float = 0.0) -> None:
+        """Begin at a pose (nq,) and velocity (nv,)."""
+        self.q, self.v, self.time = q.copy(), v.copy(), time
+
+    # --- one step
+
+    def advance(
+        self, reference: ReferenceFrame, following: Array, following_v: Array, pushes: Sequence[Push | Pull] = (), *, is_glitch: bool = False
+    ) -> Array:
+        """Move to the next pose and return it, shape (nq,).
+
+        Args:
+            reference: The undisturbed character now.
+            following: The undisturbed pose one step later, shape (nq,).
+            following_v: Its velocity, shape (nv,).
+            pushes: What pushes and pulls now.
+            is_glitch: The reference cannot be trusted here: carry the deviation instead of solving.
+
+        Raises:
+            SimulationDiverged: if two steps in a row had to be carried, or the state is not finite.
+        """
+        self._frame += 1
+        self.shifts.append(self.particle.shift)
+        if is_glitch:
+            self.tally.fallbacks["glitch_carried"] += 1
+            return self._carry(reference, following, following_v)
+        scene = self._look(reference, pushes)
+        result = self._solve(reference, scene)
+        if result is None:
+            self.tally.fallbacks["carried"] += 1
+            self.tally.in_a_row += 1
+            if self.tally.in_a_row >= 2:
+                raise SimulationDiverged(
+                    f"No solution for two steps in a row, at {self.time:.3f} s. Raise friction, soften hard goals, or use --goal none.",
+                    frame=round(self.time / self.dt), reason="no solution",
+                )  # fmt: skip
+            return self._carry(reference, following, following_v)
+        self.tally.in_a_row = 0
+        self.v = self.v + self.dt * result.a
+        self.q = self.model.integrate(self.q, self.v, self.dt)
+        if not np.isfinite(self.q).all():
+            raise SimulationDiverged(f"The pose is not finite at {self.time:.3f} s.", frame=round(self.time / self.dt), reason="not finite")
+        self._finish()
+        return self.q
+
+    def _finish(self) -> None:
+        self.particle.advance(self.dt)
+        self.sway.advance(self.dt)
+        self.follower.advance(self.dt)
+        self.time += self.dt
+
+    def _carry(self, reference: ReferenceFrame, following: Array, following_v: Array) -> Array:
+        """Keep the deviation from the reference, fading with the preset's half-life."""
+        fade = 0.5 ** (self.dt / self.preset.glitch.halflife)
+        deviation = self.model.difference(reference.q, self.q, 1.0)
+        speed = (self.v - reference.v) * fade
+        self.q = self.model.integrate(following, fade * deviation, 1.0)
+        self.v = following_v + speed
+        self._previous_error = None
+        self.particle.accelerate(np.zeros(3), self.mass, np.zeros(2))
+        self.sway.accelerate(np.zeros(3))
+        self.follower.acceleration = 0.0
+        self._finish()
+        return self.q
+
+    def _look(self, reference: ReferenceFrame, pushes: Sequence[Push | Pull]) -> _Scene:
+        """The state, the ground under it, what pushes, and where everything should go."""
+        s, m, dt = self.state, self.model, self.dt
+        s.move_to(self.q, self.v)
+        flat = self.terrain.is_flat
+        moving = None
+        if flat:
+            normals, axes = self._flat_normals, self._flat_axes
+            s.touch()
+            heights = np.full(m.point_count, self.floor)
+        else:
+            surface = self.terrain.sample(s.centers[:, :2], self.time)
+            normals, heights = surface.normal, surface.height
+            s.touch(normals)
+            first, second = tangents(normals)
+            axes = np.stack([first, second, normals], axis=1)
+            if not self.terrain.is_static:
+                moving = surface.velocity
+        s.complete()
+        gaps = (s.points[:, 2] - heights) * normals[:, 2]
+        external, force, moment = self._pushes(pushes)
+        band = self.preset.contact.height * self.scale
+        root_ground = moving.mean(axis=0)[:2] if moving is not None else np.zeros(2)
+        if self._goal_mode(pushes) == "moving":
+            self.particle.accelerate(force, self.mass, root_ground)
+            self.sway.accelerate(moment)
+        else:
+            self.particle.accelerate(np.zeros(3), self.mass, root_ground)
+            self.sway.accelerate(np.zeros(3))
+        shift = self.particle.shift
+        place = reference.q[:3].copy()
+        place[:2] += shift
+        self.follower.accelerate(place, reference.v[:3], self.time)
+        footholds = self.footing.place(
+            reference, s.points, s.point_velocities, heights, gaps, band, moving, shift, self.time, dt
+        )
+        contacts = Contacts(np.flatnonzero(gaps < band), normals[gaps < band], self.options.friction)
+        return _Scene(Step(s, contacts, dt=dt, external=external), heights, gaps, axes, footholds, moving)
+
+    def _pushes(self, pushes: Sequence[Push | Pull]) -> tuple[Array, Array, Array]:
+        external, force, moment = np.zeros(self.model.nv), np.zeros(3), np.zeros(3)
+        for push in pushes:
+            body = push.body_of(self.character) + 1
+            place = self.state.data.xipos[body].copy()
+            velocity = self.state.body_point_motion(body, place)[0]
+            f = push.force_at(place, velocity, self.time, self.model.body_masses[body])
+            external += self.state.external_torque(body, place, f)
+            force += f
+            moment += np.cross(place - self.state.com(self.model.roots[0]), f)
+        return external, force, moment
+
+    def _goal_mode(self, pushes: Sequence[Push | Pull]) -> str:
+        if self.options.goal != "auto":
+            return self.options.goal
+        if pushes or np.any(self.particle.shift) or np.any(self.particle.velocity) or not self.terrain.is_static:
+            return "moving"
+        return "com-xy"
+
+    # --- wishes
+
+    def _wishes(self, reference: ReferenceFrame, scene: _Scene) -> Wishes:
+        s, p = self.state, self.preset
+        e = p.end_effector
+        target, speeds, accelerations = self._turned(reference)
+        kernels.orientation_servo(
+            s.data.xquat, s.data.cvel[:, :3], target, speeds, accelerations, p.pose.speed, p.pose.stiffness, self._turning
+        )
+        shift = np.array([*self.particle.shift, self.follower.height])
+        shift_v = np.array([*self.particle.velocity, self.follower.velocity])
+        shift_a = np.array([*self.particle.acceleration, self.follower.acceleration])
+        root = (
+            reference.a[:3] + shift_a
+            + p.pose.speed * (reference.v[:3] + shift_v - s.v[:3])
+            + p.pose.stiffness * (reference.q[:3] + shift - s.q[:3])
+        )  # fmt: skip
+        feet = scene.footholds
+        points = (
+            reference.point_accelerations
+            + e.speed * (feet.velocities - s.point_velocities)
+            + e.stiffness * (feet.positions - s.points)
+        )
+        tangent = np.clip(1.0 - reference.times_to_contact / e.contact_time, 0.0, 1.0)
+        reach = e.contact_height * self.scale
+        low = np.clip(2.0 - (reference.points[:, 2] - self.floor) / reach, 0.0, 1.0)
+        normal = tangent + low * (1.0 - np.clip(scene.gaps / reach, 0.0, 1.0))
+        bounds: list[AtLeast] = []
+        weight = p.weights.bounds * self.mass
+        limits = self.limits.constraint(s.q, s.v, reference, self.dt, weight)
+        if limits is not None:
+            bounds.append(limits)
+        ground = self._ground(reference, scene, None if self.options.hard_contact else weight)
+        if ground is not None:
+            bounds.append(ground)
+        return Wishes(
+            self._turning, root, points, scene.axes, tangent, normal, feet.stands, self._goal(reference),
+            [g.at(self, reference) for g in self.options.goal_points if g.is_on(self.time)], bounds,
+        )  # fmt: skip
+
+    def _turned(self, reference: ReferenceFrame) -> tuple[Array, Array, Array]:
+        """Reference orientations and rates of the bodies, turned by sway and lean; untouched while both are zero."""
+        sway, ground = self.sway, self.follower
+        if not (sway.turn.any() or sway.velocity.any() or sway.acceleration.any() or ground.turn.any() or ground.turn_velocity.any()):
+            return reference.orientations, reference.angular_velocities, reference.angular_accelerations
+        lean = self._lean(reference)
+        turn = self._sway_share[:, None] * sway.turn + lean[:, None] * ground.turn
+        extra = rotations.from_rotation_vector(turn)
+        speeds = rotations.rotate(extra, reference.angular_velocities)
+        speeds += self._sway_share[:, None] * sway.velocity + lean[:, None] * ground.turn_velocity
+        accelerations = rotations.rotate(extra, reference.angular_accelerations) + self._sway_share[:, None] * sway.acceleration
+        return rotations.multiply(extra, reference.orientations), speeds, accelerations
+
+    def _lean(self, reference: ReferenceFrame) -> Array:
+        """Part of the slope each body takes: trunks of the upright a little, those who lie or go on four the whole."""
+        height = (reference.com[2] - self.floor) / self.character.leg_length
+        upright = float(np.clip((height - 0.45) / 0.35, 0.0, 1.0))
+        if sum(limb.kind == "leg" for limb in self.character.limbs) >= 4:
+            return self._lean_share
+        return upright * self.preset.ground.lean * self._lean_share + (1.0 - upright)
+
+    def _goal(self, reference: ReferenceFrame) -> Array | None:
+        """Horizontal acceleration that puts the center of mass on the goal in the next step, in error form.
+
+        Source: [Levine2012]_ 2.2. Deviates: written as a* + (2 e_k − e_{k−1}) / Δt², which is the paper's G without its
+        mismatch of order Δt between differences of positions and J a + J̇ v.
+        """
+        if self.options.goal == "none":
+            return None
+        root = self.model.roots[0]
+        com = self.state.com_without(root, self.goal_without)[:2] if self.goal_without else self.state.com(root)[:2]
+        own, bias = reference.com[:2], reference.com_acceleration[:2]
+        error = own + self.particle.shift - com
+        previous = error if self._previous_error is None else self._previous_error
+        self._previous_error = error
+        return bias + self.particle.acceleration + (2.0 * error - previous) / self.dt**2
+
+    def _ground(self, reference: ReferenceFrame, scene: _Scene, weight: float | None) -> AtLeast | None:
+        """Rows for points near the ground: not below it next step, nor deeper than the reference itself goes."""
+        s, dt = self.state, self.dt
+        normals = scene.axes[:, 2]
+        relative = s.point_velocities if scene.moving is None else s.point_velocities - scene.moving
+        speed = np.einsum("pi,pi->p", normals, relative)
+        ahead = scene.gaps + dt * speed
+        near = np.flatnonzero(ahead < 0.03 * self.scale)
+        if not near.size:
+            return None
+        planned = (
+            reference.points[near, 2] - self.floor
+            + dt * reference.point_velocities[near, 2] + dt * dt * reference.point_accelerations[near, 2]
+        )  # fmt: skip
+        floor = np.minimum(0.0, planned - 1e-9)
+        gap = scene.gaps[near]
+        floor = np.where(gap < floor, np.minimum(0.7 * gap, floor), floor)
+        # a point below the surface comes up by a third of the way a step
+        lower = (floor - ahead[near]) / (dt * dt)
+        return AtLeast(PointAcceleration(near, normals[near, None]), lower, weight, "ground")
+
+    # --- solving, with named fallbacks
+
+    def _solve(self, reference: ReferenceFrame, scene: _Scene) -> StepResult | None:
+        wishes = self._wishes(reference, scene)
+        objectives, constraints = quasi_physical(
+            scene.step, reference, wishes, self.preset.weights, self.load, physicality=self.options.physicality,
+            goal_without=self.goal_without,
+        )
+        points = scene.step.contacts.points
+        result = self._attempt(scene.step, objectives, constraints, self._warm[points].ravel())
+        if result is None:
+            return None
+        self._warm[:] = False
+        self._warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
+        t = self.tally
+        t.solves += 1
+        t.primal = max(t.primal, result.certificate.primal)
+        t.dual = max(t.dual, result.certificate.dual)
+        t.dynamics = max(t.dynamics, result.certificate.dynamics)
+        root = self.model.roots[0]
+        com = self.state.com_without(root, self.goal_without) if self.goal_without else self.state.com(root)
+        self.last = StepRecord(
+            self._frame, reference, result, scene.step, scene.gaps, self.state.point_velocities.copy(), com
+        )
+        return result
+
+    def _attempt(
+        self, step: Step, objectives: list[Objective], constraints: list[Constraint], warm: npt.NDArray[np.bool_]
+    ) -> StepResult | None:
+        try:
+            return solve_step(step, objectives, constraints, readable=self.options.readable, warm=warm, costs=False)
+        except StepInfeasible:
+            self.tally.failures += 1
+        try:
+            result = solve_step(step, objectives, constraints, readable=True, costs=False)
+            self.tally.fallbacks["daqp"] += 1
+            return result
+        except StepInfeasible:
+            pass
+        soft: list[Constraint] = []
+        for c in constraints:
+            if isinstance(c, AtLeast):
+                soft.append(c if c.weight is not None else AtLeast(c.quantity, c.lower, 1e3 * self.mass, c.label))
+            else:
+                objectives = [*objectives, Objective(c.quantity, c.target, 1e3 * self.mass, c.name)]
+        try:
+            result = solve_step(step, objectives, soft, costs=False)
+            self.tally.fallbacks["goal_soft"] += 1
+            return result
+        except StepInfeasible:
+            return None
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """One look at the world: what the wishes and the step are made from."""
+
+    step: Step
+    heights: Array
+    gaps: Array
+    axes: Array
+    footholds: Footholds
+    moving: Array | None
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """The last solved step, for reports."""
+
+    frame: int
+    reference: ReferenceFrame
+    result: StepResult
+    step: Step
+    gaps: Array
+    velocities: Array
+    com: Array
+
+
+def _feet(character: Character) -> tuple[tuple[int, ...], ...]:
+    """Contact points of each foot, by limb."""
+    feet: list[tuple[int, ...]] = []
+    for limb in character.limbs:
+        if limb.kind == "leg":
+            points = tuple(
+                i for i, p in enumerate(character.contact_points) if p.body in limb.bodies and p.part == "foot"
+            )
+            if points:
+                feet.append(points)
+    return tuple(feet)
+
+
+def _shares(character: Character) -> tuple[Array, Array]:
+    """Part of the trunk's sway and of its lean that each body of the model takes, shapes (B,); the world's is 0."""
+    sway, lean = np.zeros(len(character.bodies) + 1), np.zeros(len(character.bodies) + 1)
+    for limb in character.limbs:
+        for body in limb.bodies:
+            sway[body + 1] = {"spine": 1.0, "neck": 1.0, "arm": 0.3}.get(limb.kind, 0.0)
+            lean[body + 1] = {"spine": 1.0, "neck": 0.6, "arm": 0.5}.get(limb.kind, 0.0)
+    sway[1], lean[1] = 0.4, 0.5
+    return sway, lean

@@ -1,0 +1,123 @@
+"""Pushes and pulls: forces on a body for a while."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
+from poise.errors import InvalidValue
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Push:
+    """A constant force on the center of mass of a body.
+
+    Attributes:
+        body: A joint's own name or a role.
+        force: [N], world frame, (3,).
+        start, duration: [s].
+    """
+
+    body: str
+    force: tuple[float, float, float]
+    start: float = 0.0
+    duration: float = 0.2
+
+    def __post_init__(self) -> None:
+        _check(self.force, self.start, self.duration, "force")
+
+    def is_on(self, time: float) -> bool:
+        """True during the push; its first step is the one that begins at or after `start`."""
+        return self.start - 1e-9 <= time < self.start + self.duration - 1e-9
+
+    def body_of(self, character: Character) -> int:
+        return character.body_index(self.body)
+
+    def force_at(self, place: Array, velocity: Array, time: float, mass: float) -> Array:
+        """Force now [N], shape (3,)."""
+        del place, velocity, time, mass
+        return np.array(self.force, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Pull:
+    """A spring from a body's center of mass to a fixed point, critically damped for the body's own mass.
+
+    Attributes:
+        body: A joint's own name or a role.
+        point: [m], world frame, (3,).
+        stiffness: [N/m].
+        start, duration: [s].
+    """
+
+    body: str
+    point: tuple[float, float, float]
+    stiffness: float
+    start: float = 0.0
+    duration: float = math.inf
+
+    def __post_init__(self) -> None:
+        _check(self.point, self.start, self.duration, "point")
+        if not self.stiffness > 0.0 or not math.isfinite(self.stiffness):
+            raise InvalidValue(f"A pull needs a positive stiffness [N/m], not {self.stiffness}.")
+
+    def is_on(self, time: float) -> bool:
+        return self.start - 1e-9 <= time < self.start + self.duration - 1e-9
+
+    def body_of(self, character: Character) -> int:
+        return character.body_index(self.body)
+
+    def force_at(self, place: Array, velocity: Array, time: float, mass: float) -> Array:
+        del time
+        damping = 2.0 * math.sqrt(self.stiffness * mass)
+        return self.stiffness * (np.array(self.point) - place) - damping * velocity
+
+
+def _check(vector: tuple[float, float, float], start: float, duration: float, what: str) -> None:
+    if len(vector) != 3 or not all(math.isfinite(x) for x in vector):
+        raise InvalidValue(f"The {what} {vector} is not three finite numbers.")
+    if not math.isfinite(start) or not duration > 0.0:
+        raise InvalidValue(f"Start {start} s and duration {duration} s: give a finite start and a positive duration.")
+
+
+_WHEN = re.compile(r"^@(?P<start>[^+]+)(\+(?P<duration>.+))?$")
+
+
+def parse_push(text: str) -> Push:
+    """"BODY FX FY FZ @START+DURATION" in newtons and seconds; the name may hold spaces.
+
+    Raises:
+        InvalidValue: with the form that is wanted.
+    """
+    body, numbers, start, duration = _parse(text, 3, "BODY FX FY FZ @START+DURATION")
+    return Push(body, (numbers[0], numbers[1], numbers[2]), start, 0.2 if duration is None else duration)
+
+
+def parse_pull(text: str) -> Pull:
+    """"BODY X Y Z STIFFNESS @START+DURATION" in metres, newtons per metre and seconds; the name may hold spaces."""
+    body, numbers, start, duration = _parse(text, 4, "BODY X Y Z STIFFNESS @START+DURATION")
+    return Pull(body, (numbers[0], numbers[1], numbers[2]), numbers[3], start, math.inf if duration is None else duration)
+
+
+def _parse(text: str, count: int, form: str) -> tuple[str, list[float], float, float | None]:
+    words = text.split()
+    when = _WHEN.match(words[-1]) if words else None
+    try:
+        if when is None or len(words) < count + 2:
+            raise ValueError
+        numbers = [float(w) for w in words[-1 - count : -1]]
+        start = float(when["start"])
+        duration = None if when["duration"] is None else float(when["duration"])
+    except ValueError:
+        raise InvalidValue(f"Cannot read {text!r}. Write it as {form!r}, for example {_EXAMPLES[count]!r}.") from None
+    return " ".join(words[: -1 - count]), numbers, start, duration
+
+
+_EXAMPLES = {3: "chest 300 0 0 @1.0+0.2", 4: "left_hand 0.4 0.3 1.2 500 @1.0+2"}

@@ -1,0 +1,88 @@
+"""Point goals: a place on a body with a target of its own, such as a hand held on a rail while shoved."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.errors import InvalidValue
+from poise.methods.quasi_physical import PlaceGoal
+
+if TYPE_CHECKING:
+    from poise.control.reference import ReferenceFrame
+    from poise.sim.filter import Machine
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PointGoal:
+    """A place on a body that goes to a target, critically damped, and stays.
+
+    Attributes:
+        body: A joint's own name or a role.
+        target: World place [m] (3,), or a function of time [s] that gives one.
+        start, duration: When it acts [s].
+        offset: The place in the body's frame [m]; the joint itself by default.
+        is_hard: A constraint of the step; soft goals give way to others.
+    """
+
+    body: str
+    target: tuple[float, float, float] | Array | Callable[[float], Array]
+    start: float = 0.0
+    duration: float = math.inf
+    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    is_hard: bool = True
+
+    def is_on(self, time: float) -> bool:
+        return self.start - 1e-9 <= time < self.start + self.duration - 1e-9
+
+    def place(self, time: float) -> Array:
+        """Target now [m], shape (3,)."""
+        value = np.asarray(self.target(time) if callable(self.target) else self.target, dtype=np.float64)
+        if value.shape != (3,) or not np.isfinite(value).all():
+            raise InvalidValue(f"The goal of {self.body!r} at {time:.3f} s is {value}; give three finite metres.")
+        return value
+
+    def at(self, machine: Machine, reference: ReferenceFrame) -> PlaceGoal:
+        """The wish for this step: a = a_t + 2 ω (v_t − v) + ω² (p_t − p), target rates by differences."""
+        del reference
+        body = machine.character.body_index(self.body) + 1
+        offset = np.array(self.offset)
+        here = machine.state.body_place(body, offset)
+        velocity = machine.state.body_point_motion(body, here)[0]
+        t, dt, w = machine.time, machine.dt, machine.preset.goal.point_frequency
+        now = self.place(t)
+        ahead = self.place(t + dt) if callable(self.target) else now
+        behind = self.place(t - dt) if callable(self.target) else now
+        target_v, target_a = (ahead - behind) / (2.0 * dt), (ahead - 2.0 * now + behind) / dt**2
+        wish = target_a + 2.0 * w * (target_v - velocity) + w * w * (now - here)
+        weight = None if self.is_hard else machine.preset.weights.end_effector * machine.mass
+        return PlaceGoal(body, offset, wish, weight, f"goal of {self.body}")
+
+
+_FORM = "JOINT X,Y,Z [@START+DURATION]"
+
+
+def parse_goal(text: str) -> PointGoal:
+    """"JOINT X,Y,Z [@START+DURATION]" in metres and seconds; the name may hold spaces.
+
+    Raises:
+        InvalidValue: with the form that is wanted.
+    """
+    match = re.match(r"^(?P<body>.+)\s+(?P<place>[^\s@]+)(\s+@(?P<start>[^+\s]+)(\+(?P<duration>\S+))?)?\s*$", text)
+    try:
+        if match is None:
+            raise ValueError
+        x, y, z = (float(w) for w in match["place"].split(","))
+        start = 0.0 if match["start"] is None else float(match["start"])
+        duration = math.inf if match["duration"] is None else float(match["duration"])
+    except ValueError:
+        raise InvalidValue(f"Cannot read {text!r}. Write it as {_FORM!r}, for example 'left_hand 0.4,0.3,1.1 @1+2'.") from None
+    return PointGoal(match["body"].strip(), (x, y, z), start, duration)

@@ -1,0 +1,45 @@
+"""What a run gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
+from poise.motion import Motion
+from poise.sim.forces import Pull, Push
+from poise.sim.report import Report
+from poise.terrain import Terrain
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SimulationResult:
+    """A simulated clip.
+
+    Attributes:
+        motion: The source's frames with the reaction in them.
+        source: The frames that went in.
+        character: The character.
+        terrain: The ground, placed.
+        times: Simulated times [s], shape (S,).
+        q: Simulated coordinates, shape (S, nq).
+        reference_q: Undisturbed coordinates, shape (S, nq).
+        pushes: What pushed and pulled.
+        report: Numbers of the run.
+        is_complete: False if the run was interrupted.
+    """
+
+    motion: Motion
+    source: Motion
+    character: Character
+    terrain: Terrain
+    times: Array
+    q: Array
+    reference_q: Array
+    pushes: tuple[Push | Pull, ...]
+    report: Report
+    is_complete: bool = True

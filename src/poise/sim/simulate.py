@@ -1,0 +1,205 @@
+"""A clip run: the stream with known contact times, and the deviation put back on the source's frames."""
+
+from __future__ import annotations
+
+import math
+import time as clock
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
+from poise.character.fit import fit
+from poise.character.posing import apply_deviation, interpolate_q, motion_to_q
+from poise.control.preset import Preset, load_preset
+from poise.control.reference import ReferenceBuilder
+from poise.errors import InvalidValue, MotionWarning
+from poise.motion import Motion
+from poise.phases.glitches import glitch_frames
+from poise.phases.travel import direction_of_travel
+from poise.sim.filter import Machine, Options
+from poise.sim.forces import Pull, Push
+from poise.sim.report import Recorder
+from poise.sim.result import SimulationResult
+from poise.sim.schedule import ClipSchedule, reference_velocities
+from poise.sim.stream import require_stable
+from poise.terrain import Terrain
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Live:
+    """What a callback may look at and push while a clip runs.
+
+    Attributes:
+        time: Simulated time [s].
+        fraction: Part of the clip that is done.
+        machine: The running filter.
+        push: Adds a push or pull from now on.
+    """
+
+    time: float
+    fraction: float
+    machine: Machine
+    push: Callable[[Push | Pull], None]
+
+
+def simulate(
+    motion: Motion,
+    character: Character | None = None,
+    *,
+    terrain: Terrain | None = None,
+    pushes: Sequence[Push | Pull] = (),
+    preset: str | Preset = "recommended",
+    options: Options | None = None,
+    fps: float | None = None,
+    floor: float | None = None,
+    amount: float = 1.0,
+    only: Sequence[str] = (),
+    freeze: Sequence[str] = (),
+    watch: Callable[[Live], bool | None] | None = None,
+) -> SimulationResult:
+    """Give a clip physical reactions: shoves, slopes, stairs; with nothing disturbing it, the clip itself.
+
+    Args:
+        motion: Source frames.
+        character: Fitted to the motion if not given.
+        terrain: Flat if not given; slopes, steps and stairs are turned to the clip's direction of travel.
+        pushes: Pushes and pulls.
+        preset: Name of a preset, or the preset.
+        options: Goal, physicality, friction, engine.
+        fps: Simulation rate [1/s]; by default the source's times the smallest whole number that gives 50 Hz.
+        floor: Height of the source's floor [m]; found from the clip if not given.
+        amount: Part of the deviation that is kept in the result, 0 … 1.
+        only: Joints (or roles) that may deviate; all if empty.
+        freeze: Joints (or roles) that keep their source rotation.
+        watch: Called after every step; returning False stops the run, and what is done is kept.
+
+    Raises:
+        InvalidValue: if the rate is one at which the preset's gains are unstable, or an argument makes no sense.
+        SimulationDiverged: if the run leaves the range where its answer means anything.
+    """
+    if motion.frame_count < 3:
+        raise InvalidValue(f"A run needs at least 3 frames; this motion has {motion.frame_count}.")
+    if not 0.0 <= amount <= 1.0:
+        raise InvalidValue(f"amount is {amount}; give a number from 0 to 1.")
+    preset = load_preset(preset) if isinstance(preset, str) else preset
+    options = options or Options()
+    character = fit(motion) if character is None else character
+    floor = character.floor if floor is None else floor
+    rate = _rate(motion) if fps is None else fps
+    if not rate > 0.0:
+        raise InvalidValue(f"fps is {rate}; give a positive rate.")
+    dt = 1.0 / rate
+    require_stable(preset, dt)
+    frames = max(2, math.floor(motion.duration * rate + 1e-6) + 1)
+    times = dt * np.arange(frames)
+    reference_motion = motion.resampled(times)
+    glitches = _glitches(motion, times)
+    ground = _placed(terrain, motion, floor)
+    q = motion_to_q(character, reference_motion)
+    machine = Machine(character, preset, ground, options, dt=dt, floor=floor)
+    for push in pushes:
+        push.body_of(character)
+    builder = ReferenceBuilder(machine.model, dt=dt, friction=options.friction, without=machine.goal_without)
+    v = reference_velocities(machine.model, q, dt)
+    schedule = ClipSchedule(builder, q, v, dt=dt, floor=floor, leg_length=character.leg_length)
+    simulated = np.empty_like(q)
+    simulated[0] = q[0]
+    machine.start(q[0], v[0])
+    recorder = Recorder(machine, q, times)
+    felt = list(pushes)
+    done = 1
+    began = clock.perf_counter()
+    try:
+        for k in range(frames - 1):
+            started = clock.perf_counter()
+            reference = builder.frame(q[k], v[k], (v[k + 1] - v[k]) / dt, schedule.touch(k))
+            active = [p for p in felt if p.is_on(machine.time)]
+            simulated[k + 1] = machine.advance(
+                reference, q[k + 1], v[k + 1], active, is_glitch=bool(glitches[k] or glitches[k + 1])
+            )
+            recorder.record(k, simulated[k + 1], clock.perf_counter() - started)
+            done = k + 2
+            if watch is not None and watch(Live(machine.time, done / frames, machine, felt.append)) is False:
+                break
+    except KeyboardInterrupt:
+        warnings.warn(f"Interrupted at {machine.time:.2f} s; what is done is kept.", MotionWarning, stacklevel=2)
+    wall = clock.perf_counter() - began
+    times, q, simulated = times[:done], q[:done], simulated[:done]
+    kept = motion if done == frames else motion.frames(np.flatnonzero(motion.times <= times[-1] + 1e-9))
+    if amount < 1.0 or only or freeze:
+        simulated = _blend(character, q, simulated, amount, only, freeze)
+    result = _on_source(character, kept, times, q, simulated)
+    report = recorder.report(
+        motion=motion, schedule=schedule, glitches=glitches, wall=wall, pushes=tuple(felt), simulated=simulated,
+    )  # fmt: skip
+    return SimulationResult(
+        result, kept, character, ground, times, simulated, q, tuple(felt), report, is_complete=done == frames
+    )
+
+
+def _rate(motion: Motion) -> float:
+    """The source's rate times the smallest whole number that gives at least 50 Hz."""
+    fps = motion.fps if motion.is_uniform or motion.source is None else max(motion.fps, 60.0)
+    return fps * max(1, math.ceil(50.0 / fps - 1e-3))
+
+
+def _glitches(motion: Motion, times: Array) -> npt.NDArray[np.bool_]:
+    """Glitched source frames as flags of the simulated frames; a step is glitched if it touches one."""
+    flags = glitch_frames(motion)
+    if not flags.any():
+        return np.zeros(len(times), dtype=np.bool_)
+    after = np.clip(np.searchsorted(motion.times, times - 1e-9), 0, len(flags) - 1)
+    before = np.clip(np.searchsorted(motion.times, times + 1e-9, side="right") - 1, 0, len(flags) - 1)
+    out = flags[before] | flags[after]
+    return np.asarray(out | np.roll(out, 1) & (np.arange(len(out)) > 0))
+
+
+def _placed(terrain: Terrain | None, motion: Motion, floor: float) -> Terrain:
+    start = motion.world[0][0, 0, :2]
+    terrain = Terrain.flat() if terrain is None else terrain
+    return terrain.placed(origin=(float(start[0]), float(start[1])), heading=direction_of_travel(motion), ground=floor)
+
+
+def _blend(
+    character: Character, q: Array, simulated: Array, amount: float, only: Sequence[str], freeze: Sequence[str]
+) -> Array:
+    """Simulated coordinates with a part of their deviation, on some bodies only; the root's place goes with the root."""
+    every = set(range(len(character.bodies)))
+    kept = {character.body_index(n) for n in only} if only else every
+    kept -= {character.body_index(n) for n in freeze}
+    stacked = np.stack([q, simulated])
+    part = np.broadcast_to(np.array([amount]), (len(q),))
+    out = q.copy()
+    for i, body in enumerate(character.bodies):
+        if i not in kept:
+            continue
+        size = {"free": 7, "ball": 4, "hinge": 1}[body.kind]
+        at = character.q_addresses[i]
+        if body.kind == "hinge" or amount == 1.0:
+            out[:, at : at + size] = (1.0 - amount) * q[:, at : at + size] + amount * simulated[:, at : at + size]
+            continue
+        if body.kind == "free":
+            out[:, :3] = (1.0 - amount) * q[:, :3] + amount * simulated[:, :3]
+            at += 3
+        out[:, at : at + 4] = _slerp(stacked[0, :, at : at + 4], stacked[1, :, at : at + 4], part)
+    return out
+
+
+def _slerp(first: Array, second: Array, part: Array) -> Array:
+    from poise.spatial import rotations
+
+    turn = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(first), second))
+    return rotations.multiply(first, rotations.from_rotation_vector(part[:, None] * turn))
+
+
+def _on_source(character: Character, motion: Motion, times: Array, q: Array, simulated: Array) -> Motion:
+    """The deviation, interpolated at the source's own frame times and added to its frames."""
+    own = motion.times - motion.times[0]
+    reference = interpolate_q(character, times, q, own)
+    return apply_deviation(character, motion, reference, interpolate_q(character, times, simulated, own))
