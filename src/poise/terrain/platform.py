@@ -33,18 +33,17 @@ class Platform(Shape):
 
     def __init__(self, keys: Array) -> None:
         self.keys = keys
-        self._path: Any = None
         if len(keys) > 1:
             rest = [(1, np.zeros(5)), (2, np.zeros(5))]
-            self._path = make_interp_spline(keys[:, 0], keys[:, 1:], k=5, bc_type=(rest, rest))
-            self._speed = self._path.derivative()
+            self._path: Any = make_interp_spline(keys[:, 0], keys[:, 1:], k=5, bc_type=(rest, rest))
+            self._speed: Any = self._path.derivative()
 
     @property
     def is_static(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return len(self.keys) == 1
 
     def at(self, points: Array, time: float) -> tuple[Array, Array, Array | None]:
-        moving = self._path is not None and self.keys[0, 0] < time < self.keys[-1, 0]
+        moving = self.keys[0, 0] < time < self.keys[-1, 0]
         if moving:
             pose = self._path(time)
         else:

@@ -1,0 +1,43 @@
+"""What happens in a motion: floor, glitches, travel, contacts, flights. No character and no physics engine."""
+
+from poise.phases.contacts import contact_flags, contact_limits, time_to_contact_estimate, times_to_contact
+from poise.phases.flights import Flight, FrameRate, flights, implied_fps
+from poise.phases.floor import find_floor
+from poise.phases.glitches import Glitch, find_glitches, glitch_frames, leading_rest_frames
+from poise.phases.points import body_points, leg_length
+from poise.phases.travel import (
+    Loop,
+    direction_of_travel,
+    facing,
+    find_loop,
+    in_place_velocity,
+    is_in_place,
+    loops,
+    repeat,
+)
+
+__all__ = [
+    "Flight",
+    "FrameRate",
+    "Glitch",
+    "Loop",
+    "body_points",
+    "contact_flags",
+    "contact_limits",
+    "direction_of_travel",
+    "facing",
+    "find_floor",
+    "find_glitches",
+    "find_loop",
+    "flights",
+    "glitch_frames",
+    "implied_fps",
+    "in_place_velocity",
+    "is_in_place",
+    "leading_rest_frames",
+    "leg_length",
+    "loops",
+    "repeat",
+    "time_to_contact_estimate",
+    "times_to_contact",
+]

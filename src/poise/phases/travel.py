@@ -1,0 +1,287 @@
+"""Where a motion goes, whether it goes round, and going round again."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.errors import InvalidValue
+from poise.motion import Motion
+from poise.phases.glitches import glitch_frames
+from poise.phases.points import body_points, leg_length, pelvis, velocities
+from poise.spatial import rotations
+
+Array = npt.NDArray[np.float64]
+
+TRAVEL = 0.5
+"""A motion goes somewhere if it gets this many leg lengths away from its start [1]."""
+AHEAD = 2.5
+"""Where a motion goes is read off this many leg lengths from its start [1]."""
+SLIDE, SLIDE_STEADY = 0.25, 0.7
+"""Feet slide as on a treadmill if the lowest point moves at this speed [m/s], for a leg of 0.82 m, on the whole in
+one direction: mean velocity over mean speed [1]."""
+LOOP_ANGLE, LOOP_TURN_RATE = math.radians(6.0), 3.0
+"""Ends agree if the poses do to this angle [rad, rms], and how joints turn to this rate [rad/s, rms]."""
+LABELED_ANGLE = math.radians(20.0)
+"""The same where the file says that it loops [rad, rms]."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """How the last frame of a motion joins the first.
+
+    Attributes:
+        is_loop: True if playing it again and again shows no seam worth speaking of.
+        offset: What one round moves the body by, in the frame of the start heading at the origin [m], shape (3,).
+        turn: What one round turns it by about the vertical [rad].
+        repeats_first: True if the last frame is the first one over again; else the next round begins a frame later.
+        mismatch: Root mean square angle between the ends, or between the last and the first less one step [rad].
+        reason: In words.
+    """
+
+    is_loop: bool
+    offset: Array
+    turn: float
+    repeats_first: bool
+    mismatch: float
+    reason: str
+
+
+def root_path(motion: Motion) -> Array:
+    """World positions of the pelvis in the frames that are no glitch's, shape (F', 3) [m]."""
+    path = motion.world[0][:, pelvis(motion.skeleton)]
+    good = ~glitch_frames(motion)
+    return path[good] if good.any() else path
+
+
+def in_place_velocity(motion: Motion) -> Array:
+    """Velocity of the ground under a motion that walks on the spot, shape (3,) [m/s]; zeros for all others.
+
+    The lowest joint or tip of each frame is where the body stands. If it slides at a steady speed in one
+    direction, while the pelvis stays where it is, the motion is that of a treadmill.
+    """
+    path = root_path(motion)
+    still = np.zeros(3)
+    if motion.frame_count < 8:
+        return still
+    leg = leg_length(motion.skeleton)
+    positions, _ = body_points(motion)
+    velocity = velocities(positions, motion.times)
+    good = np.flatnonzero(~glitch_frames(motion))
+    if len(good) < 8:
+        return still
+    lowest = np.argmin(positions[good, :, 2], axis=1)
+    sliding = velocity[good, lowest, :2]
+    pace = float(np.median(np.linalg.norm(sliding, axis=1)))
+    mean = np.median(sliding, axis=0)
+    speed = float(np.linalg.norm(mean))
+    carried = float(np.linalg.norm(path[-1, :2] - path[0, :2])) / max(motion.duration, 1e-9)
+    if speed > SLIDE * math.sqrt(leg / 0.82) and speed > SLIDE_STEADY * pace and carried < 0.25 * speed:
+        return np.array([mean[0], mean[1], 0.0])
+    return still
+
+
+def is_in_place(motion: Motion) -> bool:
+    """True if the motion walks or runs on the spot: its standing feet slide backwards under a body that stays."""
+    return bool(np.any(in_place_velocity(motion)))
+
+
+def facing(motion: Motion) -> float:
+    """Where the body looks at the start: the heading square to the line from its right to its left [rad].
+
+    Left and right are told by the joints' names, and failing that by the toes; the first second counts.
+    """
+    positions, _ = motion.world
+    first = _first_second(motion)
+    across = np.zeros(2)
+    for left, right in _sides(motion):
+        across += (positions[first, left, :2] - positions[first, right, :2]).mean(axis=0)
+    if np.linalg.norm(across) > 1e-6:
+        return math.atan2(-across[0], across[1])
+    ahead = np.zeros(2)
+    for site in motion.skeleton.end_sites:
+        tip = motion.end_positions(site)[first]
+        low = tip[:, 2].mean() < positions[first, pelvis(motion.skeleton), 2].mean()
+        if low:
+            ahead += (tip - positions[first, site.joint])[:, :2].mean(axis=0)
+    return math.atan2(ahead[1], ahead[0]) if np.linalg.norm(ahead) > 1e-6 else 0.0
+
+
+def direction_of_travel(motion: Motion) -> float:
+    """Heading in which the motion goes, counterclockwise from world +x [rad].
+
+    Toward the first place AHEAD leg lengths away, or the farthest where it never gets that far, so that clips that
+    come back have the direction of their way out. A motion on the spot goes against its sliding feet; one that goes
+    nowhere goes where it faces.
+    """
+    slide = in_place_velocity(motion)
+    if np.any(slide):
+        return math.atan2(-slide[1], -slide[0])
+    path = root_path(motion)[:, :2]
+    away = path - path[0]
+    distance = np.linalg.norm(away, axis=1)
+    leg = leg_length(motion.skeleton)
+    if distance.max() < TRAVEL * leg:
+        return facing(motion)
+    far = int(np.argmax(distance >= min(AHEAD * leg, float(distance.max()))))
+    return math.atan2(away[far, 1], away[far, 0])
+
+
+def find_loop(motion: Motion) -> Loop:
+    """Whether and how the end of a motion joins its start.
+
+    Compared are the poses without place and heading, and how fast the joints turn. A file that says it loops is
+    believed if its ends are not far apart; one that says it does not is believed, too.
+    """
+    label = motion.source.loop if motion.source is not None else None
+    if motion.frame_count < 4:
+        return Loop(False, np.zeros(3), 0.0, True, math.inf, "fewer than four frames")
+    root = pelvis(motion.skeleton)
+    positions, orientations = motion.world
+    turn = _heading_between(orientations[0, root], orientations[-1, root])
+    ends = _pose_distance(motion, 0, -1, turn)
+    near = (0, 1, motion.frame_count - 3, motion.frame_count - 2)
+    step = float(np.median([_pose_distance(motion, k, k + 1, None) for k in near]))
+    # ends that do not quite meet say little about the heading: a straight walk must not turn a little every round
+    if abs(turn) < 3.0 * ends + math.radians(1.0):
+        turn = 0.0
+        ends = _pose_distance(motion, 0, -1, turn)
+    repeats = ends < 0.5 * step or ends < 1e-6 or (label is True and ends > 1.5 * step)
+    dt = motion.dt
+    mismatch = ends if repeats else max(0.0, ends - step)
+    start_rate, end_rate = _turn_rates(motion, 0, dt), _turn_rates(motion, motion.frame_count - 2, dt)
+    rate = float(np.sqrt(np.mean(np.sum((start_rate - end_rate) ** 2, axis=1))))
+    agree = mismatch < LOOP_ANGLE and rate < LOOP_TURN_RATE and ends < 3.0 * step + math.radians(1.0)
+    is_loop = label is not False and (agree or (label is True and mismatch < LABELED_ANGLE))
+    if not repeats:  # one step beyond the last frame, as the step before it went
+        turn += _heading_between(orientations[-2, root], orientations[-1, root]) if turn else 0.0
+    place = positions[-1, root] + (0.0 if repeats else 1.0) * (positions[-1, root] - positions[-2, root])
+    c, s = math.cos(turn), math.sin(turn)
+    moved = place - np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]) @ positions[0, root]
+    moved[2] = 0.0
+    said = {True: "; the file says it loops", False: "; the file says it does not loop", None: ""}[label]
+    reason = f"the ends differ by {math.degrees(ends):.1f}° rms at {math.degrees(step):.1f}° a frame{said}"
+    return Loop(bool(is_loop), moved, turn, bool(repeats), float(mismatch), reason)
+
+
+def loops(motion: Motion) -> bool:
+    """True if the motion can be played again and again; see `find_loop`."""
+    return find_loop(motion).is_loop
+
+
+def repeat(motion: Motion, count: int, *, blend: float = 0.2) -> Motion:
+    """The motion `count` times in a row, each round where the last one ended, turned as the last one turned.
+
+    What is left between the ends is taken out of the last `blend` seconds of every round but the last, so that the
+    seam does not jump; the height of the body is kept, not summed up. The source's document is dropped.
+
+    Args:
+        motion: A motion that loops.
+        count: Rounds, at least 1.
+        blend: Time over which the ends are made to meet [s].
+
+    Raises:
+        InvalidValue: if it does not loop, or count is less than 1.
+    """
+    if count < 1:
+        raise InvalidValue(f"A motion was to be repeated {count} times; give at least 1.")
+    loop = find_loop(motion)
+    if not loop.is_loop:
+        raise InvalidValue(
+            f"This motion does not loop: {loop.reason}. Hold its last pose instead, or cut it to a cycle."
+        )
+    source = replace(motion.source, document=None) if motion.source is not None else None
+    last = motion.frame_count - 1 if loop.repeats_first else motion.frame_count
+    period = float(motion.times[-1]) + (0.0 if loop.repeats_first else motion.dt)
+    seamless = _meeting(motion, loop, period, blend)
+    times, moved, turned = [], [], []
+    place, heading = np.zeros(3), 0.0
+    for round_number in range(count):
+        final = round_number == count - 1
+        piece = motion if final else seamless
+        keep = motion.frame_count if final else last
+        lift = rotations.from_rotation_vector(np.array([0.0, 0.0, heading]))
+        translations, joint_rotations = piece.translations[:keep].copy(), piece.rotations[:keep].copy()
+        translations[:, 0] = rotations.rotate(lift, translations[:, 0]) + place
+        joint_rotations[:, 0] = rotations.multiply(lift, joint_rotations[:, 0])
+        times.append(motion.times[:keep] + round_number * period)
+        moved.append(translations)
+        turned.append(joint_rotations)
+        place = place + rotations.rotate(lift, loop.offset)
+        heading += loop.turn
+    return replace(
+        motion,
+        times=np.concatenate(times),
+        translations=np.concatenate(moved),
+        rotations=np.concatenate(turned),
+        source=source,
+    )
+
+
+def _meeting(motion: Motion, loop: Loop, period: float, blend: float) -> Motion:
+    """The motion with its last `blend` seconds bent so that it runs into its own first frame."""
+    lift = rotations.from_rotation_vector(np.array([0.0, 0.0, loop.turn]))
+    goal_place, goal_turn = motion.translations[0].copy(), motion.rotations[0].copy()
+    goal_place[0] = rotations.rotate(lift, goal_place[0]) + loop.offset
+    goal_turn[0] = rotations.multiply(lift, goal_turn[0])
+    if loop.repeats_first:
+        ahead_place, ahead_turn = motion.translations[-1], motion.rotations[-1]
+    else:
+        ahead_place = 2.0 * motion.translations[-1] - motion.translations[-2]
+        step = rotations.multiply(rotations.conjugate(motion.rotations[-2]), motion.rotations[-1])
+        ahead_turn = rotations.multiply(motion.rotations[-1], step)
+    left = np.clip((motion.times - (period - blend)) / max(blend, 1e-9), 0.0, 1.0)
+    share = (left * left * (3.0 - 2.0 * left))[:, None, None]
+    error = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(ahead_turn), goal_turn))
+    translations = motion.translations + share * (goal_place - ahead_place)
+    turned = rotations.multiply(motion.rotations, rotations.from_rotation_vector(share * error))
+    return replace(motion, translations=translations, rotations=turned, source=None)
+
+
+def _pose_distance(motion: Motion, a: int, b: int, turn: float | None) -> float:
+    """Root mean square angle between two frames' joints [rad]; the root counts after `turn` about the vertical."""
+    first, second = motion.rotations[a].copy(), motion.rotations[b]
+    if turn is not None:
+        first[0] = rotations.multiply(rotations.from_rotation_vector(np.array([0.0, 0.0, turn])), first[0])
+    return float(np.sqrt(np.mean(rotations.angle_between(first, second) ** 2)))
+
+
+def _turn_rates(motion: Motion, frame: int, dt: float) -> Array:
+    """How the joints turn from this frame to the next, in their own frames [rad/s], shape (J, 3)."""
+    step = rotations.multiply(rotations.conjugate(motion.rotations[frame]), motion.rotations[frame + 1])
+    return rotations.to_rotation_vector(step) / dt
+
+
+def _heading_between(first: Array, second: Array) -> float:
+    """Turn about the vertical that brings one orientation nearest to another [rad]."""
+    relative = rotations.multiply(second, rotations.conjugate(first))
+    if abs(relative[0]) + abs(relative[3]) < 1e-9:
+        return 0.0
+    return math.remainder(2.0 * math.atan2(float(relative[3]), float(relative[0])), 2.0 * math.pi)
+
+
+def _first_second(motion: Motion) -> npt.NDArray[np.int64]:
+    """Frames of the first second that are no glitch's, or the first frame."""
+    frames = np.flatnonzero((motion.times <= 1.0) & ~glitch_frames(motion))
+    return frames if len(frames) else np.array([0])
+
+
+def _sides(motion: Motion) -> list[tuple[int, int]]:
+    """Pairs of joints whose names differ by left and right alone."""
+    names = {name.lower(): j for j, name in enumerate(motion.skeleton.names)}
+    pairs: list[tuple[int, int]] = []
+    for name, j in names.items():
+        others = [name.replace("left", "right", 1)]
+        if name.startswith("l"):
+            others.append("r" + name[1:])
+        for mark in ("_l", ".l", "-l"):
+            if name.endswith(mark):
+                others.append(name[:-1] + "r")
+            others.append(name.replace(mark + mark[0], mark[0] + "r" + mark[0], 1))
+        match = next((names[o] for o in others if o != name and o in names), None)
+        if match is not None:
+            pairs.append((j, match))
+    return pairs
