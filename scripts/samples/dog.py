@@ -1,4 +1,4 @@
-"""The dog-like figure: standing at rest, half a meter at the hips."""
+"""The dog-like figure: a great hound, three quarters of a meter at the hips, standing at rest."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from samples.figure import Figure, build
 
 Array = npt.NDArray[np.float64]
 
-FEMUR, TIBIA, METATARSUS = 0.19, 0.20, 0.13
-SCAPULA, HUMERUS, RADIUS, METACARPUS = 0.15, 0.178, 0.198, 0.085
-PAW = 0.02
+FEMUR, TIBIA, METATARSUS = 0.285, 0.30, 0.195
+SCAPULA, HUMERUS, RADIUS, METACARPUS = 0.225, 0.267, 0.297, 0.1275
+PAW = 0.03
 """Height of the paw's joint over the floor [m]."""
-TOES = 0.045
+TOES, TOES_DROP = 0.0675, 0.022
+"""The toes' tip: ahead of the paw's joint, and below it [m]."""
 REST = {"UpLeg": 25.0, "Leg": -40.0, "Foot": 8.0, "Shoulder": 32.0, "Arm": -40.0, "ForeArm": 6.0, "Hand": 8.0}
 """Slope of each leg bone at rest, forward positive; 0 hangs straight down [deg]."""
 
@@ -25,19 +26,19 @@ def hanging(length: float, slope: float) -> tuple[float, float, float]:
 
 def _legs(name: str, x: float) -> tuple[list, list]:
     hind = [
-        (f"{name}UpLeg", "Hips", (x * 0.055, -0.03, -0.02)),
+        (f"{name}UpLeg", "Hips", (x * 0.0825, -0.045, -0.03)),
         (f"{name}Leg", f"{name}UpLeg", hanging(FEMUR, REST["UpLeg"])),
         (f"{name}Foot", f"{name}Leg", hanging(TIBIA, REST["Leg"])),
         (f"{name}ToeBase", f"{name}Foot", hanging(METATARSUS, REST["Foot"])),
-        (f"End{name}Toe", f"{name}ToeBase", (0.0, -0.008, TOES)),
+        (f"End{name}Toe", f"{name}ToeBase", (0.0, -TOES_DROP, TOES)),
     ]
     fore = [
-        (f"{name}Shoulder", "Spine1", (x * 0.05, 0.01, 0.13)),
+        (f"{name}Shoulder", "Spine1", (x * 0.075, 0.015, 0.195)),
         (f"{name}Arm", f"{name}Shoulder", hanging(SCAPULA, REST["Shoulder"])),
         (f"{name}ForeArm", f"{name}Arm", hanging(HUMERUS, REST["Arm"])),
         (f"{name}Hand", f"{name}ForeArm", hanging(RADIUS, REST["ForeArm"])),
         (f"{name}Finger", f"{name}Hand", hanging(METACARPUS, REST["Hand"])),
-        (f"End{name}Finger", f"{name}Finger", (0.0, -0.008, TOES)),
+        (f"End{name}Finger", f"{name}Finger", (0.0, -TOES_DROP, TOES)),
     ]
     return hind, fore
 
@@ -46,19 +47,19 @@ def dog() -> Figure:
     """Figure with shares of the mass: a heavy trunk, light legs."""
     (left_hind, left_fore), (right_hind, right_fore) = _legs("Left", 1.0), _legs("Right", -1.0)
     trunk = [
-        ("Spine", "Hips", (0.0, 0.03, 0.10)),
-        ("Spine1", "Spine", (0.0, 0.01, 0.20)),
-        ("Neck", "Spine1", (0.0, 0.02, 0.17)),
-        ("Head", "Neck", (0.0, 0.14, 0.11)),
-        ("EndHead", "Head", (0.0, -0.035, 0.17)),
+        ("Spine", "Hips", (0.0, 0.045, 0.15)),
+        ("Spine1", "Spine", (0.0, 0.015, 0.3)),
+        ("Neck", "Spine1", (0.0, 0.03, 0.255)),
+        ("Head", "Neck", (0.0, 0.21, 0.165)),
+        ("EndHead", "Head", (0.0, -0.0525, 0.255)),
     ]
     tail = [
-        ("Tail", "Hips", (0.0, 0.02, -0.10)),
-        ("Tail1", "Tail", (0.0, 0.03, -0.11)),
-        ("Tail2", "Tail1", (0.0, 0.04, -0.10)),
-        ("EndTail", "Tail2", (0.0, 0.05, -0.09)),
+        ("Tail", "Hips", (0.0, 0.03, -0.15)),
+        ("Tail1", "Tail", (0.0, 0.045, -0.165)),
+        ("Tail2", "Tail1", (0.0, 0.06, -0.15)),
+        ("EndTail", "Tail2", (0.0, 0.075, -0.135)),
     ]
-    height = 0.03 + PAW + sum(
+    height = 0.045 + PAW + sum(
         -hanging(b, REST[n])[1] for b, n in ((FEMUR, "UpLeg"), (TIBIA, "Leg"), (METATARSUS, "Foot"))
     )
     rows = [("Hips", "", (0.0, height, 0.0)), *left_hind, *right_hind, *trunk, *left_fore, *right_fore, *tail]

@@ -14,20 +14,20 @@ from samples.figure import Figure, pose
 Array = npt.NDArray[np.float64]
 
 FPS = 60
-STRIDE_FRAMES, STRIDES = 34, 8
+STRIDE_FRAMES, STRIDES = 42, 7
 STRIDE = STRIDE_FRAMES / FPS
 DURATION = STRIDE * STRIDES
-SPEED = 1.2
+SPEED = 1.45
 TRAVEL = SPEED * DURATION
 STANCE = 0.53
 """Share of a stride a paw is on the ground: the pairs overlap a little, there is no flight."""
 START = 0.02
 LAGS = {"LeftFore": 0.0, "RightHind": 0.015, "RightFore": 0.5, "LeftHind": 0.515}
 """Phase at which each paw lands: diagonal pairs, the forepaw a moment before its partner."""
-UNDER = {"Fore": 0.455, "Hind": -0.025}
+UNDER = {"Fore": 0.68, "Hind": -0.04}
 """Place of a print at mid stance, ahead of the hips [m]."""
-WIDTH = {"Fore": 0.05, "Hind": 0.052}
-LIFT = {"Fore": 0.075, "Hind": 0.06}
+WIDTH = {"Fore": 0.075, "Hind": 0.078}
+LIFT = {"Fore": 0.11, "Hind": 0.09}
 
 # Slope of the bone over the paw (metacarpus, metatarsus) over a stride, forward positive, from landing at 0 [deg].
 LOWER = {
@@ -55,8 +55,8 @@ def _print(name: str, k: npt.NDArray[np.int64]) -> Array:
     side, kind = (1.0 if name.startswith("Left") else -1.0), name.removeprefix("Left").removeprefix("Right")
     seed = 3 + 5 * sorted(LAGS).index(name)
     around = (np.arange(STRIDES) + LAGS[name]) * STRIDE
-    ahead = 0.007 * curves.wobble(around, DURATION, seed, 1, 3)[k % STRIDES]
-    aside = 0.004 * curves.wobble(around, DURATION, seed + 1, 1, 3)[k % STRIDES]
+    ahead = 0.010 * curves.wobble(around, DURATION, seed, 1, 3)[k % STRIDES]
+    aside = 0.006 * curves.wobble(around, DURATION, seed + 1, 1, 3)[k % STRIDES]
     middle = (k + LAGS[name] - START + 0.5 * STANCE) * STRIDE * SPEED
     return np.stack([side * WIDTH[kind] + aside, dog.PAW + 0.0 * ahead, UNDER[kind] + middle + ahead], axis=-1)
 
@@ -148,7 +148,7 @@ def legs(figure: Figure, time: Array, root: Array, turned: dict[str, Array]) -> 
 def balance(time: Array) -> Array:
     """Sideways path of the trunk [m], (F,), whose zero moment point runs along the diagonals that stand."""
     lean, weight = np.zeros_like(time), np.zeros_like(time)
-    middle = SPEED * time + 0.5 * (UNDER["Fore"] + UNDER["Hind"]) + 0.02
+    middle = SPEED * time + 0.5 * (UNDER["Fore"] + UNDER["Hind"]) + 0.03
     for fore, hind in (("LeftFore", "RightHind"), ("RightFore", "LeftHind")):
         k, phase = _phase(fore, time)
         front, back = _print(fore, k), _print(hind, k)
@@ -156,7 +156,7 @@ def balance(time: Array) -> Array:
         along = (middle - back[:, 2]) / (front[:, 2] - back[:, 2])
         lean += load * (back[:, 0] + along * (front[:, 0] - back[:, 0]))
         weight += load
-    return curves.pendulum(lean / np.maximum(weight, 1e-3), DURATION, 0.45, GRAVITY)
+    return curves.pendulum(lean / np.maximum(weight, 1e-3), DURATION, 0.68, GRAVITY)
 
 
 def quadruped() -> tuple[Figure, Array, Array, int]:
@@ -170,8 +170,8 @@ def quadruped() -> tuple[Figure, Array, Array, int]:
         [
             np.append(sway, sway[0]),
             # as on springs: lowest in the middle of a stance, twice a stride
-            figure.skeleton.offsets[0, 1] - 0.016 - 0.010 * np.cos(2.0 * (x - np.pi * STANCE)) + 0.002 * curves.wobble(time, DURATION, 40),
-            SPEED * time + 0.004 * np.sin(2.0 * (x - np.pi * STANCE)) + 0.004 * curves.wobble(time, DURATION, 41, 1, 3),
+            figure.skeleton.offsets[0, 1] - 0.024 - 0.015 * np.cos(2.0 * (x - np.pi * STANCE)) + 0.003 * curves.wobble(time, DURATION, 40),
+            SPEED * time + 0.006 * np.sin(2.0 * (x - np.pi * STANCE)) + 0.006 * curves.wobble(time, DURATION, 41, 1, 3),
         ],
         axis=-1,
     )  # fmt: skip
