@@ -12,8 +12,8 @@ Array = npt.NDArray[np.float64]
 LOCKED = 1e-5
 """Gimbal lock: the middle angle is this close to its end [deg]."""
 
-PREVIOUS_WEIGHT = 0.25
-"""How much the distance to the previous frame counts beside the distance to the source's angles."""
+PREVIOUS_WEIGHT = 0.5
+"""How much a jump against the previous frame counts beside the distance to the source's angles."""
 
 
 def branch_angles(order: str, turned: Array, source: Array | None, changed: npt.NDArray[np.bool_] | None) -> Array:
@@ -46,7 +46,9 @@ def branch_angles(order: str, turned: Array, source: Array | None, changed: npt.
         options = options + 360.0 * np.round((wanted[:, None] - options) / 360.0)
         cost = np.abs(options - wanted[:, None]).sum(axis=-1)
         if near is not None:
-            cost = cost + PREVIOUS_WEIGHT * np.abs(options - near[:, None]).sum(axis=-1)
+            # where the source itself jumps, its jump is followed: it is the deviation that has to go on
+            expected = near if source is None else wanted + near - source[f - 1]
+            cost = cost + PREVIOUS_WEIGHT * np.abs(options - expected[:, None]).sum(axis=-1)
         best = options[joints, np.argmin(cost, axis=1)]
         result[f] = best if changed is None else np.where(changed[f][:, None], best, result[f])
     return result

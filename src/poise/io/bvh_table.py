@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +10,11 @@ import numpy.typing as npt
 
 from poise.errors import FileFormatError
 from poise.io.bvh_hierarchy import finite_number
+from poise.io.bvh_numbers import parse_numbers
 
 Array = npt.NDArray[np.float64]
 
-CHUNK_BYTES = 1 << 21
+CHUNK_BYTES = 1 << 17
 MAX_LINE = 1 << 24
 LIMIT = 1e15
 
@@ -49,7 +49,7 @@ def read_table(
     pieces: list[Array] = []
     place = 0
     for line, text in _pieces(path, begin, first_line):
-        values = _numbers(text)
+        values = parse_numbers(text)
         first, last = np.searchsorted(starts[:-1], [place if place else -1, place + len(text)])
         if values is None or values.size != width * (last - first) or not (np.abs(values) < LIMIT).all():
             raise _bad_word(path, line, text)
@@ -139,16 +139,6 @@ def _original(path: Path, begin: int) -> bytes:
     with path.open("rb") as file:
         file.seek(begin)
         return file.read()
-
-
-def _numbers(text: bytes) -> Array | None:
-    """All numbers of a text, or None if a word is none. "1-2" and "1.2.3" give two: the caller counts."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)
-        try:
-            return np.fromstring(text, dtype=np.float64, sep=" ")  # pyright: ignore[reportDeprecated]
-        except (ValueError, DeprecationWarning):
-            return None
 
 
 def _wrong_row(path: Path, line: int, seen: int, width: int, text: bytes, is_last: bool) -> FileFormatError:
