@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import make_interp_spline
+from scipy.interpolate import PPoly, make_interp_spline
 
 from poise.errors import FileFormatError, InvalidValue
-from poise.terrain.shapes import Shape
+from poise.terrain.shapes import Place, Shape
 
 Array = npt.NDArray[np.float64]
 
@@ -35,31 +34,43 @@ class Platform(Shape):
         self.keys = keys
         if len(keys) > 1:
             rest = [(1, np.zeros(5)), (2, np.zeros(5))]
-            self._path: Any = make_interp_spline(keys[:, 0], keys[:, 1:], k=5, bc_type=(rest, rest))
-            self._speed: Any = self._path.derivative()
+            spline = PPoly.from_spline(make_interp_spline(keys[:, 0], keys[:, 1:], k=5, bc_type=(rest, rest)))
+            self._breaks, self._pieces = spline.x, np.ascontiguousarray(spline.c.transpose(1, 0, 2))
 
     @property
     def is_static(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return len(self.keys) == 1
 
-    def at(self, points: Array, time: float) -> tuple[Array, Array, Array | None]:
-        moving = self.keys[0, 0] < time < self.keys[-1, 0]
-        if moving:
-            pose = self._path(time)
-        else:
-            pose = self.keys[0 if time <= self.keys[0, 0] else -1, 1:]
+    def pose(self, time: float) -> tuple[Array, Array]:
+        """Place x, y, z [m], pitch, roll [rad], and their rates [1/s], each (5,), in the shape's frame."""
+        if not self.keys[0, 0] < time < self.keys[-1, 0]:
+            return self.keys[0 if time <= self.keys[0, 0] else -1, 1:], np.zeros(5)
+        piece = int(np.searchsorted(self._breaks, time, side="right")) - 1
+        t = time - self._breaks[piece]
+        powers = np.array(
+            [
+                [t**5, t**4, t**3, t**2, t, 1.0],
+                [5.0 * t**4, 4.0 * t**3, 3.0 * t**2, 2.0 * t, 1.0, 0.0],
+            ]
+        )
+        value, rate = powers @ self._pieces[piece]
+        return value, rate
+
+    def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
+        pose, rate = self.pose(time)
         cp, sp, cr, sr = math.cos(pose[3]), math.sin(pose[3]), math.cos(pose[4]), math.sin(pose[4])
-        normal = np.array([-sp * cr, -sr, cp * cr])
-        arm = np.empty((len(points), 3))
-        arm[:, :2] = points - pose[:2]
-        arm[:, 2] = arm[:, :2] @ (normal[:2] / -normal[2])
+        # roll turns about x, then pitch about -y
+        axes = [[-sp * cr, -sr, cp * cr], pose[:3], rate[:3], [rate[4] * cp, -rate[3], rate[4] * sp]]
+        normal, middle, speed, turn = place.to_world(np.array(axes))
+        arm_x, arm_y = points[:, 0] - (place.origin[0] + middle[0]), points[:, 1] - (place.origin[1] + middle[1])
+        arm_z = (arm_x * normal[0] + arm_y * normal[1]) / -normal[2]
         velocity = None
-        if moving:
-            rate = self._speed(time)
-            # pitch turns about -y, roll about the pitched x axis
-            turn = np.array([rate[4] * cp, -rate[3], rate[4] * sp])
-            velocity = rate[:3] + np.cross(turn, arm)
-        return pose[2] + arm[:, 2], normal, velocity
+        if not self.is_static:
+            velocity = np.empty((len(points), 3))
+            velocity[:, 0] = speed[0] + turn[1] * arm_z - turn[2] * arm_y
+            velocity[:, 1] = speed[1] + turn[2] * arm_x - turn[0] * arm_z
+            velocity[:, 2] = speed[2] + turn[0] * arm_y - turn[1] * arm_x
+        return place.ground + middle[2] + arm_z, np.broadcast_to(normal, (len(points), 3)), velocity
 
 
 def checked_keys(keys: npt.ArrayLike) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
-from poise.terrain.shapes import Heightfield
+from poise.terrain.shapes import Heightfield, Place
 
 Array = npt.NDArray[np.float64]
 
@@ -102,9 +102,6 @@ def _measured(heights: Array, corner: Array) -> tuple[float, float]:
     surface = Heightfield(heights, SPACING, corner, periodic=True)
     x = corner[0] + np.arange(4 * len(heights)) * (0.25 * SPACING)
     points = np.stack(np.meshgrid(x, x), axis=-1).reshape(-1, 2)
-    low, high, steepest = np.inf, -np.inf, 0.0
-    for part in np.array_split(points, 16):
-        height, normal, _ = surface.at(part, 0.0)
-        low, high = min(low, float(height.min())), max(high, float(height.max()))
-        steepest = max(steepest, float((np.hypot(normal[:, 0], normal[:, 1]) / normal[:, 2]).max()))
-    return high - low, steepest
+    height, normal, _ = surface.at(points, Place((0.0, 0.0), 0.0, 0.0), 0.0)
+    steepest = 0.0 if normal is None else float((np.hypot(normal[:, 0], normal[:, 1]) / normal[:, 2]).max())
+    return float(np.ptp(height)), steepest

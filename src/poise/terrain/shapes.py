@@ -1,35 +1,81 @@
-"""Shapes of ground in their own frame: x forward from the start, y left, z up, height 0 the clip's floor."""
+"""Shapes of ground: in their own frame x is forward from the start, y left, z up, and height 0 the clip's floor."""
 
 from __future__ import annotations
 
 import abc
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
+UP: Array = np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a shape lies in the world.
+
+    Attributes:
+        origin: Its start [m].
+        heading: Its forward direction, counterclockwise from world +x [rad].
+        ground: World height of its height 0 [m].
+    """
+
+    origin: tuple[float, float]
+    heading: float
+    ground: float
+
+    @cached_property
+    def forward(self) -> Array:
+        """Horizontal unit vector, shape (2,)."""
+        return np.array([math.cos(self.heading), math.sin(self.heading)])
+
+    @cached_property
+    def start(self) -> float:
+        """How far the origin lies along `forward` [m]."""
+        return float(np.array(self.origin) @ self.forward)
+
+    @cached_property
+    def frame(self) -> Array:
+        """Origin x, y [m], cosine and sine of the heading, ground [m], shape (5,)."""
+        return np.array([*self.origin, *self.forward, self.ground])
+
+    @cached_property
+    def _axes(self) -> Array:
+        """Rows: the shape's axes in the world, shape (3, 3)."""
+        c, s = self.forward
+        return np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
+
+    def to_world(self, vectors: Array) -> Array:
+        """Vectors of the shape's frame (..., 3) in world axes."""
+        return vectors @ self._axes
+
 
 class Shape(abc.ABC):
-    """A ground in its own frame. The defaults say: not flat, still, without treads."""
+    """A ground. The defaults say: not flat, still, without treads, level."""
 
     is_flat: bool = False
     is_static: bool = True
     treads: bool = False
+    normal: Array = UP
+    """Unit normal in the shape's frame, where `at` gives none."""
 
     @abc.abstractmethod
-    def at(self, points: Array, time: float) -> tuple[Array, Array, Array | None]:
-        """Ground under points, in the shape's own frame.
+    def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
+        """The ground under points, in the world frame.
 
         Args:
             points: Horizontal places [m], shape (n, 2).
+            place: Where the shape lies.
             time: [s].
 
         Returns:
-            Height [m] (n,), unit normal (n, 3) or (3,) where it is the same everywhere, and the velocity of the
-            ground itself [m/s] (n, 3), or None where it stands still.
+            Height [m] (n,); unit normal (n, 3), or None where it is `normal` everywhere; velocity of the ground
+            itself [m/s] (n, 3), or None where it stands still.
         """
 
 
@@ -47,8 +93,12 @@ class Plane(Shape):
     def is_flat(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.rise == 0.0
 
-    def at(self, points: Array, time: float) -> tuple[Array, Array, Array | None]:
-        return points[:, 0] * self.rise, np.array([-self.rise, 0.0, 1.0]) / math.hypot(1.0, self.rise), None
+    @property
+    def normal(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return np.array([-self.rise, 0.0, 1.0]) / math.hypot(1.0, self.rise)
+
+    def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
+        return points @ (place.forward * self.rise) + (place.ground - place.start * self.rise), None, None
 
 
 @dataclass(frozen=True)
@@ -66,19 +116,20 @@ class Steps(Shape):
     first: float
     treads = True
 
-    def at(self, points: Array, time: float) -> tuple[Array, Array, Array | None]:
-        return self.number(points[:, 0]) * self.rise, np.array([0.0, 0.0, 1.0]), None
+    def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
+        return self.number(points, place) * self.rise + place.ground, None, None
 
-    def number(self, forward: Array) -> Array:
-        """Number of risers behind each place [m] (n,); a point on an edge stands on the upper tread."""
-        beyond = forward - self.first
+    def number(self, points: Array, place: Place) -> Array:
+        """Number of risers behind each point (n,); a point on an edge stands on the upper tread."""
+        beyond = points @ place.forward - (place.start + self.first)
         if math.isinf(self.tread):
             return (beyond >= 0.0).astype(np.float64)
         return np.maximum(np.floor(beyond / self.tread) + 1.0, 0.0)
 
-    def edges(self, forward: Array) -> tuple[Array, Array]:
+    def edges(self, points: Array, place: Place) -> tuple[Array, Array]:
         """Distance back to the riser behind and ahead to the next one [m], each (n,); infinite where there is none."""
-        number = self.number(forward)
+        forward = points @ place.forward - place.start
+        number = self.number(points, place)
         width = self.tread if not math.isinf(self.tread) else 0.0
         last = self.first + (number - 1.0) * width
         behind = np.where(number > 0.0, forward - last, np.inf)
@@ -90,61 +141,26 @@ class Heightfield(Shape):
     """Heights on a square grid, joined by a smooth surface.
 
     The surface is the uniform biquadratic B-spline with the grid's heights as control values: once continuously
-    differentiable, never above or below the heights around it, and never steeper. It rounds off what is finer than
-    the spacing; it does not run through the grid's heights.
+    differentiable, and never above or below the heights around it. It rounds off what is finer than the spacing
+    and does not run through the grid's heights.
 
     Attributes:
         heights: Control values [m], shape (rows, columns): rows along y, columns along x.
         spacing: Distance between neighbours [m].
-        corner: Place of heights[0, 0] [m], shape (2,).
+        corner: Place of heights[0, 0] in the shape's frame [m], shape (2,).
         periodic: True if the grid repeats in both directions; else its edge goes on outwards.
     """
 
     def __init__(self, heights: Array, spacing: float, corner: Array, *, periodic: bool) -> None:
-        self.heights, self.spacing, self.corner, self.periodic = heights, spacing, np.asarray(corner, float), periodic
+        self.heights, self.spacing, self.corner, self.periodic = heights, spacing, corner, periodic
         # one ring of neighbours, so that a 3 x 3 neighbourhood never leaves the table
-        self._padded = np.ascontiguousarray(np.pad(heights, 1, mode="wrap" if periodic else "edge"))
-        self._flat = self._padded.ravel()
-        rows, columns = heights.shape
-        self._last = np.array([columns - 1, rows - 1], dtype=np.float64)
-        self._size = np.array([columns, rows], dtype=np.float64)
-        self._stride = np.array([1.0, columns + 2.0])
-        self._offsets = (np.arange(3)[:, None] * (columns + 2) + np.arange(3)).ravel()
-        self._inverse = 1.0 / spacing
-        self._shift = -self.corner / spacing
+        self._table = np.ascontiguousarray(np.pad(heights, 1, mode="wrap" if periodic else "edge"), dtype=np.float64)
+        self._grid = np.array([1.0 / spacing, corner[0], corner[1], float(periodic)])
 
-    # powers of the place in a cell, measured from its middle -> weights of the three neighbours and their slopes
-    _BLEND = np.array(
-        [[0.125, 0.75, 0.125, -0.5, 0.0, 0.5], [-0.5, 0.0, 0.5, 1.0, -2.0, 1.0], [0.5, -1.0, 0.5, 0.0, 0.0, 0.0]]
-    )
+    def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
+        from poise.terrain.kernels import sample_grid
 
-    def at(self, points: Array, time: float) -> tuple[Array, Array, Array | None]:
-        count = len(points)
-        place = points * self._inverse + self._shift
-        if self.periodic:
-            place %= self._size
-            cell = np.floor(place + 0.5)
-            inside = place - cell
-            np.minimum(cell, self._last + 1.0, out=cell)
-            cell = np.where(cell > self._last, 0.0, cell)
-        else:
-            place = np.clip(place, 0.0, self._last)
-            cell = np.floor(place + 0.5)
-            inside = place - cell
-        powers = np.ones((count, 2, 3))
-        powers[:, :, 1] = inside
-        np.multiply(inside, inside, out=powers[:, :, 2])
-        blend = (powers @ self._BLEND).reshape(count, 2, 2, 3)
-        base = (cell @ self._stride).astype(np.intp)
-        around = self._flat.take(base[:, None] + self._offsets).reshape(count, 3, 3)
-        # rows: y, columns: x; answer[:, i, j] has derivative i in y and j in x
-        answer = blend[:, 1] @ around @ blend[:, 0].transpose(0, 2, 1)
-        normal = np.ones((count, 3))
-        slope_x, slope_y = answer[:, 0, 1] * -self._inverse, answer[:, 1, 0] * -self._inverse
-        if not self.periodic:
-            outside = (points * self._inverse + self._shift) != place
-            slope_x = np.where(outside[:, 0], 0.0, slope_x)
-            slope_y = np.where(outside[:, 1], 0.0, slope_y)
-        normal[:, 0], normal[:, 1] = slope_x, slope_y
-        normal /= np.sqrt(1.0 + slope_x * slope_x + slope_y * slope_y)[:, None]
-        return answer[:, 0, 0], normal, None
+        height, normal = np.empty(len(points)), np.empty((len(points), 3))
+        points = np.ascontiguousarray(points, dtype=np.float64)
+        sample_grid(self._table, self._grid, place.frame, points, height, normal)
+        return height, normal, None

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.errors import InvalidValue
-from poise.terrain.shapes import Heightfield, Plane, Shape, Steps
+from poise.terrain.shapes import Place, Plane, Shape, Steps
 
 Array = npt.NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class Terrain:
     heading: float = 0.0
     ground: float = 0.0
     fixed_heading: float | None = None
-    _level: dict[int, Surface] = field(default_factory=dict, repr=False, compare=False)
+    _usual: dict[int, Surface] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def flat(cls) -> Terrain:
@@ -160,7 +160,7 @@ class Terrain:
         """The same ground, rising toward this heading whatever the clip does [deg, counterclockwise from +x]."""
         _check("A terrain", "heading", degrees, -360.0, 360.0)
         turned = math.radians(degrees)
-        return replace(self, fixed_heading=turned, heading=turned, spec=f"{self.spec}@{degrees:g}", _level={})
+        return replace(self, fixed_heading=turned, heading=turned, spec=f"{self.spec}@{degrees:g}", _usual={})
 
     def placed(self, *, origin: Sequence[float] | Array, heading: float, ground: float = 0.0) -> Terrain:
         """The same ground under a clip.
@@ -174,7 +174,7 @@ class Terrain:
         values = (float(origin[0]), float(origin[1]), float(heading), float(ground))
         if not all(map(math.isfinite, values)):
             raise InvalidValue(f"A terrain is placed at {values}; origin, heading and ground must be finite.")
-        return replace(self, origin=values[:2], heading=values[2], ground=values[3], _level={})
+        return replace(self, origin=values[:2], heading=values[2], ground=values[3], _usual={})
 
     @property
     def is_flat(self) -> bool:
@@ -192,20 +192,14 @@ class Terrain:
         return self.shape.treads
 
     @cached_property
+    def place(self) -> Place:
+        """Where the shape lies."""
+        return Place(self.origin, self.heading, self.ground)
+
+    @property
     def forward(self) -> Array:
         """Horizontal unit vector along the heading, shape (2,)."""
-        return np.array([math.cos(self.heading), math.sin(self.heading)])
-
-    @cached_property
-    def _turn(self) -> Array:
-        """Columns: the shape's x and y axes in the world, shape (2, 2); points @ _turn goes from world to shape."""
-        c, s = math.cos(self.heading), math.sin(self.heading)
-        return np.array([[c, -s], [s, c]])
-
-    @cached_property
-    def _start(self) -> Array:
-        """The origin in the shape's axes, shape (2,)."""
-        return np.array(self.origin) @ self._turn
+        return self.place.forward
 
     def sample(self, points: Array, time: float = 0.0) -> Surface:
         """Height, normal and velocity of the ground under points.
@@ -214,20 +208,17 @@ class Terrain:
             points: Horizontal places in the world frame [m], shape (n, 2).
             time: [s].
         """
-        level = self._level_surface(len(points))
+        usual = self._usual_surface(len(points))
         if self.is_flat:
-            return level
-        height, normal, velocity = self.shape.at(points @ self._turn - self._start, time)
-        if self.ground != 0.0:
-            height = height + self.ground
-        if self.treads:
-            return Surface(height, level.normal, level.velocity)
-        moved = level.velocity if velocity is None else self._to_world(velocity, level)
-        return Surface(height, self._to_world(normal, level), moved)
+            return usual
+        height, normal, velocity = self.shape.at(points, self.place, time)
+        return Surface(
+            height, usual.normal if normal is None else normal, usual.velocity if velocity is None else velocity
+        )
 
     def heights(self, points: Array, time: float = 0.0) -> Array:
         """Height of the ground under points (n, 2) at a time [s], shape (n,) [m]."""
-        return self.sample(points, time).height
+        return self._usual_surface(len(points)).height if self.is_flat else self.shape.at(points, self.place, time)[0]
 
     def edges(self, points: Array) -> tuple[Array, Array]:
         """Distance along `forward` back to the riser behind and ahead to the next one.
@@ -240,7 +231,7 @@ class Terrain:
             without treads. A point on an edge stands on the upper tread, with that riser at distance 0 behind it.
         """
         if isinstance(self.shape, Steps):
-            return self.shape.edges((points @ self._turn)[:, 0] - self._start[0])
+            return self.shape.edges(points, self.place)
         none = np.full(len(points), np.inf)
         return none, none.copy()
 
@@ -264,24 +255,16 @@ class Terrain:
         parts = np.array_split(points, max(1, len(points) // 100_000))
         return np.concatenate([self.heights(part, time) for part in parts]).reshape(count, count)
 
-    def _to_world(self, vectors: Array, level: Surface) -> Array:
-        """Vectors (n, 3) or (3,) of the shape in world axes, shape (n, 3)."""
-        out = np.empty_like(level.normal)
-        out[:, :2] = vectors[..., :2] @ self._turn.T
-        out[:, 2] = vectors[..., 2]
-        return out
-
-    def _level_surface(self, count: int) -> Surface:
-        """Level ground under `count` points, read-only and shared between calls."""
-        known = self._level.get(count)
+    def _usual_surface(self, count: int) -> Surface:
+        """Ground at height 0 with the shape's constant normal, standing still; read-only and shared between calls."""
+        known = self._usual.get(count)
         if known is None:
-            normal = np.zeros((count, 3))
-            normal[:, 2] = 1.0
+            normal = np.tile(self.place.to_world(self.shape.normal), (count, 1))
             known = Surface(np.full(count, self.ground), normal, np.zeros((count, 3)))
             for array in known:
                 array.flags.writeable = False
-            if len(self._level) < 32:
-                self._level[count] = known
+            if len(self._usual) < 32:
+                self._usual[count] = known
         return known
 
 
@@ -289,6 +272,3 @@ def _check(what: str, name: str, value: float, low: float, high: float) -> None:
     """Raise InvalidValue unless low <= value <= high."""
     if not low <= value <= high:
         raise InvalidValue(f"{what} has {name} {value}; it must lie between {low:g} and {high:g}.")
-
-
-__all__ = ["Heightfield", "Surface", "Terrain"]
