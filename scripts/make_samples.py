@@ -16,13 +16,14 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from samples import bvh, quadruped, sheet, walk  # noqa: E402
+from samples import bvh, hover_hop, quadruped, sheet, walk  # noqa: E402
 from samples.figure import Figure  # noqa: E402
 
 Array = npt.NDArray[np.float64]
 
 FOLDER = Path(__file__).parents[1] / "src" / "poise" / "samples"
 AUTHORS: dict[str, Callable[[], tuple[Figure, Array, Array, int]]] = {
+    "hover_hop": hover_hop.hover_hop,
     "quadruped": quadruped.quadruped,
     "walk": walk.walk,
 }
