@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import PPoly, make_interp_spline
+from scipy.interpolate import make_interp_spline
 
 from poise.errors import FileFormatError, InvalidValue
 from poise.terrain.shapes import Place, Shape
@@ -34,8 +34,10 @@ class Platform(Shape):
         self.keys = keys
         if len(keys) > 1:
             rest = [(1, np.zeros(5)), (2, np.zeros(5))]
-            spline = PPoly.from_spline(make_interp_spline(keys[:, 0], keys[:, 1:], k=5, bc_type=(rest, rest)))
-            self._breaks, self._pieces = spline.x, np.ascontiguousarray(spline.c.transpose(1, 0, 2))
+            spline = make_interp_spline(keys[:, 0], keys[:, 1:], k=5, bc_type=(rest, rest))
+            # its knots are the keys: between two of them it is one polynomial, written here from its derivatives
+            terms = [spline(keys[:-1, 0], m) / math.factorial(m) for m in range(5, -1, -1)]
+            self._pieces = np.ascontiguousarray(np.stack(terms, axis=1))
 
     @property
     def is_static(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -45,8 +47,8 @@ class Platform(Shape):
         """Place x, y, z [m], pitch, roll [rad], and their rates [1/s], each (5,), in the shape's frame."""
         if not self.keys[0, 0] < time < self.keys[-1, 0]:
             return self.keys[0 if time <= self.keys[0, 0] else -1, 1:], np.zeros(5)
-        piece = int(np.searchsorted(self._breaks, time, side="right")) - 1
-        t = time - self._breaks[piece]
+        piece = int(np.searchsorted(self.keys[:, 0], time, side="right")) - 1
+        t = time - self.keys[piece, 0]
         powers = np.array(
             [
                 [t**5, t**4, t**3, t**2, t, 1.0],
