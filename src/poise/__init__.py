@@ -1,5 +1,88 @@
-"""Poise gives animated characters weight."""
+"""Poise gives animated characters weight: any motion clip in, a physically plausible reaction out.
+
+Names are loaded at first use, so `import poise` is quick and needs nothing heavy.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Character": "poise.character.character",
+    "FileFormatError": "poise.errors",
+    "InvalidValue": "poise.errors",
+    "Motion": "poise.motion",
+    "MotionWarning": "poise.errors",
+    "Options": "poise.sim.filter",
+    "Physicality": "poise.methods.quasi_physical",
+    "PointGoal": "poise.sim.goals",
+    "PoiseError": "poise.errors",
+    "Preset": "poise.control.preset",
+    "Pull": "poise.sim.forces",
+    "Push": "poise.sim.forces",
+    "QuasiPhysicalFilter": "poise.sim.stream",
+    "SimulationDiverged": "poise.errors",
+    "SimulationResult": "poise.sim.result",
+    "Skeleton": "poise.skeleton",
+    "StepInfeasible": "poise.errors",
+    "Terrain": "poise.terrain",
+    "UnknownName": "poise.errors",
+    "load": "poise.io",
+    "load_character": "poise.character",
+    "load_preset": "poise.control.preset",
+    "load_skeleton": "poise.io",
+    "motion_to_q": "poise.character.posing",
+    "record": "poise.record",
+    "sample_path": "poise.samples",
+    "save": "poise.io",
+    "save_character": "poise.character",
+    "scene_of": "poise.record.result_scene",
+    "simulate": "poise.sim.simulate",
+}
+
+__all__ = sorted(_HOMES)
+
+if TYPE_CHECKING:
+    from poise.character import load_character as load_character
+    from poise.character import save_character as save_character
+    from poise.character.character import Character as Character
+    from poise.character.posing import motion_to_q as motion_to_q
+    from poise.control.preset import Preset as Preset
+    from poise.control.preset import load_preset as load_preset
+    from poise.errors import FileFormatError as FileFormatError
+    from poise.errors import InvalidValue as InvalidValue
+    from poise.errors import MotionWarning as MotionWarning
+    from poise.errors import PoiseError as PoiseError
+    from poise.errors import SimulationDiverged as SimulationDiverged
+    from poise.errors import StepInfeasible as StepInfeasible
+    from poise.errors import UnknownName as UnknownName
+    from poise.io import load as load
+    from poise.io import load_skeleton as load_skeleton
+    from poise.io import save as save
+    from poise.methods.quasi_physical import Physicality as Physicality
+    from poise.motion import Motion as Motion
+    from poise.record import record as record
+    from poise.record.result_scene import scene_of as scene_of
+    from poise.samples import sample_path as sample_path
+    from poise.sim.filter import Options as Options
+    from poise.sim.forces import Pull as Pull
+    from poise.sim.forces import Push as Push
+    from poise.sim.goals import PointGoal as PointGoal
+    from poise.sim.result import SimulationResult as SimulationResult
+    from poise.sim.simulate import simulate as simulate
+    from poise.sim.stream import QuasiPhysicalFilter as QuasiPhysicalFilter
+    from poise.skeleton import Skeleton as Skeleton
+    from poise.terrain import Terrain as Terrain
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'poise' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -94,6 +94,15 @@ class Glitch:
 
 
 @dataclass(frozen=True)
+class PdGains:
+    """Gains of the baseline `--engine pd`."""
+
+    joint_frequency: float
+    root_frequency: float
+    damping: float
+
+
+@dataclass(frozen=True)
 class Preset:
     """Every weight and gain of the quasi-physical filter."""
 
@@ -105,6 +114,7 @@ class Preset:
     goal: Goal
     ground: Ground
     glitch: Glitch
+    pd: PdGains
 
     def settings(self) -> dict[str, float]:
         """All values by dotted name, for reports."""
@@ -124,6 +134,7 @@ _SECTIONS: dict[str, type] = {
     "goal": Goal,
     "ground": Ground,
     "glitch": Glitch,
+    "pd": PdGains,
 }
 
 

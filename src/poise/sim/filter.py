@@ -19,6 +19,7 @@ from poise.control.reference import ReferenceFrame
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import SimulationDiverged, StepInfeasible
+from poise.methods.pd import proportional_derivative
 from poise.methods.quasi_physical import LoadShare, Physicality, PlaceGoal, Wishes, quasi_physical
 from poise.sim.forces import Pull, Push
 from poise.sim.goals import PointGoal
@@ -335,11 +336,13 @@ class Machine:
     # --- solving, with named fallbacks
 
     def _solve(self, reference: ReferenceFrame, scene: _Scene) -> StepResult | None:
-        wishes = self._wishes(reference, scene)
-        objectives, constraints = quasi_physical(
-            scene.step, reference, wishes, self.preset.weights, self.load, physicality=self.options.physicality,
-            goal_without=self.goal_without,
-        )
+        if self.options.engine == "pd":
+            objectives, constraints = proportional_derivative(scene.step, reference, self.preset.pd)
+        else:
+            objectives, constraints = quasi_physical(
+                scene.step, reference, self._wishes(reference, scene), self.preset.weights, self.load,
+                physicality=self.options.physicality, goal_without=self.goal_without,
+            )  # fmt: skip
         points = scene.step.contacts.points
         result = self._attempt(scene.step, objectives, constraints, self._warm[points].ravel())
         if result is None:
