@@ -12,7 +12,7 @@ from poise.io.files import read_head
 from poise.motion import Motion
 from poise.skeleton import Skeleton
 
-FORMATS: tuple[str, ...] = ("bvh", "asf_amc", "deepmimic", "npz")
+FORMATS: tuple[str, ...] = ("bvh", "asf_amc", "deepmimic", "npz", "gltf")
 """Modules of `poise.io`, one per format, in the order in which they are asked for a file's content."""
 
 OUTSIDE = {

@@ -1,0 +1,194 @@
+"""glTF 2.0 (.glb, .gltf): skeletons with their skins and animations in; the same file with a new animation out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from poise.io.gltf_clip import Clip, choose_clip, clip_names, read_clip
+from poise.io.gltf_document import GltfDocument, is_glb, open_gltf
+from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of
+from poise.io.gltf_tree import GltfTree, find_tree
+from poise.io.gltf_write import write
+from poise.motion import Evidence, Motion, Source
+from poise.skeleton import Skeleton, rest_pose
+
+if TYPE_CHECKING:
+    from poise.io.format import ReadOptions
+
+__all__ = ["EXTENSIONS", "NAME", "describe", "matches", "read", "read_skeleton", "write"]
+
+NAME = "gltf"
+EXTENSIONS = (".glb", ".gltf")
+
+SIZES = (0.15, 4.0)
+"""Heights at rest [m] that raise no question."""
+
+
+def matches(path: Path, head: bytes) -> bool:
+    """True for a GLB, or for JSON named .gltf."""
+    return is_glb(head) or (path.suffix.lower() == ".gltf" and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"))
+
+
+def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
+    """The skeleton of a file, with or without animations, at its nodes' rest."""
+    file = open_gltf(path)
+    return _skeleton(file, find_tree(file), options)
+
+
+def read(path: Path, options: ReadOptions) -> Motion:
+    """Read one animation: the only one, or the one `options.clip` names.
+
+    Raises:
+        FileFormatError: if the file is damaged, has no skeleton or animation, or several clips and none was named.
+    """
+    file = open_gltf(path)
+    tree = find_tree(file)
+    index = choose_clip(file, options.clip)
+    clip = read_clip(file, index, len(tree.nodes), frozenset(tree.nodes))
+    unit, up = options.unit or 1.0, options.up or "y"
+    skeleton = _skeleton(file, tree, options)
+    moved, turned, scales = node_values(tree, clip, clip.start + clip.times)
+    if (scales <= 0.0).any():
+        bad = tree.names[int(np.argwhere(scales <= 0.0)[0][1])]
+        raise file.fault(f"Joint {bad!r} is mirrored or scaled to nothing.", "Apply its scale and export again.")
+    translations, turned = pose_of(tree, moved, turned, scales, unit=unit, up=up)
+    skeleton, away = settled(skeleton, translations)
+    times = np.arange(len(clip.times)) / options.fps if options.fps else clip.times
+    fps = (len(times) - 1) / float(times[-1]) if len(times) > 1 else options.fps or 30.0
+    return Motion(
+        skeleton=skeleton,
+        times=times,
+        translations=translations,
+        rotations=turned,
+        source=Source(
+            path=str(path),
+            format=NAME,
+            dialect=_dialect(file),
+            unit=unit,
+            up=up,
+            fps=fps,
+            document=GltfSource(file, tree, index, clip, unit, up),
+            evidence=_evidence(file, tree, clip, options, fps, away),
+            warnings=_warnings(skeleton, tree, scales, options),
+            clips=clip_names(file),
+            clip=index,
+        ),
+    )
+
+
+def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
+    """What a file says that `read` refuses because it holds several clips, or none."""
+    file = open_gltf(path)
+    names = clip_names(file)
+    if len(names) == 1 or (options.clip is not None and names):
+        return None
+    tree = find_tree(file)
+    skeleton = _skeleton(file, tree, options)
+    clips = [read_clip(file, i, len(tree.nodes), frozenset(tree.nodes)) for i in range(len(names))]
+    listed = ", ".join(f"{i} {n!r}" for i, n in enumerate(names))
+    return {
+        "format": NAME,
+        "dialect": _dialect(file),
+        "joints": list(skeleton.names),
+        "end_sites": [e.name for e in skeleton.end_sites],
+        "channels": max((len(c.channels) for c in clips), default=0),
+        "frames": [len(c.times) for c in clips],
+        "fps": [_rate(c) for c in clips],
+        "duration_s": [float(c.times[-1]) for c in clips],
+        "unit_m": options.unit or 1.0,
+        "up": options.up or "y",
+        "height_m": _height(skeleton),
+        "clips": list(names),
+        "reason": (
+            f"The file holds {len(names)} clips: {listed}. Choose one with --clip."
+            if names
+            else "It holds no animation."
+        ),
+        "warnings": list(_warnings(skeleton, tree, tree.scales[None], options)),
+    }
+
+
+def _skeleton(file: GltfDocument, tree: GltfTree, options: ReadOptions) -> Skeleton:
+    if (tree.scales <= 0.0).any():
+        bad = tree.names[int(np.argwhere(tree.scales <= 0.0)[0][0])]
+        raise file.fault(f"Joint {bad!r} is mirrored or scaled to nothing.", "Apply its scale and export again.")
+    source = GltfSource(file, tree, 0, Clip("", (), 0.0, np.zeros(1), ""), 1.0, "y")
+    return skeleton_of(tree, source.meshes, unit=options.unit or 1.0, up=options.up or "y")
+
+
+def _dialect(file: GltfDocument) -> str:
+    maker = file.json["asset"].get("generator")
+    return f"glTF 2.0 by {maker}" if isinstance(maker, str) and maker else "glTF 2.0"
+
+
+def _rate(clip: Clip) -> float:
+    return (len(clip.times) - 1) / float(clip.times[-1]) if len(clip.times) > 1 else 0.0
+
+
+def _height(skeleton: Skeleton) -> float:
+    """Height of the rest pose [m]."""
+    return float(np.ptp(rest_pose(skeleton)[0][:, 2]))
+
+
+def _evidence(
+    file: GltfDocument, tree: GltfTree, clip: Clip, options: ReadOptions, fps: float, away: float
+) -> dict[str, Evidence]:
+    modes = sorted({c.mode for c in clip.channels})
+    found = {
+        "unit": Evidence(1.0, 0.8, "glTF is in metres by its standard; makers of models do not always keep to it"),
+        "up": Evidence("y", 0.95, "glTF is Y up by its standard"),
+        "fps": Evidence(fps, 0.9 if clip.hits_keys else 0.5, clip.reason),
+        "interpolation": Evidence(modes, 1.0, "of the clip's channels; between keys Poise's frames follow it"),
+        "rest_pose": Evidence("the nodes' own transforms", 0.8, "not the bind pose, which belongs to the skin"),
+        "joints": Evidence(
+            len(tree.nodes),
+            1.0,
+            "joints of all skins and what lies between" if file.items("skins") else "animated nodes",
+        ),
+        "end_sites": Evidence(
+            "marked by Poise" if tree.end_sites else "where the skin ends", 0.6, "glTF has no tips of chains"
+        ),
+    }
+    if away > 0.0:
+        found["bone_lengths"] = Evidence(
+            away, 0.9, "distance [m] of constant places in the clip, which count, from rest"
+        )
+    if tree.above_names:
+        moved = f"scale {tree.above_scale:g}, place {np.round(tree.above_place, 6).tolist()}"
+        found["folded"] = Evidence(
+            list(tree.above_names), 1.0, f"nodes above the skeleton: {moved}, in the root's pose"
+        )
+    if clip.start > 0.0:
+        found["start"] = Evidence(clip.start, 1.0, "file time of the first key, which is frame 0 here")
+    outside = sum(c.node not in tree.nodes for c in clip.channels) + clip.ignored
+    if outside:
+        found["other_channels"] = Evidence(
+            outside, 1.0, "channels that move no joint; kept when written, not simulated"
+        )
+    for name, given in (("unit", options.unit), ("up", options.up), ("fps", options.fps)):
+        if given:
+            found[name] = Evidence(given, 1.0, "given by the caller")
+    return found
+
+
+def _warnings(skeleton: Skeleton, tree: GltfTree, scales: np.ndarray, options: ReadOptions) -> tuple[str, ...]:
+    found = []
+    height = _height(skeleton)
+    if not options.unit and not SIZES[0] <= height <= SIZES[1]:
+        cure = "--unit 0.01 reads it as centimetres" if height > SIZES[1] else "--unit 100 enlarges it"
+        found.append(f"At rest the skeleton is {height:.3g} m high, if its unit is the metre of the standard; {cure}.")
+    if tree.uneven:
+        found.append(
+            f"Joints scaled unevenly: {', '.join(tree.uneven[:5])}. Places under them are kept, those further down "
+            "only nearly; apply the scale in the program it came from."
+        )
+    wander = np.ptp(scales, axis=0).max(axis=1) > 1e-3 * np.abs(scales).max(axis=(0, 2))
+    if wander.any():
+        names = [tree.names[j] for j in np.flatnonzero(wander)[:5]]
+        found.append(
+            f"The clip scales joints: {', '.join(names)}. Their children are moved accordingly; they keep their size."
+        )
+    return tuple(found)

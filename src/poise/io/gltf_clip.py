@@ -1,0 +1,252 @@
+"""glTF animations: channels with their own key times and interpolation, sampled on one grid of frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.io.gltf_document import GltfDocument
+from poise.spatial import rotations
+
+Array = npt.NDArray[np.float64]
+
+PATHS = {"translation": 3, "rotation": 4, "scale": 3}
+MODES = ("LINEAR", "STEP", "CUBICSPLINE")
+SAME_TIME = 0.02
+"""Times closer than this fraction of a frame are one time: files keep them in single precision."""
+DEFAULT_FPS = 30.0
+MAX_VALUES = 4_000_000
+"""Most frames times joints that are made up between keys that are on no common grid."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One animated property of one node.
+
+    Attributes:
+        node: Node index.
+        path: "translation", "rotation" (xyzw turned to wxyz) or "scale".
+        mode: "LINEAR", "STEP" or "CUBICSPLINE".
+        times: Key times [s], shape (K,).
+        values: Key values, shape (K, n); for CUBICSPLINE (K, 3, n): in-tangent, value, out-tangent.
+        index: Its place in the animation's list of channels.
+    """
+
+    node: int
+    path: str
+    mode: str
+    times: Array
+    values: Array
+    index: int
+
+
+@dataclass(frozen=True)
+class Clip:
+    """One animation: its channels, and the frames chosen for it.
+
+    Attributes:
+        name: As the file has it, else "animation 0".
+        channels: Of nodes, in file order.
+        start: File time of the first frame [s].
+        times: Time of each frame [s] from 0, shape (F,).
+        reason: How the frames were chosen.
+        hits_keys: True if every key of the skeleton falls on a frame.
+        ignored: Number of channels that move no node (morph weights).
+    """
+
+    name: str
+    channels: tuple[Channel, ...]
+    start: float
+    times: Array
+    reason: str
+    hits_keys: bool = True
+    ignored: int = 0
+
+
+def clip_names(document: GltfDocument) -> tuple[str, ...]:
+    """Names of all animations; "animation 0" where the file has none."""
+    names = (a.get("name") for a in document.items("animations"))
+    return tuple(n if isinstance(n, str) and n else f"animation {i}" for i, n in enumerate(names))
+
+
+def choose_clip(document: GltfDocument, wanted: str | int | None) -> int:
+    """Index of the animation a caller names; the only one without a name.
+
+    Raises:
+        FileFormatError: if there is none, or several and none was named, or none of that name; all are listed.
+    """
+    names = clip_names(document)
+    if not names:
+        raise document.fault("It holds no animation.", "Read its skeleton with poise.load_skeleton.")
+    listed = ", ".join(f"{i} {n!r}" for i, n in enumerate(names[:40]))
+    if wanted is None:
+        if len(names) > 1:
+            raise document.fault(
+                f"It holds {len(names)} clips: {listed}.", "Choose one with --clip NAME or --clip INDEX."
+            )
+        return 0
+    same = [i for i, n in enumerate(names) if n == wanted]
+    if not same:
+        same = [i for i, n in enumerate(names) if n.lower() == str(wanted).lower()]
+    if len(same) == 1:
+        return same[0]
+    if not same and str(wanted).isdigit() and int(wanted) < len(names):
+        return int(wanted)
+    problem = f"Clip {wanted!r} is not one of its clips" if not same else f"Several of its clips are named {wanted!r}"
+    raise document.fault(f"{problem}: {listed}.", "Choose one with --clip INDEX.")
+
+
+def read_clip(document: GltfDocument, index: int, joint_count: int, nodes: frozenset[int]) -> Clip:
+    """One animation, with a grid of frames that hits every key of the given nodes where their keys allow it."""
+    animation, name = document.items("animations")[index], clip_names(document)[index]
+    rows, samplers = animation.get("channels"), animation.get("samplers")
+    if not isinstance(rows, list) or not isinstance(samplers, list) or not rows:
+        raise document.fault(f"Clip {name!r} has no channels.")
+    channels: list[Channel] = []
+    ignored = 0
+    times_of: dict[int, Array] = {}
+    for place, row in enumerate(rows):
+        target = row.get("target") if isinstance(row, dict) else None
+        if not isinstance(target, dict) or target.get("path") not in PATHS or "node" not in target:
+            ignored += 1
+            continue
+        sampler = row.get("sampler")
+        if type(sampler) is not int or not 0 <= sampler < len(samplers) or not isinstance(samplers[sampler], dict):
+            raise document.fault(
+                f"Channel {place} of clip {name!r} has sampler {sampler!r}; there are {len(samplers)}."
+            )
+        document.item("nodes", target["node"])
+        channels.append(_channel(document, name, place, target["node"], target["path"], samplers[sampler], times_of))
+    seen: set[tuple[int, str]] = set()
+    for channel in channels:
+        if (channel.node, channel.path) in seen:
+            raise document.fault(f"Clip {name!r} states the {channel.path} of node {channel.node} twice.")
+        seen.add((channel.node, channel.path))
+    on_skeleton = [c for c in channels if c.node in nodes]
+    if not on_skeleton:
+        raise document.fault(f"Clip {name!r} does not move the skeleton.", "Choose another with --clip.")
+    start, times, reason, hits_keys = _grid(document, name, on_skeleton, joint_count)
+    return Clip(name, tuple(channels), start, times, reason, hits_keys, ignored)
+
+
+def _channel(
+    document: GltfDocument,
+    clip: str,
+    place: int,
+    node: int,
+    path: str,
+    sampler: dict[str, object],
+    known: dict[int, Array],
+) -> Channel:
+    what = f"Channel {place} of clip {clip!r}"
+    mode = sampler.get("interpolation", "LINEAR")
+    if mode not in MODES:
+        raise document.fault(f"{what} is interpolated by {mode!r}; readable are {', '.join(MODES)}.")
+    key = sampler.get("input")
+    if type(key) is not int or key not in known:
+        times = document.accessor(key).astype(np.float64)
+        if times.shape[1] != 1 or (np.diff(times[:, 0]) <= 0.0).any() or times[0, 0] < 0.0:
+            raise document.fault(f"The key times of {what} do not rise strictly from 0 or later.")
+        assert type(key) is int
+        known[key] = times[:, 0]
+    times = known[key]
+    values = document.accessor(sampler.get("output")).astype(np.float64)
+    width, count = PATHS[path], len(times) * (3 if mode == "CUBICSPLINE" else 1)
+    if values.shape != (count, width):
+        raise document.fault(
+            f"{what} has {values.shape[0]} values of {values.shape[1]}; {count} of {width} belong to its keys."
+        )
+    if path == "rotation":
+        values = values[:, [3, 0, 1, 2]]
+    if mode == "CUBICSPLINE":
+        values = values.reshape(len(times), 3, width)
+    if path == "rotation":
+        keys = values[:, 1] if mode == "CUBICSPLINE" else values
+        length = np.linalg.norm(keys, axis=1)
+        if np.abs(length - 1.0).max() > 0.1:
+            bad = int(np.argmax(np.abs(length - 1.0)))
+            raise document.fault(f"{what}: the quaternion of key {bad} has length {length[bad]:.3g}, not 1.")
+    return Channel(node, path, str(mode), times, values, place)
+
+
+def _grid(
+    document: GltfDocument, clip: str, channels: list[Channel], joint_count: int
+) -> tuple[float, Array, str, bool]:
+    """First time, frame times from 0, why these, and whether they hit all keys.
+
+    The keys themselves, else their common grid, else an even rate.
+    """
+    keys = np.unique(np.concatenate(list({id(c.times): c.times for c in channels}.values())))
+    start, length = float(keys[0]), float(keys[-1] - keys[0])
+    if len(keys) == 1:
+        return start, np.zeros(1), "a single key", True
+    gaps = np.diff(keys)
+    step = float(np.median(gaps[gaps > 0.1 * np.median(gaps)]))
+    count = round(length / step)
+    fps = count / length
+    if abs(fps - round(fps)) < 1e-5 * fps and round(fps) > 0:
+        fps = float(round(fps))
+    off = np.abs((keys - start) * fps - np.round((keys - start) * fps))
+    hits_keys = bool(off.max() < SAME_TIME)
+    if hits_keys:
+        is_every = len(np.unique(np.round((keys - start) * fps))) == count + 1
+        reason = "the frames are the keys" if is_every else "the keys lie on this grid; frames between them are sampled"
+    else:
+        fps = DEFAULT_FPS if step > 1.5 / 60.0 else 60.0
+        count = max(1, int(np.ceil(length * fps - SAME_TIME)))
+        fps = count / length
+        reason = f"the keys are not evenly spaced (median {step:.4g} s); sampled at an even rate from first to last"
+    if (count + 1) * joint_count > max(MAX_VALUES, 4 * len(keys) * joint_count):
+        raise document.fault(
+            f"Clip {clip!r} lasts {length:.6g} s, keys {step:.3g} s apart: {count + 1} frames of {joint_count} joints.",
+            "Its key times are wrong, or it must be cut into shorter clips.",
+        )
+    return start, np.arange(count + 1) / fps, reason, hits_keys
+
+
+def sample(channel: Channel, times: Array) -> Array:
+    """Values of a channel at file times (T,) [s], shape (T, n); constant before the first key and after the last."""
+    keys, values = channel.times, channel.values
+    cubic = channel.mode == "CUBICSPLINE"
+    at_keys = values[:, 1] if cubic else values
+    if channel.path == "rotation":
+        at_keys = rotations.normalize(at_keys)
+    if len(keys) == 1:
+        return np.repeat(at_keys, len(times), axis=0)
+    left = np.clip(np.searchsorted(keys, times, side="right") - 1, 0, len(keys) - 2)
+    span = keys[left + 1] - keys[left]
+    u = np.clip((times - keys[left]) / span, 0.0, 1.0)
+    frame = np.median(np.diff(times)) if len(times) > 1 else span[0]
+    slack = SAME_TIME * np.minimum(frame / span, 1.0)
+    u = np.where(u < slack, 0.0, np.where(u > 1.0 - slack, 1.0, u))
+    a, b, u = at_keys[left], at_keys[left + 1], u[:, None]
+    if channel.mode == "STEP":
+        found = np.where(u >= 1.0, b, a)
+    elif cubic:
+        out, into = values[left, 2] * span[:, None], values[left + 1, 0] * span[:, None]
+        start, end = values[left, 1], values[left + 1, 1]
+        found = (
+            (2 * u**3 - 3 * u**2 + 1) * start
+            + (u**3 - 2 * u**2 + u) * out
+            + (3 * u**2 - 2 * u**3) * end
+            + (u**3 - u**2) * into
+        )
+        found = np.where(u <= 0.0, a, np.where(u >= 1.0, b, found))
+    elif channel.path == "rotation":
+        found = _slerp(a, b, u)
+        found = np.where(u <= 0.0, a, np.where(u >= 1.0, b, found))
+    else:
+        found = np.where(u >= 1.0, b, a + u * (b - a))
+    return rotations.normalize(found) if channel.path == "rotation" else found
+
+
+def _slerp(a: Array, b: Array, u: Array) -> Array:
+    """Shortest-way spherical interpolation of unit quaternions (T, 4) by u (T, 1)."""
+    dot = np.sum(a * b, axis=1, keepdims=True)
+    b = np.where(dot < 0.0, -b, b)
+    angle = rotations.angle_between(a, b)[:, None] / 2.0
+    small = angle < 1e-9
+    sine = np.where(small, 1.0, np.sin(angle))
+    return np.where(small, a + u * (b - a), (np.sin((1.0 - u) * angle) * a + np.sin(u * angle) * b) / sine)

@@ -1,0 +1,142 @@
+"""The skin over a glTF skeleton: what a player needs to show it, and the tips of chains it reveals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.io.gltf_document import GltfDocument
+from poise.io.gltf_tree import GltfTree
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SkinnedMesh:
+    """One drawable piece of a skinned mesh, in file units and the file's axes.
+
+    Attributes:
+        name: Of its mesh.
+        positions: Vertices in the mesh's frame, shape (V, 3).
+        indices: Triangles, shape (T, 3).
+        joints: Skeleton joint of each vertex's influences, shape (V, n).
+        weights: Their weights, rows sum to 1, shape (V, n).
+        inverse_binds: Inverse bind matrix of each skeleton joint, shape (J, 4, 4); identity where the skin has none.
+        uvs: Texture coordinates, shape (V, 2), or None.
+        texture: Bytes of the base-color image, or None.
+        texture_type: Its MIME type, or "".
+    """
+
+    name: str
+    positions: npt.NDArray[np.float32]
+    indices: npt.NDArray[np.int64]
+    joints: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float32]
+    inverse_binds: Array
+    uvs: npt.NDArray[np.float32] | None = None
+    texture: bytes | None = None
+    texture_type: str = ""
+
+
+def skinned_meshes(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh, ...]:
+    """All triangle meshes that hang on the skeleton by a skin.
+
+    Raises:
+        FileFormatError: if a mesh points to vertices, joints or data that are not there.
+    """
+    found: list[SkinnedMesh] = []
+    place = {n: j for j, n in enumerate(tree.nodes)}
+    for node in document.items("nodes"):
+        if "mesh" not in node or "skin" not in node:
+            continue
+        mesh, skin = document.item("meshes", node["mesh"]), document.item("skins", node["skin"])
+        joints = np.array([place[n] for n in skin["joints"]], dtype=np.int64)
+        binds = np.tile(np.eye(4), (len(tree.nodes), 1, 1))
+        if "inverseBindMatrices" in skin:
+            matrices = document.accessor(skin["inverseBindMatrices"])
+            if matrices.shape[1] != 16 or len(matrices) < len(joints):
+                raise document.fault(f"A skin has {len(joints)} joints and {len(matrices)} inverse bind matrices.")
+            binds[joints] = matrices[: len(joints)].reshape(-1, 4, 4).transpose(0, 2, 1)
+        primitives = mesh.get("primitives", [])
+        for primitive in primitives if isinstance(primitives, list) else []:
+            piece = _piece(document, str(mesh.get("name", "")), primitive, joints, binds)
+            if piece is not None:
+                found.append(piece)
+    return tuple(found)
+
+
+def _piece(
+    document: GltfDocument, name: str, primitive: Any, joints: npt.NDArray[np.int64], binds: Array
+) -> SkinnedMesh | None:
+    attributes = primitive.get("attributes") if isinstance(primitive, dict) else None
+    if not isinstance(attributes, dict) or primitive.get("mode", 4) != 4:
+        return None  # points and lines are not drawn
+    if not {"POSITION", "JOINTS_0", "WEIGHTS_0"} <= set(attributes):
+        return None
+    if "KHR_draco_mesh_compression" in primitive.get("extensions", {}):
+        return None  # its vertices are packed; the skeleton does not need them
+    positions = document.accessor(attributes["POSITION"])
+    local, weights = document.accessor(attributes["JOINTS_0"]), document.accessor(attributes["WEIGHTS_0"])
+    count = len(positions)
+    if positions.shape[1] != 3 or local.shape != weights.shape or len(local) != count or local.dtype.kind != "u":
+        raise document.fault(f"Mesh {name!r} has vertices, joints and weights that do not belong together.")
+    if local.max() >= len(joints):
+        raise document.fault(f"Mesh {name!r} hangs on joint {local.max()} of a skin with {len(joints)}.")
+    if "indices" in primitive:
+        indices = document.accessor(primitive["indices"])[:, 0].astype(np.int64)
+        if len(indices) % 3 or indices.max() >= count:
+            raise document.fault(f"Mesh {name!r} has triangles of vertices that are not there.")
+    else:
+        indices = np.arange(count - count % 3)
+    uvs, texture, kind = None, None, ""
+    if "TEXCOORD_0" in attributes:
+        uvs = document.accessor(attributes["TEXCOORD_0"]).astype(np.float32)
+        if uvs.shape != (count, 2):
+            raise document.fault(f"Mesh {name!r} has {len(uvs)} texture coordinates for {count} vertices.")
+    base = None
+    if "material" in primitive:
+        material = document.item("materials", primitive["material"])
+        base = material.get("pbrMetallicRoughness", {}).get("baseColorTexture")
+    if isinstance(base, dict):
+        image = document.item("textures", base.get("index")).get("source")
+        if image is not None:
+            texture, kind = document.image(image)
+    total = weights.sum(axis=1, keepdims=True)
+    return SkinnedMesh(
+        name=name,
+        positions=positions.astype(np.float32),
+        indices=indices.reshape(-1, 3),
+        joints=joints[local],
+        weights=np.where(total > 0.0, weights / np.where(total > 0.0, total, 1.0), 0.0).astype(np.float32),
+        inverse_binds=binds,
+        uvs=uvs,
+        texture=texture,
+        texture_type=kind,
+    )
+
+
+def tips_from_meshes(meshes: tuple[SkinnedMesh, ...], tree: GltfTree) -> dict[int, Array]:
+    """Where the skin of each last joint ends, in that joint's frame [file units].
+
+    Along the mean direction of the vertices that follow the joint, as far as the farthest of them reaches.
+    """
+    has_child = set(tree.parents.tolist())
+    found: dict[int, Array] = {}
+    for joint in range(len(tree.nodes)):
+        if joint in has_child:
+            continue
+        clouds = []
+        for mesh in meshes:
+            own = ((mesh.joints == joint) * mesh.weights).sum(axis=1) > 0.5
+            vertices = mesh.positions[own].astype(np.float64)
+            clouds.append(vertices @ mesh.inverse_binds[joint, :3, :3].T + mesh.inverse_binds[joint, :3, 3])
+        cloud = np.concatenate(clouds) if clouds else np.zeros((0, 3))
+        middle = cloud.mean(axis=0) if len(cloud) else np.zeros(3)
+        length = float(np.linalg.norm(middle))
+        if length > 0.0:
+            direction = middle / length
+            found[joint] = direction * float((cloud @ direction).max())
+    return found

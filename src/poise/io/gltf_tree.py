@@ -1,0 +1,245 @@
+"""Which nodes of a glTF scene are joints, and how the nodes above them and their scales are folded in.
+
+A node's place in its parent is T R S. Poise's joints have no scale: with uniform scales, the translation of joint j is
+c_p t_j, where c_p is the product of all scales from the scene down to its parent p.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.io.gltf_document import GltfDocument
+from poise.spatial import rotations
+
+Array = npt.NDArray[np.float64]
+
+MAX_JOINTS = 4000
+MAX_DEPTH = 500
+"""No creature has more joints, and none hangs on more ancestors."""
+
+UNIFORM = 1e-3
+"""Scales of the three axes that agree this well, relatively, count as one."""
+
+
+@dataclass(frozen=True)
+class GltfTree:
+    """The joints of a scene and what is above them.
+
+    Attributes:
+        nodes: Node index of each joint, parents first.
+        parents: Joint index of each joint's parent, -1 for the root.
+        names: Name of each joint; "node 7" where the file gives none.
+        translations, turns, scales: T, R (wxyz) and S of each joint's node at rest, shapes (J, 3), (J, 4), (J, 3).
+        above_place, above_turn, above_scale: The nodes above the root as one move, turn and uniform scale.
+        above_names: Their names, from the scene down.
+        end_sites: Joint index, node index, place of nodes that Poise wrote as tips of chains.
+        uneven: Names of joints whose scale is not the same along all axes.
+    """
+
+    nodes: tuple[int, ...]
+    parents: npt.NDArray[np.int64]
+    names: tuple[str, ...]
+    translations: Array
+    turns: Array
+    scales: Array
+    above_place: Array
+    above_turn: Array
+    above_scale: float
+    above_names: tuple[str, ...] = ()
+    end_sites: tuple[tuple[int, int, Array], ...] = ()
+    uneven: tuple[str, ...] = field(default=())
+
+
+def node_parents(document: GltfDocument) -> list[int]:
+    """Parent of each node, -1 for none.
+
+    Raises:
+        FileFormatError: if a node has two parents or is its own ancestor.
+    """
+    nodes = document.items("nodes")
+    parents = [-1] * len(nodes)
+    for index, node in enumerate(nodes):
+        children = node.get("children", [])
+        if not isinstance(children, list):
+            raise document.fault(f"The children of node {index} are no list.")
+        for child in children:
+            if type(child) is not int or not 0 <= child < len(nodes):
+                raise document.fault(f"Node {index} has child {child!r}; there are {len(nodes)} nodes.")
+            if parents[child] >= 0 or child == index:
+                raise document.fault(f"Node {child} has two parents.")
+            parents[child] = index
+    reached = 0
+    stack = [(i, 0) for i, p in enumerate(parents) if p < 0]
+    while stack:
+        reached += 1
+        node, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            raise document.fault(f"Node {node} has more than {MAX_DEPTH} ancestors.", "Check what was exported.")
+        stack += [(child, depth + 1) for child in nodes[node].get("children", [])]
+    if reached != len(nodes):
+        raise document.fault("The nodes run in a circle.")
+    return parents
+
+
+def animated_nodes(document: GltfDocument) -> set[int]:
+    """Every node that some animation turns, moves or scales."""
+    found = set()
+    for animation in document.items("animations"):
+        channels = animation.get("channels", [])
+        for channel in channels if isinstance(channels, list) else []:
+            target = channel.get("target", {}) if isinstance(channel, dict) else {}
+            node = target.get("node") if isinstance(target, dict) else None
+            if type(node) is int and target.get("path") in ("translation", "rotation", "scale"):
+                found.add(node)
+    return found
+
+
+def find_tree(document: GltfDocument) -> GltfTree:
+    """The one skeleton of a file: all skins' joints, or without skins the animated nodes, and what lies between.
+
+    Raises:
+        FileFormatError: if there is no skeleton, there are several apart, or it is mirrored or squashed as a whole.
+    """
+    nodes, parents = document.items("nodes"), node_parents(document)
+    animated = animated_nodes(document)
+    if any(n >= len(nodes) or n < 0 for n in animated):
+        raise document.fault(f"An animation moves node {max(animated)}; there are {len(nodes)} nodes.")
+    wanted: set[int] = set()
+    for skin in document.items("skins"):
+        joints = skin.get("joints")
+        if not isinstance(joints, list) or not joints:
+            raise document.fault("A skin has no joints.")
+        for joint in joints:
+            document.item("nodes", joint)
+            wanted.add(joint)
+    if not wanted:
+        wanted = {n for n in animated if "mesh" not in nodes[n]} or animated
+    if not wanted:
+        raise document.fault(
+            "There is no skeleton: no skin and no animated node.",
+            "Export the armature and its animation with the model.",
+        )
+    if len(wanted) > MAX_JOINTS:
+        raise document.fault(
+            f"There are {len(wanted)} joints; up to {MAX_JOINTS} are read.", "Check what was exported."
+        )
+    chains = {n: _chain(parents, n) for n in wanted}  # from the scene down to the node itself
+    top = 0
+    shortest = min(chains.values(), key=len)
+    while top < len(shortest) and all(len(c) > top and c[top] == shortest[top] for c in chains.values()):
+        top += 1
+    if top == 0:
+        roots = sorted({c[0] for c in chains.values()})
+        raise document.fault(
+            f"There are {len(roots)} skeletons apart: {', '.join(_name(nodes, r) for r in roots[:8])}.",
+            "Export one character at a time, or put them under one node.",
+        )
+    depth = top - 1
+    while depth > 0 and any(n in animated for n in shortest[:depth]):
+        depth -= 1
+    kept = {n for chain in chains.values() for n in chain[depth:]}
+    order, stack = [], [shortest[depth]]
+    while stack:
+        node = stack.pop()
+        order.append(node)
+        stack += [c for c in reversed(nodes[node].get("children", [])) if c in kept]
+    place = {n: j for j, n in enumerate(order)}
+    local = [node_local(document, n) for n in order]
+    above = shortest[:depth]
+    above_place, above_turn, above_scale = _fold(document, above)
+    tips = [
+        (place[parents[n]], n, node_local(document, n)[0])
+        for n in range(len(nodes))
+        if parents[n] in place and n not in place and _is_tip(nodes[n])
+    ]
+    scales = np.array([s for _, _, s in local])
+    names = tuple(_name(nodes, n) for n in order)
+    even = np.ptp(scales, axis=1) <= UNIFORM * np.abs(scales).max(axis=1)
+    return GltfTree(
+        nodes=tuple(order),
+        parents=np.array([place.get(parents[n], -1) for n in order], dtype=np.int64),
+        names=names,
+        translations=np.array([t for t, _, _ in local]),
+        turns=np.array([r for _, r, _ in local]),
+        scales=scales,
+        above_place=above_place,
+        above_turn=above_turn,
+        above_scale=above_scale,
+        above_names=tuple(_name(nodes, n) for n in above),
+        end_sites=tuple(tips),
+        uneven=tuple(n for n, e in zip(names, even, strict=True) if not e),
+    )
+
+
+def node_local(document: GltfDocument, index: int) -> tuple[Array, Array, Array]:
+    """T (3,), R (4,) wxyz and S (3,) of a node at rest; its matrix is taken apart.
+
+    Raises:
+        FileFormatError: if a number is missing or not finite, or the matrix mirrors or shears.
+    """
+    node = document.item("nodes", index)
+    name = _name(document.items("nodes"), index)
+    if "matrix" in node:
+        matrix = _numbers(document, name, "matrix", node["matrix"], 16).reshape(4, 4).T
+        scale = np.linalg.norm(matrix[:3, :3], axis=0)
+        if scale.min() < 1e-12:
+            raise document.fault(f"The matrix of node {name!r} is flat.")
+        axes = matrix[:3, :3] / scale
+        if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-3 or np.linalg.det(axes) < 0.0:
+            raise document.fault(
+                f"The matrix of node {name!r} mirrors or shears.", "Apply all transforms and export again."
+            )
+        return matrix[:3, 3], rotations.from_matrix(axes), scale
+    place = _numbers(document, name, "translation", node.get("translation", [0.0, 0.0, 0.0]), 3)
+    turn = _numbers(document, name, "rotation", node.get("rotation", [0.0, 0.0, 0.0, 1.0]), 4)
+    scale = _numbers(document, name, "scale", node.get("scale", [1.0, 1.0, 1.0]), 3)
+    length = float(np.linalg.norm(turn))
+    if abs(length - 1.0) > 0.1:
+        raise document.fault(f"The rotation of node {name!r} has length {length:.3g}, not 1.")
+    return place, rotations.normalize(turn[[3, 0, 1, 2]]), scale
+
+
+def _numbers(document: GltfDocument, name: str, key: str, values: Any, count: int) -> Array:
+    if not isinstance(values, list) or len(values) != count or not all(type(v) in (int, float) for v in values):
+        raise document.fault(f"The {key} of node {name!r} is not {count} numbers.")
+    if not all(abs(v) < 1e12 for v in values):
+        raise document.fault(f"The {key} of node {name!r} holds a number of no sensible size.")
+    return np.array(values, dtype=np.float64)
+
+
+def _fold(document: GltfDocument, above: list[int]) -> tuple[Array, Array, float]:
+    """The nodes above the root as one place, turn and uniform scale."""
+    place, turn, scale = np.zeros(3), rotations.IDENTITY, 1.0
+    nodes = document.items("nodes")
+    for node in above:
+        moved, turned, scaled = node_local(document, node)
+        if np.ptp(scaled) > UNIFORM * np.abs(scaled).max() or scaled.min() <= 0.0:
+            raise document.fault(
+                f"Node {_name(nodes, node)!r} above the skeleton scales unevenly, by {scaled.tolist()}.",
+                "Apply its scale in the program it came from, and export again.",
+            )
+        place = place + scale * rotations.rotate(turn, moved)
+        turn = rotations.multiply(turn, turned)
+        scale = scale * float(np.mean(scaled))
+    return place, turn, scale
+
+
+def _chain(parents: list[int], node: int) -> list[int]:
+    chain = [node]
+    while (node := parents[node]) >= 0:
+        chain.append(node)
+    return chain[::-1]
+
+
+def _name(nodes: list[dict[str, Any]], index: int) -> str:
+    name = nodes[index].get("name")
+    return name if isinstance(name, str) and name else f"node {index}"
+
+
+def _is_tip(node: dict[str, Any]) -> bool:
+    extras = node.get("extras")
+    return isinstance(extras, dict) and extras.get("poise") == "end_site"

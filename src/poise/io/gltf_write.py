@@ -1,0 +1,250 @@
+"""Writing glTF: the source's own file with new channels for what changed, or a bare hierarchy of nodes.
+
+Whatever nobody changed stays as it is: other clips, meshes, skins, materials, and the channels of joints that still
+move as they did. A motion nobody changed at all is the source's own file, byte for byte where it can be.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.errors import FileFormatError, InvalidValue
+from poise.io.door import door_turn
+from poise.io.files import write_atomically
+from poise.io.gltf_document import GltfDocument, is_glb
+from poise.io.gltf_pose import GltfSource, node_values, nodes_of, pose_of
+from poise.motion import Motion
+from poise.spatial import rotations
+
+Array = npt.NDArray[np.float64]
+
+SAME_ANGLE = 2e-8
+"""A rotation this close [rad] to the source's counts as unchanged."""
+SAME_LENGTH = 1e-9
+"""The same for translations [m]."""
+
+
+def write(motion: Motion, path: Path) -> None:
+    """Write a .glb, or a .gltf with its data inside.
+
+    Raises:
+        InvalidValue: if the motion came from glTF and no longer has its joints.
+    """
+    source = motion.source.document if motion.source else None
+    if isinstance(source, GltfSource):
+        if motion.skeleton.names != source.tree.names:
+            raise InvalidValue(
+                "The motion's joints are not those of the glTF it was read from. Write .bvh or .npz instead."
+            )
+        changed = _changed_joints(motion, source)
+        is_same_kind = (path.suffix.lower() == ".glb") == is_glb(source.file.raw)
+        if not any(changed.values()) and is_same_kind and not _has_outside_data(source.file):
+            write_atomically(path, source.file.raw)
+            return
+        pack = _Pack.of(source.file)
+        if any(changed.values()):
+            _put_clip(pack, motion, source, changed)
+    else:
+        pack = _bare(motion)
+    write_atomically(path, pack.as_glb() if path.suffix.lower() == ".glb" else pack.as_gltf())
+
+
+def _has_outside_data(file: GltfDocument) -> bool:
+    uris = [b.get("uri", "data:") for b in (*file.items("buffers"), *file.items("images"))]
+    return any(not str(u).startswith("data:") for u in uris)
+
+
+class _Pack:
+    """A glTF under construction: its JSON and one growing buffer."""
+
+    def __init__(self, content: dict[str, Any], data: bytes) -> None:
+        self.content, self.data = content, bytearray(data)
+
+    @classmethod
+    def of(cls, file: GltfDocument) -> _Pack:
+        """A copy of a file, its buffers joined to one and its images taken in."""
+        content = copy.deepcopy(file.json)
+        data, starts = bytearray(), []
+        for buffer in file.buffers:
+            data += bytes(-len(data) % 4)
+            starts.append(len(data))
+            data += buffer
+        for view in content.get("bufferViews", []):
+            view["byteOffset"] = view.get("byteOffset", 0) + starts[view["buffer"]]
+            view["buffer"] = 0
+        pack = cls(content, bytes(data))
+        for index, image in enumerate(content.get("images", [])):
+            if not str(image.get("uri", "data:")).startswith("data:"):
+                try:
+                    found, kind = file.image(index)
+                except FileFormatError:
+                    continue  # a picture that is not there stays a name
+                image.pop("uri")
+                image |= {"bufferView": pack.view(found), "mimeType": kind}
+        return pack
+
+    def view(self, data: bytes) -> int:
+        """Index of a new buffer view that holds these bytes."""
+        self.data += bytes(-len(self.data) % 4)
+        views = self.content.setdefault("bufferViews", [])
+        views.append({"buffer": 0, "byteOffset": len(self.data), "byteLength": len(data)})
+        self.data += data
+        return len(views) - 1
+
+    def accessor(self, values: npt.NDArray[Any], *, bounds: bool = False) -> int:
+        """Index of a new accessor of single-precision numbers, shape (F,) or (F, n)."""
+        values = np.ascontiguousarray(values, dtype="<f4")
+        entry: dict[str, Any] = {
+            "bufferView": self.view(values.tobytes()),
+            "componentType": 5126,
+            "count": len(values),
+            "type": "SCALAR" if values.ndim == 1 else f"VEC{values.shape[1]}",
+        }
+        if bounds:
+            entry |= {"min": [float(values.min())], "max": [float(values.max())]}
+        accessors = self.content.setdefault("accessors", [])
+        accessors.append(entry)
+        return len(accessors) - 1
+
+    def channel(self, animation: dict[str, Any], node: int, path: str, times: int, values: Array) -> None:
+        """Add a LINEAR channel to an animation; rotations are given wxyz."""
+        numbers = rotations.continuous(values)[:, [1, 2, 3, 0]] if path == "rotation" else values
+        animation["samplers"].append({"input": times, "interpolation": "LINEAR", "output": self.accessor(numbers)})
+        target = {"node": node, "path": path}
+        animation["channels"].append({"sampler": len(animation["samplers"]) - 1, "target": target})
+
+    def _finish(self, uri: str | None) -> bytes:
+        if self.data:
+            buffer: dict[str, Any] = {"byteLength": len(self.data)}
+            self.content["buffers"] = [buffer | ({"uri": uri} if uri else {})]
+        return json.dumps(self.content, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+    def as_glb(self) -> bytes:
+        """The bytes of a GLB."""
+        self.data += bytes(-len(self.data) % 4)
+        text = self._finish(None)
+        text += b" " * (-len(text) % 4)
+        chunks = struct.pack("<I4s", len(text), b"JSON") + text
+        if self.data:
+            chunks += struct.pack("<I4s", len(self.data), b"BIN\0") + self.data
+        return struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks
+
+    def as_gltf(self) -> bytes:
+        """The bytes of a .gltf that holds its data as base64."""
+        return self._finish("data:application/octet-stream;base64," + base64.b64encode(self.data).decode("ascii"))
+
+
+def _changed_joints(motion: Motion, source: GltfSource) -> dict[str, list[int]]:
+    """Joints whose rotation, and whose translation, is no longer what the source's channels give."""
+    everything = list(range(motion.skeleton.joint_count))
+    if not source.is_whole or motion.frame_count != len(source.clip.times):
+        return {"rotation": everything, "translation": everything}
+    if not np.array_equal(motion.times, source.clip.times):
+        return {"rotation": everything, "translation": everything}
+    moved, turned = _as_read(source)
+    if not source.clip.hits_keys:  # frames between the keys: all channels get the frames' even times, or none
+        same = rotations.angle_between(motion.rotations, turned).max() <= SAME_ANGLE
+        same = same and np.abs(motion.translations - moved).max() <= SAME_LENGTH
+        return {"rotation": [] if same else everything, "translation": [] if same else everything}
+    turns = rotations.angle_between(motion.rotations, turned).max(axis=0) > SAME_ANGLE
+    moves = np.abs(motion.translations - moved).max(axis=(0, 2)) > SAME_LENGTH
+    return {"rotation": np.flatnonzero(turns).tolist(), "translation": np.flatnonzero(moves).tolist()}
+
+
+def _as_read(source: GltfSource) -> tuple[Array, Array]:
+    values = node_values(source.tree, source.clip, source.clip.start + source.clip.times)
+    return pose_of(source.tree, *values, unit=source.unit, up=source.up)
+
+
+def _put_clip(pack: _Pack, motion: Motion, source: GltfSource, changed: dict[str, list[int]]) -> None:
+    """Replace the channels of the changed joints in the clip that was read."""
+    tree, clip = source.tree, source.clip
+    times = clip.start + motion.times if source.is_whole else motion.times
+    _, _, scales = node_values(tree, clip, times if source.is_whole else np.full(1, clip.start))
+    if len(scales) != motion.frame_count:
+        scales = np.repeat(scales[:1], motion.frame_count, axis=0)
+    moved, turned = nodes_of(tree, motion.translations, motion.rotations, scales, unit=source.unit, up=source.up)
+    animation = pack.content["animations"][source.clip_index]
+    replaced = {(tree.nodes[j], path) for path, joints in changed.items() for j in joints}
+    if not source.is_whole:
+        replaced |= {(c.node, c.path) for c in clip.channels if c.node in tree.nodes}
+    had = {(c.node, c.path) for c in clip.channels}
+    rest, _ = pose_of(tree, tree.translations, tree.turns, tree.scales, unit=source.unit, up=source.up)
+    old = animation["channels"]
+    animation["channels"] = [
+        c for c in old if (c.get("target", {}).get("node"), c.get("target", {}).get("path")) not in replaced
+    ]
+    at = pack.accessor(times, bounds=True)
+    for path, values in (("rotation", turned), ("translation", moved)):
+        for j in changed[path]:
+            node = tree.nodes[j]
+            stays = np.abs(motion.translations[:, j] - rest[j]).max() <= SAME_LENGTH
+            if path == "translation" and stays and (node, path) not in had:
+                continue
+            _as_parts(pack.content["nodes"][node], tree, j)
+            pack.channel(animation, node, path, at, values[:, j])
+    _drop_unused_samplers(animation)
+
+
+def _as_parts(node: dict[str, Any], tree: Any, joint: int) -> None:
+    """An animated node may have no matrix: put its translation, rotation and scale there instead."""
+    if node.pop("matrix", None) is not None:
+        node["translation"] = tree.translations[joint].tolist()
+        node["rotation"] = tree.turns[joint][[1, 2, 3, 0]].tolist()
+        node["scale"] = tree.scales[joint].tolist()
+
+
+def _drop_unused_samplers(animation: dict[str, Any]) -> None:
+    used = sorted({c["sampler"] for c in animation["channels"]})
+    place = {old: new for new, old in enumerate(used)}
+    animation["samplers"] = [animation["samplers"][i] for i in used]
+    for channel in animation["channels"]:
+        channel["sampler"] = place[channel["sampler"]]
+
+
+def _bare(motion: Motion) -> _Pack:
+    """A file of nodes alone: one per joint, Y up, metres, end sites as marked leaf nodes."""
+    skeleton = motion.skeleton
+    back = rotations.conjugate(door_turn("y"))
+    place, turn = skeleton.offsets.copy(), skeleton.rest_rotations.copy()
+    place[0], turn[0] = rotations.rotate(back, place[0]), rotations.multiply(back, turn[0])
+    moved, turned = motion.translations.copy(), motion.rotations.copy()
+    moved[:, 0] = rotations.rotate(back, moved[:, 0])
+    turned[:, 0] = rotations.multiply(back, turned[:, 0])
+    nodes: list[dict[str, Any]] = [
+        {"name": name, "translation": place[j].tolist(), "rotation": turn[j][[1, 2, 3, 0]].tolist()}
+        for j, name in enumerate(skeleton.names)
+    ]
+    for joint, children in enumerate(skeleton.children):
+        if children:
+            nodes[joint]["children"] = list(children)
+    for site in skeleton.end_sites:
+        nodes[site.joint].setdefault("children", []).append(len(nodes))
+        nodes.append({"name": site.name, "translation": site.offset.tolist(), "extras": {"poise": "end_site"}})
+    clips = motion.source.clips if motion.source else ()
+    name = clips[motion.source.clip] if motion.source and len(clips) > motion.source.clip else "motion"
+    animation: dict[str, Any] = {"name": name, "channels": [], "samplers": []}
+    pack = _Pack(
+        {
+            "asset": {"version": "2.0", "generator": "Poise"},
+            "scene": 0,
+            "scenes": [{"nodes": [0]}],
+            "nodes": nodes,
+            "animations": [animation],
+        },
+        b"",
+    )
+    at = pack.accessor(motion.times - motion.times[0], bounds=True)
+    for j in range(skeleton.joint_count):
+        pack.channel(animation, j, "rotation", at, turned[:, j])
+        if j == 0 or np.abs(motion.translations[:, j] - skeleton.offsets[j]).max() > SAME_LENGTH:
+            pack.channel(animation, j, "translation", at, moved[:, j])
+    return pack
