@@ -11,7 +11,7 @@ Array = npt.NDArray[np.float64]
 
 FEMUR, TIBIA, METATARSUS = 0.285, 0.30, 0.195
 SCAPULA, HUMERUS, RADIUS, METACARPUS = 0.225, 0.267, 0.297, 0.1275
-PAW = 0.03
+PAW = 0.022
 """Height of the paw's joint over the floor [m]."""
 TOES, TOES_DROP = 0.0675, 0.022
 """The toes' tip: ahead of the paw's joint, and below it [m]."""
@@ -37,8 +37,8 @@ def _legs(name: str, x: float) -> tuple[list, list]:
         (f"{name}Arm", f"{name}Shoulder", hanging(SCAPULA, REST["Shoulder"])),
         (f"{name}ForeArm", f"{name}Arm", hanging(HUMERUS, REST["Arm"])),
         (f"{name}Hand", f"{name}ForeArm", hanging(RADIUS, REST["ForeArm"])),
-        (f"{name}Finger", f"{name}Hand", hanging(METACARPUS, REST["Hand"])),
-        (f"End{name}Finger", f"{name}Finger", (0.0, -TOES_DROP, TOES)),
+        (f"{name}Paw", f"{name}Hand", hanging(METACARPUS, REST["Hand"])),
+        (f"End{name}Paw", f"{name}Paw", (0.0, -TOES_DROP, TOES)),
     ]
     return hind, fore
 
@@ -75,6 +75,6 @@ def dog() -> Figure:
             f"{name}Shoulder": (f"{name}Arm", 0.012),
             f"{name}Arm": (f"{name}ForeArm", 0.016),
             f"{name}ForeArm": (f"{name}Hand", 0.008),
-            f"{name}Hand": (f"{name}Finger", 0.003),
+            f"{name}Hand": (f"{name}Paw", 0.003),
         }
     return build(rows, shares)

@@ -7,9 +7,9 @@ from samples.figure import Figure, build
 THIGH, SHANK = 0.42, 0.41
 ANKLE = 0.075
 """Height of the ankle over the sole [m]."""
-HEEL = -0.055
+HEEL = -0.05
 """The heel touches this far ahead of the ankle (behind it) [m]."""
-BALL = (0.135, 0.02)
+BALL = (0.135, 0.012)
 """The toe joint: ahead of the ankle, and over the sole [m]."""
 TOE, TOE_DROP = 0.065, 0.012
 """The toes' tip: ahead of the toe joint, and below it [m]."""

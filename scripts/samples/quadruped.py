@@ -141,7 +141,7 @@ def legs(figure: Figure, time: Array, root: Array, turned: dict[str, Array]) -> 
             world = turns.chain(hanging, upright[bone])
             found[f"{side}{joint}"] = turns.within(above, world)
             above = world
-        found[f"{side}{'Finger' if kind == 'Fore' else 'ToeBase'}"] = turns.within(above, toes)
+        found[f"{side}{'Paw' if kind == 'Fore' else 'ToeBase'}"] = turns.within(above, toes)
     return found
 
 
