@@ -63,16 +63,17 @@ class Platform(Shape):
         cp, sp, cr, sr = math.cos(pose[3]), math.sin(pose[3]), math.cos(pose[4]), math.sin(pose[4])
         # roll turns about x, then pitch about -y
         axes = [[-sp * cr, -sr, cp * cr], pose[:3], rate[:3], [rate[4] * cp, -rate[3], rate[4] * sp]]
-        normal, middle, speed, turn = place.to_world(np.array(axes))
-        arm_x, arm_y = points[:, 0] - (place.origin[0] + middle[0]), points[:, 1] - (place.origin[1] + middle[1])
-        arm_z = (arm_x * normal[0] + arm_y * normal[1]) / -normal[2]
+        normal, middle, speed, (wx, wy, wz) = place.to_world(np.array(axes)).tolist()
+        # everything is affine in the place: z = z0 + gx x + gy y, velocity = speed + turn x (x, y, gx x + gy y)
+        gx, gy = -normal[0] / normal[2], -normal[1] / normal[2]
+        x0, y0 = place.origin[0] + middle[0], place.origin[1] + middle[1]
+        height = points @ np.array([gx, gy]) + (place.ground + middle[2] - gx * x0 - gy * y0)
         velocity = None
         if not self.is_static:
-            velocity = np.empty((len(points), 3))
-            velocity[:, 0] = speed[0] + turn[1] * arm_z - turn[2] * arm_y
-            velocity[:, 1] = speed[1] + turn[2] * arm_x - turn[0] * arm_z
-            velocity[:, 2] = speed[2] + turn[0] * arm_y - turn[1] * arm_x
-        return place.ground + middle[2] + arm_z, np.broadcast_to(normal, (len(points), 3)), velocity
+            per_x, per_y = [wy * gx, wz - wx * gx, -wy], [wy * gy - wz, -wx * gy, wx]
+            still = [v - a * x0 - b * y0 for v, a, b in zip(speed, per_x, per_y)]
+            velocity = points @ np.array([per_x, per_y]) + np.array(still)
+        return height, np.full((len(points), 3), normal), velocity
 
 
 def checked_keys(keys: npt.ArrayLike) -> Array:
