@@ -112,7 +112,7 @@ class Follow:
         shot = Shot(np.zeros(3), self._azimuth, self._elevation, 1.0)
         step = scene.duration / max(len(scene.times) - 1, 1)
         path = np.column_stack([centers[:, :2], ground])
-        smooth = gaussian_filter1d(path, _FOLLOW / step, axis=0, mode="nearest") if step > 0.0 else path
+        smooth = _smooth(path, _FOLLOW / step) if step > 0.0 else path
         # the whole figure, seen from the smoothed path
         across = np.abs(_corners(low, high, smooth) @ shot.right).max()
         if self._elevation < -60.0:
@@ -132,6 +132,13 @@ class Follow:
         # a wide picture keeps the ground low: the rise follows the height actually shown
         rise = self._rise * height / self.height if self._rise else 0.0
         return Shot(target + np.array([0.0, 0.0, rise]), self._azimuth, self._elevation, height)
+
+
+def _smooth(path: Array, frames: float) -> Array:
+    """A path (T, 3) without its quick parts; carried on beyond its ends, so that the camera does not lag there."""
+    margin = min(int(np.ceil(3.0 * frames)), len(path) - 1)
+    longer = np.pad(path, ((margin, margin), (0, 0)), mode="reflect", reflect_type="odd")
+    return np.asarray(gaussian_filter1d(longer, frames, axis=0, mode="nearest"))[margin : margin + len(path)]
 
 
 def travel_heading(scene: Scene) -> float:

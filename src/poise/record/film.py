@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,8 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.errors import MissingExtra
+from poise.record.look import ARROW_COLOR
 
 Picture = npt.NDArray[np.uint8]
+
+_ARROW_SHADES = 16  # colors of a GIF's palette kept for arrows
 
 
 def require_video() -> None:
@@ -49,17 +52,21 @@ def write_mp4(pictures: Iterator[Picture], path: Path, fps: float) -> None:
         container.mux(stream.encode())
 
 
-def write_gif(pictures: Iterator[Picture], path: Path, step: float) -> None:
-    """Write pictures of one size as an endless GIF, `step` seconds each, all in the colors of the first and fifth."""
+def write_gif(pictures: Iterator[Picture], path: Path, step: float, *, samples: Sequence[Picture]) -> None:
+    """Write pictures of one size as an endless GIF, `step` seconds each.
+
+    All share one palette: the colors of `samples`, and shades of the arrows' color, which are too few to be counted.
+    """
     from PIL import Image
 
-    palette = None
-    frames: list[Image.Image] = []
-    for picture in pictures:
-        image = Image.fromarray(picture)
-        if palette is None:
-            palette = image.quantize(192, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-        frames.append(image.quantize(palette=palette, dither=Image.Dither.NONE))
-    frames[0].save(
-        path, format="GIF", save_all=True, append_images=frames[1:], duration=round(1000 * step), loop=0, optimize=False
+    palette = Image.fromarray(np.vstack(samples)).quantize(
+        256 - _ARROW_SHADES, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE
+    )
+    shades = np.linspace(0.35, 1.15, _ARROW_SHADES)[:, None] * np.array(ARROW_COLOR)
+    counted = (palette.getpalette() or [])[: 3 * (256 - _ARROW_SHADES)]
+    palette.putpalette(counted + np.round(255.0 * np.clip(shades, 0.0, 1.0)).astype(int).ravel().tolist())
+    images = (Image.fromarray(p).quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures)
+    duration = round(1000 * step)
+    next(images).save(
+        path, format="GIF", save_all=True, append_images=images, duration=duration, loop=0, optimize=False
     )

@@ -21,6 +21,7 @@ ARROW_AFTERGLOW = 0.15
 BACKGROUND: Color = (0.945, 0.955, 0.965)
 GROUND: Color = (0.80, 0.825, 0.84)
 GROUND_OTHER: Color = (0.76, 0.79, 0.81)
+SHADOW: Color = (0.42, 0.44, 0.46)
 GROUND_LINE: Color = (0.55, 0.59, 0.63)
 
 

@@ -45,3 +45,15 @@ def compose(rows: Sequence[Sequence[tuple[Picture, str]]], *, title: str = "", n
             sheet.paste(Image.fromarray(picture), (x, y))
             draw.text((x + 0.5 * text, y + 0.35 * text), caption, fill=_INK, font=font)
     return sheet
+
+
+def labeled(picture: Picture, text: str) -> Picture:
+    """A picture (H, W, 3) with a line of text in its upper left corner; the picture itself where there is none."""
+    if not text:
+        return picture
+    from PIL import Image, ImageDraw, ImageFont
+
+    size = max(13, round(picture.shape[0] / 24))
+    image = Image.fromarray(picture)
+    ImageDraw.Draw(image).text((0.6 * size, 0.4 * size), text, fill=_INK, font=ImageFont.load_default(size=size))
+    return np.asarray(image)
