@@ -1,1 +1,8 @@
-"""."""
+"""The command `poise`: one file per command, each of which puts itself on `app` when it is imported here."""
+
+from __future__ import annotations
+
+from poise.cli import convert, info
+from poise.cli.app import app, main
+
+__all__ = ["app", "convert", "info", "main"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from poise.errors import FileFormatError, InvalidValue
-from poise.io.format import ReadOptions, format_for, format_of, skeleton_of_file
+from poise.io.format import ReadOptions, format_for, format_of, optional, skeleton_of_file
 from poise.motion import Motion
 from poise.skeleton import Skeleton
 from poise.units import UNITS
@@ -62,7 +62,14 @@ def load_skeleton(
     return skeleton_of_file(Path(path), read_options(skeleton=skeleton, unit=unit, up=up))
 
 
-def save(motion: Motion, path: AnyPath, *, fps: float | None = None) -> None:
+def save(
+    motion: Motion,
+    path: AnyPath,
+    *,
+    fps: float | None = None,
+    unit: float | str | None = None,
+    up: str | None = None,
+) -> None:
     """Write a motion; the extension says in which format. A file is written whole or not at all.
 
     A motion that was read from the same format keeps its hierarchy, channels and the literal numbers of all
@@ -72,14 +79,27 @@ def save(motion: Motion, path: AnyPath, *, fps: float | None = None) -> None:
         motion: The motion.
         path: Where to; an existing file is replaced.
         fps: Resample to this rate [1/s] first, by C² splines; None keeps the motion's own frames.
+        unit: Metres per unit of the new file (a number, or a name as for `load`); None for the source's, or the
+            format's custom (BVH: centimetres).
+        up: Up axis of the new file; None for the source's, or the format's custom (BVH: y).
 
     Raises:
         UnknownName: if no format is written to this extension.
-        InvalidValue: if the format cannot hold this motion.
+        InvalidValue: if the format cannot hold this motion, or fixes its unit and up axis.
     """
     path = Path(path)
     writer = format_for(path)
-    writer.write(motion if fps is None else resampled_to(motion, fps), path)
+    motion = motion if fps is None else resampled_to(motion, fps)
+    if unit is None and up is None:
+        return writer.write(motion, path)
+    wanted = read_options(unit=unit, up=up)
+    write_as = optional(writer, "write_as")
+    if write_as is None:
+        raise InvalidValue(
+            f"The format of {path.name} fixes unit and up axis; leave them out. "
+            "What the input's are, `load` takes (poise convert: --source-unit, --source-up)."
+        )
+    write_as(motion, path, unit=wanted.unit, up=wanted.up)
 
 
 def resampled_to(motion: Motion, fps: float) -> Motion:

@@ -1,0 +1,155 @@
+"""What all commands share: the application, its exit codes, and where it prints.
+
+Exit codes: 0 fine, 1 the command ran and its verdict is "no", 2 wrong use or unreadable input, 130 interrupted.
+A command imports what it computes with inside its body, so that `poise --help` stays fast.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from poise.errors import InvalidValue, MotionWarning, PoiseError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+WRONG_USE = 2
+INTERRUPTED = 130
+
+_UsageError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+app = typer.Typer(
+    name="poise",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def poise(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Give animated characters weight: any motion clip in, a physically plausible reaction out.
+
+    Example: [bold]poise info walk.bvh[/bold]
+    """
+    if version:
+        from poise import __version__
+
+        typer.echo(f"poise {__version__}")
+        raise typer.Exit
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    sys.exit(run([w for w in words if w != "--debug"], debug=debug))
+
+
+def run(words: Sequence[str], *, debug: bool = False) -> int:
+    """Run one command line; its exit code. Errors become one sentence on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", MotionWarning)
+        warnings.showwarning = _show_warning
+        try:
+            code = typer.main.get_command(app).main(list(words), prog_name="poise", standalone_mode=False)
+            return code if isinstance(code, int) else 0
+        except _UsageError as error:
+            _complain(_usage_sentence(error))
+        except (KeyboardInterrupt, typer.Abort):
+            _complain("Interrupted.")
+            return INTERRUPTED
+        except BrokenPipeError:
+            return 0
+        except PoiseError as error:
+            if debug:
+                traceback.print_exc()
+            _complain(str(error))
+        except (Exception, RecursionError) as error:
+            if debug:
+                traceback.print_exc()
+            _complain(
+                f"Poise failed inside ({type(error).__name__}: {error}). This is a bug: please report it, with the "
+                "traceback that --debug shows."
+            )
+    return WRONG_USE
+
+
+def out() -> Console:
+    """Where results go."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=True)
+
+
+def progress(**options: Any) -> Progress:
+    """A progress display on stderr that leaves nothing behind."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(console=Console(stderr=True), transient=True, **options)
+
+
+def note(sentence: str) -> None:
+    """A sentence for the user, on stderr."""
+    print(sentence, file=sys.stderr)
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """Data for machines, on stdout. What JSON cannot hold (an infinite number) is an error, not a lie."""
+    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=_plain))
+
+
+def output_path(path: Path, *, inputs: Sequence[Path], overwrite: bool) -> Path:
+    """The path of a file that may be written.
+
+    Raises:
+        InvalidValue: if it is one of the inputs, or exists and `overwrite` is not given.
+    """
+    if path.exists() and any(p.exists() and path.samefile(p) for p in inputs):
+        raise InvalidValue(f"{path} is the input itself; it is never written over. Give another name.")
+    if path.exists() and not overwrite:
+        raise InvalidValue(f"{path} exists. Give another name, or --overwrite.")
+    return path
+
+
+def _complain(sentence: str) -> None:
+    print(f"poise: {' '.join(sentence.split())}", file=sys.stderr)
+
+
+def _usage_sentence(error: Exception) -> str:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "poise"
+    message = error.format_message().rstrip(".")  # pyright: ignore[reportAttributeAccessIssue]
+    return f"{message}. See {command} --help."
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    if issubclass(category, MotionWarning):
+        note(f"warning: {message}")
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays, and paths, as JSON has them."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")

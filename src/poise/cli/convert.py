@@ -1,0 +1,68 @@
+"""`poise convert`: any readable format to any writable one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from poise.cli import options
+from poise.cli.app import app, note, out, output_path
+
+
+@app.command()
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="What to read.", show_default=False)],
+    target: Annotated[
+        Path, typer.Argument(metavar="OUT", help="What to write; its extension says the format.", show_default=False)
+    ],
+    fps: Annotated[float | None, typer.Option(metavar="N", help="Resample to N frames per second.")] = None,
+    start: Annotated[float | None, typer.Option(metavar="S", help="Keep the frames from here on [s].")] = None,
+    end: Annotated[float | None, typer.Option(metavar="S", help="Keep the frames up to here [s].")] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(metavar="U", help="Unit to write: m, dm, cm, mm, inch, ft, cmu, or metres as a number."),
+    ] = None,
+    up: Annotated[str | None, typer.Option(metavar="AXIS", help="Up axis to write: x, y or z.")] = None,
+    skeleton: options.Skeleton = None,
+    clip: options.Clip = None,
+    source_unit: Annotated[str | None, typer.Option(metavar="U", help="Unit of IN, where the guess is wrong.")] = None,
+    source_up: Annotated[
+        str | None, typer.Option(metavar="AXIS", help="Up axis of IN, where the guess is wrong.")
+    ] = None,
+    source_fps: options.SourceFps = None,
+    frames_from_data: options.FramesFromData = False,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Convert a motion to another format, rate, unit, up axis or part of itself.
+
+    What does not change is written as it stood: a BVH keeps its hierarchy, channels and literal numbers.
+
+    Example: [bold]poise convert walk.amc walk.bvh --fps 30[/bold]
+    """
+    import poise.io
+    from poise.io.format import format_for
+
+    output_path(target, inputs=[source], overwrite=overwrite)
+    format_for(target)  # an unknown extension is refused before anything is read
+    motion = poise.io.load(
+        source,
+        skeleton=skeleton,
+        clip=options.clip_key(clip),
+        unit=source_unit,
+        up=source_up,
+        fps=source_fps,
+        frames_from_data=frames_from_data,
+    )
+    for sentence in motion.source.warnings if motion.source else ():
+        note(f"warning: {sentence}")
+    if start is not None or end is not None:
+        motion = motion.cut(start or 0.0, motion.duration if end is None else end)
+    if fps is not None:
+        motion = poise.io.resampled_to(motion, fps)
+    poise.io.save(motion, target, unit=unit, up=up)
+    out().print(
+        f"{target}: {motion.frame_count} frames at {motion.fps:.4g} fps, {motion.skeleton.joint_count} joints",
+        markup=False,
+    )

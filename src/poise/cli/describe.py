@@ -1,0 +1,256 @@
+"""What a file holds and how it was read, as data: the content of `poise info`."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from poise import phases
+from poise.character.character import Character
+from poise.errors import FileFormatError, PoiseError
+from poise.io import load, load_skeleton
+from poise.io.format import ReadOptions, format_of, optional
+from poise.motion import Evidence, Motion
+from poise.skeleton import Skeleton, rest_pose
+from poise.spatial import rotations
+
+SCHEMA = "poise.info/1"
+
+PLAUSIBLE_LEG = (0.15, 2.0)
+"""Legs outside this range [m] throw doubt on the unit: those of most creatures lie within."""
+
+
+def describe_file(path: Path, options: ReadOptions) -> dict[str, Any]:
+    """Everything `poise info` says of a file, in the fields of poise.info/1; evidence as `Evidence`.
+
+    Raises:
+        PoiseError: if the file cannot be read at all.
+    """
+    try:
+        motion = load(
+            path,
+            skeleton=options.skeleton,
+            clip=options.clip,
+            unit=options.unit,
+            up=options.up,
+            fps=options.fps,
+            frames_from_data=options.frames_from_data,
+        )
+    except FileFormatError as error:
+        return _without_motion(path, options, error)
+    return describe_motion(motion, path)
+
+
+def describe_motion(motion: Motion, path: Path) -> dict[str, Any]:
+    """The same of a motion that was read from `path`."""
+    source, skeleton = motion.source, motion.skeleton
+    found = _empty(path) | _of_skeleton(skeleton)
+    evidence: dict[str, Evidence] = {}
+    warnings: list[str] = []
+    if source is not None:
+        found |= {"format": source.format, "dialect": source.dialect, "unit_m": source.unit, "up": source.up}
+        found |= {"clips": list(source.clips), "channels": _channel_count(source.document)}
+        evidence |= source.evidence
+        warnings += source.warnings
+    found |= {"frames": motion.frame_count, "fps": motion.fps, "duration_s": motion.duration}
+    evidence |= _faults(motion, warnings) | _zero_bones(skeleton)
+    character = _character(motion, warnings)
+    if character is not None:
+        found |= _of_character(character, motion)
+        _doubt_size(character, motion, warnings)
+    found |= {"in_place": phases.is_in_place(motion), "glitches": _glitches(motion)}
+    if found["in_place"]:
+        warnings.append(
+            "The clip walks on the spot: its feet slide backwards under a body that stays. Put it on terrain only "
+            "after its travel was put back in the tool it came from."
+        )
+    return found | {"evidence": evidence, "warnings": list(dict.fromkeys(warnings))}
+
+
+def _empty(path: Path) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "file": str(path),
+        "format": None,
+        "dialect": None,
+        "joints": [],
+        "end_sites": [],
+        "channels": 0,
+        "frames": 0,
+        "fps": None,
+        "duration_s": None,
+        "unit_m": None,
+        "up": None,
+        "height_m": None,
+        "limbs": {},
+        "mass_kg": None,
+        "dof": None,
+        "clips": [],
+        "in_place": None,
+        "glitches": [],
+        "evidence": {},
+        "warnings": [],
+    }
+
+
+def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) -> dict[str, Any]:
+    """A file that holds only a skeleton, several clips, or a clip without a skeleton."""
+    candidate = format_of(path)
+    facts: dict[str, Any] | None = None
+    describe = optional(candidate, "describe")
+    if describe is not None:
+        try:
+            facts = describe(path, options)
+        except FileFormatError:
+            facts = None
+    try:
+        skeleton = load_skeleton(path, skeleton=options.skeleton, unit=options.unit, up=options.up)
+    except FileFormatError:
+        if facts is None:
+            raise refusal from None
+        skeleton = None
+    found = _empty(path) | {"format": candidate.NAME}
+    warnings: list[str] = []
+    if skeleton is not None:
+        found |= _of_skeleton(skeleton) | {"dialect": "skeleton only", "evidence": _zero_bones(skeleton)}
+        character = _character(skeleton, warnings)
+        if character is not None:
+            found |= _of_character(character, None)
+    for key, value in (facts or {}).items():
+        if key == "evidence":
+            found["evidence"] = found["evidence"] | value
+        elif key == "warnings":
+            warnings += value
+        elif key == "reason":
+            warnings.append(value)
+        else:
+            found[key] = value
+    return found | {"warnings": list(dict.fromkeys(warnings))}
+
+
+def _of_skeleton(skeleton: Skeleton) -> dict[str, Any]:
+    return {
+        "joints": list(skeleton.names),
+        "end_sites": [f"{skeleton.names[s.joint]}: {s.name}" for s in skeleton.end_sites],
+        "height_m": _rest_height(skeleton),
+    }
+
+
+def _of_character(character: Character, motion: Motion | None) -> dict[str, Any]:
+    names = character.skeleton.names
+    limbs = {
+        limb.name: {"kind": limb.kind, "joints": [names[character.bodies[i].joint] for i in limb.bodies]}
+        for limb in character.limbs
+    }
+    return {
+        "limbs": limbs,
+        "mass_kg": character.mass,
+        "dof": character.nv,
+        "height_m": _height(character, motion),
+    }
+
+
+def _height(character: Character, motion: Motion | None) -> float:
+    """Stature [m]: of the rest pose if that stands, else leg, trunk, neck and head stretched out.
+
+    On more than two legs, how high the body reaches.
+    """
+    skeleton = character.skeleton
+    if sum(limb.kind == "leg" for limb in character.limbs) > 2:
+        heights = (motion.world[0] if motion is not None else rest_pose(skeleton)[0][None])[..., 2]
+        return float(np.median(np.ptp(heights, axis=1)))
+    trunk = [b for limb in character.limbs if limb.kind in ("spine", "neck") for b in limb.bodies]
+    last = max((character.bodies[b].joint for b in trunk), default=0)
+    stretched = character.leg_length
+    for joint in (last, *skeleton.ancestors(last))[:-1]:
+        stretched += float(np.linalg.norm(skeleton.offsets[joint]))
+    stretched += max((float(np.linalg.norm(s.offset)) for s in skeleton.end_sites if s.joint == last), default=0.0)
+    standing = _rest_height(skeleton)
+    return standing if 0.95 < standing / stretched < 1.3 else stretched
+
+
+def _rest_height(skeleton: Skeleton) -> float:
+    """Height of the rest pose, tips and all [m]."""
+    places, turned = rest_pose(skeleton)
+    tips = [places[s.joint] + rotations.rotate(turned[s.joint], s.offset) for s in skeleton.end_sites]
+    return float(np.ptp(np.concatenate([places, np.reshape(tips, (-1, 3))])[:, 2]))
+
+
+def _channel_count(document: Any) -> int:
+    """Numbers per frame in the file, where its document says so."""
+    values = getattr(document, "values", None)
+    if values is not None:
+        return int(values.shape[1])
+    clip = getattr(document, "clip", None)
+    return len(getattr(clip, "channels", ()))
+
+
+def _character(source: Motion | Skeleton, warnings: list[str]) -> Character | None:
+    try:
+        return Character.fit(source)
+    except PoiseError as error:
+        warnings.append(f"No character fits this skeleton: {error}")
+        return None
+
+
+def _doubt_size(character: Character, motion: Motion, warnings: list[str]) -> None:
+    leg = character.leg_length
+    if not PLAUSIBLE_LEG[0] <= leg <= PLAUSIBLE_LEG[1] and motion.source is not None:
+        warnings.append(
+            f"The legs are {leg:.3g} m long, which few creatures have: the unit ({motion.source.unit:g} m) "
+            "may be wrong. Say it with --unit, such as --unit cm."
+        )
+
+
+def _zero_bones(skeleton: Skeleton) -> dict[str, Evidence]:
+    lengths = np.linalg.norm(skeleton.offsets, axis=1)
+    zero = [skeleton.names[j] for j in np.flatnonzero(lengths < 1e-9) if j]
+    if not zero:
+        return {}
+    return {"zero_length_joints": Evidence(zero, 1.0, "they stand on their parents; kept as they are")}
+
+
+def _glitches(motion: Motion) -> list[dict[str, Any]]:
+    return [
+        {"frame": int(g.frame), "joint": motion.skeleton.names[g.joint], "kind": g.kind}
+        for g in phases.find_glitches(motion)
+    ]
+
+
+def _faults(motion: Motion, warnings: list[str]) -> dict[str, Evidence]:
+    """Floor, rest pose in front, glitches, a rate that the flights contradict, loop; warnings are added."""
+    found = {"floor_m": phases.find_floor(motion)}
+    lead = phases.leading_rest_frames(motion)
+    if lead:
+        which = "Frame 0 is" if lead == 1 else f"Frames 0 to {lead - 1} are"
+        start = f"{float(motion.times[lead]):.4f}".rstrip("0")
+        found["rest_frames"] = Evidence(
+            lead, 0.9, "the body leaves them by a step that stands out from the rest of the clip"
+        )
+        warnings.append(f"{which} a rest pose put in front of the motion; --start {start} leaves it out.")
+    glitches = [g for g in phases.find_glitches(motion) if g.kind != "t-pose"]
+    if glitches:
+        names = list(dict.fromkeys(motion.skeleton.names[g.joint] for g in glitches))
+        frames = f"{min(g.frame for g in glitches)} to {max(g.last for g in glitches)}"
+        kinds = ", ".join(
+            f"{sum(g.kind == k for g in glitches)} × {k}" for k in dict.fromkeys(g.kind for g in glitches)
+        )
+        found["glitches"] = Evidence(len(glitches), 0.8, f"{kinds}; between frames {frames}; {', '.join(names[:6])}")
+        warnings.append(
+            f"{len(glitches)} capture glitches ({kinds}) between frames {frames}. Nothing was mended; "
+            "simulate does not solve in these frames."
+        )
+    rate = phases.implied_fps(motion)
+    if rate.confidence > 0.0:
+        found["fps_by_flights"] = Evidence(rate.fps, rate.confidence, rate.reason)
+        warnings.append(
+            f"The frame rate contradicts the flights: {rate.reason}. If these are data of {rate.fps:g} Hz, say "
+            f"--source-fps {rate.fps:g}."
+        )
+    loop = phases.find_loop(motion)
+    if math.isfinite(loop.mismatch):
+        found["loop"] = Evidence(loop.is_loop, 0.9 if loop.is_loop else 0.7, loop.reason)
+    return found

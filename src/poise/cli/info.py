@@ -1,0 +1,158 @@
+"""`poise info`: what a file holds and how it was read; with --system, what Poise runs on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from poise.cli import options
+from poise.cli.app import app, out, print_json
+from poise.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_LABELS = {
+    "dialect": "dialect",
+    "unit": "unit",
+    "up": "up axis",
+    "fps": "frame rate",
+    "rest_pose": "rest pose",
+    "positions": "positions",
+    "skeleton": "skeleton",
+    "floor_m": "floor",
+    "rest_frames": "rest frames in front",
+    "zero_length_joints": "joints of zero length",
+    "fps_by_flights": "rate by flights",
+}
+
+
+@app.command()
+def info(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="A motion or skeleton file.", show_default=False)
+    ] = None,
+    system: Annotated[bool, typer.Option("--system", help="Versions, GL and caches instead, for bug reports.")] = False,
+    skeleton: options.Skeleton = None,
+    clip: options.Clip = None,
+    unit: options.SourceUnit = None,
+    up: options.SourceUp = None,
+    source_fps: options.SourceFps = None,
+    frames_from_data: options.FramesFromData = False,
+    as_json: options.Json = False,
+) -> None:
+    """Say what a file holds, how it was read, and on what evidence.
+
+    Nothing is repaired: what looks wrong is named, with the option that cures it.
+
+    Example: [bold]poise info walk.bvh[/bold]
+    """
+    if system:
+        from poise.cli.system import describe_system
+
+        found = describe_system()
+        print_json(found) if as_json else out().print(_system_page(found))
+        return
+    if file is None:
+        raise InvalidValue("poise info needs a FILE, or --system. Example: poise info walk.bvh.")
+    from poise.cli.describe import describe_file
+    from poise.io import read_options
+
+    found = describe_file(
+        file,
+        read_options(
+            skeleton=skeleton,
+            clip=options.clip_key(clip),
+            unit=unit,
+            up=up,
+            fps=source_fps,
+            frames_from_data=frames_from_data,
+        ),
+    )
+    if as_json:
+        evidence = {
+            k: {"value": e.value, "confidence": e.confidence, "reason": e.reason} for k, e in found["evidence"].items()
+        }
+        print_json(found | {"evidence": evidence})
+    else:
+        for part in _page(found):
+            out().print(part)
+
+
+def _page(found: dict[str, Any]) -> list[RenderableType]:
+    from rich.table import Table
+    from rich.text import Text
+
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="bold", no_wrap=True)
+    facts.add_column(overflow="fold")
+    for label, text in _facts(found):
+        facts.add_row(label, Text(text))
+    parts: list[RenderableType] = [Text(found["file"], style="bold cyan"), facts]
+    if found["evidence"]:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, e in found["evidence"].items():
+            taken = Text(_value(name, e.value), style="bold").append(f"  {e.confidence:.0%}", style="cyan")
+            table.add_row(_LABELS.get(name, name), taken)
+            table.add_row("", Text(e.reason, style="dim"))
+        parts += [Text(), Text("How it was read, how sure, and why", style="bold"), table]
+    if found["warnings"]:
+        parts += [Text(), Text("Worth knowing", style="bold yellow")]
+        parts += [Text(f"  ! {w}") for w in found["warnings"]]
+    return parts
+
+
+def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
+    lines = [("format", " · ".join(x for x in (found["format"], found["dialect"]) if x))]
+    tall = f", {found['height_m']:.2f} m tall" if found["height_m"] is not None else ""
+    sites = f" and {len(found['end_sites'])} end sites" if found["end_sites"] else ""
+    lines.append(("skeleton", f"{len(found['joints'])} joints{sites}{tall}" if found["joints"] else "none in the file"))
+    if isinstance(found["frames"], list):
+        for name, frames, fps, seconds in zip(found["clips"], found["frames"], found["fps"], found["duration_s"]):
+            lines.append((f"clip {name}", f"{frames} frames, about {fps:.4g} fps, {seconds:.2f} s"))
+    elif found["frames"]:
+        channels = f", {found['channels']} channels" if found["channels"] else ""
+        lines.append(
+            ("motion", f"{found['frames']} frames at {found['fps']:.6g} fps, {found['duration_s']:.2f} s{channels}")
+        )
+        lines.append(("in place", "yes" if found["in_place"] else "no")) if found["in_place"] is not None else None
+    else:
+        lines.append(("motion", "none"))
+    if found["unit_m"] is not None:
+        lines.append(("unit", f"1 file unit = {found['unit_m']:.6g} m, {found['up']} up"))
+    if found["mass_kg"] is not None:
+        lines.append(("character", f"{found['mass_kg']:.4g} kg, {found['dof']} degrees of freedom"))
+    for name, limb in found["limbs"].items():
+        lines.append((name.replace("_", " "), f"{', '.join(limb['joints'])}"))
+    return lines
+
+
+def _value(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        unit = {"unit": " m", "floor_m": " m", "fps": " Hz", "fps_by_flights": " Hz"}.get(name, "")
+        return f"{value:.5g}{unit}"
+    if isinstance(value, list):
+        return f"{len(value)}: {', '.join(map(str, value))}"
+    return str(value)
+
+
+def _system_page(found: dict[str, Any]) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for key, value in found.items():
+        if isinstance(value, dict):
+            for name, detail in value.items():
+                table.add_row(f"{key} {name}", Text(str(detail)))
+        else:
+            table.add_row(key, Text(str(value)))
+    return table

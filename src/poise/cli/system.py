@@ -1,0 +1,55 @@
+"""What Poise runs on: versions, GL and caches, for bug reports."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+CORE = ("numpy", "scipy", "mujoco", "daqp", "numba", "typer", "rich", "pydantic", "pillow")
+EXTRAS = {"pygltflib": "gltf", "av": "video", "trimesh": "mesh"}
+
+
+def describe_system() -> dict[str, Any]:
+    """Versions of Poise, Python and packages, the GL that pictures are made with, and where compiled code is kept."""
+    import poise
+
+    packages = {name: _version(name) or "missing" for name in CORE}
+    packages |= {n: _version(n) or f"not installed (pip install 'poise[{e}]')" for n, e in EXTRAS.items()}
+    return {
+        "schema": "poise.system/1",
+        "poise": poise.__version__,
+        "python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "encoding": sys.getfilesystemencoding(),
+        "packages": packages,
+        "gl": _gl(),
+        "compile_cache": _cache(Path(poise.__file__).parent),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _gl() -> str:
+    from poise.record.gl import probe
+
+    name, sentence = probe()
+    return sentence if name else f"{sentence} Recordings are plain drawings."
+
+
+def _cache(package: Path) -> str:
+    """Where numba keeps compiled functions, and how many there are."""
+    wished = os.environ.get("NUMBA_CACHE_DIR")
+    folder = Path(wished) if wished else package
+    files = list(folder.rglob("*.nbc"))
+    size = sum(f.stat().st_size for f in files) / 1e6
+    return f"{folder}: {len(files)} compiled functions, {size:.1f} MB"
