@@ -31,7 +31,7 @@ def orientation_servo(current, velocities, target, target_velocities, target_acc
 
 
 @njit(**_OPTIONS)
-def _limit_angles(w, x, y, z, rest, axis, bend, side, out):
+def _ball_angles(w, x, y, z, rest, axis, bend, side, out):
     """Twist, bend and side of rest⁻¹ · (w, x, y, z), split as swing · twist."""
     rw, rx, ry, rz = rest[0], -rest[1], -rest[2], -rest[3]
     dw = rw * w - rx * x - ry * y - rz * z
@@ -67,33 +67,75 @@ def limit_angles(q, address, is_hinge, rest, axis, bend, side, out):
         if is_hinge[i]:
             out[i, 0], out[i, 1], out[i, 2] = q[k], 0.0, 0.0
         else:
-            _limit_angles(q[k], q[k + 1], q[k + 2], q[k + 3], rest[i], axis[i], bend[i], side[i], out[i])
+            _ball_angles(q[k], q[k + 1], q[k + 2], q[k + 3], rest[i], axis[i], bend[i], side[i], out[i])
 
 
 @njit(**_OPTIONS)
-def limit_rates(q, address, is_hinge, rest, axis, bend, side, joint, out):
+def _ball_rates(w, x, y, z, rest, axis, bend, side, ahead, behind, out):
     """∂(twist, bend, side)/∂(turn about the joint's own axes), shape (3, 3), by central differences of 1e-6 rad."""
-    k = address[joint]
-    out[:, :] = 0.0
-    if is_hinge[joint]:
-        out[0, 0] = 1.0
-        return
-    step = 1e-6
-    ahead, behind = np.empty(3), np.empty(3)
-    w, x, y, z = q[k], q[k + 1], q[k + 2], q[k + 3]
+    half = 0.5e-6
     for c in range(3):
-        ex = 0.5 * step if c == 0 else 0.0
-        ey = 0.5 * step if c == 1 else 0.0
-        ez = 0.5 * step if c == 2 else 0.0
-        for sign in (1.0, -1.0):
-            fx, fy, fz = sign * ex, sign * ey, sign * ez
-            nw = w - x * fx - y * fy - z * fz
-            nx = x + w * fx + y * fz - z * fy
-            ny = y + w * fy + z * fx - x * fz
-            nz = z + w * fz + x * fy - y * fx
-            if sign > 0.0:
-                _limit_angles(nw, nx, ny, nz, rest[joint], axis[joint], bend[joint], side[joint], ahead)
-            else:
-                _limit_angles(nw, nx, ny, nz, rest[joint], axis[joint], bend[joint], side[joint], behind)
+        ex, ey, ez = half * (c == 0), half * (c == 1), half * (c == 2)
+        dw, dx = -x * ex - y * ey - z * ez, w * ex + y * ez - z * ey
+        dy, dz = w * ey + z * ex - x * ez, w * ez + x * ey - y * ex
+        _ball_angles(w + dw, x + dx, y + dy, z + dz, rest, axis, bend, side, ahead)
+        _ball_angles(w - dw, x - dx, y - dy, z - dz, rest, axis, bend, side, behind)
         for r in range(3):
-            out[r, c] = (ahead[r] - behind[r]) / (2.0 * step)
+            out[r, c] = (ahead[r] - behind[r]) / (4.0 * half)
+
+
+@njit(**_OPTIONS)
+def limit_rows(
+    q, v, reference_q, reference_v, reference_a, dt, margin, address, v_address, is_hinge, rest, axis, bend, side, lower, upper
+):  # fmt: skip
+    """Rows and lower bounds (m, nv), (m,) of the angles nearer to a limit than the margin, as accelerations.
+
+    For an angle θ with rates θ̇ = E ω: sign (θ + dt E v + dt² E a) ≥ the limit, widened to the reference's own next
+    angle; from outside it comes back by 0.3 of the way a step.
+    """
+    count = address.shape[0]
+    angles, planned = np.empty((count, 3)), np.empty(3)
+    limit_angles(q, address, is_hinge, rest, axis, bend, side, angles)
+    m = 0
+    for i in range(count):
+        for c in range(3):
+            m += angles[i, c] < lower[i, c] + margin or angles[i, c] > upper[i, c] - margin
+    rows, bounds = np.zeros((m, v.shape[0])), np.empty(m)
+    rates, reference_rates = np.empty((3, 3)), np.empty((3, 3))
+    ahead, behind = np.empty(3), np.empty(3)
+    m = 0
+    for i in range(count):
+        is_near = False
+        for c in range(3):
+            is_near |= angles[i, c] < lower[i, c] + margin or angles[i, c] > upper[i, c] - margin
+        if not is_near:
+            continue
+        k, d = address[i], v_address[i]
+        if is_hinge[i]:
+            width = 1
+            rates[:, :], reference_rates[:, :] = 0.0, 0.0
+            rates[0, 0], reference_rates[0, 0] = 1.0, 1.0
+            planned[:] = 0.0
+            planned[0] = reference_q[k]
+        else:
+            width = 3
+            _ball_rates(q[k], q[k + 1], q[k + 2], q[k + 3], rest[i], axis[i], bend[i], side[i], ahead, behind, rates)
+            rw, rx, ry, rz = reference_q[k], reference_q[k + 1], reference_q[k + 2], reference_q[k + 3]
+            _ball_rates(rw, rx, ry, rz, rest[i], axis[i], bend[i], side[i], ahead, behind, reference_rates)
+            _ball_angles(rw, rx, ry, rz, rest[i], axis[i], bend[i], side[i], planned)
+        for c in range(3):
+            is_low = angles[i, c] < lower[i, c] + margin
+            if not (is_low or angles[i, c] > upper[i, c] - margin):
+                continue
+            sign = 1.0 if is_low else -1.0
+            bound = lower[i, c] if is_low else -upper[i, c]
+            speed, step = 0.0, planned[c]
+            for e in range(width):
+                speed += rates[c, e] * v[d + e]
+                step += reference_rates[c, e] * (dt * reference_v[d + e] + dt * dt * reference_a[d + e])
+                rows[m, d + e] = sign * rates[c, e]
+            now = sign * angles[i, c]
+            floor = min(bound if now >= bound else now + 0.3 * (bound - now), sign * step - 1e-9)
+            bounds[m] = (floor - now - dt * sign * speed) / (dt * dt)
+            m += 1
+    return rows, bounds
