@@ -1,0 +1,81 @@
+"""Every quantity, on every figure, beside what is measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import poise.step.quantities as exported
+from poise.step import Objective, Quantity, Step
+from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, RootWrench
+from tests.figures import FIGURES, random_contacts, random_state
+from tests.moving import MEASURED
+
+QUANTITIES = [
+    thing for name in exported.__all__ if isinstance(thing := getattr(exported, name), type) and thing is not Quantity
+]
+
+
+def _subclasses(cls: type) -> set[type]:
+    return {cls}.union(*(_subclasses(c) for c in cls.__subclasses__()))
+
+
+def _step(figure: str, seed: int) -> Step:
+    model = FIGURES[figure]()
+    external = 20.0 * np.random.default_rng(seed + 50).normal(size=model.nv)
+    return Step(random_state(model, seed), random_contacts(model, seed, 6), dt=0.02, external=external)
+
+
+def test_every_quantity_can_be_measured() -> None:
+    assert set(QUANTITIES) == set(MEASURED)
+
+
+def test_every_quantity_of_the_library_is_exported() -> None:
+    own = {c for c in _subclasses(Quantity) if c.__module__.startswith("poise.")} - {Quantity}
+    assert own == set(QUANTITIES)
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("kind", QUANTITIES, ids=lambda c: c.__name__)
+def test_rows_say_what_is_measured(kind: type[Quantity], figure: str) -> None:
+    step = _step(figure, seed=1)
+    rng = np.random.default_rng(2)
+    a, coefficients = 5.0 * rng.normal(size=step.nv), 30.0 * rng.random(step.coefficient_count)
+    instances = MEASURED[kind].instances(step)
+    assert instances
+    for quantity in instances:
+        rows = quantity.rows(step)
+        assert rows.on_a.shape == (len(rows.c), step.nv)
+        value = rows.on_a @ a + rows.c
+        if rows.on_lambda is not None:
+            assert rows.on_lambda.shape == (len(rows.c), step.coefficient_count)
+            value = value + rows.on_lambda @ coefficients
+        measured = MEASURED[kind].measured(quantity, step, a, coefficients)
+        assert value.shape == measured.shape
+        # central differences: 1e-10 of the largest derivative involved
+        assert np.abs(value - measured).max() <= 1e-7 * (1.0 + np.abs(measured).max()), quantity
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_normal_form_of_body_turning_equals_its_rows(figure: str) -> None:
+    step = _step(figure, seed=4)
+    rng = np.random.default_rng(5)
+    rows = BodyAngularAcceleration().rows(step)
+    weight, target = np.repeat(rng.random(len(rows.c) // 3), 3), rng.normal(size=len(rows.c))
+    Q, b = np.zeros((step.nv, step.nv)), np.zeros(step.nv)
+    constant = BodyAngularAcceleration().add_normal(step, Objective(BodyAngularAcceleration(), target, weight), Q, b)
+    residual = target - rows.c
+    expected = rows.on_a.T @ (weight[:, None] * rows.on_a)
+    assert np.allclose(np.triu(Q), np.triu(expected), rtol=1e-12, atol=1e-12)
+    assert np.allclose(b, rows.on_a.T @ (weight * residual), rtol=1e-12, atol=1e-10)
+    assert constant == pytest.approx(weight @ residual**2, rel=1e-12)
+
+
+def test_quantities_of_one_character_do_not_see_the_other() -> None:
+    step = _step("holding_hands", seed=6)
+    half = step.nv // 2
+    for of, own, foreign in ((0, slice(0, half), slice(half, None)), (1, slice(half, None), slice(0, half))):
+        for quantity in (ComAcceleration(of=of), exported.AngularMomentumRate(of=of), RootWrench(of=of)):
+            rows = quantity.rows(step)
+            assert np.abs(rows.on_a[:, own]).max() > 0.0
+            assert not rows.on_a[:, foreign].any(), quantity
