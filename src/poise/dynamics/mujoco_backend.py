@@ -45,6 +45,7 @@ class Model:
         parents, tree_root: Per body, shape (B,).
         dof_first, dof_count: The dofs of each body's joint, shape (B,).
         dof_body: Body of each dof, shape (nv,).
+        q_body: Body of each coordinate, shape (nq,).
         body_masses, subtree_masses: [kg], shape (B,).
         points: The contact points, in order.
         point_body, point_offsets, point_radii: The same as arrays.
@@ -66,6 +67,7 @@ class Model:
         self.dof_first: Index = m.body_dofadr.astype(np.int64)
         self.dof_count: Index = m.body_dofnum.astype(np.int64)
         self.dof_body: Index = m.dof_bodyid.astype(np.int64)
+        self.q_body: Index = np.repeat(m.jnt_bodyid, np.array([7, 4, 1, 1])[m.jnt_type]).astype(np.int64)
         self.body_masses: Array = m.body_mass.copy()
         self.subtree_masses: Array = m.body_subtreemass.copy()
         self.gravity: Array = m.opt.gravity.copy()

@@ -51,8 +51,8 @@ class State:
             InvalidValue: if q or v is not finite; names the first bad joint.
         """
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
-            bad = int(np.argmin(np.isfinite(v))) if not np.isfinite(v).all() else 0
-            raise InvalidValue(f"The state is not finite, first at joint {self.model.body_name(int(self.model.dof_body[bad]))!r}.")
+            bad = np.concatenate([self.model.q_body[~np.isfinite(q)], self.model.dof_body[~np.isfinite(v)]])
+            raise InvalidValue(f"The state is not finite, first at joint {self.model.body_name(int(bad.min()))!r}.")
         self.q, self.v = q, v
         self.generation += 1
         m, d = self.model, self.data
