@@ -92,7 +92,9 @@ def _com_velocity(quantity: ComAcceleration, step: Step) -> Callable[[Oracle], A
         momentum = sum(
             oracle.m.body_mass[b] * (oracle.jacobians(b, oracle.d.xipos[b])[0] @ oracle.d.qvel) for b in bodies
         )
-        return (momentum / sum(oracle.m.body_mass[b] for b in bodies))[["xyz".index(c) for c in quantity.axes]]
+        return (momentum / sum(oracle.m.body_mass[b] for b in bodies))[
+            ["xyz".index(c) for c in quantity.axes]
+        ] / masses.sum()
 
     return value
 
