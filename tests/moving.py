@@ -89,12 +89,9 @@ def _com_velocity(quantity: ComAcceleration, step: Step) -> Callable[[Oracle], A
     bodies = [b for b in range(1, model.body_count) if model.tree_root[b] == root and b not in quantity.without]
 
     def value(oracle: Oracle) -> Array:
-        momentum = sum(
-            oracle.m.body_mass[b] * (oracle.jacobians(b, oracle.d.xipos[b])[0] @ oracle.d.qvel) for b in bodies
-        )
-        return (momentum / sum(oracle.m.body_mass[b] for b in bodies))[
-            ["xyz".index(c) for c in quantity.axes]
-        ] / masses.sum()
+        velocities = np.array([oracle.jacobians(b, oracle.d.xipos[b])[0] @ oracle.d.qvel for b in bodies])
+        masses = oracle.m.body_mass[bodies]
+        return (masses @ velocities)[["xyz".index(c) for c in quantity.axes]] / masses.sum()
 
     return value
 
