@@ -36,7 +36,7 @@ RADII = {
     "collar": (0.05, 0.35),
     "upper_arm": (0.045, 0.16),
     "forearm": (0.036, 0.14),
-    "hand": (0.028, 0.25),
+    "hand": (0.028, 0.16),
     "thigh": (0.075, 0.18),
     "shin": (0.05, 0.125),
     "foot": (0.035, 0.25),
@@ -44,7 +44,7 @@ RADII = {
     "tail": (0.03, 0.18),
     "other": (0.03, 0.18),
 }
-"""Radius of each part: of a person 2.2 m from toe to fingertip [m], and as a share of the part's own bone."""
+"""Radius of each part: of a person 2.3 m from toe to fingertip [m], and as a share of the part's own bone."""
 
 PERSON_MASS = 70.0
 """Mass of a human-sized figure when none is given [kg]."""
@@ -56,10 +56,15 @@ LEAST_SHARE = 0.004
 """No body is lighter than this share of the whole: a lighter one makes the mass matrix ill-conditioned."""
 
 
-def default_mass(height: float) -> float:
-    """Mass of a figure when none is given [kg]: 70 kg if human-sized, else 70 kg · (height / 1.7 m)³."""
+def default_mass(height: float, *, two_legged: bool = True) -> float:
+    """Mass when none is given [kg]: 70 kg for a two-legged, human-sized figure, else 70 kg · (height / 1.7)³.
+
+    Args:
+        height: Stature stretched out: leg, spine, neck and head [m].
+        two_legged: False for figures on four legs, whose mass always goes with the cube of their size.
+    """
     low, high = PERSON_HEIGHTS
-    return PERSON_MASS if low <= height <= high else PERSON_MASS * (height / 1.7) ** 3
+    return PERSON_MASS if two_legged and low <= height <= high else PERSON_MASS * (height / 1.7) ** 3
 
 
 def radius_of(part: str, length: float, scale: float) -> float:

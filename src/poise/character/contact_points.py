@@ -70,7 +70,7 @@ def find_floor(frames: Frames, feet: tuple[Foot, ...]) -> float:
     as the lowest of them less half its thickness: a joint's center cannot be under the floor.
     """
     centers = [
-        np.quantile(frames.positions[:, i, 2], 0.01) - 0.5 * RADII[part][0] * frames.scale
+        _resting_height(frames.positions[:, i, 2], frames.scale) - 0.5 * RADII[part][0] * frames.scale
         for i, part in enumerate(frames.parts)
         if part not in ("foot", "toe")
     ]
@@ -84,19 +84,46 @@ def find_floor(frames: Frames, feet: tuple[Foot, ...]) -> float:
     return min(float(np.median(heights.min(axis=1)[slow])), seen)
 
 
-def sole_points(frames: Frames, foot: Foot, name: str, floor: float) -> list[ContactPoint]:
+def _resting_height(heights: Array, scale: float) -> float:
+    """Height at which a joint rests when it is lowest: lower quartile of the frames within 10 cm of its minimum."""
+    low = heights[heights < heights.min() + 0.1 * scale]
+    return float(np.quantile(low, 0.25))
+
+
+def stands(frames: Frames, foot: Foot) -> npt.NDArray[np.bool_]:
+    """Frames in which the foot may be standing: slow, as low as it mostly is then, and with the shin above it."""
+    lowest = _lowest(frames, foot)
+    knee = frames.parents[foot.ankle] if frames.parts[foot.ankle] == "foot" else -1
+    upright = np.ones(len(lowest), dtype=bool)
+    if knee >= 0:
+        shin = float(np.linalg.norm(frames.offsets[foot.ankle]))
+        upright = frames.positions[:, knee, 2] - frames.positions[:, foot.ankle, 2] > 0.5 * shin
+    slow = foot.slow & upright
+    if not slow.any():
+        return slow
+    return slow & (lowest <= np.quantile(lowest[slow], 0.4) + 0.01 * frames.scale)
+
+
+def sole_points(
+    frames: Frames, foot: Foot, name: str, floor: float, standing: npt.NDArray[np.bool_]
+) -> list[ContactPoint]:
     """Heel in and out, ball in and out, and toe tip of a foot, laid on the floor where the foot stands on it.
 
     Each point is the median over the foot's slow, low frames, each group taken where its own joint is lowest, so that
     a heel that lifts early still gets its place on the ground. A heel that never comes near the ground (paws, hooves)
     has no points.
+
+    Args:
+        frames: Body frames over the poses.
+        foot: The foot.
+        name: What its points are called.
+        floor: Height of the floor [m].
+        standing: Frames in which it stands, at least one, shape (F,).
     """
     scale = frames.scale
     leg = _leg_bones(frames, foot)
     ankle_at, ball_at = frames.positions[:, foot.ankle], frames.world(foot.ball_body, foot.ball)
     tip_at = frames.world(foot.last, foot.tip)
-    lowest = np.minimum(ball_at[:, 2], tip_at[:, 2])
-    standing = foot.slow & (lowest <= np.quantile(lowest[foot.slow], 0.4) + 0.01 * scale)
     across = np.cross(np.array([0.0, 0.0, 1.0]), foot.heading)
     half = 0.035 * scale
     points: list[ContactPoint] = []
@@ -166,19 +193,21 @@ def _out_of_floor(frames: Frames, body: int, center: Array, radius: float, floor
     """Center and radius of a sphere that the clip does not push through the floor by more than it must.
 
     First the sphere is made thinner, to 0.4 of its radius at the least; where it is still too deep (stiff fingers that
-    the capture drives through the ground), its center is moved to where it would touch in the deepest frames.
+    the capture drives through the ground), its center is moved, 6 cm at most, to where it would touch in the deepest
+    frames.
     """
     height = float(np.quantile(frames.world(body, center)[:, 2], 0.02)) - floor
     fitting = float(np.clip(height, 0.4 * radius, radius))
+    first, most = center, 0.06 * frames.scale
     for _ in range(3):
         world = frames.world(body, center)
         depth = floor + fitting - world[:, 2]
-        worst = float(np.quantile(depth, 0.99))
-        if worst < 0.005 * frames.scale:
+        if float(np.quantile(depth, 0.97)) < 0.005 * frames.scale:
             break
-        deep = depth >= np.quantile(depth, 0.97)
+        deep = depth >= np.quantile(depth, 0.93)
         world[:, 2] += np.maximum(depth, 0.0)
-        center = np.median(frames.local(body, world)[deep], axis=0)
+        moved = np.median(frames.local(body, world)[deep], axis=0) - first
+        center = first + moved * min(1.0, most / max(float(np.linalg.norm(moved)), 1e-9))
     return center, fitting
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from poise.character import anthropometry, contact_points, limits
 from poise.character.character import Body, Capsule, Character, ContactPoint, Limb
 from poise.character.contact_points import Foot
-from poise.character.fit_bodies import Frames, make_frames
+from poise.character.fit_bodies import PERSON_SPAN, Frames, make_frames
 from poise.character.fit_poses import Poses, gather_poses
 from poise.character.limbs import Anatomy, find_anatomy
 from poise.character.mjcf import unique_names
@@ -55,11 +55,12 @@ def fit(
     feet = contact_points.find_feet(frames, anatomy, speeds)
     floor = contact_points.find_floor(frames, feet)
     names = unique_names(poses.skeleton.names[j] for j in frames.joints)
-    soles = [p for foot in feet for p in contact_points.sole_points(frames, foot, names[foot.ankle], floor)]
+    soles = _soles(poses, anatomy, frames, feet, names, floor)
     radii, shapes = _shapes(frames, feet, soles)
     points = soles + contact_points.body_spheres(frames, names, radii, floor)
     leg_length = _leg_length(frames, feet, soles, floor)
-    total = mass if mass is not None else anthropometry.default_mass(_height(frames, anatomy, leg_length))
+    height = _height(frames, anatomy, leg_length)
+    total = anthropometry.default_mass(height, two_legged=not anatomy.four_legged) if mass is None else mass
     bone_lengths = _bone_lengths(frames, radii)
     if masses == "length":
         shares = anthropometry.shares_by_length(bone_lengths)
@@ -75,6 +76,27 @@ def fit(
         leg_length=leg_length,
         floor=floor,
     )
+
+
+def _soles(
+    poses: Poses, anatomy: Anatomy, frames: Frames, feet: tuple[Foot, ...], names: tuple[str, ...], floor: float
+) -> list[ContactPoint]:
+    """Sole points of all feet: from the clip where the foot stands in it, else from the skeleton's rest pose."""
+    points: list[ContactPoint] = []
+    rest = gather_poses(poses.skeleton)
+    for n, foot in enumerate(feet):
+        standing = contact_points.stands(frames, foot)
+        if standing.sum() < min(3, poses.frame_count):
+            rest_frames = make_frames(rest, anatomy)
+            rest_foot = contact_points.find_feet(rest_frames, anatomy.at_rest(rest), np.zeros((1, len(names))))[n]
+            if contact_points.stands(rest_frames, rest_foot).any():
+                level = contact_points.find_floor(rest_frames, (rest_foot,))
+                at = np.ones(1, dtype=bool)
+                points += contact_points.sole_points(rest_frames, rest_foot, names[foot.ankle], level, at)
+                continue
+            standing = foot.slow
+        points += contact_points.sole_points(frames, foot, names[foot.ankle], floor, standing)
+    return points
 
 
 def _bodies(
@@ -162,22 +184,36 @@ def _foot_shape(
     frames: Frames, body: int, tips: tuple[Array, ...], soles: list[ContactPoint], radius: float
 ) -> tuple[Capsule, ...]:
     """A foot lies on its sole: from heel to ball, or from the toe joint to the tip, raised by its own thickness."""
-    own = [p for p in soles if p.body == body]
-    heel = [p.offset for p in own if ".heel." in p.name]
-    ball = [p.offset for p in own if ".ball." in p.name]
-    toe = [p.offset for p in own if p.name.endswith(".toe")]
+    plane = _sole_plane([p for p in soles if p.body == body])
+    if plane is not None:
+        heel, ball, up = plane
+        lift = min(radius, 0.8 * float(-heel @ up))
+        along = (ball - heel) / float(np.linalg.norm(ball - heel))
+        return (Capsule(heel + (up + along) * lift, ball + up * lift, lift),)
     tip = tips[0] if tips else np.zeros(3)
-    if heel and ball:
-        start, end = np.mean(heel, axis=0), (toe[0] if toe else np.mean(ball, axis=0))
-        up = np.mean(heel, axis=0) * -1.0
-        along = (end - start) / max(float(np.linalg.norm(end - start)), 1e-9)
-        up = up - (up @ along) * along
-        up = up / max(float(np.linalg.norm(up)), 1e-9)
-        lift = min(radius, 0.6 * float(np.linalg.norm(np.mean(heel, axis=0))))
-        return (Capsule(start + (up + along) * lift, end + (up - along) * lift * (1.0 if toe else 0.0), lift),)
     if np.linalg.norm(tip) > 0.3 * radius:
         return (Capsule(np.zeros(3), tip, radius),)
     return (Capsule(np.zeros(3), np.zeros(3), radius),)
+
+
+def _sole_plane(own: list[ContactPoint]) -> tuple[Array, Array, Array] | None:
+    """Middle of the heel, middle of the ball and unit normal towards the ankle, in the foot's frame; None for paws."""
+    by_label = {_label(p): p.offset for p in own}
+    if not {"heel.in", "heel.out", "ball.in", "ball.out"} <= set(by_label):
+        return None
+    heel = 0.5 * (by_label["heel.in"] + by_label["heel.out"])
+    ball = 0.5 * (by_label["ball.in"] + by_label["ball.out"])
+    up = np.cross(ball - heel, by_label["ball.out"] - by_label["ball.in"])
+    size = float(np.linalg.norm(up))
+    if size < 1e-12:
+        return None
+    up = up / size
+    up = up if heel @ up < 0.0 else -up
+    return (heel, ball, up) if -heel @ up > 1e-3 else None
+
+
+def _label(point: ContactPoint) -> str:
+    return ".".join(point.name.split(".")[-2:])
 
 
 def _bone_lengths(frames: Frames, radii: tuple[float, ...]) -> tuple[float, ...]:
@@ -194,17 +230,19 @@ def _leg_length(frames: Frames, feet: tuple[Foot, ...], soles: list[ContactPoint
             length += float(np.linalg.norm(frames.offsets[body]))
             body = frames.parents[body]
         own = [p for p in soles if p.body == foot.ankle]
+        plane = _sole_plane(own)
         if foot.toe is not None and foot.ball_body == foot.toe:
             length += float(np.linalg.norm(frames.offsets[foot.toe]))
             own = [p for p in soles if p.body == foot.toe]
         heights = [float(np.median(frames.positions[foot.slow, p.body, 2])) - floor for p in own[:1]]
-        length += max(heights[0], 0.0) if heights else 0.0
+        drop = max(heights[0], 0.0) if heights else 0.0
+        length += drop if plane is None else float(-plane[0] @ plane[2])
         if frames.parts[foot.ankle] == "shin":
             length = float(np.linalg.norm(frames.offsets[foot.ankle]) + np.linalg.norm(foot.tip))
         lengths.append(length)
     if lengths and max(lengths) > 0.0:
         return max(lengths)
-    return max(float(np.median(frames.positions[:, 0, 2])) - floor, 0.2 * 2.2 * frames.scale)
+    return max(float(np.median(frames.positions[:, 0, 2])) - floor, 0.2 * PERSON_SPAN * frames.scale)
 
 
 def _height(frames: Frames, anatomy: Anatomy, leg_length: float) -> float:
@@ -229,6 +267,7 @@ def _limbs(frames: Frames, anatomy: Anatomy) -> tuple[Limb, ...]:
 
 _LEG_ROLES = ("hip", "knee", "foot", "toe")
 _ARM_ROLES = ("shoulder", "elbow", "hand")
+_FRONT_ROLES = ("shoulder", "elbow", "foot", "toe")
 
 
 def _roles(frames: Frames, anatomy: Anatomy) -> dict[str, int]:
@@ -244,7 +283,7 @@ def _roles(frames: Frames, anatomy: Anatomy) -> dict[str, int]:
             roles.setdefault("tail", bodies[0])
         elif chain.kind in ("arm", "leg"):
             prefix = f"{chain.side}_{chain.place}_" if chain.place else f"{chain.side}_"
-            words = _ARM_ROLES if chain.kind == "arm" else _LEG_ROLES
+            words = _ARM_ROLES if chain.kind == "arm" else _FRONT_ROLES if chain.place == "front" else _LEG_ROLES
             if chain.upper:
                 roles.setdefault(f"{chain.side}_collar", bodies[chain.upper - 1])
             main = bodies[chain.upper :]

@@ -14,7 +14,7 @@ from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 
-PERSON_SPAN = 2.2
+PERSON_SPAN = 2.3
 """Longest path through a person's bones, toe to fingertip [m]; sizes of parts scale with a skeleton's own span."""
 
 
@@ -32,7 +32,7 @@ class Frames:
         orientations: World orientation, shape (F, B, 4).
         offsets: Place in the parent body's frame, the median over the poses [m], shape (B, 3); zero for the root.
         tips: Where each body's bones end in its own frame: child bodies first, then ends of carried joints.
-        scale: Size against a person: span / 2.2 m.
+        scale: Size against a person: span / 2.3 m.
     """
 
     joints: tuple[int, ...]

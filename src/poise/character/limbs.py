@@ -8,7 +8,7 @@ legs only if the figure stands on them with a level trunk.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +73,10 @@ class Anatomy:
     four_legged: bool
     simulated: tuple[int, ...]
 
+    def at_rest(self, rest: Poses) -> Anatomy:
+        """The same anatomy facing as the rest pose does; `rest` are the poses of the bare skeleton."""
+        return replace(self, forward=find_anatomy(rest).forward)
+
     def limbs(self, kind: str) -> tuple[Chain, ...]:
         """All chains of this kind."""
         return tuple(c for c in self.chains if c.kind == kind)
@@ -81,7 +85,7 @@ class Anatomy:
 def find_anatomy(poses: Poses) -> Anatomy:
     """Read the joints of a skeleton as pelvis, spine, limbs, neck and tail.
 
-    Sizes below are shares of the skeleton's longest path through its bones (toe to fingertip, 2.2 m for a person):
+    Sizes below are shares of the skeleton's longest path through its bones (toe to fingertip, 2.3 m for a person):
     a limb is at least 0.15 of it, a neck or tail at least 0.05.
     """
     tree = _Tree(poses)
@@ -166,18 +170,17 @@ class _Tree:
         """Paths of trunk joints below the root up to each further hub (inclusive), and those hubs."""
         paths: list[tuple[int, ...]] = []
         hubs: list[int] = []
-        waiting = [(root, ())]
+        waiting = [root]
         while waiting:
-            hub, before = waiting.pop(0)
+            hub = waiting.pop(0)
             for kid in self.major(hub, 0.15):
                 path: list[int] = [kid]
                 while len(kids := self.major(path[-1], 0.15)) == 1:
                     path.append(kids[0])
                 if len(kids) > 1 and self._is_trunk_hub(path[-1], kids):
-                    whole = (*before, *path)
                     paths.append(tuple(path))
                     hubs.append(path[-1])
-                    waiting.append((path[-1], whole))
+                    waiting.append(path[-1])
         return paths, hubs
 
     def _is_trunk_hub(self, joint: int, kids: list[int]) -> bool:
@@ -220,13 +223,13 @@ class _Tree:
                 left_over.remove(b)
         return pairs, left_over
 
-    def path(self, joint: int) -> list[int]:
-        """Joints from this one down its longest branch; asides by name are taken only when there is nothing else."""
+    def path(self, joint: int, *, with_asides: bool = False) -> list[int]:
+        """Joints from this one down its longest branch, asides by name left out unless asked for."""
         path = [joint]
         while kids := self.skeleton.children[path[-1]]:
             plain = [c for c in kids if not is_aside(self.skeleton.names[c])]
             best = max(plain or kids, key=self.weight)
-            if not plain and len(path) > 1:
+            if not plain and len(path) > 1 and not with_asides:
                 break
             path.append(best)
         return path
@@ -237,7 +240,8 @@ class _Tree:
 
     def limb_chain(self, kind: str, side: str, place: str, hub: int, kid: int, other: int) -> Chain | None:
         """Trim a branch to the joints worth simulating: [collar], upper, lower, hand; thigh, shin, foot, toe."""
-        path = self.path(kid)
+        # a paw's toes are often called fingers
+        path = self.path(kid, with_asides=kind == "leg")
         if kind == "other":
             return Chain(kind, side, place, hub, tuple(path)) if self.weight(kid) >= 0.15 else None
         bones = [float(self.lengths[path[k + 1]]) for k in range(len(path) - 1)]
@@ -277,9 +281,10 @@ class _Tree:
             if kind == "arm" and k + 2 < len(path) and k + 1 < len(mirror):
                 here = self._apart(path[k], mirror[k])
                 there = self._apart(path[k + 1], mirror[k + 1])
-                named = any(w in self.skeleton.names[path[k]].lower() for w in ("collar", "clavicle"))
-                # near the middle line and not much longer than the next: a collar bone
-                if here < 0.6 * there and (k == 0 or named) and bones[k] < 1.1 * bones[k + 1]:
+                name = self.skeleton.names[path[k]].lower()
+                named = any(w in name for w in ("collar", "clavicle", "scapula"))
+                # near the middle line, shorter than the next bone, and two bones still to come: a collar bone
+                if here < 0.6 * there and bones[k + 2] > 0.0 and (named or (k == 0 and bones[k] < 0.9 * bones[k + 1])):
                     continue
             return k
         return 0
@@ -410,8 +415,8 @@ def _stands_on_four(
         vote += 1.0 if np.mean(tilt < 0.6) > 0.8 else -1.0
         gap = at[:, front_tip, 2] - at[..., 2].min(axis=1)
         vote += 0.5 if np.mean(gap < 0.06 * tree.span) > 0.4 else -0.5
-    longer = tree.weight(legs[1])
-    vote += 0.5 if tree.weight(front[0][1]) > 0.75 * longer else -0.5
+    # without the step from trunk to first joint: a person's arm is 0.65 of the leg, a dog's front leg 0.85
+    vote += 0.5 if tree.reach[front[0][1]] > 0.75 * tree.reach[legs[1]] else -1.0
     vote += 0.5 if any(hub == root for hub, _ in single) else 0.0
     return vote > 0.6
 

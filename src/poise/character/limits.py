@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import numpy.typing as npt
 
@@ -54,7 +56,7 @@ def limit_angles(limits: Limits, local_rotation: Array) -> Array:
     length = np.maximum(np.hypot(d[..., 0], along), 1e-12)
     twist = np.concatenate([d[..., :1], along[..., None] * limits.axis], axis=-1) / length[..., None]
     swing = rotations.to_rotation_vector(rotations.multiply(d, rotations.conjugate(twist)))
-    side_axis = np.cross(limits.axis, limits.swing_axis)
+    side_axis = _cross(limits.axis, limits.swing_axis)
     return np.stack([2.0 * np.arctan2(along, d[..., 0]), swing @ limits.swing_axis, swing @ side_axis], axis=-1)
 
 
@@ -71,7 +73,7 @@ def clamp_rotation(limits: Limits, local_rotation: Array) -> Array:
 def from_limit_angles(limits: Limits, angles: Array) -> Array:
     """Rotations (..., 4) with these twist, bend and side angles [rad] (..., 3): the inverse of `limit_angles`."""
     angles = np.asarray(angles, dtype=np.float64)
-    side_axis = np.cross(limits.axis, limits.swing_axis)
+    side_axis = _cross(limits.axis, limits.swing_axis)
     swing = rotations.from_rotation_vector(angles[..., 1:2] * limits.swing_axis + angles[..., 2:3] * side_axis)
     twist = rotations.from_rotation_vector(angles[..., :1] * limits.axis)
     return rotations.multiply(limits.rest, rotations.multiply(swing, twist))
@@ -131,15 +133,25 @@ def _whole_tenths(low: Array, high: Array) -> tuple[Array, Array]:
 
 def perpendicular(axis: Array) -> Array:
     """Some unit vector orthogonal to a unit axis (3,)."""
-    other = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
+    other = _cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
     return other / np.linalg.norm(other)
 
 
 def mean_rotation(turned: Array) -> Array:
     """Mean of rotations (F, 4): the unit quaternion nearest to all, by the largest eigenvector of Σ q qᵀ."""
-    values, vectors = np.linalg.eigh(turned.T @ turned)
-    mean = vectors[:, int(np.argmax(values))]
+    _, vectors = _principal(turned.T @ turned)
+    mean = vectors[:, -1]
     return mean if mean[0] >= 0.0 else -mean
+
+
+def _cross(a: Array, b: Array) -> Array:
+    return cast(Array, np.cross(a, b))
+
+
+def _principal(symmetric: Array) -> tuple[Array, Array]:
+    """Eigenvalues, rising, and eigenvectors in columns of a symmetric matrix."""
+    values, vectors = np.linalg.eigh(symmetric)
+    return cast(Array, values), cast(Array, vectors)
 
 
 def _bone(frames: Frames, body: int) -> Array:
@@ -162,7 +174,7 @@ def _straight(frames: Frames, body: int, axis: Array, local: Array) -> Array:
     bones = rotations.rotate(local, axis)
     # least turn from each frame's bone back onto the parent's bone; its rotation times the pose is straight
     cosine = np.clip(bones @ before, -1.0 + 1e-6, 1.0)
-    back = rotations.normalize(np.concatenate([1.0 + cosine[:, None], np.cross(bones, before)], axis=-1))
+    back = rotations.normalize(np.concatenate([1.0 + cosine[:, None], _cross(bones, before)], axis=-1))
     rest = mean_rotation(rotations.multiply(back, local))
     # the mean is only nearly straight: finish it
     return rotations.multiply(rotations.between(rotations.rotate(rest, axis), before), rest)
@@ -175,10 +187,10 @@ def _bend_axis(frames: Frames, anatomy: Anatomy, body: int, rest: Array, axis: A
         return likely
     any_axis = perpendicular(axis)
     angles = limit_angles(Limits(rest, axis, any_axis, 0, 0, 0, 0, 0, 0), local)[:, 1:]
-    values, vectors = np.linalg.eigh(angles.T @ angles / len(angles))
+    values, vectors = _principal(angles.T @ angles / len(angles))
     if np.sqrt(values[1]) < np.radians(8.0) or values[0] > 0.25 * values[1]:
         return likely
-    main = vectors[0, 1] * any_axis + vectors[1, 1] * np.cross(axis, any_axis)
+    main = vectors[0, 1] * any_axis + vectors[1, 1] * _cross(axis, any_axis)
     along = angles @ vectors[:, 1]
     # flexion is where the clip spends its bend; a limb that bends both ways follows the likely side
     sign = np.sign(np.mean(along)) if abs(np.mean(along)) > 0.3 * np.sqrt(values[1]) else np.sign(main @ likely)
@@ -193,6 +205,6 @@ def _likely_bend_axis(frames: Frames, anatomy: Anatomy, body: int, rest: Array, 
     parent = frames.parents[body]
     at_rest = rotations.multiply(frames.orientations[:, parent], rest)
     ahead = np.mean(rotations.rotate(rotations.conjugate(at_rest), forward), axis=0)
-    bend = np.cross(axis, ahead)
+    bend = _cross(axis, ahead)
     size = float(np.linalg.norm(bend))
     return bend / size if size > 0.1 else perpendicular(axis)

@@ -102,8 +102,7 @@ def _body_lines(body: Body, parent: str | None) -> list[str]:
     out += [f"kind = {_text(body.kind)}", f"mass = {_number(body.mass)}", f"strength = {_number(body.strength)}"]
     out.append(f"offset = {_vector(body.offset)}")
     out.append(f"capsules = [{', '.join(_capsule(c) for c in body.capsules)}]")
-    com, inertia = capsule_inertia(body.capsules, body.mass) if body.capsules else (None, None)
-    if com is None or not (np.array_equal(com, body.com) and np.array_equal(inertia, body.inertia)):
+    if not _follows_from_capsules(body):
         out.append(f"com = {_vector(body.com)}")
         out.append(f"inertia = [{', '.join(_vector(row) for row in body.inertia)}]")
     if body.axis is not None:
@@ -113,6 +112,13 @@ def _body_lines(body: Body, parent: str | None) -> list[str]:
     if body.limits is not None:
         out += ["[bodies.limits]", *_limit_lines(body.limits)]
     return out
+
+
+def _follows_from_capsules(body: Body) -> bool:
+    if not body.capsules:
+        return False
+    com, inertia = capsule_inertia(body.capsules, body.mass)
+    return np.array_equal(com, body.com) and np.array_equal(inertia, body.inertia)
 
 
 def _limit_lines(limits: Limits) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -280,5 +280,5 @@ class _Builder:
             self._refuse(key, f"nothing is called {name!r}. Allowed: {', '.join(names[:60])}.")
         return names.index(name)
 
-    def _refuse(self, key: str, problem: str) -> Any:
+    def _refuse(self, key: str, problem: str) -> NoReturn:
         raise FileFormatError(f"{key}: {problem}", path=self.path)

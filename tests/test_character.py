@@ -1,0 +1,268 @@
+"""A character fitted to hand-built skeletons: limbs, bodies, masses, contact points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from poise.character import Character, fit
+from poise.character.anthropometry import DE_LEVA, capsule_inertia
+from poise.character.character import Capsule
+from poise.errors import InvalidValue
+from poise.skeleton import Skeleton
+from poise.spatial import rotations
+from tests.character_figures import DOG, PERSON, dog, motion, nameless, person, turned
+
+ROLES = ("pelvis", "chest", "neck", "head") + tuple(
+    f"{side}_{part}"
+    for side in ("left", "right")
+    for part in ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand", "collar")
+)
+
+
+def role_joints(character: Character) -> dict[str, int]:
+    return {role: character.bodies[i].joint for role, i in character.roles.items()}
+
+
+def test_person_has_every_role_on_the_right_joint() -> None:
+    character = fit(person())
+    names = character.skeleton.names
+    found = {role: names[j] for role, j in role_joints(character).items()}
+    assert set(found) == set(ROLES)
+    expected = {"pelvis": "Hips", "chest": "Chest", "neck": "Neck", "head": "Head"}
+    joints = ("UpLeg", "Leg", "Foot", "ToeBase", "Arm", "ForeArm", "Hand", "Shoulder")
+    for side in ("left", "right"):
+        for part, joint in zip(("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand", "collar"), joints):
+            expected[f"{side}_{part}"] = side.capitalize() + joint
+    assert found == expected
+
+
+@pytest.mark.parametrize(("figure", "rows"), [(person, PERSON), (dog, DOG)])
+def test_names_are_only_a_hint(figure, rows) -> None:
+    named, plain = fit(figure()), fit(figure(names=nameless(rows)))
+    assert role_joints(plain) == role_joints(named)
+    assert [(limb.name, limb.bodies) for limb in plain.limbs] == [(limb.name, limb.bodies) for limb in named.limbs]
+
+
+def test_front_legs_of_a_dog_are_legs_whatever_they_are_called() -> None:
+    character = fit(dog())
+    kinds = {limb.name: limb.kind for limb in character.limbs}
+    assert kinds == {
+        "spine": "spine",
+        "left_hind_leg": "leg",
+        "right_hind_leg": "leg",
+        "left_front_leg": "leg",
+        "right_front_leg": "leg",
+        "neck": "neck",
+        "tail": "tail",
+    }
+    names = character.skeleton.names
+    joints = {role: names[j] for role, j in role_joints(character).items()}
+    assert joints["left_front_foot"] == joints["left_hand"] == "left_hand"
+    assert joints["right_hind_toe"] == joints["right_toe"] == "right_toe"
+    assert joints["left_front_shoulder"] == "left_arm"
+
+
+def test_left_and_right_of_a_nameless_figure_follow_where_it_faces() -> None:
+    names = nameless(PERSON)
+    character = fit(person(names=names))
+    assert character.skeleton.names[character.bodies[character.roles["left_hand"]].joint] == names["LeftHand"]
+    half_turn = motion(person(names=names), {names["Hips"]: np.tile([0.0, 0.0, np.pi], (30, 1))}, frames=30)
+    assert role_joints(fit(half_turn)) == role_joints(character)
+
+
+def test_fingers_and_doubled_hips_are_carried() -> None:
+    character = fit(person())
+    bodies = {b.name for b in character.bodies}
+    assert bodies == set(character.skeleton.names) - {
+        "LHipJoint",
+        "RHipJoint",
+        *(f"{side}Hand{finger}1" for side in ("Left", "Right") for finger in ("Index", "Thumb")),
+    }
+    assert character.nv == 6 + 3 * (len(bodies) - 1)
+    thigh = character.bodies[character.roles["left_hip"]]
+    assert character.bodies[thigh.parent].name == "Hips"
+    np.testing.assert_allclose(thigh.offset, [0.0, 0.09, -0.05], atol=1e-12)
+
+
+def test_offsets_follow_a_carried_joint_that_stands_turned() -> None:
+    turn = np.tile([0.0, 0.0, 0.5], (40, 1))
+    character = fit(motion(person(), {"LHipJoint": turn}, frames=40))
+    thigh = character.bodies[character.roles["left_hip"]]
+    expected = rotations.rotate(rotations.from_rotation_vector(turn[0]), np.array([0.0, 0.09, -0.05]))
+    np.testing.assert_allclose(thigh.offset, expected, atol=1e-12)
+
+
+def test_bodies_come_depth_first_and_parents_before_children() -> None:
+    for character in (fit(person()), fit(dog())):
+        last_of_branch = list(range(len(character.bodies)))
+        for i in range(len(character.bodies) - 1, 0, -1):
+            parent = character.bodies[i].parent
+            assert 0 <= parent < i
+            last_of_branch[parent] = max(last_of_branch[parent], last_of_branch[i])
+        for i, body in enumerate(character.bodies[1:], start=1):
+            assert i <= last_of_branch[body.parent], f"{body.name} is outside its parent's branch"
+
+
+def test_leading_joints_that_only_carry_the_figure_are_skipped() -> None:
+    rows = person()
+    wrapped = Skeleton(
+        names=("Armature", "Root", *rows.names),
+        parents=np.concatenate([[-1, 0, 1], rows.parents[1:] + 2]),
+        offsets=np.concatenate([np.zeros((2, 3)), rows.offsets]),
+        rest_rotations=np.concatenate([np.tile(rotations.IDENTITY, (2, 1)), rows.rest_rotations]),
+        end_sites=tuple(type(s)(s.joint + 2, s.offset, s.name) for s in rows.end_sites),
+    )
+    assert fit(wrapped).bodies[0].name == "Hips"
+
+
+def test_a_snake_of_joints_is_a_character_without_limbs_that_has_roles_and_points() -> None:
+    count = 8
+    snake = Skeleton(
+        tuple(f"s{n}" for n in range(count)),
+        np.arange(-1, count - 1),
+        np.array([[0.0, 0.0, 0.05]] + [[0.2, 0.0, 0.0]] * (count - 1)),
+        np.tile(rotations.IDENTITY, (count, 1)),
+    )
+    character = fit(snake)
+    assert character.roles["pelvis"] == 0
+    assert character.contact_points
+    assert character.leg_length > 0.0
+    assert all(np.linalg.eigvalsh(b.inertia)[0] > 0.0 for b in character.bodies)
+
+
+def test_masses_sum_and_scale() -> None:
+    assert fit(person()).mass == pytest.approx(70.0, rel=1e-12)
+    assert fit(person(), mass=55.5).mass == pytest.approx(55.5, rel=1e-12)
+    small, smaller = fit(person(scale=0.5)).mass, fit(person(scale=0.25)).mass
+    assert small == pytest.approx(8.0 * smaller, rel=1e-9)
+    assert 5.0 < small < 15.0
+
+
+def test_masses_go_with_bone_length() -> None:
+    character = fit(person())
+    thigh, shin = (character.bodies[character.roles[f"left_{p}"]] for p in ("hip", "knee"))
+    assert thigh.mass / shin.mass == pytest.approx(0.42 / 0.40, rel=1e-9)
+    assert min(b.mass for b in character.bodies) > 0.002 * character.mass
+
+
+def test_masses_of_the_table() -> None:
+    character = fit(person(), masses="anthropometric")
+    assert character.mass == pytest.approx(70.0, rel=1e-12)
+
+    def share(*roles: str) -> float:
+        return sum(character.bodies[character.roles[r]].mass for r in roles) / 70.0
+
+    assert share("left_hip") == pytest.approx(DE_LEVA["thigh"], rel=0.02)
+    assert share("right_knee") == pytest.approx(DE_LEVA["shin"], rel=0.02)
+    assert share("neck", "head") == pytest.approx(DE_LEVA["head"], rel=0.02)
+    assert share("left_foot", "left_toe") == pytest.approx(DE_LEVA["foot"], rel=0.1)
+
+
+def test_bad_requests_are_refused() -> None:
+    with pytest.raises(InvalidValue, match="positive"):
+        fit(person(), mass=-3.0)
+    with pytest.raises(InvalidValue, match="anthropometric"):
+        fit(person(), masses="guess")
+    with pytest.raises(InvalidValue, match="for people"):
+        fit(dog(), masses="anthropometric")
+    with pytest.raises(InvalidValue, match="No motion"):
+        fit([])
+    with pytest.raises(InvalidValue, match="different skeletons"):
+        fit([motion(person(), {}), motion(dog(), {})])
+
+
+def test_spine_is_three_times_as_strong() -> None:
+    character = fit(person())
+    strong = {b.name for b in character.bodies if b.strength == 3.0}
+    assert strong == {"Spine", "Chest"}
+    assert all(b.strength == 1.0 for b in character.bodies if b.name not in strong)
+
+
+def test_inertia_of_a_ball_and_of_a_thin_rod() -> None:
+    at = np.array([0.1, -0.2, 0.3])
+    com, inertia = capsule_inertia((Capsule(at, at, 0.05),), 2.0)
+    np.testing.assert_allclose(com, at)
+    np.testing.assert_allclose(inertia, 0.4 * 2.0 * 0.05**2 * np.eye(3), rtol=1e-12)
+    com, inertia = capsule_inertia((Capsule(np.zeros(3), np.array([0.0, 0.0, 1.0]), 1e-4),), 3.0)
+    np.testing.assert_allclose(np.diag(inertia), [0.25, 0.25, 0.0], rtol=1e-3, atol=1e-7)
+
+
+def test_inertia_of_two_balls_is_that_of_a_dumbbell() -> None:
+    a, b = np.array([0.5, 0.0, 0.0]), np.array([-0.5, 0.0, 0.0])
+    com, inertia = capsule_inertia((Capsule(a, a, 0.1), Capsule(b, b, 0.1)), 4.0)
+    np.testing.assert_allclose(com, 0.0, atol=1e-15)
+    own = 0.4 * 4.0 * 0.01
+    np.testing.assert_allclose(np.diag(inertia), [own, own + 4.0 * 0.25, own + 4.0 * 0.25], rtol=1e-12)
+
+
+@pytest.mark.parametrize("figure", [person, dog])
+def test_soles_touch_the_floor_of_the_rest_pose(figure) -> None:
+    character = fit(figure())
+    clip = motion(figure(), {}, frames=1)
+    positions, orientations = clip.world
+    feet = [p for p in character.contact_points if p.part == "foot"]
+    assert len({p.body for p in feet}) >= 2
+    for p in feet:
+        joint = character.bodies[p.body].joint
+        at = positions[0, joint] + rotations.rotate(orientations[0, joint], p.offset)
+        assert at[2] == pytest.approx(character.floor, abs=1e-9), p.name
+
+
+def test_a_foot_has_heel_ball_and_toe_around_it() -> None:
+    character = fit(person())
+    points = {p.name: p for p in character.contact_points}
+    assert {n.split(".", 1)[1] for n in points if n.startswith("LeftFoot")} == {
+        "heel.in",
+        "heel.out",
+        "ball.in",
+        "ball.out",
+        "toe",
+    }
+    # the figure faces +X with its left at +Y
+    assert points["LeftFoot.heel.out"].offset[1] > 0.02
+    assert points["LeftFoot.heel.in"].offset[1] < -0.02
+    assert points["RightFoot.heel.out"].offset[1] < -0.02
+    assert points["LeftFoot.heel.in"].offset[0] < 0.0 < points["LeftFoot.ball.in"].offset[0]
+
+
+def test_spheres_on_the_whole_body_have_a_thickness() -> None:
+    character = fit(person())
+    parts = {p.part for p in character.contact_points}
+    assert parts == {"foot", "hand", "knee", "elbow", "head", "trunk"}
+    assert all(p.radius > 0.01 for p in character.contact_points if p.part != "foot")
+    assert all(p.radius == 0.0 for p in character.contact_points if p.part == "foot")
+    assert len({p.name for p in character.contact_points}) == len(character.contact_points) <= 30
+
+
+def test_leg_length_is_hip_to_sole() -> None:
+    character = fit(person())
+    # thigh and shin, and the ankle's height over the toe joint's center line
+    assert character.leg_length == pytest.approx(0.42 + 0.40 + 0.06, abs=1e-9)
+
+
+def test_capsules_are_a_person_s() -> None:
+    character = fit(person())
+    radius = {role: max(c.radius for c in character.bodies[i].capsules) for role, i in character.roles.items()}
+    assert radius["left_hip"] > radius["left_knee"] > radius["left_foot"]
+    assert radius["left_shoulder"] > radius["left_elbow"] > radius["left_hand"]
+    assert 0.07 < radius["head"] < 0.13
+    assert all(0.01 < r < 0.16 for r in radius.values())
+
+
+def test_turning_and_moving_the_world_changes_nothing() -> None:
+    steps = np.linspace(0.0, 2.0 * np.pi, 60)
+    swing = np.stack([np.zeros(60), 0.4 * np.sin(steps), np.zeros(60)], axis=1)
+    clip = motion(person(), {"LeftUpLeg": swing, "RightUpLeg": -swing, "LeftForeArm": 0.5 * swing})
+    one, other = fit(clip), fit(turned(clip, 0.7, (3.0, -2.0, 0.0)))
+    assert one.roles == other.roles
+    assert other.floor == pytest.approx(one.floor, abs=1e-12)
+    for a, b in zip(one.bodies, other.bodies):
+        np.testing.assert_allclose(b.offset, a.offset, atol=1e-9)
+        np.testing.assert_allclose(b.inertia, a.inertia, atol=1e-9)
+    for p, r in zip(one.contact_points, other.contact_points):
+        np.testing.assert_allclose(r.offset, p.offset, atol=1e-9)
+
+
+def test_fit_is_also_a_method_of_the_class() -> None:
+    assert Character.fit(person(), mass=60.0).mass == pytest.approx(60.0)
