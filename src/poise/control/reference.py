@@ -101,20 +101,15 @@ class ReferenceBuilder:
         """The reference at (q, v, a) with known contacts."""
         m, s = self.model, self._state
         s.move_to(q, v)
-        d = s.data
-        kernels.body_accelerations(m.parents, m.dof_first, m.dof_count, d.cdof, d.cdof_dot, v, a, self._acceleration)
-        s.touch()
-        accelerations = np.empty_like(s.points)
-        kernels.point_motion(
-            m.point_body, s.points, m.tree_root, d.subtree_com, d.cvel, self._acceleration, s.point_velocities, accelerations
-        )
-        com_acceleration = np.empty(3)
-        root = m.roots[0]
-        kernels.com_acceleration(
-            m.body_masses, d.xipos, m.tree_root, d.subtree_com, d.cvel, self._acceleration, root, com_acceleration
-        )
-        com = s.com(root) if not self.without else s.com_without(root, self.without)
+        d, root = s.data, m.roots[0]
+        orientations, spins, turns, self._acceleration, points, velocities, accelerations, com, com_acceleration = (
+            kernels.moving_figure(
+                m.parents, m.dof_first, m.dof_count, m.point_body, m.point_radii, m.tree_root, m.body_masses, root,
+                s.centers, d.xquat, d.xipos, d.subtree_com, d.cdof, d.cdof_dot, d.cvel, v, a,
+            )
+        )  # fmt: skip
         if self.without:
+            com = s.com_without(root, self.without)
             total = s.mass(root)
             com_acceleration *= total
             for body in self.without:
@@ -122,10 +117,9 @@ class ReferenceBuilder:
                 com_acceleration -= share * self._place_acceleration(body)
                 total -= share
             com_acceleration /= total
-        torque, coefficients = self._contact_torque(d.inverse_dynamics(a), touch.flags)
+        torque, coefficients = self._contact_torque(d.inverse_dynamics(a), points, touch.flags)
         return ReferenceFrame(
-            q, v, a, d.xquat.copy(), d.cvel[:, :3].copy(), self._acceleration[:, :3].copy(),
-            s.points.copy(), s.point_velocities.copy(), accelerations, com, com_acceleration,
+            q, v, a, orientations, spins, turns, points, velocities, accelerations, com, com_acceleration,
             *touch, torque, coefficients,
         )  # fmt: skip
 
@@ -134,38 +128,35 @@ class ReferenceBuilder:
         m, d = self.model, self._state.data
         velocity, acceleration = np.empty((1, 3)), np.empty((1, 3))
         kernels.point_motion(
-            np.array([body]), d.xipos[body : body + 1], m.tree_root, d.subtree_com, d.cvel, self._acceleration, velocity, acceleration
+            np.array([body]),
+            d.xipos[body : body + 1],
+            m.tree_root,
+            d.subtree_com,
+            d.cvel,
+            self._acceleration,
+            velocity,
+            acceleration,
         )
         return acceleration[0]
 
-    def _contact_torque(self, needed: Array, flags: Flags) -> tuple[Array, Array]:
+    def _contact_torque(self, needed: Array, points: Array, flags: Flags) -> tuple[Array, Array]:
         """τ* and λ*: the touching points take as much of the root wrench as their cones allow, [Levine2012]_ 2.3.
 
         Deviates: λ* is regularized (relative 1e-6), since four and more points a foot leave it undetermined.
         """
-        m, s = self.model, self._state
-        coefficients = np.zeros((m.point_count, 4))
-        touching = np.flatnonzero(flags)
-        if touching.size == 0:
-            return needed, coefficients
-        directions = self._directions[touching]
+        m, d = self.model, self._state.data
         root = m.roots[0]
-        arms = s.points[touching] - s.data.xpos[root]
-        moments = np.cross(arms[:, None, :], directions) @ s.data.xmat[root].reshape(3, 3)
-        wrench = np.concatenate([directions, moments], axis=2).reshape(-1, 6)
-        H = wrench @ wrench.T
-        n = len(H)
-        H[np.diag_indices(n)] += self.regularization * np.trace(H) / n
-        x = np.zeros(n)
-        if condensed.nonnegative(H, -wrench @ needed[:6], self._warm[touching].ravel(), x) < 0:
-            x[:] = 0.0  # any λ* keeps the run exact: τ* takes what is left
-        self._warm[touching] = (x > 0.0).reshape(-1, 4)
-        coefficients[touching] = x.reshape(-1, 4)
-        forces = np.zeros((m.point_count, 3))
-        forces[touching] = np.einsum("kc,kci->ki", coefficients[touching], directions)
-        carried = np.empty(m.nv)
-        d = s.data
-        kernels.point_torques(
-            m.point_body, s.points, forces, m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count, d.cdof, carried
+        index, H, f = kernels.cone_system(
+            points, flags, self._directions, d.xpos[root], d.xmat[root], needed, self.regularization
         )
+        if not len(index):
+            return needed, np.zeros((m.point_count, 4))
+        x = np.zeros(len(f))
+        if condensed.nonnegative(H, f, self._warm[index].ravel(), x) < 0:
+            x[:] = 0.0  # any λ* keeps the run exact: τ* takes what is left
+        coefficients, carried = kernels.cone_torques(
+            m.point_body, points, index, self._directions, x, m.tree_root, d.subtree_com, m.parents, m.dof_first,
+            m.dof_count, d.cdof,
+        )  # fmt: skip
+        self._warm = coefficients > 0.0
         return needed - carried, coefficients

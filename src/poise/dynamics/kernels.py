@@ -58,25 +58,14 @@ def point_motion(point_body, points, tree_root, subtree_com, cvel, cacc, velocit
         b = point_body[i]
         o = subtree_com[tree_root[b]]
         _material(
-            cvel[b], cacc[b], points[i, 0] - o[0], points[i, 1] - o[1], points[i, 2] - o[2], velocities[i], accelerations[i]
+            cvel[b],
+            cacc[b],
+            points[i, 0] - o[0],
+            points[i, 1] - o[1],
+            points[i, 2] - o[2],
+            velocities[i],
+            accelerations[i],
         )
-
-
-@njit(**_OPTIONS)
-def point_jacobians(point_body, points, tree_root, subtree_com, parents, dof_first, dof_count, cdof, out):
-    """Jacobian of each point's velocity, shape (3 P, nv)."""
-    out[:, :] = 0.0
-    for i in range(point_body.shape[0]):
-        b = point_body[i]
-        o = subtree_com[tree_root[b]]
-        rx, ry, rz = points[i, 0] - o[0], points[i, 1] - o[1], points[i, 2] - o[2]
-        while b > 0:
-            for j in range(dof_first[b], dof_first[b] + dof_count[b]):
-                wx, wy, wz = cdof[j, 0], cdof[j, 1], cdof[j, 2]
-                out[3 * i, j] = cdof[j, 3] + wy * rz - wz * ry
-                out[3 * i + 1, j] = cdof[j, 4] + wz * rx - wx * rz
-                out[3 * i + 2, j] = cdof[j, 5] + wx * ry - wy * rx
-            b = parents[b]
 
 
 @njit(**_OPTIONS)
@@ -100,22 +89,6 @@ def com_acceleration(masses, xipos, tree_root, subtree_com, cvel, cacc, root, ou
 
 
 @njit(**_OPTIONS)
-def com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, out):
-    """Jacobian of the center of mass of the tree on `root`, shape (3, nv): each dof moves its subtree rigidly."""
-    out[:, :] = 0.0
-    o = subtree_com[root]
-    for j in range(dof_body.shape[0]):
-        b = dof_body[j]
-        if tree_root[b] == root:
-            share = subtree_mass[b] / subtree_mass[root]
-            rx, ry, rz = subtree_com[b, 0] - o[0], subtree_com[b, 1] - o[1], subtree_com[b, 2] - o[2]
-            wx, wy, wz = cdof[j, 0], cdof[j, 1], cdof[j, 2]
-            out[0, j] = share * (cdof[j, 3] + wy * rz - wz * ry)
-            out[1, j] = share * (cdof[j, 4] + wz * rx - wx * rz)
-            out[2, j] = share * (cdof[j, 5] + wx * ry - wy * rx)
-
-
-@njit(**_OPTIONS)
 def point_torques(point_body, points, forces, tree_root, subtree_com, parents, dof_first, dof_count, cdof, out):
     """Generalized force Σ Jᵀ f of forces (P, 3) at points (P, 3), shape (nv,)."""
     out[:] = 0.0
@@ -134,6 +107,156 @@ def point_torques(point_body, points, forces, tree_root, subtree_com, parents, d
                     + cdof[j, 3] * fx + cdof[j, 4] * fy + cdof[j, 5] * fz
                 )  # fmt: skip
             b = parents[b]
+
+
+@njit(**_OPTIONS)
+def place_bodies(
+    parents, dof_first, dof_count, point_body, offsets, xpos, xmat, cdof, cdof_dot, q, v, zero, biases, centers
+):  # fmt: skip
+    """Accelerations of the bodies at a = 0, and centers of the points; returns the first dof that is not finite, or −1.
+
+    A coordinate that is not finite counts as dof 0.
+    """
+    for j in range(v.shape[0]):
+        if not np.isfinite(v[j]):
+            return j
+    for j in range(q.shape[0]):
+        if not np.isfinite(q[j]):
+            return 0
+    body_accelerations(parents, dof_first, dof_count, cdof, cdof_dot, v, zero, biases)
+    point_centers(point_body, offsets, xpos, xmat, centers)
+    return -1
+
+
+@njit(**_OPTIONS)
+def touch_points(
+    point_body, centers, radii, normals, tree_root, subtree_com, cvel, cacc, points, velocities, accelerations
+):  # fmt: skip
+    """Points center − radius · normal, and how they move, shapes (P, 3)."""
+    for i in range(point_body.shape[0]):
+        for c in range(3):
+            points[i, c] = centers[i, c] - radii[i] * normals[i, c]
+    point_motion(point_body, points, tree_root, subtree_com, cvel, cacc, velocities, accelerations)
+
+
+@njit(**_OPTIONS)
+def moving_figure(
+    parents, dof_first, dof_count, point_body, radii, tree_root, masses, root, centers, xquat, xipos, subtree_com, cdof,
+    cdof_dot, cvel, v, a,
+):  # fmt: skip
+    """Everything known of a figure that moves with (v, a) above level ground, in arrays of its own.
+
+    Returns orientations (B, 4), angular velocities and accelerations (B, 3), spatial accelerations (B, 6), points, their
+    velocities and accelerations (P, 3), center of mass and its acceleration (3,).
+    """
+    bodies, count = parents.shape[0], point_body.shape[0]
+    cacc = np.empty((bodies, 6))
+    body_accelerations(parents, dof_first, dof_count, cdof, cdof_dot, v, a, cacc)
+    points = centers.copy()
+    for i in range(count):
+        points[i, 2] -= radii[i]
+    velocities, accelerations = np.empty((count, 3)), np.empty((count, 3))
+    point_motion(point_body, points, tree_root, subtree_com, cvel, cacc, velocities, accelerations)
+    com = np.empty(3)
+    com_acceleration(masses, xipos, tree_root, subtree_com, cvel, cacc, root, com)
+    return (
+        xquat.copy(), cvel[:, :3].copy(), cacc[:, :3].copy(), cacc, points, velocities, accelerations,
+        subtree_com[root].copy(), com,
+    )  # fmt: skip
+
+
+@njit(**_OPTIONS)
+def cone_wrenches(points, index, directions, place, axes, out):
+    """Force (world axes) and moment about `place` (in `axes`, row-major (9,)) per coefficient, shape (K C, 6)."""
+    m = 0
+    for k in range(index.shape[0]):
+        i = index[k]
+        rx, ry, rz = points[i, 0] - place[0], points[i, 1] - place[1], points[i, 2] - place[2]
+        for c in range(directions.shape[1]):
+            fx, fy, fz = directions[i, c, 0], directions[i, c, 1], directions[i, c, 2]
+            mx, my, mz = ry * fz - rz * fy, rz * fx - rx * fz, rx * fy - ry * fx
+            out[m, 0], out[m, 1], out[m, 2] = fx, fy, fz
+            for e in range(3):
+                out[m, 3 + e] = axes[e] * mx + axes[3 + e] * my + axes[6 + e] * mz
+            m += 1
+
+
+@njit(**_OPTIONS)
+def cone_system(points, flags, directions, place, axes, needed, regularization):
+    """Least squares of a wrench (6,) by the cones of the flagged points.
+
+    Returns their indices (K,), and H (K C, K C), f (K C,) of min ½ xᵀH x + fᵀx, with the regularization relative to the
+    mean diagonal.
+    """
+    index = np.flatnonzero(flags)
+    n = index.shape[0] * directions.shape[1]
+    wrenches = np.empty((n, 6))
+    cone_wrenches(points, index, directions, place, axes, wrenches)
+    H = np.dot(wrenches, wrenches.T)
+    f = np.empty(n)
+    trace = 0.0
+    for i in range(n):
+        trace += H[i, i]
+        s = 0.0
+        for e in range(6):
+            s -= wrenches[i, e] * needed[e]
+        f[i] = s
+    for i in range(n):
+        H[i, i] += regularization * trace / n
+    return index, H, f
+
+
+@njit(**_OPTIONS)
+def cone_torques(
+    point_body, points, index, directions, x, tree_root, subtree_com, parents, dof_first, dof_count, cdof
+):  # fmt: skip
+    """Coefficients of all points (P, C) from those of some (K C,), and the generalized force of them all (nv,)."""
+    count, columns = directions.shape[0], directions.shape[1]
+    coefficients, forces = np.zeros((count, columns)), np.zeros((count, 3))
+    for k in range(index.shape[0]):
+        i = index[k]
+        for c in range(columns):
+            coefficients[i, c] = x[k * columns + c]
+            for e in range(3):
+                forces[i, e] += coefficients[i, c] * directions[i, c, e]
+    torques = np.empty(cdof.shape[0])
+    point_torques(
+        point_body, points, forces, tree_root, subtree_com, parents, dof_first, dof_count, cdof, torques
+    )  # fmt: skip
+    return coefficients, torques
+
+
+@njit(**_OPTIONS)
+def point_jacobians(point_body, points, tree_root, subtree_com, parents, dof_first, dof_count, cdof, out):
+    """Jacobian of each point's velocity, shape (3 P, nv)."""
+    out[:, :] = 0.0
+    for i in range(point_body.shape[0]):
+        b = point_body[i]
+        o = subtree_com[tree_root[b]]
+        rx, ry, rz = points[i, 0] - o[0], points[i, 1] - o[1], points[i, 2] - o[2]
+        while b > 0:
+            for j in range(dof_first[b], dof_first[b] + dof_count[b]):
+                wx, wy, wz = cdof[j, 0], cdof[j, 1], cdof[j, 2]
+                out[3 * i, j] = cdof[j, 3] + wy * rz - wz * ry
+                out[3 * i + 1, j] = cdof[j, 4] + wz * rx - wx * rz
+                out[3 * i + 2, j] = cdof[j, 5] + wx * ry - wy * rx
+            b = parents[b]
+
+
+@njit(**_OPTIONS)
+def com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, out):
+    """Jacobian of the center of mass of the tree on `root`, shape (3, nv): each dof moves its subtree rigidly."""
+    out[:, :] = 0.0
+    o = subtree_com[root]
+    for j in range(dof_body.shape[0]):
+        b = dof_body[j]
+        if tree_root[b] == root:
+            share = subtree_mass[b] / subtree_mass[root]
+            rx, ry, rz = subtree_com[b, 0] - o[0], subtree_com[b, 1] - o[1], subtree_com[b, 2] - o[2]
+            wx, wy, wz = cdof[j, 0], cdof[j, 1], cdof[j, 2]
+            out[0, j] = share * (cdof[j, 3] + wy * rz - wz * ry)
+            out[1, j] = share * (cdof[j, 4] + wz * rx - wx * rz)
+            out[2, j] = share * (cdof[j, 5] + wx * ry - wy * rx)
 
 
 @njit(**_OPTIONS)

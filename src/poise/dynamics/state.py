@@ -50,23 +50,23 @@ class State:
         Raises:
             InvalidValue: if q or v is not finite; names the first bad joint.
         """
-        if not (np.isfinite(q).all() and np.isfinite(v).all()):
-            bad = np.concatenate([self.model.q_body[~np.isfinite(q)], self.model.dof_body[~np.isfinite(v)]])
-            raise InvalidValue(f"The state is not finite, first at joint {self.model.body_name(int(bad.min()))!r}.")
         self.q, self.v = q, v
         self.generation += 1
         m, d = self.model, self.data
         d.move_to(q, v)
-        kernels.body_accelerations(m.parents, m.dof_first, m.dof_count, d.cdof, d.cdof_dot, v, self._zero, self.body_biases)
-        kernels.point_centers(m.point_body, m.point_offsets, d.xpos, d.xmat, self.centers)
+        bad = kernels.place_bodies(
+            m.parents, m.dof_first, m.dof_count, m.point_body, m.point_offsets, d.xpos, d.xmat, d.cdof, d.cdof_dot, q, v,
+            self._zero, self.body_biases, self.centers,
+        )  # fmt: skip
+        if bad >= 0:
+            raise InvalidValue(f"The state is not finite, first at joint {m.body_name(int(m.dof_body[bad]))!r}.")
 
     def touch(self, normals: Array | None = None) -> None:
         """Place the points against the surface normals below them (default: up), shape (P, 3)."""
         m, d = self.model, self.data
-        self.points[:] = self.centers - m.point_radii[:, None] * (self._up if normals is None else normals)
-        kernels.point_motion(
-            m.point_body, self.points, m.tree_root, d.subtree_com, d.cvel, self.body_biases,
-            self.point_velocities, self.point_biases,
+        kernels.touch_points(
+            m.point_body, self.centers, m.point_radii, self._up if normals is None else normals, m.tree_root,
+            d.subtree_com, d.cvel, self.body_biases, self.points, self.point_velocities, self.point_biases,
         )  # fmt: skip
 
     def complete(self) -> None:
@@ -115,7 +115,9 @@ class State:
         """Acceleration of that center of mass at a = 0 [m/s^2], shape (3,)."""
         m, d = self.model, self.data
         out = np.empty(3)
-        kernels.com_acceleration(m.body_masses, d.xipos, m.tree_root, d.subtree_com, d.cvel, self.body_biases, root, out)
+        kernels.com_acceleration(
+            m.body_masses, d.xipos, m.tree_root, d.subtree_com, d.cvel, self.body_biases, root, out
+        )
         return out
 
     def body_jacobian(self, body: int, place: Array) -> Array:
@@ -133,7 +135,14 @@ class State:
         m, d = self.model, self.data
         velocity, bias = np.empty((1, 3)), np.empty((1, 3))
         kernels.point_motion(
-            np.array([body]), np.reshape(place, (1, 3)), m.tree_root, d.subtree_com, d.cvel, self.body_biases, velocity, bias
+            np.array([body]),
+            np.reshape(place, (1, 3)),
+            m.tree_root,
+            d.subtree_com,
+            d.cvel,
+            self.body_biases,
+            velocity,
+            bias,
         )
         return velocity[0], bias[0]
 
