@@ -59,7 +59,8 @@ class State:
             self._zero, self.body_biases, self.centers,
         )  # fmt: skip
         if bad >= 0:
-            raise InvalidValue(f"The state is not finite, first at joint {m.body_name(int(m.dof_body[bad]))!r}.")
+            wrong = np.concatenate([m.q_body[~np.isfinite(q)], m.dof_body[~np.isfinite(v)]])
+            raise InvalidValue(f"The state is not finite, first at joint {m.body_name(int(wrong.min()))!r}.")
 
     def touch(self, normals: Array | None = None) -> None:
         """Place the points against the surface normals below them (default: up), shape (P, 3)."""
