@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from samples import bvh, hover_hop, quadruped, sheet, walk  # noqa: E402
-from samples.figure import Figure  # noqa: E402
+from samples import bvh, hover_hop, quadruped, sheet, walk
+from samples.figure import Figure
 
 Array = npt.NDArray[np.float64]
 

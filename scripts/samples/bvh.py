@@ -38,7 +38,13 @@ def channels(translations: Array, local: Array) -> Array:
 
 def text(skeleton: Skeleton, values: Array, fps: int) -> str:
     """The file's text for channel values (F, 3 + 3 J)."""
-    lines = ["HIERARCHY", *_hierarchy(skeleton, 0, 0), "MOTION", f"Frames: {len(values)}", f"Frame Time: {1.0 / fps:.10f}"]
+    lines = [
+        "HIERARCHY",
+        *_hierarchy(skeleton, 0, 0),
+        "MOTION",
+        f"Frames: {len(values)}",
+        f"Frame Time: {1.0 / fps:.10f}",
+    ]
     # + 0.0 turns -0.0 into 0.0
     lines += [" ".join(f"{x:.4f}" for x in np.round(row, 4) + 0.0) for row in values]
     return "\n".join(lines) + "\n"

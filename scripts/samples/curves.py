@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import CubicSpline, make_interp_spline
+from scipy.interpolate import BPoly, CubicSpline, PchipInterpolator, make_interp_spline
 
 Array = npt.NDArray[np.float64]
 Curve = Callable[[Array], Array]
@@ -18,22 +18,37 @@ def smooth_step(x: Array) -> Array:
     return x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
 
 
-def cyclic(keys: Sequence[tuple[float, float]]) -> Curve:
-    """Cubic spline of period 1 through (phase, value) keys."""
-    phases, values = np.array(sorted(keys)).T
+def keys(text: str) -> tuple[Array, Array]:
+    """Times and values of keys written as "time:value  time:value  …"."""
+    times, values = np.array([[float(x) for x in key.split(":")] for key in text.split()]).T
+    return times, values
+
+
+def cyclic(text: str) -> Curve:
+    """Cubic spline of period 1 through "phase:value" keys."""
+    phases, values = keys(text)
     spline = CubicSpline(np.append(phases, phases[0] + 1.0), np.append(values, values[0]), bc_type="periodic")
     return lambda x: np.asarray(spline(np.asarray(x)))
 
 
-def held(keys: Sequence[tuple[float, float]]) -> Curve:
-    """Spline through (time, value) keys that leaves the first value and reaches the last without a jerk.
+def held(text: str) -> Curve:
+    """Spline through "time:value" keys that leaves the first value and reaches the last without a jerk.
 
     Outside the keys the end values are held; a quintic spline with zero first and second derivative at both ends.
     """
-    times, values = np.array(keys).T
+    times, values = keys(text)
     still = [(1, 0.0), (2, 0.0)]
     spline = make_interp_spline(times, values, k=5, bc_type=(still, still))
     return lambda x: np.asarray(spline(np.clip(x, times[0], times[-1])))
+
+
+def through(text: str) -> Curve:
+    """Curve through "time:value" keys that never swings beyond them; it starts and ends at rest."""
+    times, values = keys(text)
+    slopes = PchipInterpolator(times, values).derivative()(times)
+    slopes[[0, -1]] = 0.0
+    curve = BPoly.from_derivatives(times, np.stack([values, slopes, 0.0 * slopes], axis=-1))
+    return lambda x: np.asarray(curve(np.clip(x, times[0], times[-1])))
 
 
 def derivatives(curve: Curve, at: float, dt: float = 1e-3) -> tuple[Array, Array, Array]:
@@ -45,7 +60,12 @@ def derivatives(curve: Curve, at: float, dt: float = 1e-3) -> tuple[Array, Array
 
 
 def bridge(
-    start: tuple[Array, Array, Array], end: tuple[Array, Array, Array], duration: float, s: Array, wish: Array, weight: Array
+    start: tuple[Array, Array, Array],
+    end: tuple[Array, Array, Array],
+    duration: float,
+    s: Array,
+    wish: Array,
+    weight: Array,
 ) -> Array:
     """Polynomial that joins two states (value, velocity, acceleration) and stays close to a wished path.
 
@@ -71,7 +91,7 @@ def bridge(
     # a small wish for zero keeps the correction from growing where the wish says nothing
     rows = np.concatenate([root * free, 0.03 * np.sqrt(weight.sum()) * np.eye(4)])
     miss = np.concatenate([root * (wish - path), np.zeros((4, wish.shape[1]))])
-    return path + free @ np.linalg.lstsq(rows, miss, rcond=None)[0]
+    return np.asarray(path + free @ np.linalg.lstsq(rows, miss, rcond=None)[0], dtype=np.float64)
 
 
 def frequencies(count: int, duration: float) -> Array:
@@ -91,8 +111,9 @@ def pendulum(zmp: Array, duration: float, height: float, gravity: float) -> Arra
     return np.fft.irfft(np.fft.rfft(zmp, axis=0) / (1.0 + height / gravity * w**2), n=len(zmp), axis=0)
 
 
-def wobble(t: Array, duration: float, seed: int, slowest: int = 1, fastest: int = 5) -> Array:
+def wobble(t: npt.ArrayLike, duration: float, seed: int, slowest: int = 1, fastest: int = 5) -> Array:
     """Quiet irregularity of period `duration`, about −1 … 1, from a few sines; the same for the same seed."""
+    t = np.asarray(t, dtype=np.float64)
     total = np.zeros_like(t)
     for k in range(slowest, fastest + 1):
         total += np.sin(2.0 * np.pi * (k * t / duration + 0.618034 * (seed + 1) * (k + 2) ** 2)) / np.sqrt(k)
@@ -100,7 +121,7 @@ def wobble(t: Array, duration: float, seed: int, slowest: int = 1, fastest: int 
 
 
 def calm(x: Array, duration: float, frequency: float) -> Array:
-    """Samples of one period without what is faster than `frequency` [Hz], faded out over a third of it, along axis 0."""
+    """Samples of one period without what is faster than `frequency` [Hz], along axis 0; a third of it fades out."""
     hertz = frequencies(len(x), duration).reshape(-1, *[1] * (x.ndim - 1)) / (2.0 * np.pi)
     keep = 1.0 - smooth_step(3.0 * (hertz / frequency - 1.0) + 0.5)
     return np.fft.irfft(np.fft.rfft(x, axis=0) * keep, n=len(x), axis=0)

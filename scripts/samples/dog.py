@@ -10,7 +10,7 @@ from samples.figure import Figure, build
 Array = npt.NDArray[np.float64]
 
 FEMUR, TIBIA, METATARSUS = 0.285, 0.30, 0.195
-SCAPULA, HUMERUS, RADIUS, METACARPUS = 0.225, 0.267, 0.297, 0.1275
+SCAPULA, HUMERUS, RADIUS, METACARPUS = 0.125, 0.267, 0.297, 0.1275
 PAW = 0.022
 """Height of the paw's joint over the floor [m]."""
 TOES, TOES_DROP = 0.0675, 0.022
@@ -33,7 +33,7 @@ def _legs(name: str, x: float) -> tuple[list, list]:
         (f"End{name}Toe", f"{name}ToeBase", (0.0, -TOES_DROP, TOES)),
     ]
     fore = [
-        (f"{name}Shoulder", "Spine1", (x * 0.075, 0.015, 0.195)),
+        (f"{name}Shoulder", "Spine1", (x * 0.075, -0.07, 0.248)),
         (f"{name}Arm", f"{name}Shoulder", hanging(SCAPULA, REST["Shoulder"])),
         (f"{name}ForeArm", f"{name}Arm", hanging(HUMERUS, REST["Arm"])),
         (f"{name}Hand", f"{name}ForeArm", hanging(RADIUS, REST["ForeArm"])),
@@ -59,8 +59,8 @@ def dog() -> Figure:
         ("Tail2", "Tail1", (0.0, 0.06, -0.15)),
         ("EndTail", "Tail2", (0.0, 0.075, -0.135)),
     ]
-    height = 0.045 + PAW + sum(
-        -hanging(b, REST[n])[1] for b, n in ((FEMUR, "UpLeg"), (TIBIA, "Leg"), (METATARSUS, "Foot"))
+    height = (
+        0.045 + PAW + sum(-hanging(b, REST[n])[1] for b, n in ((FEMUR, "UpLeg"), (TIBIA, "Leg"), (METATARSUS, "Foot")))
     )
     rows = [("Hips", "", (0.0, height, 0.0)), *left_hind, *right_hind, *trunk, *left_fore, *right_fore, *tail]
     shares = {

@@ -1,4 +1,4 @@
-"""Joints with weights: build a skeleton in file axes (Y up, Z forward, X left; meters) and measure its center of mass."""
+"""Joints with weights: build a skeleton in file axes (Y up, Z forward, X left) and measure its center of mass."""
 
 from __future__ import annotations
 

@@ -5,11 +5,8 @@ Feet stand exactly where they stand; everything else is drawn with keys, as a ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import BPoly, PchipInterpolator
 
 from poise.spatial import rotations
 from samples import curves, person, turns
@@ -26,74 +23,61 @@ LATE = {"Left": 0.0, "Right": 0.02}
 PRINTS = {"Left": (0.10, 0.02, 9.0), "Right": (-0.10, -0.02, -7.0)}
 """Footprints: aside, ahead [m], heading [deg]; after the hop the same, `TRAVEL` further on."""
 
-Keys = Sequence[tuple[float, float]]
-
-
-def through(keys: Keys) -> curves.Curve:
-    """Curve through (time, value) keys that never swings beyond them; it starts and ends at rest."""
-    times, values = np.array(keys).T
-    slopes = PchipInterpolator(times, values).derivative()(times)
-    slopes[[0, -1]] = 0.0
-    curve = BPoly.from_derivatives(times, np.stack([values, slopes, 0.0 * slopes], axis=-1))
-    return lambda t: np.asarray(curve(np.clip(t, times[0], times[-1])))
-
-
 # The body [deg, m]. Leans turn the whole figure about its ankles.
-FORWARD = through(
-    [(0.0, 0), (0.25, -1.5), (0.45, 2), (0.85, 37), (1.05, 41), (1.3, 40), (1.5, 41.5), (1.6, 40), (1.9, 4), (2.05, 0), (2.3, 0), (6.0, 0)]
+FORWARD = curves.through(
+    "0:0  0.25:-1.5  0.45:2  0.85:37  1.05:41  1.3:40  1.5:41.5  1.6:40  1.9:4  2.05:0  2.3:0  6:0"
 )
-ASIDE = through(
-    [(0.0, 0), (4.4, 0), (4.52, 1.5), (4.68, -3), (4.98, -34), (5.14, -38), (5.35, -36.5), (5.5, -37), (5.8, -3), (5.92, 0.6), (6.0, 0)]
+ASIDE = curves.through("0:0  4.4:0  4.52:1.5  4.68:-3  4.98:-34  5.14:-38  5.35:-36.5  5.5:-37  5.8:-3  5.92:0.6  6:0")
+HEIGHT = curves.through(
+    "0:0.926  0.3:0.915  0.9:0.897  1.5:0.895  1.75:0.85  1.98:0.64  2.1:0.605  2.2:0.7  2.36:0.955  "
+    "2.52:1.27  2.72:1.485  2.95:1.54  3.25:1.565  3.5:1.56  3.68:1.48  3.84:1.2  3.98:0.92  4.1:0.7  "
+    "4.24:0.6  4.38:0.65  4.56:0.86  4.7:0.9  4.95:0.865  5.45:0.862  5.75:0.91  6:0.926"
 )
-HEIGHT = through(
-    [(0.0, 0.926), (0.3, 0.915), (0.9, 0.897), (1.5, 0.895), (1.75, 0.85), (1.98, 0.64), (2.1, 0.605), (2.2, 0.70), (2.36, 0.955)]
-    + [(2.52, 1.27), (2.72, 1.485), (2.95, 1.54), (3.25, 1.565), (3.5, 1.56), (3.68, 1.48), (3.84, 1.20), (3.98, 0.92)]
-    + [(4.1, 0.70), (4.24, 0.60), (4.38, 0.65), (4.56, 0.86), (4.7, 0.90), (4.95, 0.865), (5.45, 0.862), (5.75, 0.91), (6.0, 0.926)]
+AHEAD = curves.through(
+    "0:0  0.3:-0.005  1:0  1.6:-0.01  1.95:-0.1  2.1:-0.07  2.22:0.04  2.36:0.15  2.6:0.32  2.9:0.46  3.3:0.6  "
+    "3.6:0.75  3.8:0.91  3.98:0.985  4.12:0.98  4.26:0.96  4.5:1.03  4.8:1.05  6:1.05"
 )
-AHEAD = through(
-    [(0.0, 0.0), (0.3, -0.005), (1.0, 0.0), (1.6, -0.01), (1.95, -0.10), (2.1, -0.07), (2.22, 0.04), (2.36, 0.15), (2.6, 0.32)]
-    + [(2.9, 0.46), (3.3, 0.60), (3.6, 0.75), (3.8, 0.91), (3.98, 0.985), (4.12, 0.98), (4.26, 0.96), (4.5, 1.03), (4.8, TRAVEL), (6.0, TRAVEL)]
+PITCH = curves.through(
+    "0:3  0.4:4  0.9:-2  1.5:-3  1.8:18  2.05:34  2.2:24  2.36:2  2.55:-8  2.85:6  3.3:12  3.6:4  3.84:-8  "
+    "3.98:2  4.14:28  4.26:32  4.5:12  4.75:3  6:3"
 )
-PITCH = through(
-    [(0.0, 3), (0.4, 4), (0.9, -2), (1.5, -3), (1.8, 18), (2.05, 34), (2.2, 24), (2.36, 2), (2.55, -8), (2.85, 6), (3.3, 12), (3.6, 4)]
-    + [(3.84, -8), (3.98, 2), (4.14, 28), (4.26, 32), (4.5, 12), (4.75, 3), (6.0, 3)]
+CURL = curves.through(
+    "0:1  0.9:-8  1.5:-7  1.8:12  2.05:26  2.2:12  2.36:-12  2.55:-18  2.9:10  3.3:14  3.62:0  3.84:-14  "
+    "3.98:-4  4.14:18  4.28:24  4.55:0  4.8:-3  5.5:-3  6:1"
 )
-CURL = through(  # spine against pelvis, forward positive
-    [(0.0, 1), (0.9, -8), (1.5, -7), (1.8, 12), (2.05, 26), (2.2, 12), (2.36, -12), (2.55, -18), (2.9, 10), (3.3, 14), (3.62, 0), (3.84, -14)]
-    + [(3.98, -4), (4.14, 18), (4.28, 24), (4.55, 0), (4.8, -3), (5.5, -3), (6.0, 1)]
-)
-SIDE_BEND = through([(0.0, 0), (4.6, 0), (4.75, 5), (5.05, -9), (5.5, -7), (5.75, 3), (6.0, 0)])
-TWIST = through([(0.0, 0), (1.0, -3), (1.5, -3), (2.0, 5), (2.4, 0), (2.8, 7), (3.05, -8), (3.3, 8), (3.55, -3), (4.0, 0), (4.9, 6), (5.5, 5), (6.0, 0)])
+SIDE_BEND = curves.through("0:0  4.6:0  4.75:5  5.05:-9  5.5:-7  5.75:3  6:0")
+TWIST = curves.through("0:0  1:-3  1.5:-3  2:5  2.4:0  2.8:7  3.05:-8  3.3:8  3.55:-3  4:0  4.9:6  5.5:5  6:0")
 # The head in the world: down positive, left positive.
-NOD = through(
-    [(0.0, 3), (0.5, 6), (0.95, -4), (1.5, -8), (1.8, 10), (2.08, -8), (2.36, -22), (2.6, -12), (2.9, 24), (3.2, 30), (3.45, 22), (3.62, -6)]
-    + [(3.85, 14), (4.0, 10), (4.25, 24), (4.55, -6), (4.9, -4), (5.5, -2), (6.0, 3)]
+NOD = curves.through(
+    "0:3  0.5:6  0.95:-4  1.5:-8  1.8:10  2.08:-8  2.36:-22  2.6:-12  2.9:24  3.2:30  3.45:22  3.62:-6  "
+    "3.85:14  4:10  4.25:24  4.55:-6  4.9:-4  5.5:-2  6:3"
 )
-LOOK = through(
-    [(0.0, 0), (0.9, 0), (1.08, 28), (1.38, 30), (1.56, 0), (2.7, 0), (2.92, 16), (3.12, -18), (3.32, 14), (3.5, 0), (4.6, 0), (5.0, 14), (5.5, 12), (6.0, 0)]
+LOOK = curves.through(
+    "0:0  0.9:0  1.08:28  1.38:30  1.56:0  2.7:0  2.92:16  3.12:-18  3.32:14  3.5:0  4.6:0  5:14  5.5:12  6:0"
 )
-TILT = through([(0.0, 0), (4.7, 0), (5.0, 10), (5.5, 9), (5.85, 0), (6.0, 0)])
+TILT = curves.through("0:0  4.7:0  5:10  5.5:9  5.85:0  6:0")
 # The arms [deg]: flexion, abduction, elbow; the right arm a little later.
-SWING = through(
-    [(0.0, -4), (0.45, 4), (0.9, -22), (1.5, -20), (1.75, -20), (2.05, -58), (2.18, -40), (2.36, 70), (2.5, 120), (2.72, 60), (2.9, 14)]
-    + [(3.5, 10), (3.68, 24), (3.86, 60), (4.0, 48), (4.2, -18), (4.4, -12), (4.65, 16), (4.95, 6), (5.5, 6), (5.8, -6), (5.95, -4)]
+SWING = curves.through(
+    "0:-4  0.45:4  0.9:-22  1.5:-20  1.75:-20  2.05:-58  2.18:-40  2.36:70  2.5:120  2.72:60  2.9:14  3.5:10  "
+    "3.68:24  3.86:60  4:48  4.2:-18  4.4:-12  4.65:16  4.95:6  5.5:6  5.8:-6  5.95:-4"
 )
-OUT = through(
-    [(0.0, 8), (0.45, 7), (0.9, 13), (1.5, 13), (2.05, 20), (2.36, 14), (2.5, 18), (2.72, 66), (2.84, 98), (2.98, 62), (3.12, 97), (3.26, 62)]
-    + [(3.4, 96), (3.56, 92), (3.72, 118), (3.9, 104), (4.05, 48), (4.25, 34), (4.5, 20), (4.72, 24), (5.0, 76), (5.15, 80), (5.5, 74), (5.8, 10), (5.95, 8)]
+OUT = curves.through(
+    "0:8  0.45:7  0.9:13  1.5:13  2.05:20  2.36:14  2.5:18  2.72:66  2.84:98  2.98:62  3.12:97  3.26:62  "
+    "3.4:96  3.56:92  3.72:118  3.9:104  4.05:48  4.25:34  4.5:20  4.72:24  5:76  5.15:80  5.5:74  5.8:10  "
+    "5.95:8"
 )
-ELBOW = through(
-    [(0.0, 22), (0.45, 26), (0.9, 10), (1.5, 12), (2.05, 34), (2.2, 60), (2.36, 34), (2.5, 18), (2.76, 30), (2.9, 12), (3.04, 34), (3.18, 12)]
-    + [(3.32, 34), (3.5, 14), (3.85, 22), (4.2, 46), (4.5, 40), (4.8, 30), (5.05, 12), (5.5, 14), (5.8, 28), (5.95, 22)]
+ELBOW = curves.through(
+    "0:22  0.45:26  0.9:10  1.5:12  2.05:34  2.2:60  2.36:34  2.5:18  2.76:30  2.9:12  3.04:34  3.18:12  "
+    "3.32:34  3.5:14  3.85:22  4.2:46  4.5:40  4.8:30  5.05:12  5.5:14  5.8:28  5.95:22"
 )
 # The feet: slope of the sole and of the toes, up positive.
 SOLE = curves.held(
-    [(2.14, 0), (2.24, -13), (2.32, -42), (2.4, -66), (2.55, -62), (2.8, -34), (3.2, -22), (3.55, -34), (3.8, -34), (3.92, -29), (3.99, -22), (4.08, 0)]
+    "2.14:0  2.24:-13  2.32:-42  2.4:-66  2.55:-62  2.8:-34  3.2:-22  3.55:-34  3.8:-34  3.92:-29  3.99:-22  4.08:0"
 )
-TOES = curves.held([(2.36, 0), (2.5, -26), (2.8, -22), (3.3, -10), (3.66, -12), (3.82, 3), (3.97, 0)])
+TOES = curves.held("2.36:0  2.5:-26  2.8:-22  3.3:-10  3.66:-12  3.82:3  3.97:0")
 # Pedaling in the air: thigh against the vertical, forward positive, and knee.
-THIGH = through([(2.2, -6), (2.36, -8), (2.55, -10), (2.8, 40), (3.4, 42), (3.6, 26), (3.8, 15), (4.0, 22), (4.2, 30)])
-KNEE = through([(2.2, 20), (2.36, 12), (2.55, 22), (2.8, 82), (3.4, 84), (3.6, 46), (3.8, 24), (4.0, 42), (4.2, 60)])
+THIGH = curves.through("2.2:-6  2.36:-8  2.55:-10  2.8:40  3.4:42  3.6:26  3.8:15  4:22  4.2:30")
+KNEE = curves.through("2.2:20  2.36:12  2.55:22  2.8:82  3.4:84  3.6:46  3.8:24  4:42  4.2:60")
 PEDAL = 0.42
 """Time of one turn of the pedals [s]."""
 
@@ -111,7 +95,11 @@ def standing(name: str, time: Array, hopped: bool) -> Array:
     along = person.BALL[0] - np.cos(slope) * person.BALL[0] - np.sin(slope) * arm
     up = person.BALL[1] - np.sin(slope) * person.BALL[0] + np.cos(slope) * arm
     toward = np.array([np.sin(np.radians(heading)), 0.0, np.cos(np.radians(heading))])
-    return np.array([aside, 0.0, ahead + hopped * TRAVEL]) + along[:, None] * toward + up[:, None] * np.array([0.0, 1.0, 0.0])
+    return (
+        np.array([aside, 0.0, ahead + hopped * TRAVEL])
+        + along[:, None] * toward
+        + up[:, None] * np.array([0.0, 1.0, 0.0])
+    )
 
 
 def ankle(name: str, time: Array, hip: Array) -> Array:
@@ -166,15 +154,21 @@ def arm(time: Array, side: float) -> dict[str, Array]:
     raised = np.clip(out - 40.0, 0.0, None) * 0.18
     left = {
         "Shoulder": turns.about("Z", raised - 3.0),
-        "Arm": turns.chain(turns.about("X", -swing), turns.about("Z", out - raised - 87.0), turns.about("X", -12.0 + 0.0 * own)),
+        "Arm": turns.chain(
+            turns.about("X", -swing), turns.about("Z", out - raised - 87.0), turns.about("X", -12.0 + 0.0 * own)
+        ),
         "ForeArm": turns.chain(turns.about("Y", -elbow), turns.about("X", 8.0 + 0.0 * own)),
         "Hand": turns.chain(turns.about("Z", wrist - 4.0), turns.about("Y", -4.0 + 0.0 * own)),
     }
-    return {f"Left{n}": q for n, q in left.items()} if side > 0 else {f"Right{n}": turns.mirror(q) for n, q in left.items()}
+    return (
+        {f"Left{n}": q for n, q in left.items()}
+        if side > 0
+        else {f"Right{n}": turns.mirror(q) for n, q in left.items()}
+    )
 
 
 def hover_hop() -> tuple[Figure, Array, Array, int]:
-    """The hop: figure, translations (F, J, 3) [m], rotations (F, J, 4) and rate [1/s]; the last frame closes the loop."""
+    """Figure, translations (F, J, 3) [m], rotations (F, J, 4) and rate [1/s]; the last frame closes the loop."""
     figure = person.person()
     time = np.arange(round(DURATION * FPS) + 1) / FPS
     lean, turned = trunk(time)

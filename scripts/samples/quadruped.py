@@ -24,23 +24,23 @@ STANCE = 0.53
 START = 0.02
 LAGS = {"LeftFore": 0.0, "RightHind": 0.015, "RightFore": 0.5, "LeftHind": 0.515}
 """Phase at which each paw lands: diagonal pairs, the forepaw a moment before its partner."""
-UNDER = {"Fore": 0.68, "Hind": -0.04}
+UNDER = {"Fore": 0.69, "Hind": -0.04}
 """Place of a print at mid stance, ahead of the hips [m]."""
 WIDTH = {"Fore": 0.075, "Hind": 0.078}
 LIFT = {"Fore": 0.11, "Hind": 0.09}
 
 # Slope of the bone over the paw (metacarpus, metatarsus) over a stride, forward positive, from landing at 0 [deg].
 LOWER = {
-    "Fore": curves.cyclic([(0.0, 24), (0.12, 20), (0.28, 12), (0.42, -8), (0.53, -34), (0.66, -74), (0.79, -48), (0.92, 14)]),
-    "Hind": curves.cyclic([(0.0, 32), (0.12, 24), (0.28, 8), (0.42, -16), (0.53, -42), (0.65, -58), (0.78, -30), (0.92, 28)]),
-}  # fmt: skip
+    "Fore": curves.cyclic("0:24  0.12:20  0.28:12  0.42:-8  0.53:-34  0.66:-74  0.79:-48  0.92:14"),
+    "Hind": curves.cyclic("0:32  0.12:24  0.28:8  0.42:-16  0.53:-42  0.65:-58  0.78:-30  0.92:28"),
+}
 # Slope of the toes, up positive; flat while they stand [deg].
 TOES = {
-    "Fore": curves.held([(STANCE, 0), (0.65, -30), (0.75, -40), (0.86, -8), (0.94, 6), (1.0, 0)]),
-    "Hind": curves.held([(STANCE, 0), (0.65, -26), (0.75, -32), (0.86, -6), (0.94, 6), (1.0, 0)]),
+    "Fore": curves.held("0.53:0  0.65:-30  0.75:-40  0.86:-8  0.94:6  1:0"),
+    "Hind": curves.held("0.53:0  0.65:-26  0.75:-32  0.86:-6  0.94:6  1:0"),
 }
 # Swing of the shoulder blade about its slope at rest [deg].
-BLADE = curves.cyclic([(0.0, 10), (0.25, 1), (0.5, -11), (0.65, -10), (0.8, 2), (0.92, 10)])
+BLADE = curves.cyclic("0:15  0.25:2  0.5:-17  0.65:-15  0.8:3  0.92:15")
 
 
 def _phase(name: str, time: Array) -> tuple[npt.NDArray[np.int64], Array]:
@@ -97,8 +97,12 @@ def trunk(time: Array) -> dict[str, Array]:
         "Hips": pelvis,
         "Spine": rotations.from_rotation_vector(0.5 * bend),
         "Spine1": rotations.from_rotation_vector(0.5 * bend),
-        "Neck": rotations.from_rotation_vector(0.55 * neck + np.radians([3.0, 0.0, 0.0]) * np.cos(2.0 * x - 1.6)[:, None]),
-        "Head": rotations.from_rotation_vector(0.45 * neck - np.radians([3.0, 0.0, 0.0]) * np.cos(2.0 * x - 1.6)[:, None]),
+        "Neck": rotations.from_rotation_vector(
+            0.55 * neck + np.radians([3.0, 0.0, 0.0]) * np.cos(2.0 * x - 1.6)[:, None]
+        ),
+        "Head": rotations.from_rotation_vector(
+            0.45 * neck - np.radians([3.0, 0.0, 0.0]) * np.cos(2.0 * x - 1.6)[:, None]
+        ),
     }
     for place, name in enumerate(("Tail", "Tail1", "Tail2")):
         late = 0.7 * place
@@ -130,7 +134,9 @@ def legs(figure: Figure, time: Array, root: Array, turned: dict[str, Array]) -> 
             start = positions[:, figure.skeleton.index(f"{side}Shoulder")]
             offset = figure.skeleton.offsets[figure.skeleton.index(f"{side}Arm")]
             above = turns.chain(chest, blade)
-            upper, middle = turns.leg(start + rotations.rotate(above, offset), ankle, forward, dog.HUMERUS, dog.RADIUS, -1.0)
+            upper, middle = turns.leg(
+                start + rotations.rotate(above, offset), ankle, forward, dog.HUMERUS, dog.RADIUS, -1.0
+            )
             joints, bones = ("Arm", "ForeArm", "Hand"), ("Arm", "ForeArm", "Hand")
         else:
             above = orientations[:, 0]
@@ -160,21 +166,17 @@ def balance(time: Array) -> Array:
 
 
 def quadruped() -> tuple[Figure, Array, Array, int]:
-    """The trot: figure, translations (F, J, 3) [m], rotations (F, J, 4) and rate [1/s]; the last frame closes the loop."""
+    """Figure, translations (F, J, 3) [m], rotations (F, J, 4) and rate [1/s]; the last frame closes the loop."""
     figure = dog.dog()
     count = STRIDE_FRAMES * STRIDES
     time = np.arange(count + 1) / FPS
     x = 2.0 * np.pi * (time / STRIDE + START)
     sway = balance(time[:-1])
-    root = np.stack(
-        [
-            np.append(sway, sway[0]),
-            # as on springs: lowest in the middle of a stance, twice a stride
-            figure.skeleton.offsets[0, 1] - 0.024 - 0.015 * np.cos(2.0 * (x - np.pi * STANCE)) + 0.003 * curves.wobble(time, DURATION, 40),
-            SPEED * time + 0.006 * np.sin(2.0 * (x - np.pi * STANCE)) + 0.006 * curves.wobble(time, DURATION, 41, 1, 3),
-        ],
-        axis=-1,
-    )  # fmt: skip
+    # as on springs: lowest in the middle of a stance, twice a stride
+    spring = 2.0 * (x - np.pi * STANCE)
+    height = figure.skeleton.offsets[0, 1] - 0.024 - 0.015 * np.cos(spring) + 0.003 * curves.wobble(time, DURATION, 40)
+    ahead = SPEED * time + 0.006 * np.sin(spring) + 0.006 * curves.wobble(time, DURATION, 41, 1, 3)
+    root = np.stack([np.append(sway, sway[0]), height, ahead], axis=-1)
     turned = trunk(time)
     translations, local = pose(figure, root, turned | legs(figure, time, root, turned))
     return figure, translations, rotations.continuous(local), FPS

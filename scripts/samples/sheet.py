@@ -17,8 +17,16 @@ SHADES = {"Left": (214, 84, 60), "Right": (52, 104, 190), "": (60, 60, 66)}
 
 
 def strip(
-    path: Path, skeleton: Skeleton, translations: Array, local: Array, frames: list[int], *, side: bool = True,
-    columns: int = 10, size: int = 220, span: float = 1.9,
+    path: Path,
+    skeleton: Skeleton,
+    translations: Array,
+    local: Array,
+    frames: list[int],
+    *,
+    side: bool = True,
+    columns: int = 10,
+    size: int = 220,
+    span: float = 1.9,
 ) -> None:
     """One panel a frame, seen from the figure's left (`side`) or from the front, each centered on the root."""
     positions, orientations = world_pose(skeleton, translations, local)
@@ -42,7 +50,11 @@ def strip(
                 draw.line([(x, ground), (x, ground + 4)], fill=(120, 120, 120))
         bones = [(int(p), positions[f, j], skeleton.names[j]) for j, p in enumerate(skeleton.parents) if p >= 0]
         bones += [
-            (s.joint, positions[f, s.joint] + rotations.rotate(orientations[f, s.joint], s.offset), skeleton.names[s.joint])
+            (
+                s.joint,
+                positions[f, s.joint] + rotations.rotate(orientations[f, s.joint], s.offset),
+                skeleton.names[s.joint],
+            )
             for s in skeleton.end_sites
         ]
         order = {"Right": 0, "": 1, "Left": 2}

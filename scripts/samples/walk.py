@@ -35,21 +35,18 @@ TOE_OUT = 6.0
 
 # Joint angles of a human walk over one stride from heel strike [deg] (shapes after Winter 1991).
 HIP = curves.cyclic(
-    [(0.0, 27), (0.1, 24), (0.2, 15), (0.3, 5), (0.4, -4), (0.5, -10), (0.55, -10), (0.6, -5), (0.65, 4), (0.7, 14)]
-    + [(0.8, 27), (0.87, 31), (0.95, 29)]
+    "0:27  0.1:24  0.2:15  0.3:5  0.4:-4  0.5:-10  0.55:-10  0.6:-5  0.65:4  0.7:14  0.8:27  0.87:31  0.95:29"
 )
 KNEE = curves.cyclic(
-    [(0.0, 9), (0.06, 15), (0.15, 18), (0.22, 13.5), (0.3, 9.5), (0.4, 9), (0.46, 12), (0.52, 21), (0.6, 42), (0.66, 57)]
-    + [(0.72, 64), (0.78, 60), (0.85, 40), (0.92, 18), (0.96, 10)]
+    "0:9  0.06:15  0.15:18  0.22:13.5  0.3:9.5  0.4:9  0.46:12  0.52:21  0.6:42  0.66:57  0.72:64  0.78:60  "
+    "0.85:40  0.92:18  0.96:10"
 )
 # Slope of sole and toes against the ground, toe up positive [deg]; keys run from heel strike to the next one's flat.
 FOOT_RISES = curves.held(
-    [(0.33, 0), (0.42, -4), (0.5, -19), (0.55, -38), (0.6, -60), (0.64, -69), (0.68, -66), (0.73, -52), (0.79, -27), (0.86, 0)]
-    + [(0.93, 19), (0.965, 25), (1.0, 20), (1.04, 8), (1.095, 0)]
+    "0.33:0  0.42:-4  0.5:-19  0.55:-38  0.6:-60  0.64:-69  0.68:-66  0.73:-52  0.79:-27  0.86:0  0.93:19  "
+    "0.965:25  1:20  1.04:8  1.095:0"
 )
-TOES = curves.held(
-    [(0.53, 0), (0.57, -7), (0.6, -19), (0.65, -34), (0.7, -27), (0.78, -4), (0.86, 16), (0.93, 29), (1.0, 27), (1.06, 10), (1.12, 0)]
-)
+TOES = curves.held("0.53:0  0.57:-7  0.6:-19  0.65:-34  0.7:-27  0.78:-4  0.86:16  0.93:29  1:27  1.06:10  1.12:0")
 
 
 def foot_slope(phase: Array) -> Array:
@@ -69,7 +66,7 @@ def _turned(slope: Array, ahead: float, up: float) -> Array:
 
 
 def rolling_ankle(phase: Array) -> Array:
-    """Place of the ankle over a footprint (ahead, up) [m] while the foot rolls; (0, ANKLE) when flat, shape (..., 2)."""
+    """Place of the ankle over a footprint (ahead, up) [m] while the foot rolls, shape (..., 2); (0, ANKLE) if flat."""
     foot, toes = foot_slope(phase), toe_slope(phase)
     on_heel = np.array((person.HEEL, 0.0)) + _turned(foot, -person.HEEL, person.ANKLE)
     tip = np.array((person.BALL[0] + person.TOE, person.BALL[1] - person.TOE_DROP))
@@ -89,7 +86,9 @@ class Prints:
         around = (k + self.lag) * STRIDE
         self.ahead = 0.012 * curves.wobble(around, DURATION, seed, 1, 3)
         self.aside = 0.006 * curves.wobble(around, DURATION, seed + 1, 1, 3)
-        self.turned = -side * TOE_OUT * (1.12 if side > 0 else 0.9) + 1.0 * curves.wobble(around, DURATION, seed + 2, 1, 3)
+        self.turned = -side * TOE_OUT * (1.12 if side > 0 else 0.9) + 1.0 * curves.wobble(
+            around, DURATION, seed + 2, 1, 3
+        )
 
     def stride(self, time: Array) -> tuple[npt.NDArray[np.int64], Array]:
         """Number of the stride and phase in it, at times [s]."""
@@ -115,9 +114,7 @@ class Prints:
 
     def pressure(self, phase: Array, k: npt.NDArray[np.int64]) -> Array:
         """Where a standing foot is pressed [m]: from the heel over the sole to the toe joint."""
-        along = 0.015 + 0.18 * curves.smooth_step(
-            0.12 + 0.80 * phase / STANCE
-        )
+        along = 0.015 + 0.18 * curves.smooth_step(0.12 + 0.80 * phase / STANCE)
         heading = np.radians(self.heading(k))
         return self.place(k) + along[:, None] * np.stack([np.sin(heading), 0.0 * heading, np.cos(heading)], axis=-1)
 
@@ -161,7 +158,11 @@ def swinging_ankle(foot: Prints, time: Array, hips: Array) -> Array:
             axis=-1,
         )
         # sideways the foot passes the standing leg on a nearly straight line
-        wish[:, 0] = foot.place(one[:1])[0, 0] * (1 - s) + foot.place(one[:1] + 1)[0, 0] * s + 0.008 * foot.side * np.sin(np.pi * s)
+        wish[:, 0] = (
+            foot.place(one[:1])[0, 0] * (1 - s)
+            + foot.place(one[:1] + 1)[0, 0] * s
+            + 0.008 * foot.side * np.sin(np.pi * s)
+        )
         path[index] = curves.bridge(leave, reach, seconds, s, wish, (s * (1.0 - s)) ** 1.5)
     return path
 
@@ -186,7 +187,9 @@ def trunk(time: Array, hips: Array) -> dict[str, Array]:
     head = turns.chain(
         turns.about("Y", 0.8 * np.cos(x - 0.5) + 2.2 * curves.wobble(time, DURATION, 31, 1, 3)),
         turns.about("Z", -0.5 * np.cos(x - 1.1) + 0.8 * curves.wobble(time, DURATION, 32, 1, 3)),
-        turns.about("X", 4.0 - 1.3 * np.cos(2.0 * (x - 2.0 * np.pi * 0.30)) + 0.9 * curves.wobble(time, DURATION, 33, 1, 3)),
+        turns.about(
+            "X", 4.0 - 1.3 * np.cos(2.0 * (x - 2.0 * np.pi * 0.30)) + 0.9 * curves.wobble(time, DURATION, 33, 1, 3)
+        ),
     )
     bend = rotations.to_rotation_vector(turns.within(hips, chest))
     neck = rotations.to_rotation_vector(turns.within(chest, head))
@@ -204,7 +207,11 @@ def arm(time: Array, side: float) -> dict[str, Array]:
     x = 2.0 * np.pi * (time / STRIDE + START + (0.0 if side > 0 else 0.5))
     more = 1.08 if side > 0 else 0.92  # nobody swings both arms alike
     seed = 41 if side > 0 else 51
-    swing = -4.0 + more * (17.0 * np.cos(x - 2.0 * np.pi * 0.52) + 1.5 * np.cos(2.0 * x - 0.6)) + 1.2 * curves.wobble(time, DURATION, seed)
+    swing = (
+        -4.0
+        + more * (17.0 * np.cos(x - 2.0 * np.pi * 0.52) + 1.5 * np.cos(2.0 * x - 0.6))
+        + 1.2 * curves.wobble(time, DURATION, seed)
+    )
     out = 9.0 + 1.5 * np.cos(x - 2.0 * np.pi * 0.05) + 0.8 * curves.wobble(time, DURATION, seed + 1)
     elbow = 24.0 + more * 11.0 * np.cos(x - 2.0 * np.pi * 0.60) + 1.5 * curves.wobble(time, DURATION, seed + 2)
     twist = -14.0 + 5.0 * np.cos(x - 2.0 * np.pi * 0.56)
@@ -216,7 +223,11 @@ def arm(time: Array, side: float) -> dict[str, Array]:
         "ForeArm": turns.chain(turns.about("Y", -elbow), turns.about("X", 12.0 + 0.0 * x)),
         "Hand": turns.chain(turns.about("Y", -wrist), turns.about("Z", -4.0 + 0.0 * x)),
     }
-    return {f"Left{n}": q for n, q in left.items()} if side > 0 else {f"Right{n}": turns.mirror(q) for n, q in left.items()}
+    return (
+        {f"Left{n}": q for n, q in left.items()}
+        if side > 0
+        else {f"Right{n}": turns.mirror(q) for n, q in left.items()}
+    )
 
 
 def legs(figure: Figure, time: Array, root: Array, hips: Array, feet: tuple[Prints, Prints]) -> dict[str, Array]:
@@ -243,7 +254,7 @@ def legs(figure: Figure, time: Array, root: Array, hips: Array, feet: tuple[Prin
 
 
 def pelvis_height(figure: Figure, time: Array, root: Array, hips: Array, feet: tuple[Prints, Prints]) -> Array:
-    """Height of the root [m], (F,), with which the standing knees bend as in a human walk, as near as a smooth curve can.
+    """Height of the root [m], (F,), with which the standing knees bend as a walker's, as near as a smooth curve can.
 
     Gauss–Newton on a Fourier series of four waves a stride.
     """
@@ -277,7 +288,7 @@ def pelvis_height(figure: Figure, time: Array, root: Array, hips: Array, feet: t
 
 
 def walk() -> tuple[Figure, Array, Array, int]:
-    """The walk: figure, translations (F, J, 3) [m], rotations (F, J, 4) and rate [1/s]; the last frame closes the loop."""
+    """Figure, translations (F, J, 3) [m], rotations (F, J, 4) and rate [1/s]; the last frame closes the loop."""
     figure = person.person()
     count = STRIDE_FRAMES * STRIDES
     time = np.arange(count) / FPS
