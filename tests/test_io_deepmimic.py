@@ -221,6 +221,8 @@ SPOILED = [
     ("\x00\x01", "not JSON", 1),
     (TEXT[:-40], "not JSON", None),
     ("[" * 100000, "nested", None),
+    ('{"Frames": [[1]], "Frames": [[1]]}', "stands twice", None),
+    ('{"Frames": [' + "1.5," * 3_000_000 + "1]}", "at most", None),
     ('{"Frames": []}', "no frame", None),
     ('{"Frames": 7}', "no frame", None),
     ('{"Frames": {"a": [1]}}', "no frame", None),

@@ -241,10 +241,14 @@ def _is_character(path: Path) -> bool:
 def describe(path: Path, options: ReadOptions) -> dict[str, Any]:
     """What a motion_imitation clip (no skeleton anywhere) says of itself, and why it cannot be moved.
 
+    Of a character file, what it says beyond its skeleton.
+
     Raises:
-        FileFormatError: if it is not such a clip.
+        FileFormatError: if it is neither.
     """
     text, data = load_json(path)
+    if isinstance(data, dict) and "Skeleton" in data:
+        return {"dialect": "DeepMimic character", "unit_m": options.unit or 1.0, "up": options.up or "y"}
     if not isinstance(data, dict) or "FrameDuration" not in data:
         raise FileFormatError("This is no motion_imitation clip: it has no 'FrameDuration'.", path=path)
     duration = data["FrameDuration"]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from poise.errors import FileFormatError
 from poise.io.files import read_text
+from poise.io.json_text import parse_json
 
 Array = npt.NDArray[np.float64]
 
@@ -25,30 +25,7 @@ def load_json(path: Path) -> tuple[str, Any]:
         FileFormatError: with line and column, if it is not JSON.
     """
     text = read_text(path, limit=MAX_BYTES)
-    try:
-        return text, json.loads(text, parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        lines = error.doc.splitlines()
-        seen = lines[error.lineno - 1].strip() if error.lineno <= len(lines) else None
-        problem = "The file is empty." if not error.doc.strip() else f"This is not JSON: {error.msg}."
-        raise FileFormatError(
-            problem,
-            path=path,
-            line=error.lineno,
-            column=error.colno,
-            text=seen,
-            cure="It may be cut off: get it again.",
-        ) from None
-    except RecursionError:
-        raise FileFormatError(
-            "The JSON is nested too deeply to be a motion.", path=path, cure="Check the file."
-        ) from None
-    except ValueError as error:
-        raise FileFormatError(f"This is not a motion: {error}.", path=path, cure="Mend that number.") from None
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"it holds {constant}, which is no finite number")
+    return text, parse_json(path, text)
 
 
 def frame_table(path: Path, text: str, rows: Any, width: int | None) -> Array:

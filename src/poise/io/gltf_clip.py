@@ -188,11 +188,14 @@ def _grid(
     fps = count / length
     if abs(fps - round(fps)) < 1e-5 * fps and round(fps) > 0:
         fps = float(round(fps))
-    off = np.abs((keys - start) * fps - np.round((keys - start) * fps))
-    hits_keys = bool(off.max() < SAME_TIME)
+    frames = (keys - start) * fps
+    hits_keys = bool(np.abs(frames - np.round(frames)).max() < SAME_TIME)
     if hits_keys:
-        is_every = len(np.unique(np.round((keys - start) * fps))) == count + 1
+        is_every = len(np.unique(np.round(frames))) == count + 1
         reason = "the frames are the keys" if is_every else "the keys lie on this grid; frames between them are sampled"
+        close = sum(int((np.diff(np.round((c.times - start) * fps)) < 1).sum()) for c in channels)
+        if close:
+            hits_keys, reason = False, f"{reason}; {close} keys stand so close to another that no frame shows them"
     else:
         fps = DEFAULT_FPS if step > 1.5 / 60.0 else 60.0
         count = max(1, int(np.ceil(length * fps - SAME_TIME)))

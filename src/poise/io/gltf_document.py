@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -19,10 +18,11 @@ import numpy.typing as npt
 
 from poise.errors import FileFormatError
 from poise.io.files import file_size, read_bytes
+from poise.io.json_text import parse_json
 
 Array = npt.NDArray[np.float64]
 
-MAX_BYTES = 256_000_000
+MAX_BYTES = 96_000_000
 """Largest file that is read, and largest sum of its buffers [bytes]."""
 MAX_JSON = 64_000_000
 """Largest JSON text [bytes]."""
@@ -198,7 +198,7 @@ def open_gltf(path: Path) -> GltfDocument:
         if type(length) is not int or length < 0 or sum(map(len, buffers)) + length > MAX_BYTES:
             raise document.fault(f"Buffer {index} claims {length!r} bytes; at most {MAX_BYTES} are read.")
         if "uri" in buffer:
-            data = _from_uri(path, buffer["uri"], length)
+            data = memoryview(_from_uri(path, buffer["uri"], length))
         elif index == 0 and binary is not None:
             data = binary
         else:
@@ -207,11 +207,11 @@ def open_gltf(path: Path) -> GltfDocument:
             )
         if len(data) < length:
             raise document.fault(f"Buffer {index} claims {length} bytes and has {len(data)}.")
-        buffers.append(data[:length])
+        buffers.append(bytes(data[:length]))
     return GltfDocument(path, content, tuple(buffers), raw)
 
 
-def _chunks(path: Path, raw: bytes) -> tuple[bytes, bytes | None]:
+def _chunks(path: Path, raw: bytes) -> tuple[bytes, memoryview | None]:
     """The JSON and the binary chunk of a GLB."""
     if len(raw) < 20:
         raise FileFormatError("The GLB header is cut off.", path=path, cure=AGAIN)
@@ -220,7 +220,7 @@ def _chunks(path: Path, raw: bytes) -> tuple[bytes, bytes | None]:
         raise FileFormatError(f"GLB version {version} is not read; 2 is.", path=path, cure="Export it as glTF 2.0.")
     if length > len(raw):
         raise FileFormatError(f"The GLB claims {length} bytes and has {len(raw)}.", path=path, cure=AGAIN)
-    found: list[tuple[bytes, bytes]] = []
+    found: list[tuple[bytes, memoryview]] = []
     at = 12
     while at + 8 <= length:
         size, kind = struct.unpack_from("<I4s", raw, at)
@@ -228,12 +228,12 @@ def _chunks(path: Path, raw: bytes) -> tuple[bytes, bytes | None]:
             raise FileFormatError(
                 f"A chunk at byte {at} claims {size} bytes; {length - at - 8} are left.", path=path, cure=AGAIN
             )
-        found.append((kind, raw[at + 8 : at + 8 + size]))
+        found.append((kind, memoryview(raw)[at + 8 : at + 8 + size]))
         at += 8 + size
     if not found or found[0][0] != b"JSON":
         raise FileFormatError("The GLB does not begin with its JSON.", path=path, cure=AGAIN)
     binary = found[1][1] if len(found) > 1 and found[1][0] == b"BIN\0" else None
-    return found[0][1], binary
+    return bytes(found[0][1]), binary
 
 
 def _json(path: Path, text: bytes) -> dict[str, Any]:
@@ -242,30 +242,13 @@ def _json(path: Path, text: bytes) -> dict[str, Any]:
             f"Its JSON has {len(text)} bytes; at most {MAX_JSON} are read.", path=path, cure="Export a .glb."
         )
     try:
-        content = json.loads(text.decode("utf-8-sig"), parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        lines = error.doc.splitlines()
-        seen = lines[error.lineno - 1].strip() if error.lineno <= len(lines) else None
-        problem = "The file is empty." if not error.doc.strip() else f"This is not JSON: {error.msg}."
-        raise FileFormatError(
-            problem,
-            path=path,
-            line=error.lineno,
-            column=error.colno,
-            text=seen,
-            cure="It may be cut off: export it again.",
-        ) from None
-    except RecursionError:
-        raise FileFormatError("The JSON is nested too deeply to be glTF.", path=path, cure="Check the file.") from None
-    except ValueError as error:
-        raise FileFormatError(f"This is no glTF: {error}.", path=path, cure=AGAIN) from None
+        decoded = text.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileFormatError("Its JSON is no UTF-8 text.", path=path, cure=AGAIN) from None
+    content = parse_json(path, decoded)
     if not isinstance(content, dict):
         raise FileFormatError("This JSON is no glTF: it is not an object.", path=path, cure="Check the file.")
     return content
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"it holds {constant}, which is no finite number")
 
 
 def _from_uri(path: Path, uri: Any, length: int | None) -> bytes:

@@ -142,11 +142,7 @@ def find_tree(document: GltfDocument) -> GltfTree:
     while depth > 0 and any(n in animated for n in shortest[:depth]):
         depth -= 1
     kept = {n for chain in chains.values() for n in chain[depth:]}
-    order, stack = [], [shortest[depth]]
-    while stack:
-        node = stack.pop()
-        order.append(node)
-        stack += [c for c in reversed(nodes[node].get("children", [])) if c in kept]
+    order = _order(document, kept, parents, shortest[depth])
     place = {n: j for j, n in enumerate(order)}
     local = [node_local(document, n) for n in order]
     above = shortest[:depth]
@@ -173,6 +169,21 @@ def find_tree(document: GltfDocument) -> GltfTree:
         end_sites=tuple(tips),
         uneven=tuple(n for n, e in zip(names, even, strict=True) if not e),
     )
+
+
+def _order(document: GltfDocument, kept: set[int], parents: list[int], root: int) -> list[int]:
+    """The first skin's own order, else the file's, else depth first: the first that has parents before children."""
+    skins = document.items("skins")
+    for order in ([n for n in skins[0]["joints"] if n in kept] if skins else [], sorted(kept)):
+        place = {n: i for i, n in enumerate(order)}
+        if set(order) == kept and order[0] == root and all(place[parents[n]] < place[n] for n in order[1:]):
+            return order
+    order, stack = [], [root]
+    while stack:
+        node = stack.pop()
+        order.append(node)
+        stack += [c for c in reversed(document.items("nodes")[node].get("children", [])) if c in kept]
+    return order
 
 
 def node_local(document: GltfDocument, index: int) -> tuple[Array, Array, Array]:

@@ -1,0 +1,594 @@
+"""glTF: real models against matrices worked out apart, scales and armatures folded in, writing back, and bad files."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import struct
+import time
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from poise.errors import FileFormatError, InvalidValue
+from poise.io import asf_amc, deepmimic, gltf
+from poise.io.format import ReadOptions
+from poise.io.gltf_clip import sample
+from poise.io.gltf_pose import GltfSource
+from poise.motion import Motion, Source
+from poise.spatial import rotations
+from tests.clips import MOTIONS, needs_motions
+
+CLIPS = [
+    ("Fox.glb", "Survey", 83),
+    ("Fox.glb", "Walk", 18),
+    ("cesium_man.gltf", None, 49),
+    ("greenman.glb", "0_pose", 4),
+    ("greenman.glb", "1_idle", 60),
+    ("greenman.glb", "2_move", 30),
+    ("greenman.glb", "3_attack", 20),
+]
+
+
+def source_of(motion: Motion) -> Source:
+    assert motion.source is not None
+    return motion.source
+
+
+def document_of(motion: Motion) -> GltfSource:
+    assert isinstance(source_of(motion).document, GltfSource)
+    return source_of(motion).document
+
+
+# ------------------------------------------------------------------------------------- a second way to work it out
+
+
+def matrix(translation: Any, xyzw: Any, scale: Any) -> np.ndarray:
+    x, y, z, w = np.asarray(xyzw, dtype=float) / np.linalg.norm(xyzw)
+    turn = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    found = np.eye(4)
+    found[:3, :3], found[:3, 3] = turn * np.asarray(scale, dtype=float), translation
+    return found
+
+
+@cache
+def other_library(path: Path, changed: int) -> Any:
+    return pytest.importorskip("pygltflib").GLTF2().load(str(path))
+
+
+def world_matrices(path: Path, clip: int, key: int) -> dict[str, np.ndarray]:
+    """World matrix of each node at one key, by another library and plain 4 × 4 products, in the file's world."""
+    file = other_library(path, path.stat().st_mtime_ns)
+
+    def numbers(index: int) -> np.ndarray:
+        accessor = file.accessors[index]
+        view = file.bufferViews[accessor.bufferView]
+        data = file.get_data_from_buffer_uri(file.buffers[0].uri) if file.buffers[0].uri else file.binary_blob()
+        width = {"SCALAR": 1, "VEC3": 3, "VEC4": 4}[accessor.type]
+        start = (view.byteOffset or 0) + (accessor.byteOffset or 0)
+        return np.frombuffer(data, "<f4", accessor.count * width, start).reshape(-1, width)
+
+    parts = {}
+    for i, node in enumerate(file.nodes):
+        parts[i] = {"translation": node.translation, "rotation": node.rotation, "scale": node.scale}
+    for channel in file.animations[clip].channels:
+        parts[channel.target.node][channel.target.path] = numbers(
+            file.animations[clip].samplers[channel.sampler].output
+        )[key]
+    local = {}
+    for i, node in enumerate(file.nodes):
+        rest = {"translation": [0, 0, 0], "rotation": [0, 0, 0, 1], "scale": [1, 1, 1]}
+        local[i] = matrix(*(rest[k] if parts[i][k] is None else parts[i][k] for k in rest))
+        if node.matrix is not None:
+            local[i] = np.array(node.matrix).reshape(4, 4).T
+    parent = {c: i for i, node in enumerate(file.nodes) for c in node.children or []}
+    found = {}
+    for i, node in enumerate(file.nodes):
+        world, at = local[i], i
+        while at in parent:
+            at = parent[at]
+            world = local[at] @ world
+        found[node.name or f"node {i}"] = world
+    return found
+
+
+def z_up(points: np.ndarray) -> np.ndarray:
+    return np.stack([points[..., 0], -points[..., 2], points[..., 1]], axis=-1)
+
+
+@needs_motions
+@pytest.mark.parametrize(("name", "clip", "frames"), CLIPS)
+def test_every_joint_is_where_plain_matrices_put_it(name, clip, frames):
+    motion = gltf.read(MOTIONS / "gltf" / name, ReadOptions(clip=clip))
+    assert motion.frame_count == frames
+    assert motion.fps == pytest.approx(24.0)
+    assert source_of(motion).evidence["fps"].reason == "the frames are the keys"
+    for key in (0, frames // 2, frames - 1):
+        expected = world_matrices(MOTIONS / "gltf" / name, source_of(motion).clip, key)
+        for j, joint in enumerate(motion.skeleton.names):
+            size = max(1.0, float(np.abs(expected[joint][:3, 3]).max()))
+            gap = np.abs(motion.world[0][key, j] - z_up(expected[joint][:3, 3])).max()
+            assert gap / size < 1e-5, joint  # scales off 1 by a rounding are left out
+
+
+@needs_motions
+@pytest.mark.parametrize(
+    ("name", "clip", "low", "high"),
+    [("Fox.glb", "Walk", 0.0, 58.29), ("cesium_man.gltf", None, 0.01, 1.21), ("greenman.glb", "1_idle", 0.19, 1.86)],
+)
+def test_heights_of_the_manifest(name, clip, low, high):
+    motion = gltf.read(MOTIONS / "gltf" / name, ReadOptions(clip=clip))
+    skin = document_of(motion).file.json["skins"][0]["joints"]
+    own = [j for j, n in enumerate(document_of(motion).tree.nodes) if n in skin]
+    feet = [j for j in own if motion.skeleton.names[j] != "root"]  # greenman's root joint lies on the floor
+    heights = motion.world[0][:, feet, 2]
+    assert [heights.min(), heights.max()] == pytest.approx([low, high], abs=0.011)
+
+
+@needs_motions
+@pytest.mark.parametrize(("name", "height"), [("cesium_man.gltf", 1.507), ("Fox.glb", 79.0), ("greenman.glb", 2.03)])
+def test_skin_follows_the_skeleton(name, height):
+    """Vertices moved by joint · inverse bind stand on the floor and are as high as the model's own bounds."""
+    motion = gltf.read(MOTIONS / "gltf" / name, ReadOptions(clip=0))
+    places, turns = motion.world
+    tree = document_of(motion).tree
+    tops, bottoms = [], []
+    for mesh in document_of(motion).meshes:
+        assert mesh.weights.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
+        assert mesh.texture is not None
+        assert mesh.texture[:4] in (b"\x89PNG", b"\xff\xd8\xff\xe1", b"\xff\xd8\xff\xe0")
+        assert mesh.uvs is not None
+        assert mesh.indices.max() < len(mesh.positions)
+        corners = np.c_[mesh.positions, np.ones(len(mesh.positions))]
+        moved = np.zeros((len(corners), 3))
+        for j in range(len(tree.nodes)):
+            inside = corners @ mesh.inverse_binds[j].T[:, :3]
+            weight = ((mesh.joints == j) * mesh.weights).sum(axis=1)
+            moved += weight[:, None] * (places[0, j] + rotations.rotate(turns[0, j], inside))
+        bottoms.append(moved[:, 2].min())
+        tops.append(moved[:, 2].max())
+    assert max(tops) - min(bottoms) == pytest.approx(height, rel=0.06)  # a head bends
+    assert abs(min(bottoms)) < 0.05 * height
+
+
+@needs_motions
+def test_several_clips_are_listed_and_one_is_chosen():
+    path = MOTIONS / "gltf" / "Fox.glb"
+    with pytest.raises(FileFormatError, match=r"0 'Survey', 1 'Walk', 2 'Run'.*--clip"):
+        gltf.read(path, ReadOptions())
+    with pytest.raises(FileFormatError, match="'Trot' is not one"):
+        gltf.read(path, ReadOptions(clip="Trot"))
+    for clip in ("Walk", "walk", 1, "1"):
+        assert source_of(gltf.read(path, ReadOptions(clip=clip))).clip == 1
+    assert source_of(gltf.read(path, ReadOptions(clip=2))).clips == ("Survey", "Walk", "Run")
+    facts = gltf.describe(path, ReadOptions())
+    assert facts is not None
+    assert facts["clips"] == ["Survey", "Walk", "Run"]
+    assert len(facts["joints"]) == 24
+    assert gltf.describe(path, ReadOptions(clip=1)) is None
+
+
+@needs_motions
+def test_unusual_size_is_warned_of_with_its_cure():
+    path = MOTIONS / "gltf" / "Fox.glb"
+    large = gltf.read(path, ReadOptions(clip=1))
+    assert "60.7 m high" in source_of(large).warnings[0]
+    assert "--unit 0.01" in source_of(large).warnings[0]
+    small = gltf.read(path, ReadOptions(clip=1, unit=0.01))
+    assert not source_of(small).warnings
+    assert small.world[0] == pytest.approx(0.01 * large.world[0])
+    assert small.skeleton.end_sites[0].offset == pytest.approx(0.01 * large.skeleton.end_sites[0].offset)
+
+
+@needs_motions
+def test_uneven_keys_are_sampled_evenly_from_first_to_last():
+    motion = gltf.read(MOTIONS / "gltf" / "Fox.glb", ReadOptions(clip="Run"))
+    assert motion.is_uniform
+    assert motion.duration == pytest.approx(1.15833, abs=1e-5)
+    assert "not evenly spaced" in source_of(motion).evidence["fps"].reason
+    channel = document_of(motion).clip.channels[0]
+    assert len(channel.times) == 25  # the file's own keys are kept
+    assert channel.mode == "LINEAR"
+
+
+@needs_motions
+@pytest.mark.parametrize(("name", "clip"), [(n, c) for n, c, _ in CLIPS] + [("Fox.glb", "Run")])
+def test_untouched_motion_is_written_byte_for_byte(tmp_path, name, clip):
+    motion = gltf.read(MOTIONS / "gltf" / name, ReadOptions(clip=clip))
+    gltf.write(motion, tmp_path / name)
+    assert (tmp_path / name).read_bytes() == (MOTIONS / "gltf" / name).read_bytes()
+
+
+@needs_motions
+@pytest.mark.parametrize(
+    ("name", "clip"), [("Fox.glb", "Run"), ("Fox.glb", "Walk"), ("cesium_man.gltf", 0), ("greenman.glb", 2)]
+)
+def test_changed_joint_alone_gets_new_channels(tmp_path, name, clip):
+    motion = gltf.read(MOTIONS / "gltf" / name, ReadOptions(clip=clip))
+    turned, moved = motion.rotations.copy(), motion.translations.copy()
+    turned[2, 4] = rotations.multiply(turned[2, 4], rotations.from_rotation_vector(np.array([0.1, 0.2, 0.3])))
+    moved[:, 0, 2] += 0.25
+    changed = replace(motion, rotations=turned, translations=moved)
+    for out in (tmp_path / "out.glb", tmp_path / "out.gltf"):
+        gltf.write(changed, out)
+        again = gltf.read(out, ReadOptions(clip=clip))
+        assert again.skeleton.names == motion.skeleton.names
+        assert source_of(again).clips == source_of(motion).clips
+        assert rotations.angle_between(again.rotations, turned).max() < 1e-6  # single precision
+        assert again.translations == pytest.approx(moved, abs=1e-5, rel=1e-6)
+        assert again.times == pytest.approx(motion.times, abs=1e-6)
+        before, after = document_of(motion), document_of(again)
+        assert [len(m.positions) for m in after.meshes] == [len(m.positions) for m in before.meshes]
+        assert after.meshes[0].texture == before.meshes[0].texture
+        for key in ("meshes", "skins", "materials"):
+            assert len(after.file.json[key]) == len(before.file.json[key])
+        if name == "greenman.glb":
+            old = {(c.node, c.path): c.values for c in before.clip.channels}
+            new = {(c.node, c.path): c.values for c in after.clip.channels}
+            untouched = [k for k in old if k[0] not in (before.tree.nodes[4], before.tree.nodes[0])]
+            assert all(np.array_equal(old[k], new[k]) for k in untouched)
+
+
+@needs_motions
+def test_other_clips_of_the_file_stay(tmp_path):
+    path = MOTIONS / "gltf" / "Fox.glb"
+    motion = gltf.read(path, ReadOptions(clip="Walk"))
+    gltf.write(replace(motion, rotations=np.roll(motion.rotations, 1, axis=0)), tmp_path / "out.glb")
+    kept, first = (gltf.read(p, ReadOptions(clip="Survey")) for p in (tmp_path / "out.glb", path))
+    assert np.array_equal(kept.rotations, first.rotations)
+
+
+@needs_motions
+def test_another_library_reads_what_is_written(tmp_path):
+    library = pytest.importorskip("pygltflib")
+    motion = gltf.read(MOTIONS / "gltf" / "cesium_man.gltf", ReadOptions())
+    gltf.write(replace(motion, rotations=motion.rotations[::-1].copy()), tmp_path / "out.glb")
+    file = library.GLTF2().load(str(tmp_path / "out.glb"))
+    assert len(file.animations[0].channels) > 0
+    expected = world_matrices(tmp_path / "out.glb", 0, 5)
+    again = gltf.read(tmp_path / "out.glb", ReadOptions())
+    for j, joint in enumerate(again.skeleton.names):
+        assert again.world[0][5, j] == pytest.approx(z_up(expected[joint][:3, 3]), abs=1e-5)
+
+
+@needs_motions
+@pytest.mark.parametrize("cut", [slice(3, 12), slice(0, 1)])
+def test_cut_clip_is_written_with_the_skin(tmp_path, cut):
+    motion = gltf.read(MOTIONS / "gltf" / "greenman.glb", ReadOptions(clip=2))
+    part = motion.frames(np.arange(motion.frame_count)[cut])
+    gltf.write(part, tmp_path / "out.glb")
+    again = gltf.read(tmp_path / "out.glb", ReadOptions(clip=2))
+    assert again.times == pytest.approx(part.times, abs=1e-6)
+    assert again.world[0] == pytest.approx(part.world[0], abs=1e-5)
+    assert document_of(again).meshes
+
+
+@needs_motions
+@pytest.mark.parametrize("name", ["asf_amc/02_01.amc", "deepmimic/humanoid3d_backflip.txt"])
+def test_motion_from_elsewhere_becomes_a_bare_hierarchy(tmp_path, name):
+    reader = asf_amc if name.endswith(".amc") else deepmimic
+    motion = reader.read(MOTIONS / name, ReadOptions())
+    gltf.write(motion, tmp_path / "out.glb")
+    again = gltf.read(tmp_path / "out.glb", ReadOptions())
+    assert again.skeleton.names == motion.skeleton.names
+    assert np.array_equal(again.skeleton.parents, motion.skeleton.parents)
+    assert [(e.joint, e.name) for e in again.skeleton.end_sites] == [
+        (e.joint, f"{motion.skeleton.names[e.joint]} tip") for e in motion.skeleton.end_sites
+    ]
+    assert again.world[0] == pytest.approx(motion.world[0], abs=1e-5)
+    assert again.times == pytest.approx(motion.times, abs=1e-6)
+
+
+# ----------------------------------------------------------------------------------------------------- made by hand
+
+
+def made(
+    *,
+    armature: dict[str, Any] | None = None,
+    mode: str = "LINEAR",
+    times: Any = (0.0, 0.5, 1.0),
+    hip_scale: Any = (1.0, 1.0, 1.0),
+) -> dict[str, Any]:
+    """A leg of three joints under an armature; its hip swings about z, its root moves along x."""
+    keys = np.array(times, dtype="<f4")
+    half = 0.5 * np.array([0.0, 0.4, 1.0])[: len(keys)]
+    turns = np.stack([0 * half, 0 * half, np.sin(half), np.cos(half)], axis=1).astype("<f4")
+    moves = np.stack([np.arange(len(keys)), 0 * half, 0 * half], axis=1).astype("<f4")
+    if mode == "CUBICSPLINE":
+        turns = np.stack([0 * turns, turns, 0 * turns], axis=1).reshape(-1, 4)
+        moves = np.stack([0 * moves + [2.0, 0, 0], moves, 0 * moves + [2.0, 0, 0]], axis=1).reshape(-1, 3).astype("<f4")
+    data = [keys.tobytes(), turns.tobytes(), moves.tobytes()]
+    starts = np.cumsum([0, *map(len, data)])
+    return {
+        "asset": {"version": "2.0"},
+        "scenes": [{"nodes": [0]}],
+        "nodes": [
+            {"name": "Armature", "children": [1], **(armature or {})},
+            {"name": "root", "children": [2], "translation": [0, 100, 0]},
+            {"name": "hip", "children": [3], "translation": [0, -10, 0], "scale": list(hip_scale)},
+            {"name": "knee", "translation": [0, -40, 0]},
+        ],
+        "skins": [{"joints": [1, 2, 3]}],
+        "animations": [
+            {
+                "name": "kick",
+                "channels": [
+                    {"sampler": 0, "target": {"node": 2, "path": "rotation"}},
+                    {"sampler": 1, "target": {"node": 1, "path": "translation"}},
+                ],
+                "samplers": [
+                    {"input": 0, "output": 1, "interpolation": mode},
+                    {"input": 0, "output": 2, "interpolation": mode},
+                ],
+            }
+        ],
+        "accessors": [
+            {"bufferView": 0, "componentType": 5126, "count": len(keys), "type": "SCALAR"},
+            {"bufferView": 1, "componentType": 5126, "count": len(turns), "type": "VEC4"},
+            {"bufferView": 2, "componentType": 5126, "count": len(moves), "type": "VEC3"},
+        ],
+        "bufferViews": [
+            {"buffer": 0, "byteOffset": int(s), "byteLength": len(d)} for s, d in zip(starts, data, strict=False)
+        ],
+        "buffers": [
+            {
+                "byteLength": int(starts[-1]),
+                "uri": "data:application/octet-stream;base64," + base64.b64encode(b"".join(data)).decode(),
+            }
+        ],
+    }
+
+
+def saved(tmp_path: Path, content: Any) -> Path:
+    path = tmp_path / "leg.gltf"
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_armature_with_scale_and_turn_is_folded_into_the_root(tmp_path):
+    turn = [float(np.sin(np.pi / 4)), 0.0, 0.0, float(np.cos(np.pi / 4))]
+    path = saved(tmp_path, made(armature={"scale": [0.01] * 3, "rotation": turn, "translation": [1, 2, 3]}))
+    motion = gltf.read(path, ReadOptions())
+    # file: +90° about x brings y to z; the armature's place is in metres, what hangs on it in hundredths
+    in_file = np.array([1 + 0.0, 2 + 0.0, 3 + 0.0])
+    assert motion.skeleton.names == ("root", "hip", "knee")
+    assert motion.world[0][0, 0] == pytest.approx(z_up(in_file), abs=1e-6)
+    assert motion.skeleton.offsets[2] == pytest.approx([0.0, -0.4, 0.0])
+    assert source_of(motion).evidence["folded"].value == ["Armature"]
+    lift = np.array([0.0, 0.0, 0.5])
+    gltf.write(replace(motion, translations=motion.translations + lift), tmp_path / "out.glb")
+    again = gltf.read(tmp_path / "out.glb", ReadOptions())
+    assert again.translations == pytest.approx(motion.translations + lift, abs=1e-6)
+
+
+def test_uniform_scale_of_a_joint_is_folded_and_an_uneven_one_is_told(tmp_path):
+    even = gltf.read(saved(tmp_path, made(hip_scale=(2, 2, 2))), ReadOptions(unit=0.01))
+    assert even.skeleton.offsets[2] == pytest.approx([0.0, -0.8, 0.0])
+    assert not any("uneven" in w for w in source_of(even).warnings)
+    uneven = gltf.read(saved(tmp_path, made(hip_scale=(1, 3, 1))), ReadOptions(unit=0.01))
+    assert uneven.skeleton.offsets[2] == pytest.approx([0.0, -1.2, 0.0])
+    assert any("unevenly: hip" in w for w in source_of(uneven).warnings)
+    with pytest.raises(FileFormatError, match="mirrored"):
+        gltf.read(saved(tmp_path, made(hip_scale=(-1, 1, 1))), ReadOptions())
+    with pytest.raises(FileFormatError, match=r"Armature.*unevenly"):
+        gltf.read(saved(tmp_path, made(armature={"scale": [1, 2, 1]})), ReadOptions())
+
+
+@pytest.mark.parametrize(
+    ("mode", "angle", "place"),
+    [
+        ("LINEAR", 0.2, 0.5),
+        ("STEP", 0.0, 0.0),
+        # Hermite halfway: value (0 + 1) / 2 + (2 - 2) · 0.5 / 8; the turn is the normalized mean of two quaternions
+        ("CUBICSPLINE", 0.2, 0.5),
+    ],
+)
+def test_interpolation_between_keys(tmp_path, mode, angle, place):
+    content = made(mode=mode, times=(0.0, 0.5, 1.0))
+    content["nodes"].append({"name": "other"})
+    path = saved(tmp_path, content)
+    document = document_of(gltf.read(path, ReadOptions()))
+    turn, move = document.clip.channels
+    halfway = np.array([0.0, 0.25, 0.5])
+    assert rotations.to_rotation_vector(sample(turn, halfway))[:, 2] == pytest.approx([0.0, angle, 0.4], abs=1e-6)
+    assert sample(move, halfway)[:, 0] == pytest.approx([0.0, place, 1.0])
+    assert (turn.mode, move.mode) == (mode, mode)
+
+
+def test_cubic_tangents_are_scaled_by_the_gap(tmp_path):
+    document = document_of(gltf.read(saved(tmp_path, made(mode="CUBICSPLINE")), ReadOptions()))
+    u = 0.25  # a straight line of slope 2 per second through keys 1 apart every half second
+    assert sample(document.clip.channels[1], np.array([0.0, 0.5 * u, 0.5]))[1, 0] == pytest.approx(u)
+
+
+def test_keys_of_several_rates_share_a_grid(tmp_path):
+    content = made(times=(0.0, 0.25, 1.0))
+    motion = gltf.read(saved(tmp_path, content), ReadOptions())
+    assert motion.times[0] == 0.0
+    assert motion.times[-1] == pytest.approx(1.0)
+    content = made(times=(0.5, 1.0, 1.5))
+    motion = gltf.read(saved(tmp_path, content), ReadOptions())
+    assert motion.times == pytest.approx([0.0, 0.5, 1.0])
+    assert source_of(motion).evidence["start"].value == pytest.approx(0.5)
+    assert gltf.read(saved(tmp_path, content), ReadOptions(fps=10.0)).times == pytest.approx([0.0, 0.1, 0.2])
+
+
+def test_data_beside_the_file_is_read_and_taken_in(tmp_path):
+    content = made()
+    data = base64.b64decode(content["buffers"][0]["uri"].split(",")[1])
+    (tmp_path / "leg data.bin").write_bytes(data)
+    content["buffers"][0]["uri"] = "leg%20data.bin"
+    motion = gltf.read(saved(tmp_path, content), ReadOptions())
+    assert motion.frame_count == 3
+    (tmp_path / "out").mkdir()
+    gltf.write(motion, tmp_path / "out" / "leg.gltf")
+    assert gltf.read(tmp_path / "out" / "leg.gltf", ReadOptions()).rotations == pytest.approx(motion.rotations)
+
+
+def test_skeleton_without_animation(tmp_path):
+    content = made()
+    del content["animations"]
+    path = saved(tmp_path, content)
+    with pytest.raises(FileFormatError, match=r"no animation.*load_skeleton"):
+        gltf.read(path, ReadOptions())
+    assert gltf.read_skeleton(path, ReadOptions()).names == ("root", "hip", "knee")
+
+
+def test_motion_with_other_joints_is_refused(tmp_path):
+    motion = gltf.read(saved(tmp_path, made()), ReadOptions())
+    other = replace(motion, skeleton=replace(motion.skeleton, names=("a", "b", "c")))
+    with pytest.raises(InvalidValue, match="joints"):
+        gltf.write(other, tmp_path / "out.glb")
+
+
+# -------------------------------------------------------------------------------------------------------- bad files
+
+
+def changed(*path: Any, to: Any) -> dict[str, Any]:
+    content = copy.deepcopy(made())
+    place: Any = content
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = to
+    return content
+
+
+NAN = base64.b64encode(struct.pack("<3f", 0.0, float("nan"), 1.0) + bytes(84)).decode()
+FALLING = base64.b64encode(struct.pack("<3f", 0.0, 1.0, 0.5) + bytes(84)).decode()
+URI = "data:application/octet-stream;base64,"
+
+SPOILED: list[tuple[Any, str]] = [
+    ("", "empty"),
+    ("{", "not JSON"),
+    ("[1]", "not an object"),
+    ("\x00\x01\x02", "not JSON"),
+    ("[" * 200_000, "nested"),
+    ('{"asset": {"version": "2.0"}, "nodes": [], "nodes": []}', "stands twice"),
+    ("[" + "[]," * 3_000_000 + "]", "at most"),
+    ('{"asset": {"version": "2.0"}, "a": NaN}', "NaN"),
+    ('{"asset": {"version": "2.0"}, "a": 1' + "0" * 6000 + "}", "not usable|no skeleton"),
+    ({"asset": {"version": "1.0"}}, "version '1.0'"),
+    ({"asset": {"version": "2.0"}}, "no skeleton"),
+    ({"nodes": []}, "version None"),
+    (changed("nodes", to=7), "'nodes' is not a list"),
+    (changed("nodes", to=[1, 2]), "'nodes' is not a list"),
+    (changed("nodes", 3, to={"name": "knee", "children": [1]}), "two parents"),
+    (changed("nodes", 3, "children", to=[9]), "child 9"),
+    (changed("nodes", 3, "children", to="a"), "no list"),
+    (changed("nodes", 3, "translation", to=[1, 2]), "3 numbers"),
+    (changed("nodes", 3, "translation", to=[1, 2, 1e300]), "sensible size"),
+    (changed("nodes", 3, "rotation", to=[0, 0, 0, 0]), "length 0"),
+    (changed("nodes", 3, "matrix", to=[0] * 16), "flat"),
+    (changed("nodes", 3, "matrix", to=[-1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]), "mirrors"),
+    (changed("skins", 0, "joints", to=[1, 2, 77]), "nodes 77"),
+    (changed("skins", 0, "joints", to=[]), "no joints"),
+    (changed("animations", 0, "channels", to=[]), "no channels"),
+    (changed("animations", 0, "channels", 0, "sampler", to=5), "sampler 5"),
+    (changed("animations", 0, "channels", 0, "target", to={"node": 44, "path": "rotation"}), "node 44"),
+    (changed("animations", 0, "channels", 1, "target", to={"node": 2, "path": "rotation"}), "values of 3|twice"),
+    (changed("animations", 0, "samplers", 0, "interpolation", to="MAGIC"), "MAGIC"),
+    (changed("animations", 0, "samplers", 0, "output", to=2), "4 belong|of 4"),
+    (changed("accessors", 1, "count", to=4), "claims 4 elements"),
+    (changed("accessors", 1, "count", to=10**12), "claims 1000000000000 elements"),
+    (changed("accessors", 1, "count", to=0), "count 0"),
+    (changed("accessors", 1, "count", to=-3), "count -3"),
+    (changed("accessors", 1, "count", to=2.5), "count 2.5"),
+    (changed("accessors", 1, to={"componentType": 5126, "count": 10**9, "type": "VEC4"}), "names no data"),
+    (changed("accessors", 1, "type", to="VEC9"), "VEC9"),
+    (changed("accessors", 1, "bufferView", to=12), "bufferViews 12"),
+    (changed("accessors", 1, "byteOffset", to=-4), "offset -4"),
+    (changed("bufferViews", 1, "byteOffset", to=10**6), "ends at byte"),
+    (changed("bufferViews", 1, "byteLength", to=10**9), "ends at byte"),
+    (changed("bufferViews", 1, "buffer", to=3), "buffer 3"),
+    (changed("buffers", 0, "byteLength", to=10**12), "at most"),
+    (changed("buffers", 0, "byteLength", to=1000), "claims 1000 bytes and has 96"),
+    (changed("buffers", 0, to={"byteLength": 96}), "names no data"),
+    (changed("buffers", 0, "uri", to="missing.bin"), "not there"),
+    (changed("buffers", 0, "uri", to="../secret.bin"), "outside its own folder"),
+    (changed("buffers", 0, "uri", to="%2e%2e/secret.bin"), "outside its own folder"),
+    (changed("buffers", 0, "uri", to="/etc/passwd"), "outside its own folder"),
+    (changed("buffers", 0, "uri", to="https://example.com/a.bin"), "outside its own folder"),
+    (changed("buffers", 0, "uri", to="file:///etc/passwd"), "outside its own folder"),
+    (changed("buffers", 0, "uri", to=URI + "@@@"), "damaged"),
+    (changed("buffers", 0, "uri", to="data:text/plain,hello"), "not base64"),
+    (changed("buffers", 0, "uri", to=URI + NAN), "not finite"),
+    (changed("buffers", 0, "uri", to=URI + FALLING), "do not rise"),
+    (
+        changed("buffers", 0, "uri", to=URI + base64.b64encode(struct.pack("<3f", 0, 0.5, 1) + bytes(84)).decode()),
+        "quaternion",
+    ),
+    (made(times=(0.0, 3.7e5, 1e6)), "Its key times are wrong"),
+]
+
+
+@pytest.mark.parametrize(("content", "problem"), SPOILED)
+def test_spoiled_file_is_refused(tmp_path, content, problem):
+    path = saved(tmp_path, content)
+    began = time.perf_counter()
+    with pytest.raises(FileFormatError, match=problem) as caught:
+        gltf.read(path, ReadOptions())
+    assert time.perf_counter() - began < 2.0  # the promise to every malformed file
+    assert caught.value.cure
+
+
+def test_circle_of_nodes_ends(tmp_path):
+    content = made()
+    content["nodes"] += [{"children": [5]}, {"children": [4]}]
+    with pytest.raises(FileFormatError, match="circle"):
+        gltf.read(saved(tmp_path, content), ReadOptions())
+
+
+def test_endless_chain_ends(tmp_path):
+    content = made()
+    content["nodes"] = [{"children": [i + 1]} for i in range(50_000)] + [{}]
+    content["skins"] = [{"joints": list(range(50_000))}]
+    with pytest.raises(FileFormatError, match="ancestors"):
+        gltf.read(saved(tmp_path, content), ReadOptions())
+
+
+def test_keys_too_close_for_the_frames_are_told(tmp_path):
+    motion = gltf.read(saved(tmp_path, made(times=(0.0, 1e-6, 1.0))), ReadOptions())
+    assert "so close to another" in source_of(motion).evidence["fps"].reason
+
+
+def test_two_skeletons_apart_are_named(tmp_path):
+    content = made()
+    content["nodes"][0] = {"name": "Armature"}
+    content["skins"].append({"joints": [0]})
+    with pytest.raises(FileFormatError, match="2 skeletons apart: Armature, root"):
+        gltf.read(saved(tmp_path, content), ReadOptions())
+
+
+@needs_motions
+@pytest.mark.parametrize("keep", [0, 3, 11, 19, 500, 100_000, 162_000])
+def test_cut_glb_is_refused(tmp_path, keep):
+    (tmp_path / "fox.glb").write_bytes((MOTIONS / "gltf" / "Fox.glb").read_bytes()[:keep])
+    with pytest.raises(FileFormatError) as caught:
+        gltf.read(tmp_path / "fox.glb", ReadOptions(clip=0))
+    assert caught.value.cure
+
+
+@needs_motions
+def test_no_flipped_byte_of_the_json_crashes(tmp_path):
+    """Damage anywhere in the JSON gives a motion or one FileFormatError, never another exception."""
+    data = (MOTIONS / "gltf" / "Fox.glb").read_bytes()
+    draw = np.random.default_rng(5)
+    for place in draw.integers(20, 16000, size=60):
+        spoiled = bytearray(data)
+        spoiled[place] = int(draw.integers(32, 127))
+        (tmp_path / "fox.glb").write_bytes(spoiled)
+        try:
+            gltf.read(tmp_path / "fox.glb", ReadOptions(clip=0))
+        except FileFormatError:
+            continue
