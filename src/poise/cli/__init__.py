@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poise.cli import convert, info
+from poise.cli import convert, demo, info, simulate
 from poise.cli.app import app, main
 
-__all__ = ["app", "convert", "info", "main"]
+__all__ = ["app", "convert", "demo", "info", "main", "simulate"]

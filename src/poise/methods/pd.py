@@ -1,6 +1,9 @@
 """The baseline of the paper's comparison: proportional-derivative torques on every joint and on the root.
 
-    τ = bias + diag(M) (ω² Δq + 2 ζ ω Δv),   contact points stopped as far as their cones allow
+    τ = bias + diag(M) (ω² Δq' + 2 ζ ω Δv'),   contact points stopped as far as their cones allow
+
+The errors Δq', Δv' are those at the end of the step (stable PD, Tan, Liu and Turk 2011), affine in a like any quantity;
+with the errors of now the explicit step is unstable at 120 Hz.
 
 Source: [Levine2012]_ section 4, "Importance of Minimization". It is the same step problem with another list: the torques
 are a constraint, and the contact forces that are left free stop the points that touch. Nothing minimizes the root force.
@@ -8,12 +11,28 @@ are a constraint, and the contact forces that are left free stop the points that
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 
 from poise.control.preset import PdGains
 from poise.control.reference import ReferenceFrame
-from poise.step import Constraint, Equal, Objective, Step
+from poise.step import Constraint, Equal, Objective, Quantity, Rows, Step
 from poise.step.quantities import ContactCoefficients, JointAcceleration, JointTorque, PointAcceleration
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _DampedTorque(Quantity):
+    """τ + dt · damping · a: the torque of a servo that already counts this step's own acceleration [N m, N]."""
+
+    damping: Array
+
+    def rows(self, step: Step) -> Rows:
+        rows = JointTorque().rows(step)
+        return Rows(rows.on_a + np.diag(step.dt * self.damping), rows.c, rows.on_lambda)
 
 
 def proportional_derivative(
@@ -24,8 +43,13 @@ def proportional_derivative(
     frequency = np.full(step.nv, gains.joint_frequency)
     frequency[:6] = gains.root_frequency
     error = state.model.difference(state.q, reference.q, 1.0)
-    wish = frequency**2 * error + 2.0 * gains.damping * frequency * (reference.v - state.v)
-    torque = state.bias + np.diag(state.M) * wish
+    stiffness = np.diag(state.M) * frequency**2
+    damping = np.diag(state.M) * 2.0 * gains.damping * frequency + step.dt * stiffness
+    torque = (
+        state.bias
+        + stiffness * (error + step.dt * (reference.v - state.v))
+        + (damping - step.dt * stiffness) * (reference.v + step.dt * reference.a - state.v)
+    )
     mass = state.mass(state.model.roots[0])
     objectives = [Objective(JointAcceleration(), 0.0, 1e-9 * mass, "nothing else")]
     points = step.contacts.points
@@ -34,4 +58,4 @@ def proportional_derivative(
         axes = np.tile(np.eye(3), (points.size, 1, 1))
         objectives.append(Objective(PointAcceleration(points, axes), stop.ravel(), mass, "stop contacts"))
         objectives.append(Objective(ContactCoefficients(), np.zeros(step.coefficient_count), 1e-6, "contact coefficients"))
-    return objectives, [Equal(JointTorque(), torque, "servo torques")]
+    return objectives, [Equal(_DampedTorque(damping), torque, "servo torques")]

@@ -101,7 +101,7 @@ def record(
     """
     began = clock.perf_counter()
     path = Path(path)
-    kind = _kind(path)
+    kind = require_kind(path)
     if kind == ".mp4":
         film.require_video()
     scenes = (scene,) if isinstance(scene, Scene) else tuple(scene)
@@ -157,7 +157,8 @@ def record(
     return Recording(path, name, note, count, clock.perf_counter() - began)
 
 
-def _kind(path: Path) -> str:
+def require_kind(path: Path) -> str:
+    """The kind of recording a path asks for; raises if there is none such, or no folder for it."""
     kind = path.suffix.lower()
     known = ", ".join(EXTENSIONS)
     if kind in (".html", ".htm"):
@@ -210,8 +211,8 @@ def _gl_painters(
     by_scene: dict[int, gl.GLPainter] = {}
     for p in panels:
         if id(p.scene) not in by_scene:
-            heading = travel_heading(p.scene)
-            made = gl.GLPainter(p.scene, platform, *size, heading=heading, samples=samples, finer=finer)
+            heading, view = travel_heading(p.scene), max(o.follow.height for o in panels if o.scene is p.scene)
+            made = gl.GLPainter(p.scene, platform, *size, heading=heading, view=view, samples=samples, finer=finer)
             by_scene[id(p.scene)] = held.enter_context(made)
     return [by_scene[id(p.scene)] for p in panels]
 

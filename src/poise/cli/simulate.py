@@ -1,0 +1,254 @@
+"""`poise simulate`: the quasi-physical filter on a clip."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from poise.cli import options
+from poise.cli.app import INTERRUPTED, app, note, out, output_path, print_json, progress
+from poise.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from poise.motion import Motion
+    from poise.sim.filter import Options
+    from poise.sim.result import SimulationResult
+    from poise.terrain import Terrain
+
+_GOALS = ("auto", "com-xy", "moving", "none")
+
+
+@app.command()
+def simulate(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The motion.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="OUT", help="The moved motion; the extension says the format.", show_default=False)
+    ],
+    character: Annotated[Path | None, typer.Option(metavar="FILE", help="Character as TOML; default: fitted to the skeleton.")] = None,
+    skeleton: options.Skeleton = None,
+    mass: Annotated[float | None, typer.Option(metavar="KG", help="Total mass; default: 70 kg at human size.")] = None,
+    friction: Annotated[float, typer.Option(metavar="MU", help="Coulomb friction.")] = 0.8,
+    terrain: Annotated[
+        str,
+        typer.Option(
+            metavar="SPEC",
+            help="flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED\\[,MAXSLOPE], image:FILE,SIZE,HEIGHT, "
+            "mesh:FILE or platform:FILE; along the clip's travel, or @HEADING in degrees.",
+        ),
+    ] = "flat",
+    push: Annotated[list[str] | None, typer.Option(metavar="'BODY FX FY FZ @START+DURATION'", help="A push in newtons and seconds; repeatable.")] = None,
+    pull: Annotated[list[str] | None, typer.Option(metavar="'BODY X Y Z STIFFNESS @START+DURATION'", help="A spring to a point in metres; repeatable.")] = None,
+    goal: Annotated[str, typer.Option(metavar="|".join(_GOALS), help="What guides the center of mass; auto: moving when anything pushes.")] = "auto",
+    goal_point: Annotated[list[str] | None, typer.Option(metavar="'JOINT X,Y,Z [@START+DURATION]'", help="A joint that goes to a place; repeatable.")] = None,
+    goal_without: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints left out of the goal.")] = None,
+    physicality: Annotated[str, typer.Option(metavar="X|strict|off", help="1: the paper's root weight; strict: no root force.")] = "1",
+    hard_contact: Annotated[bool, typer.Option("--hard-contact", help="No point below the ground, as hard rows (slower).")] = False,
+    preset: Annotated[str, typer.Option(metavar="NAME|FILE", help="recommended, paper, or a TOML file.")] = "recommended",
+    engine: Annotated[str, typer.Option(metavar="qp|pd", help="The filter, or the baseline it is compared with.")] = "qp",
+    clip: options.Clip = None,
+    start: Annotated[float | None, typer.Option(metavar="S", help="First second kept.")] = None,
+    end: Annotated[float | None, typer.Option(metavar="S", help="Last second kept.")] = None,
+    unit: options.SourceUnit = None,
+    up: options.SourceUp = None,
+    source_fps: options.SourceFps = None,
+    floor: Annotated[float | None, typer.Option(metavar="M", help="Height of the clip's floor; found if not given.")] = None,
+    loop: Annotated[int, typer.Option("--loop", metavar="N", help="Repeat a clip that loops N times, with its travel.")] = 1,
+    amount: Annotated[float, typer.Option(metavar="0…1", help="Part of the reaction that is kept.")] = 1.0,
+    only: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints that may deviate.")] = None,
+    freeze: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints that keep the source's motion.")] = None,
+    fps: Annotated[float | None, typer.Option(metavar="N", help="Simulation rate; default: a multiple of the source's, 50 Hz or more.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of rough terrain that names none.")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="OUT.json", help="Write the report.")] = None,
+    record: Annotated[Path | None, typer.Option(metavar="OUT.mp4|.gif|.png", help="Draw the run: a film, or a strip of stills.")] = None,
+    overwrite: options.Overwrite = False,
+    json: options.Json = False,
+) -> None:
+    """Give a clip physical reactions: shoves, slopes, stairs. Undisturbed, it comes back exactly as it was.
+
+    Example: [bold]poise simulate walk.bvh -o out.bvh --push 'chest 300 0 0 @1+0.2' --terrain slope:15[/bold]
+    """
+    for path in (output, report, record):
+        if path is not None:
+            output_path(path, inputs=[file], overwrite=overwrite)
+    run_options = _options(goal, goal_point, goal_without, physicality, friction, hard_contact, engine)
+    pushes = _pushes(push, pull)
+    ground = _terrain(terrain, seed)
+    import poise.io
+    from poise.errors import UnknownName
+
+    try:
+        poise.io.format.format_for(output)
+    except UnknownName as error:
+        raise InvalidValue(str(error)) from error
+    if record is not None:
+        from poise.record.recording import require_kind
+
+        require_kind(record)
+    motion = poise.io.load(
+        file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps
+    )
+    for sentence in motion.source.warnings if motion.source else ():
+        note(f"warning: {sentence}")
+    if start is not None or end is not None:
+        motion = motion.cut(start or 0.0, motion.duration if end is None else end)
+    if loop != 1:
+        from poise.phases.travel import repeat
+
+        motion = repeat(motion, loop)
+    if not json:
+        _advise(motion, source_fps)
+    result = run_behind_bar(
+        motion, character, mass=mass, terrain=ground, pushes=pushes, preset=preset, options=run_options, fps=fps,
+        floor=floor, amount=amount, only=_names(only), freeze=_names(freeze),
+    )  # fmt: skip
+    poise.io.save(result.motion, output)
+    if report is not None:
+        result.report.save(report)
+    if record is not None:
+        draw(result, record)
+    if json:
+        print_json(result.report.data)
+    else:
+        summarize(result, output)
+    if not result.is_complete:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _options(
+    goal: str, points: list[str] | None, without: str | None, physicality: str, friction: float, hard: bool, engine: str
+) -> Options:
+    if goal not in _GOALS:
+        raise InvalidValue(f"--goal is {goal!r}; give one of {', '.join(_GOALS)}.")
+    if engine not in ("qp", "pd"):
+        raise InvalidValue(f"--engine is {engine!r}; give qp or pd. (The coupled engine is not there yet.)")
+    from poise.methods.quasi_physical import Physicality
+    from poise.sim.filter import Options
+    from poise.sim.goals import parse_goal
+
+    if physicality in ("strict", "off"):
+        knob = Physicality(is_strict=physicality == "strict", is_off=physicality == "off")
+    else:
+        try:
+            knob = Physicality(float(physicality))
+        except ValueError:
+            knob = Physicality(math.nan)
+        if not (math.isfinite(knob.factor) and knob.factor > 0.0):
+            raise InvalidValue(f"--physicality is {physicality!r}; give a positive number, strict or off.")
+    if not (math.isfinite(friction) and friction >= 0.0):
+        raise InvalidValue(f"--friction is {friction}; give zero or more.")
+    return Options(
+        goal=goal, goal_points=tuple(parse_goal(p) for p in points or ()), goal_without=_names(without),
+        physicality=knob, friction=friction, hard_contact=hard, engine=engine,
+    )  # fmt: skip
+
+
+def _pushes(push: list[str] | None, pull: list[str] | None) -> list[Any]:
+    from poise.sim.forces import parse_pull, parse_push
+
+    return [*(parse_push(p) for p in push or ()), *(parse_pull(p) for p in pull or ())]
+
+
+def _terrain(spec: str, seed: int | None) -> Terrain:
+    from poise.terrain import Terrain
+
+    if seed is not None and spec.startswith("rough:") and "," not in spec:
+        spec = f"{spec},{seed}"
+    return Terrain.parse(spec)
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(n.strip() for n in text.split(",") if n.strip()) if text else ()
+
+
+def _advise(motion: Motion, source_fps: float | None) -> None:
+    """What a user should know of the clip, each with the option that cures it."""
+    from poise.phases.flights import implied_fps
+    from poise.phases.glitches import find_glitches, leading_rest_frames
+    from poise.phases.travel import is_in_place
+
+    lead = leading_rest_frames(motion)
+    if lead:
+        note(f"warning: the first {lead} frame(s) look like a rest pose put in front; --start {lead * motion.dt:.4g} leaves them out.")
+    glitches = [g for g in find_glitches(motion) if g.kind != "t-pose"]
+    if glitches:
+        first = glitches[0]
+        note(
+            f"warning: {len(glitches)} capture glitch(es), first a {first.kind} of {motion.skeleton.names[first.joint]!r} in "
+            f"frame {first.frame}; there the deviation is carried over instead of solved."
+        )
+    if is_in_place(motion):
+        note("warning: the clip walks in place; slopes and stairs pass under it only if it travels.")
+    implied = implied_fps(motion)
+    if source_fps is None and implied.confidence >= 0.5:
+        note(
+            f"warning: its flights fall as if it were recorded at {implied.fps:.0f} fps, not {motion.fps:.0f}; "
+            f"--source-fps {implied.fps:.0f} cures it."
+        )
+
+
+def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None, **arguments: Any) -> SimulationResult:
+    """Fit and simulate behind a progress bar; the first run on a machine also compiles."""
+    with progress() as bar:
+        task = bar.add_task("Preparing (the first run on a machine compiles, about 10 s)", total=None)
+        from poise.character import fit, load_character
+        from poise.sim.simulate import Live
+        from poise.sim.simulate import simulate as run
+
+        if character is None:
+            figure = fit(motion, mass=mass)
+        else:
+            figure = load_character(character)
+            if mass is not None:
+                raise InvalidValue("--mass goes with a fitted character; edit the masses in the character file instead.")
+
+        def watch(live: Live) -> None:
+            bar.update(task, description="Simulating", total=1.0, completed=live.fraction)
+
+        return run(motion, figure, watch=watch, **arguments)
+
+
+def draw(result: SimulationResult, path: Path) -> None:
+    """Write a recording of a result, behind a progress bar."""
+    from poise.record import record
+    from poise.record.result_scene import scene_of
+
+    with progress() as bar:
+        task = bar.add_task("Drawing", total=None)
+        made = record(scene_of(result), path, progress=lambda done, total: bar.update(task, completed=done, total=total))
+    if made.note:
+        note(made.note)
+
+
+def summarize(result: SimulationResult, output: Path) -> None:
+    """What happened, in a few lines a person reads."""
+    d = result.report.data
+    deviation, contact, residual = d["deviation"], d["contact"], d["root_residual"]
+    weight = 9.81 * d["source"]["mass"]
+    lines = [
+        f"{output}: {result.motion.frame_count} frames, {result.motion.skeleton.joint_count} joints, "
+        f"simulated at {1.0 / d['dt']:.0f} Hz in {d['wall_seconds']:.2f} s ({d['realtime_factor']:.1f} × real time)",
+    ]
+    if deviation["joint_angle_max_deg"] < 1e-6 and deviation["root_position_max_m"] < 1e-9:
+        lines.append("Nothing disturbed it: the motion is the one that went in.")
+    else:
+        lines.append(
+            f"Deviation: joints up to {deviation['joint_angle_max_deg']:.1f}°, root up to {100 * deviation['root_position_max_m']:.1f} cm"
+        )
+        lines.append(
+            f"Ground: 95 % of frames within {100 * contact['penetration_p95_m']:.1f} cm of penetration and "
+            f"{100 * contact['float_p95_m']:.1f} cm of float; non-physical root force {100 * residual['force_rms_N'] / weight:.0f} % of body weight (rms)"
+        )
+    for event in d["events"]:
+        back = event["com_back_s"]
+        lines.append(
+            f"Push of {event['body']} at {event['start']:.2f} s: center of mass moved {100 * event['com_excursion_max_m']:.0f} cm, "
+            + (f"back within {back:.1f} s" if back is not None else "not back before the end")
+        )
+    odd = {k: v for k, v in d["solver"]["fallbacks"].items() if v}
+    if odd or d["solver"]["failures"]:
+        lines.append("Solver: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in odd.items()))
+    for line in lines:
+        out().print(line, markup=False)
