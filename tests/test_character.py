@@ -13,11 +13,8 @@ from poise.skeleton import Skeleton
 from poise.spatial import rotations
 from tests.character_figures import DOG, PERSON, dog, motion, nameless, person, turned
 
-ROLES = ("pelvis", "chest", "neck", "head") + tuple(
-    f"{side}_{part}"
-    for side in ("left", "right")
-    for part in ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand", "collar")
-)
+PARTS = ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand", "collar")
+ROLES = ("pelvis", "chest", "neck", "head", *(f"{side}_{part}" for side in ("left", "right") for part in PARTS))
 
 
 def role_joints(character: Character) -> dict[str, int]:

@@ -68,7 +68,7 @@ def default_mass(height: float, *, two_legged: bool = True) -> float:
 
 
 def radius_of(part: str, length: float, scale: float) -> float:
-    """Radius of a part's capsule [m]: a share of its bone, kept between 0.5 and 1.25 times a scaled person's.
+    """Radius of a part's capsule [m]: a share of its bone, kept between 0.6 and 1.25 times a scaled person's.
 
     Args:
         part: A name in `RADII`.
@@ -76,7 +76,7 @@ def radius_of(part: str, length: float, scale: float) -> float:
         scale: Size of the figure against a person.
     """
     person, share = RADII[part]
-    return float(np.clip(share * length, 0.5 * person * scale, 1.25 * person * scale))
+    return float(np.clip(share * length, 0.6 * person * scale, 1.25 * person * scale))
 
 
 def shares_by_length(lengths: Sequence[float]) -> Array:

@@ -51,15 +51,16 @@ class Foot:
         return self.ankle if self.toe is None else self.toe
 
 
-def find_feet(frames: Frames, anatomy: Anatomy, speeds: Array) -> tuple[Foot, ...]:
+def find_feet(frames: Frames, anatomy: Anatomy, speeds: Array, rises: Array) -> tuple[Foot, ...]:
     """The feet of all legs, with ball and tip guessed where the file gives none.
 
     Args:
         frames: Body frames over the poses.
         anatomy: What the joints are for.
         speeds: Speed of each body's frame [m/s], shape (F, B).
+        rises: Vertical part of it, absolute [m/s], shape (F, B).
     """
-    return tuple(_foot(frames, anatomy, chain, speeds) for chain in anatomy.limbs("leg"))
+    return tuple(_foot(frames, anatomy, chain, speeds, rises) for chain in anatomy.limbs("leg"))
 
 
 def find_floor(frames: Frames, feet: tuple[Foot, ...]) -> float:
@@ -85,9 +86,15 @@ def find_floor(frames: Frames, feet: tuple[Foot, ...]) -> float:
 
 
 def _resting_height(heights: Array, scale: float) -> float:
-    """Height at which a joint rests when it is lowest: lower quartile of the frames within 10 cm of its minimum."""
-    low = heights[heights < heights.min() + 0.1 * scale]
-    return float(np.quantile(low, 0.25))
+    """Height at which a joint rests when it is lowest: of the frames within 12 cm of its minimum the stiller half.
+
+    The lower quartile of those: a short dip of the capture through the floor is fast and does not count.
+    """
+    if len(heights) < 3:
+        return float(heights.min())
+    low = heights < heights.min() + 0.12 * scale
+    change = np.abs(np.gradient(heights))
+    return float(np.quantile(heights[low & (change <= np.median(change[low]))], 0.25))
 
 
 def stands(frames: Frames, foot: Foot) -> npt.NDArray[np.bool_]:
@@ -142,7 +149,7 @@ def sole_points(
             add(label, foot.ankle, ankle_at, sign * 0.8 * half * across - 0.045 * scale * foot.heading)
     for label, sign in (("ball.in", -outward), ("ball.out", outward)):
         add(label, foot.ball_body, ball_at, sign * half * across)
-    if np.linalg.norm(np.median(tip_at - ball_at, axis=0)) > 0.01 * scale:
+    if np.median(np.linalg.norm(tip_at - ball_at, axis=-1)) > 0.01 * scale:
         add("toe", foot.last, tip_at, np.zeros(3))
     return points
 
@@ -176,7 +183,8 @@ def body_spheres(frames: Frames, names: tuple[str, ...], radii: tuple[float, ...
         elif part == "head":
             add("head", i, 0.55 * tips[0] if tips else np.zeros(3), r, "head")
         elif part == "pelvis":
-            add("pelvis", i, np.zeros(3), r, "trunk")
+            middle = far_middle(frames, i)
+            add("pelvis", i, np.zeros(3) if middle is None else middle, r, "trunk")
         elif part == "chest":
             add("chest", i, np.mean(tips, axis=0) if tips else np.zeros(3), r, "trunk")
         if part in ("thigh", "upper_arm") and frames.parents[i] >= 0:
@@ -211,13 +219,22 @@ def _out_of_floor(frames: Frames, body: int, center: Array, radius: float, floor
     return center, fitting
 
 
-def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array) -> Foot:
+def far_middle(frames: Frames, body: int) -> Array | None:
+    """Where all bones of a body end together, far from its joint: a root on the ground that only carries; else None."""
+    tips = np.array(frames.tips[body])
+    if len(tips) < 2 or float(np.linalg.norm(np.ptp(tips, axis=0))) > 0.05 * frames.scale:
+        return None
+    middle = tips.mean(axis=0)
+    return middle if float(np.linalg.norm(middle)) > 0.15 * frames.scale else None
+
+
+def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array, rises: Array) -> Foot:
     by_joint = {j: i for i, j in enumerate(frames.joints)}
     bodies = [by_joint[j] for j in chain.joints[chain.upper :]]
     ankle = bodies[2] if len(bodies) > 2 else bodies[-1]
     toe = bodies[3] if len(bodies) > 3 else None
     last = ankle if toe is None else toe
-    pace = speeds[:, last]
+    pace = _pace(frames, last, speeds[:, last], rises[:, last])
     slow = pace <= np.quantile(pace, SLOW_SHARE) + 1e-9
     leg = sum(float(np.linalg.norm(frames.offsets[b])) for b in bodies[1:3])
     tips = frames.tips[last]
@@ -236,6 +253,17 @@ def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array) -> Foot
     size = np.linalg.norm(along, axis=-1, keepdims=True)
     heading = np.where(size > 0.02 * leg, along / np.maximum(size, 1e-9), anatomy.forward)
     return Foot(chain, ankle, toe, ball, ball_body, tip, pace, slow, heading)
+
+
+def _pace(frames: Frames, body: int, speed: Array, rise: Array) -> Array:
+    """Speed that is small where the foot stands [m/s], shape (F,): its own, or in a clip walking in place, its rise.
+
+    Walking in place, the standing foot slides back under the figure and is no slower than the other.
+    """
+    height = frames.positions[:, body, 2]
+    low = height <= np.quantile(height, 0.25)
+    treads = float(np.median(speed[low])) > 0.5 * float(np.median(speed)) + 1e-9
+    return rise if treads else speed
 
 
 def _heel_is_high(frames: Frames, ankle: int, toe: int, slow: npt.NDArray[np.bool_], leg: float) -> bool:

@@ -51,8 +51,7 @@ def fit(
     poses = gather_poses(source)
     anatomy = find_anatomy(poses)
     frames = make_frames(poses, anatomy)
-    speeds = poses.speeds[:, list(frames.joints)]
-    feet = contact_points.find_feet(frames, anatomy, speeds)
+    feet = _feet(poses, anatomy, frames)
     floor = contact_points.find_floor(frames, feet)
     names = unique_names(poses.skeleton.names[j] for j in frames.joints)
     soles = _soles(poses, anatomy, frames, feet, names, floor)
@@ -78,6 +77,11 @@ def fit(
     )
 
 
+def _feet(poses: Poses, anatomy: Anatomy, frames: Frames) -> tuple[Foot, ...]:
+    joints = list(frames.joints)
+    return contact_points.find_feet(frames, anatomy, poses.speeds[:, joints], poses.rises[:, joints])
+
+
 def _soles(
     poses: Poses, anatomy: Anatomy, frames: Frames, feet: tuple[Foot, ...], names: tuple[str, ...], floor: float
 ) -> list[ContactPoint]:
@@ -88,7 +92,7 @@ def _soles(
         standing = contact_points.stands(frames, foot)
         if standing.sum() < min(3, poses.frame_count):
             rest_frames = make_frames(rest, anatomy)
-            rest_foot = contact_points.find_feet(rest_frames, anatomy.at_rest(rest), np.zeros((1, len(names))))[n]
+            rest_foot = _feet(rest, anatomy.at_rest(rest), rest_frames)[n]
             if contact_points.stands(rest_frames, rest_foot).any():
                 level = contact_points.find_floor(rest_frames, (rest_foot,))
                 at = np.ones(1, dtype=bool)
@@ -165,6 +169,8 @@ def _shapes(
             top = ends[0]
             inset = min(radius / far, 0.45)
             shapes.append((Capsule(0.35 * top, (1.0 - inset) * top if inset < 0.6 else top, radius),))
+        elif part == "pelvis" and (middle := contact_points.far_middle(frames, i)) is not None:
+            shapes.append((Capsule(middle, middle, radius),))
         elif part in ("pelvis", "chest") and len(ends) > 1:
             shapes.append(tuple(_trunk_capsule(t, radius) for t in ends))
         elif ends:
@@ -218,25 +224,28 @@ def _label(point: ContactPoint) -> str:
 
 def _bone_lengths(frames: Frames, radii: tuple[float, ...]) -> tuple[float, ...]:
     """Length of all bones of each body [m]; a body without any counts as its own thickness."""
-    return tuple(max(sum(float(np.linalg.norm(t)) for t in tips), 2.0 * r) for tips, r in zip(frames.tips, radii))
+    lengths = [max(sum(float(np.linalg.norm(t)) for t in tips), 2.0 * r) for tips, r in zip(frames.tips, radii)]
+    if contact_points.far_middle(frames, 0) is not None:
+        lengths[0] = 2.0 * radii[0]
+    return tuple(lengths)
 
 
 def _leg_length(frames: Frames, feet: tuple[Foot, ...], soles: list[ContactPoint], floor: float) -> float:
-    """Thigh, shin and what lies below the ankle of the longest leg [m]; without legs, the root's median height."""
+    """Thigh, shin and what lies below the ankle of the longest leg [m]; without legs, the root's median height.
+
+    Below a person's ankle lies its height over the sole, below a paw's the bone down to the ball.
+    """
     lengths: list[float] = []
     for foot in feet:
         body, length = foot.ankle, 0.0
         while frames.parts[body] in ("foot", "shin"):
             length += float(np.linalg.norm(frames.offsets[body]))
             body = frames.parents[body]
-        own = [p for p in soles if p.body == foot.ankle]
-        plane = _sole_plane(own)
-        if foot.toe is not None and foot.ball_body == foot.toe:
-            length += float(np.linalg.norm(frames.offsets[foot.toe]))
-            own = [p for p in soles if p.body == foot.toe]
-        heights = [float(np.median(frames.positions[foot.slow, p.body, 2])) - floor for p in own[:1]]
-        drop = max(heights[0], 0.0) if heights else 0.0
-        length += drop if plane is None else float(-plane[0] @ plane[2])
+        plane = _sole_plane([p for p in soles if p.body == foot.ankle])
+        if plane is not None:
+            length += float(-plane[0] @ plane[2])
+        elif foot.ball_body != foot.ankle or frames.parts[foot.ankle] == "foot":
+            length += float(np.linalg.norm(foot.ball if foot.ball_body == foot.ankle else frames.offsets[foot.last]))
         if frames.parts[foot.ankle] == "shin":
             length = float(np.linalg.norm(frames.offsets[foot.ankle]) + np.linalg.norm(foot.tip))
         lengths.append(length)

@@ -25,6 +25,7 @@ class Poses:
         orientations: World orientations, shape (F, J, 4).
         rotations: Rotations in the parent's frame, shape (F, J, 4).
         speeds: Speed of each joint [m/s], shape (F, J); zeros for a bare skeleton.
+        rises: Absolute vertical part of it [m/s], shape (F, J).
         is_bare: True if these are not from a clip but the one rest pose.
     """
 
@@ -33,6 +34,7 @@ class Poses:
     orientations: Array
     rotations: Array
     speeds: Array
+    rises: Array
     is_bare: bool
 
     @property
@@ -54,6 +56,7 @@ def gather_poses(source: Motion | Skeleton | Sequence[Motion]) -> Poses:
             orientations[None],
             source.rest_rotations[None],
             np.zeros((1, source.joint_count)),
+            np.zeros((1, source.joint_count)),
             is_bare=True,
         )
     motions = [source] if isinstance(source, Motion) else list(source)
@@ -70,13 +73,13 @@ def gather_poses(source: Motion | Skeleton | Sequence[Motion]) -> Poses:
     positions = np.concatenate([m.world[0] for m in motions])
     orientations = np.concatenate([m.world[1] for m in motions])
     turned = np.concatenate([m.rotations for m in motions])
-    speeds = np.concatenate([_speeds(m) for m in motions])
-    return Poses(skeleton, positions, orientations, turned, speeds, is_bare=False)
+    velocities = np.concatenate([_velocities(m) for m in motions])
+    speeds, rises = np.linalg.norm(velocities, axis=-1), np.abs(velocities[..., 2])
+    return Poses(skeleton, positions, orientations, turned, speeds, rises, is_bare=False)
 
 
-def _speeds(motion: Motion) -> Array:
+def _velocities(motion: Motion) -> Array:
     positions = motion.world[0]
     if motion.frame_count < 2:
-        return np.zeros(positions.shape[:2])
-    velocity = np.gradient(positions, motion.times, axis=0)
-    return np.linalg.norm(velocity, axis=-1)
+        return np.zeros_like(positions)
+    return np.gradient(positions, motion.times, axis=0)

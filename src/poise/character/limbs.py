@@ -246,7 +246,7 @@ class _Tree:
             return Chain(kind, side, place, hub, tuple(path)) if self.weight(kid) >= 0.15 else None
         bones = [float(self.lengths[path[k + 1]]) for k in range(len(path) - 1)]
         bones.append(float(self.reach[path[-1]]))
-        upper = self._upper(kind, path, bones, other)
+        upper = self.upper(kind, path, bones, other)
         keep = [j for j in path[:upper] if kind == "arm" or place == "front"]
         keep = [j for j in keep if j not in self.skeleton.fixed]
         whole = path[upper:]
@@ -269,7 +269,7 @@ class _Tree:
         """A leaf that only marks where the limb ends: no length beyond it and it never turns."""
         return bool(self.reach[joint] < 1e-3 * self.span and not self.turns(joint) and not self.poses.is_bare)
 
-    def _upper(self, kind: str, path: list[int], bones: list[float], other: int) -> int:
+    def upper(self, kind: str, path: list[int], bones: list[float], other: int) -> int:
         """Place in the path of the thigh or upper arm: the first long bone that does not start at the middle line."""
         longest = max(bones)
         mirror = self.path(other)
@@ -356,21 +356,40 @@ def _wide(tree: _Tree, a: int, b: int) -> tuple[int, int]:
 
 
 def _which_is_left(tree: _Tree, root: int, chest: int, pair: tuple[int, int], across: Array) -> float:
-    """+1 if the first of an unnamed pair is the left one, judged by where the toes point and where the figure goes."""
-    at = tree.poses.positions
-    votes = 0.0
-    for kid in pair:
-        path = tree.path(kid)
-        toe = at[:, path[-1]] - at[:, path[-2]] if len(path) > 2 else np.zeros_like(across)
-        toe = toe + 0.0
-        toe[:, 2] = 0.0
-        votes += float(np.mean(np.sum(np.cross(UP, toe) * across, axis=-1)))
+    """+1 if the first of an unnamed pair is the left one: judged by the trunk, by knees and toes, then by travel."""
+    at, rest = tree.poses.positions, rest_pose(tree.skeleton)[0][None]
     if chest != root and _rest_is_level(tree, root, chest):
-        votes += 10.0 * float(np.mean(np.sum(np.cross(UP, at[:, chest] - at[:, root]) * across, axis=-1)))
-    if abs(votes) < 1e-4 * tree.span**2 and len(at) > 1:
-        travel = np.gradient(at[:, root], axis=0)
-        votes = float(np.mean(np.sum(np.cross(UP, travel) * across, axis=-1)))
-    return 1.0 if votes >= 0.0 else -1.0
+        return _votes_left(at[:, chest] - at[:, root], across)
+    a, b = _wide(tree, *pair)
+    vote = 0.0
+    for positions, side in ((rest, rest[:, a] - rest[:, b]), (at, across)):
+        for kid in pair:
+            hip, knee, ankle, toe = _leg_joints(tree, kid, pair[1] if kid == pair[0] else pair[0])
+            leg = positions[:, ankle] - positions[:, hip]
+            length = float(tree.lengths[knee] + tree.lengths[ankle])
+            if np.mean(leg[:, 2]) > -0.5 * length:
+                continue
+            # a bent knee is ahead of the line from hip to ankle; so are the toes of a foot at rest
+            vote += _votes_left(positions[:, knee] - positions[:, hip] - 0.5 * leg, side) / length**2
+            if positions is rest:
+                vote += _votes_left(positions[:, toe] - positions[:, ankle], side) / length**2
+    if abs(vote) < 1e-4 and len(at) > 1:
+        vote = _votes_left(np.gradient(at[:, root], axis=0), across)
+    return 1.0 if vote >= 0.0 else -1.0
+
+
+def _votes_left(forward: Array, across: Array) -> float:
+    """Positive if `across` points to the left of a figure that faces `forward`."""
+    return float(np.mean(np.sum(np.cross(UP, forward) * across, axis=-1)))
+
+
+def _leg_joints(tree: _Tree, kid: int, other: int) -> tuple[int, int, int, int]:
+    path = tree.path(kid)
+    bones = [float(tree.lengths[path[k + 1]]) for k in range(len(path) - 1)] + [float(tree.reach[path[-1]])]
+    upper = tree.upper("leg", path, bones, other)
+    last = len(path) - 1
+    hip, knee, ankle, toe = (path[min(upper + k, last)] for k in range(4))
+    return hip, knee, ankle, toe
 
 
 def _level(direction: Array) -> Array:
