@@ -32,6 +32,10 @@ from poise.terrain import Terrain
 Array = npt.NDArray[np.float64]
 
 
+FASTEST = 1e4
+"""A joint faster than this [rad/s, m/s] means that the run diverged; glitches of real captures reach 1e3."""
+
+
 @dataclass(frozen=True)
 class Options:
     """How a run is to be made; the defaults are those of `poise simulate`.
@@ -116,6 +120,25 @@ class Machine:
         """Begin at a pose (nq,) and velocity (nv,)."""
         self.q, self.v, self.time = q.copy(), v.copy(), time
 
+    def settle(self, reference: ReferenceFrame, seconds: float = 1.0) -> None:
+        """Stand on the ground before time 0: hold the first reference pose still for a while, then take up its speed.
+
+        A clip begins with feet on its own flat floor; on a slope they would start inside the ground. Where the ground
+        under the first pose is the clip's own, nothing is done, so an undisturbed start stays exact.
+        """
+        self.state.move_to(self.q, self.v)
+        ground = self.terrain.heights(self.state.centers[:, :2], self.time)
+        if self.terrain.is_flat or not np.any(ground[self.state.centers[:, 2] - self.floor < self.scale] != self.floor):
+            return
+        v, start = self.v, self.time
+        self.v = np.zeros_like(v)
+        for _ in range(round(seconds / self.dt)):
+            self.advance(reference, reference.q, reference.v)
+            self.time = start
+        self.v = self.v + v
+        self.tally, self.last, self._frame, self.shifts = Tally(), None, -1, []
+        self._previous_error = None
+
     # --- one step
 
     def advance(
@@ -152,8 +175,13 @@ class Machine:
         self.tally.in_a_row = 0
         self.v = self.v + self.dt * result.a
         self.q = self.model.integrate(self.q, self.v, self.dt)
-        if not np.isfinite(self.q).all():
-            raise SimulationDiverged(f"The pose is not finite at {self.time:.3f} s.", frame=round(self.time / self.dt), reason="not finite")
+        fastest = float(np.abs(self.v).max())
+        if not fastest < FASTEST:
+            raise SimulationDiverged(
+                f"The run diverged at {self.time:.3f} s: a joint or the root moves at {fastest:.3g} rad/s or m/s. "
+                "Try a higher --fps, less --push, or the preset 'recommended'.",
+                frame=round(self.time / self.dt), reason="too fast",
+            )  # fmt: skip
         self._finish()
         return self.q
 

@@ -109,8 +109,10 @@ def simulate(
     v = reference_velocities(machine.model, q, dt)
     schedule = ClipSchedule(builder, q, v, dt=dt, floor=floor, leg_length=character.leg_length)
     simulated = np.empty_like(q)
-    simulated[0] = q[0]
     machine.start(q[0], v[0])
+    still = np.zeros_like(v[0])
+    machine.settle(builder.frame(q[0], still, still, schedule.touch(0)))
+    simulated[0] = machine.q
     recorder = Recorder(machine, q, times)
     felt = list(pushes)
     done = 1
