@@ -15,16 +15,22 @@ _PLACES = np.array([[0, 0, HIP], [0, 0.12, HIP], [0, 0.12, 0.05], [0, -0.12, HIP
 
 def stick_figure() -> Character:
     """Faces +x, soles at height 0, top of the trunk at 1.62 m."""
+    return scaled_figure(1.0)
+
+
+def scaled_figure(size: float) -> Character:
+    """The same figure, so many times larger."""
     names = ("hips", "left_hip", "left_foot", "right_hip", "right_foot")
     parents = np.array([-1, 0, 1, 0, 3])
-    offsets = np.array([_PLACES[j] - (_PLACES[p] if p >= 0 else 0.0) for j, p in enumerate(parents)])
+    offsets = size * np.array([_PLACES[j] - (_PLACES[p] if p >= 0 else 0.0) for j, p in enumerate(parents)])
     skeleton = Skeleton(names, parents, offsets, np.tile(rotations.IDENTITY, (5, 1)))
-    leg = Capsule(np.zeros(3), np.array([0.0, 0.0, -0.7]), 0.06)
-    foot = Capsule(np.zeros(3), np.array([0.18, 0.0, 0.0]), 0.05)
-    shapes = [Capsule(np.zeros(3), np.array([0.0, 0.0, 0.7]), 0.12), leg, foot, leg, foot]
+    trunk = Capsule(np.zeros(3), size * np.array([0.0, 0.0, 0.7]), size * 0.12)
+    leg = Capsule(np.zeros(3), size * np.array([0.0, 0.0, -0.7]), size * 0.06)
+    foot = Capsule(np.zeros(3), size * np.array([0.18, 0.0, 0.0]), size * 0.05)
+    shapes = [trunk, leg, foot, leg, foot]
     bodies = tuple(_body(j, name, int(parents[j]), offsets[j], shapes[j]) for j, name in enumerate(names))
     limbs = (Limb("left_leg", "leg", (1, 2)), Limb("right_leg", "leg", (3, 4)))
-    return Character(skeleton, bodies, (), limbs, {"pelvis": 0, "left_foot": 2, "right_foot": 4}, HIP)
+    return Character(skeleton, bodies, (), limbs, {"pelvis": 0, "left_foot": 2, "right_foot": 4}, size * HIP)
 
 
 def sliding_track(

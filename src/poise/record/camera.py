@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ FIELD_OF_VIEW = 24.0
 """Vertical field of view [deg]: a long lens, so that what is near does not grow."""
 
 _FOLLOW = 0.45  # standard deviation of the camera's smoothing [s]
-_FEET = 0.16  # the ground under the figure stands this far up the picture
+_FEET = 0.14  # the ground under the figure stands at least this far up the picture
 
 
 @dataclass(frozen=True)
@@ -113,25 +113,15 @@ class Follow:
         step = scene.duration / max(len(scene.times) - 1, 1)
         path = np.column_stack([centers[:, :2], ground])
         smooth = _smooth(path, _FOLLOW / step) if step > 0.0 else path
-        # the whole figure, seen from the smoothed path
-        across = np.abs(_corners(low, high, smooth) @ shot.right).max()
-        if self._elevation < -60.0:
-            tall = 2.0 * float(np.abs(_corners(low, high, smooth) @ shot.up).max())
-            self._rise = 0.0
-        else:
-            tall = float(np.percentile(high[:, 2] - smooth[:, 2], 99.5)) * 1.12
-            tall = max(tall, 0.5 * _stature(scene)) / (1.0 - _FEET)
-            self._rise = tall * (0.5 - _FEET)
-        self.width, self.height = 2.2 * float(across), tall
+        self.width, self.height, self._feet = _framing(_corners(low, high, smooth), shot, 0.5 * _stature(scene))
         self._path = smooth
 
     def shot(self, time: float, aspect: float) -> Shot:
         """The camera at a time [s] for a picture of a given width over height."""
         target = np.array([np.interp(time, self._times, self._path[:, k]) for k in range(3)])
         height = max(self.height, self.width / aspect) / self._zoom
-        # a wide picture keeps the ground low: the rise follows the height actually shown
-        rise = self._rise * height / self.height if self._rise else 0.0
-        return Shot(target + np.array([0.0, 0.0, rise]), self._azimuth, self._elevation, height)
+        shot = Shot(target, self._azimuth, self._elevation, height)
+        return replace(shot, target=target + (0.5 - self._feet) * height * shot.up)
 
 
 def _smooth(path: Array, frames: float) -> Array:
@@ -139,6 +129,37 @@ def _smooth(path: Array, frames: float) -> Array:
     margin = min(int(np.ceil(3.0 * frames)), len(path) - 1)
     longer = np.pad(path, ((margin, margin), (0, 0)), mode="reflect", reflect_type="odd")
     return np.asarray(gaussian_filter1d(longer, frames, axis=0, mode="nearest"))[margin : margin + len(path)]
+
+
+def _framing(corners: Array, shot: Shot, least: float) -> tuple[float, float, float]:
+    """What a picture must hold.
+
+    Args:
+        corners: Boxes around the figures, seen from the ground under them [m], shape (T, 8, 3).
+        shot: A camera that looks the right way.
+        least: Height above the ground that is shown in any case [m].
+
+    Returns:
+        Width and height of the picture at the figure [m], and where in it the ground under the figure stands (0 … 1).
+    """
+    sides, ups, depths = corners @ shot.right, corners @ shot.up, corners @ shot.forward
+    width = height = max(float(np.ptp(ups)), 1e-3)
+    feet = _FEET
+    # what is near is drawn larger: by how much depends on the distance, and that on the picture's height
+    for _ in range(4):
+        distance = replace(shot, height=height).distance
+        near = distance / np.maximum(distance + depths, 0.2 * distance)
+        above = max(float(np.percentile((ups * near).max(axis=1), 99.5)), least * abs(float(shot.up[2])))
+        below = 1.12 * max(float(np.percentile((-ups * near).max(axis=1), 99.5)), 0.0)
+        below = max(below, _FEET / (1.0 - _FEET) * 1.12 * above)
+        width, height = 2.2 * float(np.abs(sides * near).max()), 1.12 * above + below
+        feet = below / height
+    return width, height, feet
+
+
+def grid_cell(height: float) -> float:
+    """Side of the ground's squares [m] for a picture of some height [m]: 1 m for people, 0.1 m for mice."""
+    return float(10.0 ** np.round(np.log10(max(height, 1e-6) / 2.0)))
 
 
 def travel_heading(scene: Scene) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.record.camera import FIELD_OF_VIEW, Shot
+from poise.record.camera import FIELD_OF_VIEW, Shot, grid_cell
 from poise.record.ground import Patch, ground_patch
 from poise.record.look import ARROW_COLOR, BACKGROUND, GROUND, GROUND_LINE, GROUND_OTHER, SHADOW, Still
 from poise.scene import Color, Scene
@@ -110,6 +110,7 @@ class GLPainter:
         width: Of a picture [px].
         height: Of a picture [px].
         heading: Direction of travel [deg], along which the ground is sampled.
+        view: About how high the pictures are at the figure [m]; fog, far plane and grid scale with it.
         samples: Anti-aliasing samples per pixel, 0 for none.
         finer: Drawn this many times larger and scaled down; with software GL, 2 without samples costs less than
             4 samples do.
@@ -123,16 +124,17 @@ class GLPainter:
         height: int,
         *,
         heading: float = 0.0,
+        view: float = 2.0,
         samples: int = 4,
         finer: int = 1,
     ) -> None:
         mujoco: Any = importlib.import_module("mujoco")
         width, height = width * finer, height * finer
-        self._mj, self._finer = mujoco, finer
+        self._mj, self._finer, self._view_height = mujoco, finer, view
         self._scene = scene
-        self._patch: Patch | None = None if scene.terrain.is_flat else ground_patch(scene, heading)
+        self._patch: Patch | None = None if scene.terrain.is_flat else ground_patch(scene, heading, 0.5 * view)
         self._level = float(scene.terrain.sample(np.zeros((1, 2)), float(scene.times[0])).height[0])
-        self._model: Any = self._build(width, height, samples)
+        self._model: Any = self._build(width, height, samples, view)
         self._data: Any = mujoco.MjData(self._model)
         mujoco.mj_forward(self._model, self._data)
         self._gl: Any = None
@@ -221,12 +223,13 @@ class GLPainter:
             flat = np.diag([1.0, 1.0, _THIN])
             geom.mat[:] = flat @ np.asarray(geom.mat)
             low = min(float(start[2]), float(end[2])) - radius
-            geom.pos[2] = self._level + _THIN * (float(geom.pos[2]) - low) + 0.001
+            geom.pos[2] = self._level + _THIN * (float(geom.pos[2]) - low) + 0.0005 * self._view_height
             geom.specular = 0.0
 
-    def _build(self, width: int, height: int, samples: int) -> Any:
+    def _build(self, width: int, height: int, samples: int, view: float) -> Any:
         """A world with ground and light only."""
-        patch = self._patch
+        patch, cell = self._patch, grid_cell(view)
+        repeat = f"{1.0 / cell:.6g}"
         mesh = ""
         if patch is None:
             ground = f'<geom type="plane" size="0 0 1" pos="0 0 {self._level:.6f}" material="ground"/>'
@@ -235,12 +238,12 @@ class GLPainter:
             corners, faces = _quads(vertices)
             mesh = (
                 f'<mesh name="ground" inertia="shell" vertex="{_text(corners)}" '
-                f'texcoord="{_text(corners[:, :2])}" face="{" ".join(map(str, faces.ravel().tolist()))}"/>'
+                f'texcoord="{_text(corners[:, :2] / cell)}" face="{" ".join(map(str, faces.ravel().tolist()))}"/>'
             )
             ground = '<geom type="mesh" mesh="ground" material="mesh_ground"/>'
         text = f"""
 <mujoco>
-  <statistic extent="1" center="0 0 1"/>
+  <statistic extent="{0.5 * view:.6g}" center="0 0 0"/>
   <visual>
     <global offwidth="{width}" offheight="{height}" fovy="{FIELD_OF_VIEW}"/>
     <quality shadowsize="1024" offsamples="{samples}" numslices="20" numstacks="10" numquads="4"/>
@@ -252,8 +255,8 @@ class GLPainter:
     <texture type="skybox" builtin="flat" rgb1="{_rgb(BACKGROUND)}" rgb2="{_rgb(BACKGROUND)}" width="64" height="64"/>
     <texture name="grid" type="2d" builtin="checker" mark="edge" width="512" height="512"
       rgb1="{_rgb(GROUND)}" rgb2="{_rgb(GROUND_OTHER)}" markrgb="{_rgb(GROUND_LINE)}"/>
-    <material name="ground" texture="grid" texuniform="true" texrepeat="1 1" reflectance="0" specular="0"/>
-    <material name="mesh_ground" texture="grid" reflectance="0" specular="0"/>
+    <material name="ground" texture="grid" texuniform="true" texrepeat="{repeat} {repeat}" specular="0"/>
+    <material name="mesh_ground" texture="grid" specular="0"/>
     {mesh}
   </asset>
   <worldbody>
@@ -285,7 +288,7 @@ def _quads(vertices: Array) -> tuple[Array, npt.NDArray[np.int64]]:
 
 
 def _text(values: Array) -> str:
-    return " ".join(f"{x:.5f}" for x in values.ravel().tolist())
+    return " ".join(f"{x:.7g}" for x in values.ravel().tolist())
 
 
 def _rgb(color: Color) -> str:

@@ -46,25 +46,26 @@ class Patch:
         return np.concatenate([points, height.reshape(*points.shape[:2], 1)], axis=-1)
 
 
-def ground_patch(scene: Scene, heading_deg: float) -> Patch:
-    """The ground under and around all figures, seen along a heading [deg]."""
+def ground_patch(scene: Scene, heading_deg: float, unit: float = 1.0) -> Patch:
+    """The ground under and around all figures, seen along a heading [deg]; lengths scale with `unit` [m]."""
     angle = np.radians(heading_deg)
     heading = np.array([np.cos(angle), np.sin(angle)])
     left = np.array([-heading[1], heading[0]])
     way = np.concatenate([t.positions[:, 0, :2] for t in scene.tracks])
     origin = 0.5 * (way.min(axis=0) + way.max(axis=0))
     along, across = (way - origin) @ heading, (way - origin) @ left
-    a0, a1 = max(along.min() - _MARGIN[0], -_LARGEST / 2), min(along.max() + _MARGIN[0], _LARGEST / 2)
-    c0, c1 = max(across.min() - _MARGIN[1], -_LARGEST / 2), min(across.max() + _MARGIN[1], _LARGEST / 2)
-    step = _ALONG if scene.terrain.is_static else _MOVING
+    a0, a1 = _span(along, _MARGIN[0] * unit, _LARGEST * unit)
+    c0, c1 = _span(across, _MARGIN[1] * unit, _LARGEST * unit)
+    step = unit * (_ALONG if scene.terrain.is_static else _MOVING)
     # a patch longer than 20 m is drawn coarser, so that no terrain costs more than a thousand lines
     step = max(step, (a1 - a0) / 1000.0)
-    patch = Patch(origin, heading, _lines(a0, a1, step), _lines(c0, c1, max(_ACROSS, (c1 - c0) / 100.0)))
+    patch = Patch(origin, heading, _lines(a0, a1, step), _lines(c0, c1, max(_ACROSS * unit, (c1 - c0) / 100.0)))
     if not scene.terrain.is_static:
         return patch
     height = patch.vertices(scene, float(scene.times[0]))[..., 2]
-    along_kept = needed(patch.along, height)
-    return Patch(origin, heading, patch.along[along_kept], patch.across[needed(patch.across, height[along_kept].T)])
+    along_kept = needed(patch.along, height, _FLATNESS * unit)
+    across_kept = needed(patch.across, height[along_kept].T, _FLATNESS * unit)
+    return Patch(origin, heading, patch.along[along_kept], patch.across[across_kept])
 
 
 def needed(places: Array, values: Array, tolerance: float = _FLATNESS) -> npt.NDArray[np.int64]:
@@ -90,6 +91,10 @@ def needed(places: Array, values: Array, tolerance: float = _FLATNESS) -> npt.ND
             keep.add(split)
             spans += [(a, split), (split, b)]
     return np.array(sorted(keep), dtype=np.int64)
+
+
+def _span(places: Array, margin: float, largest: float) -> tuple[float, float]:
+    return max(float(places.min()) - margin, -0.5 * largest), min(float(places.max()) + margin, 0.5 * largest)
 
 
 def _lines(first: float, last: float, step: float) -> Array:

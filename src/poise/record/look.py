@@ -14,7 +14,7 @@ from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 
-GHOST_ALPHA = 0.28
+GHOST_ALPHA = 0.24
 ARROW_COLOR: Color = (0.85, 0.10, 0.16)
 ARROW_AFTERGLOW = 0.15
 """How long an arrow fades after its push has ended [s]: at 30 pictures a second a short push is else gone at once."""

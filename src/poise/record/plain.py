@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.record.camera import Shot
+from poise.record.camera import Shot, grid_cell
 from poise.record.look import ARROW_COLOR, BACKGROUND, GHOST_ALPHA, GROUND, GROUND_LINE, Still
 from poise.scene import Color, Scene
 
@@ -62,7 +62,7 @@ class PlainPainter:
             for i in indices[np.argsort(-depth)]:
                 _capsule(draw, sheet, still.starts[i], still.ends[i], float(still.radii[i]), still.colors[i, :3])
             # one figure is one layer: a ghost does not show where its own capsules overlap
-            picture = Image.blend(picture, layer, GHOST_ALPHA * 1.6) if chosen is ghost else layer
+            picture = Image.blend(picture, layer, 1.8 * GHOST_ALPHA) if chosen is ghost else layer
         draw = ImageDraw.Draw(picture)
         for arrow in still.arrows:
             _arrow(draw, sheet, arrow.tail, arrow.tip, arrow.radius, arrow.alpha)
@@ -71,12 +71,12 @@ class PlainPainter:
 
     def _draw_ground(self, draw: Any, sheet: _Sheet, time: float) -> None:
         """Profiles of the ground at several depths, back to front, each with the ground below it."""
-        shot = sheet.shot
+        shot, cell = sheet.shot, grid_cell(sheet.shot.height)
         reach = 0.6 * sheet.meters_wide
         right, into = shot.right[:2], np.array([-shot.right[1], shot.right[0]])
         across = np.linspace(-reach, reach, 241)
         for k, depth in enumerate(np.arange(6.0, -2.01, -0.5)):
-            points = shot.target[:2] + across[:, None] * right + depth * into
+            points = shot.target[:2] + across[:, None] * right + depth * cell * into
             height = np.asarray(self._scene.terrain.sample(points, time).height, dtype=np.float64)
             line = sheet.project(np.column_stack([points, height]))
             shade = 1.0 + 0.012 * (depth / 0.5) if depth > 0.0 else 1.0 - 0.012 * (k - 12)
@@ -89,9 +89,9 @@ class PlainPainter:
                 fill=_byte(GROUND_LINE) if strong else _byte(np.asarray(GROUND) * 0.93),
                 width=4 if strong else 2,
             )
-        # marks every half metre on the profile under the figure, fixed to the world
+        # marks every half cell on the profile under the figure, fixed to the world
         start = float(shot.target[:2] @ right)
-        for s in np.arange(np.ceil((start - reach) * 2.0), (start + reach) * 2.0) / 2.0:
+        for s in 0.5 * cell * np.arange(np.ceil((start - reach) * 2.0 / cell), (start + reach) * 2.0 / cell):
             point = shot.target[:2] + (s - start) * right
             z = float(self._scene.terrain.sample(point[None], time).height[0])
             x, y = sheet.project(np.array([[*point, z]]))[0]
@@ -106,14 +106,16 @@ class PlainPainter:
             return
         height = np.asarray(self._scene.terrain.sample(points[:, :2], still.time).height, dtype=np.float64)
         flat = abs(np.sin(np.radians(sheet.shot.elevation)))
+        reach = 0.35 * grid_cell(sheet.shot.height)
         places = sheet.project(np.column_stack([points[:, :2], height]))
         gaps = points[:, 2] - radii - height
         for (x, y), radius, gap in sorted(
             zip(places.tolist(), radii.tolist(), gaps.tolist()), key=lambda item: -item[2]
         ):
-            if gap > 0.35:
+            near = gap / reach
+            if near > 1.0:
                 continue
-            dark = 0.55 + 0.35 * max(gap, 0.0) / 0.35
+            dark = 0.55 + 0.35 * max(near, 0.0)
             wide, tall = 1.2 * radius * sheet.scale, max(1.2 * radius * sheet.scale * flat, 3.0)
             draw.ellipse((x - wide, y - tall, x + wide, y + tall), fill=_byte(np.asarray(GROUND) * dark))
 
