@@ -91,7 +91,8 @@ def bridge(
     # a small wish for zero keeps the correction from growing where the wish says nothing
     rows = np.concatenate([root * free, 0.03 * np.sqrt(weight.sum()) * np.eye(4)])
     miss = np.concatenate([root * (wish - path), np.zeros((4, wish.shape[1]))])
-    return np.asarray(path + free @ np.linalg.lstsq(rows, miss, rcond=None)[0], dtype=np.float64)
+    correction: Array = free @ np.linalg.lstsq(rows, miss, rcond=None)[0]
+    return np.asarray(path + correction, dtype=np.float64)
 
 
 def frequencies(count: int, duration: float) -> Array:

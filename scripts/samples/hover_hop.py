@@ -74,7 +74,7 @@ ELBOW = curves.through(
 SOLE = curves.held(
     "2.14:0  2.24:-13  2.32:-42  2.4:-66  2.55:-62  2.8:-34  3.2:-22  3.55:-34  3.8:-34  3.92:-29  3.99:-22  4.08:0"
 )
-TOES = curves.held("2.36:0  2.5:-26  2.8:-22  3.3:-10  3.66:-12  3.82:3  3.97:0")
+TOES = curves.held("2.39:0  2.54:-24  2.8:-22  3.3:-10  3.66:-12  3.82:3  3.97:0")
 # Pedaling in the air: thigh against the vertical, forward positive, and knee.
 THIGH = curves.through("2.2:-6  2.36:-8  2.55:-10  2.8:40  3.4:42  3.6:26  3.8:15  4:22  4.2:30")
 KNEE = curves.through("2.2:20  2.36:12  2.55:22  2.8:82  3.4:84  3.6:46  3.8:24  4:42  4.2:60")
@@ -118,6 +118,9 @@ def ankle(name: str, time: Array, hip: Array) -> Array:
         ],
         axis=-1,
     )
+    # no foot dips under the height it has when it stands
+    low = standing(name, own, False)[:, 1]
+    in_air[:, 1] = low + 0.5 * (in_air[:, 1] - low + np.hypot(in_air[:, 1] - low, 0.04))
     # the ground lets go of the foot while the pedaling takes over, and takes it back before the landing
     gone = curves.smooth_step((own - LEAVE) / 0.12)[:, None]
     come = curves.smooth_step(1.0 + (own - LAND) / 0.12)[:, None]
