@@ -1,0 +1,102 @@
+"""Who may import whom: earlier layers know nothing of later ones, and heavy imports wait until they are used."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "poise"
+
+LAYERS = (
+    "errors", "units", "spatial", "terrain", "skeleton", "motion", "io", "phases", "character", "dynamics", "step",
+    "control", "methods", "analysis", "sim", "scene", "record", "cli",
+)  # fmt: skip
+"""From first to last; one may import itself and what comes before it."""
+
+OUTSIDE = {"__init__", "__main__", "py.typed", "presets", "samples"}
+"""The package itself, which shows names of every layer; and data folders, which may know errors only."""
+
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> list[tuple[int, str]]:
+    """Full names of the modules a file imports anywhere, in functions too, with their lines."""
+    found: list[tuple[int, str]] = []
+    package = ("poise", *path.relative_to(SOURCE).parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join((*base, *((node.module,) if node.module else ())))
+            # `from poise import x` may mean the module poise.x
+            found += [(node.lineno, f"{module}.{alias.name}") for alias in node.names]
+    return found
+
+
+def test_every_file_has_a_layer() -> None:
+    assert {layer_of(f) for f in FILES} <= set(LAYERS) | OUTSIDE
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(SOURCE).as_posix())
+def test_imports_point_backwards(path: Path) -> None:
+    layer = layer_of(path)
+    if layer in ("__init__", "__main__"):
+        return
+    allowed = {"errors"} if layer in OUTSIDE else set(LAYERS[: LAYERS.index(layer) + 1])
+    wrong = [
+        f"line {line}: {name}"
+        for line, name in imported(path)
+        if name.startswith("poise.") and (part := name.split(".")[1]) in LAYERS and part not in allowed
+    ]
+    assert not wrong, f"{layer} may import only {', '.join(sorted(allowed))}"
+
+
+def test_only_two_places_talk_to_the_engine() -> None:
+    users = {
+        f.relative_to(SOURCE).as_posix() for f in FILES for _, name in imported(f) if name.split(".")[0] == "mujoco"
+    }
+    assert "dynamics/mujoco_backend.py" in users
+    assert all(user == "dynamics/mujoco_backend.py" or user.startswith("record/") for user in users), users
+
+
+def _modules_after(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(' '.join(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, encoding="utf-8")
+    return set(out.stdout.split())
+
+
+def test_importing_poise_imports_nothing_heavy() -> None:
+    modules = _modules_after("import poise")
+    assert "poise" in modules
+    heavy = {
+        "mujoco",
+        "numba",
+        "llvmlite",
+        "daqp",
+        "scipy.linalg",
+        "pygltflib",
+        "av",
+        "trimesh",
+        "PIL",
+        "typer",
+        "rich",
+    }
+    assert not heavy & modules
+
+
+@pytest.mark.parametrize("module", ["poise.io", "poise.character", "poise.terrain", "poise.motion", "poise.phases"])
+def test_layers_of_data_need_no_engine(module: str) -> None:
+    assert not {"mujoco", "daqp"} & _modules_after(f"import {module}")
+
+
+def test_the_step_needs_the_engine() -> None:
+    assert {"mujoco", "numba", "daqp"} <= _modules_after("import poise.step")
