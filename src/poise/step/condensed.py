@@ -4,8 +4,11 @@ With the rows weighted into Q, b, C, S, f the problem reads
 
     min ½ aᵀQ a − aᵀ(b + C x) + ½ xᵀS x + fᵀx    subject to  G a + D x = g,  x ≥ 0.
 
-Q = UᵀU; Y = U⁻ᵀ[b, C, Gᵀ]; the columns of G are made orthonormal; what is left in x is solved by an active set
-(Lawson and Hanson 1974), warm-started. All compiled code of the step lives in this file.
+Q = UᵀU; Y = U⁻ᵀ[b, Gᵀ, C]; the columns of G are made orthonormal; what is left in x is solved by an active set
+(Lawson and Hanson 1974), warm-started. A soft bound is left out until an answer breaks it; then its row and its slack s
+are taken in and the step is solved again. All compiled code of the step lives in this file.
+
+Matrices are in C order; a symmetric one is kept in its upper triangle, which is the lower one in LAPACK's eyes.
 """
 
 from __future__ import annotations
@@ -13,43 +16,46 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from poise.step.lapack import call
+from poise.step.lapack import call, limit_threads
 
-_OPTIONS = {"cache": True, "error_model": "numpy"}
+# sums may be reordered, which lets them run on vector units; nan and inf keep their meaning
+_OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
 
 SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED = 0, 1, 2, 3
+_ROUNDS = 12
 
 
 @njit(**_OPTIONS)
-def _solve_passive(H, f, passive, count, chol, z):
-    """z = −H_PP⁻¹ f_P by Cholesky; True if H_PP is positive."""
-    for i in range(count):
-        for j in range(i + 1):
-            s = H[passive[i], passive[j]]
+def _solve_passive(H, f, passive, count, kept, chol, z):
+    """Z = −H_PP⁻¹ f_P by Cholesky, of which the first `kept` rows are known; True if H_PP is positive."""
+    for i in range(kept, count):
+        p = passive[i]
+        for j in range(i):
+            s = H[p, passive[j]]
             for k in range(j):
                 s -= chol[i, k] * chol[j, k]
-            if i == j:
-                if s <= 0.0:
-                    return False
-                chol[i, i] = np.sqrt(s)
-            else:
-                chol[i, j] = s / chol[j, j]
+            chol[i, j] = s / chol[j, j]
+        s = H[p, p]
+        for k in range(i):
+            s -= chol[i, k] * chol[i, k]
+        if not s > 0.0:
+            return False
+        chol[i, i] = np.sqrt(s)
     for i in range(count):
         s = -f[passive[i]]
         for k in range(i):
             s -= chol[i, k] * z[k]
         z[i] = s / chol[i, i]
     for i in range(count - 1, -1, -1):
-        s = z[i]
-        for k in range(i + 1, count):
-            s -= chol[k, i] * z[k]
-        z[i] = s / chol[i, i]
+        z[i] /= chol[i, i]
+        for k in range(i):
+            z[k] -= chol[i, k] * z[i]
     return True
 
 
 @njit(**_OPTIONS)
 def nonnegative(H, f, warm, x):
-    """min ½ xᵀH x + fᵀx, x ≥ 0, by an active set; returns the number of solves, or −1 if it cycled.
+    """Min ½ xᵀH x + fᵀx, x ≥ 0, by an active set; returns the number of solves, or −1 if it cycled.
 
     `warm` marks the coordinates expected to be positive; H must be positive definite.
     """
@@ -70,17 +76,21 @@ def nonnegative(H, f, warm, x):
             passive[count] = i
             count += 1
     solves = 0
+    known = 0  # leading rows of the factor that still hold
     # warm start: throw out what comes out negative until the rest stands
     while count > 0:
         solves += 1
-        if not _solve_passive(H, f, passive, count, chol, z):
-            count = 0
+        if not _solve_passive(H, f, passive, count, known, chol, z):
+            count, known = 0, 0
             break
+        known = count
         kept = 0
         for i in range(count):
             if z[i] > 0.0:
                 passive[kept] = passive[i]
                 kept += 1
+            else:
+                known = min(known, i)
         if kept == count:
             break
         count = kept
@@ -109,17 +119,15 @@ def nonnegative(H, f, warm, x):
         refused = -1
         while True:
             solves += 1
-            if not _solve_passive(H, f, passive, count, chol, z):
+            is_positive = _solve_passive(H, f, passive, count, known, chol, z)
+            if not is_positive or (first and z[count - 1] <= 0.0):
+                # dependent, or rounding only: this coordinate does not want to grow
                 is_passive[best] = False
                 count -= 1
+                known = min(known, count)
                 refused = best
                 break
-            if first and z[count - 1] <= 0.0:
-                # rounding only: this coordinate does not want to grow
-                is_passive[best] = False
-                count -= 1
-                refused = best
-                break
+            known = count
             first = False
             step = 1.0
             for k in range(count):
@@ -140,6 +148,7 @@ def nonnegative(H, f, warm, x):
                 else:
                     x[p] = 0.0
                     is_passive[p] = False
+                    known = min(known, k)
             count = kept
             if count == 0 or solves > 10 * n + 50:
                 break
@@ -147,19 +156,97 @@ def nonnegative(H, f, warm, x):
 
 
 @njit(**_OPTIONS)
-def solve(A, X, w, r, coupled, Q_direct, b_direct, x_weight, x_target, G, D, g, warm, dsyrk, dpotrf, dtrsm, a, x, residuals):
-    """Condense and solve; fills a (nv,), x (n,) and residuals (4,): primal, dual, gap, solves. Returns a status.
+def _syrk(dsyrk, A, factor, Q):
+    """Q += factor AᵀA, upper triangle, A (m, n)."""
+    if A.shape[0] == 0:
+        return
+    letters = np.array([76, 78], np.uint8)  # L, N
+    size = np.array([A.shape[1], A.shape[0]], np.int32)
+    scale = np.array([factor, 1.0])
+    call(
+        dsyrk,
+        (
+            letters.ctypes.data, letters[1:].ctypes.data, size.ctypes.data, size[1:].ctypes.data, scale.ctypes.data,
+            A.ctypes.data, size.ctypes.data, scale[1:].ctypes.data, Q.ctypes.data, size.ctypes.data,
+        ),
+    )  # fmt: skip
+    _keep(letters, size, scale)
 
-    A (m, nv), w, r (m,): rows Σ w (A a + X x − r)²; the first `coupled` of them have X (coupled, n).
-    Q_direct (upper triangle), b_direct: parts given in normal form. x_weight, x_target (n,): Σ x_weight (x − x_target)².
-    """
-    rows, nv = A.shape
-    n = X.shape[1]
-    k = G.shape[0]
-    lower, plain = np.array([76], np.uint8), np.array([78], np.uint8)
+
+@njit(**_OPTIONS)
+def _syrk_rows(dsyrk, A, factor, Q):
+    """Q += factor A Aᵀ, upper triangle, A (n, m)."""
+    if A.shape[1] == 0:
+        return
+    letters = np.array([76, 84], np.uint8)  # L, T
+    size = np.array([A.shape[0], A.shape[1]], np.int32)
+    scale = np.array([factor, 1.0])
+    call(
+        dsyrk,
+        (
+            letters.ctypes.data, letters[1:].ctypes.data, size.ctypes.data, size[1:].ctypes.data, scale.ctypes.data,
+            A.ctypes.data, size[1:].ctypes.data, scale[1:].ctypes.data, Q.ctypes.data, size.ctypes.data,
+        ),
+    )  # fmt: skip
+    _keep(letters, size, scale)
+
+
+@njit(**_OPTIONS)
+def _factor(dpotrf, dtrsm, U, Y):
+    """U ← the upper factor of U = UᵀU, and each row y of Y ← U⁻ᵀy; True if U was positive."""
+    letters = np.array([76, 78], np.uint8)
+    size = np.array([U.shape[0], Y.shape[0], 0], np.int32)
     one = np.ones(1)
-    size = np.empty(4, np.int32)
-    # Q = AᵀWA + Q_direct in the upper triangle of C order, which is Fortran's lower triangle
+    low, plain = letters.ctypes.data, letters[1:].ctypes.data
+    nv, count, info = size.ctypes.data, size[1:].ctypes.data, size[2:].ctypes.data
+    call(dpotrf, (low, nv, U.ctypes.data, nv, info))
+    is_positive = size[2] == 0 and np.isfinite(U[U.shape[0] - 1, U.shape[0] - 1])
+    if is_positive:
+        call(
+            dtrsm, (low, low, plain, plain, nv, count, one.ctypes.data, U.ctypes.data, nv, Y.ctypes.data, nv)
+        )  # fmt: skip
+    _keep(letters, size, one)
+    return is_positive
+
+
+@njit(inline="always")
+def _keep(letters, size, scale):
+    """Keep arrays whose addresses were handed out alive until here."""
+    if letters.shape[0] + size.shape[0] + scale.shape[0] < 0:
+        raise ValueError
+
+
+@njit(**_OPTIONS)
+def solve(
+    A, XT, w, r, soft_J, soft_XT, soft_w, soft_r, taken, Q_direct, b_direct, x_weight, x_target, G, D, g, warm, addresses,
+    a, x, slacks, residuals,
+):  # fmt: skip
+    """Solve a step; fills a (nv,), x (n,), slacks and residuals (4,): primal, dual, gap, solves. Returns a status.
+
+    Rows Σ w (A a + X x − r)²; XT = Xᵀ (n, c) belongs to the first c rows, the others have none. Soft bounds
+    soft_w (soft_J a + soft_X x − s − soft_r)²; those flagged in `taken` are in from the start, those that turn out to be
+    needed are added to it; slacks (k,) is filled for them. Q_direct (upper triangle), b_direct: parts in normal form.
+    Σ x_weight (x − x_target)².
+    """
+    previous = limit_threads(addresses[3], 1) if addresses[3] != 0 else 0
+    status = _rounds(
+        A, XT, w, r, soft_J, soft_XT, soft_w, soft_r, taken, Q_direct, b_direct, x_weight, x_target, G, D, g, warm,
+        addresses, a, x, slacks, residuals,
+    )  # fmt: skip
+    if previous > 1:
+        limit_threads(addresses[3], previous)
+    return status
+
+
+@njit(**_OPTIONS)
+def _rounds(
+    A, XT, w, r, soft_J, soft_XT, soft_w, soft_r, taken, Q_direct, b_direct, x_weight, x_target, G, D, g, warm, addresses,
+    a, x, slacks, residuals,
+):  # fmt: skip
+    rows, nv = A.shape
+    n, coupled = XT.shape
+    bounds, k = soft_w.shape[0], g.shape[0]
+    dsyrk = addresses[0]
     weighted = np.empty((rows, nv))
     b = b_direct.copy()
     for i in range(rows):
@@ -168,140 +255,189 @@ def solve(A, X, w, r, coupled, Q_direct, b_direct, x_weight, x_target, G, D, g, 
             weighted[i, j] = root * A[i, j]
             b[j] += wr * A[i, j]
     Q = Q_direct.copy()
-    size[0], size[1] = nv, rows
-    if rows > 0:
-        call(
-            dsyrk,
-            (
-                lower.ctypes.data, plain.ctypes.data, size.ctypes.data, size[1:].ctypes.data, one.ctypes.data,
-                weighted.ctypes.data, size.ctypes.data, one.ctypes.data, Q.ctypes.data, size.ctypes.data,
-            ),
-        )  # fmt: skip
-    # right sides, one per row: b, the rows of G, the columns of C
-    Y = np.empty((1 + k + n, nv))
-    Y[0] = b
-    for i in range(k):
-        Y[1 + i] = G[i]
-    S = np.zeros((n, n))
-    f = np.zeros(n)
-    if n > 0:
-        XW = np.empty((n, coupled))
-        Xt = np.empty((n, coupled))
-        for i in range(coupled):
-            for c in range(n):
-                Xt[c, i] = X[i, c]
-                XW[c, i] = -w[i] * X[i, c]
-        if coupled > 0:
-            Y[1 + k :] = np.dot(XW, A[:coupled])
-            S = -np.dot(XW, Xt.T)
-            f = np.dot(XW, r[:coupled])
-        else:
-            Y[1 + k :] = 0.0
-        for c in range(n):
-            S[c, c] += x_weight[c]
-            f[c] -= x_weight[c] * x_target[c]
-    factor = Q.copy()
-    size[2] = 0
-    call(dpotrf, (lower.ctypes.data, size.ctypes.data, factor.ctypes.data, size.ctypes.data, size[2:].ctypes.data))
-    if size[2] != 0 or not np.isfinite(factor[nv - 1, nv - 1]):
+    _syrk(dsyrk, weighted, 1.0, Q)
+    # S = Xᵀ W X, f = −Xᵀ W r, C = −Xᵀ W A (one row per unknown in x)
+    S, f = np.zeros((n, n)), np.zeros(n)
+    C = np.zeros((n, nv))
+    if n > 0 and coupled > 0:
+        weighted_X = np.empty((n, coupled))
+        for i in range(n):
+            for j in range(coupled):
+                weighted_X[i, j] = -np.sqrt(w[j]) * XT[i, j]
+                f[i] -= w[j] * XT[i, j] * r[j]
+        _syrk_rows(dsyrk, weighted_X, 1.0, S)
+        C = np.dot(weighted_X, weighted[:coupled])
+    for i in range(n):
+        S[i, i] += x_weight[i]
+        f[i] -= x_weight[i] * x_target[i]
+    residuals[3] = 0.0
+    for _ in range(_ROUNDS):
+        more = 0
+        for i in range(bounds):
+            more += taken[i]
+        chosen = np.flatnonzero(taken)
+        size = n + more
+        z, z_warm = np.zeros(size), np.zeros(size, np.bool_)
+        z_warm[:n] = warm
+        Z_S, Z_f, Z_D = np.zeros((size, size)), np.empty(size), np.zeros((k, size))
+        Z_S[:n, :n], Z_f[:n], Z_D[:, :n] = S, f, D
+        right = np.empty((1 + k + size, nv))
+        right[0], right[1 : 1 + k], right[1 + k : 1 + k + n] = b, G, C
+        Z_Q = Q.copy()
+        if more > 0:
+            rows_in = np.empty((more, nv))
+            for m in range(more):
+                c = chosen[m]
+                root = np.sqrt(soft_w[c])
+                wr = soft_w[c] * soft_r[c]
+                for j in range(nv):
+                    rows_in[m, j] = root * soft_J[c, j]
+                    right[0, j] += wr * soft_J[c, j]
+                    right[1 + k + n + m, j] = soft_w[c] * soft_J[c, j]
+                Z_S[n + m, n + m] = soft_w[c]
+                Z_f[n + m] = wr
+                if soft_XT.shape[0] > 0:
+                    _couple(soft_XT[:, c], soft_J[c], soft_w[c], wr, n, n + m, Z_S, Z_f, right[1 + k :])
+            _syrk(dsyrk, rows_in, 1.0, Z_Q)
+        status = _condense(Z_Q, right, Z_S, Z_f, G, Z_D, g, z_warm, addresses, a, z, residuals)
+        if status != SOLVED:
+            return status
+        x[:] = z[:n]
+        for m in range(more):
+            slacks[chosen[m]] = z[n + m]
+        # a bound left out must hold by itself; one that does not is taken in
+        is_missing = False
+        for i in range(bounds):
+            if not taken[i]:
+                value = -soft_r[i]
+                for j in range(nv):
+                    value += soft_J[i, j] * a[j]
+                if soft_XT.shape[0] > 0:
+                    for j in range(n):
+                        value += soft_XT[j, i] * x[j]
+                if value < -1e-9 * (1.0 + abs(soft_r[i])):
+                    taken[i] = True
+                    is_missing = True
+        if not is_missing:
+            return SOLVED
+    return CYCLED
+
+
+@njit(**_OPTIONS)
+def _couple(X, J, weight, wr, n, slack, S, f, C):
+    """Add the part of one soft bound's row on the first n unknowns, and of its slack with them."""
+    for i in range(n):
+        f[i] -= X[i] * wr
+        for j in range(i, n):
+            S[i, j] += weight * X[i] * X[j]
+        S[i, slack] -= weight * X[i]
+        for j in range(J.shape[0]):
+            C[i, j] -= weight * X[i] * J[j]
+
+
+@njit(**_OPTIONS)
+def _condense(Q, right, S, f, G, D, g, warm, addresses, a, x, residuals):
+    """One round: right holds b, the rows of G, the columns of C as rows. Fills a, x, residuals; returns a status."""
+    nv, n, k = Q.shape[0], f.shape[0], g.shape[0]
+    U, Y = Q.copy(), right.copy()
+    if not _factor(addresses[1], addresses[2], U, Y):
         return NOT_POSITIVE
-    raw = Y.copy()
-    size[1] = Y.shape[0]
-    call(
-        dtrsm,
-        (
-            lower.ctypes.data, lower.ctypes.data, plain.ctypes.data, plain.ctypes.data, size.ctypes.data,
-            size[1:].ctypes.data, one.ctypes.data, factor.ctypes.data, size.ctypes.data, Y.ctypes.data, size.ctypes.data,
-        ),
-    )  # fmt: skip
     y = Y[0]
-    # orthonormal basis of the constraint rows: L⁻¹Gᵀ = U R, and t(x) = R⁻ᵀ(g − D x) = t0 − T x
-    U = Y[1 : 1 + k]
-    t0 = g.copy()
-    T = D.copy()
+    # orthonormal basis N of the constraint rows: U⁻ᵀGᵀ = N R, and t(x) = R⁻ᵀ(g − D x) = t0 − T x
+    N = Y[1 : 1 + k]
+    t0, T = g.copy(), D.copy()
     for i in range(k):
-        before = np.sqrt(np.dot(U[i], U[i]))
+        before = np.sqrt(np.dot(N[i], N[i]))
         for _ in range(2):
             for j in range(i):
-                s = np.dot(U[i], U[j])
-                for c in range(nv):
-                    U[i, c] -= s * U[j, c]
+                s = np.dot(N[i], N[j])
                 t0[i] -= s * t0[j]
+                for c in range(nv):
+                    N[i, c] -= s * N[j, c]
                 for c in range(n):
                     T[i, c] -= s * T[j, c]
-        length = np.sqrt(np.dot(U[i], U[i]))
+        length = np.sqrt(np.dot(N[i], N[i]))
         if length <= 1e-9 * before:
             return DEPENDENT
-        for c in range(nv):
-            U[i, c] /= length
         t0[i] /= length
+        for c in range(nv):
+            N[i, c] /= length
         for c in range(n):
             T[i, c] /= length
-    solution = np.empty(nv)
-    solves = 0
+    # y and the columns of C without their parts along N
+    P = Y[1 + k :]
+    NC, Ny = np.empty((k, n)), np.empty(k)
+    for i in range(k):
+        Ny[i] = np.dot(N[i], y)
+        for c in range(nv):
+            y[c] -= Ny[i] * N[i, c]
+        for c in range(n):
+            s = 0.0
+            for j in range(nv):
+                s += N[i, j] * P[c, j]
+            NC[i, c] = s
+            for j in range(nv):
+                P[c, j] -= s * N[i, j]
+    residuals_solves = 0
     if n > 0:
-        C = Y[1 + k :]
-        P = C.copy()
-        Uc = np.zeros((k, n))
-        yp = y.copy()
-        for i in range(k):
-            s = np.dot(U[i], y)
-            for c in range(nv):
-                yp[c] -= s * U[i, c]
-            for c in range(n):
-                Uc[i, c] = np.dot(U[i], C[c])
-                for j in range(nv):
-                    P[c, j] -= Uc[i, c] * U[i, j]
-        H = S - np.dot(P, P.T)
-        h = f - np.dot(P, yp)
-        for i in range(k):
-            ub = np.dot(U[i], y)
-            for c in range(n):
-                h[c] += T[i, c] * (ub - t0[i]) - Uc[i, c] * t0[i]
-                for e in range(n):
-                    H[c, e] += T[i, c] * T[i, e] + T[i, c] * Uc[i, e] + Uc[i, c] * T[i, e]
-        solves = nonnegative(H, h, warm, x)
-        if solves < 0:
+        H, h = S.copy(), f.copy()
+        _syrk_rows(addresses[0], P, -1.0, H)
+        for c in range(n):
+            s = 0.0
+            for j in range(nv):
+                s += P[c, j] * y[j]
+            h[c] -= s
+            for i in range(k):
+                h[c] += T[i, c] * (Ny[i] - t0[i]) - NC[i, c] * t0[i]
+                for e in range(c, n):
+                    H[c, e] += T[i, c] * T[i, e] + T[i, c] * NC[i, e] + NC[i, c] * T[i, e]
+            for e in range(c):
+                H[c, e] = H[e, c]
+        residuals_solves = nonnegative(H, h, warm, x)
+        if residuals_solves < 0:
             return CYCLED
-        solution[:] = yp + np.dot(x, P)
-        for i in range(k):
-            t = t0[i] - np.dot(T[i], x)
-            for c in range(nv):
-                solution[c] += t * U[i, c]
-    else:
-        solution[:] = y
-        for i in range(k):
-            s = t0[i] - np.dot(U[i], y)
-            for c in range(nv):
-                solution[c] += s * U[i, c]
-    # a = U⁻¹ y with the upper triangle of C order
+        for c in range(n):
+            if x[c] != 0.0:
+                for j in range(nv):
+                    y[j] += x[c] * P[c, j]
+    for i in range(k):
+        t = t0[i]
+        for c in range(n):
+            t -= T[i, c] * x[c]
+        for j in range(nv):
+            y[j] += t * N[i, j]
     for i in range(nv - 1, -1, -1):
-        s = solution[i]
+        s = y[i]
         for c in range(i + 1, nv):
-            s -= factor[i, c] * a[c]
-        a[i] = s / factor[i, i]
-    _certify(Q, raw, S, f, G, D, g, a, x, residuals)
-    residuals[3] = solves
-    # keep arrays whose addresses were handed out alive until here
-    if weighted.shape[0] < 0 or lower[0] == 0 or plain[0] == 0 or one[0] == 0.0:
-        return CYCLED
+            s -= U[i, c] * a[c]
+        a[i] = s / U[i, i]
+    for i in range(nv):
+        if not np.isfinite(a[i]):
+            return NOT_POSITIVE
+    _certify(Q, right, S, f, G, D, g, a, x, residuals)
+    residuals[3] += residuals_solves
     return SOLVED
 
 
 @njit(**_OPTIONS)
-def _certify(Q, raw, S, f, G, D, g, a, x, residuals):
+def _certify(Q, right, S, f, G, D, g, a, x, residuals):
     """Relative KKT residuals of (a, x): primal, dual, and complementarity (the duality gap of this problem)."""
-    nv, n, k = Q.shape[0], f.shape[0], G.shape[0]
+    nv, n, k = Q.shape[0], f.shape[0], g.shape[0]
     gradient = np.empty(nv)
     scale = 1e-300
     for i in range(nv):
-        s = -raw[0, i]
-        for j in range(nv):
-            s += (Q[i, j] if i <= j else Q[j, i]) * a[j]
-        for c in range(n):
-            s -= raw[1 + k + c, i] * x[c]
-        gradient[i] = s
-        scale = max(scale, abs(raw[0, i]))
+        gradient[i] = -right[0, i]
+        scale = max(scale, abs(right[0, i]))
+    for i in range(nv):
+        s = Q[i, i] * a[i]
+        for j in range(i + 1, nv):
+            s += Q[i, j] * a[j]
+            gradient[j] += Q[i, j] * a[i]
+        gradient[i] += s
+    for c in range(n):
+        if x[c] != 0.0:
+            for i in range(nv):
+                gradient[i] -= right[1 + k + c, i] * x[c]
     # multipliers of the equalities by least squares on the gradient: GGᵀ η = −G gradient
     eta = np.zeros(k)
     if k > 0:
@@ -309,29 +445,35 @@ def _certify(Q, raw, S, f, G, D, g, a, x, residuals):
         for i in range(k):
             GG[i, i] *= 1.0 + 1e-14
         eta = np.linalg.solve(GG, -np.dot(G, gradient))
+    for e in range(k):
+        for i in range(nv):
+            gradient[i] += eta[e] * G[e, i]
     dual = 0.0
     for i in range(nv):
-        s = gradient[i]
-        for e in range(k):
-            s += eta[e] * G[e, i]
-        dual = max(dual, abs(s))
-    residuals[1] = dual / scale
+        dual = max(dual, abs(gradient[i]))
+    dual /= scale
+    slope = f.copy()
+    for c in range(n):
+        if x[c] != 0.0:
+            for e in range(c):
+                slope[e] += S[e, c] * x[c]
+            for e in range(c, n):
+                slope[e] += S[c, e] * x[c]
+    for c in range(n):
+        s = 0.0
+        for i in range(nv):
+            s += right[1 + k + c, i] * a[i]
+        slope[c] -= s
+    for e in range(k):
+        for c in range(n):
+            slope[c] += eta[e] * D[e, c]
     primal, gap = 0.0, 0.0
     xscale, total = 1e-300, 1e-300
     for c in range(n):
         xscale = max(xscale, abs(f[c]))
     for c in range(n):
-        s = f[c]
-        for e in range(n):
-            s += S[c, e] * x[e]
-        for i in range(nv):
-            s -= raw[1 + k + c, i] * a[i]
-        for e in range(k):
-            s += eta[e] * D[e, c]
-        if x[c] > 0.0:
-            residuals[1] = max(residuals[1], abs(s) / xscale)
-        else:
-            residuals[1] = max(residuals[1], -s / xscale)
+        s = slope[c]
+        dual = max(dual, (abs(s) if x[c] > 0.0 else -s) / xscale)
         primal = max(primal, -x[c])
         gap += abs(x[c] * s)
         total += abs(x[c] * f[c])
@@ -343,4 +485,26 @@ def _certify(Q, raw, S, f, G, D, g, a, x, residuals):
             s += D[i, c] * x[c]
         primal = max(primal, abs(s) / (1.0 + abs(g[i])))
     residuals[0] = primal
+    residuals[1] = dual
     residuals[2] = gap / total
+
+
+@njit(**_OPTIONS)
+def recover(M, bias, force_map, external, directions, owner, contacts, a, x, inverse):
+    """Torque τ = M a + bias − Bᵀ λ − τ_ext (nv,), contact forces (K, 3), and the largest |inverse − M a − bias|."""
+    torque, forces = bias.copy(), np.zeros((contacts, 3))
+    left = 0.0
+    for i in range(a.shape[0]):
+        s = 0.0
+        for j in range(a.shape[0]):
+            s += M[i, j] * a[j]
+        torque[i] += s
+        left = max(left, abs(inverse[i] - torque[i]))
+        torque[i] -= external[i]
+    for c in range(x.shape[0]):
+        if x[c] != 0.0:
+            for i in range(a.shape[0]):
+                torque[i] -= force_map[c, i] * x[c]
+            for e in range(3):
+                forces[owner[c], e] += directions[c, e] * x[c]
+    return torque, forces, left

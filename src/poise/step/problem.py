@@ -8,35 +8,33 @@ Source: [Levine2012]_ eqs. (1)-(3).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from poise.errors import InvalidValue
-from poise.step.constraint import AtLeast, Constraint, Equal, Within
+from poise.step.constraint import Constraint, Equal, Within
 from poise.step.objective import Objective
 from poise.step.step import Rows, Step
 
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Gathered:
+class Gathered(NamedTuple):
     """Objectives and constraints of a step as numbers; letters as in `poise.step.qp`.
 
-    Least-squares rows: Σ w (A a + X λ − r)², those with a part on λ first. Direct parts are added to the normal form.
-    Soft bounds: w ‖J a + X λ − s − lower‖², s ≥ 0. Hard bounds: rows ≥ lower.
+    Least-squares rows: Σ w (A a + X λ − r)², those with a part on λ first; only these are in X. Direct parts are added
+    to the normal form. Soft bounds: w ‖J a + X λ − s − lower‖², s ≥ 0; their X has no rows if λ enters in none. Hard
+    bounds: rows ≥ lower. D and the X are transposed views, so that a column per coefficient is contiguous.
     """
 
     A: Array
     X: Array
     w: Array
     r: Array
-    coupled: int
     Q_direct: Array
     b_direct: Array
-    constant: float
     lambda_weight: Array
     lambda_target: Array
     G: Array
@@ -51,95 +49,116 @@ class Gathered:
     hard_X: Array
     hard_lower: Array
     hard_names: tuple[str, ...]
-    spans: tuple[tuple[str, int, int], ...]
+    names: tuple[str, ...]
+
+    @property
+    def coupled(self) -> int:
+        """Number of least-squares rows with a part on λ."""
+        return len(self.X)
+
+
+class _Block(NamedTuple):
+    """Rows with a weight and a target, for the sake of a message with the name they come from."""
+
+    rows: Rows
+    weight: Array | float
+    target: Array | float
+    name: str
+    sign: float = 1.0
 
 
 def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint] = ()) -> Gathered:
     """Turn the lists into numbers; nothing that is not in the lists enters.
 
     Raises:
-        InvalidValue: if a target or weight has the wrong shape or is not finite; names the objective.
+        InvalidValue: if a target or weight has the wrong shape; names the objective.
     """
     step.require_current()
     nv, n = step.nv, step.coefficient_count
-    coupled: list[tuple[Rows, Array, Array]] = []
-    plain: list[tuple[Rows, Array, Array]] = []
-    coupled_names: list[str] = []
-    plain_names: list[str] = []
-    Q_direct, b_direct, constant = np.zeros((nv, nv)), np.zeros(nv), 0.0
+    coupled: list[_Block] = []
+    plain: list[_Block] = []
+    Q_direct, b_direct = np.zeros((nv, nv)), np.zeros(nv)
     lambda_weight, lambda_target = np.zeros(n), np.zeros(n)
     for objective in objectives:
         quantity = objective.quantity
         if quantity.is_on_coefficients:
-            lambda_weight = lambda_weight + objective.weight
-            lambda_target = np.asarray(objective.target, dtype=np.float64)
+            lambda_weight += objective.weight
+            lambda_target[:] = objective.target
             continue
-        constant_part = quantity.add_normal(step, objective, Q_direct, b_direct)
-        if constant_part is not None:
-            constant += constant_part
+        if quantity.add_normal(step, objective, Q_direct, b_direct) is not None:
             continue
         rows = quantity.rows(step)
-        entry = (rows, _spread(objective.weight, rows, objective.name), _spread(objective.target, rows, objective.name) - rows.c)
-        (plain if rows.on_lambda is None else coupled).append(entry)
-        (plain_names if rows.on_lambda is None else coupled_names).append(objective.name)
-    A, X, w, r = _stack(coupled + plain, nv, n)
-    ends = np.cumsum([0] + [len(e[1]) for e in coupled + plain]).tolist()
-    spans = tuple(zip(coupled_names + plain_names, ends[:-1], ends[1:], strict=True))
-    coupled_count = ends[len(coupled)]
-    equal: list[tuple[Rows, Array]] = []
-    equal_names: list[str] = []
-    soft: list[tuple[Rows, Array, Array]] = []
-    hard: list[tuple[Rows, Array, Array]] = []
-    hard_names: list[str] = []
+        block = _Block(rows, objective.weight, objective.target, objective.name)
+        (plain if rows.on_lambda is None else coupled).append(block)
+    equal: list[_Block] = []
+    soft: list[_Block] = []
+    hard: list[_Block] = []
     for constraint in constraints:
-        rows = constraint.quantity.rows(step)
+        rows, name = constraint.quantity.rows(step), constraint.name
         if isinstance(constraint, Equal):
-            equal.append((rows, _spread(constraint.target, rows, constraint.name) - rows.c))
-            equal_names += [constraint.name] * len(rows.c)
+            equal.append(_Block(rows, 1.0, constraint.target, name))
             continue
-        for side in _one_sided(constraint, rows):
-            if constraint.weight is None:
-                hard.append(side)
-                hard_names += [constraint.name] * len(side[2])
-            else:
-                soft.append((side[0], _spread(constraint.weight, side[0], constraint.name), side[2]))
-    G, D, _, g = _stack([(rows, np.ones(len(t)), t) for rows, t in equal], nv, n)
+        blocks, weight = (hard, 1.0) if constraint.weight is None else (soft, constraint.weight)
+        blocks.append(_Block(rows, weight, constraint.lower, name))
+        if isinstance(constraint, Within):
+            blocks.append(_Block(rows, weight, constraint.upper, name, -1.0))
+    coupled_count = sum(len(block.rows.c) for block in coupled)
+    coupled += plain
+    A, X, w, r = _stack(coupled, nv, n, coupled_count)
+    G, D, _, g = _stack(equal, nv, n)
     soft_J, soft_X, soft_weight, soft_lower = _stack(soft, nv, n)
     hard_J, hard_X, _, hard_lower = _stack(hard, nv, n)
     return Gathered(
-        A, X, w, r, coupled_count, Q_direct, b_direct, constant, lambda_weight, lambda_target, G, D, g, tuple(equal_names),
-        soft_J, soft_X, soft_lower, soft_weight, hard_J, hard_X, hard_lower, tuple(hard_names), spans,
+        A, X, w, r, Q_direct, b_direct, lambda_weight, lambda_target, G, D, g, _row_names(equal), soft_J, soft_X,
+        soft_lower, soft_weight, hard_J, hard_X, hard_lower, _row_names(hard), _row_names(coupled),
     )  # fmt: skip
 
 
-def _one_sided(constraint: AtLeast | Within, rows: Rows) -> list[tuple[Rows, Array, Array]]:
-    """The constraint as blocks rows ≥ lower."""
-    ones = np.ones(len(rows.c))
-    sides = [(rows, ones, _spread(constraint.lower, rows, constraint.name) - rows.c)]
-    if isinstance(constraint, Within):
-        flipped = Rows(-rows.on_a, -rows.c, None if rows.on_lambda is None else -rows.on_lambda)
-        sides.append((flipped, ones, rows.c - _spread(constraint.upper, rows, constraint.name)))
-    return sides
+def require_finite(problem: Gathered) -> None:
+    """Raise InvalidValue if a weight or target is not finite; names the first objective or constraint that has one."""
+    for names, numbers in ((problem.names, problem.w), (problem.names, problem.r), (problem.equal_names, problem.g)):
+        wrong = ~np.isfinite(numbers)
+        if wrong.any():
+            name, number = names[int(np.argmax(wrong))], numbers[int(np.argmax(wrong))]
+            raise InvalidValue(f"{name}: a weight or target is {number}; give finite numbers.")
+    for name, numbers in (
+        ("pose", problem.b_direct),
+        ("contact coefficients", problem.lambda_target * problem.lambda_weight),
+    ):
+        if not np.isfinite(numbers).all():
+            raise InvalidValue(f"The weights or targets of the {name} are not finite; give finite numbers.")
 
 
-def _spread(values: Array | float, rows: Rows, name: str) -> Array:
-    try:
-        out = np.broadcast_to(np.asarray(values, dtype=np.float64), rows.c.shape)
-    except ValueError:
-        raise InvalidValue(f"{name}: target or weight has shape {np.shape(values)}; {rows.c.shape} is needed.") from None
-    return out
-
-
-def _stack(blocks: Sequence[tuple[Rows, Array, Array]], nv: int, n: int) -> tuple[Array, Array, Array, Array]:
-    count = sum(len(b[1]) for b in blocks)
-    A, X, w, r = np.empty((count, nv)), np.zeros((count, n)), np.empty(count), np.empty(count)
+def _stack(blocks: Sequence[_Block], nv: int, n: int, coupled: int | None = None) -> tuple[Array, Array, Array, Array]:
+    """Rows on a (m, nv) and on λ (c, n), weights and targets less the constant part (m,)."""
+    count = 0
+    for block in blocks:
+        count += len(block.rows.c)
+    A, w, r = np.empty((count, nv)), np.empty(count), np.empty(count)
+    XT = np.zeros((n, count if coupled is None else coupled))
     at = 0
-    for rows, weights, targets in blocks:
-        end = at + len(weights)
+    for rows, weight, target, name, sign in blocks:
+        end = at + len(rows.c)
         A[at:end] = rows.on_a
         if rows.on_lambda is not None:
-            X[at:end] = rows.on_lambda
-        w[at:end] = weights
-        r[at:end] = targets
+            XT[:, at:end] = rows.on_lambda.T
+        try:
+            w[at:end] = weight
+            r[at:end] = target
+        except ValueError:
+            given = f"{np.shape(weight)} and {np.shape(target)}"
+            raise InvalidValue(
+                f"{name}: weight and target have shapes {given}; {rows.c.shape} is needed, or one number."
+            ) from None
+        r[at:end] -= rows.c
+        if sign < 0.0:
+            A[at:end] *= -1.0
+            r[at:end] *= -1.0
+            if rows.on_lambda is not None:
+                XT[:, at:end] *= -1.0
         at = end
-    return A, X, w, r
+    return A, XT.T, w, r
+
+
+def _row_names(blocks: Sequence[_Block]) -> tuple[str, ...]:
+    return tuple(block.name for block in blocks for _ in range(len(block.rows.c)))

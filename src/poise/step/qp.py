@@ -19,8 +19,10 @@ Array = npt.NDArray[np.float64]
 _EQUALITY = 5
 
 
-def solve_full(problem: Gathered) -> tuple[Array, Array, Array, int]:
-    """Solve for accelerations (nv,), coefficients (n,) and slacks (k,); also the number of iterations.
+def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
+    """Solve for accelerations (nv,), coefficients (n,) and slacks (k,).
+
+    The fourth array holds the relative residuals (primal, dual, duality gap) and the number of iterations.
 
     Raises:
         StepInfeasible: if the hard constraints cannot hold together.
@@ -28,12 +30,11 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, int]:
     nv, n = problem.A.shape[1], len(problem.lambda_weight)
     k = len(problem.soft_weight)
     # least-squares rows over z = (a, λ, s)
-    rows = np.block(
-        [
-            [problem.A, problem.X, np.zeros((len(problem.w), k))],
-            [problem.soft_J, problem.soft_X, -np.eye(k)],
-        ]
-    )
+    m = len(problem.w)
+    rows = np.zeros((m + k, nv + n + k))
+    rows[:m, :nv], rows[m:, :nv] = problem.A, problem.soft_J
+    rows[: problem.coupled, nv : nv + n], rows[m:, nv : nv + n] = problem.X, problem.soft_X
+    rows[m:, nv + n :] = -np.eye(k)
     weights = np.concatenate([problem.w, problem.soft_weight])
     targets = np.concatenate([problem.r, problem.soft_lower])
     direct = problem.Q_direct + np.triu(problem.Q_direct, 1).T
@@ -66,6 +67,7 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, int]:
         np.where(np.isinf(upper), 1e30, upper), np.where(np.isinf(lower), -1e30, lower), sense,
         primal_tol=1e-11, dual_tol=1e-13, eps_prox=0.0,
     )  # fmt: skip
+    residuals = _certify(P, q, A, scale, lower, upper, np.asarray(z), np.asarray(info["lam"]), size, info["iterations"])
     z = np.asarray(z) * scale
     if flag < 1 or not np.isfinite(z).all():
         names = tuple(dict.fromkeys(problem.equal_names + problem.hard_names))
@@ -75,4 +77,29 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, int]:
             problem=problem,
             constraints=names,
         )
-    return z[:nv], np.maximum(z[nv : nv + n], 0.0), np.maximum(z[nv + n :], 0.0), int(info["iterations"])
+    return z[:nv], np.maximum(z[nv : nv + n], 0.0), np.maximum(z[nv + n :], 0.0), residuals
+
+
+def _certify(
+    P: Array, q: Array, A: Array, scale: Array, lower: Array, upper: Array, z: Array, multipliers: Array, size: Array,
+    iterations: int,
+) -> Array:  # fmt: skip
+    """Relative KKT residuals of the scaled problem as daqp saw it; a multiplier is positive at an upper bound."""
+    rows = np.concatenate([np.eye(len(z)), A / size[:, None]])
+    value = rows @ z
+    P, q = P * scale * scale[:, None], q * scale
+    gradient = P @ z + q + rows.T @ multipliers
+    short = np.maximum(np.maximum(lower - value, value - upper), 0.0)
+    bound = np.where(multipliers > 0.0, upper, lower)
+    room = np.where(
+        multipliers != 0.0, np.abs(multipliers) * np.abs(value - np.where(multipliers != 0.0, bound, 0.0)), 0.0
+    )
+    largest = max(float(np.abs(q).max(initial=0.0)), 1e-300)
+    return np.array(
+        [
+            float((short / (1.0 + np.abs(value))).max(initial=0.0)),
+            float(np.abs(gradient).max(initial=0.0)) / largest,
+            float(room.sum()) / max(float(np.abs(q * z).sum()), 1e-300),
+            float(iterations),
+        ]
+    )

@@ -28,7 +28,10 @@ class Certificate:
 
     def holds(self, tolerance: float = 1e-6) -> bool:
         """True if primal, dual and gap are below the tolerance and everything is finite."""
-        return bool(max(self.primal, self.dual, self.gap) <= tolerance)
+        return (
+            max(self.primal, self.dual, self.gap) <= tolerance
+            and np.isfinite([self.primal, self.dual, self.gap, self.dynamics]).all().item()
+        )
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from poise.dynamics import kernels
 from poise.step.objective import Objective
-from poise.step.step import Rows, Step
 from poise.step.quantity import Quantity
+from poise.step.step import Rows, Step
 
 Array = npt.NDArray[np.float64]
 
@@ -41,7 +41,8 @@ class BodyAngularAcceleration(Quantity):
         per_body = np.zeros(model.body_count)
         per_body[1:] = weights[::3]
         residuals = np.zeros((model.body_count, 3))
-        residuals[1:] = np.reshape(objective.target, (-1, 3)) - state.body_biases[1:, :3]
+        target = np.broadcast_to(objective.target, weights.shape)
+        residuals[1:] = target.reshape(-1, 3) - state.body_biases[1:, :3]
         kernels.orientation_normal(
             model.parents, model.dof_first, model.dof_count, state.data.cdof, per_body, residuals, Q, b
         )
