@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,10 @@ def from_image(path: str | Path, size: float, height: float) -> Heightfield:
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(path) as picture:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            opened = Image.open(path)
+        with opened as picture:
             width, rows = picture.size
             if width * rows > MAX_PIXELS:
                 problem = f"the picture has {width} x {rows} pixels, more than {MAX_PIXELS}."

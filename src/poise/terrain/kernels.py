@@ -29,19 +29,19 @@ def sample_grid(table, grid, frame, points, height, normal):
     for k in range(points.shape[0]):
         dx, dy = points[k, 0] - origin_x, points[k, 1] - origin_y
         x, y = (c * dx + s * dy - first_x) * density, (c * dy - s * dx - first_y) * density
-        free_x, free_y = 1.0, 1.0
         if repeats:
             x -= math.floor(x / columns) * columns
             y -= math.floor(y / rows) * rows
         else:
-            if not 0.0 <= x <= columns - 1.0:
-                x, free_x = min(max(x, 0.0), columns - 1.0), 0.0
-            if not 0.0 <= y <= rows - 1.0:
-                y, free_y = min(max(y, 0.0), rows - 1.0), 0.0
+            # half a cell beyond the last control height the surface is level: from there on it stays so
+            x, y = min(max(x, -0.5), columns - 0.5), min(max(y, -0.5), rows - 0.5)
         column, row = math.floor(x + 0.5), math.floor(y + 0.5)
-        u, v = x - column, y - row
         if repeats:
+            u, v = x - column, y - row
             column, row = column % columns, row % rows
+        else:
+            column, row = min(column, columns - 1), min(row, rows - 1)
+            u, v = x - column, y - row
         z, slope_x, slope_y = 0.0, 0.0, 0.0
         for i in range(3):
             weight_y = 0.5 * (0.5 - v) ** 2 if i == 0 else 0.75 - v * v if i == 1 else 0.5 * (0.5 + v) ** 2
@@ -51,8 +51,8 @@ def sample_grid(table, grid, frame, points, height, normal):
             z += weight_y * line
             slope_x += weight_y * ((u - 0.5) * a - 2.0 * u * b + (u + 0.5) * d)
             slope_y += rate_y * line
-        slope_x *= density * free_x
-        slope_y *= density * free_y
+        slope_x *= density
+        slope_y *= density
         length = math.sqrt(1.0 + slope_x * slope_x + slope_y * slope_y)
         height[k] = z + ground
         normal[k, 0] = (s * slope_y - c * slope_x) / length

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage
 
 from poise.terrain.shapes import Heightfield, Place
 
@@ -40,7 +39,7 @@ def rough(height: float, seed: int, max_slope: float | None) -> Heightfield:
     unit = _squashed(_waves(seed))
     x = (np.arange(len(unit)) - len(unit) // 2) * SPACING
     radius = np.hypot(*np.meshgrid(x, x))
-    blend = np.clip((radius - FLAT_RADIUS - 1.5 * SPACING) / FADE, 0.0, 1.0)
+    blend = np.clip((radius - FLAT_RADIUS - 2.2 * SPACING) / FADE, 0.0, 1.0)
     unit *= blend * blend * (3.0 - 2.0 * blend)
     corner = np.array([x[0], x[0]])
     if height == 0.0:
@@ -50,17 +49,16 @@ def rough(height: float, seed: int, max_slope: float | None) -> Heightfield:
     if max_slope is None:
         return Heightfield(scaled, SPACING, corner, periodic=True)
     limit = math.tan(math.radians(max_slope))
-    gain = 1.0
+    gain, before = 1.0, 0.0
     heights = scaled
-    for _ in range(8):
+    for _ in range(5):
         heights = _limited(scaled * gain, limit)
         reached = _measured(heights, corner)[0]
-        if reached > 0.999 * height:
+        if reached > 0.999 * height or reached < 1.01 * before:
             break
-        gain *= min(height / reached, 1.5)
+        gain, before = gain * min(height / reached, 1.5), reached
     reached, steepest = _measured(heights, corner)
-    heights = heights * min(height / reached, limit / steepest if steepest > 0.0 else 1.0)
-    return Heightfield(heights, SPACING, corner, periodic=True)
+    return Heightfield(heights * min(height / reached, limit / max(steepest, 1e-12)), SPACING, corner, periodic=True)
 
 
 def _waves(seed: int) -> Array:
@@ -89,12 +87,20 @@ def _squashed(field: Array) -> Array:
 
 def _limited(heights: Array, limit: float) -> Array:
     """Mean of the highest surface below and the lowest above that are nowhere steeper than `limit` [1]."""
-    reach = min(math.ceil(np.ptp(heights) / (limit * SPACING)), len(heights) // 2)
-    step = np.arange(-reach, reach + 1)
-    cone = limit * SPACING * np.hypot(*np.meshgrid(step, step))
-    below = ndimage.grey_erosion(heights, structure=-cone, mode="wrap")
-    above = ndimage.grey_dilation(heights, structure=-cone, mode="wrap")
-    return 0.5 * (below + above)
+    return 0.5 * (_below(heights, limit) - _below(-heights, limit))
+
+
+def _below(heights: Array, limit: float) -> Array:
+    """The highest periodic surface under `heights` that rises by no more than `limit` [1] toward 16 neighbours."""
+    steps = [(i, j) for i in range(-2, 3) for j in range(-2, 3) if math.gcd(i, j) == 1]
+    low = heights
+    while True:
+        lower = low
+        for i, j in steps:
+            lower = np.minimum(lower, np.roll(lower, (i, j), axis=(0, 1)) + limit * SPACING * math.hypot(i, j))
+        if np.array_equal(lower, low):
+            return low
+        low = lower
 
 
 def _measured(heights: Array, corner: Array) -> tuple[float, float]:
