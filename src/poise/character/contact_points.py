@@ -67,13 +67,13 @@ def find_floor(frames: Frames, feet: tuple[Foot, ...]) -> float:
     """Height of the floor [m]: median height of the lowest foot point over the slowest quarter of its frames.
 
     "Its frames" are the ones in which that foot is the lowest, so that a leg held still in the air does not count.
-    Where a knee, a hand, the trunk or the head is seen lower still (crawling, lying, a cartwheel), the floor is as low
-    as the lowest of them less half its thickness: a joint's center cannot be under the floor.
+    Where an ankle, a knee, a hand, the trunk or the head is seen lower still (crawling, lying, a cartwheel, toes bent
+    up), the floor is as low as the lowest of them less half its thickness: a joint's center cannot be under the floor.
     """
     centers = [
-        _resting_height(frames.positions[:, i, 2], frames.scale) - 0.5 * RADII[part][0] * frames.scale
+        _resting_height(frames.positions[:, i, 2], frames.scale) - _least_thickness(part) * frames.scale
         for i, part in enumerate(frames.parts)
-        if part not in ("foot", "toe")
+        if part != "toe"
     ]
     seen = float(min(centers, default=0.0))
     if not feet:
@@ -83,6 +83,11 @@ def find_floor(frames: Frames, feet: tuple[Foot, ...]) -> float:
     pace = np.stack([foot.pace for foot in feet], axis=1)[np.arange(len(lowest)), lowest]
     slow = pace <= np.quantile(pace, SLOW_SHARE) + 1e-9
     return min(float(np.median(heights.min(axis=1)[slow])), seen)
+
+
+def _least_thickness(part: str) -> float:
+    """Flesh between a joint and the floor at the least, in a person [m]."""
+    return 0.02 if part == "foot" else 0.5 * RADII[part][0]
 
 
 def _resting_height(heights: Array, scale: float) -> float:

@@ -1,0 +1,112 @@
+"""`poise character`: fit a character, write it as TOML or MJCF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from poise.cli import options
+from poise.cli.app import app, note, out, output_path, print_json
+from poise.errors import FileFormatError, InvalidValue
+
+if TYPE_CHECKING:
+    from poise.character import Character
+    from poise.motion import Motion
+    from poise.skeleton import Skeleton
+
+
+@app.command()
+def character(
+    file: options.File,
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="OUT", help="OUT.toml to edit, OUT.xml for MuJoCo.", show_default=False),
+    ],
+    mass: Annotated[float | None, typer.Option(metavar="KG", help="Whole mass; default: 70 kg if human-sized.")] = None,
+    masses: Annotated[
+        str,
+        typer.Option(metavar="length|anthropometric", help="Share the mass by bone length, or by a people's table."),
+    ] = "length",
+    skeleton: options.Skeleton = None,
+    clip: options.Clip = None,
+    unit: options.SourceUnit = None,
+    up: options.SourceUp = None,
+    source_fps: options.SourceFps = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+) -> None:
+    """Fit a character to a clip or a bare skeleton, and write it to a file that can be edited and given back.
+
+    FILE may also be a character's own TOML, to turn it into MJCF.
+
+    Example: [bold]poise character walk.bvh -o walker.toml --mass 62[/bold]
+    """
+    from poise.character import fit, load_character, save_character
+
+    output_path(output, inputs=[file], overwrite=overwrite)
+    if file.suffix.lower() == ".toml":
+        if mass is not None or masses != "length":
+            raise InvalidValue("--mass and --masses are for fitting; in a character's own TOML edit the masses.")
+        fitted = load_character(file)
+    else:
+        source = _read(file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps)
+        fitted = fit(source, mass=mass, masses=masses)
+    save_character(fitted, output)
+    if as_json:
+        print_json(describe_character(fitted, file, output))
+    else:
+        _print(fitted, output)
+
+
+def _read(file: Path, *, skeleton: Path | None, **given: Any) -> Motion | Skeleton:
+    """A file's motion, or its skeleton where it has nothing else."""
+    import poise.io
+
+    try:
+        motion = poise.io.load(file, skeleton=skeleton, **given)
+    except FileFormatError as refusal:
+        if "load_skeleton" not in refusal.cure:
+            raise
+        return poise.io.load_skeleton(file, skeleton=skeleton, unit=given["unit"], up=given["up"])
+    for sentence in motion.source.warnings if motion.source else ():
+        note(f"warning: {sentence}")
+    return motion
+
+
+def describe_character(fitted: Character, file: Path, output: Path) -> dict[str, Any]:
+    """What `--json` prints: masses [kg], lengths [m], limbs, roles, bodies and contact points by name."""
+    names = [b.name for b in fitted.bodies]
+    return {
+        "schema": "poise.character/1",
+        "file": str(file),
+        "output": str(output),
+        "mass_kg": fitted.mass,
+        "dof": fitted.nv,
+        "leg_length_m": fitted.leg_length,
+        "floor_m": fitted.floor,
+        "limbs": {x.name: {"kind": x.kind, "joints": [names[i] for i in x.bodies]} for x in fitted.limbs},
+        "roles": {role: names[i] for role, i in fitted.roles.items()},
+        "bodies": [
+            {"name": b.name, "kind": b.kind, "parent": names[b.parent] if b.parent >= 0 else None, "mass_kg": b.mass}
+            for b in fitted.bodies
+        ],
+        "contact_points": [
+            {"name": p.name, "body": names[p.body], "part": p.part, "radius_m": p.radius} for p in fitted.contact_points
+        ],
+    }
+
+
+def _print(fitted: Character, output: Path) -> None:
+    from rich.table import Table
+
+    table = Table("limb", "joints", box=None, pad_edge=False)
+    for limb in fitted.limbs:
+        table.add_row(limb.name, " ".join(fitted.bodies[i].name for i in limb.bodies))
+    out().print(table, markup=False)
+    out().print(
+        f"{output}: {fitted.mass:.4g} kg, {len(fitted.bodies)} bodies, {fitted.nv} degrees of freedom, "
+        f"leg {fitted.leg_length:.3f} m, floor at {fitted.floor:+.3f} m, {len(fitted.contact_points)} contact points",
+        markup=False,
+    )
