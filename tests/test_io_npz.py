@@ -205,10 +205,10 @@ def test_bomb_is_not_unpacked(tmp_path, motion):
     npz.write(motion, tmp_path / "a.npz")
     parts = members(tmp_path / "a.npz") | {"times.npy": bytes(200_000_000)}
     path = pack(tmp_path / "b.npz", parts, zipfile.ZIP_DEFLATED)
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(FileFormatError, match="claims to unpack"):
         npz.read(path, ReadOptions())
-    assert time.perf_counter() - began < 1.0  # the refusal comes before the unpacking
+    assert time.process_time() - began < 1.0  # the refusal comes before the unpacking
 
 
 def test_packed_file_is_read(tmp_path, motion):

@@ -7,11 +7,12 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import MotionWarning
+from poise.errors import InvalidValue, MotionWarning
 from poise.io.asf_amc_frames import AmcDocument
 from poise.io.asf_amc_skeleton import AsfBone, skeleton_of, static_euler
 from poise.io.door import door_turn
 from poise.motion import Motion
+from poise.skeleton import Skeleton
 from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
@@ -79,6 +80,7 @@ def values_of(motion: Motion, document: AmcDocument) -> Array:
     to_unit = 1.0 if document.degrees else np.pi / 180.0
     values = source.copy()
     columns = document.columns
+    asf_skeleton = skeleton_of(document.asf, unit=document.unit, turn=door_turn(document.up))
     worst = (0.0, "")
     for j, bone in enumerate((None, *document.asf.bones)):
         name = "root" if bone is None else bone.name
@@ -88,6 +90,7 @@ def values_of(motion: Motion, document: AmcDocument) -> Array:
             local = rotations.multiply(turn_back, local)
             moved = rotations.rotate(turn_back, motion.translations[:, 0]) - document.unit * document.asf.position
         else:
+            _check_bone(motion, asf_skeleton, j)
             moved = rotations.rotate(rotations.conjugate(axis), moved)
         if name not in columns:
             loss = float(np.max(rotations.angle_between(local, rotations.IDENTITY)))
@@ -113,12 +116,22 @@ def values_of(motion: Motion, document: AmcDocument) -> Array:
                 block[:, k] = np.where(is_moved | (not has_source), wanted / document.unit, block[:, k])
     if worst[0] > 1e-6:
         warnings.warn(
-            f"The channels of bone {worst[1]!r} cannot state its turn: up to {np.degrees(worst[0]):.3g} degrees were "
-            "lost. Write .bvh, .npz or .glb to keep them.",
+            f"The channels of bone {worst[1]!r} cannot state its turn: up to {np.degrees(worst[0]):.3g} degrees "
+            "were lost. Write .bvh, .npz or .glb to keep them.",
             MotionWarning,
             stacklevel=3,
         )
     return values
+
+
+def _check_bone(motion: Motion, skeleton: Skeleton, joint: int) -> None:
+    """A bone must start where the .asf says, unless its channels move it."""
+    away = float(np.abs(motion.translations[:, joint] - skeleton.offsets[joint]).max())
+    if away > 1e-6 and joint not in skeleton.translating:
+        raise InvalidValue(
+            f"Bone {skeleton.names[joint]!r} starts {away:.3g} m off the place its .asf says, which no .amc states. "
+            "Write .bvh, .npz or .glb instead."
+        )
 
 
 def _turn_columns(block: Array, dofs: tuple[str, ...], letters: str) -> Array:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +19,8 @@ Layout = tuple[tuple[str, int], ...]
 
 MAX_BYTES = 200_000_000
 """A clip of this size lasts half an hour; more is refused before it is read."""
+MAX_FRAME_BYTES = 200_000
+"""No frame is longer, nor what stands before the first."""
 CHUNK_FRAMES = 2000
 """Frames that are split into words at a time, which bounds the memory."""
 
@@ -70,50 +72,79 @@ def parse_amc(path: Path, asf: AsfDocument) -> AmcDocument:
         FileFormatError: with the line, where a frame is not as the skeleton and the first frame have it.
     """
     data = read_bytes(path, limit=MAX_BYTES)
-    starts = [(m.start(), int(m.group(1))) for m in _FRAME_LINE.finditer(data)]
-    if not starts:
+    header, degrees, first_frame = (), asf.degrees, 1
+    layout: Layout = ()
+    columns: tuple[list[tuple[int, bytes]], list[int]] = ([], [])
+    blocks: list[Array] = []
+    for spans in _chunks(path, data):
+        (start, number), end = spans[0], spans[-1][0]
+        if not layout:
+            header, degrees = _header(path, data[:start], asf)
+            first_frame, layout = number, _layout(path, data, start, spans[1][0], asf)
+            columns = _token_columns(layout)
+        values = _table(data[start:end].split(), 1 + sum(1 + n for _, n in layout), len(spans) - 1, *columns)
+        if values is None:
+            raise _fault(path, data, start, end, layout)
+        blocks.append(values)
+    return AmcDocument(
+        asf=asf,
+        header=header,
+        degrees=degrees,
+        first_frame=first_frame,
+        layout=layout,
+        values=np.concatenate(blocks),
+        unit=asf.unit,
+        up="y",
+    )
+
+
+def _chunks(path: Path, data: bytes) -> Iterator[list[tuple[int, int]]]:
+    """Start and number of up to `CHUNK_FRAMES` frames at a time, and last where the next begins (numbered -1)."""
+    again = "The file was cut or put together wrongly: get it again from its source."
+    spans: list[tuple[int, int]] = []
+    for match in _FRAME_LINE.finditer(data):
+        at, number = match.start(), int(match.group(1))
+        if spans and number != spans[-1][1] + 1:
+            problem = f"Frame {number} follows frame {spans[-1][1]}; frames are numbered one by one."
+            raise FileFormatError(problem, path=path, line=_line_at(data, at), text=str(number), cure=again)
+        _check_length(path, data, spans, at)
+        if len(spans) == CHUNK_FRAMES:
+            yield [*spans, (at, -1)]
+            spans = []
+        spans.append((at, number))
+    if not spans:
         raise FileFormatError(
             "No frame was found; in an AMC clip each frame begins with its number on a line of its own.",
             path=path,
             line=data.count(b"\n") + 1,
             cure="Check that this is an AMC file and that it is complete.",
         )
-    header, degrees = _header(path, data[: starts[0][0]], asf)
-    for (_, before), (at, number) in itertools.pairwise(starts):
-        if number != before + 1:
-            raise FileFormatError(
-                f"Frame {number} follows frame {before}; frames are numbered one by one.",
-                path=path,
-                line=_line_at(data, at),
-                text=str(number),
-                cure="The file was cut or put together wrongly: get it again from its source.",
-            )
-    ends = [s for s, _ in starts[1:]] + [len(data)]
-    layout = _layout(path, data, starts[0][0], ends[0], asf)
-    per_frame = 1 + sum(1 + n for _, n in layout)
-    name_columns, value_columns, column = [], [], 1
+    _check_length(path, data, spans, len(data))
+    yield [*spans, (len(data), -1)]
+
+
+def _check_length(path: Path, data: bytes, spans: list[tuple[int, int]], end: int) -> None:
+    """What stands before the first frame, or in one frame, must be of a size that makes sense."""
+    start = spans[-1][0] if spans else 0
+    if end - start > MAX_FRAME_BYTES:
+        what = f"Frame {spans[-1][1]}" if spans else "The text before the first frame"
+        raise FileFormatError(
+            f"{what} has {end - start} bytes; at most {MAX_FRAME_BYTES} make sense.",
+            path=path,
+            line=_line_at(data, start),
+            text=data[start : start + 120].decode("utf-8", errors="replace"),
+            cure="Check that this is an AMC file.",
+        )
+
+
+def _token_columns(layout: Layout) -> tuple[list[tuple[int, bytes]], list[int]]:
+    """Among the words of one frame: where each bone's name stands, and where the numbers."""
+    names, values, column = [], [], 1
     for name, count in layout:
-        name_columns.append((column, name.encode()))
-        value_columns += range(column + 1, column + 1 + count)
+        names.append((column, name.encode()))
+        values += range(column + 1, column + 1 + count)
         column += 1 + count
-    blocks: list[Array] = []
-    for first in range(0, len(starts), CHUNK_FRAMES):
-        last = min(first + CHUNK_FRAMES, len(starts))
-        tokens = data[starts[first][0] : ends[last - 1]].split()
-        values = _table(tokens, per_frame, last - first, name_columns, value_columns)
-        if values is None:
-            raise _fault(path, data, starts[first][0], ends[last - 1], layout)
-        blocks.append(values)
-    return AmcDocument(
-        asf=asf,
-        header=header,
-        degrees=degrees,
-        first_frame=starts[0][1],
-        layout=layout,
-        values=np.concatenate(blocks),
-        unit=asf.unit,
-        up="y",
-    )
+    return names, values
 
 
 def _table(
