@@ -137,8 +137,8 @@ def _complain(sentence: str) -> None:
 def _usage_sentence(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "poise"
-    message = error.format_message().rstrip(".")  # pyright: ignore[reportAttributeAccessIssue]
-    return f"{message}. See {command} --help."
+    message = error.format_message()  # pyright: ignore[reportAttributeAccessIssue]
+    return f"{message if message.endswith(('.', '?')) else message + '.'} See {command} --help."
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

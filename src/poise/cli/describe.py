@@ -14,6 +14,7 @@ from poise.errors import FileFormatError, PoiseError
 from poise.io import load, load_skeleton
 from poise.io.format import ReadOptions, format_of, optional
 from poise.motion import Evidence, Motion
+from poise.phases.points import pelvis
 from poise.skeleton import Skeleton, rest_pose
 from poise.spatial import rotations
 
@@ -115,7 +116,7 @@ def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) 
     found = _empty(path) | {"format": candidate.NAME}
     warnings: list[str] = []
     if skeleton is not None:
-        found |= _of_skeleton(skeleton) | {"dialect": "skeleton only", "evidence": _zero_bones(skeleton)}
+        found |= _of_skeleton(skeleton) | {"evidence": _zero_bones(skeleton)}
         character = _character(skeleton, warnings)
         if character is not None:
             found |= _of_character(character, None)
@@ -165,7 +166,8 @@ def _height(character: Character, motion: Motion | None) -> float:
     trunk = [b for limb in character.limbs if limb.kind in ("spine", "neck") for b in limb.bodies]
     last = max((character.bodies[b].joint for b in trunk), default=0)
     stretched = character.leg_length
-    for joint in (last, *skeleton.ancestors(last))[:-1]:
+    hips = pelvis(skeleton)
+    for joint in (j for j in (last, *skeleton.ancestors(last)) if j != hips and hips in skeleton.ancestors(j)):
         stretched += float(np.linalg.norm(skeleton.offsets[joint]))
     stretched += max((float(np.linalg.norm(s.offset)) for s in skeleton.end_sites if s.joint == last), default=0.0)
     standing = _rest_height(skeleton)
@@ -198,6 +200,8 @@ def _character(source: Motion | Skeleton, warnings: list[str]) -> Character | No
 
 def _doubt_size(character: Character, motion: Motion, warnings: list[str]) -> None:
     leg = character.leg_length
+    if any("--unit" in w for w in warnings):
+        return
     if not PLAUSIBLE_LEG[0] <= leg <= PLAUSIBLE_LEG[1] and motion.source is not None:
         warnings.append(
             f"The legs are {leg:.3g} m long, which few creatures have: the unit ({motion.source.unit:g} m) "

@@ -95,9 +95,10 @@ def _page(found: dict[str, Any]) -> list[RenderableType]:
         table = Table.grid(padding=(0, 2))
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
-        for name, e in found["evidence"].items():
+        order = [*_LABELS, *found["evidence"]]
+        for name, e in sorted(found["evidence"].items(), key=lambda item: order.index(item[0])):
             taken = Text(_value(name, e.value), style="bold").append(f"  {e.confidence:.0%}", style="cyan")
-            table.add_row(_LABELS.get(name, name), taken)
+            table.add_row(_LABELS.get(name, name.replace("_", " ")), taken)
             table.add_row("", Text(e.reason, style="dim"))
         parts += [Text(), Text("How it was read, how sure, and why", style="bold"), table]
     if found["warnings"]:
@@ -125,10 +126,14 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     if found["unit_m"] is not None:
         lines.append(("unit", f"1 file unit = {found['unit_m']:.6g} m, {found['up']} up"))
     if found["mass_kg"] is not None:
-        lines.append(("character", f"{found['mass_kg']:.4g} kg, {found['dof']} degrees of freedom"))
+        lines.append(("character", f"{_mass(found['mass_kg'])} kg, {found['dof']} degrees of freedom"))
     for name, limb in found["limbs"].items():
         lines.append((name.replace("_", " "), f"{', '.join(limb['joints'])}"))
     return lines
+
+
+def _mass(kilograms: float) -> str:
+    return f"{kilograms:.4g}" if kilograms < 1e4 else f"{kilograms:,.0f}"
 
 
 def _value(name: str, value: Any) -> str:
@@ -138,7 +143,7 @@ def _value(name: str, value: Any) -> str:
         unit = {"unit": " m", "floor_m": " m", "fps": " Hz", "fps_by_flights": " Hz"}.get(name, "")
         return f"{value:.5g}{unit}"
     if isinstance(value, list):
-        return f"{len(value)}: {', '.join(map(str, value))}"
+        return (f"{len(value)}: " if len(value) > 4 else "") + ", ".join(map(str, value))
     return str(value)
 
 

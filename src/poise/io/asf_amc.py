@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,27 @@ def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
     """The skeleton of an .asf file, or of the one an .amc needs."""
     asf = parse_asf(path if path.suffix.lower() == ".asf" else find_skeleton(path, options.skeleton))
     return skeleton_of(asf, unit=options.unit or asf.unit, turn=door_turn(options.up or "y"))
+
+
+def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
+    """What an .asf says beyond its skeleton; None for an .amc.
+
+    Raises:
+        FileFormatError: with the line, if it is no complete ASF skeleton.
+    """
+    if path.suffix.lower() != ".asf":
+        return None
+    asf = parse_asf(path)
+    unit, up = options.unit or asf.unit, options.up or "y"
+    return {
+        "dialect": "ASF skeleton",
+        "unit_m": unit,
+        "up": up,
+        "evidence": {
+            "unit": Evidence(unit, 1.0, "given by the user") if options.unit else _unit_evidence(asf),
+            "up": Evidence(up, 1.0, "given by the user") if options.up else _up_evidence(),
+        },
+    }
 
 
 def read(path: Path, options: ReadOptions) -> Motion:
@@ -85,12 +106,8 @@ def _evidence(asf: AsfDocument, document: AmcDocument, options: ReadOptions) -> 
             1.0 if options.skeleton else 0.9,
             "the .asf that was named" if options.skeleton else "the .asf beside the clip",
         ),
-        "unit": Evidence(
-            asf.unit,
-            0.95 if asf.length == 0.45 else 0.5,
-            f"':units length {asf.length:g}' read by the CMU formula, (1 / length) inches",
-        ),
-        "up": Evidence("y", 0.9, "ASF files are Y up by custom; nothing in the file says so"),
+        "unit": _unit_evidence(asf),
+        "up": _up_evidence(),
         "fps": Evidence(
             CMU_FPS, 0.7, "AMC holds no rate; CMU captured at 120 Hz (a few clips at 60): --source-fps overrides"
         ),
@@ -103,6 +120,18 @@ def _evidence(asf: AsfDocument, document: AmcDocument, options: ReadOptions) -> 
     if not asf.is_sorted:
         found["joint_order"] = Evidence("hierarchy order", 1.0, "':bonedata' has children before their parents")
     return found
+
+
+def _unit_evidence(asf: AsfDocument) -> Evidence:
+    return Evidence(
+        asf.unit,
+        0.95 if asf.length == 0.45 else 0.5,
+        f"':units length {asf.length:g}' read by the CMU formula, (1 / length) inches",
+    )
+
+
+def _up_evidence() -> Evidence:
+    return Evidence("y", 0.9, "ASF files are Y up by custom; nothing in the file says so")
 
 
 def _warnings(asf: AsfDocument) -> tuple[str, ...]:

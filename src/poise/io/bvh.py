@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from poise.io.format import ReadOptions
 from poise.motion import Motion, Source
 from poise.skeleton import Skeleton
 
-__all__ = ["EXTENSIONS", "NAME", "matches", "parse", "read", "read_skeleton", "write", "write_as"]
+__all__ = ["EXTENSIONS", "NAME", "describe", "matches", "parse", "read", "read_skeleton", "write", "write_as"]
 
 NAME = "bvh"
 EXTENSIONS = (".bvh",)
@@ -81,6 +82,26 @@ def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
     document = parse(path, options, needs_motion=False)
     guessed = bvh_guess.guess(document, options)
     return skeleton_of(replace(document, unit=guessed.unit, up=guessed.up))
+
+
+def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
+    """What a BVH without motion says beyond its skeleton; None for one with.
+
+    Raises:
+        FileFormatError: if the hierarchy is not complete.
+    """
+    if _has_motion(path):
+        return None
+    document = parse(path, options, needs_motion=False)
+    guessed = bvh_guess.guess(document, options)
+    return {
+        "dialect": guessed.dialect,
+        "channels": document.channel_count,
+        "unit_m": guessed.unit,
+        "up": guessed.up,
+        "evidence": guessed.evidence,
+        "warnings": list(guessed.warnings),
+    }
 
 
 def parse(path: Path, options: ReadOptions, *, needs_motion: bool = True) -> BvhDocument:

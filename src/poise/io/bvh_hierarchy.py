@@ -11,7 +11,7 @@ import numpy as np
 from poise.errors import FileFormatError
 from poise.io.bvh_document import BvhJoint, Channel, Span
 
-MAX_JOINTS = 10_000
+MAX_JOINTS = 2_000
 MAX_NAME = 400
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _WORD = re.compile(r"[{}]|[^\s{}]+")
@@ -43,6 +43,13 @@ class _Scanner:
         self.joints: list[BvhJoint] = []
         self.end_sites: list[BvhJoint] = []
         self.channel_count = 0
+        self.line, self.counted = 1, 0
+
+    def line_here(self) -> int:
+        """Line number of the reading position, counted on from the last time it was asked."""
+        self.line += self.text.count("\n", self.counted, self.position)
+        self.counted = self.position
+        return self.line
 
     def fault(self, problem: str, at: int | None = None, cure: str = "") -> FileFormatError:
         at = self.position if at is None else at
@@ -146,7 +153,7 @@ class _Scanner:
         """Read a joint up to its first child; its index."""
         if len(self.joints) >= MAX_JOINTS:
             raise self.fault(f"More than {MAX_JOINTS} joints.")
-        line = self.text.count("\n", 0, self.position) + 1
+        line = self.line_here()
         name = self.name(keyword)
         self.expect("{")
         offset, offset_span, channels, channels_span = None, (0, 0), None, (0, 0)
@@ -170,7 +177,7 @@ class _Scanner:
         return len(self.joints) - 1
 
     def end_site(self, parent: int) -> None:
-        line = self.text.count("\n", 0, self.position) + 1
+        line = self.line_here()
         name = self.name("End")
         self.expect("{")
         self.expect("OFFSET")

@@ -65,6 +65,9 @@ def _row_starts(
     found: list[npt.NDArray[np.int64]] = []
     place, count, last_line = 0, 0, first_line
     for line, text in _pieces(path, begin, first_line):
+        if text.isspace():
+            place, last_line = place + len(text), line + text.count(b"\n") - 1
+            continue
         letters = np.frombuffer(text, dtype=np.uint8)
         if not _ALLOWED[letters].all():
             raise _bad_word(path, line, text)

@@ -50,8 +50,9 @@ class ReadOptions:
 class Format(Protocol):
     """A module that reads and writes one format.
 
-    It may offer two more functions: `read_skeleton(path, options) -> Skeleton`, for files that hold one, and
-    `describe(path, options) -> dict | None`, for what `poise info` can say of a file that `read` refuses.
+    It may offer more functions: `read_skeleton(path, options) -> Skeleton`, for files that hold one, and
+    `describe(path, options) -> dict | None`, for what `poise info` can say of a file that `read` refuses, in fields of
+    poise.info/1. One that can write in another unit or up axis offers `write_as(motion, path, *, unit, up)`.
     """
 
     NAME: str
