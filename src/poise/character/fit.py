@@ -21,6 +21,9 @@ from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 
+MOST_POSES = 1500
+"""Poses that decide shape, limbs and contact points; the limits look at every pose of the clip."""
+
 SPINE_STRENGTH = 3.0
 """Strength of spine joints: the trunk holds together better than the limbs."""
 
@@ -48,7 +51,8 @@ def fit(
         raise InvalidValue(f"The mass must be positive and finite; {mass} kg was given.")
     if masses not in ("length", "anthropometric"):
         raise InvalidValue(f'masses must be "length" or "anthropometric"; {masses!r} was given.')
-    poses = gather_poses(source)
+    every_pose = gather_poses(source)
+    poses = every_pose.thinned(MOST_POSES)
     anatomy = find_anatomy(poses)
     frames = make_frames(poses, anatomy)
     feet = _feet(poses, anatomy, frames)
@@ -65,7 +69,7 @@ def fit(
         shares = anthropometry.shares_by_length(bone_lengths)
     else:
         shares = anthropometry.shares_by_table(frames.parts, frames.sides, bone_lengths)
-    bodies = _bodies(poses, anatomy, frames, shapes, total * shares)
+    bodies = _bodies(every_pose, anatomy, frames, shapes, total * shares)
     return Character(
         skeleton=poses.skeleton,
         bodies=bodies,
@@ -115,9 +119,9 @@ def _bodies(
         rest, bounds = None, None
         if hinge is not None:
             rest = _hinge_rest(poses, frames, i)
-            bounds = limits.fit_hinge_limits(hinge, rest, frames.relative(i))
+            bounds = limits.fit_hinge_limits(hinge, rest, _relative(poses, frames, i))
         elif i:
-            bounds = limits.fit_ball_limits(frames, anatomy, i)
+            bounds = limits.fit_ball_limits(frames, anatomy, i, _relative(poses, frames, i))
         bodies.append(
             Body(
                 name=skeleton.names[j],
@@ -136,6 +140,12 @@ def _bodies(
             )
         )
     return tuple(bodies)
+
+
+def _relative(poses: Poses, frames: Frames, body: int) -> Array:
+    """Rotation of a body in its parent body's frame in every pose, shape (F, 4)."""
+    parent = poses.orientations[:, frames.joints[frames.parents[body]]]
+    return rotations.multiply(rotations.conjugate(parent), poses.orientations[:, frames.joints[body]])
 
 
 def _hinge_rest(poses: Poses, frames: Frames, body: int) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,20 @@ class Poses:
     @property
     def frame_count(self) -> int:
         return len(self.positions)
+
+    def thinned(self, most: int) -> Poses:
+        """Evenly chosen poses, at most this many: enough to tell what a body is, at a fraction of the time."""
+        if self.frame_count <= most:
+            return self
+        keep = np.linspace(0, self.frame_count - 1, most).astype(np.int64)
+        return replace(
+            self,
+            positions=self.positions[keep],
+            orientations=self.orientations[keep],
+            rotations=self.rotations[keep],
+            speeds=self.speeds[keep],
+            rises=self.rises[keep],
+        )
 
 
 def gather_poses(source: Motion | Skeleton | Sequence[Motion]) -> Poses:

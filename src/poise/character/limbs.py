@@ -402,10 +402,10 @@ def _rest_is_level(tree: _Tree, root: int, chest: int) -> bool:
     """True if the trunk lies level in the rest pose, or in nearly all frames where the rest pose is no pose at all."""
     if chest == root:
         return False
-    rest = rest_pose(tree.skeleton)[0]
-    ways = [rest[chest] - rest[root]]
-    ways += list(tree.poses.positions[:, chest] - tree.poses.positions[:, root])
-    tilt = np.array([abs(w[2]) / max(float(np.linalg.norm(w)), 1e-9) for w in ways])
+    rest = rest_pose(tree.skeleton)[0][None]
+    at = np.concatenate([rest, tree.poses.positions])
+    trunk = at[:, chest] - at[:, root]
+    tilt = np.abs(trunk[:, 2]) / np.maximum(np.linalg.norm(trunk, axis=-1), 1e-9)
     return bool(np.mean(tilt < 0.6) > 0.9)
 
 

@@ -79,12 +79,18 @@ def from_limit_angles(limits: Limits, angles: Array) -> Array:
     return rotations.multiply(limits.rest, rotations.multiply(swing, twist))
 
 
-def fit_ball_limits(frames: Frames, anatomy: Anatomy, body: int) -> Limits:
+def fit_ball_limits(frames: Frames, anatomy: Anatomy, body: int, every: Array) -> Limits:
     """Limits of a ball joint: the default ranges of its part, widened until every pose lies 2.5° inside.
 
     Shins and forearms are measured from the straight limb. Their bend axis is the main direction in which the clip
     bends them, or, where it hardly does, the one that folds a knee backward and an elbow forward; flexion is positive.
     A knee or elbow may overextend only as far as the clip itself does.
+
+    Args:
+        frames: Body frames over the poses that decide rest and axes.
+        anatomy: What the joints are for.
+        body: The body, not the root.
+        every: Rotations in the parent body's frame that must all lie inside, shape (F, 4).
     """
     part = frames.parts[body]
     axis = _bone(frames, body)
@@ -94,7 +100,7 @@ def fit_ball_limits(frames: Frames, anatomy: Anatomy, body: int) -> Limits:
     swing_axis = _bend_axis(frames, anatomy, body, rest, axis, local)
     twist, (bend_low, bend_high), side = RANGES[part]
     base = Limits(rest, axis, swing_axis, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0)
-    angles = limit_angles(base, local)
+    angles = limit_angles(base, every)
     low, high = angles.min(axis=0) - MARGIN, angles.max(axis=0) + MARGIN
     least = np.radians([-twist, bend_low, -side])
     most = np.radians([twist, bend_high, side])
