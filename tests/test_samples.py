@@ -119,7 +119,7 @@ def test_feet_stand_still_and_nothing_is_under_the_ground(name: str) -> None:
             assert np.ptp(path[stand, :2], axis=0).max() < 1e-3
     assert steps >= {"walk": 20, "quadruped": 24, "hover_hop": 8}[name]
     lowest = min(p[:, 2].min() for p in (*soles.values(), *np.moveaxis(motion.world[0], 1, 0)))
-    assert lowest > -3e-3 if name == "hover_hop" else lowest > -1e-4
+    assert lowest > -5e-5
 
 
 @pytest.mark.parametrize(

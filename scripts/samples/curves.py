@@ -91,13 +91,12 @@ def bridge(
     # a small wish for zero keeps the correction from growing where the wish says nothing
     rows = np.concatenate([root * free, 0.03 * np.sqrt(weight.sum()) * np.eye(4)])
     miss = np.concatenate([root * (wish - path), np.zeros((4, wish.shape[1]))])
-    correction: Array = free @ np.linalg.lstsq(rows, miss, rcond=None)[0]
-    return np.asarray(path + correction, dtype=np.float64)
+    return path + free @ np.linalg.lstsq(rows, miss, rcond=None)[0]
 
 
 def frequencies(count: int, duration: float) -> Array:
     """Angular frequencies [rad/s] of a real Fourier series over `count` samples of a period."""
-    return 2.0 * np.pi * np.fft.rfftfreq(count, duration / count)
+    return np.asarray(2.0 * np.pi * np.fft.rfftfreq(count, duration / count), dtype=np.float64)
 
 
 def periodic_derivative(x: Array, duration: float, order: int = 1) -> Array:
