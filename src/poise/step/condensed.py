@@ -268,6 +268,8 @@ def _rounds(
         _syrk_rows(dsyrk, weighted_X, 1.0, S)
         C = np.dot(weighted_X, weighted[:coupled])
     for i in range(n):
+        if not (x_weight[i] >= 0.0 and np.isfinite(x_weight[i] * x_target[i])):
+            return NOT_POSITIVE
         S[i, i] += x_weight[i]
         f[i] -= x_weight[i] * x_target[i]
     residuals[3] = 0.0
@@ -315,7 +317,8 @@ def _rounds(
                 if soft_XT.shape[0] > 0:
                     for j in range(n):
                         value += soft_XT[j, i] * x[j]
-                if value < -1e-9 * (1.0 + abs(soft_r[i])):
+                # written so that nan is taken in and fails; so does a weight below zero
+                if not (value >= -1e-9 * (1.0 + abs(soft_r[i])) and soft_w[i] >= 0.0):
                     taken[i] = True
                     is_missing = True
         if not is_missing:

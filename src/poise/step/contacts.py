@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from poise.dynamics import State
 from poise.errors import InvalidValue
+from poise.step import cones
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -17,13 +19,13 @@ Index = npt.NDArray[np.int64]
 def tangents(normals: Array) -> tuple[Array, Array]:
     """Two unit tangents per unit normal, shapes (K, 3); for an upward normal they are x and y."""
     normals = np.asarray(normals)
-    first = np.zeros_like(normals)
     # the part of x orthogonal to the normal; of y where the normal is close to x
     steep = np.abs(normals[:, 0]) > 0.9
     axis = np.where(steep[:, None], np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0]))
-    first = axis - normals * np.einsum("ki,ki->k", axis, normals)[:, None]
-    first /= np.linalg.norm(first, axis=1, keepdims=True)
-    return first, np.cross(normals, first)
+    first: Array = axis - normals * np.sum(axis * normals, axis=1, keepdims=True)
+    first /= np.sqrt(np.sum(first * first, axis=1, keepdims=True))
+    second = normals[:, [1, 2, 0]] * first[:, [2, 0, 1]] - normals[:, [2, 0, 1]] * first[:, [1, 2, 0]]
+    return first, second
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Contacts:
     grips: npt.NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        if self.friction < 0.0 or not np.isfinite(self.friction):
+        if not 0.0 <= self.friction < math.inf:
             raise InvalidValue(f"Friction is {self.friction}; give a finite coefficient of zero or more.")
         if self.normals.shape != (len(self.points), 3):
             raise InvalidValue(f"{len(self.points)} contacts need normals of shape ({len(self.points)}, 3), not {self.normals.shape}.")
@@ -61,6 +63,13 @@ class Contacts:
     @property
     def count(self) -> int:
         return len(self.points)
+
+    def columns(self, state: State) -> tuple[Array, Index, Array]:
+        """`directions` and `force_map` in one; compiled where every contact is a plain one with the world."""
+        if self.others is None and self.grips is None:
+            return cones.pyramids(self.points, self.normals, self.friction, state.point_jacobians)
+        directions, owner = self.directions()
+        return directions, owner, self.force_map(state, directions, owner)
 
     def directions(self) -> tuple[Array, Index]:
         """Columns of V as rows, shape (n, 3), and the contact each belongs to, shape (n,)."""

@@ -82,8 +82,7 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     for objective in objectives:
         quantity = objective.quantity
         if quantity.is_on_coefficients:
-            lambda_weight += objective.weight
-            lambda_target[:] = objective.target
+            _add_on_coefficients(objective, lambda_weight, lambda_target)
             continue
         if quantity.add_normal(step, objective, Q_direct, b_direct) is not None:
             continue
@@ -114,19 +113,32 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     )  # fmt: skip
 
 
-def require_finite(problem: Gathered) -> None:
-    """Raise InvalidValue if a weight or target is not finite; names the first objective or constraint that has one."""
-    for names, numbers in ((problem.names, problem.w), (problem.names, problem.r), (problem.equal_names, problem.g)):
-        wrong = ~np.isfinite(numbers)
-        if wrong.any():
-            name, number = names[int(np.argmax(wrong))], numbers[int(np.argmax(wrong))]
-            raise InvalidValue(f"{name}: a weight or target is {number}; give finite numbers.")
-    for name, numbers in (
-        ("pose", problem.b_direct),
-        ("contact coefficients", problem.lambda_target * problem.lambda_weight),
-    ):
-        if not np.isfinite(numbers).all():
-            raise InvalidValue(f"The weights or targets of the {name} are not finite; give finite numbers.")
+def _add_on_coefficients(objective: Objective, weight: Array, target: Array) -> None:
+    """Add w (λ − t)² in place; two such terms are one with the mean target."""
+    try:
+        share = np.broadcast_to(objective.weight, weight.shape)
+        wished = np.broadcast_to(objective.target, target.shape)
+    except ValueError:
+        given = f"{np.shape(objective.weight)} and {np.shape(objective.target)}"
+        raise InvalidValue(
+            f"{objective.name}: weight and target have shapes {given}; {weight.shape} is needed, or one number."
+        ) from None
+    if weight.any():
+        total = weight + share
+        wished = np.divide(weight * target + share * wished, total, out=np.zeros_like(total), where=total != 0.0)
+    weight += share
+    target[:] = wished
+
+
+def require_numbers(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> None:
+    """Raise InvalidValue if a target, bound or weight is not finite, or a weight negative; says whose it is."""
+    for term in (*objectives, *constraints):
+        for what in ("target", "lower", "upper", "weight"):
+            value = getattr(term, what, None)
+            if value is not None and not np.isfinite(value).all():
+                raise InvalidValue(f"{term.name}: the {what} is {value}; give finite numbers.")
+            if what == "weight" and value is not None and np.min(value, initial=0.0) < 0.0:
+                raise InvalidValue(f"{term.name}: the weight is {value}; give numbers of zero or more.")
 
 
 def _stack(blocks: Sequence[_Block], nv: int, n: int, coupled: int | None = None) -> tuple[Array, Array, Array, Array]:

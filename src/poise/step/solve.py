@@ -12,7 +12,7 @@ from poise.errors import StepInfeasible
 from poise.step import condensed, lapack, qp
 from poise.step.constraint import Constraint
 from poise.step.objective import Objective
-from poise.step.problem import Gathered, gather, require_finite
+from poise.step.problem import Gathered, gather, require_numbers
 from poise.step.result import Certificate, StepResult
 from poise.step.step import Step
 
@@ -45,13 +45,18 @@ def solve_step(
 
     Raises:
         StepInfeasible: if the hard constraints conflict or depend on one another, or no solver got through.
-        InvalidValue: if a target has the wrong shape or is not finite.
+        InvalidValue: if a target or weight has the wrong shape or is not finite, or a weight is negative.
     """
     problem = gather(step, objectives, constraints)
     if readable or len(problem.hard_lower):
+        require_numbers(objectives, constraints)
         result = _full(step, problem)
     else:
-        result = _condensed(step, problem, warm, warm_bounds)
+        try:
+            result = _condensed(step, problem, warm, warm_bounds)
+        except StepInfeasible:
+            require_numbers(objectives, constraints)
+            raise
     return replace(result, costs=_costs(step, objectives, result)) if costs else result
 
 
@@ -69,13 +74,11 @@ def _condensed(step: Step, problem: Gathered, warm: Flags | None, warm_bounds: F
         problem.G, problem.D, problem.g, warm, _ADDRESSES, a, x, slacks, residuals,
     )  # fmt: skip
     if status != condensed.SOLVED:
-        require_finite(problem)
         raise _failure(problem, status)
     return _result(step, a, x, residuals, "active set", taken & (slacks <= 0.0))
 
 
 def _full(step: Step, problem: Gathered) -> StepResult:
-    require_finite(problem)
     a, coefficients, slacks, residuals = qp.solve_full(problem)
     return _result(step, a, coefficients, residuals, "daqp", np.asarray(slacks <= 1e-12))
 
@@ -104,7 +107,7 @@ def _costs(step: Step, objectives: Sequence[Objective], result: StepResult) -> d
 
 def _failure(problem: Gathered, status: int) -> StepInfeasible:
     reason = {
-        condensed.NOT_POSITIVE: "the objectives leave some motion of the joints free (or hold a number that is not finite)",
+        condensed.NOT_POSITIVE: "the objectives leave some motion of the joints free",
         condensed.DEPENDENT: "two hard constraints ask for the same motion",
         condensed.CYCLED: "the active set did not come to rest",
     }.get(status, "the answer is not finite")

@@ -53,8 +53,7 @@ class Step:
         self.state, self.dt = state, dt
         self.contacts = contacts if contacts is not None else Contacts.none()
         self.external = np.zeros(state.model.nv) if external is None else external
-        self.directions, self.owner = self.contacts.directions()
-        self.force_map = self.contacts.force_map(state, self.directions, self.owner)
+        self.directions, self.owner, self.force_map = self.contacts.columns(state)
         self._generation = state.generation
 
     @property

@@ -35,18 +35,15 @@ class BodyAngularAcceleration(Quantity):
 
     def add_normal(self, step: Step, objective: Objective, Q: Array, b: Array) -> float | None:
         model, state = step.state.model, step.state
-        weights = np.asarray(objective.weight, dtype=np.float64)
-        if weights.shape != (3 * (model.body_count - 1),):
+        shape = (3 * (model.body_count - 1),)
+        if np.shape(objective.weight) != shape:
             return None
-        per_body = np.zeros(model.body_count)
-        per_body[1:] = weights[::3]
-        residuals = np.zeros((model.body_count, 3))
-        target = np.broadcast_to(objective.target, weights.shape)
-        residuals[1:] = target.reshape(-1, 3) - state.body_biases[1:, :3]
-        kernels.orientation_normal(
-            model.parents, model.dof_first, model.dof_count, state.data.cdof, per_body, residuals, Q, b
-        )
-        return float(np.einsum("b,bi,bi->", per_body, residuals, residuals))
+        target = np.broadcast_to(objective.target, shape) if np.shape(objective.target) != shape else objective.target
+        constant = kernels.orientation_normal(
+            model.parents, model.dof_first, model.dof_count, state.data.cdof, state.body_biases, objective.weight, target,
+            Q, b,
+        )  # fmt: skip
+        return None if constant < 0.0 else constant
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.dynamics import kernels
 from poise.step.step import Rows, Step
 from poise.step.quantity import Quantity
 
@@ -28,9 +29,7 @@ class PointAcceleration(Quantity):
 
     def rows(self, step: Step) -> Rows:
         state = step.state
-        jacobians = state.point_jacobians.reshape(-1, 3, step.nv)[self.points]
-        on_a = np.matmul(self.axes, jacobians).reshape(-1, step.nv)
-        return Rows(on_a, np.matmul(self.axes, state.point_biases[self.points][:, :, None]).ravel())
+        return Rows(*kernels.point_rows(self.points, self.axes, state.point_jacobians, state.point_biases))
 
 
 @dataclass(frozen=True)

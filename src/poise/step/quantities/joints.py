@@ -26,8 +26,10 @@ class JointAcceleration(Quantity):
     along: Array | None = None
 
     def rows(self, step: Step) -> Rows:
-        on_a = np.eye(step.nv)[slice(*self.dofs)] if self.along is None else self.along
-        return Rows(on_a, np.zeros(len(on_a)))
+        if self.along is not None:
+            return Rows(self.along, np.zeros(len(self.along)))
+        first, end, _ = slice(*self.dofs).indices(step.nv)
+        return Rows(np.eye(end - first, step.nv, first), np.zeros(end - first))
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class JointTorque(Quantity):
 
     def rows(self, step: Step) -> Rows:
         k = slice(*self.dofs)
-        return Rows(step.state.M[k], (step.state.bias - step.external)[k], -step.force_map.T[k])
+        return Rows(step.state.M[k], step.state.bias[k] - step.external[k], -step.force_map.T[k])
 
 
 @dataclass(frozen=True)
