@@ -67,7 +67,7 @@ class Contacts:
     def columns(self, state: State) -> tuple[Array, Index, Array]:
         """`directions` and `force_map` in one; compiled where every contact is a plain one with the world."""
         if self.others is None and self.grips is None:
-            return cones.pyramids(self.points, self.normals, self.friction, state.point_jacobians)
+            return cones.pyramids(self.points, np.ascontiguousarray(self.normals), float(self.friction), state.point_jacobians)
         directions, owner = self.directions()
         return directions, owner, self.force_map(state, directions, owner)
 
