@@ -70,6 +70,7 @@ class Tally:
     fallbacks: dict[str, int] = field(
         default_factory=lambda: {"daqp": 0, "goal_soft": 0, "carried": 0, "glitch_carried": 0}
     )
+    conflicts: dict[str, int] = field(default_factory=dict)
     primal: float = 0.0
     dual: float = 0.0
     dynamics: float = 0.0
@@ -394,8 +395,10 @@ class Machine:
     ) -> StepResult | None:
         try:
             return solve_step(step, objectives, constraints, readable=self.options.readable, warm=warm, costs=False)
-        except StepInfeasible:
+        except StepInfeasible as error:
             self.tally.failures += 1
+            names = " + ".join(error.constraints) or "none"
+            self.tally.conflicts[names] = self.tally.conflicts.get(names, 0) + 1
         try:
             result = solve_step(step, objectives, constraints, readable=True, costs=False)
             self.tally.fallbacks["daqp"] += 1

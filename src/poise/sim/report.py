@@ -159,6 +159,7 @@ class Recorder:
                 "solves": t.solves,
                 "failures": t.failures,
                 "fallbacks": dict(t.fallbacks),
+                "conflicts": dict(t.conflicts),
                 "primal_residual_max": t.primal,
                 "dual_residual_max": t.dual,
                 "dynamics_residual_max": t.dynamics,

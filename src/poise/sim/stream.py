@@ -80,11 +80,19 @@ class QuasiPhysicalFilter:
         if len(self._poses) == 2 and self._answer is None:
             v = self.machine.model.difference(self._poses[0], self._poses[1], self.machine.dt)
             self.machine.start(self._poses[0], v)
-            self._answer = self._poses[0].copy()
+            self._settle()
+            self._answer = self.machine.q.copy()
             self._previous_v = v
             return self._answer
         self._advance()
         return self._answer
+
+    def _settle(self) -> None:
+        """Stand on the ground before the first answer, as a clip run does."""
+        m, pose, still = self.machine, self._poses[0], np.zeros(self.machine.model.nv)
+        points, speeds = self._builder.kinematics(pose, still)
+        touch = estimated_touch(points, speeds, m.floor, m.preset.end_effector, m.character.leg_length, still)
+        m.settle(self._builder.frame(pose, still, still, touch))
 
     def flush(self) -> Array:
         """The simulated pose of the last reference pose; the stream is over."""
