@@ -260,18 +260,26 @@ def com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, out
 
 
 @njit(**_OPTIONS)
-def orientation_normal(parents, dof_first, dof_count, cdof, weights, residuals, Q, b):
-    """Add Σ_bodies w ‖J_ω a − r‖² in normal form to the upper triangle of Q and to b, without building J_ω.
+def orientation_normal(parents, dof_first, dof_count, cdof, biases, weights, targets, Q, b):
+    """Add Σ_bodies w ‖J_ω a + bias − target‖² in normal form to the upper triangle of Q and to b, without building J_ω.
 
     The columns of J_ω are the angular parts of cdof for a body's own and its ancestors' dofs, so the entry (i, j) of
-    JᵀWJ is (weights summed over the subtree of the deeper body) · ω_i · ω_j.
+    JᵀWJ is (weights summed over the subtree of the deeper body) · ω_i · ω_j. weights and targets have three rows a
+    body, the world left out. Returns the constant Σ w (target − bias)², or −1, with nothing added, where the three
+    weights of a body differ.
     """
     count = parents.shape[0]
-    w = weights.copy()
-    r = np.empty((count, 3))
-    for body in range(count):
+    w, r = np.zeros(count), np.zeros((count, 3))
+    constant = 0.0
+    for body in range(1, count):
+        at = 3 * body - 3
+        w[body] = weights[at]
+        if weights[at + 1] != w[body] or weights[at + 2] != w[body]:
+            return -1.0
         for c in range(3):
-            r[body, c] = weights[body] * residuals[body, c]
+            residual = targets[at + c] - biases[body, c]
+            r[body, c] = w[body] * residual
+            constant += r[body, c] * residual
     for body in range(count - 1, 0, -1):
         w[parents[body]] += w[body]
         for c in range(3):
@@ -287,3 +295,20 @@ def orientation_normal(parents, dof_first, dof_count, cdof, weights, residuals, 
                             cdof[i, 0] * cdof[j, 0] + cdof[i, 1] * cdof[j, 1] + cdof[i, 2] * cdof[j, 2]
                         )
                 x = parents[x]
+    return constant
+
+
+@njit(**_OPTIONS)
+def point_rows(points, axes, jacobians, biases):
+    """Rows axes · J (K m, nv) and axes · bias (K m,) of some points, axes (K, m, 3), jacobians (3 P, nv)."""
+    count, m, nv = axes.shape[0], axes.shape[1], jacobians.shape[1]
+    rows, constants = np.empty((count * m, nv)), np.empty(count * m)
+    for k in range(count):
+        i = points[k]
+        for e in range(m):
+            x, y, z = axes[k, e, 0], axes[k, e, 1], axes[k, e, 2]
+            at = k * m + e
+            constants[at] = x * biases[i, 0] + y * biases[i, 1] + z * biases[i, 2]
+            for j in range(nv):
+                rows[at, j] = x * jacobians[3 * i, j] + y * jacobians[3 * i + 1, j] + z * jacobians[3 * i + 2, j]
+    return rows, constants

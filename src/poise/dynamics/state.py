@@ -65,8 +65,12 @@ class State:
     def touch(self, normals: Array | None = None) -> None:
         """Place the points against the surface normals below them (default: up), shape (P, 3)."""
         m, d = self.model, self.data
+        if normals is None:
+            normals = self._up
+        elif not normals.flags.writeable:  # compiled code takes a read-only array for another type
+            normals = normals.copy()
         kernels.touch_points(
-            m.point_body, self.centers, m.point_radii, self._up if normals is None else normals, m.tree_root,
+            m.point_body, self.centers, m.point_radii, normals, m.tree_root,
             d.subtree_com, d.cvel, self.body_biases, self.points, self.point_velocities, self.point_biases,
         )  # fmt: skip
 

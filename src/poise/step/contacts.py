@@ -53,7 +53,9 @@ class Contacts:
         if not 0.0 <= self.friction < math.inf:
             raise InvalidValue(f"Friction is {self.friction}; give a finite coefficient of zero or more.")
         if self.normals.shape != (len(self.points), 3):
-            raise InvalidValue(f"{len(self.points)} contacts need normals of shape ({len(self.points)}, 3), not {self.normals.shape}.")
+            raise InvalidValue(
+                f"{len(self.points)} contacts need normals of shape ({len(self.points)}, 3), not {self.normals.shape}."
+            )
 
     @staticmethod
     def none() -> Contacts:
@@ -67,7 +69,9 @@ class Contacts:
     def columns(self, state: State) -> tuple[Array, Index, Array]:
         """`directions` and `force_map` in one; compiled where every contact is a plain one with the world."""
         if self.others is None and self.grips is None:
-            return cones.pyramids(self.points, np.ascontiguousarray(self.normals), float(self.friction), state.point_jacobians)
+            return cones.pyramids(
+                self.points, np.ascontiguousarray(self.normals), float(self.friction), state.point_jacobians
+            )
         directions, owner = self.directions()
         return directions, owner, self.force_map(state, directions, owner)
 

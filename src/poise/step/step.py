@@ -47,7 +47,9 @@ class Step:
         force_map: B = Vᵀ J, shape (n, nv).
     """
 
-    def __init__(self, state: State, contacts: Contacts | None = None, *, dt: float, external: Array | None = None) -> None:
+    def __init__(
+        self, state: State, contacts: Contacts | None = None, *, dt: float, external: Array | None = None
+    ) -> None:
         if not dt > 0.0:
             raise InvalidValue(f"A step lasts {dt} s; give a positive time.")
         self.state, self.dt = state, dt

@@ -38,10 +38,10 @@ class BodyAngularAcceleration(Quantity):
         shape = (3 * (model.body_count - 1),)
         if np.shape(objective.weight) != shape:
             return None
-        target = np.broadcast_to(objective.target, shape) if np.shape(objective.target) != shape else objective.target
+        target = objective.target if np.shape(objective.target) == shape else np.full(shape, objective.target)
         constant = kernels.orientation_normal(
-            model.parents, model.dof_first, model.dof_count, state.data.cdof, state.body_biases, objective.weight, target,
-            Q, b,
+            model.parents, model.dof_first, model.dof_count, state.data.cdof, state.body_biases,
+            np.ascontiguousarray(objective.weight), np.ascontiguousarray(target), Q, b,
         )  # fmt: skip
         return None if constant < 0.0 else constant
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.dynamics import kernels
-from poise.step.step import Rows, Step
 from poise.step.quantity import Quantity
+from poise.step.step import Rows, Step
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -29,7 +29,8 @@ class PointAcceleration(Quantity):
 
     def rows(self, step: Step) -> Rows:
         state = step.state
-        return Rows(*kernels.point_rows(self.points, self.axes, state.point_jacobians, state.point_biases))
+        points, axes = np.ascontiguousarray(self.points, dtype=np.int64), np.ascontiguousarray(self.axes)
+        return Rows(*kernels.point_rows(points, axes, state.point_jacobians, state.point_biases))
 
 
 @dataclass(frozen=True)

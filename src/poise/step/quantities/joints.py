@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.step.step import Rows, Step
 from poise.step.quantity import Quantity
+from poise.step.step import Rows, Step
 
 Array = npt.NDArray[np.float64]
 
