@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from poise.character import Character, fit
-from poise.character.anthropometry import DE_LEVA, capsule_inertia
+from poise.character.anthropometry import DE_LEVA, LEAST_SHARE, capsule_inertia, shares_by_length
 from poise.character.character import Capsule
 from poise.errors import InvalidValue
 from poise.skeleton import Skeleton
@@ -141,6 +141,13 @@ def test_masses_go_with_bone_length() -> None:
     thigh, shin = (character.bodies[character.roles[f"left_{p}"]] for p in ("hip", "knee"))
     assert thigh.mass / shin.mass == pytest.approx(0.42 / 0.40, rel=1e-9)
     assert min(b.mass for b in character.bodies) > 0.002 * character.mass
+
+
+def test_no_share_is_too_small_and_shares_sum_to_one() -> None:
+    shares = shares_by_length([1.0, 2.0, 1e-5])
+    assert shares[2] == LEAST_SHARE
+    assert shares.sum() == pytest.approx(1.0, rel=1e-12)
+    assert shares[1] == pytest.approx(2.0 * shares[0], rel=1e-12)
 
 
 def test_masses_of_the_table() -> None:
