@@ -34,7 +34,15 @@ FIGURE = (
     Joint("LeftForeArm", "LeftArm", (28, 0, 0)),
     Joint("LeftHand", "LeftForeArm", (25, 0, 0), tip=(15, 0, 0)),
 )
-"""A small person in centimetres, Y up, in T-pose. (One arm is enough.)"""
+"""Most of a small person in centimetres, Y up, in T-pose."""
+
+PERSON = (
+    *FIGURE,
+    Joint("RightArm", "Spine", (-18, 20, 0)),
+    Joint("RightForeArm", "RightArm", (-28, 0, 0)),
+    Joint("RightHand", "RightForeArm", (-25, 0, 0), tip=(-15, 0, 0)),
+)
+"""The whole of it."""
 
 
 def changed(joints: Sequence[Joint], which: str, **new: object) -> tuple[Joint, ...]:

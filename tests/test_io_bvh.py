@@ -17,6 +17,7 @@ from poise.spatial import rotations
 from poise.units import CMU_UNIT, UNITS
 from tests.bvh_texts import (
     FIGURE,
+    PERSON,
     SIX,
     Joint,
     bvh,
@@ -177,6 +178,18 @@ def test_z_up_is_seen_and_can_be_said(tmp_path: Path) -> None:
     np.testing.assert_array_equal(motion.skeleton.rest_rotations[0], rotations.IDENTITY)
     forced = read(tmp_path, bvh(joints, table), up="y")
     np.testing.assert_allclose(forced.world[0], 0.01 * z_up(slow_positions(joints, table)), atol=1e-9)
+
+
+@pytest.mark.parametrize("up", ["y", "z"])
+def test_a_figure_of_unknown_names_stands_on_its_tips(tmp_path: Path, up: str) -> None:
+    number = {j.name: f"bone{k}" for k, j in enumerate(PERSON)} | {"": ""}
+    joints = tuple(j._replace(name=number[j.name], parent=number[j.parent]) for j in PERSON)
+    path = put(tmp_path, bvh(joints))
+    poise.io.save(poise.io.load(path, up="y", unit="cm"), tmp_path / "other.bvh", up=up)
+    motion = poise.io.load(tmp_path / "other.bvh")
+    assert motion.source is not None
+    assert (motion.source.up, motion.source.unit) == (up, 0.01)
+    assert motion.source.evidence["unit"].confidence <= 0.5
 
 
 def test_y_up_is_turned_at_the_root_alone(tmp_path: Path) -> None:

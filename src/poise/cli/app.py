@@ -10,7 +10,8 @@ import json
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -105,6 +106,18 @@ def progress(**options: Any) -> Progress:
     from rich.progress import Progress
 
     return Progress(console=Console(stderr=True), transient=True, **options)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A sign of life on stderr while something without steps of its own runs; nothing where no one looks."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
 
 
 def note(sentence: str) -> None:

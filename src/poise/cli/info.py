@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import app, out, print_json
+from poise.cli.app import app, out, print_json, waiting
 from poise.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -60,17 +60,16 @@ def info(
     from poise.cli.describe import describe_file
     from poise.io import read_options
 
-    found = describe_file(
-        file,
-        read_options(
-            skeleton=skeleton,
-            clip=options.clip_key(clip),
-            unit=unit,
-            up=up,
-            fps=source_fps,
-            frames_from_data=frames_from_data,
-        ),
+    chosen = read_options(
+        skeleton=skeleton,
+        clip=options.clip_key(clip),
+        unit=unit,
+        up=up,
+        fps=source_fps,
+        frames_from_data=frames_from_data,
     )
+    with waiting(f"reading {file.name}"):
+        found = describe_file(file, chosen)
     if as_json:
         evidence = {
             k: {"value": e.value, "confidence": e.confidence, "reason": e.reason} for k, e in found["evidence"].items()

@@ -169,7 +169,7 @@ def _leg(document: BvhDocument, offsets: Array) -> tuple[float, float, str]:
         if joint.parent > 0 and lengths[i] + lengths[joint.parent] > best:
             best, where = float(lengths[i] + lengths[joint.parent]), f"ending at {joint.name}"
     if best == 0.0:
-        best = float(max(lengths.max(initial=0.0), *(np.linalg.norm(s.offset) for s in document.end_sites), 0.0))
+        best = float(max(lengths[1:].max(initial=0.0), *(np.linalg.norm(s.offset) for s in document.end_sites), 0.0))
         where = "the longest bone"
     return best, 0.5, f"no leg was known by name; the two longest bones in a row, {where}"
 
@@ -212,9 +212,10 @@ def _up_axis(document: BvhDocument, offsets: Array, options: ReadOptions, adds: 
     if options.up is not None:
         return options.up, Evidence(options.up, 1.0, "given by the user")
     rest = _upright(document, offsets[None], np.tile(rotations.IDENTITY, (1, len(offsets), 1)))
-    score = np.array([0.0, 0.25, 0.0]) + np.abs(rest)  # Y is the custom
+    knows_legs = bool(_limb(document, _THIGHS))
+    score = np.array([0.0, 0.25, 0.0]) + (1.0 if knows_legs else 3.0) * np.abs(rest)  # Y is the custom
     reasons = [f"the rest pose stands along {'xyz'[int(np.argmax(np.abs(rest)))]}" if np.abs(rest).max() > 0.8 else ""]
-    if document.frame_count:
+    if document.frame_count and knows_legs:
         pick = np.unique(np.linspace(0, document.frame_count - 1, 60).astype(int))
         moved = replace(document, adds_offset=adds)
         mean = _upright(document, *file_pose(moved, document.values[pick]))
@@ -224,6 +225,8 @@ def _up_axis(document: BvhDocument, offsets: Array, options: ReadOptions, adds: 
     best = int(np.argmax(score))
     rival = float(np.sort(score)[-2])
     confidence = float(np.clip((score[best] - rival) / max(score[best], 1e-9), 0.1, 0.98))
+    if not knows_legs:
+        reasons = [f"no legs were known by name; the rest pose's tips lie lowest along {'xyz'[best]}"]
     told = "; ".join(r for r in reasons if r) or "nothing stands clearly along one axis; Y is the custom"
     return "xyz"[best], Evidence("xyz"[best], round(confidence, 2), told)
 
@@ -236,16 +239,36 @@ def _upright(document: BvhDocument, translations: Array, turned: Array) -> Array
         translations[0],
         np.tile(rotations.IDENTITY, (len(document.joints), 1)),
     )
-    places, _ = world_pose(skeleton, translations, turned)
+    places, world = world_pose(skeleton, translations, turned)
     feet = [chain[2] for chain in _limb(document, _THIGHS)]
     if not feet:
-        spread = places[:, 1:] - places[:, :1] if places.shape[1] > 1 else np.zeros((len(places), 1, 3))
-        extent = np.ptp(spread, axis=1).mean(axis=0)
-        return 0.5 * extent / max(float(np.linalg.norm(extent)), 1e-9)
+        return _standing_on_tips(document, places, world, skeleton)
     hips = [chain[0] for chain in _limb(document, _THIGHS)]
     up = places[:, hips].mean(axis=1) - places[:, feet].mean(axis=1)
     length = np.linalg.norm(up, axis=1, keepdims=True)
     return np.asarray((up / np.where(length > 1e-9, length, 1.0)).mean(axis=0))
+
+
+def _standing_on_tips(document: BvhDocument, places: Array, turned: Array, skeleton: Skeleton) -> Array:
+    """Without legs known by name: how many tips of chains lie at the low end of each axis, where the body is long."""
+    tips = [places[:, s.parent] + rotations.rotate(turned[:, s.parent], s.offset) for s in document.end_sites]
+    with_site = {s.parent for s in document.end_sites}
+    tips += [places[:, j] for j, kids in enumerate(skeleton.children) if not kids and j not in with_site]
+    ends = np.stack(tips, axis=1)
+    extent = np.ptp(ends, axis=1)
+    share = ((ends - ends.min(axis=1, keepdims=True)) < 0.12 * extent[:, None] + 1e-12).mean(axis=1)
+    long = extent / np.maximum(extent.max(axis=1, keepdims=True), 1e-9)
+    score = np.minimum(1.5 * share * long, 1.0).mean(axis=0)
+    return np.where([_is_lateral(ends[0], axis) for axis in range(3)], 0.0, score)
+
+
+def _is_lateral(tips: Array, axis: int) -> bool:
+    """True if tips (N, 3) on one side of the body's middle mirror those on the other side, and there are any."""
+    mirrored = tips.copy()
+    mirrored[:, axis] *= -1.0
+    size = max(float(np.ptp(tips, axis=0).max()), 1e-9)
+    apart = np.linalg.norm(tips[:, None] - mirrored[None], axis=-1).min(axis=1)
+    return bool(apart.mean() < 0.03 * size and np.ptp(tips[:, axis]) > 0.1 * size)
 
 
 # --- rate, rest pose, warnings ---------------------------------------------------------------------------------

@@ -1,0 +1,216 @@
+"""`poise info`, and what all commands share: exit codes, one sentence of error, JSON, a quick --help."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from poise.cli.app import app, output_path, run
+from poise.errors import InvalidValue
+from poise.units import CMU_UNIT
+from tests.bvh_texts import PERSON, bvh, hierarchy, put, values
+from tests.clips import MOTIONS, needs_motions
+
+FIELDS = {
+    "schema", "file", "format", "dialect", "joints", "end_sites", "channels", "frames", "fps", "duration_s", "unit_m",
+    "up", "height_m", "limbs", "mass_kg", "dof", "clips", "in_place", "evidence", "warnings",
+}  # fmt: skip
+EVERY = [
+    p
+    for folder in ("bvh", "asf_amc", "deepmimic", "quadruped", "gltf", "nc")
+    for p in sorted((MOTIONS / folder).rglob("*"))
+    if p.is_file() and p.suffix in (".bvh", ".asf", ".amc", ".txt", ".glb", ".gltf")
+]
+
+
+def info(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
+    assert run(["info", *map(str, words), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@needs_motions
+@pytest.mark.parametrize("path", EVERY, ids=lambda p: p.stem)
+def test_every_file_is_described(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = info(capsys, path)
+    assert found.keys() >= FIELDS
+    assert found["schema"] == "poise.info/1"
+    assert found["file"] == str(path)
+    assert found["unit_m"] > 0.0
+    assert found["up"] in ("y", "z")
+    for name, evidence in found["evidence"].items():
+        assert evidence.keys() == {"value", "confidence", "reason"}, name
+        assert 0.0 <= evidence["confidence"] <= 1.0
+        assert evidence["reason"]
+
+
+@needs_motions
+def test_a_mislabelled_rate_is_accused_by_its_flights(capsys: pytest.CaptureFixture[str]) -> None:
+    path = MOTIONS / "bvh" / "cmu_3dsmax" / "143_05.bvh"
+    found = info(capsys, path)
+    assert found["fps"] == pytest.approx(120.0, rel=1e-4)
+    assert found["evidence"]["fps_by_flights"]["value"] == 60.0
+    assert any("--source-fps 60" in w for w in found["warnings"])
+    cured = info(capsys, path, "--source-fps", 60)
+    assert cured["fps"] == pytest.approx(60.0)
+    assert "fps_by_flights" not in cured["evidence"]
+
+
+@needs_motions
+def test_what_a_cmu_clip_says(capsys: pytest.CaptureFixture[str]) -> None:
+    found = info(capsys, MOTIONS / "bvh" / "cmu_motionbuilder" / "05_20-mb.bvh")
+    assert found["unit_m"] == CMU_UNIT
+    assert (len(found["joints"]), len(found["end_sites"]), found["channels"], found["frames"]) == (31, 7, 96, 1096)
+    assert found["evidence"]["rest_frames"]["value"] == 1
+    assert any("--start 0.0083" in w for w in found["warnings"])
+    assert len(found["evidence"]["zero_length_joints"]["value"]) == 10
+    assert {"frame", "joint", "kind"} == found["glitches"][0].keys()
+    assert found["limbs"]["left_leg"]["kind"] == "leg"
+    assert found["limbs"]["left_leg"]["joints"][0] == "LeftUpLeg"
+    assert found["mass_kg"] == pytest.approx(70.0)
+    assert found["in_place"] is False
+
+
+@needs_motions
+def test_what_is_no_clip(capsys: pytest.CaptureFixture[str]) -> None:
+    robot = info(capsys, MOTIONS / "quadruped" / "hopturn.txt")
+    assert (robot["joints"], robot["frames"], robot["fps"]) == ([], 91, pytest.approx(24.0, rel=0.02))
+    assert any("no skeleton" in w for w in robot["warnings"])
+    skeleton = info(capsys, MOTIONS / "asf_amc" / "02.asf")
+    assert (len(skeleton["joints"]), skeleton["frames"], skeleton["unit_m"]) == (31, 0, CMU_UNIT)
+    fox = info(capsys, MOTIONS / "gltf" / "Fox.glb")
+    assert fox["clips"] == ["Survey", "Walk", "Run"]
+    walk = info(capsys, MOTIONS / "gltf" / "Fox.glb", "--clip", 1)
+    assert walk["in_place"] is True
+    assert any("--unit" in w for w in walk["warnings"])
+
+
+def test_heights_are_those_of_the_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = info(capsys, put(tmp_path, bvh(PERSON)))
+    assert found["height_m"] == pytest.approx(0.92 + 0.75, abs=0.01)  # sole to hips, hips to the top of the head
+    huge = info(capsys, put(tmp_path, bvh(PERSON)), "--unit", "m")
+    assert huge["height_m"] == pytest.approx(100.0 * found["height_m"], rel=0.02)
+    assert any("--unit" in w for w in huge["warnings"])
+    assert info(capsys, put(tmp_path, hierarchy(PERSON)))["unit_m"] == 0.01
+
+
+def test_the_page_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["info", str(put(tmp_path, bvh(PERSON)))]) == 0
+    page = capsys.readouterr().out
+    for words in (
+        "15 joints and 5 end sites",
+        "5 frames at 30",
+        "1 file unit = 0.01 m, y up",
+        "LeftUpLeg, LeftLeg",
+        "why",
+    ):
+        assert words in page
+
+
+def test_one_joint_is_described_without_a_character(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = info(capsys, put(tmp_path, bvh(PERSON[:1], values(PERSON[:1]))))
+    assert found["joints"] == ["Hips"]
+    assert found["evidence"]["unit"]["confidence"] < 0.5
+    assert np.isfinite(found["height_m"])
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["info", "no such.bvh"], "There is no file no such.bvh"),
+        (["info"], "needs a FILE"),
+        (["inform"], "No such command 'inform'"),
+        (["info", "--fast", "x"], "No such option"),
+        (["info", "x", "--source-fps", "many"], "Invalid value for '--source-fps'"),
+        (["info", "x.bvh", "--unit", "parsec"], "parsec"),
+        (["info", "x.bvh", "--up", "w"], "'w' is not one of x, y, z"),
+        (["convert", "x.bvh"], "Missing argument 'OUT'"),
+    ],
+)
+def test_wrong_use_is_one_sentence_and_exit_code_two(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert sentence in captured.err
+    assert captured.err.startswith("poise: ")
+    assert captured.err.count("\n") == 1
+
+
+def test_debug_shows_the_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = put(tmp_path, "HIERARCHY\nnonsense")
+    assert run(["info", str(path)]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+    assert run(["info", str(path)], debug=True) == 2
+    captured = capsys.readouterr().err
+    assert "Traceback" in captured
+    assert f"{path}:2:1" in captured
+
+
+def test_a_bug_is_called_a_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("poise.cli.system.describe_system", broken)
+    assert run(["info", "--system"]) == 2
+    assert "This is a bug" in capsys.readouterr().err
+
+
+def test_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("poise.cli.system.describe_system", stopped)
+    assert run(["info", "--system"]) == 130
+
+
+def test_every_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    commands = [c.name or (c.callback.__name__ if c.callback else "") for c in app.registered_commands]
+    assert {"info", "convert"} <= set(commands)
+    for words in ([], *([c.replace("_", "-")] for c in commands)):
+        assert run([*words, "--help"]) == 0
+        assert "Example" in capsys.readouterr().out, words
+
+
+def test_system_tells_what_it_runs_on(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUJOCO_GL", "disabled")
+    assert run(["info", "--system", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "poise.system/1"
+    assert found["packages"].keys() >= {"numpy", "mujoco", "daqp", "numba", "av"}
+    assert {"poise", "python", "platform", "gl", "compile_cache"} <= found.keys()
+
+
+def test_outputs_never_overwrite_by_accident(tmp_path: Path) -> None:
+    path = put(tmp_path, "x")
+    with pytest.raises(InvalidValue, match="--overwrite"):
+        output_path(path, inputs=[], overwrite=False)
+    with pytest.raises(InvalidValue, match="the input itself"):
+        output_path(tmp_path / "." / "clip.bvh", inputs=[path], overwrite=True)
+    assert output_path(path, inputs=[], overwrite=True) == path
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from poise.cli.app import run; import poise.cli; run(['--help']);"
+        "bad = {'numpy', 'scipy', 'mujoco', 'numba', 'PIL', 'pydantic'} & set(sys.modules);"
+        "sys.exit(str(bad) if bad else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_as_a_module_with_a_pipe_in_another_encoding() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [sys.executable, "-m", "poise", "info", "ÄÖ.bvh"], capture_output=True, check=False, env=environment
+    )
+    assert done.returncode == 2
+    assert "ÄÖ.bvh" in done.stderr.decode("utf-8")
