@@ -139,3 +139,121 @@ def limit_rows(
             bounds[m] = (floor - now - dt * sign * speed) / (dt * dt)
             m += 1
     return rows, bounds
+
+
+@njit(**_OPTIONS)
+def _turned(w, x, y, z, a, out):
+    """Vector a turned by the unit quaternion (w, x, y, z)."""
+    tx, ty, tz = 2.0 * (y * a[2] - z * a[1]), 2.0 * (z * a[0] - x * a[2]), 2.0 * (x * a[1] - y * a[0])
+    out[0] = a[0] + w * tx + y * tz - z * ty
+    out[1] = a[1] + w * ty + z * tx - x * tz
+    out[2] = a[2] + w * tz + x * ty - y * tx
+
+
+@njit(**_OPTIONS)
+def turned_figure(
+    sway_share, sway, sway_velocity, sway_acceleration, lean_share, lean, lean_velocity, orientations, velocities, accelerations
+):  # fmt: skip
+    """Orientations (B, 4) and rates (B, 3) of bodies that each take a share of two rotation vectors (3,) and of their rates."""
+    turned, speeds, turns = np.empty_like(orientations), np.empty_like(velocities), np.empty_like(accelerations)
+    turn = np.empty(3)
+    for b in range(orientations.shape[0]):
+        for c in range(3):
+            turn[c] = sway_share[b] * sway[c] + lean_share[b] * lean[c]
+        angle = np.sqrt(turn[0] * turn[0] + turn[1] * turn[1] + turn[2] * turn[2])
+        scale = np.sin(0.5 * angle) / angle if angle > 1e-9 else 0.5
+        w, x, y, z = np.cos(0.5 * angle), scale * turn[0], scale * turn[1], scale * turn[2]
+        qw, qx, qy, qz = orientations[b, 0], orientations[b, 1], orientations[b, 2], orientations[b, 3]
+        turned[b, 0] = w * qw - x * qx - y * qy - z * qz
+        turned[b, 1] = w * qx + x * qw + y * qz - z * qy
+        turned[b, 2] = w * qy - x * qz + y * qw + z * qx
+        turned[b, 3] = w * qz + x * qy - y * qx + z * qw
+        _turned(w, x, y, z, velocities[b], speeds[b])
+        _turned(w, x, y, z, accelerations[b], turns[b])
+        for c in range(3):
+            speeds[b, c] += sway_share[b] * sway_velocity[c] + lean_share[b] * lean_velocity[c]
+            turns[b, c] += sway_share[b] * sway_acceleration[c]
+    return turned, speeds, turns
+
+
+@njit(**_OPTIONS)
+def ground_rows(
+    axes, gaps, velocities, ground_velocities, reference_points, reference_velocities, reference_accelerations, floor, dt, reach
+):  # fmt: skip
+    """Points that come nearer to the ground than `reach` next step: indices (K,), normals (K, 1, 3), least accelerations (K,).
+
+    A point may not be below the ground next step, nor deeper than the reference itself goes; one that is below comes
+    up by 0.3 of the way.
+    """
+    count = gaps.shape[0]
+    ahead = np.empty(count)
+    near = 0
+    for i in range(count):
+        speed = 0.0
+        for c in range(3):
+            speed += axes[i, 2, c] * (velocities[i, c] - ground_velocities[i, c])
+        ahead[i] = gaps[i] + dt * speed
+        near += ahead[i] < reach
+    index, normals, lower = np.empty(near, np.int64), np.empty((near, 1, 3)), np.empty(near)
+    k = 0
+    for i in range(count):
+        if ahead[i] < reach:
+            planned = (
+                reference_points[i, 2]
+                - floor
+                + dt * reference_velocities[i, 2]
+                + dt * dt * reference_accelerations[i, 2]
+            )
+            least = min(0.0, planned - 1e-9)
+            if gaps[i] < least:
+                least = min(0.7 * gaps[i], least)
+            index[k], lower[k] = i, (least - ahead[i]) / (dt * dt)
+            normals[k, 0] = axes[i, 2]
+            k += 1
+    return index, normals, lower
+
+
+@njit(**_OPTIONS)
+def timed_weights(times_to_contact, contact_time, heights, floor, reach, gaps):
+    """Weights along the tangents 0 … 1 and along the normal 0 … 2 of each point (P,), [Levine2012]_ 2.5."""
+    tangent, normal = np.empty_like(gaps), np.empty_like(gaps)
+    for i in range(gaps.shape[0]):
+        tangent[i] = min(max(1.0 - times_to_contact[i] / contact_time, 0.0), 1.0)
+        low = min(max(2.0 - (heights[i] - floor) / reach, 0.0), 1.0)
+        normal[i] = tangent[i] + low * (1.0 - min(max(gaps[i] / reach, 0.0), 1.0))
+    return tangent, normal
+
+
+@njit(**_OPTIONS)
+def weighted_directions(tangent, normal, axes, wishes):
+    """Directions with a weight: point (m,), direction (m, 1, 3), wished acceleration along it (m,), weight (m,).
+
+    All three axes of points with a tangent weight, the normal alone of those with only a normal weight.
+    """
+    m = 0
+    for i in range(tangent.shape[0]):
+        m += 3 if tangent[i] > 0.0 else int(normal[i] > 0.0)
+    points, directions = np.empty(m, np.int64), np.empty((m, 1, 3))
+    targets, weights = np.empty(m), np.empty(m)
+    m = 0
+    for i in range(tangent.shape[0]):
+        for e in range(3):
+            weight = normal[i] if e == 2 else tangent[i]
+            if not (tangent[i] > 0.0 or (e == 2 and weight > 0.0)):
+                continue
+            points[m], weights[m], targets[m] = i, weight, 0.0
+            for c in range(3):
+                directions[m, 0, c] = axes[i, e, c]
+                targets[m] += axes[i, e, c] * wishes[i, c]
+            m += 1
+    return points, directions, targets, weights
+
+
+@njit(**_OPTIONS, fastmath={"reassoc", "contract", "nsz"})
+def mean_diagonal(force_map, weights):
+    """Mean diagonal of B W Bᵀ for B (n, nv) and a diagonal W (nv,)."""
+    total = 0.0
+    for i in range(force_map.shape[0]):
+        for j in range(force_map.shape[1]):
+            total += force_map[i, j] * force_map[i, j] * weights[j]
+    return total / max(force_map.shape[0], 1)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.control import kernels
 from poise.control.preset import Weights
 from poise.control.reference import ReferenceFrame
 from poise.dynamics import Model
@@ -104,15 +105,19 @@ class LoadShare:
             while model.parents[b] != 0:
                 self._standing[foot, b] = self._total - model.subtree_masses[b]
                 b = int(model.parents[b])
-        self.hanging_by_body = self._hanging
-        self.hanging = self._hanging[model.dof_body]
+        self._point_body = model.point_body
+        self._known: dict[bytes, Array] = {}
+        self.hanging_by_row = np.repeat(self._hanging[1:], 3)
 
-    def torque_weights(self, standing_bodies: Index) -> Array:
-        """Inverse of the mass each dof carries times the joint's strength [1/kg], shape (nv,)."""
-        carried = self._hanging
-        if standing_bodies.size:
-            carried = np.maximum(carried, self._standing[standing_bodies].max(axis=0))
-        return 1.0 / (carried * self._strengths)[self._dof_body]
+    def torque_weights(self, stands: Flags) -> Array:
+        """Inverse of the mass each dof carries times the joint's strength [1/kg], shape (nv,), when some points stand."""
+        key = stands.tobytes()
+        if key not in self._known:
+            carried = self._hanging
+            if stands.any():
+                carried = np.maximum(carried, self._standing[self._point_body[stands]].max(axis=0))
+            self._known[key] = 1.0 / (carried * self._strengths)[self._dof_body]
+        return self._known[key].copy()
 
 
 def quasi_physical(
@@ -140,18 +145,19 @@ def quasi_physical(
     mass = step.state.mass(model.roots[0])
     objectives: list[Objective] = []
     constraints: list[Constraint] = []
-    effort = weights.joint_torque * load.torque_weights(np.unique(model.point_body[wishes.stands]))
+    effort = weights.joint_torque * load.torque_weights(wishes.stands)
     if physicality.is_strict:
         constraints.append(Equal(RootWrench(), 0.0, "root wrench"))
     elif not physicality.is_off:
         objectives.append(
-            Objective(RootWrench(), reference.torque[:6], physicality.factor * weights.root_wrench / mass, "root wrench")
+            Objective(
+                RootWrench(), reference.torque[:6], physicality.factor * weights.root_wrench / mass, "root wrench"
+            )
         )
     if not physicality.is_off:
         objectives.append(Objective(JointTorque((6, None)), reference.torque[6:], effort[6:], "joint torque"))
-    pose = weights.pose * load.hanging_by_body[1:]
     objectives += [
-        Objective(BodyAngularAcceleration(), wishes.turning, np.repeat(pose, 3), "pose"),
+        Objective(BodyAngularAcceleration(), wishes.turning, weights.pose * load.hanging_by_row, "pose"),
         Objective(JointAcceleration((0, 3)), wishes.root, weights.pose * mass, "root place"),
     ]
     objectives += _end_effectors(wishes, weights.end_effector * mass)
@@ -182,23 +188,12 @@ def quasi_physical(
 
 def _end_effectors(wishes: Wishes, weight: float) -> list[Objective]:
     """Points that stand or soon will, along all axes; points that are merely low, along the normal."""
-    timed = np.flatnonzero(wishes.tangent_weights > 0.0)
-    low = np.flatnonzero((wishes.tangent_weights <= 0.0) & (wishes.normal_weights > 0.0))
-    objectives: list[Objective] = []
-    if timed.size:
-        tangent, normal = wishes.tangent_weights[timed], wishes.normal_weights[timed]
-        target = np.matmul(wishes.axes[timed], wishes.points[timed, :, None]).ravel()
-        spread = np.stack([tangent, tangent, normal], axis=1).ravel()
-        objectives.append(
-            Objective(PointAcceleration(timed, wishes.axes[timed]), target, weight * spread, "end effectors")
-        )
-    if low.size:
-        axes = wishes.axes[low, 2:]
-        target = np.matmul(axes, wishes.points[low, :, None]).ravel()
-        objectives.append(
-            Objective(PointAcceleration(low, axes), target, weight * wishes.normal_weights[low], "end effectors")
-        )
-    return objectives
+    points, directions, targets, shares = kernels.weighted_directions(
+        wishes.tangent_weights, wishes.normal_weights, wishes.axes, wishes.points
+    )
+    if not len(points):
+        return []
+    return [Objective(PointAcceleration(points, directions), targets, weight * shares, "end effectors")]
 
 
 def _coefficient_weight(step: Step, effort: Array, weights: Weights, physicality: Physicality) -> float:
@@ -207,5 +202,4 @@ def _coefficient_weight(step: Step, effort: Array, weights: Weights, physicality
         return weights.coefficients
     effort = effort.copy()
     effort[:6] = physicality.factor * weights.root_wrench / step.state.mass(step.state.model.roots[0])
-    trace = float(np.einsum("nj,nj,j->", step.force_map, step.force_map, effort))
-    return weights.coefficients * trace / step.coefficient_count
+    return weights.coefficients * kernels.mean_diagonal(step.force_map, effort)

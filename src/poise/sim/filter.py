@@ -20,10 +20,9 @@ from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import SimulationDiverged, StepInfeasible
 from poise.methods.pd import proportional_derivative
-from poise.methods.quasi_physical import LoadShare, Physicality, PlaceGoal, Wishes, quasi_physical
+from poise.methods.quasi_physical import LoadShare, Physicality, Wishes, quasi_physical
 from poise.sim.forces import Pull, Push
 from poise.sim.goals import PointGoal
-from poise.spatial import rotations
 from poise.step import AtLeast, Constraint, Contacts, Objective, Step, StepResult, solve_step
 from poise.step.contacts import tangents
 from poise.step.quantities import PointAcceleration
@@ -113,6 +112,8 @@ class Machine:
         self._warm = np.zeros((self.model.point_count, 4), dtype=np.bool_)
         self._flat_axes = np.tile(np.eye(3), (self.model.point_count, 1, 1))
         self._flat_normals = np.ascontiguousarray(self._flat_axes[:, 2])
+        self._still = np.zeros((self.model.point_count, 3))
+        self._is_on_four = sum(limb.kind == "leg" for limb in character.limbs) >= 4
         self.last: StepRecord | None = None
         self.shifts: list[Array] = []
         self._frame = -1
@@ -143,7 +144,13 @@ class Machine:
     # --- one step
 
     def advance(
-        self, reference: ReferenceFrame, following: Array, following_v: Array, pushes: Sequence[Push | Pull] = (), *, is_glitch: bool = False
+        self,
+        reference: ReferenceFrame,
+        following: Array,
+        following_v: Array,
+        pushes: Sequence[Push | Pull] = (),
+        *,
+        is_glitch: bool = False,
     ) -> Array:
         """Move to the next pose and return it, shape (nq,).
 
@@ -271,7 +278,14 @@ class Machine:
         e = p.end_effector
         target, speeds, accelerations = self._turned(reference)
         kernels.orientation_servo(
-            s.data.xquat, s.data.cvel[:, :3], target, speeds, accelerations, p.pose.speed, p.pose.stiffness, self._turning
+            s.data.xquat,
+            s.data.cvel[:, :3],
+            target,
+            speeds,
+            accelerations,
+            p.pose.speed,
+            p.pose.stiffness,
+            self._turning,
         )
         shift = np.array([*self.particle.shift, self.follower.height])
         shift_v = np.array([*self.particle.velocity, self.follower.velocity])
@@ -287,10 +301,10 @@ class Machine:
             + e.speed * (feet.velocities - s.point_velocities)
             + e.stiffness * (feet.positions - s.points)
         )
-        tangent = np.clip(1.0 - reference.times_to_contact / e.contact_time, 0.0, 1.0)
-        reach = e.contact_height * self.scale
-        low = np.clip(2.0 - (reference.points[:, 2] - self.floor) / reach, 0.0, 1.0)
-        normal = tangent + low * (1.0 - np.clip(scene.gaps / reach, 0.0, 1.0))
+        tangent, normal = kernels.timed_weights(
+            reference.times_to_contact, e.contact_time, reference.points[:, 2], self.floor,
+            e.contact_height * self.scale, scene.gaps,
+        )  # fmt: skip
         bounds: list[AtLeast] = []
         weight = p.weights.bounds * self.mass
         limits = self.limits.constraint(s.q, s.v, reference, self.dt, weight)
@@ -307,21 +321,24 @@ class Machine:
     def _turned(self, reference: ReferenceFrame) -> tuple[Array, Array, Array]:
         """Reference orientations and rates of the bodies, turned by sway and lean; untouched while both are zero."""
         sway, ground = self.sway, self.follower
-        if not (sway.turn.any() or sway.velocity.any() or sway.acceleration.any() or ground.turn.any() or ground.turn_velocity.any()):
+        if not (
+            sway.turn.any()
+            or sway.velocity.any()
+            or sway.acceleration.any()
+            or ground.turn.any()
+            or ground.turn_velocity.any()
+        ):
             return reference.orientations, reference.angular_velocities, reference.angular_accelerations
-        lean = self._lean(reference)
-        turn = self._sway_share[:, None] * sway.turn + lean[:, None] * ground.turn
-        extra = rotations.from_rotation_vector(turn)
-        speeds = rotations.rotate(extra, reference.angular_velocities)
-        speeds += self._sway_share[:, None] * sway.velocity + lean[:, None] * ground.turn_velocity
-        accelerations = rotations.rotate(extra, reference.angular_accelerations) + self._sway_share[:, None] * sway.acceleration
-        return rotations.multiply(extra, reference.orientations), speeds, accelerations
+        return kernels.turned_figure(
+            self._sway_share, sway.turn, sway.velocity, sway.acceleration, self._lean(reference), ground.turn,
+            ground.turn_velocity, reference.orientations, reference.angular_velocities, reference.angular_accelerations,
+        )  # fmt: skip
 
     def _lean(self, reference: ReferenceFrame) -> Array:
         """Part of the slope each body takes: trunks of the upright a little, those who lie or go on four the whole."""
         height = (reference.com[2] - self.floor) / self.character.leg_length
-        upright = float(np.clip((height - 0.45) / 0.35, 0.0, 1.0))
-        if sum(limb.kind == "leg" for limb in self.character.limbs) >= 4:
+        upright = min(max(float(height - 0.45) / 0.35, 0.0), 1.0)
+        if self._is_on_four:
             return self._lean_share
         return upright * self.preset.ground.lean * self._lean_share + (1.0 - upright)
 
@@ -343,24 +360,12 @@ class Machine:
 
     def _ground(self, reference: ReferenceFrame, scene: _Scene, weight: float | None) -> AtLeast | None:
         """Rows for points near the ground: not below it next step, nor deeper than the reference itself goes."""
-        s, dt = self.state, self.dt
-        normals = scene.axes[:, 2]
-        relative = s.point_velocities if scene.moving is None else s.point_velocities - scene.moving
-        speed = np.einsum("pi,pi->p", normals, relative)
-        ahead = scene.gaps + dt * speed
-        near = np.flatnonzero(ahead < 0.03 * self.scale)
-        if not near.size:
-            return None
-        planned = (
-            reference.points[near, 2] - self.floor
-            + dt * reference.point_velocities[near, 2] + dt * dt * reference.point_accelerations[near, 2]
+        near, normals, lower = kernels.ground_rows(
+            scene.axes, scene.gaps, self.state.point_velocities, self._still if scene.moving is None else scene.moving,
+            reference.points, reference.point_velocities, reference.point_accelerations, self.floor, self.dt,
+            0.03 * self.scale,
         )  # fmt: skip
-        floor = np.minimum(0.0, planned - 1e-9)
-        gap = scene.gaps[near]
-        floor = np.where(gap < floor, np.minimum(0.7 * gap, floor), floor)
-        # a point below the surface comes up by a third of the way a step
-        lower = (floor - ahead[near]) / (dt * dt)
-        return AtLeast(PointAcceleration(near, normals[near, None]), lower, weight, "ground")
+        return AtLeast(PointAcceleration(near, normals), lower, weight, "ground") if len(near) else None
 
     # --- solving, with named fallbacks
 
