@@ -176,6 +176,29 @@ def test_hinges_ends_and_fixed_bones(tmp_path):
     assert np.degrees(about) == pytest.approx([0.0, 40.0, 0.0], abs=1e-9)
 
 
+def test_place_and_orientation_of_the_root_at_rest(tmp_path):
+    asf = ASF.replace("position 0 0 0", "position 1 2 3").replace("orientation 0 0 0", "orientation 0 0 90")
+    motion = asf_amc.read(folder(tmp_path, asf=asf), ReadOptions(unit=1.0, up="z"))
+    assert motion.translations[0, 0] == pytest.approx([1 + 1, 17.25 + 2, 3 + 3])
+    turns = np.radians([10.0, 20.0, 30.0])  # about x, y, z of a frame turned by 90° about z: about y, -x, z
+    steps = [rotations.from_rotation_vector(a * np.array(v)) for a, v in zip(turns, np.eye(3)[[1, 0, 2]], strict=True)]
+    steps[1] = rotations.conjugate(steps[1])
+    expected = rotations.multiply(steps[2], rotations.multiply(steps[1], steps[0]))
+    assert rotations.angle_between(motion.rotations[0, 0], expected) < 1e-9
+    assert "at rest" in source_of(motion).warnings[0]
+
+
+def test_changed_angle_beyond_a_turn_stays_beyond_it(tmp_path):
+    motion = asf_amc.read(folder(tmp_path, amc=AMC.replace("shin 40", "shin 400")), ReadOptions())
+    turned = motion.rotations.copy()
+    turned[2, 2] = rotations.multiply(
+        turned[2, 2], rotations.from_rotation_vector(np.array([0.0, np.radians(3.0), 0.0]))
+    )
+    asf_amc.write(replace(motion, rotations=turned), tmp_path / "leg_02.amc")
+    document = source_of(asf_amc.read(tmp_path / "leg_02.amc", ReadOptions())).document
+    assert document.values[:, document.columns["shin"]][:, 0] == pytest.approx([400, 400, 403, 400, 400])
+
+
 def test_unit_up_and_rate_can_be_given(tmp_path):
     motion = asf_amc.read(folder(tmp_path), ReadOptions(unit=0.1, up="z", fps=60.0))
     assert motion.translations[0, 0] == pytest.approx([0.1, 1.725, 0.3])

@@ -139,6 +139,7 @@ def test_hinge_rest_and_fixed_joint(tmp_path):
     assert skeleton.hinges[2].axis == pytest.approx([0.0, 0.0, 1.0])
     assert (skeleton.hinges[2].lower, skeleton.hinges[2].upper) == (-3.14, 0.0)
     assert skeleton.fixed == {3}
+    assert not skeleton.offsets[0].any()  # a root's attach point is not used
     about_x = rotations.from_rotation_vector(np.array([0.5, 0.0, 0.0]))
     about_z = rotations.from_rotation_vector(np.array([0.0, 0.0, 0.25]))
     assert rotations.angle_between(skeleton.rest_rotations[1], rotations.multiply(about_z, about_x)) < 1e-12
@@ -159,6 +160,16 @@ def test_changed_values_only(tmp_path):
     assert [tuple(p) for p in np.argwhere(difference != 0.0)] == [(1, 2), (2, 12)]
     assert difference[1, 2] == pytest.approx(0.01)
     assert difference[2, 12] == pytest.approx(-0.1)
+
+
+def test_changed_angle_beyond_a_turn_stays_beyond_it(tmp_path):
+    clip = {"Frames": [[*row[:-1], -7.0] for row in frames()]}
+    motion = deepmimic.read(folder(tmp_path, clip), ReadOptions())
+    turned = motion.rotations.copy()
+    turned[2, 2] = rotations.from_rotation_vector(np.array([0.0, 0.0, -7.1]))
+    deepmimic.write(replace(motion, rotations=turned), tmp_path / "leg_new.txt")
+    again = deepmimic.read(tmp_path / "leg_new.txt", ReadOptions())
+    assert source_of(again).document.values[:, -1] == pytest.approx([-7.0, -7.0, -7.1, -7.0])
 
 
 def test_cut_and_resampled_clips_are_written(tmp_path):

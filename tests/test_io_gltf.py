@@ -24,6 +24,8 @@ from poise.motion import Motion, Source
 from poise.spatial import rotations
 from tests.clips import MOTIONS, needs_motions
 
+URI = "data:application/octet-stream;base64,"
+
 CLIPS = [
     ("Fox.glb", "Survey", 83),
     ("Fox.glb", "Walk", 18),
@@ -406,6 +408,40 @@ def test_interpolation_between_keys(tmp_path, mode, angle, place):
     assert (turn.mode, move.mode) == (mode, mode)
 
 
+def test_turns_take_the_short_way_whatever_sign_a_key_has(tmp_path):
+    content = made()
+    data = bytearray(base64.b64decode(content["buffers"][0]["uri"].split(",")[1]))
+    data[28:44] = (-np.frombuffer(bytes(data[28:44]), "<f4")).tobytes()  # the second key's quaternion
+    content["buffers"][0]["uri"] = URI + base64.b64encode(bytes(data)).decode()
+    turn = document_of(gltf.read(saved(tmp_path, content), ReadOptions())).clip.channels[0]
+    halfway = rotations.to_rotation_vector(sample(turn, np.array([0.0, 0.25, 0.5])))
+    assert halfway[:, 2] == pytest.approx([0.0, 0.2, 0.4], abs=1e-6)
+
+
+def test_interleaved_data_in_a_second_buffer(tmp_path):
+    content = made()
+    expected = gltf.read(saved(tmp_path, content), ReadOptions())
+    data = base64.b64decode(content["buffers"][0]["uri"].split(",")[1])
+    turns, moves = np.frombuffer(data, "<f4", 12, 12).reshape(3, 4), np.frombuffer(data, "<f4", 9, 60).reshape(3, 3)
+    mixed = np.c_[turns, moves].astype("<f4").tobytes()
+    content["buffers"] = [
+        {"byteLength": 12, "uri": URI + base64.b64encode(data[:12]).decode()},
+        {"byteLength": len(mixed), "uri": URI + base64.b64encode(mixed).decode()},
+    ]
+    content["bufferViews"] = [
+        {"buffer": 0, "byteLength": 12},
+        {"buffer": 1, "byteLength": len(mixed), "byteStride": 28},
+    ]
+    content["accessors"][1]["bufferView"] = 1
+    content["accessors"][2] |= {"bufferView": 1, "byteOffset": 16}
+    motion = gltf.read(saved(tmp_path, content), ReadOptions())
+    assert np.array_equal(motion.rotations, expected.rotations)
+    assert np.array_equal(motion.translations, expected.translations)
+    gltf.write(motion, tmp_path / "out.glb")  # both buffers become one
+    again = gltf.read(tmp_path / "out.glb", ReadOptions())
+    assert np.array_equal(again.rotations, expected.rotations)
+
+
 def test_cubic_tangents_are_scaled_by_the_gap(tmp_path):
     document = document_of(gltf.read(saved(tmp_path, made(mode="CUBICSPLINE")), ReadOptions()))
     u = 0.25  # a straight line of slope 2 per second through keys 1 apart every half second
@@ -466,7 +502,6 @@ def changed(*path: Any, to: Any) -> dict[str, Any]:
 
 NAN = base64.b64encode(struct.pack("<3f", 0.0, float("nan"), 1.0) + bytes(84)).decode()
 FALLING = base64.b64encode(struct.pack("<3f", 0.0, 1.0, 0.5) + bytes(84)).decode()
-URI = "data:application/octet-stream;base64,"
 
 SPOILED: list[tuple[Any, str]] = [
     ("", "empty"),
