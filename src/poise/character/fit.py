@@ -167,6 +167,7 @@ def _shapes(
     shapes: list[tuple[Capsule, ...]] = []
     foot_bodies = {b for foot in feet for b in (foot.ankle, foot.last) if frames.parts[b] in ("foot", "toe")}
     tips_of_feet = {foot.last: foot.tip for foot in feet}
+    drops = {frames.parents[foot.ankle]: _drop(foot, soles) for foot in feet if frames.parts[foot.ankle] == "foot"}
     for i, part in enumerate(frames.parts):
         tips = frames.tips[i] or ((tips_of_feet[i],) if i in tips_of_feet else ())
         far = max((float(np.linalg.norm(t)) for t in tips), default=0.0)
@@ -183,6 +184,10 @@ def _shapes(
             shapes.append((Capsule(middle, middle, radius),))
         elif part in ("pelvis", "chest") and len(ends) > 1:
             shapes.append(tuple(_trunk_capsule(t, radius) for t in ends))
+        elif i in drops and len(ends) == 1:
+            # the round end at the ankle must not reach through the sole
+            short = min(max(radius - drops[i], 0.0), 0.3 * far)
+            shapes.append((Capsule(np.zeros(3), ends[0] * (1.0 - short / far), radius),))
         elif ends:
             shapes.append(tuple(Capsule(np.zeros(3), t, radius) for t in ends))
         else:
@@ -210,6 +215,12 @@ def _foot_shape(
     if np.linalg.norm(tip) > 0.3 * radius:
         return (Capsule(np.zeros(3), tip, radius),)
     return (Capsule(np.zeros(3), np.zeros(3), radius),)
+
+
+def _drop(foot: Foot, soles: list[ContactPoint]) -> float:
+    """Height of an ankle over the foot's sole [m]; infinite for paws."""
+    plane = _sole_plane([p for p in soles if p.body == foot.ankle])
+    return float("inf") if plane is None else float(-plane[0] @ plane[2])
 
 
 def _sole_plane(own: list[ContactPoint]) -> tuple[Array, Array, Array] | None:
