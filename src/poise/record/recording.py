@@ -197,7 +197,8 @@ def _painters(
                 found = f"GL ({platform}) failed: {error}."
         if painter == "mujoco":
             raise PoiseError(
-                f"{found} On Debian or Ubuntu: apt install libegl1 libgl1 libgl1-mesa-dri. Or use painter 'auto' or 'plain'."
+                f"{found} On Debian or Ubuntu: apt install libegl1 libopengl0 libgl1-mesa-dri. "
+                "Or use painter 'auto' or 'plain'."
             )
         found += " The pictures are a plain drawing instead."
         log.warning(found)
