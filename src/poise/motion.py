@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import CubicSpline
 
 from poise.errors import InvalidValue
 from poise.skeleton import EndSite, Skeleton, world_pose
@@ -168,6 +167,8 @@ class Motion:
             blend = np.interp(times, self.times, np.arange(self.frame_count))
             index = np.clip(np.round(blend).astype(int), 0, self.frame_count - 1)
             return replace(self, times=np.asarray(times), translations=self.translations[index], rotations=self.rotations[index])
+        from scipy.interpolate import CubicSpline
+
         inside = np.clip(times, self.times[0], self.times[-1])
         moved = CubicSpline(self.times, self.translations, axis=0)(inside)
         turned = rotations.normalize(CubicSpline(self.times, rotations.continuous(self.rotations), axis=0)(inside))

@@ -106,7 +106,8 @@ class Machine:
         self.tally = Tally()
         self.time = 0.0
         self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
-        self._sway_share, self._lean_share = _shares(character)
+        self._is_quadruped = sum(limb.kind == "leg" for limb in character.limbs) >= 4
+        self._sway_share, self._lean_share = _shares(character, self._is_quadruped)
         self._turning = np.zeros(3 * (self.model.body_count - 1))
         self._previous_error: Array | None = None
         self._warm = np.zeros((self.model.point_count, 4), dtype=np.bool_)
@@ -336,11 +337,12 @@ class Machine:
 
     def _lean(self, reference: ReferenceFrame) -> Array:
         """Part of the slope each body takes: trunks of the upright a little, those who lie or go on four the whole."""
+        lean = self.preset.ground.lean
+        if lean == 0.0 or self._is_quadruped:
+            return np.sign(lean) * self._lean_share
         height = (reference.com[2] - self.floor) / self.character.leg_length
-        upright = min(max(float(height - 0.45) / 0.35, 0.0), 1.0)
-        if self._is_on_four:
-            return self._lean_share
-        return upright * self.preset.ground.lean * self._lean_share + (1.0 - upright)
+        upright = float(np.clip((height - 0.45) / 0.35, 0.0, 1.0))
+        return upright * lean * self._lean_share + (1.0 - upright)
 
     def _goal(self, reference: ReferenceFrame) -> Array | None:
         """Horizontal acceleration that puts the center of mass on the goal in the next step, in error form.
@@ -462,12 +464,14 @@ def _feet(character: Character) -> tuple[tuple[int, ...], ...]:
     return tuple(feet)
 
 
-def _shares(character: Character) -> tuple[Array, Array]:
+def _shares(character: Character, is_quadruped: bool) -> tuple[Array, Array]:
     """Part of the trunk's sway and of its lean that each body of the model takes, shapes (B,); the world's is 0."""
+    swaying = {"spine": 1.0, "neck": 1.0, "arm": 0.3}
+    leaning = {"spine": 1.0, "neck": 0.6, "arm": 0.5, "tail": 0.8}
     sway, lean = np.zeros(len(character.bodies) + 1), np.zeros(len(character.bodies) + 1)
     for limb in character.limbs:
         for body in limb.bodies:
-            sway[body + 1] = {"spine": 1.0, "neck": 1.0, "arm": 0.3}.get(limb.kind, 0.0)
-            lean[body + 1] = {"spine": 1.0, "neck": 0.6, "arm": 0.5}.get(limb.kind, 0.0)
-    sway[1], lean[1] = 0.4, 0.5
+            sway[body + 1] = swaying.get(limb.kind, 0.0)
+            lean[body + 1] = leaning.get(limb.kind, 0.0)
+    sway[1], lean[1] = 0.4, 1.0 if is_quadruped else 0.5
     return sway, lean
