@@ -25,7 +25,7 @@ class Gathered(NamedTuple):
     """Objectives and constraints of a step as numbers; letters as in `poise.step.qp`.
 
     Least-squares rows: Σ w (A a + X λ − r)², those with a part on λ first; only these are in X. Direct parts are added
-    to the normal form. Soft bounds: w ‖J a + X λ − s − lower‖², s ≥ 0; their X has no rows if λ enters in none. Hard
+    to the normal form. Soft bounds: w ‖J a + X λ − s − lower‖², s ≥ 0; their X has no columns if λ enters in none. Hard
     bounds: rows ≥ lower. D and the X are transposed views, so that a column per coefficient is contiguous.
     """
 
@@ -49,7 +49,6 @@ class Gathered(NamedTuple):
     hard_X: Array
     hard_lower: Array
     hard_names: tuple[str, ...]
-    names: tuple[str, ...]
 
     @property
     def coupled(self) -> int:
@@ -101,33 +100,33 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
         blocks.append(_Block(rows, weight, constraint.lower, name))
         if isinstance(constraint, Within):
             blocks.append(_Block(rows, weight, constraint.upper, name, -1.0))
-    coupled_count = sum(len(block.rows.c) for block in coupled)
-    coupled += plain
-    A, X, w, r = _stack(coupled, nv, n, coupled_count)
+    A, X, w, r = _stack(coupled + plain, nv, n, sum([len(block.rows.c) for block in coupled]))
     G, D, _, g = _stack(equal, nv, n)
-    soft_J, soft_X, soft_weight, soft_lower = _stack(soft, nv, n)
+    is_soft_coupled = any([block.rows.on_lambda is not None for block in soft])
+    soft_J, soft_X, soft_weight, soft_lower = _stack(soft, nv, n if is_soft_coupled else 0)
     hard_J, hard_X, _, hard_lower = _stack(hard, nv, n)
     return Gathered(
-        A, X, w, r, Q_direct, b_direct, lambda_weight, lambda_target, G, D, g, _row_names(equal), soft_J, soft_X,
-        soft_lower, soft_weight, hard_J, hard_X, hard_lower, _row_names(hard), _row_names(coupled),
+        A, X, w, r, Q_direct, b_direct, lambda_weight, lambda_target, G, D, g, tuple([block.name for block in equal]),
+        soft_J, soft_X, soft_lower, soft_weight, hard_J, hard_X, hard_lower, tuple([block.name for block in hard]),
     )  # fmt: skip
 
 
 def _add_on_coefficients(objective: Objective, weight: Array, target: Array) -> None:
     """Add w (λ − t)² in place; two such terms are one with the mean target."""
+    before, wished = weight.copy(), target.copy()
     try:
-        share = np.broadcast_to(objective.weight, weight.shape)
-        wished = np.broadcast_to(objective.target, target.shape)
+        weight += objective.weight
+        target[:] = objective.target
     except ValueError:
-        given = f"{np.shape(objective.weight)} and {np.shape(objective.target)}"
-        raise InvalidValue(
-            f"{objective.name}: weight and target have shapes {given}; {weight.shape} is needed, or one number."
-        ) from None
-    if weight.any():
-        total = weight + share
-        wished = np.divide(weight * target + share * wished, total, out=np.zeros_like(total), where=total != 0.0)
-    weight += share
-    target[:] = wished
+        raise _misfit(objective.name, objective.weight, objective.target, weight) from None
+    if before.any():
+        mean = before * wished + objective.weight * target
+        np.divide(mean, weight, out=target, where=weight != 0.0)
+
+
+def _misfit(name: str, weight: Array | float, target: Array | float, rows: Array) -> InvalidValue:
+    given = f"{np.shape(weight)} and {np.shape(target)}"
+    return InvalidValue(f"{name}: weight and target have shapes {given}; {rows.shape} is needed, or one number.")
 
 
 def require_numbers(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> None:
@@ -148,6 +147,8 @@ def _stack(blocks: Sequence[_Block], nv: int, n: int, coupled: int | None = None
         count += len(block.rows.c)
     A, w, r = np.empty((count, nv)), np.empty(count), np.empty(count)
     XT = np.zeros((n, count if coupled is None else coupled))
+    if not count:
+        return A, XT.T, w, r
     at = 0
     for rows, weight, target, name, sign in blocks:
         end = at + len(rows.c)
@@ -156,13 +157,9 @@ def _stack(blocks: Sequence[_Block], nv: int, n: int, coupled: int | None = None
             XT[:, at:end] = rows.on_lambda.T
         try:
             w[at:end] = weight
-            r[at:end] = target
+            np.subtract(target, rows.c, out=r[at:end])
         except ValueError:
-            given = f"{np.shape(weight)} and {np.shape(target)}"
-            raise InvalidValue(
-                f"{name}: weight and target have shapes {given}; {rows.c.shape} is needed, or one number."
-            ) from None
-        r[at:end] -= rows.c
+            raise _misfit(name, weight, target, rows.c) from None
         if sign < 0.0:
             A[at:end] *= -1.0
             r[at:end] *= -1.0
@@ -170,7 +167,3 @@ def _stack(blocks: Sequence[_Block], nv: int, n: int, coupled: int | None = None
                 XT[:, at:end] *= -1.0
         at = end
     return A, XT.T, w, r
-
-
-def _row_names(blocks: Sequence[_Block]) -> tuple[str, ...]:
-    return tuple(block.name for block in blocks for _ in range(len(block.rows.c)))

@@ -33,7 +33,9 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     m = len(problem.w)
     rows = np.zeros((m + k, nv + n + k))
     rows[:m, :nv], rows[m:, :nv] = problem.A, problem.soft_J
-    rows[: problem.coupled, nv : nv + n], rows[m:, nv : nv + n] = problem.X, problem.soft_X
+    rows[: problem.coupled, nv : nv + n] = problem.X
+    if problem.soft_X.shape[1]:
+        rows[m:, nv : nv + n] = problem.soft_X
     rows[m:, nv + n :] = -np.eye(k)
     weights = np.concatenate([problem.w, problem.soft_weight])
     targets = np.concatenate([problem.r, problem.soft_lower])
