@@ -29,6 +29,8 @@ PUSHED = -2.0
 """A path that bends upwards by more than this is no flight [m/s^2]: the body lies on something the skeleton lacks."""
 ACCUSE = 2.5
 """A frame rate is doubted where flights fall this many times too fast or too slowly [1]."""
+PLAUSIBLE_LEG = (0.1, 3.0)
+"""Outside of this a wrong unit is the likelier cause [m]."""
 COMMON_RATES = (12.0, 15.0, 24.0, 25.0, 30.0, 48.0, 50.0, 60.0, 72.0, 90.0, 100.0, 120.0, 144.0, 200.0, 240.0)
 """Frame rates in use [1/s]."""
 
@@ -115,7 +117,9 @@ def implied_fps(motion: Motion, *, floor: float | None = None) -> FrameRate:
         motion: The motion, as labelled.
         floor: Height of the floor [m]; found where not given.
     """
-    label = motion.fps
+    label, leg = motion.fps, leg_length(motion.skeleton)
+    if not PLAUSIBLE_LEG[0] < leg < PLAUSIBLE_LEG[1]:
+        return FrameRate(label, 0.0, f"a leg of {leg:.3g} m makes the size doubtful before the rate")
     good = [f for f in flights(motion, floor=floor) if f.gravity > 0.5 and f.residual < 0.2 * _sag(f)]
     if not good:
         return FrameRate(label, 0.0, "no flight is long and clean enough to tell")

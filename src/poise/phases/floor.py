@@ -8,6 +8,7 @@ import numpy.typing as npt
 from poise.motion import Evidence, Motion
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, leg_length, velocities
+from poise.phases.travel import in_place_velocity
 
 Array = npt.NDArray[np.float64]
 
@@ -17,7 +18,8 @@ def find_floor(motion: Motion) -> Evidence:
 
     The lowest joint or tip of each frame is taken with its speed; the floor is the median height of the slowest
     quarter of them, glitched frames left out. It lies where the skeleton's lowest joints or tips touch: a
-    skeleton that ends at the ankles has a sole below it that only a character knows.
+    skeleton that ends at the ankles has a sole below it that only a character knows. Under a motion on the spot the
+    floor moves with the standing feet.
 
     Returns:
         The height [m], with confidence: how well the slowest quarter agrees, and how slow it is.
@@ -30,7 +32,8 @@ def find_floor(motion: Motion) -> Evidence:
     lowest = np.argmin(positions[:, :, 2], axis=1)
     frames = np.arange(len(positions))
     height = positions[frames, lowest, 2]
-    speed = np.linalg.norm(velocities(positions, motion.times)[frames, lowest], axis=-1)
+    ground = in_place_velocity(motion)
+    speed = np.linalg.norm(velocities(positions, motion.times)[frames, lowest] - ground, axis=-1)
     height, speed = height[good], speed[good]
     slow = np.argsort(speed, kind="stable")[: max(1, (len(speed) + 3) // 4)]
     floor = float(np.median(height[slow]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +25,10 @@ SLIDE, SLIDE_STEADY = 0.25, 0.7
 """Feet slide as on a treadmill if the lowest point moves at this speed [m/s], for a leg of 0.82 m, on the whole in
 one direction: mean velocity over mean speed [1]."""
 LOOP_ANGLE, LOOP_TURN_RATE = math.radians(6.0), 3.0
-"""Ends agree if the poses do to this angle [rad, rms], and how joints turn to this rate [rad/s, rms]."""
+"""Ends agree if the poses do to this angle [rad, rms], and how joints turn to this rate [rad/s, rms] or as much as
+they turn by there."""
+SAME_ANGLE = math.radians(0.1)
+"""Ends this near to each other were made to meet [rad, rms]."""
 LABELED_ANGLE = math.radians(20.0)
 """The same where the file says that it loops [rad, rms]."""
 
@@ -154,7 +158,9 @@ def find_loop(motion: Motion) -> Loop:
     mismatch = ends if repeats else max(0.0, ends - step)
     start_rate, end_rate = _turn_rates(motion, 0, dt), _turn_rates(motion, motion.frame_count - 2, dt)
     rate = float(np.sqrt(np.mean(np.sum((start_rate - end_rate) ** 2, axis=1))))
-    agree = mismatch < LOOP_ANGLE and rate < LOOP_TURN_RATE and ends < 3.0 * step + math.radians(1.0)
+    usual = float(np.sqrt(np.mean(np.sum(start_rate**2 + end_rate**2, axis=1)) / 2.0))
+    agree = mismatch < LOOP_ANGLE and rate < max(LOOP_TURN_RATE, usual) and ends < 3.0 * step + math.radians(1.0)
+    agree = agree or (repeats and mismatch < SAME_ANGLE)
     is_loop = label is not False and (agree or (label is True and mismatch < LABELED_ANGLE))
     if not repeats:  # one step beyond the last frame, as the step before it went
         turn += _heading_between(orientations[-2, root], orientations[-1, root]) if turn else 0.0
@@ -271,7 +277,9 @@ def _first_second(motion: Motion) -> npt.NDArray[np.int64]:
 
 def _sides(motion: Motion) -> list[tuple[int, int]]:
     """Pairs of joints whose names differ by left and right alone."""
-    names = {name.lower(): j for j, name in enumerate(motion.skeleton.names)}
+    # a number at the end is the exporter's: b_LeftHand_011 and b_RightHand_08 are a pair
+    names = {re.sub(r"[_.]?\d+$", "", name.lower()): j for j, name in enumerate(motion.skeleton.names)}
+    names |= {name.lower(): j for j, name in enumerate(motion.skeleton.names)}
     pairs: list[tuple[int, int]] = []
     for name, j in names.items():
         others = [name.replace("left", "right", 1)]
