@@ -19,7 +19,8 @@ class GroundFollower:
 
     Attributes:
         height, velocity, acceleration: Of the root against the reference [m] and its rates.
-        turn, turn_velocity: Rotation vector that turns an up axis towards the slope's normal [rad], [rad/s], shape (3,).
+        turn, turn_velocity: Rotation vector that tips an up axis uphill by the slope's angle [rad], [rad/s], shape (3,);
+            its inverse lays a level body along the slope.
     """
 
     def __init__(self, settings: Ground, terrain: Terrain, floor: float, reach: float) -> None:
@@ -41,7 +42,7 @@ class GroundFollower:
         target = float(h.mean())
         slope = np.array([h[1] - h[2], h[3] - h[4]]) / (2.0 * r)
         size = float(np.linalg.norm(slope))
-        # the up axis turned towards uphill: axis z × gradient
+        # the axis z × gradient tips up towards uphill
         wanted = np.zeros(3)
         if size > 1e-9:
             wanted[0], wanted[1] = -slope[1], slope[0]

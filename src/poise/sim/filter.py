@@ -336,13 +336,13 @@ class Machine:
         )  # fmt: skip
 
     def _lean(self, reference: ReferenceFrame) -> Array:
-        """Part of the slope each body takes: trunks of the upright a little, those who lie or go on four the whole."""
+        """Part of the slope's turn each body takes: the upright lean uphill a little, others lie along the slope."""
         lean = self.preset.ground.lean
         if lean == 0.0 or self._is_quadruped:
-            return np.sign(lean) * self._lean_share
+            return -np.sign(lean) * self._lean_share
         height = (reference.com[2] - self.floor) / self.character.leg_length
         upright = float(np.clip((height - 0.45) / 0.35, 0.0, 1.0))
-        return upright * lean * self._lean_share + (1.0 - upright)
+        return upright * lean * self._lean_share - (1.0 - upright)
 
     def _goal(self, reference: ReferenceFrame) -> Array | None:
         """Horizontal acceleration that puts the center of mass on the goal in the next step, in error form.
