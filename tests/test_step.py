@@ -253,6 +253,17 @@ def test_two_objectives_on_the_coefficients_both_count() -> None:
     assert _apart(solve_step(step, rest + twice).a, solve_step(step, rest + once).a) <= 1e-12
 
 
+def test_certificate_where_every_target_is_zero() -> None:
+    """What the residuals are relative to must not be zero with the targets."""
+    state = State(biped()).at(biped().q_rest(), np.zeros(biped().nv))
+    step = Step(state, floor_contacts(FOOT_POINTS), dt=0.02)
+    objectives = [Objective(JointAcceleration(), 0.0), Objective(ContactCoefficients(), 0.0)]
+    for constraints in ([Equal(JointAcceleration((0, 3)), 1.0)], [Equal(RootWrench(), 0.0)]):
+        result = solve_step(step, objectives, constraints)
+        assert np.abs(result.a).max() > 0.0
+        assert result.certificate.holds()
+
+
 def test_result_owns_its_arrays() -> None:
     step = random_step("biped", 9)
     result = solve_step(step, wishes(step, 9))

@@ -430,7 +430,7 @@ def _certify(Q, right, S, f, G, D, g, a, x, residuals):
     scale = 1e-300
     for i in range(nv):
         gradient[i] = -right[0, i]
-        scale = max(scale, abs(right[0, i]))
+        scale = max(scale, abs(right[0, i]), abs(Q[i, i] * a[i]))
     for i in range(nv):
         s = Q[i, i] * a[i]
         for j in range(i + 1, nv):
@@ -456,6 +456,7 @@ def _certify(Q, right, S, f, G, D, g, a, x, residuals):
         dual = max(dual, abs(gradient[i]))
     dual /= scale
     slope = f.copy()
+    xscale, total = 1e-300, 1e-300
     for c in range(n):
         if x[c] != 0.0:
             for e in range(c):
@@ -467,19 +468,18 @@ def _certify(Q, right, S, f, G, D, g, a, x, residuals):
         for i in range(nv):
             s += right[1 + k + c, i] * a[i]
         slope[c] -= s
+        xscale = max(xscale, abs(f[c]), abs(s))
     for e in range(k):
         for c in range(n):
             slope[c] += eta[e] * D[e, c]
+            xscale = max(xscale, abs(eta[e] * D[e, c]))
     primal, gap = 0.0, 0.0
-    xscale, total = 1e-300, 1e-300
-    for c in range(n):
-        xscale = max(xscale, abs(f[c]))
     for c in range(n):
         s = slope[c]
         dual = max(dual, (abs(s) if x[c] > 0.0 else -s) / xscale)
         primal = max(primal, -x[c])
         gap += abs(x[c] * s)
-        total += abs(x[c] * f[c])
+        total += abs(x[c]) * xscale
     for i in range(k):
         s = -g[i]
         for j in range(nv):
