@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.control import kernels
 from poise.control.preset import EndEffector
 from poise.control.reference import ReferenceFrame
 from poise.terrain import Terrain
@@ -48,7 +49,13 @@ class Footing:
     """
 
     def __init__(
-        self, settings: EndEffector, terrain: Terrain, floor: float, feet: tuple[tuple[int, ...], ...], count: int, scale: float
+        self,
+        settings: EndEffector,
+        terrain: Terrain,
+        floor: float,
+        feet: tuple[tuple[int, ...], ...],
+        count: int,
+        scale: float,
     ) -> None:
         self._settings, self._terrain, self._floor, self._feet, self._scale = settings, terrain, floor, feet, scale
         self._offset = np.zeros((count, 3))
@@ -57,6 +64,7 @@ class Footing:
         self._swung = np.zeros(count, dtype=np.bool_)
         self._shift = np.zeros((count, 2))
         self._chosen = np.full((count, 2), np.nan)
+        self._nowhere = np.zeros(0)
 
     def place(
         self, reference: ReferenceFrame, points: Array, velocities: Array, heights: Array, gaps: Array, band: float,
@@ -75,59 +83,36 @@ class Footing:
             time: [s].
             dt: Length of the step [s].
         """
-        stands = reference.flags & (gaps < band)
-        touched, left = stands & ~self._stood, ~reference.flags & ~self._swung
-        wished = reference.points.copy()
-        lift = heights - self._floor
-        here = points - reference.points
-        here[:, 2] = lift
-        # a point that touches sticks where it is; one that leaves starts from where it was
-        self._offset[touched] = here[touched]
-        self._left_with[left] = np.where(self._stood[left, None], self._offset[left], here[left])
-        if ground_velocities is not None:
-            self._offset[stands, :2] += dt * ground_velocities[stands, :2]
-        self._offset[:, 2] = lift
-        self._stood, self._swung = stands, ~reference.flags
-        offset = self._swing_offset(reference, points, velocities, lift, goal_shift, time)
-        offset[stands] = self._offset[stands]
+        still = np.zeros_like(points) if ground_velocities is None else ground_velocities
+        stands = kernels.stick(
+            reference.flags, gaps, band, heights, self._floor, points, reference.points, still, dt, self._offset,
+            self._left_with, self._stood, self._swung,
+        )  # fmt: skip
+        e = self._settings
+        targets = kernels.foothold_targets(
+            reference.points, reference.landings, reference.progress, self._left_with, self._offset, stands, goal_shift,
+            self._shift, heights, self._floor, self._ground(reference, points, velocities, goal_shift, time),
+            e.clearance * self._scale,
+        )  # fmt: skip
         speeds = reference.point_velocities
         if ground_velocities is not None:
             speeds = speeds + np.where(stands[:, None], ground_velocities, 0.0)
-        return Footholds(wished + offset, speeds, stands)
+        return Footholds(targets, speeds, stands)
 
-    def _swing_offset(
-        self, reference: ReferenceFrame, points: Array, velocities: Array, lift: Array, goal_shift: Array, time: float
+    def _ground(
+        self, reference: ReferenceFrame, points: Array, velocities: Array, goal_shift: Array, time: float
     ) -> Array:
-        known = np.isfinite(reference.landings[:, 0])
-        s = reference.progress
-        s = (s * s * (3.0 - 2.0 * s))[:, None]
-        landing = np.zeros_like(points)
-        landing[:, :2] = goal_shift
+        """Heights of the ground where the points go [m], shape (4 P,); empty on level ground."""
         if self._terrain.is_flat:
-            offset = np.where(known[:, None], (1.0 - s) * self._left_with + s * landing, landing)
-            return offset
+            return self._nowhere
         e = self._settings
+        known = np.isfinite(reference.landings[:, 0])
         places = np.where(known[:, None], reference.landings[:, :2], points[:, :2]) + goal_shift
         if self._terrain.treads and e.foothold_shift > 0.0:
             self._choose_treads(reference, places, known, time)
-            landing[:, :2] += self._shift
-            places = places + self._shift
-        ahead = points[:, :2] + e.look_ahead * velocities[:, :2]
-        edge = points[:, :2] + e.clearance_time * velocities[:, :2]
-        half = points[:, :2] + 0.5 * e.clearance_time * velocities[:, :2]
-        h = self._terrain.heights(np.concatenate([places, ahead, edge, half]), time) - self._floor
-        at_landing, at_ahead, at_edge, at_half = h.reshape(4, -1)
-        landing[:, 2] = at_landing
-        offset = (1.0 - s) * self._left_with + s * landing
-        unknown = landing.copy()
-        unknown[:, 2] = np.maximum(lift, at_ahead)
-        offset = np.where(known[:, None], offset, unknown)
-        # stay above what is below and just ahead, no higher above it than the reference is above its floor
-        height = reference.points[:, 2] - self._floor
-        clearance = np.minimum(height, e.clearance * self._scale) - height
-        need = np.maximum(np.maximum(at_edge, at_half), lift) + clearance
-        offset[:, 2] = np.maximum(offset[:, 2], need)
-        return offset
+            places += self._shift
+        wanted = kernels.swing_places(points, velocities, places, e.look_ahead, e.clearance_time)
+        return np.array(self._terrain.heights(wanted, time))
 
     def _choose_treads(self, reference: ReferenceFrame, places: Array, known: Flags, time: float) -> None:
         """Per foot, the smallest shift along the stairs that puts all its points on one tread; kept for the swing."""

@@ -257,3 +257,118 @@ def mean_diagonal(force_map, weights):
         for j in range(force_map.shape[1]):
             total += force_map[i, j] * force_map[i, j] * weights[j]
     return total / max(force_map.shape[0], 1)
+
+
+@njit(**_OPTIONS)
+def place_servo(wished_a, wished_v, wished, v, now, speed, stiffness):
+    """a* + speed (v* − v) + stiffness (p* − p) of places (P, 3)."""
+    out = np.empty_like(now)
+    for i in range(now.shape[0]):
+        for c in range(3):
+            out[i, c] = (
+                wished_a[i, c] + speed * (wished_v[i, c] - v[i, c]) + stiffness * (wished[i, c] - now[i, c])
+            )  # fmt: skip
+    return out
+
+
+@njit(**_OPTIONS)
+def near_ground(points, heights, normals, band):
+    """Distances of points to the ground (P,), and of those nearer than the band their indices (K,) and normals (K, 3)."""
+    count = points.shape[0]
+    gaps = np.empty(count)
+    near = 0
+    for i in range(count):
+        gaps[i] = (points[i, 2] - heights[i]) * normals[i, 2]
+        near += gaps[i] < band
+    index, chosen = np.empty(near, np.int64), np.empty((near, 3))
+    k = 0
+    for i in range(count):
+        if gaps[i] < band:
+            index[k] = i
+            chosen[k] = normals[i]
+            k += 1
+    return gaps, index, chosen
+
+
+@njit(**_OPTIONS)
+def stick(
+    flags, gaps, band, heights, floor, points, reference_points, ground_velocities, dt, offset, left_with, stood, swung
+):  # fmt: skip
+    """Which points stand (P,); keeps up their offsets to the reference.
+
+    A point that touches sticks where it is, and goes with the ground; one that leaves starts from where it was. Changes
+    offset, left_with (P, 3), stood and swung (P,).
+    """
+    stands = np.empty_like(flags)
+    for i in range(flags.shape[0]):
+        stands[i] = flags[i] and gaps[i] < band
+        lift = heights[i] - floor
+        if stands[i] and not stood[i]:
+            offset[i, 0] = points[i, 0] - reference_points[i, 0]
+            offset[i, 1] = points[i, 1] - reference_points[i, 1]
+            offset[i, 2] = lift
+        if not flags[i] and not swung[i]:
+            if stood[i]:
+                left_with[i] = offset[i]
+            else:
+                left_with[i, 0] = points[i, 0] - reference_points[i, 0]
+                left_with[i, 1] = points[i, 1] - reference_points[i, 1]
+                left_with[i, 2] = lift
+        if stands[i]:
+            offset[i, 0] += dt * ground_velocities[i, 0]
+            offset[i, 1] += dt * ground_velocities[i, 1]
+        offset[i, 2] = lift
+        stood[i], swung[i] = stands[i], not flags[i]
+    return stands
+
+
+@njit(**_OPTIONS)
+def swing_places(points, velocities, places, look_ahead, clearance_time):
+    """Where the height of the ground is wanted, (4 P, 2): landing places, ahead, at the edge of clearance, half way there."""
+    count = points.shape[0]
+    out = np.empty((4 * count, 2))
+    for i in range(count):
+        for c in range(2):
+            out[i, c] = places[i, c]
+            out[count + i, c] = points[i, c] + look_ahead * velocities[i, c]
+            out[2 * count + i, c] = points[i, c] + clearance_time * velocities[i, c]
+            out[3 * count + i, c] = points[i, c] + 0.5 * clearance_time * velocities[i, c]
+    return out
+
+
+@njit(**_OPTIONS)
+def foothold_targets(
+    reference_points, landings, progress, left_with, offset, stands, goal_shift, foot_shift, heights, floor, ground, clearance
+):  # fmt: skip
+    """Wished places of the points (P, 3): standing ones at their offset, swinging ones on the way to their landing.
+
+    ground (4 P,) are the heights at `swing_places`, empty on level ground. Above other ground a point stays above what
+    is below and just ahead of it, no higher above that than the reference is above its own floor.
+    """
+    out = reference_points.copy()
+    count = reference_points.shape[0]
+    shift = np.empty(3)
+    for i in range(count):
+        if stands[i]:
+            for c in range(3):
+                out[i, c] += offset[i, c]
+            continue
+        is_known = np.isfinite(landings[i, 0])
+        part = progress[i] * progress[i] * (3.0 - 2.0 * progress[i])
+        for c in range(2):
+            landing = goal_shift[c] + foot_shift[i, c]
+            shift[c] = (1.0 - part) * left_with[i, c] + part * landing if is_known else landing
+        if ground.shape[0] == 0:
+            shift[2] = (1.0 - part) * left_with[i, 2] if is_known else 0.0
+        else:
+            lift = heights[i] - floor
+            if is_known:
+                shift[2] = (1.0 - part) * left_with[i, 2] + part * (ground[i] - floor)
+            else:
+                shift[2] = max(lift, ground[count + i] - floor)
+            height = reference_points[i, 2] - floor
+            highest = max(max(ground[2 * count + i], ground[3 * count + i]) - floor, lift)
+            shift[2] = max(shift[2], highest + min(height, clearance) - height)
+        for c in range(3):
+            out[i, c] += shift[c]
+    return out

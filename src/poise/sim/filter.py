@@ -24,7 +24,7 @@ from poise.methods.quasi_physical import LoadShare, Physicality, Wishes, quasi_p
 from poise.sim.forces import Pull, Push
 from poise.sim.goals import PointGoal
 from poise.step import AtLeast, Constraint, Contacts, Objective, Step, StepResult, solve_step
-from poise.step.contacts import tangents
+from poise.step.cones import frames
 from poise.step.quantities import PointAcceleration
 from poise.terrain import Terrain
 
@@ -114,6 +114,7 @@ class Machine:
         self._flat_axes = np.tile(np.eye(3), (self.model.point_count, 1, 1))
         self._flat_normals = np.ascontiguousarray(self._flat_axes[:, 2])
         self._still = np.zeros((self.model.point_count, 3))
+        self._flat_heights = np.full(self.model.point_count, floor)
         self._is_on_four = sum(limb.kind == "leg" for limb in character.limbs) >= 4
         self.last: StepRecord | None = None
         self.shifts: list[Array] = []
@@ -221,21 +222,19 @@ class Machine:
         flat = self.terrain.is_flat
         moving = None
         if flat:
-            normals, axes = self._flat_normals, self._flat_axes
+            normals, axes, heights = self._flat_normals, self._flat_axes, self._flat_heights
             s.touch()
-            heights = np.full(m.point_count, self.floor)
         else:
             surface = self.terrain.sample(s.centers[:, :2], self.time)
-            normals, heights = surface.normal, surface.height
+            normals, heights = np.array(surface.normal), np.array(surface.height)
             s.touch(normals)
-            first, second = tangents(normals)
-            axes = np.stack([first, second, normals], axis=1)
+            axes = frames(normals)
             if not self.terrain.is_static:
                 moving = surface.velocity
         s.complete()
-        gaps = (s.points[:, 2] - heights) * normals[:, 2]
         external, force, moment = self._pushes(pushes)
         band = self.preset.contact.height * self.scale
+        gaps, touching, touching_normals = kernels.near_ground(s.points, heights, normals, band)
         root_ground = moving.mean(axis=0)[:2] if moving is not None else np.zeros(2)
         if self._goal_mode(pushes) == "moving":
             self.particle.accelerate(force, self.mass, root_ground)
@@ -250,7 +249,7 @@ class Machine:
         footholds = self.footing.place(
             reference, s.points, s.point_velocities, heights, gaps, band, moving, shift, self.time, dt
         )
-        contacts = Contacts(np.flatnonzero(gaps < band), normals[gaps < band], self.options.friction)
+        contacts = Contacts(touching, touching_normals, self.options.friction)
         return _Scene(Step(s, contacts, dt=dt, external=external), heights, gaps, axes, footholds, moving)
 
     def _pushes(self, pushes: Sequence[Push | Pull]) -> tuple[Array, Array, Array]:
@@ -268,7 +267,7 @@ class Machine:
     def _goal_mode(self, pushes: Sequence[Push | Pull]) -> str:
         if self.options.goal != "auto":
             return self.options.goal
-        if pushes or np.any(self.particle.shift) or np.any(self.particle.velocity) or not self.terrain.is_static:
+        if pushes or self.particle.shift.any() or self.particle.velocity.any() or not self.terrain.is_static:
             return "moving"
         return "com-xy"
 
@@ -297,10 +296,14 @@ class Machine:
             + p.pose.stiffness * (reference.q[:3] + shift - s.q[:3])
         )  # fmt: skip
         feet = scene.footholds
-        points = (
-            reference.point_accelerations
-            + e.speed * (feet.velocities - s.point_velocities)
-            + e.stiffness * (feet.positions - s.points)
+        points = kernels.place_servo(
+            reference.point_accelerations,
+            feet.velocities,
+            feet.positions,
+            s.point_velocities,
+            s.points,
+            e.speed,
+            e.stiffness,
         )
         tangent, normal = kernels.timed_weights(
             reference.times_to_contact, e.contact_time, reference.points[:, 2], self.floor,
