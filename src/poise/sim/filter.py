@@ -16,6 +16,7 @@ from poise.control.ground import GroundFollower
 from poise.control.limits import JointLimits
 from poise.control.preset import Preset
 from poise.control.reference import ReferenceFrame
+from poise.control.unheld import relative_to_root, within
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import SimulationDiverged, StepInfeasible
@@ -277,6 +278,10 @@ class Machine:
         s, p = self.state, self.preset
         e = p.end_effector
         target, speeds, accelerations = self._turned(reference)
+        if self.options.physicality.is_strict:
+            target, speeds, accelerations = relative_to_root(
+                target, speeds, accelerations, s.data.xquat[1], s.data.cvel[1, :3]
+            )
         kernels.orientation_servo(
             s.data.xquat,
             s.data.cvel[:, :3],
@@ -290,16 +295,15 @@ class Machine:
         shift = np.array([*self.particle.shift, self.follower.height])
         shift_v = np.array([*self.particle.velocity, self.follower.velocity])
         shift_a = np.array([*self.particle.acceleration, self.follower.acceleration])
+        off = self._asked(reference.q[:3] + shift - s.q[:3])
         root = (
-            reference.a[:3] + shift_a
-            + p.pose.speed * (reference.v[:3] + shift_v - s.v[:3])
-            + p.pose.stiffness * (reference.q[:3] + shift - s.q[:3])
-        )  # fmt: skip
+            reference.a[:3] + shift_a + p.pose.speed * (reference.v[:3] + shift_v - s.v[:3]) + p.pose.stiffness * off
+        )
         feet = scene.footholds
         points = kernels.place_servo(
             reference.point_accelerations,
             feet.velocities,
-            feet.positions,
+            feet.positions if not self.options.physicality.is_strict else s.points + self._asked(feet.positions - s.points),
             s.point_velocities,
             s.points,
             e.speed,
@@ -347,11 +351,16 @@ class Machine:
         upright = float(np.clip((height - 0.45) / 0.35, 0.0, 1.0))
         return upright * lean * self._lean_share - (1.0 - upright)
 
+    def _asked(self, errors: Array) -> Array:
+        """Errors of places as they are asked back: whole, or shortened where nobody holds the root."""
+        return within(errors, self.scale) if self.options.physicality.is_strict else errors
+
     def _goal(self, reference: ReferenceFrame) -> Array | None:
         """Horizontal acceleration that puts the center of mass on the goal in the next step, in error form.
 
         Source: [Levine2012]_ 2.2. Deviates: written as a* + (2 e_k − e_{k−1}) / Δt², which is the paper's G without its
-        mismatch of order Δt between differences of positions and J a + J̇ v.
+        mismatch of order Δt between differences of positions and J a + J̇ v. With a strict root, where it is a wish
+        that cannot always be met, it is a critically damped servo instead.
         """
         if self.options.goal == "none":
             return None
@@ -361,6 +370,10 @@ class Machine:
         error = own + self.particle.shift - com
         previous = error if self._previous_error is None else self._previous_error
         self._previous_error = error
+        if self.options.physicality.is_strict:
+            w = self.preset.goal.point_frequency
+            rate = (error - previous) / self.dt
+            return bias + self.particle.acceleration + 2.0 * w * rate + w * w * self._asked(error)
         return bias + self.particle.acceleration + (2.0 * error - previous) / self.dt**2
 
     def _ground(self, reference: ReferenceFrame, scene: _Scene, weight: float | None) -> AtLeast | None:
