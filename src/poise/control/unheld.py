@@ -2,7 +2,8 @@
 
 With the root wrench at zero a figure in the air cannot turn itself back, and wishes in the world would whirl its limbs
 ever faster in the attempt. So the pose is asked for relative to the root, and what only the ground can give (the root's
-own turn, feet on their places, the center of mass on its path) is asked for with errors no larger than a stride.
+own turn, feet on their places, the center of mass on its path) is asked for with errors no larger than a stride, and
+ever less the further the figure has fallen.
 """
 
 from __future__ import annotations
@@ -40,6 +41,18 @@ def relative_to_root(
     speeds = root_velocity + rotations.rotate(error, velocities - velocities[1])
     speeds[1] = velocities[1]
     return carried, speeds, rotations.rotate(error, accelerations)
+
+
+def authority(tilt: float, drop: float, leg_length: float) -> float:
+    """How much a figure can still do about where it is, 1 … 0.01: upright and at its height, or fallen.
+
+    Args:
+        tilt: Angle between the root and where it should be [rad].
+        drop: How far the root is below where it should be [m].
+        leg_length: [m].
+    """
+    part = (1.0 - tilt / 1.2) * (1.0 - max(drop, 0.0) / (0.5 * leg_length))
+    return max(part, 0.01) if tilt < 1.2 and drop < 0.5 * leg_length else 0.01
 
 
 def within(errors: Array, scale: float) -> Array:

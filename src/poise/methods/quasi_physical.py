@@ -62,6 +62,7 @@ class Wishes:
         goal: Wished horizontal acceleration of the center of mass [m/s²], shape (2,), or None.
         places: Goals of single places.
         bounds: Joint limits, ground.
+        authority: Factor on the weights of what needs the ground's help, below 1 for a figure that falls.
     """
 
     turning: Array
@@ -74,6 +75,7 @@ class Wishes:
     goal: Array | None
     places: Sequence[PlaceGoal]
     bounds: Sequence[AtLeast]
+    authority: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -156,11 +158,15 @@ def quasi_physical(
         )
     if not physicality.is_off:
         objectives.append(Objective(JointTorque((6, None)), reference.torque[6:], effort[6:], "joint torque"))
+    pose = weights.pose * load.hanging_by_row
+    if wishes.authority < 1.0:
+        pose = pose.copy()
+        pose[:3] *= wishes.authority
     objectives += [
-        Objective(BodyAngularAcceleration(), wishes.turning, weights.pose * load.hanging_by_row, "pose"),
-        Objective(JointAcceleration((0, 3)), wishes.root, weights.pose * mass, "root place"),
+        Objective(BodyAngularAcceleration(), wishes.turning, pose, "pose"),
+        Objective(JointAcceleration((0, 3)), wishes.root, wishes.authority * weights.pose * mass, "root place"),
     ]
-    objectives += _end_effectors(wishes, weights.end_effector * mass)
+    objectives += _end_effectors(wishes, wishes.authority * weights.end_effector * mass)
     if step.coefficient_count:
         objectives.append(
             Objective(
@@ -173,7 +179,8 @@ def quasi_physical(
     if wishes.goal is not None:
         quantity = ComAcceleration("xy", without=goal_without)
         if physicality.is_strict:
-            objectives.append(Objective(quantity, wishes.goal, weights.end_effector * mass, "center of mass"))
+            weight = wishes.authority * weights.end_effector * mass
+            objectives.append(Objective(quantity, wishes.goal, weight, "center of mass"))
         else:
             constraints.append(Equal(quantity, wishes.goal, "center of mass"))
     for place in wishes.places:
