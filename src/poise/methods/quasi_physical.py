@@ -62,6 +62,7 @@ class Wishes:
         goal: Wished horizontal acceleration of the center of mass [m/s²], shape (2,), or None.
         places: Goals of single places.
         bounds: Joint limits, ground.
+        joints: Wished acceleration of every dof, shape (nv,), where nobody holds the root; then `turning` is not used.
         authority: Factor on the weights of what needs the ground's help, below 1 for a figure that falls.
     """
 
@@ -75,6 +76,7 @@ class Wishes:
     goal: Array | None
     places: Sequence[PlaceGoal]
     bounds: Sequence[AtLeast]
+    joints: Array | None = None
     authority: float = 1.0
 
 
@@ -158,14 +160,18 @@ def quasi_physical(
         )
     if not physicality.is_off:
         objectives.append(Objective(JointTorque((6, None)), reference.torque[6:], effort[6:], "joint torque"))
-    pose = weights.pose * load.hanging_by_row
-    if wishes.authority < 1.0:
-        pose = pose.copy()
-        pose[:3] *= wishes.authority
-    objectives += [
-        Objective(BodyAngularAcceleration(), wishes.turning, pose, "pose"),
-        Objective(JointAcceleration((0, 3)), wishes.root, wishes.authority * weights.pose * mass, "root place"),
-    ]
+    if wishes.joints is None:
+        pose = Objective(BodyAngularAcceleration(), wishes.turning, weights.pose * load.hanging_by_row, "pose")
+        objectives.append(pose)
+    else:
+        hanging = weights.pose * load.hanging
+        objectives += [
+            Objective(JointAcceleration((6, None)), wishes.joints[6:], hanging[6:], "pose"),
+            Objective(JointAcceleration((3, 6)), wishes.joints[3:6], wishes.authority * hanging[3:6], "root turn"),
+        ]
+    objectives.append(
+        Objective(JointAcceleration((0, 3)), wishes.root, wishes.authority * weights.pose * mass, "root place")
+    )
     objectives += _end_effectors(wishes, wishes.authority * weights.end_effector * mass)
     if step.coefficient_count:
         objectives.append(

@@ -16,7 +16,7 @@ from poise.control.ground import GroundFollower
 from poise.control.limits import JointLimits
 from poise.control.preset import Preset
 from poise.control.reference import ReferenceFrame
-from poise.control.unheld import authority, relative_to_root, within
+from poise.control.unheld import authority, joint_servo, within
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import SimulationDiverged, StepInfeasible
@@ -24,7 +24,6 @@ from poise.methods.pd import proportional_derivative
 from poise.methods.quasi_physical import LoadShare, Physicality, Wishes, quasi_physical
 from poise.sim.forces import Pull, Push
 from poise.sim.goals import PointGoal
-from poise.spatial import rotations
 from poise.step import AtLeast, Constraint, Contacts, Objective, Step, StepResult, solve_step
 from poise.step.cones import frames
 from poise.step.quantities import PointAcceleration
@@ -279,16 +278,12 @@ class Machine:
         s, p = self.state, self.preset
         e = p.end_effector
         target, speeds, accelerations = self._turned(reference)
-        upright = 1.0
+        joints, standing = None, 1.0
         if self.options.physicality.is_strict:
-            upright = authority(
-                float(rotations.angle_between(target[1], s.data.xquat[1])),
-                float(reference.q[2] + self.follower.height - s.q[2]),
-                self.character.leg_length,
-            )
-            target, speeds, accelerations = relative_to_root(
-                target, speeds, accelerations, s.data.xquat[1], s.data.cvel[1, :3]
-            )
+            error = self.model.difference(s.q, reference.q, 1.0)
+            joints = joint_servo(error, s.v, reference.v, reference.a, p.pose.speed, p.pose.stiffness)
+            drop = float(error[2]) + self.follower.height
+            standing = authority(float(np.linalg.norm(error[3:6])), drop, self.character.leg_length)
         kernels.orientation_servo(
             s.data.xquat,
             s.data.cvel[:, :3],
@@ -330,7 +325,7 @@ class Machine:
             bounds.append(ground)
         return Wishes(
             self._turning, root, points, scene.axes, tangent, normal, feet.stands, self._goal(reference),
-            [g.at(self, reference) for g in self.options.goal_points if g.is_on(self.time)], bounds, upright,
+            [g.at(self, reference) for g in self.options.goal_points if g.is_on(self.time)], bounds, joints, standing,
         )  # fmt: skip
 
     def _turned(self, reference: ReferenceFrame) -> tuple[Array, Array, Array]:
