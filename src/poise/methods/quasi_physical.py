@@ -111,6 +111,7 @@ class LoadShare:
                 b = int(model.parents[b])
         self._point_body = model.point_body
         self._known: dict[bytes, Array] = {}
+        self.hanging = self._hanging[model.dof_body]
         self.hanging_by_row = np.repeat(self._hanging[1:], 3)
 
     def torque_weights(self, stands: Flags) -> Array:

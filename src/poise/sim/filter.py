@@ -218,7 +218,7 @@ class Machine:
 
     def _look(self, reference: ReferenceFrame, pushes: Sequence[Push | Pull]) -> _Scene:
         """The state, the ground under it, what pushes, and where everything should go."""
-        s, m, dt = self.state, self.model, self.dt
+        s, dt = self.state, self.dt
         s.move_to(self.q, self.v)
         flat = self.terrain.is_flat
         moving = None
