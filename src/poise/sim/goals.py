@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from poise.control.unheld import within
 from poise.errors import InvalidValue
 from poise.methods.quasi_physical import PlaceGoal
 
@@ -62,9 +63,27 @@ class PointGoal:
         ahead = self.place(t + dt) if callable(self.target) else now
         behind = self.place(t - dt) if callable(self.target) else now
         target_v, target_a = (ahead - behind) / (2.0 * dt), (ahead - 2.0 * now + behind) / dt**2
-        wish = target_a + 2.0 * w * (target_v - velocity) + w * w * (now - here)
-        weight = None if self.is_hard else machine.preset.weights.end_effector * machine.mass
+        is_hard = self.is_hard
+        if is_hard and not _reaches(machine, body - 1, now):
+            # a constraint that no pose can meet would tear the figure: it gives way, and is counted
+            is_hard = False
+            name = f"goal of {self.body}: out of reach"
+            machine.tally.conflicts[name] = machine.tally.conflicts.get(name, 0) + 1
+        error = now - here if is_hard else within(now - here, machine.scale)
+        wish = target_a + 2.0 * w * (target_v - velocity) + w * w * error
+        weight = None if is_hard else machine.preset.weights.end_effector * machine.mass
         return PlaceGoal(body, offset, wish, weight, f"goal of {self.body}")
+
+
+def _reaches(machine: Machine, body: int, target: Array) -> bool:
+    """True unless the body ends a limb too short to bring it to the target from where the limb begins."""
+    for limb in machine.character.limbs:
+        if limb.kind in ("arm", "leg") and body in limb.bodies:
+            chain = limb.bodies[: limb.bodies.index(body) + 1]
+            length = sum(float(np.linalg.norm(machine.character.bodies[b].offset)) for b in chain[1:])
+            base = machine.state.data.xpos[chain[0] + 1]
+            return float(np.linalg.norm(target - base)) < 0.97 * length
+    return True
 
 
 _FORM = "JOINT X,Y,Z [@START+DURATION]"
