@@ -21,12 +21,12 @@ OUT = Path(tempfile.mkdtemp()) if "--headless" in sys.argv else Path("out")
 
 
 def main() -> None:
+    """Read, fit, write, draw, check."""
     OUT.mkdir(exist_ok=True)
     motion = poise.load(poise.sample_path("walk"))
     character = poise.Character.fit(motion)
-    print(
-        f"{motion.skeleton.joint_count} joints, {motion.frame_count} frames, {motion.duration:.1f} s at {motion.fps:.0f} Hz"
-    )
+    frames = f"{motion.frame_count} frames, {motion.duration:.1f} s at {motion.fps:.0f} Hz"
+    print(f"{motion.skeleton.joint_count} joints, {frames}")
     print(f"{character.mass:.0f} kg, a leg of {character.leg_length:.2f} m, {character.nv} degrees of freedom")
     for limb in character.limbs:
         bodies = [character.bodies[b] for b in limb.bodies]

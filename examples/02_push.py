@@ -19,6 +19,7 @@ SHOVE = poise.Push("chest", force=(300.0, 0.0, 0.0), start=0.6, duration=0.2)
 
 
 def main() -> None:
+    """Run, compare, draw, check."""
     OUT.mkdir(exist_ok=True)
     motion = poise.load(poise.sample_path("walk")).cut(0.0, 3.6)
     character = poise.Character.fit(motion)
@@ -30,9 +31,8 @@ def main() -> None:
         event = result.report["events"][0]
         back = "-" if event["com_back_s"] is None else f"{event['com_back_s']:.2f} s"
         share = result.report["root_residual"]["force_rms_N"] / (9.81 * character.mass)
-        print(
-            f"{name:<8}{100 * event['com_excursion_max_m']:>13.1f} cm{back:>12}{event['joint_peak_deg']:>13.1f}°{share:>18.1%}"
-        )
+        moved = 100 * event["com_excursion_max_m"]
+        print(f"{name:<8}{moved:>13.1f} cm{back:>12}{event['joint_peak_deg']:>13.1f}°{share:>18.1%}")
     strip = OUT / "push.png"
     record(poise.scene_of(moving), strip, width=240, height=360, times=[0.5, 0.8, 1.1, 1.8], camera=Camera("quarter"))
     print(f"See {strip}: blue is what it was asked to do.")
@@ -48,7 +48,8 @@ def check(calm: poise.SimulationResult, moving: poise.SimulationResult, hard: po
     assert calm.report["deviation"]["joint_angle_max_deg"] < 1e-6
     event = moving.report["events"][0]
     assert 0.05 < event["com_excursion_max_m"] < 0.20
-    assert event["com_back_s"] is not None and event["com_back_s"] < 2.5
+    assert event["com_back_s"] is not None
+    assert event["com_back_s"] < 2.5
     assert hard.report["events"][0]["com_excursion_max_m"] < 0.2 * event["com_excursion_max_m"]
     assert hard.report["events"][0]["root_peak_deg"] < 5.0
 

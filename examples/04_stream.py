@@ -35,6 +35,7 @@ def stream(character: poise.Character, poses: np.ndarray, dt: float, pressed: se
 
 
 def main() -> None:
+    """Run calm and shoved, print, check."""
     OUT.mkdir(exist_ok=True)
     motion = poise.load(poise.sample_path("walk")).cut(0.0, 3.0)
     character = poise.Character.fit(motion)
@@ -43,9 +44,8 @@ def main() -> None:
     shoved = stream(character, poses, motion.dt, pressed={30})
     moved = np.linalg.norm(shoved[:, :2] - poses[:, :2], axis=1)
     for number in range(0, len(moved), 20):
-        print(
-            f"  {number * motion.dt:4.2f} s  pelvis moved {100 * moved[number]:5.1f} cm {'#' * round(200 * moved[number])}"
-        )
+        bar = "#" * round(200 * moved[number])
+        print(f"  {number * motion.dt:4.2f} s  pelvis moved {100 * moved[number]:5.1f} cm {bar}")
     np.savetxt(OUT / "pelvis.csv", np.column_stack([motion.times, moved]), header="time [s], moved [m]", delimiter=",")
     print(f"See {OUT / 'pelvis.csv'}. Settings used:")
     for name, value in poise.load_preset("recommended").settings().items():
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def check(poses: np.ndarray, calm: np.ndarray, shoved: np.ndarray) -> None:
-    """Undisturbed: the same poses. Shoved: nothing before the key (one call behind), then a visible way aside, then back."""
+    """Undisturbed: the same poses. Shoved: nothing before the key, then a visible way aside, then back."""
     assert len(calm) == len(poses)
     assert np.abs(calm - poses).max() < 1e-8
     moved = np.linalg.norm(shoved[:, :2] - poses[:, :2], axis=1)

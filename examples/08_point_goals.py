@@ -25,6 +25,7 @@ SHOVE = poise.Push("chest", force=(-300.0, 0.0, 0.0), start=1.4, duration=0.2)
 
 
 def main() -> None:
+    """Run free, soft and hard, compare, draw, check."""
     OUT.mkdir(exist_ok=True)
     motion = poise.load(poise.sample_path("walk")).cut(0.0, 3.6)
     character = poise.Character.fit(motion)
@@ -48,9 +49,8 @@ def main() -> None:
     print(f"{'hand':<8}{'off the rail':>14}{'body shoved':>14}{'joints up to':>14}")
     for name, result in results.items():
         event = result.report["events"][0]
-        print(
-            f"{name:<8}{1000 * off[name]:>11.1f} mm{100 * event['com_excursion_max_m']:>11.1f} cm{event['joint_peak_deg']:>13.1f}°"
-        )
+        moved = 100 * event["com_excursion_max_m"]
+        print(f"{name:<8}{1000 * off[name]:>11.1f} mm{moved:>11.1f} cm{event['joint_peak_deg']:>13.1f}°")
     strip = OUT / "rail.png"
     scenes = [poise.scene_of(results[name], title=name) for name in ("free", "hard")]
     record(scenes, strip, width=240, height=360, times=[1.3, 1.6, 1.9, 2.6], camera=Camera("quarter"))

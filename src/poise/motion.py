@@ -132,12 +132,15 @@ class Motion:
         return positions[:, site.joint] + rotations.rotate(orientations[:, site.joint], site.offset)
 
     def cut(self, start: float, end: float) -> Motion:
-        """The frames with start ≤ time ≤ end [s]; times start again at 0. The source document is dropped.
+        """The frames with start ≤ time ≤ end [s], to a hundredth of a frame: files print their frame time rounded.
+
+        Times start again at 0. The source document is dropped.
 
         Raises:
             InvalidValue: if nothing is left.
         """
-        keep = (self.times >= start - 1e-9) & (self.times <= end + 1e-9)
+        slack = 1e-9 + (0.01 * self.dt if self.frame_count > 1 else 0.0)
+        keep = (self.times >= start - slack) & (self.times <= end + slack)
         if not keep.any():
             raise InvalidValue(f"No frame between {start} s and {end} s; the motion lasts {self.duration:.3f} s.")
         return self.frames(np.flatnonzero(keep))

@@ -20,14 +20,25 @@ if TYPE_CHECKING:
 
 _GOALS = ("auto", "com-xy", "moving", "none")
 
+RECOVERY = 3.0
+"""What `--loop` leaves after the last push [s]."""
+
+MOST_ROUNDS = 200
+"""What `--loop` plays at most [1]."""
+
 
 @app.command()
 def simulate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The motion.", show_default=False)],
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="OUT", help="The moved motion; the extension says the format.", show_default=False)
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="OUT", help="The moved motion; the extension says the format.", show_default=False
+        ),
     ],
-    character: Annotated[Path | None, typer.Option(metavar="FILE", help="Character as TOML; default: fitted to the skeleton.")] = None,
+    character: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Character as TOML; default: fitted to the skeleton.")
+    ] = None,
     skeleton: options.Skeleton = None,
     mass: Annotated[float | None, typer.Option(metavar="KG", help="Total mass; default: 70 kg at human size.")] = None,
     friction: Annotated[float, typer.Option(metavar="MU", help="Coulomb friction.")] = 0.8,
@@ -35,34 +46,70 @@ def simulate(
         str,
         typer.Option(
             metavar="SPEC",
-            help="flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED\\[,MAXSLOPE], image:FILE,SIZE,HEIGHT, "
-            "mesh:FILE or platform:FILE; along the clip's travel, or @HEADING in degrees.",
+            help="flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED\\[,MAXSLOPE], "
+            "image:FILE,SIZE,HEIGHT, mesh:FILE or platform:FILE; along the clip's travel, or @HEADING in degrees.",
         ),
     ] = "flat",
-    push: Annotated[list[str] | None, typer.Option(metavar="'BODY FX FY FZ @START+DURATION'", help="A push in newtons and seconds; repeatable.")] = None,
-    pull: Annotated[list[str] | None, typer.Option(metavar="'BODY X Y Z STIFFNESS @START+DURATION'", help="A spring to a point in metres; repeatable.")] = None,
-    goal: Annotated[str, typer.Option(metavar="|".join(_GOALS), help="What guides the center of mass; auto: moving when anything pushes.")] = "auto",
-    goal_point: Annotated[list[str] | None, typer.Option(metavar="'JOINT X,Y,Z [@START+DURATION]'", help="A joint that goes to a place; repeatable.")] = None,
+    push: Annotated[
+        list[str] | None,
+        typer.Option(metavar="'BODY FX FY FZ @START+DURATION'", help="A push in newtons and seconds; repeatable."),
+    ] = None,
+    pull: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'BODY X Y Z STIFFNESS @START+DURATION'", help="A spring to a point in metres; repeatable."
+        ),
+    ] = None,
+    goal: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(_GOALS), help="What guides the center of mass; auto: moving when anything pushes."
+        ),
+    ] = "auto",
+    goal_point: Annotated[
+        list[str] | None,
+        typer.Option(metavar="'JOINT X,Y,Z [@START+DURATION]'", help="A joint that goes to a place; repeatable."),
+    ] = None,
     goal_without: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints left out of the goal.")] = None,
-    physicality: Annotated[str, typer.Option(metavar="X|strict|off", help="1: the paper's root weight; strict: no root force.")] = "1",
-    hard_contact: Annotated[bool, typer.Option("--hard-contact", help="No point below the ground, as hard rows (slower).")] = False,
-    preset: Annotated[str, typer.Option(metavar="NAME|FILE", help="recommended, paper, or a TOML file.")] = "recommended",
-    engine: Annotated[str, typer.Option(metavar="qp|pd", help="The filter, or the baseline it is compared with.")] = "qp",
+    physicality: Annotated[
+        str, typer.Option(metavar="X|strict|off", help="1: the paper's root weight; strict: no root force.")
+    ] = "1",
+    hard_contact: Annotated[
+        bool, typer.Option("--hard-contact", help="No point below the ground, as hard rows (slower).")
+    ] = False,
+    preset: Annotated[
+        str, typer.Option(metavar="NAME|FILE", help="recommended, paper, or a TOML file.")
+    ] = "recommended",
+    engine: Annotated[
+        str, typer.Option(metavar="qp|pd", help="The filter, or the baseline it is compared with.")
+    ] = "qp",
     clip: options.Clip = None,
     start: Annotated[float | None, typer.Option(metavar="S", help="First second kept.")] = None,
     end: Annotated[float | None, typer.Option(metavar="S", help="Last second kept.")] = None,
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
     source_fps: options.SourceFps = None,
-    floor: Annotated[float | None, typer.Option(metavar="M", help="Height of the clip's floor; found if not given.")] = None,
-    loop: Annotated[int, typer.Option("--loop", metavar="N", help="Repeat a clip that loops N times, with its travel.")] = 1,
+    floor: Annotated[
+        float | None, typer.Option(metavar="M", help="Height of the clip's floor; found if not given.")
+    ] = None,
+    loop: Annotated[
+        bool,
+        typer.Option(
+            "--loop", help="Play a clip that loops again, with its travel: twice, or until 3 s follow the last push."
+        ),
+    ] = False,
     amount: Annotated[float, typer.Option(metavar="0…1", help="Part of the reaction that is kept.")] = 1.0,
     only: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints that may deviate.")] = None,
     freeze: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints that keep the source's motion.")] = None,
-    fps: Annotated[float | None, typer.Option(metavar="N", help="Simulation rate; default: a multiple of the source's, 50 Hz or more.")] = None,
+    fps: Annotated[
+        float | None,
+        typer.Option(metavar="N", help="Simulation rate; default: a multiple of the source's, 50 Hz or more."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of rough terrain that names none.")] = None,
     report: Annotated[Path | None, typer.Option(metavar="OUT.json", help="Write the report.")] = None,
-    record: Annotated[Path | None, typer.Option(metavar="OUT.mp4|.gif|.png", help="Draw the run: a film, or a strip of stills.")] = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="OUT.mp4|.gif|.png", help="Draw the run: a film, or a strip of stills.")
+    ] = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -72,34 +119,48 @@ def simulate(
     """
     for path in (output, report, record):
         if path is not None:
-            output_path(path, inputs=[file], overwrite=overwrite)
+            output_path(path, inputs=[p for p in (file, skeleton, character) if p is not None], overwrite=overwrite)
+            if not path.parent.is_dir():
+                raise InvalidValue(f"Cannot write {path}: there is no folder {path.parent}. Create it first.")
+    numbers = {
+        "--mass": mass,
+        "--start": start,
+        "--end": end,
+        "--floor": floor,
+        "--fps": fps,
+        "--source-fps": source_fps,
+    }
+    for name, number in numbers.items():
+        if number is not None and not math.isfinite(number):
+            raise InvalidValue(f"{name} is {number}; give a finite number.")
     run_options = _options(goal, goal_point, goal_without, physicality, friction, hard_contact, engine)
     pushes = _pushes(push, pull)
     ground = _terrain(terrain, seed)
     import poise.io
     from poise.errors import UnknownName
+    from poise.io.format import format_for
 
     try:
-        poise.io.format.format_for(output)
+        format_for(output)
     except UnknownName as error:
         raise InvalidValue(str(error)) from error
     if record is not None:
         from poise.record.recording import require_kind
 
         require_kind(record)
-    motion = poise.io.load(
-        file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps
-    )
+    motion = poise.io.load(file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps)
     for sentence in motion.source.warnings if motion.source else ():
         note(f"warning: {sentence}")
     if start is not None or end is not None:
         motion = motion.cut(start or 0.0, motion.duration if end is None else end)
-    if loop != 1:
-        from poise.phases.travel import repeat
-
-        motion = repeat(motion, loop)
-    if not json:
-        _advise(motion, source_fps)
+    _advise(motion, start or 0.0, source_fps)
+    if loop:
+        motion = _looped(motion, pushes)
+    for late in (p for p in pushes if p.start > motion.duration):
+        note(
+            f"warning: the push of {late.body!r} at {late.start:g} s comes after the end at {motion.duration:.2f} s, "
+            "so it is never felt; --loop plays a clip that loops again."
+        )
     result = run_behind_bar(
         motion, character, mass=mass, terrain=ground, pushes=pushes, preset=preset, options=run_options, fps=fps,
         floor=floor, amount=amount, only=_names(only), freeze=_names(freeze),
@@ -163,7 +224,20 @@ def _names(text: str | None) -> tuple[str, ...]:
     return tuple(n.strip() for n in text.split(",") if n.strip()) if text else ()
 
 
-def _advise(motion: Motion, source_fps: float | None) -> None:
+def _looped(motion: Motion, pushes: list[Any]) -> Motion:
+    """The motion again and again: twice, or until every push has had three seconds to be recovered from."""
+    from poise.phases.travel import repeat
+
+    over = max((p.start + (p.duration if math.isfinite(p.duration) else 0.0) for p in pushes), default=0.0)
+    rounds = max(2, math.ceil((over + RECOVERY) / max(motion.duration, motion.dt)))
+    if rounds > MOST_ROUNDS:
+        raise InvalidValue(
+            f"A push at {over:g} s needs {rounds} rounds of this clip; --loop plays {MOST_ROUNDS} at most."
+        )
+    return repeat(motion, rounds)
+
+
+def _advise(motion: Motion, start: float, source_fps: float | None) -> None:
     """What a user should know of the clip, each with the option that cures it."""
     from poise.phases.flights import implied_fps
     from poise.phases.glitches import find_glitches, leading_rest_frames
@@ -171,13 +245,17 @@ def _advise(motion: Motion, source_fps: float | None) -> None:
 
     lead = leading_rest_frames(motion)
     if lead:
-        note(f"warning: the first {lead} frame(s) look like a rest pose put in front; --start {lead * motion.dt:.4g} leaves them out.")
+        note(
+            f"warning: the first {lead} frame(s) look like a rest pose put in front; "
+            f"--start {start + lead * motion.dt:.5g} leaves them out."
+        )
     glitches = [g for g in find_glitches(motion) if g.kind != "t-pose"]
     if glitches:
         first = glitches[0]
         note(
-            f"warning: {len(glitches)} capture glitch(es), first a {first.kind} of {motion.skeleton.names[first.joint]!r} in "
-            f"frame {first.frame}; there the deviation is carried over instead of solved."
+            f"warning: {len(glitches)} capture glitch(es), first a {first.kind} of "
+            f"{motion.skeleton.names[first.joint]!r} in frame {first.frame}; there the deviation is carried over "
+            "instead of solved."
         )
     if is_in_place(motion):
         note("warning: the clip walks in place; slopes and stairs pass under it only if it travels.")
@@ -202,7 +280,9 @@ def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None
         else:
             figure = load_character(character)
             if mass is not None:
-                raise InvalidValue("--mass goes with a fitted character; edit the masses in the character file instead.")
+                raise InvalidValue(
+                    "--mass goes with a fitted character; edit the masses in the character file instead."
+                )
 
         def watch(live: Live) -> None:
             bar.update(task, description="Simulating", total=1.0, completed=live.fraction)
@@ -217,7 +297,9 @@ def draw(result: SimulationResult, path: Path) -> None:
 
     with progress() as bar:
         task = bar.add_task("Drawing", total=None)
-        made = record(scene_of(result), path, progress=lambda done, total: bar.update(task, completed=done, total=total))
+        made = record(
+            scene_of(result), path, progress=lambda done, total: bar.update(task, completed=done, total=total)
+        )
     if made.note:
         note(made.note)
 
@@ -234,19 +316,17 @@ def summarize(result: SimulationResult, output: Path) -> None:
     if deviation["joint_angle_max_deg"] < 1e-6 and deviation["root_position_max_m"] < 1e-9:
         lines.append("Nothing disturbed it: the motion is the one that went in.")
     else:
-        lines.append(
-            f"Deviation: joints up to {deviation['joint_angle_max_deg']:.1f}°, root up to {100 * deviation['root_position_max_m']:.1f} cm"
-        )
-        lines.append(
-            f"Ground: 95 % of frames within {100 * contact['penetration_p95_m']:.1f} cm of penetration and "
-            f"{100 * contact['float_p95_m']:.1f} cm of float; non-physical root force {100 * residual['force_rms_N'] / weight:.0f} % of body weight (rms)"
-        )
+        joints, root = deviation["joint_angle_max_deg"], 100 * deviation["root_position_max_m"]
+        sunk, floating = 100 * contact["penetration_p95_m"], 100 * contact["float_p95_m"]
+        lines += [
+            f"Deviation: joints up to {joints:.1f}°, root up to {root:.1f} cm",
+            f"Ground: 95 % of frames within {sunk:.1f} cm of penetration and {floating:.1f} cm of float",
+            f"Non-physical root force: {100 * residual['force_rms_N'] / weight:.0f} % of body weight (rms)",
+        ]
     for event in d["events"]:
-        back = event["com_back_s"]
-        lines.append(
-            f"Push of {event['body']} at {event['start']:.2f} s: center of mass moved {100 * event['com_excursion_max_m']:.0f} cm, "
-            + (f"back within {back:.1f} s" if back is not None else "not back before the end")
-        )
+        back, moved = event["com_back_s"], 100 * event["com_excursion_max_m"]
+        after = f"back within {back:.1f} s" if back is not None else "not back before the end"
+        lines.append(f"Push of {event['body']} at {event['start']:.2f} s: center of mass moved {moved:.0f} cm, {after}")
     odd = {k: v for k, v in d["solver"]["fallbacks"].items() if v}
     if odd or d["solver"]["failures"]:
         lines.append("Solver: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in odd.items()))

@@ -1,0 +1,354 @@
+"""`poise simulate`: what each option does to the bundled walk, and one sentence for each wrong use."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import poise
+from poise.cli.app import run
+from tests.clips import MOTIONS, needs_motions
+
+SHOVE = "chest 300 0 0 @0.3+0.2"
+REPORT = {
+    "source": {"file", "format", "frames", "fps", "joints", "dof", "mass"},
+    "deviation": {"joint_angle_max_deg", "joint_angle_rms_deg", "root_position_max_m", "body_position_max_m"},
+    "root_residual": {"force_max_N", "force_rms_N", "moment_max_Nm", "moment_rms_Nm"},
+    "contact": {
+        "glitch_frames", "penetration_max_m", "penetration_p95_m", "float_max_m", "float_p95_m", "skating_ratio",
+        "friction_violation_max", "sliding_power_max_W",
+    },
+    "solver": {
+        "name", "solves", "failures", "fallbacks", "primal_residual_max", "dual_residual_max", "dynamics_residual_max",
+    },
+    "step_ms": {"median", "p99"},
+    "per_frame": {
+        "time", "root_force_N", "root_moment_Nm", "com_m", "com_reference_m", "deviation_rms_deg", "contacts",
+    },
+}  # fmt: skip
+EVENT = {"start", "joint_peak_deg", "root_peak_deg", "com_excursion_max_m", "com_back_s", "recovery_s"}
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled walk's first second, as a BVH of its own."""
+    path = tmp_path_factory.mktemp("clip") / "walk.bvh"
+    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 1.0), path)
+    return path
+
+
+def simulate(source: Path, out: Path, *words: object) -> tuple[poise.Motion, dict]:
+    """Run the command; the motion it wrote and its report."""
+    report = out.with_suffix(".json")
+    code = run(["simulate", str(source), "-o", str(out), "--report", str(report), *map(str, words)])
+    assert code == 0
+    return poise.load(out), json.loads(report.read_text(encoding="utf-8"))
+
+
+def split(path: Path) -> tuple[str, list[str]]:
+    """Header and lines of numbers of a BVH."""
+    header, _, rows = path.read_text(encoding="utf-8").partition("Frame Time")
+    return header + rows.split("\n", 1)[0], rows.split("\n")[1:]
+
+
+def turned(motion: poise.Motion, source: poise.Motion, joint: str) -> float:
+    """Largest component by which a joint's rotation differs from the source's."""
+    j = motion.skeleton.names.index(joint)
+    return float(np.abs(motion.rotations[:, j] - source.rotations[:, j]).max())
+
+
+# --- undisturbed
+
+
+def test_undisturbed_the_file_comes_back_to_the_printed_digit(walk: Path, tmp_path: Path) -> None:
+    _, report = simulate(walk, tmp_path / "out.bvh")
+    assert split(tmp_path / "out.bvh") == split(walk)
+    assert report["deviation"]["joint_angle_max_deg"] < 1e-9
+    assert report["events"] == []
+
+
+@pytest.mark.parametrize("fps", [120, 85])
+def test_undisturbed_at_any_rate_every_source_frame_comes_back(walk: Path, tmp_path: Path, fps: int) -> None:
+    _, report = simulate(walk, tmp_path / "out.bvh", "--fps", fps)
+    assert 1.0 / report["dt"] == pytest.approx(fps)
+    assert report["frames"] == int(poise.load(walk).duration * fps + 1e-6) + 1
+    assert split(tmp_path / "out.bvh") == split(walk)
+
+
+# --- disturbed
+
+
+def test_a_push_is_felt_after_it_starts_and_not_before(walk: Path, tmp_path: Path) -> None:
+    moved, report = simulate(walk, tmp_path / "out.bvh", "--push", SHOVE)
+    source = poise.load(walk)
+    off = np.linalg.norm(moved.translations[:, 0] - source.translations[:, 0], axis=1)
+    assert off[:19].max() < 1e-6
+    assert off.max() > 0.03
+    assert moved.frame_count == source.frame_count
+    assert split(tmp_path / "out.bvh")[0] == split(walk)[0], "skeleton, names, channels and rate are the input's"
+    (event,) = report["events"]
+    assert event.keys() >= EVENT
+    assert event["com_excursion_max_m"] > 0.03
+
+
+def test_the_report_holds_what_the_interface_promises(walk: Path, tmp_path: Path) -> None:
+    _, report = simulate(walk, tmp_path / "out.bvh", "--push", SHOVE)
+    assert report["schema"] == "poise.simulate/1"
+    for name, fields in REPORT.items():
+        assert report[name].keys() >= fields, name
+    assert report.keys() >= {
+        "settings",
+        "frames",
+        "dt",
+        "wall_seconds",
+        "realtime_factor",
+        "goal_error_max_m",
+        "ground_m",
+    }
+    for name in REPORT["per_frame"]:
+        assert len(report["per_frame"][name]) == report["frames"], name
+    for name, value in poise.load_preset("recommended").settings().items():
+        assert report["settings"][name] == value
+
+
+def test_json_goes_to_stdout_alone(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", str(walk), "-o", str(tmp_path / "out.bvh"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["schema"] == "poise.simulate/1"
+
+
+def test_two_pushes_and_a_pull(walk: Path, tmp_path: Path) -> None:
+    words = ["--push", SHOVE, "--push", "left_hand 0 0 30 @0.1+0.1", "--pull", "head 0 0 2 200 @0.5+0.2"]
+    _, report = simulate(walk, tmp_path / "out.bvh", *words)
+    assert [e["start"] for e in report["events"]] == [0.3, 0.1, 0.5]
+
+
+def test_a_slope_lifts_the_walk(walk: Path, tmp_path: Path) -> None:
+    moved, report = simulate(walk, tmp_path / "out.bvh", "--terrain", "slope:15")
+    source = poise.load(walk)
+    traveled = np.linalg.norm(source.translations[-1, 0, :2] - source.translations[0, 0, :2])
+    lifted = moved.translations[-1, 0, 2] - source.translations[-1, 0, 2]
+    assert lifted == pytest.approx(np.tan(np.radians(15)) * traveled, abs=0.12)
+    assert report["contact"]["penetration_p95_m"] < 0.02
+
+
+def test_rough_ground_takes_the_seed(walk: Path, tmp_path: Path) -> None:
+    a = simulate(walk, tmp_path / "a.bvh", "--terrain", "rough:0.3,4")[0]
+    b = simulate(walk, tmp_path / "b.bvh", "--terrain", "rough:0.3", "--seed", 4)[0]
+    c = simulate(walk, tmp_path / "c.bvh", "--terrain", "rough:0.3", "--seed", 5)[0]
+    assert np.array_equal(a.rotations, b.rotations)
+    assert not np.array_equal(a.rotations, c.rotations)
+
+
+def test_a_goal_point_is_reached(walk: Path, tmp_path: Path) -> None:
+    source = poise.load(walk)
+    hand = source.skeleton.names.index("LeftHand")
+    x, y, z = source.world[0][-1, hand] + (0.1, 0.0, 0.1)
+    moved, _ = simulate(walk, tmp_path / "out.bvh", "--goal-point", f"left_hand {x:.4f},{y:.4f},{z:.4f} @0.2+5")
+    assert np.linalg.norm(moved.world[0][-1, hand] - (x, y, z)) < 0.02
+
+
+def test_physicality_is_a_knob(walk: Path, tmp_path: Path) -> None:
+    joints = {}
+    for knob in ("1", "5", "off"):
+        _, report = simulate(walk, tmp_path / f"{knob}.bvh", "--push", SHOVE, "--physicality", knob)
+        joints[knob] = report["deviation"]["joint_angle_max_deg"]
+        assert report["settings"]["physicality"] == ("off" if knob == "off" else float(knob))
+    assert joints["5"] > 1.5 * joints["1"], "emphasized, it answers with the joints"
+    assert joints["off"] < joints["1"]
+
+
+def test_only_freeze_and_amount(walk: Path, tmp_path: Path) -> None:
+    source = poise.load(walk)
+    whole = simulate(walk, tmp_path / "whole.bvh", "--push", SHOVE)[0]
+    assert turned(whole, source, "LeftArm") > 0.004
+    only = simulate(walk, tmp_path / "only.bvh", "--push", SHOVE, "--only", "LeftArm,RightArm")[0]
+    assert turned(only, source, "LeftArm") == pytest.approx(turned(whole, source, "LeftArm"), rel=1e-3)
+    assert turned(only, source, "RightUpLeg") < 1e-9
+    frozen = simulate(walk, tmp_path / "frozen.bvh", "--push", SHOVE, "--freeze", "LeftArm")[0]
+    assert turned(frozen, source, "LeftArm") < 1e-9
+    assert turned(frozen, source, "RightArm") > 0.004
+    half = simulate(walk, tmp_path / "half.bvh", "--push", SHOVE, "--amount", 0.5)[0]
+    moved = [np.linalg.norm(m.translations[:, 0] - source.translations[:, 0], axis=1).max() for m in (half, whole)]
+    assert moved[0] == pytest.approx(0.5 * moved[1], rel=1e-3)
+    none = tmp_path / "none.bvh"
+    simulate(walk, none, "--push", SHOVE, "--amount", 0)
+    assert split(none) == split(walk)
+
+
+def test_start_and_end_cut_and_time_counts_from_the_first_kept_frame(walk: Path, tmp_path: Path) -> None:
+    moved, report = simulate(walk, tmp_path / "out.bvh", "--start", 0.2, "--end", 0.8, "--push", "chest 300 0 0 @0+0.2")
+    assert moved.frame_count == 37
+    assert report["per_frame"]["time"][0] == 0.0
+    source = poise.load(walk).cut(0.2, 0.8)
+    assert np.linalg.norm(moved.translations[6, 0] - source.translations[6, 0]) > 0.001
+
+
+def test_a_loop_goes_on(walk: Path, tmp_path: Path) -> None:
+    whole = poise.load(poise.sample_path("walk"))
+    moved, _ = simulate(poise.sample_path("walk"), tmp_path / "out.bvh", "--loop")
+    assert moved.duration == pytest.approx(2.0 * whole.duration, rel=0.01)
+    travel = [m.translations[-1, 0, 1] - m.translations[0, 0, 1] for m in (whole, moved)]
+    assert travel[1] == pytest.approx(2.0 * travel[0], rel=0.02)
+
+
+def test_a_body_may_have_spaces_in_its_name(walk: Path, tmp_path: Path) -> None:
+    spaced = tmp_path / "spaced.bvh"
+    spaced.write_text(walk.read_text(encoding="utf-8").replace("JOINT Head", "JOINT my Head 2"), encoding="utf-8")
+    name = poise.load(spaced).skeleton.names[12]
+    assert name == "my Head 2"
+    _, report = simulate(spaced, tmp_path / "out.bvh", "--push", f"{name.upper()} 50 0 0 @0.2+0.1")
+    assert report["events"][0]["body"] == name.upper()
+    assert report["events"][0]["joint_peak_deg"] > 0.5
+
+
+def test_a_strip_is_drawn(walk: Path, tmp_path: Path) -> None:
+    simulate(walk, tmp_path / "out.bvh", "--end", 0.2, "--record", tmp_path / "strip.png")
+    with Image.open(tmp_path / "strip.png") as picture:
+        assert np.asarray(picture).std() > 5.0
+
+
+def test_the_baseline_and_the_paper_s_preset_run(walk: Path, tmp_path: Path) -> None:
+    assert simulate(walk, tmp_path / "pd.bvh", "--engine", "pd")[1]["settings"]["engine"] == "pd"
+    assert simulate(walk, tmp_path / "paper.bvh", "--preset", "paper")[1]["settings"]["preset"] == "paper"
+
+
+# --- wrong use
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--push", "tail 300 0 0 @0.3+0.2"], ["tail", "chest", "left_hand"]),
+        (["--push", "chest 300 0 @0.3"], ["BODY FX FY FZ @START+DURATION"]),
+        (["--push", "chest 300 0 0"], ["BODY FX FY FZ @START+DURATION"]),
+        (["--push", "chest 300 0 0 @0.3+-1"], ["duration"]),
+        (["--pull", "chest 300 0 0 @0.3"], ["STIFFNESS"]),
+        (["--goal-point", "left_hand 1,2 @0.3"], ["JOINT X,Y,Z"]),
+        (["--goal-without", "tail"], ["tail"]),
+        (["--only", "tail"], ["tail"]),
+        (["--terrain", "moon:3"], ["moon", "slope"]),
+        (["--terrain", "slope:steep"], ["slope"]),
+        (["--fps", "12"], ["unstable", "--fps"]),
+        (["--fps", "0"], ["fps"]),
+        (["--goal", "up"], ["--goal", "moving"]),
+        (["--engine", "coupled"], ["coupled"]),
+        (["--preset", "fast"], ["fast", "recommended"]),
+        (["--physicality", "much"], ["--physicality", "strict"]),
+        (["--friction", "-1"], ["--friction"]),
+        (["--amount", "2"], ["amount"]),
+        (["--loop"], ["does not loop"]),
+        (["--fps", "inf"], ["--fps"]),
+        (["--start", "5"], ["5"]),
+        (["--record", "page.html"], ["HTML", ".gif"]),
+        (["--record", "film.avi"], [".avi", ".gif"]),
+        (["--report", "nowhere/out.json"], ["nowhere"]),
+        (["--no-such-option"], ["--no-such-option", "--help"]),
+    ],
+    ids=lambda w: " ".join(w) if w and w[0].startswith("--") else None,
+)
+def test_wrong_use_is_one_sentence_and_writes_nothing(
+    words: list[str], said: list[str], walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.bvh"
+    assert run(["simulate", str(walk), "-o", str(out), *words]) == 2
+    told = capsys.readouterr()
+    lines = told.err.strip().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("poise: ")
+    assert "bug" not in lines[0]
+    assert told.out == ""
+    for word in said:
+        assert word in lines[0]
+    assert not out.exists()
+
+
+def test_files_are_never_lost(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = walk.read_bytes()
+    assert run(["simulate", str(walk), "-o", str(walk), "--overwrite"]) == 2
+    assert "input itself" in capsys.readouterr().err
+    there = tmp_path / "there.bvh"
+    there.write_text("mine", encoding="utf-8")
+    assert run(["simulate", str(walk), "-o", str(there)]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert there.read_text(encoding="utf-8") == "mine"
+    assert run(["simulate", str(walk), "-o", str(tmp_path / "new.bvh"), "--report", str(walk), "--overwrite"]) == 2
+    assert walk.read_bytes() == before
+    assert run(["simulate", str(walk), "-o", str(there), "--overwrite"]) == 0
+    assert split(there) == split(walk)
+
+
+def test_a_missing_file_and_an_unknown_format(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", str(tmp_path / "none.bvh"), "-o", str(tmp_path / "out.bvh")]) == 2
+    assert "none.bvh" in capsys.readouterr().err
+    assert run(["simulate", str(walk), "-o", str(tmp_path / "out.xyz")]) == 2
+    assert ".bvh" in capsys.readouterr().err
+
+
+@needs_motions
+def test_a_clip_without_a_skeleton_is_refused_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = MOTIONS / "quadruped" / "hopturn.txt"
+    assert run(["simulate", str(path), "-o", str(tmp_path / "out.bvh")]) == 2
+    told = capsys.readouterr().err
+    assert "skeleton" in told
+    assert len(told.strip().splitlines()) == 1
+
+
+# --- interrupted
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from poise.cli.app import run
+from poise.sim.filter import Machine
+
+advance, steps = Machine.advance, 0
+
+def counted(self, *given, **named):
+    global steps
+    steps += 1
+    if steps == 200:
+        Path(sys.argv[1]).touch()
+    return advance(self, *given, **named)
+
+Machine.advance = counted
+sys.exit(run(sys.argv[2:]))
+"""
+"""The command as it is, which says when it has come 200 steps far."""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGINT for one child on Windows")
+def test_ctrl_c_writes_what_is_done(tmp_path: Path) -> None:
+    out, report, sign = tmp_path / "out.bvh", tmp_path / "out.json", tmp_path / "under way"
+    words = ["simulate", poise.sample_path("walk"), "-o", out, "--report", report, "--fps", "2000", "--push", SHOVE]
+    child = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(sign), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        until = time.monotonic() + 120.0
+        while not sign.exists():
+            assert child.poll() is None, "it ended by itself"
+            assert time.monotonic() < until, "it did not start"
+            time.sleep(0.02)
+        child.send_signal(signal.SIGINT)
+        _, told = child.communicate(timeout=60.0)
+    finally:
+        child.kill()
+    assert child.returncode == 130, told.decode()
+    assert b"Traceback" not in told
+    assert b"Interrupted" in told
+    done, whole = poise.load(out), poise.load(poise.sample_path("walk"))
+    assert 6 <= done.frame_count < whole.frame_count
+    assert np.abs(done.rotations[:6] - whole.rotations[:6]).max() < 1e-9, "the push came later"
+    assert json.loads(report.read_text(encoding="utf-8"))["frames"] >= 200
