@@ -22,9 +22,14 @@ def convert(
     end: Annotated[float | None, typer.Option(metavar="S", help="Keep the frames up to here [s].")] = None,
     unit: Annotated[
         str | None,
-        typer.Option(metavar="U", help="Unit to write: m, dm, cm, mm, inch, ft, cmu, or metres as a number."),
+        typer.Option(
+            metavar="U",
+            help="Unit to write (BVH; default the input's, else cm): m, dm, cm, mm, inch, ft, cmu or metres.",
+        ),
     ] = None,
-    up: Annotated[str | None, typer.Option(metavar="AXIS", help="Up axis to write: x, y or z.")] = None,
+    up: Annotated[
+        str | None, typer.Option(metavar="AXIS", help="Up axis to write (BVH; default the input's, else y): x, y or z.")
+    ] = None,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
     source_unit: Annotated[str | None, typer.Option(metavar="U", help="Unit of IN, where the guess is wrong.")] = None,
