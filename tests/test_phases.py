@@ -198,6 +198,15 @@ def test_a_clean_motion_has_no_glitch() -> None:
         assert not phases.glitch_frames(motion).any()
 
 
+@pytest.mark.parametrize(("fps", "cycles"), [(30.0, 2.0), (60.0, 4.0), (120.0, 8.0)])
+def test_a_frantic_motion_is_no_glitch(fps: float, cycles: float) -> None:
+    motion = walk(fps=fps)
+    poses = motion.rotations.copy()
+    poses[:, 9] = turned((0.0, 1.0, 0.0), 1.2 * np.sin(2.0 * np.pi * cycles * motion.times))
+    poses[:, 5] = turned((0.0, 1.0, 0.0), 2.4 * np.exp(-(((motion.times - 2.0) * cycles / 0.3) ** 2)))  # a kick
+    assert phases.find_glitches(replace(motion, rotations=poses)) == ()
+
+
 @pytest.mark.parametrize("fps", [60.0, 120.0])
 @pytest.mark.parametrize("joint", [0, 2, 8])
 def test_a_flip_is_found(fps: float, joint: int) -> None:
@@ -360,6 +369,21 @@ def test_the_file_has_a_say_in_looping() -> None:
     again = phases.repeat(rough, 3)
     step = rotations.angle_between(again.rotations[1:], again.rotations[:-1])
     assert step.max() < 1.5 * rotations.angle_between(rough.rotations[1:], rough.rotations[:-1]).max()  # no jump
+
+
+def test_ends_that_do_not_quite_meet_are_made_to() -> None:
+    cycle = walk().frames(np.arange(61))
+    translations, poses = cycle.translations.copy(), cycle.rotations.copy()
+    translations[-10:, 0, 2] += 0.03 * np.linspace(0.0, 1.0, 10)
+    poses[-1, 8] = rotations.multiply(poses[-1, 8], rotations.from_rotation_vector(np.radians([0.5, 0.0, 0.0])))
+    nearly = replace(cycle, translations=translations, rotations=poses)
+    assert phases.find_loop(nearly).repeats_first
+    again = phases.repeat(nearly, 3)
+    assert again.frame_count == 181
+    rise = np.abs(np.diff(again.translations[:, 0, 2]))
+    assert rise[50:70].max() < 1.5 * rise[:50].max()  # the 3 cm are not one leap at the seam
+    np.testing.assert_allclose(again.translations[60, 0, 2], cycle.translations[0, 0, 2], atol=1e-9)
+    np.testing.assert_array_equal(again.rotations[-1, 8], poses[-1, 8])
 
 
 # flights

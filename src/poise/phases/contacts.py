@@ -75,11 +75,10 @@ def contact_flags(
         )
     speed = np.linalg.norm(velocities, axis=-1)
     tight = (height < height_limit) & (speed < speed_limit)
-    loose = (height < np.multiply(height_limit, LOOSEN)) & (speed < np.multiply(speed_limit, LOOSEN))
+    loose = tight | ((height < np.multiply(height_limit, LOOSEN)) & (speed < np.multiply(speed_limit, LOOSEN)))
     label, count = _runs(loose)
     wanted = np.zeros(count + 1, dtype=bool)
     wanted[label[tight]] = True
-    wanted[0] = False
     flags = wanted[label]
     if min_frames > 1 and len(flags) > 2 * min_frames:
         flags = _without_short(~_without_short(~flags, min_frames, keep_ends=True), min_frames, keep_ends=False)
@@ -129,5 +128,4 @@ def time_to_contact_estimate(height: Array, vertical_velocity: Array, cap: float
         cap: Longest time to give [s].
     """
     height, falling = np.asarray(height, dtype=np.float64), -np.asarray(vertical_velocity, dtype=np.float64)
-    speed = np.maximum(falling, 1e-9)
-    return np.where(height <= 0.0, 0.0, np.clip(height / speed, 0.0, cap))
+    return np.clip(height / np.maximum(falling, 1e-9), 0.0, cap)
