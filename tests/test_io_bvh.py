@@ -192,6 +192,13 @@ def test_a_figure_of_unknown_names_stands_on_its_tips(tmp_path: Path, up: str) -
     assert motion.source.evidence["unit"].confidence <= 0.5
 
 
+def test_a_leg_that_ends_too_soon_is_no_leg(tmp_path: Path) -> None:
+    joints = (*FIGURE[:1], Joint("LeftUpLeg", "Hips", (10, -5, 0), tip=(0, -80, 0)))
+    motion = read(tmp_path, bvh(joints))
+    assert motion.source is not None
+    assert "no leg was known by name" in motion.source.evidence["unit"].reason
+
+
 def test_y_up_is_turned_at_the_root_alone(tmp_path: Path) -> None:
     motion = read(tmp_path, bvh(table=np.zeros((2, 39))))
     half = np.sqrt(0.5)

@@ -170,7 +170,7 @@ def test_gimbal_lock_keeps_the_sources_split(order: str, middle: float) -> None:
     found = branch_angles(order, turned, source, np.ones((2, 1), dtype=bool))
     np.testing.assert_allclose(found, source, atol=1e-4)
     assert rotations.angle_between(rotations.from_euler(order, found), turned).max() < 1e-7
-    other = rotations.from_euler(order, source + [10.0, 0.0, 0.0])
+    other = rotations.from_euler(order, source + np.array([10.0, 0.0, 0.0]))
     shared = branch_angles(order, other, source, np.ones((2, 1), dtype=bool))
     assert rotations.angle_between(rotations.from_euler(order, shared), other).max() < 1e-7
     np.testing.assert_allclose(np.abs(shared - source)[..., [0, 2]], 5.0, atol=1e-4)  # shared by both, evenly

@@ -18,8 +18,10 @@ def convert(
         Path, typer.Argument(metavar="OUT", help="What to write; its extension says the format.", show_default=False)
     ],
     fps: Annotated[float | None, typer.Option(metavar="N", help="Resample to N frames per second.")] = None,
-    start: Annotated[float | None, typer.Option(metavar="S", help="Keep the frames from here on [s].")] = None,
-    end: Annotated[float | None, typer.Option(metavar="S", help="Keep the frames up to here [s].")] = None,
+    start: Annotated[
+        float | None, typer.Option(metavar="S", help="Keep the frames from this time on, in seconds.")
+    ] = None,
+    end: Annotated[float | None, typer.Option(metavar="S", help="Keep the frames up to this time, in seconds.")] = None,
     unit: Annotated[
         str | None,
         typer.Option(

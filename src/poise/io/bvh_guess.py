@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from poise.io.bvh_document import BvhDocument, file_pose
+from poise.io.bvh_limbs import THIGHS, UPPER_ARMS, leg_length, limb, plain, upright
 from poise.io.format import ReadOptions
 from poise.motion import Evidence
-from poise.skeleton import Skeleton, world_pose
 from poise.spatial import rotations
 from poise.units import UNITS
 
@@ -27,9 +26,6 @@ SIZE_SPREAD = 0.35
 """Standard deviation of the logarithm of a figure's size."""
 
 UNIT_WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "inch": "inches", "cmu": "the CMU unit"}
-_SIDES = ("left", "right", "l", "r")
-_THIGHS = ("upleg", "upperleg", "thigh", "femur", "hip")
-_UPPER_ARMS = ("uparm", "upperarm", "humerus", "shldr", "arm", "shoulder")
 
 
 @dataclass(frozen=True)
@@ -60,11 +56,6 @@ def guess(document: BvhDocument, options: ReadOptions) -> Guess:
 
 
 # --- who made it -----------------------------------------------------------------------------------------------
-
-
-def plain(name: str) -> str:
-    """A joint's name without prefix, case, digits of a copy and punctuation: "mixamorig:LeftUpLeg" → "leftupleg"."""
-    return re.sub(r"[^a-z0-9]", "", name.rsplit(":", 1)[-1].lower())
 
 
 def _who_made_it(document: BvhDocument) -> Evidence:
@@ -125,60 +116,11 @@ def _meaning_of_positions(document: BvhDocument) -> tuple[bool, Evidence]:
     return False, Evidence("replace OFFSET", confidence, f"the children's position channels stay near it: {values}")
 
 
-# --- limbs -----------------------------------------------------------------------------------------------------
-
-
-def _limb(document: BvhDocument, words: tuple[str, ...]) -> list[tuple[int, int, int]]:
-    """Chains of three joints whose first bears one of the words with a side; the first word that is found wins."""
-    children: dict[int, list[int]] = {}
-    for i, joint in enumerate(document.joints):
-        children.setdefault(joint.parent, []).append(i)
-    for word in words:
-        names = {f"{s}{word}" for s in _SIDES} | {f"{word}{s}" for s in ("l", "r")}
-        found = []
-        for i, joint in enumerate(document.joints):
-            name = plain(joint.name)
-            if not (name in names or any(len(n) > 4 and name.endswith(n) and not name.startswith(n[0]) for n in names)):
-                continue
-            lower = _next(document, children, i)
-            end = _next(document, children, lower)
-            if end >= 0:
-                found.append((i, lower, end))
-        if found:
-            return found
-    return []
-
-
-def _next(document: BvhDocument, children: dict[int, list[int]], joint: int) -> int:
-    """The child at the end of the longest bone, -1 without one."""
-    return max(children.get(joint, []), key=lambda c: float(np.linalg.norm(document.joints[c].offset)), default=-1)
-
-
-def _leg(document: BvhDocument, offsets: Array) -> tuple[float, float, str]:
-    """Length of thigh and shank [file units], how sure, and how it was found."""
-    lengths = np.linalg.norm(offsets, axis=1)
-    legs = _limb(document, _THIGHS)
-    if legs:
-        thigh, shin, foot = max(legs, key=lambda c: lengths[c[1]] + lengths[c[2]])
-        if lengths[shin] + lengths[foot] > 0.0:
-            joints = document.joints
-            chain = f"{joints[thigh].name} – {joints[shin].name} – {joints[foot].name}"
-            return float(lengths[shin] + lengths[foot]), 1.0, chain
-    best, where = 0.0, ""
-    for i, joint in enumerate(document.joints):
-        if joint.parent > 0 and lengths[i] + lengths[joint.parent] > best:
-            best, where = float(lengths[i] + lengths[joint.parent]), f"ending at {joint.name}"
-    if best == 0.0:
-        best = float(max(lengths[1:].max(initial=0.0), *(np.linalg.norm(s.offset) for s in document.end_sites), 0.0))
-        where = "the longest bone"
-    return best, 0.5, f"no leg was known by name; the two longest bones in a row, {where}"
-
-
 # --- unit ------------------------------------------------------------------------------------------------------
 
 
 def _unit(document: BvhDocument, offsets: Array, options: ReadOptions, who: str) -> tuple[float, Evidence]:
-    leg, sure, chain = _leg(document, offsets)
+    leg, sure, chain = leg_length(document, offsets)
     if options.unit is not None:
         name = next((UNIT_WORDS.get(n, n) for n, m in UNITS.items() if abs(m - options.unit) < 1e-6 * m), "")
         size = f"; thigh and shank are {leg * options.unit:.2f} m" if leg else ""
@@ -211,14 +153,14 @@ def _up_axis(document: BvhDocument, offsets: Array, options: ReadOptions, adds: 
     """The axis along which the figure stands: in its rest pose, and on average over the clip."""
     if options.up is not None:
         return options.up, Evidence(options.up, 1.0, "given by the user")
-    rest = _upright(document, offsets[None], np.tile(rotations.IDENTITY, (1, len(offsets), 1)))
-    knows_legs = bool(_limb(document, _THIGHS))
+    rest = upright(document, offsets[None], np.tile(rotations.IDENTITY, (1, len(offsets), 1)))
+    knows_legs = bool(limb(document, THIGHS))
     score = np.array([0.0, 0.25, 0.0]) + (1.0 if knows_legs else 3.0) * np.abs(rest)  # Y is the custom
     reasons = [f"the rest pose stands along {'xyz'[int(np.argmax(np.abs(rest)))]}" if np.abs(rest).max() > 0.8 else ""]
     if document.frame_count and knows_legs:
         pick = np.unique(np.linspace(0, document.frame_count - 1, 60).astype(int))
         moved = replace(document, adds_offset=adds)
-        mean = _upright(document, *file_pose(moved, document.values[pick]))
+        mean = upright(document, *file_pose(moved, document.values[pick]))
         score += 2.0 * np.abs(mean)
         if np.abs(mean).max() > 0.5:
             reasons.append(f"over the clip the body stands along {'xyz'[int(np.argmax(np.abs(mean)))]}")
@@ -229,46 +171,6 @@ def _up_axis(document: BvhDocument, offsets: Array, options: ReadOptions, adds: 
         reasons = [f"no legs were known by name; the rest pose's tips lie lowest along {'xyz'[best]}"]
     told = "; ".join(r for r in reasons if r) or "nothing stands clearly along one axis; Y is the custom"
     return "xyz"[best], Evidence("xyz"[best], round(confidence, 2), told)
-
-
-def _upright(document: BvhDocument, translations: Array, turned: Array) -> Array:
-    """Mean direction from the feet to the top of the trunk, shape (3,); shorter than 1 where it varies."""
-    skeleton = Skeleton(
-        tuple(j.name for j in document.joints),
-        np.array([j.parent for j in document.joints]),
-        translations[0],
-        np.tile(rotations.IDENTITY, (len(document.joints), 1)),
-    )
-    places, world = world_pose(skeleton, translations, turned)
-    feet = [chain[2] for chain in _limb(document, _THIGHS)]
-    if not feet:
-        return _standing_on_tips(document, places, world, skeleton)
-    hips = [chain[0] for chain in _limb(document, _THIGHS)]
-    up = places[:, hips].mean(axis=1) - places[:, feet].mean(axis=1)
-    length = np.linalg.norm(up, axis=1, keepdims=True)
-    return np.asarray((up / np.where(length > 1e-9, length, 1.0)).mean(axis=0))
-
-
-def _standing_on_tips(document: BvhDocument, places: Array, turned: Array, skeleton: Skeleton) -> Array:
-    """Without legs known by name: how many tips of chains lie at the low end of each axis, where the body is long."""
-    tips = [places[:, s.parent] + rotations.rotate(turned[:, s.parent], s.offset) for s in document.end_sites]
-    with_site = {s.parent for s in document.end_sites}
-    tips += [places[:, j] for j, kids in enumerate(skeleton.children) if not kids and j not in with_site]
-    ends = np.stack(tips, axis=1)
-    extent = np.ptp(ends, axis=1)
-    share = ((ends - ends.min(axis=1, keepdims=True)) < 0.12 * extent[:, None] + 1e-12).mean(axis=1)
-    long = extent / np.maximum(extent.max(axis=1, keepdims=True), 1e-9)
-    score = np.minimum(1.5 * share * long, 1.0).mean(axis=0)
-    return np.where([_is_lateral(ends[0], axis) for axis in range(3)], 0.0, score)
-
-
-def _is_lateral(tips: Array, axis: int) -> bool:
-    """True if tips (N, 3) on one side of the body's middle mirror those on the other side, and there are any."""
-    mirrored = tips.copy()
-    mirrored[:, axis] *= -1.0
-    size = max(float(np.ptp(tips, axis=0).max()), 1e-9)
-    apart = np.linalg.norm(tips[:, None] - mirrored[None], axis=-1).min(axis=1)
-    return bool(apart.mean() < 0.03 * size and np.ptp(tips[:, axis]) > 0.1 * size)
 
 
 # --- rate, rest pose, warnings ---------------------------------------------------------------------------------
@@ -286,7 +188,7 @@ def _rate(document: BvhDocument, options: ReadOptions) -> Evidence:
 
 def _rest_pose(document: BvhDocument, offsets: Array, up: int) -> Evidence:
     """What "all rotations zero" looks like."""
-    legs, arms = _limb(document, _THIGHS), _limb(document, _UPPER_ARMS)
+    legs, arms = limb(document, THIGHS), limb(document, UPPER_ARMS)
     if not legs:
         return Evidence("unknown", 0.2, "no legs were known by name")
 
