@@ -372,3 +372,22 @@ def foothold_targets(
         for c in range(3):
             out[i, c] += shift[c]
     return out
+
+
+@njit(**_OPTIONS)
+def root_servo(
+    reference_q, reference_v, reference_a, q, v, shift, shift_v, shift_a, height, height_v, height_a, speed, stiffness
+):  # fmt: skip
+    """Way to the wished place of the root (3,) and its wished acceleration (3,).
+
+    The wish is the reference, moved sideways by a shift (2,) and up by a height.
+    """
+    off, out = np.empty(3), np.empty(3)
+    for c in range(3):
+        if c < 2:
+            x, dx, ddx = shift[c], shift_v[c], shift_a[c]
+        else:
+            x, dx, ddx = height, height_v, height_a
+        off[c] = reference_q[c] + x - q[c]
+        out[c] = reference_a[c] + ddx + speed * (reference_v[c] + dx - v[c]) + stiffness * off[c]
+    return off, out

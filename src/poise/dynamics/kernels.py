@@ -260,6 +260,15 @@ def com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, out
 
 
 @njit(**_OPTIONS)
+def com_rows(masses, subtree_mass, xipos, tree_root, dof_body, subtree_com, cvel, cdof, biases, root):
+    """`com_jacobian` (3, nv) and `com_acceleration` at a = 0 (3,) of the tree on `root`."""
+    jacobian, bias = np.empty((3, cdof.shape[0])), np.empty(3)
+    com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, jacobian)
+    com_acceleration(masses, xipos, tree_root, subtree_com, cvel, biases, root, bias)
+    return jacobian, bias
+
+
+@njit(**_OPTIONS)
 def orientation_normal(parents, dof_first, dof_count, cdof, biases, weights, targets, Q, b):
     """Add Σ_bodies w ‖J_ω a + bias − target‖² in normal form to the upper triangle of Q and to b, without building J_ω.
 

@@ -125,6 +125,14 @@ class State:
         )
         return out
 
+    def com_rows(self, root: int = 1) -> tuple[Array, Array]:
+        """`com_jacobian` and `com_bias` in one."""
+        m, d = self.model, self.data
+        return kernels.com_rows(
+            m.body_masses, m.subtree_masses, d.xipos, m.tree_root, m.dof_body, d.subtree_com, d.cvel, d.cdof,
+            self.body_biases, root,
+        )  # fmt: skip
+
     def body_jacobian(self, body: int, place: Array) -> Array:
         """Jacobian of the velocity of the material point of `body` at `place` (world, (3,)) [m], shape (3, nv)."""
         m, d = self.model, self.data

@@ -294,18 +294,20 @@ class Machine:
             p.pose.stiffness,
             self._turning,
         )
-        shift = np.array([*self.particle.shift, self.follower.height])
-        shift_v = np.array([*self.particle.velocity, self.follower.velocity])
-        shift_a = np.array([*self.particle.acceleration, self.follower.acceleration])
-        off = self._asked(reference.q[:3] + shift - s.q[:3])
-        root = (
-            reference.a[:3] + shift_a + p.pose.speed * (reference.v[:3] + shift_v - s.v[:3]) + p.pose.stiffness * off
-        )
+        off, root = kernels.root_servo(
+            reference.q, reference.v, reference.a, s.q, s.v, self.particle.shift, self.particle.velocity,
+            self.particle.acceleration, float(self.follower.height), float(self.follower.velocity),
+            float(self.follower.acceleration), p.pose.speed, p.pose.stiffness,
+        )  # fmt: skip
+        if self.options.physicality.is_strict:
+            root += p.pose.stiffness * (self._asked(off) - off)
         feet = scene.footholds
         points = kernels.place_servo(
             reference.point_accelerations,
             feet.velocities,
-            feet.positions if not self.options.physicality.is_strict else s.points + self._asked(feet.positions - s.points),
+            feet.positions
+            if not self.options.physicality.is_strict
+            else s.points + self._asked(feet.positions - s.points),
             s.point_velocities,
             s.points,
             e.speed,

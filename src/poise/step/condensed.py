@@ -247,10 +247,10 @@ def _rounds(
     n, coupled = XT.shape
     bounds, k = soft_w.shape[0], g.shape[0]
     dsyrk = addresses[0]
-    weighted = np.empty((rows, nv))
+    weighted, roots = np.empty((rows, nv)), np.sqrt(w)
     b = b_direct.copy()
     for i in range(rows):
-        root, wr = np.sqrt(w[i]), w[i] * r[i]
+        root, wr = roots[i], w[i] * r[i]
         for j in range(nv):
             weighted[i, j] = root * A[i, j]
             b[j] += wr * A[i, j]
@@ -263,8 +263,8 @@ def _rounds(
         weighted_X = np.empty((n, coupled))
         for i in range(n):
             for j in range(coupled):
-                weighted_X[i, j] = -np.sqrt(w[j]) * XT[i, j]
-                f[i] -= w[j] * XT[i, j] * r[j]
+                weighted_X[i, j] = -roots[j] * XT[i, j]
+                f[i] += roots[j] * r[j] * weighted_X[i, j]
         _syrk_rows(dsyrk, weighted_X, 1.0, S)
         C = np.dot(weighted_X, weighted[:coupled])
     for i in range(n):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from poise.step.step import Rows, Step
 from poise.step.quantity import Quantity
+from poise.step.step import Rows, Step
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class ComAcceleration(Quantity):
     def rows(self, step: Step) -> Rows:
         state = step.state
         root = state.model.roots[self.of]
-        jacobian, bias = state.com_jacobian(root), state.com_bias(root)
+        jacobian, bias = state.com_rows(root)
         if self.without:
             total = state.mass(root)
             jacobian, bias = total * jacobian, total * bias
@@ -38,6 +36,9 @@ class ComAcceleration(Quantity):
                 bias -= share * state.body_point_motion(body, place)[1]
                 total -= share
             jacobian, bias = jacobian / total, bias / total
+        if self.axes in "xyz":
+            first = "xyz".index(self.axes)
+            return Rows(jacobian[first : first + len(self.axes)], bias[first : first + len(self.axes)])
         pick = ["xyz".index(axis) for axis in self.axes]
         return Rows(jacobian[pick], bias[pick])
 
