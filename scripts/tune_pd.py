@@ -14,7 +14,7 @@ import itertools
 import poise
 from poise.control.preset import PdGains
 
-JOINT = (40.0, 60.0, 80.0, 100.0, 120.0)  # [1/s]
+JOINT = (20.0, 30.0, 40.0, 50.0, 60.0)  # [1/s], up to one over the step of 1/60 s: stiffer is not what a servo can be
 ROOT = (5.0, 10.0, 15.0, 20.0)  # [1/s]
 DAMPING = (0.7, 1.0, 1.5, 2.0)  # ratio
 ROOT_WITHIN = 0.05  # [m]

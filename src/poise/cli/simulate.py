@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -151,9 +152,10 @@ def simulate(
     motion = poise.io.load(file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps)
     for sentence in motion.source.warnings if motion.source else ():
         note(f"warning: {sentence}")
+    whole = motion
     if start is not None or end is not None:
         motion = motion.cut(start or 0.0, motion.duration if end is None else end)
-    _advise(motion, start or 0.0, source_fps)
+    _advise(whole, motion, start or 0.0, source_fps)
     if loop:
         motion = _looped(motion, pushes)
     for late in (p for p in pushes if p.start > motion.duration):
@@ -237,8 +239,8 @@ def _looped(motion: Motion, pushes: list[Any]) -> Motion:
     return repeat(motion, rounds)
 
 
-def _advise(motion: Motion, start: float, source_fps: float | None) -> None:
-    """What a user should know of the clip, each with the option that cures it."""
+def _advise(whole: Motion, motion: Motion, start: float, source_fps: float | None) -> None:
+    """What a user should know of the clip and of the part that is kept, each with the option that cures it."""
     from poise.phases.flights import implied_fps
     from poise.phases.glitches import find_glitches, leading_rest_frames
     from poise.phases.travel import is_in_place
@@ -257,19 +259,19 @@ def _advise(motion: Motion, start: float, source_fps: float | None) -> None:
             f"{motion.skeleton.names[first.joint]!r} in frame {first.frame}; there the deviation is carried over "
             "instead of solved."
         )
-    if is_in_place(motion):
+    if is_in_place(whole):
         note("warning: the clip walks in place; slopes and stairs pass under it only if it travels.")
-    implied = implied_fps(motion)
+    implied = implied_fps(whole)
     if source_fps is None and implied.confidence >= 0.5:
         note(
-            f"warning: its flights fall as if it were recorded at {implied.fps:.0f} fps, not {motion.fps:.0f}; "
+            f"warning: its flights fall as if it were recorded at {implied.fps:.0f} fps, not {whole.fps:.0f}; "
             f"--source-fps {implied.fps:.0f} cures it."
         )
 
 
 def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None, **arguments: Any) -> SimulationResult:
     """Fit and simulate behind a progress bar; the first run on a machine also compiles."""
-    with progress() as bar:
+    with progress(disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("Preparing (the first run on a machine compiles, about 10 s)", total=None)
         from poise.character import fit, load_character
         from poise.sim.simulate import Live
@@ -290,16 +292,18 @@ def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None
         return run(motion, figure, watch=watch, **arguments)
 
 
-def draw(result: SimulationResult, path: Path) -> None:
-    """Write a recording of a result, behind a progress bar."""
+def draw(result: SimulationResult, path: Path, **look: Any) -> None:
+    """Write a recording of a result, behind a progress bar; `look` goes to `poise.record.record`."""
     from poise.record import record
     from poise.record.result_scene import scene_of
 
-    with progress() as bar:
+    with progress(disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("Drawing", total=None)
-        made = record(
-            scene_of(result), path, progress=lambda done, total: bar.update(task, completed=done, total=total)
-        )
+
+        def advance(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        made = record(scene_of(result), path, progress=advance, **look)
     if made.note:
         note(made.note)
 
