@@ -26,11 +26,10 @@ PARTS = {"143_40": (1.0, 4.0), "143_01": (0.0, 1.6), "143_04": (4.0, 7.0)}  # si
 def main() -> None:
     """Compare, print, draw, check."""
     OUT.mkdir(exist_ok=True)
-    walk = poise.load(poise.sample_path("walk")).cut(0.0, 3.0)
-    step, knob = poise.Terrain.step(0.3), {}
+    walk, knob = poise.load(poise.sample_path("walk")).cut(0.0, 3.0), {}
     print("a step of 30 cm   physicality   arms turned (rms)   root force (rms)")
     for name, value in KNOB.items():
-        knob[name] = poise.simulate(walk, terrain=step, options=poise.Options(physicality=value))
+        knob[name] = poise.simulate(walk, terrain=poise.Terrain.step(0.3), options=poise.Options(physicality=value))
         print(f"{name:>29}{arms(knob[name]):>19.2f}°{knob[name].report['root_residual']['force_rms_N']:>17.0f} N")
     draw(knob, "physicality.png")
     clips, drift = {"walk": walk}, {}

@@ -70,8 +70,7 @@ def distance(result: poise.SimulationResult, rail: np.ndarray) -> np.ndarray:
 def check(results: dict[str, poise.SimulationResult], off: dict[str, float]) -> None:
     """The hard goal holds through the shove, the soft one nearly; and the body is still shoved."""
     assert off["free"] > 0.1
-    assert off["hard"] < 0.01
-    assert off["hard"] < off["soft"] < 0.5 * off["free"]
+    assert off["hard"] < min(0.01, off["soft"]) <= off["soft"] < 0.5 * off["free"]
     assert results["hard"].report["events"][0]["com_excursion_max_m"] > 0.04
     assert results["hard"].report["solver"]["fallbacks"]["goal_soft"] == 0
 
