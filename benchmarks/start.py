@@ -1,0 +1,44 @@
+"""How fast Poise starts: `python -m benchmarks.start`. Every row is a fresh process; wall time, best of three."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+SIMULATE = """
+import poise
+from poise.samples import sample_path
+motion = poise.load(sample_path("walk")).frames(range(60))
+poise.simulate(motion, pushes=[poise.Push("chest", (300.0, 0.0, 0.0), 0.2)], terrain=poise.Terrain.slope(5.0))
+"""
+
+
+def seconds(*command: str, times: int = 3, **environment: str) -> float:
+    """Wall time of a fresh process [s]."""
+    best = float("inf")
+    for _ in range(times):
+        began = time.perf_counter()
+        subprocess.run(
+            [sys.executable, *command], check=True, env={**os.environ, **environment}, stdout=subprocess.DEVNULL
+        )
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+def main() -> None:
+    bare = seconds("-c", "")
+    print(f"python itself                   {bare:5.2f} s")
+    print(f"import poise                    {seconds('-c', 'import poise'):5.2f} s   bar 0.5, stretch 0.3")
+    print(f"poise --help                    {seconds('-m', 'poise', '--help'):5.2f} s   bar 0.6, stretch 0.4")
+    with tempfile.TemporaryDirectory() as folder:
+        cold = seconds("-c", SIMULATE, times=1, NUMBA_CACHE_DIR=folder)
+        warm = seconds("-c", SIMULATE, NUMBA_CACHE_DIR=folder)
+    print(f"simulate, cold compile cache    {cold:5.2f} s   bar 15 more than warm, stretch 5")
+    print(f"simulate, warm compile cache    {warm:5.2f} s   bar 3, stretch 1.5")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Time of one filter step: `python -m benchmarks.step [FILE …]`; the bundled samples by default.
+
+Thread CPU time, so that other programs on the machine disturb it less; the bar that travels between machines is the
+ratio to MuJoCo's own step on the same bodies in the same pushed states. The contact band is widened until sixteen points
+are active in the median, which is what the bar asks for.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import dataclasses
+import sys
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+import poise.sim.filter as machinery
+import poise.step.solve as solving
+from poise.character import fit
+from poise.character.mjcf import to_mjcf
+from poise.character.posing import motion_to_q
+from poise.control.footing import Footing
+from poise.control.limits import JointLimits
+from poise.control.preset import load_preset
+from poise.control.reference import ReferenceBuilder
+from poise.errors import MotionWarning
+from poise.io import load
+from poise.motion import Motion
+from poise.samples import sample_names, sample_path
+from poise.sim.filter import Machine, Options
+from poise.sim.forces import Push
+from poise.sim.schedule import ClipSchedule, reference_velocities
+from poise.terrain import Terrain
+
+ACTIVE = 16
+STAGES: list[tuple[Any, str, str]] = [
+    (ReferenceBuilder, "frame", "reference side"),
+    (Machine, "_look", "look at the state and the ground"),
+    (Footing, "place", "  of which footholds"),
+    (Machine, "_wishes", "wishes"),
+    (JointLimits, "constraint", "  of which joint limits"),
+    (machinery, "quasi_physical", "lists"),
+    (solving, "gather", "rows of the lists"),
+    (solving, "_condensed", "condense and solve"),
+]
+
+
+class Run:
+    """A pushed clip, ready to be stepped through."""
+
+    def __init__(self, motion: Motion, terrain: str, band: float, *, readable: bool = False, frames: int = 240) -> None:
+        self.character = fit(motion)
+        preset = load_preset("recommended")
+        preset = dataclasses.replace(preset, contact=dataclasses.replace(preset.contact, height=band))
+        self.dt = 1.0 / 60.0
+        frames = min(frames, int(motion.duration / self.dt))
+        self.q = motion_to_q(self.character, motion.resampled(self.dt * np.arange(frames)))
+        start, floor = motion.world[0][0, 0, :2], self.character.floor
+        ground = Terrain.parse(terrain).placed(origin=(float(start[0]), float(start[1])), heading=0.0, ground=floor)
+        options = Options(readable=readable)
+        self.machine = Machine(self.character, preset, ground, options, dt=self.dt, floor=floor)
+        self.builder = ReferenceBuilder(self.machine.model, dt=self.dt, friction=options.friction)
+        self.v = reference_velocities(self.machine.model, self.q, self.dt)
+        self.schedule = ClipSchedule(
+            self.builder, self.q, self.v, dt=self.dt, floor=floor, leg_length=self.character.leg_length
+        )
+        self.engine = mujoco.MjModel.from_xml_string(to_mjcf(self.character, floor=True, timestep=self.dt))
+
+    def times(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Microseconds of each step, of MuJoCo's step in the same state, and the median count of active contacts."""
+        weight = 0.44 * self.machine.mass * 9.81
+        pushes = [Push("chest", (weight, 0.3 * weight, 0.0), 0.3 + 0.8 * k, 0.2) for k in range(8)]
+        data, clock = mujoco.MjData(self.engine), time.thread_time_ns
+        own, engine, active = [], [], []
+        self.machine.start(self.q[0], self.v[0])
+        for k in range(len(self.q) - 1):
+            data.qpos[:], data.qvel[:] = self.machine.q, self.machine.v
+            began = clock()
+            mujoco.mj_step(self.engine, data)
+            between = clock()
+            a = (self.v[k + 1] - self.v[k]) / self.dt
+            reference = self.builder.frame(self.q[k], self.v[k], a, self.schedule.touch(k))
+            now = [p for p in pushes if p.is_on(self.machine.time)]
+            self.machine.advance(reference, self.q[k + 1], self.v[k + 1], now)
+            own.append(clock() - between)
+            engine.append(between - began)
+            assert self.machine.last is not None
+            active.append(self.machine.last.step.contacts.count)
+        return np.array(own[5:]) / 1e3, np.array(engine[5:]) / 1e3, float(np.median(active[5:]))
+
+
+def band_for(motion: Motion, terrain: str, count: int) -> float:
+    """The lowest contact band [m] on a 5 cm grid at which the median step has this many active contacts."""
+    for band in np.arange(0.05, 1.2, 0.05):
+        if Run(motion, terrain, float(band), frames=90).times()[2] >= count:
+            return float(band)
+    return 1.2
+
+
+def stages(run: Run) -> dict[str, float]:
+    """Median microseconds of each stage, measured with a clock around it."""
+    taken: dict[str, list[int]] = defaultdict(list)
+
+    def clocked(function: Callable[..., Any], label: str) -> Callable[..., Any]:
+        def wrapped(*args: Any, **options: Any) -> Any:
+            began = time.thread_time_ns()
+            answer = function(*args, **options)
+            taken[label].append(time.thread_time_ns() - began)
+            return answer
+
+        return wrapped
+
+    plain = [(owner, name, getattr(owner, name)) for owner, name, _ in STAGES]
+    for owner, name, label in STAGES:
+        setattr(owner, name, clocked(getattr(owner, name), label))
+    try:
+        run.times()
+    finally:
+        for owner, name, function in plain:
+            setattr(owner, name, function)
+    return {label: float(np.median(taken[label])) / 1e3 for _, _, label in STAGES if taken[label]}
+
+
+def show(path: Path) -> None:
+    """Print the table of one clip."""
+    motion = load(path)
+    for terrain in ("flat", "rough:0.2,1"):
+        band = band_for(motion, terrain, ACTIVE)
+        run = Run(motion, terrain, band)
+        dofs, limited = run.character.nv, sum(b.limits is not None for b in run.character.bodies)
+        own, engine, active = run.times()
+        print(f"\n{path.stem}, {terrain}: {dofs} dof, {active:.0f} active contact points, {limited} limited joints")
+        ratio = np.median(own) / np.median(engine)
+        print(f"  step    {np.median(own):7.0f} µs   p95 {np.percentile(own, 95):5.0f}   bar 300, stretch 120")
+        print(f"  mj_step {np.median(engine):7.0f} µs   ratio {ratio:3.1f}   bar 5, stretch 2.5")
+        for label, taken in stages(Run(motion, terrain, band)).items():
+            print(f"    {label:34s} {taken:6.0f} µs")
+        slow = Run(motion, terrain, band, readable=True, frames=90).times()[0]
+        print(f"  readable {np.median(slow):6.0f} µs   bar 3000, stretch 1000", flush=True)
+
+
+def main() -> None:
+    warnings.simplefilter("ignore", MotionWarning)
+    paths = [Path(p) for p in sys.argv[1:]] or [sample_path(n) for n in sample_names()]
+    Run(load(paths[0]), "rough:0.2,1", 0.05, frames=20).times()  # compile or load compiled code
+    for path in paths:
+        show(path)
+
+
+if __name__ == "__main__":
+    main()
