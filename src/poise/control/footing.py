@@ -120,7 +120,7 @@ class Footing:
         candidates = np.arange(-reach, reach + 1e-9, 0.01)
         candidates = candidates[np.argsort(np.abs(candidates), kind="stable")]
         forward = self._terrain.forward
-        margin = 0.02 * self._scale
+        margin = 0.05 * self._scale
         for foot in self._feet:
             index = np.array(foot)
             if not known[index].all() or reference.flags[index].any():
