@@ -169,7 +169,9 @@ class Motion:
         if self.frame_count < 3:
             blend = np.interp(times, self.times, np.arange(self.frame_count))
             index = np.clip(np.round(blend).astype(int), 0, self.frame_count - 1)
-            return replace(self, times=np.asarray(times), translations=self.translations[index], rotations=self.rotations[index])
+            return replace(
+                self, times=np.asarray(times), translations=self.translations[index], rotations=self.rotations[index]
+            )
         from scipy.interpolate import CubicSpline
 
         inside = np.clip(times, self.times[0], self.times[-1])
@@ -178,7 +180,9 @@ class Motion:
         # at a frame the spline is exact only to rounding: put the frame's own numbers back
         nearest = np.clip(np.searchsorted(self.times, inside), 0, self.frame_count - 1)
         nearest = np.where(
-            (nearest > 0) & (np.abs(self.times[nearest - 1] - inside) < np.abs(self.times[nearest] - inside)), nearest - 1, nearest
+            (nearest > 0) & (np.abs(self.times[nearest - 1] - inside) < np.abs(self.times[nearest] - inside)),
+            nearest - 1,
+            nearest,
         )
         same = np.abs(self.times[nearest] - inside) < 1e-9
         moved[same] = self.translations[nearest[same]]

@@ -77,13 +77,19 @@ class Skeleton:
         count = len(self.names)
         if count == 0:
             raise InvalidValue("A skeleton needs at least one joint; none was given.")
-        if self.parents.shape != (count,) or self.offsets.shape != (count, 3) or self.rest_rotations.shape != (count, 4):
+        if (
+            self.parents.shape != (count,)
+            or self.offsets.shape != (count, 3)
+            or self.rest_rotations.shape != (count, 4)
+        ):
             raise InvalidValue(
                 f"Skeleton arrays disagree: {count} names, parents {self.parents.shape}, offsets {self.offsets.shape}, "
                 f"rest rotations {self.rest_rotations.shape}. Give (J,), (J, 3) and (J, 4)."
             )
         if self.parents[0] != -1 or any(not 0 <= p < j for j, p in enumerate(self.parents.tolist()) if j):
-            raise InvalidValue("Joint 0 must be the only root (parent -1) and every parent must come before its children.")
+            raise InvalidValue(
+                "Joint 0 must be the only root (parent -1) and every parent must come before its children."
+            )
         if not np.isfinite(self.offsets).all():
             bad = self.names[int(np.argmin(np.isfinite(self.offsets).all(axis=1)))]
             raise InvalidValue(f"Joint {bad!r} has an offset that is not finite.")
@@ -140,7 +146,9 @@ def world_pose(skeleton: Skeleton, translations: Array, joint_rotations: Array) 
             positions[..., j, :] = translations[..., j, :]
             orientations[..., j, :] = joint_rotations[..., j, :]
         else:
-            positions[..., j, :] = positions[..., p, :] + rotations.rotate(orientations[..., p, :], translations[..., j, :])
+            positions[..., j, :] = positions[..., p, :] + rotations.rotate(
+                orientations[..., p, :], translations[..., j, :]
+            )
             orientations[..., j, :] = rotations.multiply(orientations[..., p, :], joint_rotations[..., j, :])
     return positions, orientations
 

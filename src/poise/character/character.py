@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,11 @@ from poise.motion import Motion
 from poise.skeleton import Skeleton
 
 Array = npt.NDArray[np.float64]
+
+Q_SIZES = {"free": 7, "ball": 4, "hinge": 1}
+"""Coordinates of each kind of body in q."""
+V_SIZES = {"free": 6, "ball": 3, "hinge": 1}
+"""Degrees of freedom of each kind of body."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ class Body:
         capsules: Its shape.
         limits: Joint limits, or None where nothing is known.
         strength: Divides the weight of the joint's torque; 1, and 3 for the spine.
-        rest_rotation: Turn of a hinge at angle zero in the parent body's frame, unit wxyz; None (identity) for the rest.
+        rest_rotation: Turn of a hinge at angle zero in the parent body's frame, unit wxyz; None for others (identity).
     """
 
     name: str
@@ -167,20 +173,20 @@ class Character:
     @cached_property
     def q_addresses(self) -> tuple[int, ...]:
         """First index of each body's coordinates in q."""
-        return tuple(np.concatenate([[0], np.cumsum([{"free": 7, "ball": 4, "hinge": 1}[b.kind] for b in self.bodies])[:-1]]).tolist())
+        return tuple(accumulate((Q_SIZES[b.kind] for b in self.bodies[:-1]), initial=0))
 
     @cached_property
     def v_addresses(self) -> tuple[int, ...]:
         """First index of each body's coordinates in v."""
-        return tuple(np.concatenate([[0], np.cumsum([{"free": 6, "ball": 3, "hinge": 1}[b.kind] for b in self.bodies])[:-1]]).tolist())
+        return tuple(accumulate((V_SIZES[b.kind] for b in self.bodies[:-1]), initial=0))
 
     @property
     def nq(self) -> int:
-        return sum({"free": 7, "ball": 4, "hinge": 1}[b.kind] for b in self.bodies)
+        return sum(Q_SIZES[b.kind] for b in self.bodies)
 
     @property
     def nv(self) -> int:
-        return sum({"free": 6, "ball": 3, "hinge": 1}[b.kind] for b in self.bodies)
+        return sum(V_SIZES[b.kind] for b in self.bodies)
 
     def body_index(self, name: str) -> int:
         """Index of the body a user means by a joint's own name or a role, case-insensitive.
@@ -206,5 +212,6 @@ class Character:
                         return 0
                 return by_joint[j]
         raise UnknownName(
-            f"No body or role {name!r}. Roles: {', '.join(sorted(self.roles))}. Joints: {', '.join(b.name for b in self.bodies)}."
+            f"No body or role {name!r}. Roles: {', '.join(sorted(self.roles))}. "
+            f"Joints: {', '.join(b.name for b in self.bodies)}."
         )

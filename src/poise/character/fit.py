@@ -40,8 +40,8 @@ def fit(
     Args:
         source: What to fit to.
         mass: Whole mass [kg]; by default 70 kg for a human-sized figure, else 70 kg · (height / 1.7 m)³.
-        masses: "length" shares the mass in proportion to bone length, as [JungEtAl] does; "anthropometric" by the
-            segment table of de Leva (1996), for people only.
+        masses: "length" shares the mass in proportion to bone length, as [Levine2012]_ 2.1 does;
+            "anthropometric" by the segment table of de Leva (1996), for people only.
 
     Raises:
         InvalidValue: if the mass is not positive, `masses` is neither of the two, the motions have different
@@ -175,7 +175,7 @@ def _shapes(
         radii.append(radius)
         ends = [t for t in tips if np.linalg.norm(t) > 0.3 * radius]
         if i in foot_bodies:
-            shapes.append(_foot_shape(frames, i, tips, soles, radius))
+            shapes.append(_foot_shape(i, tips, soles, radius))
         elif part == "head" and ends:
             top = ends[0]
             inset = min(radius / far, 0.45)
@@ -201,9 +201,7 @@ def _trunk_capsule(tip: Array, radius: float) -> Capsule:
     return Capsule(np.zeros(3), tip * max(length - 0.5 * radius, 0.3 * length) / length, radius)
 
 
-def _foot_shape(
-    frames: Frames, body: int, tips: tuple[Array, ...], soles: list[ContactPoint], radius: float
-) -> tuple[Capsule, ...]:
+def _foot_shape(body: int, tips: tuple[Array, ...], soles: list[ContactPoint], radius: float) -> tuple[Capsule, ...]:
     """A foot lies on its sole: from heel to ball, or from the toe joint to the tip, raised by its own thickness."""
     plane = _sole_plane([p for p in soles if p.body == body])
     if plane is not None:

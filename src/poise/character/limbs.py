@@ -109,13 +109,13 @@ def find_anatomy(poses: Poses) -> Anatomy:
     forward, left = _heading(tree, root, chest, leg_pair, pairs)
     four_legged = _stands_on_four(tree, root, chest, leg_pair, pairs, single)
     for hub, a, b in pairs:
-        kind, place = _pair_kind(tree, root, hub, (a, b), leg_pair, pairs, four_legged)
+        kind, place = _pair_kind(tree, hub, (a, b), leg_pair, pairs, four_legged)
         a, b = _left_first(tree, a, b, left)
         for side, kid in (("left", a), ("right", b)):
             if chain := tree.limb_chain(kind, side, place, hub, kid, b if kid == a else a):
                 chains.append(chain)
     for hub, kid in single:
-        if chain := _single_chain(tree, root, chest, hub, kid, forward, bool(hubs)):
+        if chain := _single_chain(tree, root, chest, hub, kid, bool(hubs)):
             chains.append(chain)
     chains = _unique(chains)
     wanted = {root} | {j for c in chains for j in c.joints}
@@ -261,11 +261,11 @@ class _Tree:
             main.append(j)
         most = 3 if kind == "arm" else 4
         main = main[:most]
-        if len(main) == most and self._is_tip(main[-1], main[-2]):
+        if len(main) == most and self._is_tip(main[-1]):
             main.pop()
         return Chain(kind, side, place, hub, tuple(keep + main), upper=len(keep))
 
-    def _is_tip(self, joint: int, before: int) -> bool:
+    def _is_tip(self, joint: int) -> bool:
         """A leaf that only marks where the limb ends: no length beyond it and it never turns."""
         return bool(self.reach[joint] < 1e-3 * self.span and not self.turns(joint) and not self.poses.is_bare)
 
@@ -442,7 +442,6 @@ def _stands_on_four(
 
 def _pair_kind(
     tree: _Tree,
-    root: int,
     hub: int,
     pair: tuple[int, int],
     legs: tuple[int, int, int] | None,
@@ -470,9 +469,7 @@ def _left_first(tree: _Tree, a: int, b: int, left: Array) -> tuple[int, int]:
     return (a, b) if float(np.mean(np.sum(apart * left, axis=-1))) >= 0.0 else (b, a)
 
 
-def _single_chain(
-    tree: _Tree, root: int, chest: int, hub: int, kid: int, forward: Array, has_hubs: bool
-) -> Chain | None:
+def _single_chain(tree: _Tree, root: int, chest: int, hub: int, kid: int, has_hubs: bool) -> Chain | None:
     path = [j for j in tree.path(kid) if j not in tree.skeleton.fixed]
     named = frozenset().union(*(hints(tree.skeleton.names[j]) for j in path)) if path else frozenset()
     at = tree.poses.positions

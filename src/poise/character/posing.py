@@ -1,8 +1,8 @@
 """Between a motion's joints and a character's coordinates q, both ways.
 
 q = [root position, root quaternion, then per body a quaternion (ball) or an angle (hinge)], all relative to the parent
-*body*. Going back, only the deviation is written: a joint's source rotation times (reference⁻¹ · simulated), so what did
-not deviate returns as it was, and carried joints keep their source rotation.
+*body*. Going back, only the deviation is written: a joint's source rotation times (reference⁻¹ · simulated), so what
+did not deviate returns as it was, and carried joints keep their source rotation.
 """
 
 from __future__ import annotations
@@ -65,9 +65,7 @@ def apply_deviation(character: Character, motion: Motion, reference: Array, simu
             difference = rotations.from_rotation_vector((simulated[:, at] - reference[:, at])[:, None] * body.axis)
         else:
             at = at + 3 if body.kind == "free" else at
-            difference = rotations.multiply(
-                rotations.conjugate(reference[:, at : at + 4]), simulated[:, at : at + 4]
-            )
+            difference = rotations.multiply(rotations.conjugate(reference[:, at : at + 4]), simulated[:, at : at + 4])
         turned[:, body.joint] = rotations.multiply(turned[:, body.joint], difference)
     mover = root_mover(character)
     shift = simulated[:, :3] - reference[:, :3]

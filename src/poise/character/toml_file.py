@@ -16,11 +16,15 @@ from poise.character.anthropometry import capsule_inertia
 from poise.character.character import Body, Capsule, Character, Limits
 from poise.character.mjcf import to_mjcf, unique_names
 from poise.errors import FileFormatError, InvalidValue
+from poise.io.files import read_text, write_atomically
 from poise.skeleton import Skeleton
 
 Array = npt.NDArray[np.float64]
 
 SCHEMA = "poise.character/1"
+MAX_BYTES = 4_000_000
+"""Largest character file that is read [bytes]."""
+
 _HEAD = """\
 # A Poise character. Lengths in metres, masses in kilograms, angles in degrees, rotations as quaternions w x y z.
 # Every place is in the frame of its own body (a joint's frame). Center of mass and inertia follow from mass and
@@ -30,51 +34,32 @@ _HEAD = """\
 """
 
 
-def save_character(character: Character, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+def save_character(character: Character, path: str | os.PathLike[str]) -> None:
     """Write a character as TOML, or as MJCF where the name ends in .xml; loading the TOML gives the same numbers.
 
+    An existing file is replaced when the new one is whole.
+
     Raises:
-        InvalidValue: if the name ends in neither .toml nor .xml, or the file exists and `overwrite` is false.
+        InvalidValue: if the name ends in neither .toml nor .xml.
+        UnreadableFile: if it cannot be written there.
     """
     target = Path(path)
     if target.suffix.lower() not in (".toml", ".xml"):
         raise InvalidValue(f"Cannot tell the format of {target.name!r}. Name the file *.toml or *.xml (MJCF).")
-    if target.exists() and not overwrite:
-        raise InvalidValue(f"{target} exists. Choose another name or allow overwriting.")
     text = to_mjcf(character) if target.suffix.lower() == ".xml" else to_toml(character)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_atomically(target, text.encode("utf-8"))
 
 
 def load_character(path: str | os.PathLike[str]) -> Character:
     """Read a character from TOML.
 
     Raises:
-        FileFormatError: if the file cannot be read, is no TOML, or holds a key or value that is not allowed; the
-            message names file, key and what is allowed.
+        UnreadableFile: if there is no such file.
+        FileFormatError: if it is no TOML, or holds a key or value that is not allowed; the message names file, key and
+            what is allowed.
     """
     source = Path(path)
-    try:
-        size = source.stat().st_size
-        if size > _LARGEST:
-            raise FileFormatError(
-                f"The file has {size / 1e6:.0f} MB; a character has less than {_LARGEST / 1e6:.0f} MB.",
-                path=source,
-                cure="Give a file that `poise character` wrote.",
-            )
-        text = source.read_text(encoding="utf-8")
-    except OSError as error:
-        raise FileFormatError(f"Cannot read the file: {error.strerror}.", path=source) from error
-    except UnicodeDecodeError as error:
-        raise FileFormatError("The file is not UTF-8 text.", path=source, cure="Save it as UTF-8.") from error
-    return from_toml(text, path=source)
-
-
-_LARGEST = 4_000_000
+    return from_toml(read_text(source, limit=MAX_BYTES), path=source)
 
 
 def to_toml(character: Character) -> str:

@@ -52,7 +52,7 @@ def guess(document: BvhDocument, options: ReadOptions) -> Guess:
     if document.frame_count:
         evidence["fps"] = _rate(document, options)
     evidence["rest_pose"] = _rest_pose(document, offsets, "xyz".index(up))
-    return Guess(unit, up, adds, _dialect(document, who.value), evidence, _warnings(document, evidence, options))
+    return Guess(unit, up, adds, _dialect(document, who.value), evidence, _warnings(document, evidence))
 
 
 # --- who made it -----------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def _rest_pose(document: BvhDocument, offsets: Array, up: int) -> Evidence:
     return Evidence("arms up", 0.7, f"with all rotations zero the arms are raised ({arm:+.0f}°)")
 
 
-def _warnings(document: BvhDocument, evidence: dict[str, Evidence], options: ReadOptions) -> tuple[str, ...]:
+def _warnings(document: BvhDocument, evidence: dict[str, Evidence]) -> tuple[str, ...]:
     told = []
     unit, up = evidence["unit"], evidence["up"]
     if unit.confidence < 0.6:
