@@ -1,1 +1,1 @@
-"""."""
+"""Methods: lists of objectives and constraints for the step problem."""

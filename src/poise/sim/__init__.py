@@ -1,1 +1,1 @@
-"""."""
+"""The machine that steps: filter, stream, clip run, pushes, goals, report."""
