@@ -39,11 +39,11 @@ def _arm(name: str, side: float) -> str:
       </body></body>"""
 
 
-def _biped(name: str = "", y: float = 0.0) -> str:
+def _biped(name: str = "", y: float = 0.0, trunk: float = 24.0) -> str:
     n = f"{name}_" if name else ""
     return f"""
     <body name="{n}pelvis" pos="0 {y} 0.93"><freejoint/>{_rod("0 -0.09 0", "0.01 0.09 0.02", 0.09, 9.0)}
-      <body name="{n}trunk" pos="-0.01 0 0.08"><joint type="ball"/>{_rod("0 0 0", "0.01 0.005 0.42", 0.11, 24.0)}
+      <body name="{n}trunk" pos="-0.01 0 0.08"><joint type="ball"/>{_rod("0 0 0", "0.01 0.005 0.42", 0.11, trunk)}
         <body name="{n}head" pos="0.01 0 0.47"><joint type="ball"/>{_rod("0 0 0.02", "0.02 0 0.14", 0.08, 5.0)}</body>
         {_arm(n + "left", 1.0)}{_arm(n + "right", -1.0)}
       </body>
@@ -93,10 +93,10 @@ def chain() -> Model:
 
 
 def holding_hands() -> Model:
-    """Two bipeds side by side, the left hand of the first at the right hand of the second."""
+    """Two bipeds side by side, the second heavier; the left hand of the first at the right hand of the second."""
     reach = 2.0 * (0.19 + 0.28 + 0.29)
     points = [(f"{n}_{b}", o, r) for n in ("a", "b") for b, o, r in _POINTS]
-    return _model(_HEAD + _biped("a") + _biped("b", reach) + _TAIL, points)
+    return _model(_HEAD + _biped("a") + _biped("b", reach, trunk=37.0) + _TAIL, points)
 
 
 def pendulum(length: float = 0.8) -> Model:

@@ -424,6 +424,7 @@ def _with(kind: str, value: float) -> tuple[list[Objective], list[Constraint]]:
         "equal": (base, [Equal(ComAcceleration(), bad, label="culprit")]),
         "soft": (base, [AtLeast(ComAcceleration(), bad, 3.0, label="culprit")]),
         "soft weight": (base, [AtLeast(ComAcceleration(), 0.0, value, label="culprit")]),
+        "soft weight, bound holds": (base, [AtLeast(ComAcceleration(), -1e3, value, label="culprit")]),
         "hard": (base, [AtLeast(ComAcceleration(), bad, label="culprit")]),
     }[kind]  # type: ignore[return-value]
 
@@ -431,7 +432,18 @@ def _with(kind: str, value: float) -> tuple[list[Objective], list[Constraint]]:
 @pytest.mark.parametrize("readable", [False, True])
 @pytest.mark.parametrize(
     "kind",
-    ["target", "weight", "coefficients", "coefficient weight", "normal form", "equal", "soft", "soft weight", "hard"],
+    [
+        "target",
+        "weight",
+        "coefficients",
+        "coefficient weight",
+        "normal form",
+        "equal",
+        "soft",
+        "soft weight",
+        "soft weight, bound holds",
+        "hard",
+    ],
 )
 def test_numbers_that_are_not_finite_are_refused_by_name(kind: str, readable: bool) -> None:
     step = random_step("biped", 18)
@@ -441,7 +453,7 @@ def test_numbers_that_are_not_finite_are_refused_by_name(kind: str, readable: bo
         solve_step(step, objectives, constraints, readable=readable)
 
 
-@pytest.mark.parametrize("kind", ["weight", "coefficient weight", "soft weight"])
+@pytest.mark.parametrize("kind", ["weight", "coefficient weight", "soft weight", "soft weight, bound holds"])
 def test_negative_weights_are_refused_by_name(kind: str) -> None:
     step = random_step("biped", 18)
     with pytest.raises(InvalidValue, match="culprit"):
