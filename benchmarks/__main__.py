@@ -41,7 +41,9 @@ def main() -> None:
         elif name == "impossible":
             behavior.show("The impossible sample", behavior.impossible(), every=True)
         elif name == "endurance":
-            behavior.show(f"{wanted.steps} steps of random shoves", behavior.endurance(chosen, wanted.steps), every=rows)
+            behavior.show(
+                f"{wanted.steps} steps of random shoves", behavior.endurance(chosen, wanted.steps), every=rows
+            )
         else:
             subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=True)
 

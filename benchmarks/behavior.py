@@ -50,12 +50,15 @@ def identity(clips: Sequence[Clip]) -> Iterator[Row]:
         d = run.report["deviation"]
         yield Row(
             clip.name, "flat",
-            {"joint_deg": d["joint_angle_max_deg"], "root_m": d["root_position_max_m"], "file": _file_difference(clip, run)},
+            {
+                "joint_deg": d["joint_angle_max_deg"], "root_m": d["root_position_max_m"],
+                "file": _file_difference(clip, run),
+            },
         )  # fmt: skip
 
 
 def _file_difference(clip: Clip, run: SimulationResult) -> float:
-    """Largest difference of any printed number between the source file and the written one; nan where it is not text."""
+    """Largest difference of a printed number between the source file and the written one; nan where it is not text."""
     source = clip.motion.source
     if source is None or Path(source.path).suffix not in {".bvh", ".amc"}:
         return float("nan")
@@ -108,7 +111,7 @@ def pushes(clips: Sequence[Clip], *, goal: str, seconds: float = 3.0) -> Iterato
 
 def pose_error(run: SimulationResult, at: float) -> tuple[float, float]:
     """Root-aligned pose error at a time [s]: mean distance of the joints [m] and mean joint angle [deg]."""
-    k = min(int(round(at / run.report["dt"])), len(run.q) - 1)
+    k = min(round(at / run.report["dt"]), len(run.q) - 1)
     q, reference = run.q[k : k + 1].copy(), run.reference_q[k : k + 1]
     angle = float(joint_deviations(run.character, reference, q)[0, 1:].mean())
     q[:, :7] = reference[:, :7]
@@ -158,8 +161,10 @@ def endurance(clips: Sequence[Clip], steps: int, seed: int = 1) -> Iterator[Row]
     made = 0
     while made < steps:
         clip = clips[int(random.integers(len(clips)))]
-        spec = str(random.choice(["flat", "slope:%.0f" % random.uniform(0, 35), "rough:%.2f,%d" % (random.uniform(0.1, 0.8), random.integers(99)),
-                                  "step:%.2f" % random.uniform(0.05, 0.5), "stairs:0.2,0.6"]))  # fmt: skip
+        slope = f"slope:{random.uniform(0, 35):.0f}"
+        rough = f"rough:{random.uniform(0.1, 0.8):.2f},{random.integers(99)}"
+        step = f"step:{random.uniform(0.05, 0.5):.2f}"
+        spec = str(random.choice(["flat", slope, rough, step, "stairs:0.2,0.6"]))
         shoves = []
         for start in np.arange(0.2, clip.motion.duration, 0.8):
             force = random.normal(size=3) * [1.0, 1.0, 0.3]
@@ -176,7 +181,10 @@ def endurance(clips: Sequence[Clip], steps: int, seed: int = 1) -> Iterator[Row]
         fallbacks = sum(v for k, v in solver["fallbacks"].items() if k != "glitch_carried")
         yield Row(
             clip.name, spec,
-            {"steps": solver["solves"], "fallbacks": fallbacks, "failures": solver["failures"], "off_m": horizontal_miss(run)},
+            {
+                "steps": solver["solves"], "fallbacks": fallbacks, "failures": solver["failures"],
+                "off_m": horizontal_miss(run),
+            },
         )  # fmt: skip
 
 
@@ -202,12 +210,17 @@ def show(title: str, rows: Iterator[Row], *, every: bool = False) -> list[Row]:
         if every or row.error:
             values = "  ".join(f"{k} {v:.3g}" for k, v in row.values.items())
             print(f"    {row.clip:32s} {row.case:16s} {values}{row.error}", flush=True)
-    print(f"## {title}: {len(done)} runs, {sum(bool(r.error) for r in done)} failed, {time.perf_counter() - began:.0f} s")
+    print(
+        f"## {title}: {len(done)} runs, {sum(bool(r.error) for r in done)} failed, {time.perf_counter() - began:.0f} s"
+    )
     names = list(dict.fromkeys(k for r in done for k in r.values))
     print("| measure | median | worst | run |\n|---|---|---|---|")
     for name in names:
         values = [(r.values[name], r) for r in done if name in r.values and not np.isnan(r.values[name])]
         if values:
             worst, run = max(values, key=lambda pair: pair[0])
-            print(f"| {name} | {np.median([v for v, _ in values]):.3g} | {worst:.3g} | {run.clip} {run.case} |", flush=True)
+            print(
+                f"| {name} | {np.median([v for v, _ in values]):.3g} | {worst:.3g} | {run.clip} {run.case} |",
+                flush=True,
+            )
     return done

@@ -38,7 +38,11 @@ class Clip:
 def clips() -> Iterator[Clip]:
     """Every clip with a skeleton; the mislabelled ones in both readings."""
     for path in sorted(MOTIONS.rglob("*")):
-        if path.suffix not in {".bvh", ".amc", ".txt", ".glb", ".gltf"} or path.name in SKELETONS or "licen" in str(path):
+        if (
+            path.suffix not in {".bvh", ".amc", ".txt", ".glb", ".gltf"}
+            or path.name in SKELETONS
+            or "licen" in str(path)
+        ):
             continue
         for index in GLTF_CLIPS.get(path.name, (None,)):
             rates: tuple[float | None, ...] = (None, 60.0) if path.name.startswith("143_") else (None,)
@@ -56,7 +60,9 @@ def classify(name: str, motion: Motion) -> Clip:
     """Fit a character and say which sets the clip belongs to."""
     character = fit(motion)
     points, _ = body_points(motion)
-    limit, speed_limit = contact_limits(velocities(motion.world[0][:, [character.bodies[0].joint]], motion.times)[:, 0], character.leg_length)
+    limit, speed_limit = contact_limits(
+        velocities(motion.world[0][:, [character.bodies[0].joint]], motion.times)[:, 0], character.leg_length
+    )
     low = points[..., 2] - character.floor
     touching = contact_flags(
         points, velocities(points, motion.times), low, height_limit=3.0 * limit, speed_limit=2.0 * speed_limit

@@ -1,8 +1,8 @@
 """Time of one filter step: `python -m benchmarks.step [FILE …]`; the bundled samples by default.
 
 Thread CPU time, so that other programs on the machine disturb it less; the bar that travels between machines is the
-ratio to MuJoCo's own step on the same bodies in the same pushed states. The contact band is widened until sixteen points
-are active in the median, which is what the bar asks for.
+ratio to MuJoCo's own step on the same bodies in the same pushed states. The contact band is widened until sixteen
+points are active in the median, which is what the bar asks for.
 """
 
 from __future__ import annotations
