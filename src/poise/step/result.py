@@ -15,10 +15,10 @@ class Certificate:
     """How well the answer satisfies the conditions of optimality; all relative but the last.
 
     Attributes:
-        primal: Largest violation of a constraint or of λ ≥ 0.
-        dual: Largest residual of stationarity.
-        gap: Complementarity Σ |x · gradient| against Σ |x · f|.
-        dynamics: Residual of the equations of motion [N, N m].
+        primal: Largest violation of a constraint or of λ ≥ 0, against 1 + the size of its right-hand side.
+        dual: Largest residual of stationarity, against the largest term in it.
+        gap: Complementarity Σ |x · gradient| over x = (λ, s), against Σ |x| times the largest term of the gradient.
+        dynamics: Largest difference between M a + bias of the answer and inverse dynamics by recursion [N, N m].
     """
 
     primal: float
@@ -46,7 +46,8 @@ class StepResult:
         certificate: Its proof.
         solver: "active set", or "daqp".
         solves: Small systems solved inside.
-        bounds_active: Which rows of the soft bounds were taken in, in the order of the constraints.
+        bounds_active: Which rows of the soft bounds act (their slack is zero), in the order of the constraints; of a
+            `Within` first the lower ones.
         costs: Cost of each objective by name; empty unless asked for.
     """
 

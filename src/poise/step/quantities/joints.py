@@ -34,7 +34,11 @@ class JointAcceleration(Quantity):
 
 @dataclass(frozen=True)
 class JointTorque(Quantity):
-    """Generalized force that joints must supply, τ = M a + bias − Bᵀ λ − τ_ext [N m; N], [Levine2012]_ eq. (6)."""
+    """Generalized force that joints must supply, τ = M a + bias − Bᵀ λ − τ_ext [N m; N], [Levine2012]_ eq. (6).
+
+    Attributes:
+        dofs: First dof and the one after the last; all by default.
+    """
 
     dofs: tuple[int, int | None] = (0, None)
 

@@ -47,9 +47,11 @@ class ComAcceleration(Quantity):
 class AngularMomentumRate(Quantity):
     """Rate of the angular momentum about the center of mass, world frame [N m], three rows.
 
-    Rows come from the equations of motion: the whole-body moment is what the root's six equations say. With the
-    angular-momentum matrix A_L (L = A_L v), dL/dt = A_L a + Ȧ_L v; the second part is found by a central difference of
-    A_L v along q ⊕ v t with t = 1e-6 s, accurate to about 1e-9 of its size.
+    With the angular-momentum matrix A_L (L = A_L v), dL/dt = A_L a + Ȧ_L v; the second part is found by a central
+    difference of A_L v along q ⊕ v t with t = 1e-6 s, accurate to about 1e-9 of its size.
+
+    Attributes:
+        of: Which tree of the model.
     """
 
     of: int = 0
