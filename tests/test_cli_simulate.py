@@ -304,6 +304,43 @@ def test_a_clip_without_a_skeleton_is_refused_with_the_reason(
     assert len(told.strip().splitlines()) == 1
 
 
+# --- warnings
+
+
+def test_a_push_after_the_end_is_told(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulate(walk, tmp_path / "out.bvh", "--push", "chest 300 0 0 @5+0.2")
+    told = capsys.readouterr().err
+    assert "after the end" in told
+    assert "--loop" in told
+
+
+@needs_motions
+@pytest.mark.parametrize(
+    ("path", "words", "said"),
+    [
+        ("bvh/cmu_motionbuilder/02_01.bvh", ["--end", "0.3"], ["rest pose", "--start 0.0083"]),
+        ("bvh/cmu_3dsmax/143_01.bvh", ["--end", "0.3"], ["recorded at 60 fps", "--source-fps 60"]),
+        ("gltf/Fox.glb", ["--clip", "Run", "--end", "0.3"], ["60.7 m", "--unit 0.01", "in place"]),
+        ("bvh/cmu_motionbuilder/05_20-mb.bvh", ["--start", "5.2", "--end", "5.6"], ["glitch", "carried over"]),
+    ],
+)
+def test_what_is_odd_about_a_clip_is_told_with_its_cure(
+    path: str, words: list[str], said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulate(MOTIONS / path, tmp_path / "out.bvh", *words)
+    told = capsys.readouterr().err
+    assert all(line.startswith("warning: ") for line in told.strip().splitlines())
+    for word in said:
+        assert word in told
+
+
+@needs_motions
+def test_a_cured_clip_is_not_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = MOTIONS / "bvh" / "cmu_motionbuilder" / "02_01.bvh"
+    simulate(path, tmp_path / "out.bvh", "--start", "0.0083333", "--end", "0.3")
+    assert "rest pose" not in capsys.readouterr().err
+
+
 # --- interrupted
 
 
