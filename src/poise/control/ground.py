@@ -19,8 +19,8 @@ class GroundFollower:
 
     Attributes:
         height, velocity, acceleration: Of the root against the reference [m] and its rates.
-        turn, turn_velocity: Rotation vector that tips an up axis uphill by the slope's angle [rad], [rad/s], shape (3,);
-            its inverse lays a level body along the slope.
+        turn, turn_velocity: Rotation vector that tips an up axis uphill by the slope's angle [rad], and its rate,
+            shape (3,); its inverse lays a level body along the slope.
     """
 
     def __init__(self, settings: Ground, terrain: Terrain, floor: float, reach: float) -> None:

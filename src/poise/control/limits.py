@@ -53,7 +53,8 @@ class JointLimits:
         if not len(self._q):
             return None
         rows, lower = kernels.limit_rows(
-            q, v, reference.q, reference.v, reference.a, dt, _NEAR, self._q, self._v, self._hinge, self._rest, self._axis,
+            q, v, reference.q, reference.v, reference.a, dt, _NEAR, self._q, self._v, self._hinge, self._rest,
+            self._axis,
             self._bend, self._side, self.lower, self.upper,
         )  # fmt: skip
         if not len(lower):

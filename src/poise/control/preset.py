@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from poise.errors import FileFormatError, InvalidValue, UnknownName
+from poise.errors import FileFormatError, UnknownName
 
 
 @dataclass(frozen=True)
@@ -161,9 +162,14 @@ def load_preset(name: str | Path) -> Preset:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise FileFormatError(f"not valid TOML: {error}.", path=where) from error
+    unknown = sorted(set(data) - set(_SECTIONS))
+    if unknown:
+        raise FileFormatError(f"unknown section {unknown[0]!r}; sections: {', '.join(_SECTIONS)}.", path=where)
     sections: dict[str, Any] = {}
     for section, kind in _SECTIONS.items():
         values = data.get(section, {})
+        if not isinstance(values, dict):
+            raise FileFormatError(f"{section} is {values!r}; write a section [{section}].", path=where)
         names = [f.name for f in fields(kind)]
         wrong = set(values) ^ set(names)
         if wrong:
@@ -171,7 +177,7 @@ def load_preset(name: str | Path) -> Preset:
                 f"section [{section}] needs exactly {', '.join(names)}; check {', '.join(sorted(wrong))}.", path=where
             )
         for key, value in values.items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or value < 0.0:
-                raise InvalidValue(f"{where}: {section}.{key} is {value!r}; give a number of zero or more.")
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+                raise FileFormatError(f"{section}.{key} is {value!r}; give a number of zero or more.", path=where)
         sections[section] = kind(**{k: float(v) for k, v in values.items()})
     return Preset(Path(where).stem, **sections)

@@ -35,7 +35,8 @@ class ReferenceFrame:
     """The undisturbed character at one step; clip and stream both yield it, and methods see nothing else.
 
     Attributes:
-        q, v, a: Coordinates (nq,), velocities and accelerations (nv,), [Levine2012]_ eqs. (4), (5) on the rotation group.
+        q, v, a: Coordinates (nq,), velocities and accelerations (nv,): [Levine2012]_ eqs. (4), (5) on the rotation
+            group.
         orientations: Body orientations in the world, shape (B, 4); body 0 is the world.
         angular_velocities, angular_accelerations: Of the bodies, in the world [rad/s], [rad/s^2], shape (B, 3).
         points, point_velocities, point_accelerations: Of the contact points, [m] …, shape (P, 3).

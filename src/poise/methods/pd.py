@@ -5,8 +5,9 @@
 The errors Δq', Δv' are those at the end of the step (stable PD, Tan, Liu and Turk 2011), affine in a like any quantity;
 with the errors of now the explicit step is unstable at 120 Hz.
 
-Source: [Levine2012]_ section 4, "Importance of Minimization". It is the same step problem with another list: the torques
-are a constraint, and the contact forces that are left free stop the points that touch. Nothing minimizes the root force.
+Source: [Levine2012]_ section 4, "Importance of Minimization". It is the same step problem with another list: the
+torques are a constraint, and the contact forces that are left free stop the points that touch. Nothing minimizes the
+root force.
 """
 
 from __future__ import annotations
@@ -57,5 +58,7 @@ def proportional_derivative(
         stop = -state.point_velocities[points] / step.dt
         axes = np.tile(np.eye(3), (points.size, 1, 1))
         objectives.append(Objective(PointAcceleration(points, axes), stop.ravel(), mass, "stop contacts"))
-        objectives.append(Objective(ContactCoefficients(), np.zeros(step.coefficient_count), 1e-6, "contact coefficients"))
+        objectives.append(
+            Objective(ContactCoefficients(), np.zeros(step.coefficient_count), 1e-6, "contact coefficients")
+        )
     return objectives, [Equal(_DampedTorque(damping), torque, "servo torques")]

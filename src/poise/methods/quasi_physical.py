@@ -5,11 +5,13 @@
 
 Source: [Levine2012]_ section 2. Deviates: the pose is tracked by the world angular acceleration of every body (real
 Jacobian rows) instead of parent-space targets with a fixed parent, which count a parent's error twice; λ is drawn to λ*
-where the paper leaves it undetermined; joint limits and the ground are bounds of the step, where the paper clamps targets.
+where the paper leaves it undetermined; joint limits and the ground are bounds of the step, where the paper clamps
+targets.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +22,7 @@ from poise.control import kernels
 from poise.control.preset import Weights
 from poise.control.reference import ReferenceFrame
 from poise.dynamics import Model
+from poise.errors import InvalidValue
 from poise.step import AtLeast, Constraint, Equal, Objective, Step
 from poise.step.quantities import (
     BodyAngularAcceleration,
@@ -94,6 +97,12 @@ class Physicality:
     is_off: bool = False
     is_strict: bool = False
 
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.factor) and self.factor > 0.0):
+            raise InvalidValue(f"The physicality factor is {self.factor}; give a positive number.")
+        if self.is_off and self.is_strict:
+            raise InvalidValue("Physicality cannot be off and strict at once; choose one.")
+
 
 class LoadShare:
     """The mass each joint carries: its subtree, or for the legs a character stands on, the rest of it."""
@@ -115,7 +124,7 @@ class LoadShare:
         self.hanging_by_row = np.repeat(self._hanging[1:], 3)
 
     def torque_weights(self, stands: Flags) -> Array:
-        """Inverse of the mass each dof carries times the joint's strength [1/kg], shape (nv,), when some points stand."""
+        """Inverse of the mass each dof carries times its strength [1/kg], shape (nv,), when some points stand."""
         key = stands.tobytes()
         if key not in self._known:
             carried = self._hanging

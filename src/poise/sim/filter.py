@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,7 +20,7 @@ from poise.control.reference import ReferenceFrame
 from poise.control.unheld import authority, joint_servo, within
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
-from poise.errors import SimulationDiverged, StepInfeasible
+from poise.errors import InvalidValue, SimulationDiverged, StepInfeasible
 from poise.methods.pd import proportional_derivative
 from poise.methods.quasi_physical import LoadShare, Physicality, Wishes, quasi_physical
 from poise.sim.forces import Pull, Push
@@ -34,6 +35,16 @@ Array = npt.NDArray[np.float64]
 
 FASTEST = 1e4
 """A joint faster than this [rad/s, m/s] means that the run diverged; glitches of real captures reach 1e3."""
+
+
+FALLBACK_WEIGHT = 1e3
+"""Weight of hard constraints that had to give way in a step, times the total mass [kg]; such steps are counted."""
+
+GROUND_NEAR = 0.03
+"""Points that would come nearer to the ground than this in one step get a row that keeps them out [m, leg 0.82 m]."""
+
+GOALS = ("auto", "com-xy", "moving", "none")
+ENGINES = ("qp", "pd")
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,13 @@ class Options:
     hard_contact: bool = False
     readable: bool = False
     engine: str = "qp"
+
+    def __post_init__(self) -> None:
+        for name, value, allowed in (("goal", self.goal, GOALS), ("engine", self.engine, ENGINES)):
+            if value not in allowed:
+                raise InvalidValue(f"{name} is {value!r}; give one of {', '.join(allowed)}.")
+        if not (math.isfinite(self.friction) and self.friction >= 0.0):
+            raise InvalidValue(f"friction is {self.friction}; give a finite number of zero or more.")
 
 
 @dataclass
@@ -116,7 +134,6 @@ class Machine:
         self._flat_normals = np.ascontiguousarray(self._flat_axes[:, 2])
         self._still = np.zeros((self.model.point_count, 3))
         self._flat_heights = np.full(self.model.point_count, floor)
-        self._is_on_four = sum(limb.kind == "leg" for limb in character.limbs) >= 4
         self.last: StepRecord | None = None
         self.shifts: list[Array] = []
         self._frame = -1
@@ -179,7 +196,8 @@ class Machine:
             self.tally.in_a_row += 1
             if self.tally.in_a_row >= 2:
                 raise SimulationDiverged(
-                    f"No solution for two steps in a row, at {self.time:.3f} s. Raise friction, soften hard goals, or use --goal none.",
+                    f"No solution for two steps in a row, at {self.time:.3f} s. Raise friction, soften hard goals, or "
+                    "use --goal none.",
                     frame=round(self.time / self.dt), reason="no solution",
                 )  # fmt: skip
             return self._carry(reference, following, following_v)
@@ -327,7 +345,7 @@ class Machine:
             bounds.append(ground)
         return Wishes(
             self._turning, root, points, scene.axes, tangent, normal, feet.stands, self._goal(reference),
-            [g.at(self, reference) for g in self.options.goal_points if g.is_on(self.time)], bounds, joints, standing,
+            [g.at(self) for g in self.options.goal_points if g.is_on(self.time)], bounds, joints, standing,
         )  # fmt: skip
 
     def _turned(self, reference: ReferenceFrame) -> tuple[Array, Array, Array]:
@@ -385,7 +403,7 @@ class Machine:
         near, normals, lower = kernels.ground_rows(
             scene.axes, scene.gaps, self.state.point_velocities, self._still if scene.moving is None else scene.moving,
             reference.points, reference.point_velocities, reference.point_accelerations, self.floor, self.dt,
-            0.03 * self.scale,
+            GROUND_NEAR * self.scale,
         )  # fmt: skip
         return AtLeast(PointAcceleration(near, normals), lower, weight, "ground") if len(near) else None
 
@@ -435,9 +453,11 @@ class Machine:
         soft: list[Constraint] = []
         for c in constraints:
             if isinstance(c, AtLeast):
-                soft.append(c if c.weight is not None else AtLeast(c.quantity, c.lower, 1e3 * self.mass, c.label))
+                soft.append(
+                    c if c.weight is not None else AtLeast(c.quantity, c.lower, FALLBACK_WEIGHT * self.mass, c.label)
+                )
             else:
-                objectives = [*objectives, Objective(c.quantity, c.target, 1e3 * self.mass, c.name)]
+                objectives = [*objectives, Objective(c.quantity, c.target, FALLBACK_WEIGHT * self.mass, c.name)]
         try:
             result = solve_step(step, objectives, soft, costs=False)
             self.tally.fallbacks["goal_soft"] += 1

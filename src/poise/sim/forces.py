@@ -15,6 +15,11 @@ from poise.errors import InvalidValue
 Array = npt.NDArray[np.float64]
 
 
+def acts(start: float, duration: float, time: float) -> bool:
+    """True from the first step that begins at or after `start` until `duration` is over [s]."""
+    return start - 1e-9 <= time < start + duration - 1e-9
+
+
 @dataclass(frozen=True)
 class Push:
     """A constant force on the center of mass of a body.
@@ -34,8 +39,7 @@ class Push:
         _check(self.force, self.start, self.duration, "force")
 
     def is_on(self, time: float) -> bool:
-        """True during the push; its first step is the one that begins at or after `start`."""
-        return self.start - 1e-9 <= time < self.start + self.duration - 1e-9
+        return acts(self.start, self.duration, time)
 
     def body_of(self, character: Character) -> int:
         return character.body_index(self.body)
@@ -69,7 +73,7 @@ class Pull:
             raise InvalidValue(f"A pull needs a positive stiffness [N/m], not {self.stiffness}.")
 
     def is_on(self, time: float) -> bool:
-        return self.start - 1e-9 <= time < self.start + self.duration - 1e-9
+        return acts(self.start, self.duration, time)
 
     def body_of(self, character: Character) -> int:
         return character.body_index(self.body)
@@ -91,7 +95,7 @@ _WHEN = re.compile(r"^@(?P<start>[^+]+)(\+(?P<duration>.+))?$")
 
 
 def parse_push(text: str) -> Push:
-    """"BODY FX FY FZ @START+DURATION" in newtons and seconds; the name may hold spaces.
+    """Read "BODY FX FY FZ @START+DURATION" in newtons and seconds; the name may hold spaces.
 
     Raises:
         InvalidValue: with the form that is wanted.
@@ -101,9 +105,11 @@ def parse_push(text: str) -> Push:
 
 
 def parse_pull(text: str) -> Pull:
-    """"BODY X Y Z STIFFNESS @START+DURATION" in metres, newtons per metre and seconds; the name may hold spaces."""
+    """Read "BODY X Y Z STIFFNESS @START+DURATION" in metres, newtons per metre and seconds; the name may hold spaces."""
     body, numbers, start, duration = _parse(text, 4, "BODY X Y Z STIFFNESS @START+DURATION")
-    return Pull(body, (numbers[0], numbers[1], numbers[2]), numbers[3], start, math.inf if duration is None else duration)
+    return Pull(
+        body, (numbers[0], numbers[1], numbers[2]), numbers[3], start, math.inf if duration is None else duration
+    )
 
 
 def _parse(text: str, count: int, form: str) -> tuple[str, list[float], float, float | None]:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from poise.control.unheld import within
 from poise.errors import InvalidValue
 from poise.methods.quasi_physical import PlaceGoal
+from poise.sim.forces import acts
 
 if TYPE_CHECKING:
-    from poise.control.reference import ReferenceFrame
     from poise.sim.filter import Machine
 
 Array = npt.NDArray[np.float64]
@@ -42,7 +42,7 @@ class PointGoal:
     is_hard: bool = True
 
     def is_on(self, time: float) -> bool:
-        return self.start - 1e-9 <= time < self.start + self.duration - 1e-9
+        return acts(self.start, self.duration, time)
 
     def place(self, time: float) -> Array:
         """Target now [m], shape (3,)."""
@@ -51,9 +51,8 @@ class PointGoal:
             raise InvalidValue(f"The goal of {self.body!r} at {time:.3f} s is {value}; give three finite metres.")
         return value
 
-    def at(self, machine: Machine, reference: ReferenceFrame) -> PlaceGoal:
+    def at(self, machine: Machine) -> PlaceGoal:
         """The wish for this step: a = a_t + 2 ω (v_t − v) + ω² (p_t − p), target rates by differences."""
-        del reference
         body = machine.character.body_index(self.body) + 1
         offset = np.array(self.offset)
         here = machine.state.body_place(body, offset)
@@ -75,6 +74,10 @@ class PointGoal:
         return PlaceGoal(body, offset, wish, weight, f"goal of {self.body}")
 
 
+REACH = 0.97
+"""Part of a limb's length up to which a hard goal is held; beyond it no pose may meet it."""
+
+
 def _reaches(machine: Machine, body: int, target: Array) -> bool:
     """True unless the body ends a limb too short to bring it to the target from where the limb begins."""
     for limb in machine.character.limbs:
@@ -82,7 +85,7 @@ def _reaches(machine: Machine, body: int, target: Array) -> bool:
             chain = limb.bodies[: limb.bodies.index(body) + 1]
             length = sum(float(np.linalg.norm(machine.character.bodies[b].offset)) for b in chain[1:])
             base = machine.state.data.xpos[chain[0] + 1]
-            return float(np.linalg.norm(target - base)) < 0.97 * length
+            return float(np.linalg.norm(target - base)) < REACH * length
     return True
 
 
@@ -90,7 +93,7 @@ _FORM = "JOINT X,Y,Z [@START+DURATION]"
 
 
 def parse_goal(text: str) -> PointGoal:
-    """"JOINT X,Y,Z [@START+DURATION]" in metres and seconds; the name may hold spaces.
+    """Read "JOINT X,Y,Z [@START+DURATION]" in metres and seconds; the name may hold spaces.
 
     Raises:
         InvalidValue: with the form that is wanted.
@@ -103,5 +106,7 @@ def parse_goal(text: str) -> PointGoal:
         start = 0.0 if match["start"] is None else float(match["start"])
         duration = math.inf if match["duration"] is None else float(match["duration"])
     except ValueError:
-        raise InvalidValue(f"Cannot read {text!r}. Write it as {_FORM!r}, for example 'left_hand 0.4,0.3,1.1 @1+2'.") from None
+        raise InvalidValue(
+            f"Cannot read {text!r}. Write it as {_FORM!r}, for example 'left_hand 0.4,0.3,1.1 @1+2'."
+        ) from None
     return PointGoal(match["body"].strip(), (x, y, z), start, duration)

@@ -19,7 +19,6 @@ from poise.spatial import rotations
 
 if TYPE_CHECKING:
     from poise.sim.filter import Machine
-    from poise.sim.schedule import ClipSchedule
 
 Array = npt.NDArray[np.float64]
 
@@ -57,9 +56,8 @@ class Recorder:
         self._low_before = np.zeros(len(self._foot_points), dtype=np.bool_)
         self._skating = np.zeros(frames, dtype=np.bool_)
 
-    def record(self, k: int, following: Array, seconds: float) -> None:
+    def record(self, k: int, seconds: float) -> None:
         """Take in frame k, after the machine has stepped to frame k + 1."""
-        del following
         self._step_seconds.append(seconds)
         last, m = self._machine.last, self._machine
         if last is None or last.frame != k:
@@ -97,7 +95,7 @@ class Recorder:
             self._low_before = low
 
     def report(
-        self, *, motion: Motion, schedule: ClipSchedule, glitches: npt.NDArray[np.bool_], wall: float,
+        self, *, motion: Motion, glitches: npt.NDArray[np.bool_], wall: float,
         pushes: tuple[Push | Pull, ...], simulated: Array,
     ) -> Report:  # fmt: skip
         """All fields, over the frames that were made."""
@@ -211,7 +209,9 @@ def _options(machine: Machine) -> dict[str, Any]:
     o = machine.options
     plain = {f.name: getattr(o, f.name) for f in dataclasses.fields(o) if f.name not in ("goal_points", "physicality")}
     plain["goal_without"] = list(o.goal_without)
-    plain["physicality"] = "off" if o.physicality.is_off else "strict" if o.physicality.is_strict else o.physicality.factor
+    plain["physicality"] = (
+        "off" if o.physicality.is_off else "strict" if o.physicality.is_strict else o.physicality.factor
+    )
     plain["goal_points"] = [g.body for g in o.goal_points]
     plain["leg_scale"] = machine.scale
     return plain

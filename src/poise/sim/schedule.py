@@ -31,7 +31,9 @@ class ClipSchedule:
         flags: Touching in the reference, shape (F, P).
     """
 
-    def __init__(self, builder: ReferenceBuilder, q: Array, v: Array, *, dt: float, floor: float, leg_length: float) -> None:
+    def __init__(
+        self, builder: ReferenceBuilder, q: Array, v: Array, *, dt: float, floor: float, leg_length: float
+    ) -> None:
         frames, count = len(q), builder.model.point_count
         points, velocities = np.zeros((frames, count, 3)), np.zeros((frames, count, 3))
         for k in range(frames):
@@ -69,7 +71,9 @@ def _swings(flags: Flags, points: Array) -> tuple[Array, Array]:
     return landings, progress
 
 
-def estimated_touch(points: Array, velocities: Array, floor: float, settings: EndEffector, leg_length: float, root_v: Array) -> Touch:
+def estimated_touch(
+    points: Array, velocities: Array, floor: float, settings: EndEffector, leg_length: float, root_v: Array
+) -> Touch:
     """Contacts of a streamed frame: low and slow points touch, others will after height over downward speed."""
     height_limit, speed_limit = contact_limits(root_v[None, :3], leg_length)
     heights = points[:, 2] - floor

@@ -125,7 +125,7 @@ def simulate(
             simulated[k + 1] = machine.advance(
                 reference, q[k + 1], v[k + 1], active, is_glitch=bool(glitches[k] or glitches[k + 1])
             )
-            recorder.record(k, simulated[k + 1], clock.perf_counter() - started)
+            recorder.record(k, clock.perf_counter() - started)
             done = k + 2
             if watch is not None and watch(Live(machine.time, done / frames, machine, felt.append)) is False:
                 break
@@ -138,7 +138,7 @@ def simulate(
         simulated = _blend(character, q, simulated, amount, only, freeze)
     result = _on_source(character, kept, times, q, simulated)
     report = recorder.report(
-        motion=motion, schedule=schedule, glitches=glitches, wall=wall, pushes=tuple(felt), simulated=simulated,
+        motion=motion, glitches=glitches, wall=wall, pushes=tuple(felt), simulated=simulated,
     )  # fmt: skip
     return SimulationResult(
         result, kept, character, ground, times, simulated, q, tuple(felt), report, is_complete=done == frames
@@ -171,7 +171,7 @@ def _placed(terrain: Terrain | None, motion: Motion, floor: float) -> Terrain:
 def _blend(
     character: Character, q: Array, simulated: Array, amount: float, only: Sequence[str], freeze: Sequence[str]
 ) -> Array:
-    """Simulated coordinates with a part of their deviation, on some bodies only; the root's place goes with the root."""
+    """Simulated coordinates with a part of their deviation, on some bodies; the root's place goes with the root."""
     every = set(range(len(character.bodies)))
     kept = {character.body_index(n) for n in only} if only else every
     kept -= {character.body_index(n) for n in freeze}

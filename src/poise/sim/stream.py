@@ -67,14 +67,26 @@ class QuasiPhysicalFilter:
 
         Args:
             pose: Coordinates q of the character (see `poise.character.posing.motion_to_q`), shape (nq,).
-            flags: Contact points that touch in this pose, if known, shape (P,).
+            flags: Contact points that touch in this pose, if known, shape (P,); else those with no time left.
             times_to_contact: Time until each point touches [s], if known, shape (P,).
         """
         pose = np.asarray(pose, dtype=np.float64)
         if pose.shape != (self.machine.model.nq,) or not np.isfinite(pose).all():
-            raise InvalidValue(f"A pose has {self.machine.model.nq} finite coordinates; this one has shape {pose.shape}.")
+            raise InvalidValue(
+                f"A pose has {self.machine.model.nq} finite coordinates; this one has shape {pose.shape}."
+            )
+        points = self.machine.model.point_count
+        if times_to_contact is not None and flags is None:
+            flags = np.asarray(times_to_contact) <= 0.0
+        for name, given in (("flags", flags), ("times_to_contact", times_to_contact)):
+            if given is not None and np.shape(given) != (points,):
+                raise InvalidValue(f"{name} has shape {np.shape(given)}; give one per contact point, ({points},).")
         self._poses.append(pose)
-        self._given.append(None if flags is None else (flags, np.where(flags, 0.0, np.inf) if times_to_contact is None else times_to_contact))
+        self._given.append(
+            None
+            if flags is None
+            else (flags, np.where(flags, 0.0, np.inf) if times_to_contact is None else times_to_contact)
+        )
         if len(self._poses) == 1:
             return None
         if len(self._poses) == 2 and self._answer is None:
@@ -128,7 +140,6 @@ def require_stable(preset: Preset, dt: float) -> None:
     for name, servo in (("pose", preset.pose), ("end_effector", preset.end_effector)):
         if not servo.is_stable(dt):
             raise InvalidValue(
-                f"At {1.0 / dt:.1f} Hz the {name} servo of preset {preset.name!r} (frequency {servo.frequency}, damping "
-                f"{servo.damping}) is unstable: 2 ω ζ Δt + (ω Δt)² must stay below 4. Use a higher --fps."
+                f"At {1.0 / dt:.1f} Hz the {name} servo of preset {preset.name!r} (frequency {servo.frequency}, "
+                f"damping {servo.damping}) is unstable: 2 ω ζ Δt + (ω Δt)² must stay below 4. Use a higher --fps."
             )
-
