@@ -208,7 +208,8 @@ def ground_rows(
             if gaps[i] < least:
                 least = min(0.7 * gaps[i], least)
             index[k], lower[k] = i, (least - ahead[i]) / (dt * dt)
-            normals[k, 0] = axes[i, 2]
+            for c in range(3):
+                normals[k, 0, c] = axes[i, 2, c]
             k += 1
     return index, normals, lower
 
@@ -285,7 +286,8 @@ def near_ground(points, heights, normals, band):
     for i in range(count):
         if gaps[i] < band:
             index[k] = i
-            chosen[k] = normals[i]
+            for c in range(3):
+                chosen[k, c] = normals[i, c]
             k += 1
     return gaps, index, chosen
 
@@ -308,12 +310,9 @@ def stick(
             offset[i, 1] = points[i, 1] - reference_points[i, 1]
             offset[i, 2] = lift
         if not flags[i] and not swung[i]:
-            if stood[i]:
-                left_with[i] = offset[i]
-            else:
-                left_with[i, 0] = points[i, 0] - reference_points[i, 0]
-                left_with[i, 1] = points[i, 1] - reference_points[i, 1]
-                left_with[i, 2] = lift
+            left_with[i, 0] = offset[i, 0] if stood[i] else points[i, 0] - reference_points[i, 0]
+            left_with[i, 1] = offset[i, 1] if stood[i] else points[i, 1] - reference_points[i, 1]
+            left_with[i, 2] = offset[i, 2] if stood[i] else lift
         if stands[i]:
             offset[i, 0] += dt * ground_velocities[i, 0]
             offset[i, 1] += dt * ground_velocities[i, 1]

@@ -192,10 +192,15 @@ def cone_system(points, flags, directions, place, axes, needed, regularization):
     n = index.shape[0] * directions.shape[1]
     wrenches = np.empty((n, 6))
     cone_wrenches(points, index, directions, place, axes, wrenches)
-    H = np.dot(wrenches, wrenches.T)
-    f = np.empty(n)
+    H, f = np.empty((n, n)), np.empty(n)
     trace = 0.0
     for i in range(n):
+        for j in range(i + 1):
+            s = 0.0
+            for e in range(6):
+                s += wrenches[i, e] * wrenches[j, e]
+            H[i, j] = s
+            H[j, i] = s
         trace += H[i, i]
         s = 0.0
         for e in range(6):

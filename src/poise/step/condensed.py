@@ -192,6 +192,25 @@ def _syrk_rows(dsyrk, A, factor, Q):
 
 
 @njit(**_OPTIONS)
+def _product(dgemm, A, B):
+    """A (m, c) times the first c rows of B (…, n)."""
+    out = np.zeros((A.shape[0], B.shape[1]))
+    letters = np.array([78], np.uint8)
+    size = np.array([B.shape[1], A.shape[0], A.shape[1]], np.int32)
+    scale = np.array([1.0, 0.0])
+    n, m, c = size.ctypes.data, size[1:].ctypes.data, size[2:].ctypes.data
+    call(
+        dgemm,
+        (
+            letters.ctypes.data, letters.ctypes.data, n, m, c, scale.ctypes.data, B.ctypes.data, n, A.ctypes.data, c,
+            scale[1:].ctypes.data, out.ctypes.data, n,
+        ),
+    )  # fmt: skip
+    _keep(letters, size, scale)
+    return out
+
+
+@njit(**_OPTIONS)
 def _factor(dpotrf, dtrsm, U, Y):
     """U ← the upper factor of U = UᵀU, and each row y of Y ← U⁻ᵀy; True if U was positive."""
     letters = np.array([76, 78], np.uint8)
@@ -209,11 +228,17 @@ def _factor(dpotrf, dtrsm, U, Y):
     return is_positive
 
 
-@njit(inline="always")
+@njit(**_OPTIONS)
 def _keep(letters, size, scale):
     """Keep arrays whose addresses were handed out alive until here."""
     if letters.shape[0] + size.shape[0] + scale.shape[0] < 0:
         raise ValueError
+
+
+@njit(**_OPTIONS)
+def set_threads(addresses, count):
+    """Limit BLAS to some threads; the number before, or 0 where it has no such limit."""
+    return limit_threads(addresses[3], count) if addresses[3] != 0 else 0
 
 
 @njit(**_OPTIONS)
@@ -228,21 +253,6 @@ def solve(
     needed are added to it; slacks (k,) is filled for them. Q_direct (upper triangle), b_direct: parts in normal form.
     Σ x_weight (x − x_target)².
     """
-    previous = limit_threads(addresses[3], 1) if addresses[3] != 0 else 0
-    status = _rounds(
-        A, XT, w, r, soft_J, soft_XT, soft_w, soft_r, taken, Q_direct, b_direct, x_weight, x_target, G, D, g, warm,
-        addresses, a, x, slacks, residuals,
-    )  # fmt: skip
-    if previous > 1:
-        limit_threads(addresses[3], previous)
-    return status
-
-
-@njit(**_OPTIONS)
-def _rounds(
-    A, XT, w, r, soft_J, soft_XT, soft_w, soft_r, taken, Q_direct, b_direct, x_weight, x_target, G, D, g, warm, addresses,
-    a, x, slacks, residuals,
-):  # fmt: skip
     rows, nv = A.shape
     n, coupled = XT.shape
     bounds, k = soft_w.shape[0], g.shape[0]
@@ -266,7 +276,7 @@ def _rounds(
                 weighted_X[i, j] = -roots[j] * XT[i, j]
                 f[i] += roots[j] * r[j] * weighted_X[i, j]
         _syrk_rows(dsyrk, weighted_X, 1.0, S)
-        C = np.dot(weighted_X, weighted[:coupled])
+        C = _product(addresses[4], weighted_X, weighted)
     for i in range(n):
         if not (x_weight[i] >= 0.0 and np.isfinite(x_weight[i] * x_target[i])):
             return NOT_POSITIVE
@@ -280,11 +290,22 @@ def _rounds(
         chosen = np.flatnonzero(taken)
         size = n + more
         z, z_warm = np.zeros(size), np.zeros(size, np.bool_)
-        z_warm[:n] = warm
         Z_S, Z_f, Z_D = np.zeros((size, size)), np.empty(size), np.zeros((k, size))
-        Z_S[:n, :n], Z_f[:n], Z_D[:, :n] = S, f, D
         right = np.empty((1 + k + size, nv))
-        right[0], right[1 : 1 + k], right[1 + k : 1 + k + n] = b, G, C
+        # element by element: numba compiles assignment of whole arrays ten times as long
+        for i in range(n):
+            z_warm[i], Z_f[i] = warm[i], f[i]
+            for j in range(n):
+                Z_S[i, j] = S[i, j]
+            for j in range(nv):
+                right[1 + k + i, j] = C[i, j]
+        for i in range(k):
+            for j in range(n):
+                Z_D[i, j] = D[i, j]
+            for j in range(nv):
+                right[1 + i, j] = G[i, j]
+        for j in range(nv):
+            right[0, j] = b[j]
         Z_Q = Q.copy()
         if more > 0:
             rows_in = np.empty((more, nv))
@@ -304,7 +325,8 @@ def _rounds(
         status = _condense(Z_Q, right, Z_S, Z_f, G, Z_D, g, z_warm, addresses, a, z, residuals)
         if status != SOLVED:
             return status
-        x[:] = z[:n]
+        for i in range(n):
+            x[i] = z[i]
         for m in range(more):
             slacks[chosen[m]] = z[n + m]
         # a bound left out must hold by itself; one that does not is taken in
@@ -339,6 +361,14 @@ def _couple(X, J, weight, wr, n, slack, S, f, C):
 
 
 @njit(**_OPTIONS)
+def _dot(A, i, B, j):
+    s = 0.0
+    for c in range(A.shape[1]):
+        s += A[i, c] * B[j, c]
+    return s
+
+
+@njit(**_OPTIONS)
 def _condense(Q, right, S, f, G, D, g, warm, addresses, a, x, residuals):
     """One round: right holds b, the rows of G, the columns of C as rows. Fills a, x, residuals; returns a status."""
     nv, n, k = Q.shape[0], f.shape[0], g.shape[0]
@@ -350,16 +380,16 @@ def _condense(Q, right, S, f, G, D, g, warm, addresses, a, x, residuals):
     N = Y[1 : 1 + k]
     t0, T = g.copy(), D.copy()
     for i in range(k):
-        before = np.sqrt(np.dot(N[i], N[i]))
+        before = np.sqrt(_dot(N, i, N, i))
         for _ in range(2):
             for j in range(i):
-                s = np.dot(N[i], N[j])
+                s = _dot(N, i, N, j)
                 t0[i] -= s * t0[j]
                 for c in range(nv):
                     N[i, c] -= s * N[j, c]
                 for c in range(n):
                     T[i, c] -= s * T[j, c]
-        length = np.sqrt(np.dot(N[i], N[i]))
+        length = np.sqrt(_dot(N, i, N, i))
         if length <= 1e-9 * before:
             return DEPENDENT
         t0[i] /= length
@@ -371,7 +401,7 @@ def _condense(Q, right, S, f, G, D, g, warm, addresses, a, x, residuals):
     P = Y[1 + k :]
     NC, Ny = np.empty((k, n)), np.empty(k)
     for i in range(k):
-        Ny[i] = np.dot(N[i], y)
+        Ny[i] = _dot(N, i, Y, 0)
         for c in range(nv):
             y[c] -= Ny[i] * N[i, c]
         for c in range(n):
@@ -441,13 +471,25 @@ def _certify(Q, right, S, f, G, D, g, a, x, residuals):
         if x[c] != 0.0:
             for i in range(nv):
                 gradient[i] -= right[1 + k + c, i] * x[c]
-    # multipliers of the equalities by least squares on the gradient: GGᵀ η = −G gradient
-    eta = np.zeros(k)
-    if k > 0:
-        GG = np.dot(G, G.T)
-        for i in range(k):
-            GG[i, i] *= 1.0 + 1e-14
-        eta = np.linalg.solve(GG, -np.dot(G, gradient))
+    # multipliers of the equalities by least squares on the gradient: GGᵀ η = −G gradient, by elimination
+    eta, GG = np.empty(k), np.empty((k, k))
+    for e in range(k):
+        eta[e] = 0.0
+        for i in range(nv):
+            eta[e] -= G[e, i] * gradient[i]
+        for d in range(k):
+            GG[e, d] = _dot(G, e, G, d)
+        GG[e, e] *= 1.0 + 1e-14
+    for e in range(k):
+        for d in range(e + 1, k):
+            part = GG[d, e] / GG[e, e]
+            eta[d] -= part * eta[e]
+            for c in range(e, k):
+                GG[d, c] -= part * GG[e, c]
+    for e in range(k - 1, -1, -1):
+        for d in range(e + 1, k):
+            eta[e] -= GG[e, d] * eta[d]
+        eta[e] /= GG[e, e]
     for e in range(k):
         for i in range(nv):
             gradient[i] += eta[e] * G[e, i]

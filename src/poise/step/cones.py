@@ -30,7 +30,8 @@ def frames(normals):
     """Two tangents and the normal as rows, shape (K, 3, 3)."""
     out = np.empty((normals.shape[0], 3, 3))
     for k in range(normals.shape[0]):
-        out[k, 2] = normals[k]
+        for e in range(3):
+            out[k, 2, e] = normals[k, e]
         _tangents(normals[k], out[k, 0], out[k, 1])
     return out
 

@@ -20,13 +20,14 @@ from scipy.linalg import cython_blas
 _THREAD_LIMITS = ("openblas_set_num_threads_local", "scipy_openblas_set_num_threads_local")
 
 
-def addresses() -> tuple[int, int, int, int]:
-    """Addresses of dsyrk, dpotrf, dtrsm and OpenBLAS's thread limit (0 if there is none), in this process."""
+def addresses() -> tuple[int, int, int, int, int]:
+    """Addresses of dsyrk, dpotrf, dtrsm, OpenBLAS's thread limit (0 if there is none) and dgemm, in this process."""
     return (
         get_cython_function_address("scipy.linalg.cython_blas", "dsyrk"),
         get_cython_function_address("scipy.linalg.cython_lapack", "dpotrf"),
         get_cython_function_address("scipy.linalg.cython_blas", "dtrsm"),
         _thread_limit(),
+        get_cython_function_address("scipy.linalg.cython_blas", "dgemm"),
     )
 
 

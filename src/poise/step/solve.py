@@ -68,11 +68,14 @@ def _condensed(step: Step, problem: Gathered, warm: Flags | None, warm_bounds: F
     if warm is None or len(warm) != n:
         warm = np.zeros(n, dtype=np.bool_)
     a, x, slacks, residuals = np.empty(step.nv), np.zeros(n), np.zeros(bounds), np.empty(4)
+    threads = condensed.set_threads(_ADDRESSES, 1)
     status = condensed.solve(
         problem.A, problem.X.T, problem.w, problem.r, problem.soft_J, problem.soft_X.T, problem.soft_weight,
         problem.soft_lower, taken, problem.Q_direct, problem.b_direct, problem.lambda_weight, problem.lambda_target,
         problem.G, problem.D, problem.g, warm, _ADDRESSES, a, x, slacks, residuals,
     )  # fmt: skip
+    if threads > 1:
+        condensed.set_threads(_ADDRESSES, threads)
     if status != condensed.SOLVED:
         raise _failure(problem, status)
     return _result(step, a, x, residuals, "active set", taken & (slacks <= 0.0))
