@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from poise.motion import Motion
+
 WRONG_USE = 2
 INTERRUPTED = 130
 
@@ -123,6 +125,12 @@ def waiting(what: str) -> Iterator[None]:
 def note(sentence: str) -> None:
     """A sentence for the user, on stderr."""
     print(sentence, file=sys.stderr)
+
+
+def note_warnings(motion: Motion) -> None:
+    """What the reader of a file found worth knowing, on stderr."""
+    for sentence in motion.source.warnings if motion.source else ():
+        note(f"warning: {sentence}")
 
 
 def print_json(data: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import app, note, out, output_path, print_json
+from poise.cli.app import app, note_warnings, out, output_path, print_json
 from poise.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ def _read(file: Path, *, skeleton: Path | None, **given: Any) -> Motion | Skelet
         if "load_skeleton" not in refusal.cure:
             raise
         return poise.io.load_skeleton(file, skeleton=skeleton, unit=given["unit"], up=given["up"])
-    for sentence in motion.source.warnings if motion.source else ():
-        note(f"warning: {sentence}")
+    note_warnings(motion)
     return motion
 
 

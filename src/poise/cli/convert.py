@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from poise.cli import options
-from poise.cli.app import app, note, out, output_path
+from poise.cli.app import app, note_warnings, out, output_path
 
 
 @app.command()
@@ -62,8 +62,7 @@ def convert(
         fps=source_fps,
         frames_from_data=frames_from_data,
     )
-    for sentence in motion.source.warnings if motion.source else ():
-        note(f"warning: {sentence}")
+    note_warnings(motion)
     if start is not None or end is not None:
         motion = motion.cut(start or 0.0, motion.duration if end is None else end)
     if fps is not None:

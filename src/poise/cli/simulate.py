@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import INTERRUPTED, app, note, out, output_path, print_json, progress
+from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, output_path, print_json, progress
 from poise.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -150,8 +150,7 @@ def simulate(
 
         require_kind(record)
     motion = poise.io.load(file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps)
-    for sentence in motion.source.warnings if motion.source else ():
-        note(f"warning: {sentence}")
+    note_warnings(motion)
     whole = motion
     if start is not None or end is not None:
         motion = motion.cut(start or 0.0, motion.duration if end is None else end)
