@@ -1,5 +1,7 @@
 """MuJoCo's own answers for a state, without any of Poise's kernels in between."""
 
+# pyright: reportAttributeAccessIssue=false
+# mujoco's own functions are compiled and carry no types
 from __future__ import annotations
 
 import mujoco

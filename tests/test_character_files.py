@@ -1,5 +1,7 @@
 """Characters as TOML and as MJCF."""
 
+# pyright: reportAttributeAccessIssue=false
+# mujoco's own functions are compiled and carry no types
 from __future__ import annotations
 
 import dataclasses

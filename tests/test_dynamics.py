@@ -1,5 +1,7 @@
 """The compiled kernels and the state beside MuJoCo's own functions."""
 
+# pyright: reportAttributeAccessIssue=false
+# mujoco's own functions are compiled and carry no types
 from __future__ import annotations
 
 import mujoco

@@ -146,8 +146,8 @@ def moving_figure(
 ):  # fmt: skip
     """Everything known of a figure that moves with (v, a) above level ground, in arrays of its own.
 
-    Returns orientations (B, 4), angular velocities and accelerations (B, 3), spatial accelerations (B, 6), points, their
-    velocities and accelerations (P, 3), center of mass and its acceleration (3,).
+    Returns orientations (B, 4), angular velocities and accelerations (B, 3), spatial accelerations (B, 6), points,
+    their velocities and accelerations (P, 3), center of mass and its acceleration (3,).
     """
     bodies, count = parents.shape[0], point_body.shape[0]
     cacc = np.empty((bodies, 6))

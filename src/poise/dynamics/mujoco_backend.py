@@ -4,9 +4,11 @@ MuJoCo's conventions are Poise's: q = [root position, root quaternion, then per 
 v in the tangent space (root linear velocity in world axes, angular velocities in the body's own frame).
 """
 
+# pyright: reportAttributeAccessIssue=false
+# mujoco's own functions are compiled and carry no types
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import mujoco
@@ -20,7 +22,8 @@ Index = npt.NDArray[np.int64]
 
 if mujoco.__version__ == "4.0.0":  # its sparse Newton factorization is wrong
     raise PoiseError(
-        "MuJoCo 4.0.0 is installed; its solver gives wrong answers. Run: pip install 'mujoco>=3.17,!=4.0.0'  (3.17 or 4.0.1 and later work)."
+        "MuJoCo 4.0.0 is installed; its solver gives wrong answers. Run: pip install 'mujoco>=3.17,!=4.0.0'  "
+        "(3.17 or 4.0.1 and later work)."
     )
 
 
@@ -102,7 +105,7 @@ class Model:
         return Data(self._m)
 
     def integrate(self, q: Array, v: Array, dt: float) -> Array:
-        """q ⊕ v dt, shape (nq,)."""
+        """The coordinates q ⊕ v dt, shape (nq,)."""
         out = q.copy()
         mujoco.mj_integratePos(self._m, out, v, dt)
         return out

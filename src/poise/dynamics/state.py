@@ -55,8 +55,8 @@ class State:
         m, d = self.model, self.data
         d.move_to(q, v)
         bad = kernels.place_bodies(
-            m.parents, m.dof_first, m.dof_count, m.point_body, m.point_offsets, d.xpos, d.xmat, d.cdof, d.cdof_dot, q, v,
-            self._zero, self.body_biases, self.centers,
+            m.parents, m.dof_first, m.dof_count, m.point_body, m.point_offsets, d.xpos, d.xmat, d.cdof, d.cdof_dot, q,
+            v, self._zero, self.body_biases, self.centers,
         )  # fmt: skip
         if bad >= 0:
             wrong = np.concatenate([m.q_body[~np.isfinite(q)], m.dof_body[~np.isfinite(v)]])
@@ -138,8 +138,8 @@ class State:
         m, d = self.model, self.data
         out = np.empty((3, m.nv))
         kernels.point_jacobians(
-            np.array([body]), np.reshape(place, (1, 3)), m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count,
-            d.cdof, out,
+            np.array([body]), np.reshape(place, (1, 3)), m.tree_root, d.subtree_com, m.parents, m.dof_first,
+            m.dof_count, d.cdof, out,
         )  # fmt: skip
         return out
 
@@ -168,8 +168,8 @@ class State:
         m, d = self.model, self.data
         out = np.empty(m.nv)
         kernels.point_torques(
-            np.array([body]), np.reshape(place, (1, 3)), np.reshape(force, (1, 3)), m.tree_root, d.subtree_com, m.parents,
-            m.dof_first, m.dof_count, d.cdof, out,
+            np.array([body]), np.reshape(place, (1, 3)), np.reshape(force, (1, 3)), m.tree_root, d.subtree_com,
+            m.parents, m.dof_first, m.dof_count, d.cdof, out,
         )  # fmt: skip
         return out
 
