@@ -1,0 +1,215 @@
+"""Compiled code: its plain twins, its cache across processes, and what it does to the BLAS of the process."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import subprocess
+import sys
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.linalg import cython_blas
+from scipy.optimize import nnls
+
+from poise.character import fit
+from poise.character.limits import limit_angles
+from poise.control import kernels as control
+from poise.dynamics import kernels
+from poise.spatial import rotations
+from poise.step import AtLeast, Contacts, Equal, Objective, Step, condensed, lapack, solve_step
+from poise.step.cones import frames, pyramids
+from poise.step.contacts import tangents
+from poise.step.quantities import (
+    BodyAngularAcceleration,
+    ComAcceleration,
+    ContactCoefficients,
+    JointAcceleration,
+    JointTorque,
+    PointAcceleration,
+)
+from tests.character_figures import person
+from tests.figures import FIGURES, biped, floor_contacts, random_contacts, random_state
+
+Array = npt.NDArray[np.float64]
+
+SIMULATE = """
+import json, sys
+import poise
+from numba.core.dispatcher import Dispatcher
+from poise.samples import sample_path
+
+motion = poise.load(sample_path("walk")).frames(range(12))
+for terrain in (None, poise.Terrain.slope(5.0)):
+    poise.simulate(motion, pushes=[poise.Push("chest", (300.0, 0.0, 0.0), 0.05)], terrain=terrain)
+hits = misses = 0
+missed = []
+for module in [m for name, m in sys.modules.items() if name.startswith("poise.")]:
+    for name, thing in vars(module).items():
+        if isinstance(thing, Dispatcher) and thing.__module__ == module.__name__:
+            hits += sum(thing.stats.cache_hits.values())
+            if thing.stats.cache_misses:
+                missed.append(f"{module.__name__}.{name}")
+print(json.dumps({"hits": hits, "missed": missed}))
+"""
+
+
+def _process() -> dict[str, object]:
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", SIMULATE], capture_output=True, text=True, check=True)
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def test_second_process_compiles_nothing() -> None:
+    _process()  # fills the cache where it is empty
+    second = _process()
+    assert second["missed"] == []
+    assert isinstance(second["hits"], int)
+    assert second["hits"] >= 20
+
+
+def _list(step: Step) -> tuple[list[Objective], list[Equal | AtLeast]]:
+    points = np.arange(step.state.model.point_count)
+    axes = np.tile(np.eye(3), (len(points), 1, 1))
+    objectives = [
+        Objective(JointTorque(), 0.0, 1.0),
+        Objective(BodyAngularAcceleration(), 0.5, np.ones(3 * (step.state.model.body_count - 1))),
+        Objective(JointAcceleration((0, 3)), 0.1, 2.0),
+        Objective(PointAcceleration(points, axes), 0.0, 3.0),
+        Objective(ContactCoefficients(), 0.0, 1e-3),
+    ]
+    return objectives, [Equal(ComAcceleration("xy"), 0.2), AtLeast(JointAcceleration((6, None)), -0.1, 50.0)]
+
+
+def test_warm_flags_save_solves_and_change_nothing() -> None:
+    model = biped()
+    state = random_state(model, 3)
+    step = Step(state, floor_contacts(range(model.point_count)), dt=0.02)
+    objectives, constraints = _list(step)
+    cold = solve_step(step, objectives, constraints)
+    warm = solve_step(
+        step, objectives, constraints, warm=cold.coefficients > 0.0, warm_bounds=cold.bounds_active
+    )  # fmt: skip
+    assert cold.bounds_active.any()
+    assert (cold.coefficients > 0.0).any()
+    assert np.abs(warm.a - cold.a).max() <= 1e-10 * np.abs(cold.a).max()
+    assert warm.solves < cold.solves
+
+
+def test_blas_keeps_its_number_of_threads() -> None:
+    library = ctypes.CDLL(cython_blas.__file__)
+    if lapack.addresses()[3] == 0 or not hasattr(library, "scipy_openblas_get_num_threads"):
+        pytest.skip("SciPy is built on a BLAS without a thread limit of this kind")
+    before = library.scipy_openblas_get_num_threads()
+    library.scipy_openblas_set_num_threads(2)
+    try:
+        if library.scipy_openblas_get_num_threads() != 2:
+            pytest.skip("OpenBLAS is held to one thread here")
+        step = Step(random_state(biped(), 1), dt=0.02)
+        solve_step(step, *_list(step))
+        assert library.scipy_openblas_get_num_threads() == 2
+        assert condensed.set_threads(lapack.addresses(), 1) == 2
+        assert library.scipy_openblas_get_num_threads() == 1
+    finally:
+        library.scipy_openblas_set_num_threads(before)
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_friction_columns_equal_the_plain_ones(figure: str) -> None:
+    model = FIGURES[figure]()
+    state = random_state(model, 5)
+    given = random_contacts(model, 5, 6)
+    contacts = Contacts(given.points, given.normals, 0.7)
+    directions, owner = contacts.directions()
+    fast = pyramids(contacts.points, contacts.normals, 0.7, state.point_jacobians)
+    assert np.allclose(fast[0], directions, rtol=0.0, atol=1e-14)
+    assert np.array_equal(fast[1], owner)
+    assert np.allclose(fast[2], contacts.force_map(state, directions, owner), rtol=0.0, atol=1e-13)
+
+
+def test_surface_axes_equal_the_plain_ones_also_on_walls() -> None:
+    rng = np.random.default_rng(0)
+    normals = np.concatenate([rng.normal(size=(40, 3)), np.eye(3), -np.eye(3)])
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    first, second = tangents(normals)
+    assert np.allclose(frames(normals), np.stack([first, second, normals], axis=1), rtol=0.0, atol=1e-14)
+    assert np.array_equal(frames(np.array([[0.0, 0.0, 1.0]]))[0], np.eye(3))
+
+
+def test_nonnegative_finds_what_scipy_finds() -> None:
+    rng = np.random.default_rng(1)
+    for n, rank in ((4, 4), (12, 6), (40, 10), (64, 12)):
+        B = rng.normal(size=(rank, n))
+        target = rng.normal(size=rank)
+        # a small diagonal makes the answer unique, as in every step
+        stacked = np.concatenate([B, 1e-2 * np.eye(n)])
+        expected = nnls(stacked, np.concatenate([target, np.zeros(n)]))[0]
+        H, f = stacked.T @ stacked, -B.T @ target
+        for warm in (np.zeros(n, dtype=np.bool_), expected > 0.0, rng.random(n) < 0.5, np.ones(n, dtype=np.bool_)):
+            x = np.empty(n)
+            assert condensed.nonnegative(H, f, warm, x) > 0
+            # rounding times the condition number of H, about 1e6
+            assert np.abs(x - expected).max() <= 1e-8 * np.abs(expected).max()
+
+
+def test_turned_figure_equals_quaternion_algebra() -> None:
+    rng = np.random.default_rng(2)
+    bodies = 7
+    orientations = rotations.normalize(rng.normal(size=(bodies, 4)))
+    speeds, turns = rng.normal(size=(2, bodies, 3))
+    sway_share, lean_share = rng.random((2, bodies))
+    sway, sway_v, sway_a, lean, lean_v = rng.normal(size=(5, 3))
+    sway_share[0] = lean_share[0] = 0.0  # no turn at all
+    extra = rotations.from_rotation_vector(sway_share[:, None] * sway + lean_share[:, None] * lean)
+    fast = control.turned_figure(
+        sway_share, sway, sway_v, sway_a, lean_share, lean, lean_v, orientations, speeds, turns
+    )  # fmt: skip
+    expected_v = rotations.rotate(extra, speeds) + sway_share[:, None] * sway_v + lean_share[:, None] * lean_v
+    expected_a = rotations.rotate(extra, turns) + sway_share[:, None] * sway_a
+    for mine, plain in zip(fast, (rotations.multiply(extra, orientations), expected_v, expected_a), strict=True):
+        assert np.allclose(mine, plain, rtol=0.0, atol=1e-14)
+
+
+def test_cone_system_and_torques_equal_virtual_work() -> None:
+    model = biped()
+    state = random_state(model, 8)
+    rng = np.random.default_rng(9)
+    count = model.point_count
+    flags = np.zeros(count, dtype=np.bool_)
+    flags[::2] = True
+    directions = rng.normal(size=(count, 4, 3))
+    root = model.roots[0]
+    d = state.data
+    needed = rng.normal(size=model.nv)
+    index, H, f = kernels.cone_system(state.points, flags, directions, d.xpos[root], d.xmat[root], needed, 1e-6)
+    jacobians = state.point_jacobians.reshape(-1, 3, model.nv)
+    # the root's own six rows of Jᵀ V are the wrench of each column: force in the world, moment in the root's axes
+    columns = np.concatenate([directions[i] @ jacobians[i] for i in index])
+    gram = columns[:, :6] @ columns[:, :6].T
+    assert np.array_equal(index, np.flatnonzero(flags))
+    assert np.allclose(H, gram + 1e-6 * np.trace(gram) / len(gram) * np.eye(len(gram)), rtol=1e-12, atol=1e-12)
+    assert np.allclose(f, -columns[:, :6] @ needed[:6], rtol=1e-12, atol=1e-12)
+    x = rng.random(len(f))
+    coefficients, torques = kernels.cone_torques(
+        model.point_body, state.points, index, directions, x, model.tree_root, d.subtree_com, model.parents,
+        model.dof_first, model.dof_count, d.cdof,
+    )  # fmt: skip
+    assert np.allclose(torques, x @ columns, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(coefficients[flags].ravel(), x)
+    assert not coefficients[~flags].any()
+
+
+def test_limit_angles_equal_the_plain_ones() -> None:
+    character = fit(person())
+    limits = [b.limits for b in character.bodies if b.limits is not None and b.kind == "ball"]
+    assert limits
+    rng = np.random.default_rng(4)
+    q = rotations.normalize(rng.normal(size=(len(limits), 4)))
+    out = np.empty((len(limits), 3))
+    stack = [np.array([getattr(x, name) for x in limits]) for name in ("rest", "axis", "swing_axis")]
+    control.limit_angles(
+        q.ravel(), 4 * np.arange(len(limits)), np.zeros(len(limits), dtype=np.bool_), *stack,
+        np.cross(stack[1], stack[2]), out,
+    )  # fmt: skip
+    for i, x in enumerate(limits):
+        assert np.allclose(out[i], limit_angles(x, q[i]), rtol=0.0, atol=1e-9)
