@@ -35,7 +35,6 @@ _HOMES = {
     "load_preset": "poise.control.preset",
     "load_skeleton": "poise.io",
     "motion_to_q": "poise.character.posing",
-    "record": "poise.record",
     "sample_path": "poise.samples",
     "save": "poise.io",
     "save_character": "poise.character",
@@ -64,7 +63,6 @@ if TYPE_CHECKING:
     from poise.io import save as save
     from poise.methods.quasi_physical import Physicality as Physicality
     from poise.motion import Motion as Motion
-    from poise.record import record as record
     from poise.record.result_scene import scene_of as scene_of
     from poise.samples import sample_path as sample_path
     from poise.sim.filter import Options as Options

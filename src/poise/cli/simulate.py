@@ -53,12 +53,15 @@ def simulate(
     ] = "flat",
     push: Annotated[
         list[str] | None,
-        typer.Option(metavar="'BODY FX FY FZ @START+DURATION'", help="A push in newtons and seconds; repeatable."),
+        typer.Option(
+            metavar="'BODY FX FY FZ @START+DURATION'",
+            help="A push in newtons, Z up whatever the file's up axis; repeatable.",
+        ),
     ] = None,
     pull: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="'BODY X Y Z STIFFNESS @START+DURATION'", help="A spring to a point in metres; repeatable."
+            metavar="'BODY X Y Z STIFFNESS @START+DURATION'", help="A spring to a point in metres, Z up; repeatable."
         ),
     ] = None,
     goal: Annotated[

@@ -14,8 +14,9 @@ Array = npt.NDArray[np.float64]
 class GroundFollower:
     """Height of the ground under the root, and its slope, smoothed.
 
-    The height is the mean of three places along the heading, looked ahead by 2/ω so that the critically damped filter
-    does not trail on a slope. It never depends on which feet stand: a runner has none most of the time.
+    The height is the mean of five places, the middle and the ends of a cross along the world's axes, looked ahead by
+    2/ω so that the critically damped filter does not trail on a slope. It never depends on which feet stand: a runner
+    has none most of the time.
 
     Attributes:
         height, velocity, acceleration: Of the root against the reference [m] and its rates.
@@ -52,8 +53,8 @@ class GroundFollower:
             here = root[:2] + np.array([[0.0, 0.0], [r, 0.0], [-r, 0.0], [0.0, r], [0.0, -r]])
             self.height = float((self._terrain.heights(here, time) - self._floor).mean())
             self.velocity = float(slope @ root_velocity[:2])
+        # with the look-ahead a steady ramp is followed exactly
         self.acceleration = w * w * (target - self.height) - 2.0 * w * self.velocity
-        # with the look-ahead the steady ramp is followed exactly
         s = self._settings.lean_frequency
         self.turn_velocity = s * (wanted - self.turn)
 

@@ -48,7 +48,14 @@ def load(
     path = Path(path)
     options = read_options(skeleton=skeleton, clip=clip, unit=unit, up=up, fps=fps, frames_from_data=frames_from_data)
     try:
-        return format_of(path).read(path, options)
+        motion = format_of(path).read(path, options)
+        if options.clip not in (None, 0) and motion.source is not None and len(motion.source.clips) < 2:
+            raise FileFormatError(
+                f"this file holds one motion only; clip {options.clip!r} is not in it.",
+                path=path,
+                cure="Leave --clip out.",
+            )
+        return motion
     except InvalidValue as error:  # a motion's own checks: say which file it was
         if isinstance(error, FileFormatError):
             raise

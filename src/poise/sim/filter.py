@@ -130,6 +130,7 @@ class Machine:
         self._turning = np.zeros(3 * (self.model.body_count - 1))
         self._previous_error: Array | None = None
         self._warm = np.zeros((self.model.point_count, 4), dtype=np.bool_)
+        self._off = np.zeros(self.model.nv)
         self._flat_axes = np.tile(np.eye(3), (self.model.point_count, 1, 1))
         self._flat_normals = np.ascontiguousarray(self._flat_axes[:, 2])
         self._still = np.zeros((self.model.point_count, 3))
@@ -418,11 +419,12 @@ class Machine:
                 physicality=self.options.physicality, goal_without=self.goal_without,
             )  # fmt: skip
         points = scene.step.contacts.points
-        result = self._attempt(scene.step, objectives, constraints, self._warm[points].ravel())
+        result = self._attempt(scene.step, objectives, constraints, self._warm[points].ravel(), reference.a + self._off)
         if result is None:
             return None
         self._warm[:] = False
         self._warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
+        self._off = result.a - reference.a
         t = self.tally
         t.solves += 1
         t.primal = max(t.primal, result.certificate.primal)
@@ -436,10 +438,13 @@ class Machine:
         return result
 
     def _attempt(
-        self, step: Step, objectives: list[Objective], constraints: list[Constraint], warm: npt.NDArray[np.bool_]
-    ) -> StepResult | None:
+        self, step: Step, objectives: list[Objective], constraints: list[Constraint], warm: npt.NDArray[np.bool_],
+        guess: Array,
+    ) -> StepResult | None:  # fmt: skip
         try:
-            return solve_step(step, objectives, constraints, readable=self.options.readable, warm=warm, costs=False)
+            return solve_step(
+                step, objectives, constraints, readable=self.options.readable, warm=warm, guess=guess, costs=False
+            )
         except StepInfeasible as error:
             self.tally.failures += 1
             names = " + ".join(error.constraints) or "none"

@@ -87,8 +87,10 @@ class Pull:
 def _check(vector: tuple[float, float, float], start: float, duration: float, what: str) -> None:
     if len(vector) != 3 or not all(math.isfinite(x) for x in vector):
         raise InvalidValue(f"The {what} {vector} is not three finite numbers.")
-    if not math.isfinite(start) or not duration > 0.0:
-        raise InvalidValue(f"Start {start} s and duration {duration} s: give a finite start and a positive duration.")
+    if not (math.isfinite(start) and start >= 0.0) or not duration > 0.0:
+        raise InvalidValue(
+            f"Start {start} s and duration {duration} s: give a start of zero or more and a positive duration."
+        )
 
 
 _WHEN = re.compile(r"^@(?P<start>[^+]+)(\+(?P<duration>.+))?$")
@@ -105,7 +107,7 @@ def parse_push(text: str) -> Push:
 
 
 def parse_pull(text: str) -> Pull:
-    """Read "BODY X Y Z STIFFNESS @START+DURATION" in metres, newtons per metre and seconds; the name may hold spaces."""
+    """Read "BODY X Y Z STIFFNESS @START+DURATION" in metres, newtons per metre, seconds; the name may hold spaces."""
     body, numbers, start, duration = _parse(text, 4, "BODY X Y Z STIFFNESS @START+DURATION")
     return Pull(
         body, (numbers[0], numbers[1], numbers[2]), numbers[3], start, math.inf if duration is None else duration

@@ -162,7 +162,7 @@ class Recorder:
                 "dual_residual_max": t.dual,
                 "dynamics_residual_max": t.dynamics,
             },
-            "events": [self._event(p, angles, moved, n) for p in pushes],
+            "events": [self._event(p, angles, moved, self._until(p, pushes, n)) for p in pushes],
             "per_frame": {
                 "time": self._times[:n].tolist(),
                 "root_force_N": self._root_force[:n].tolist(),
@@ -179,8 +179,14 @@ class Recorder:
     def _shift(self, n: int) -> Array:
         return np.array(self._machine.shifts[: max(n - 1, 1)]).reshape(-1, 2)
 
+    def _until(self, push: Push | Pull, pushes: tuple[Push | Pull, ...], n: int) -> int:
+        """Frames up to the next push, so that each event tells of its own."""
+        later = [p.start for p in pushes if p.start >= push.start + push.duration]
+        return min([n, *(int(np.ceil(start / self._machine.dt - 1e-9)) for start in later)])
+
     def _event(self, push: Push | Pull, angles: Array, moved: Array, n: int) -> dict[str, Any]:
-        """What one push did, against the reference."""
+        """What one push did in the first n frames, against the reference."""
+        angles, moved = angles[:n], moved[:n]
         dt = self._machine.dt
         end = push.start + min(push.duration, self._times[n - 1])
         first, after = int(np.ceil(push.start / dt - 1e-9)), min(int(np.ceil(end / dt - 1e-9)), n - 1)
