@@ -18,7 +18,7 @@ demo: $(BIN)/poise
 	$(BIN)/poise demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
