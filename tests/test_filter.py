@@ -425,12 +425,19 @@ def test_a_deviation_is_carried_through_glitched_frames() -> None:
 
 def test_goals_that_conflict_are_softened_and_counted() -> None:
     motion, character = walk(0.5)
-    goals = tuple(PointGoal("left_hand", (0.3, y, 1.2), start=0.2) for y in (-0.5, 0.5))
+    hand = body_positions(character, motion_to_q(character, motion))[20, character.body_index("left_hand")]
+    goals = tuple(PointGoal("left_hand", hand + np.array([0.0, 0.0, up]), start=0.2) for up in (0.05, -0.05))
     result = simulate(motion, character, options=Options(goal_points=goals))
     solver = result.report["solver"]
     late = int((result.times[:-1] >= 0.2 - 1e-9).sum())
     assert solver["fallbacks"]["goal_soft"] == late == solver["failures"]
     assert solver["fallbacks"]["carried"] == 0
+    assert sum(solver["conflicts"].values()) == late
+    assert all("goal of left_hand" in names for names in solver["conflicts"])
+    far = PointGoal("left_hand", (5.0, 0.0, 1.0), start=0.2)
+    beyond = simulate(motion, character, options=Options(goal_points=(far,))).report["solver"]
+    assert beyond["conflicts"] == {"goal of left_hand: out of reach": late}
+    assert beyond["failures"] == 0
 
 
 def test_goals_that_say_the_same_twice_are_solved_by_the_full_program() -> None:
@@ -484,9 +491,6 @@ def test_rates_at_which_the_gains_are_unstable_are_refused() -> None:
         simulate(motion, character, fps=0.0)
 
 
-unknown_words_pass = pytest.mark.xfail(strict=True, reason="Options takes any word for goal and engine")
-
-
 @pytest.mark.parametrize(
     "broken",
     [
@@ -497,8 +501,8 @@ unknown_words_pass = pytest.mark.xfail(strict=True, reason="Options takes any wo
         lambda: simulate(*walk(0.5), amount=1.5),
         lambda: simulate(*walk(0.5), options=Options(goal_points=(PointGoal("head", lambda t: np.full(3, np.nan)),))),
         lambda: simulate(*walk(0.5), options=Options(friction=-0.1)),
-        pytest.param(lambda: simulate(*walk(0.5), options=Options(goal="sideways")), marks=unknown_words_pass),
-        pytest.param(lambda: simulate(*walk(0.5), options=Options(engine="magic")), marks=unknown_words_pass),
+        lambda: simulate(*walk(0.5), options=Options(goal="sideways")),
+        lambda: simulate(*walk(0.5), options=Options(engine="magic")),
         lambda: simulate(*walk(0.5), options=Options(physicality=Physicality(-1.0))),
         lambda: simulate(*walk(0.5), options=Options(physicality=Physicality(np.nan))),
     ],
