@@ -86,7 +86,8 @@ def _ball_rates(w, x, y, z, rest, axis, bend, side, ahead, behind, out):
 
 @njit(**_OPTIONS)
 def limit_rows(
-    q, v, reference_q, reference_v, reference_a, dt, margin, address, v_address, is_hinge, rest, axis, bend, side, lower, upper
+    q, v, reference_q, reference_v, reference_a, dt, margin, address, v_address, is_hinge, rest, axis, bend, side,
+    lower, upper,
 ):  # fmt: skip
     """Rows and lower bounds (m, nv), (m,) of the angles nearer to a limit than the margin, as accelerations.
 
@@ -152,9 +153,10 @@ def _turned(w, x, y, z, a, out):
 
 @njit(**_OPTIONS)
 def turned_figure(
-    sway_share, sway, sway_velocity, sway_acceleration, lean_share, lean, lean_velocity, orientations, velocities, accelerations
+    sway_share, sway, sway_velocity, sway_acceleration, lean_share, lean, lean_velocity, orientations, velocities,
+    accelerations,
 ):  # fmt: skip
-    """Orientations (B, 4) and rates (B, 3) of bodies that each take a share of two rotation vectors (3,) and of their rates."""
+    """Orientations (B, 4) and rates (B, 3) of bodies that each take a share of two rotation vectors (3,), rates too."""
     turned, speeds, turns = np.empty_like(orientations), np.empty_like(velocities), np.empty_like(accelerations)
     turn = np.empty(3)
     for b in range(orientations.shape[0]):
@@ -178,9 +180,10 @@ def turned_figure(
 
 @njit(**_OPTIONS)
 def ground_rows(
-    axes, gaps, velocities, ground_velocities, reference_points, reference_velocities, reference_accelerations, floor, dt, reach
+    axes, gaps, velocities, ground_velocities, reference_points, reference_velocities, reference_accelerations, floor,
+    dt, reach,
 ):  # fmt: skip
-    """Points that come nearer to the ground than `reach` next step: indices (K,), normals (K, 1, 3), least accelerations (K,).
+    """Points nearer to the ground than `reach` next step: indices (K,), normals (K, 1, 3), least accelerations (K,).
 
     A point may not be below the ground next step, nor deeper than the reference itself goes; one that is below comes
     up by 0.3 of the way.
@@ -216,7 +219,11 @@ def ground_rows(
 
 @njit(**_OPTIONS)
 def timed_weights(times_to_contact, contact_time, heights, floor, reach, gaps):
-    """Weights along the tangents 0 … 1 and along the normal 0 … 2 of each point (P,), [Levine2012]_ 2.5."""
+    """Weights of each point (P,): along the tangents 1 − t / t_m, along the normal that and low · (1 − h / h_m).
+
+    t is the time to contact, h the distance to the ground, each at most t_m and h_m (`reach`). Source: [Levine2012]_
+    2.5. Deviates by `low`: 1 where the reference is below h_m, 0 from 2 h_m up, so that a fallen hand is not held down.
+    """
     tangent, normal = np.empty_like(gaps), np.empty_like(gaps)
     for i in range(gaps.shape[0]):
         tangent[i] = min(max(1.0 - times_to_contact[i] / contact_time, 0.0), 1.0)
@@ -274,7 +281,7 @@ def place_servo(wished_a, wished_v, wished, v, now, speed, stiffness):
 
 @njit(**_OPTIONS)
 def near_ground(points, heights, normals, band):
-    """Distances of points to the ground (P,), and of those nearer than the band their indices (K,) and normals (K, 3)."""
+    """Distances of points to the ground (P,), and of those nearer than the band indices (K,) and normals (K, 3)."""
     count = points.shape[0]
     gaps = np.empty(count)
     near = 0
@@ -323,7 +330,7 @@ def stick(
 
 @njit(**_OPTIONS)
 def swing_places(points, velocities, places, look_ahead, clearance_time):
-    """Where the height of the ground is wanted, (4 P, 2): landing places, ahead, at the edge of clearance, half way there."""
+    """Where the ground's height is wanted, (4 P, 2): landing places, ahead, at the clearance's edge, half way there."""
     count = points.shape[0]
     out = np.empty((4 * count, 2))
     for i in range(count):
@@ -337,7 +344,8 @@ def swing_places(points, velocities, places, look_ahead, clearance_time):
 
 @njit(**_OPTIONS)
 def foothold_targets(
-    reference_points, landings, progress, left_with, offset, stands, goal_shift, foot_shift, heights, floor, ground, clearance
+    reference_points, landings, progress, left_with, offset, stands, goal_shift, foot_shift, heights, floor, ground,
+    clearance,
 ):  # fmt: skip
     """Wished places of the points (P, 3): standing ones at their offset, swinging ones on the way to their landing.
 

@@ -6,7 +6,8 @@ With the rows weighted into Q, b, C, S, f the problem reads
 
 Q = UᵀU; Y = U⁻ᵀ[b, Gᵀ, C]; the columns of G are made orthonormal; what is left in x is solved by an active set
 (Lawson and Hanson 1974), warm-started. A soft bound is left out until an answer breaks it; then its row and its slack s
-are taken in and the step is solved again. All compiled code of the step lives in this file.
+are taken in and the step is solved again. All compiled code that solves lives in this file;
+friction pyramids are in `cones`.
 
 Matrices are in C order; a symmetric one is kept in its upper triangle, which is the lower one in LAPACK's eyes.
 """
@@ -243,15 +244,15 @@ def set_threads(addresses, count):
 
 @njit(**_OPTIONS)
 def solve(
-    A, XT, w, r, soft_J, soft_XT, soft_w, soft_r, taken, Q_direct, b_direct, x_weight, x_target, G, D, g, warm, addresses,
-    a, x, slacks, residuals,
+    A, XT, w, r, soft_J, soft_XT, soft_w, soft_r, taken, Q_direct, b_direct, x_weight, x_target, G, D, g, warm,
+    addresses, a, x, slacks, residuals,
 ):  # fmt: skip
     """Solve a step; fills a (nv,), x (n,), slacks and residuals (4,): primal, dual, gap, solves. Returns a status.
 
     Rows Σ w (A a + X x − r)²; XT = Xᵀ (n, c) belongs to the first c rows, the others have none. Soft bounds
-    soft_w (soft_J a + soft_X x − s − soft_r)²; those flagged in `taken` are in from the start, those that turn out to be
-    needed are added to it; slacks (k,) is filled for them. Q_direct (upper triangle), b_direct: parts in normal form.
-    Σ x_weight (x − x_target)².
+    soft_w (soft_J a + soft_X x − s − soft_r)²; those flagged in `taken` are in from the start, those that turn out to
+    be needed are added to it; slacks (k,) is filled for them. Q_direct (upper triangle), b_direct: parts in normal
+    form. Σ x_weight (x − x_target)².
     """
     rows, nv = A.shape
     n, coupled = XT.shape
