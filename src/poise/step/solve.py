@@ -30,6 +30,7 @@ def solve_step(
     readable: bool = False,
     warm: Flags | None = None,
     warm_bounds: Flags | None = None,
+    guess: Array | None = None,
     costs: bool = True,
 ) -> StepResult:
     """The accelerations and contact coefficients that satisfy the constraints and serve the objectives best.
@@ -41,6 +42,7 @@ def solve_step(
         readable: Solve the whole program with daqp instead of the condensed one; the oracle of the tests.
         warm: Coefficients expected to be positive, shape (n,); changes the time, not the answer.
         warm_bounds: Rows of the soft bounds expected to act.
+        guess: Accelerations expected, shape (nv,); the soft bounds they would break are expected to act.
         costs: Also report the cost of each objective.
 
     Raises:
@@ -53,18 +55,22 @@ def solve_step(
         result = _full(step, problem)
     else:
         try:
-            result = _condensed(step, problem, warm, warm_bounds)
+            result = _condensed(step, problem, warm, warm_bounds, guess)
         except StepInfeasible:
             require_numbers(objectives, constraints)
             raise
     return replace(result, costs=_costs(step, objectives, result)) if costs else result
 
 
-def _condensed(step: Step, problem: Gathered, warm: Flags | None, warm_bounds: Flags | None) -> StepResult:
+def _condensed(
+    step: Step, problem: Gathered, warm: Flags | None, warm_bounds: Flags | None, guess: Array | None
+) -> StepResult:
     n, bounds = step.coefficient_count, len(problem.soft_weight)
     taken = np.zeros(bounds, dtype=np.bool_)
     if warm_bounds is not None and len(warm_bounds) == bounds:
         taken |= warm_bounds
+    if guess is not None and bounds and not problem.soft_X.shape[1]:
+        taken |= problem.soft_J @ guess < problem.soft_lower
     if warm is None or len(warm) != n:
         warm = np.zeros(n, dtype=np.bool_)
     a, x, slacks, residuals = np.empty(step.nv), np.zeros(n), np.zeros(bounds), np.empty(4)
