@@ -426,7 +426,7 @@ def test_a_deviation_is_carried_through_glitched_frames() -> None:
 def test_goals_that_conflict_are_softened_and_counted() -> None:
     motion, character = walk(0.5)
     hand = body_positions(character, motion_to_q(character, motion))[20, character.body_index("left_hand")]
-    goals = tuple(PointGoal("left_hand", hand + np.array([0.0, 0.0, up]), start=0.2) for up in (0.05, -0.05))
+    goals = tuple(PointGoal("left_hand", hand + np.array([0.0, 0.0, up]), start=0.2) for up in (0.2, 0.1))
     result = simulate(motion, character, options=Options(goal_points=goals))
     solver = result.report["solver"]
     late = int((result.times[:-1] >= 0.2 - 1e-9).sum())
