@@ -1,6 +1,6 @@
 """How the gains of the baseline (`--engine pd`, section [pd] of the presets) were chosen: a search on the bundled walk.
 
-Two and a half seconds of walk with one shove at the chest; of all gains that keep the root within five centimetres of
+Two and a half seconds of walk with one shove at the chest; of all gains that keep the root within five centimeters of
 the clip, those with the smallest deviation of the joints. The other clips of the comparison were not looked at.
 
     python scripts/tune_pd.py

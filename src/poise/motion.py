@@ -33,7 +33,7 @@ class Source:
         path: The file.
         format: Key of its format, such as "bvh".
         dialect: Which custom of that format, in words.
-        unit: Metres per file unit.
+        unit: Meters per file unit.
         up: The file's up axis, "x", "y" or "z".
         fps: Frame rate the file states (or the custom of its format) [1/s].
         document: The format's own parsed document (channels, literal frame time, key times, …).

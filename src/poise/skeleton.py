@@ -50,7 +50,7 @@ class Skeleton:
     """Joints in file order, parents before children; exactly one root.
 
     The pose of joint j in its parent's frame is a translation (`offsets` when nothing moves it) followed by a
-    rotation. The world is Z up and in metres; a Y-up file is turned at the door by its root alone: the root's
+    rotation. The world is Z up and in meters; a Y-up file is turned at the door by its root alone: the root's
     translation and rotation carry the turn, every other joint keeps the file's own axes.
 
     Attributes:

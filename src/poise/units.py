@@ -6,7 +6,7 @@ GRAVITY = 9.81
 """Standard gravity used everywhere [m/s^2]."""
 
 CMU_UNIT = (1.0 / 0.45) * 0.0254
-"""Metres per unit of the CMU database (ASF/AMC and the BVH releases made from it) [m]."""
+"""Meters per unit of the CMU database (ASF/AMC and the BVH releases made from it) [m]."""
 
 UNITS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "ft": 0.3048, "cmu": CMU_UNIT}
-"""Names a user may give for a length unit, in metres."""
+"""Names a user may give for a length unit, in meters."""

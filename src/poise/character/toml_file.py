@@ -26,7 +26,7 @@ MAX_BYTES = 4_000_000
 """Largest character file that is read [bytes]."""
 
 _HEAD = """\
-# A Poise character. Lengths in metres, masses in kilograms, angles in degrees, rotations as quaternions w x y z.
+# A Poise character. Lengths in meters, masses in kilograms, angles in degrees, rotations as quaternions w x y z.
 # Every place is in the frame of its own body (a joint's frame). Center of mass and inertia follow from mass and
 # capsules unless a body gives its own `com` and `inertia` (rows of a 3 x 3 matrix about the center of mass).
 # `strength` divides the weight of a joint's torque. Limits: rotation = rest · swing · twist; `twist` is about `axis`,

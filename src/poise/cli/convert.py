@@ -26,7 +26,7 @@ def convert(
         str | None,
         typer.Option(
             metavar="U",
-            help="Unit to write (BVH; default the input's, else cm): m, dm, cm, mm, inch, ft, cmu or metres.",
+            help="Unit to write (BVH; default the input's, else cm): m, dm, cm, mm, inch, ft, cmu or meters.",
         ),
     ] = None,
     up: Annotated[

@@ -17,7 +17,7 @@ Skeleton = Annotated[
 Clip = Annotated[str | None, typer.Option("--clip", metavar="NAME|INDEX", help="Which clip of a file with several.")]
 SourceUnit = Annotated[
     str | None,
-    typer.Option("--unit", metavar="U", help="Metres per file unit: a number, or m, dm, cm, mm, inch, ft, cmu."),
+    typer.Option("--unit", metavar="U", help="Meters per file unit: a number, or m, dm, cm, mm, inch, ft, cmu."),
 ]
 SourceUp = Annotated[str | None, typer.Option("--up", metavar="AXIS", help="The file's up axis: x, y or z.")]
 SourceFps = Annotated[

@@ -61,7 +61,7 @@ def simulate(
     pull: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="'BODY X Y Z STIFFNESS @START+DURATION'", help="A spring to a point in metres, Z up; repeatable."
+            metavar="'BODY X Y Z STIFFNESS @START+DURATION'", help="A spring to a point in meters, Z up; repeatable."
         ),
     ] = None,
     goal: Annotated[

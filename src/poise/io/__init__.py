@@ -35,7 +35,7 @@ def load(
         path: The file.
         skeleton: The skeleton file it needs (.asf, DeepMimic character); default the one beside it.
         clip: Name or index of the clip, in a file that holds several.
-        unit: Metres per file unit, or one of m, dm, cm, mm, inch, ft, cmu.
+        unit: Meters per file unit, or one of m, dm, cm, mm, inch, ft, cmu.
         up: The file's up axis: x, y or z.
         fps: Frame rate of the data [1/s], for a file whose label is wrong or missing.
         frames_from_data: Take the frames that are there where the declared count is wrong.
@@ -86,8 +86,8 @@ def save(
         motion: The motion.
         path: Where to; an existing file is replaced.
         fps: Resample to this rate [1/s] first, by C² splines; None keeps the motion's own frames.
-        unit: Metres per unit of the new file (a number, or a name as for `load`); None for the source's, or the
-            format's custom (BVH: centimetres).
+        unit: Meters per unit of the new file (a number, or a name as for `load`); None for the source's, or the
+            format's custom (BVH: centimeters).
         up: Up axis of the new file; None for the source's, or the format's custom (BVH: y).
 
     Raises:
@@ -140,21 +140,21 @@ def read_options(
     return ReadOptions(
         skeleton=None if skeleton is None else Path(skeleton),
         clip=clip,
-        unit=None if unit is None else _metres(unit),
+        unit=None if unit is None else _meters(unit),
         up=None if up is None else up.lower(),
         fps=None if fps is None else _positive("fps", fps),
         frames_from_data=frames_from_data,
     )
 
 
-def _metres(unit: float | str) -> float:
+def _meters(unit: float | str) -> float:
     if isinstance(unit, str):
         if unit.lower() in UNITS:
             return UNITS[unit.lower()]
         try:
             unit = float(unit)
         except ValueError:
-            raise InvalidValue(f"Unit {unit!r} is no number of metres and not one of {', '.join(UNITS)}.") from None
+            raise InvalidValue(f"Unit {unit!r} is no number of meters and not one of {', '.join(UNITS)}.") from None
     return _positive("unit", unit)
 
 

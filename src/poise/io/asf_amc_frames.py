@@ -36,7 +36,7 @@ class AmcDocument:
         first_frame: Number of the first frame, usually 1.
         layout: Bone name and count of numbers, in file order.
         values: The numbers of all frames in file order and file units, shape (F, C).
-        unit, up: How they were read: metres per file unit, and the file's up axis.
+        unit, up: How they were read: meters per file unit, and the file's up axis.
     """
 
     asf: AsfDocument

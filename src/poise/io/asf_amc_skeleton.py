@@ -83,7 +83,7 @@ class AsfDocument:
 
     @property
     def unit(self) -> float:
-        """Metres per file unit: (1 / length) inches, the CMU formula [m]."""
+        """Meters per file unit: (1 / length) inches, the CMU formula [m]."""
         return 0.0254 / self.length
 
 
@@ -97,7 +97,7 @@ def skeleton_of(document: AsfDocument, *, unit: float, turn: Array) -> Skeleton:
 
     Args:
         document: The parsed file.
-        unit: Metres per file unit.
+        unit: Meters per file unit.
         turn: Turn from the file's world to Poise's, carried by the root, unit wxyz.
 
     Returns:

@@ -30,7 +30,7 @@ def clean_document(motion: Motion, unit: float, up: str) -> tuple[BvhDocument, M
 
     Args:
         motion: Any motion.
-        unit: Metres per unit of the file.
+        unit: Meters per unit of the file.
         up: The file's up axis.
     """
     skeleton = motion.skeleton

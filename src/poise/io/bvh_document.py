@@ -83,7 +83,7 @@ class BvhDocument:
         rows: The rows as they stand, line ends and blank lines included.
         row_starts: First byte of each row in `rows`, and its length at the end, shape (F + 1,).
         adds_offset: True if the position channels of a child are added to its OFFSET, False if they replace it.
-        unit: Metres per file unit, as read.
+        unit: Meters per file unit, as read.
         up: Up axis, as read.
     """
 
@@ -130,7 +130,7 @@ class BvhDocument:
 
 
 def skeleton_of(document: BvhDocument) -> Skeleton:
-    """The skeleton in metres and Z up; one rotation channel makes a hinge, none a fixed joint."""
+    """The skeleton in meters and Z up; one rotation channel makes a hinge, none a fixed joint."""
     joints, unit, turn = document.joints, document.unit, door_turn(document.up)
     offsets = unit * np.array([j.offset for j in joints])
     offsets[0] = rotations.rotate(turn, offsets[0])
@@ -166,7 +166,7 @@ def file_pose(document: BvhDocument, values: Array) -> tuple[Array, Array]:
 
 
 def pose(document: BvhDocument) -> tuple[Array, Array]:
-    """Pose of every frame in metres and Z up: translations (F, J, 3) [m] and rotations (F, J, 4)."""
+    """Pose of every frame in meters and Z up: translations (F, J, 3) [m] and rotations (F, J, 4)."""
     translations, turned = file_pose(document, document.values)
     turn = door_turn(document.up)
     translations *= document.unit

@@ -25,7 +25,7 @@ UNIT_PRIORS = {"cm": 0.0, "m": 0.0, "cmu": 1.0, "mm": 1.0, "inch": 2.0}
 SIZE_SPREAD = 0.35
 """Standard deviation of the logarithm of a figure's size."""
 
-UNIT_WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "inch": "inches", "cmu": "the CMU unit"}
+UNIT_WORDS = {"m": "meters", "cm": "centimeters", "mm": "millimeters", "inch": "inches", "cmu": "the CMU unit"}
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _unit(document: BvhDocument, offsets: Array, options: ReadOptions, who: str)
         size = f"; thigh and shank are {leg * options.unit:.2f} m" if leg else ""
         return options.unit, Evidence(options.unit, 1.0, f"given by the user{f' ({name})' if name else ''}{size}")
     if leg == 0.0:
-        return UNITS["cm"], Evidence(UNITS["cm"], 0.1, "no bone has a length; centimetres are the custom")
+        return UNITS["cm"], Evidence(UNITS["cm"], 0.1, "no bone has a length; centimeters are the custom")
     costs = {
         name: 0.5 * (np.log(leg * UNITS[name] / ADULT_LEG) / SIZE_SPREAD) ** 2 + prior
         for name, prior in UNIT_PRIORS.items()

@@ -26,7 +26,7 @@ ANGLE_DIGITS = 6
 """Digits after the point of an angle that is written anew."""
 
 CLEAN_UNIT = 0.01
-"""Metres per unit of a BVH without a BVH source: centimetres, the custom."""
+"""Meters per unit of a BVH without a BVH source: centimeters, the custom."""
 
 CLEAN_UP = "y"
 
@@ -36,7 +36,7 @@ def write(motion: Motion, path: Path) -> None:
 
     One that was read from BVH keeps its hierarchy's text, names, channels, unit, up axis and line ends, and each
     number that did not change: a value is the source's own to half of the last digit that would be written (1e-6
-    degrees, a ten-thousandth of a millimetre) or to 1e-9 of itself. Any other motion is written in centimetres and
+    degrees, a ten-thousandth of a millimeter) or to 1e-9 of itself. Any other motion is written in centimeters and
     Y up, with three rotation channels in ZXY order on every joint.
 
     Raises:

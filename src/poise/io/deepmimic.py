@@ -1,7 +1,7 @@
 """DeepMimic JSON: frames with their own durations, for a character file that holds the joints.
 
 A frame is [duration, root position, root quaternion wxyz, then per joint in the character's order a quaternion wxyz
-or one hinge angle]. The last frame's duration is 0. Y up and metres.
+or one hinge angle]. The last frame's duration is 0. Y up and meters.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class DeepMimicDocument:
         character: Its character file.
         header: Every key of the file but "Frames", in file order.
         values: All numbers, duration first, shape (F, C).
-        unit, up: How they were read: metres per file unit, and the file's up axis.
+        unit, up: How they were read: meters per file unit, and the file's up axis.
     """
 
     character: CharacterDocument
@@ -147,7 +147,7 @@ def _evidence(
     named = "named by the caller" if options.skeleton else "the character whose joints take this many numbers a frame"
     found = {
         "skeleton": Evidence(Path(character.path).name, 1.0 if options.skeleton else 0.9, named),
-        "unit": Evidence(1.0, 0.95, "DeepMimic works in metres"),
+        "unit": Evidence(1.0, 0.95, "DeepMimic works in meters"),
         "up": Evidence("y", 0.95, "DeepMimic is Y up"),
         "fps": Evidence(rate, 1.0 if len(steps) else 0.3, said),
         "loop": Evidence(loop, 1.0 if loop is not None else 0.0, "key 'Loop' of the file"),
@@ -279,7 +279,7 @@ def describe(path: Path, options: ReadOptions) -> dict[str, Any]:
         ),
         "evidence": {
             "dialect": Evidence("motion_imitation", 0.95, "keys 'FrameDuration' and 'LoopMode'"),
-            "up": Evidence("z", 0.9, "the PyBullet custom: Z up, quaternion xyzw, metres"),
+            "up": Evidence("z", 0.9, "the PyBullet custom: Z up, quaternion xyzw, meters"),
         },
         "warnings": ["No skeleton: this clip can be described and not simulated."],
     }

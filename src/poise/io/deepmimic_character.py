@@ -94,7 +94,7 @@ def skeleton_of(character: CharacterDocument, *, unit: float, turn: Array) -> Sk
 
     Args:
         character: The parsed file.
-        unit: Metres per file unit.
+        unit: Meters per file unit.
         turn: Turn from the file's world to Poise's, carried by the root, unit wxyz.
     """
     joints = character.joints

@@ -33,7 +33,7 @@ class ReadOptions:
     Attributes:
         skeleton: The skeleton file a motion needs; None for the one beside it.
         clip: Name or index of the clip in a file that holds several.
-        unit: Metres per file unit; None to believe the file or guess.
+        unit: Meters per file unit; None to believe the file or guess.
         up: The file's up axis, "x", "y" or "z"; None to believe the file or guess.
         fps: Frame rate of the data [1/s]; None to believe the file.
         frames_from_data: Take the frames that are there where a declared count is wrong.

@@ -138,7 +138,7 @@ def _evidence(
 ) -> dict[str, Evidence]:
     modes = sorted({c.mode for c in clip.channels})
     found = {
-        "unit": Evidence(1.0, 0.8, "glTF is in metres by its standard; makers of models do not always keep to it"),
+        "unit": Evidence(1.0, 0.8, "glTF is in meters by its standard; makers of models do not always keep to it"),
         "up": Evidence("y", 0.95, "glTF is Y up by its standard"),
         "fps": Evidence(fps, 0.9 if clip.hits_keys else 0.5, clip.reason),
         "interpolation": Evidence(modes, 1.0, "of the clip's channels; between keys Poise's frames follow it"),
@@ -178,8 +178,8 @@ def _warnings(skeleton: Skeleton, tree: GltfTree, scales: np.ndarray, options: R
     found = []
     height = _height(skeleton)
     if not options.unit and not SIZES[0] <= height <= SIZES[1]:
-        cure = "--unit 0.01 reads it as centimetres" if height > SIZES[1] else "--unit 100 enlarges it"
-        found.append(f"At rest the skeleton is {height:.3g} m high, if its unit is the metre of the standard; {cure}.")
+        cure = "--unit 0.01 reads it as centimeters" if height > SIZES[1] else "--unit 100 enlarges it"
+        found.append(f"At rest the skeleton is {height:.3g} m high, if its unit is the meter of the standard; {cure}.")
     if tree.uneven:
         found.append(
             f"Joints scaled unevenly: {', '.join(tree.uneven[:5])}. Places under them are kept, those further down "

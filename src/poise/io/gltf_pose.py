@@ -30,7 +30,7 @@ class GltfSource:
         tree: Which nodes are joints, and what is above them.
         clip_index: Which animation was read.
         clip: Its channels with key times and interpolation, and its frames.
-        unit, up: How it was read: metres per file unit, and the file's up axis.
+        unit, up: How it was read: meters per file unit, and the file's up axis.
         is_whole: False once frames were cut out: the channels then no longer belong to the motion.
     """
 

@@ -211,7 +211,7 @@ def _drop_unused_samplers(animation: dict[str, Any]) -> None:
 
 
 def _bare(motion: Motion) -> _Pack:
-    """A file of nodes alone: one per joint, Y up, metres, end sites as marked leaf nodes."""
+    """A file of nodes alone: one per joint, Y up, meters, end sites as marked leaf nodes."""
     skeleton = motion.skeleton
     back = rotations.conjugate(door_turn("y"))
     place, turn = skeleton.offsets.copy(), skeleton.rest_rotations.copy()

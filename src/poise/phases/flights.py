@@ -110,11 +110,11 @@ def flights(motion: Motion, *, floor: float | None = None) -> tuple[Flight, ...]
 def implied_fps(motion: Motion, *, floor: float | None = None) -> FrameRate:
     """The frame rate at which a motion's flights would fall with 9.81 m/s^2.
 
-    Gravity seen goes with the square of the frame rate taken: data of 60 Hz labelled 120 Hz fall with 39 m/s^2.
+    Gravity seen goes with the square of the frame rate taken: data of 60 Hz labeled 120 Hz fall with 39 m/s^2.
     Animators bend gravity too, so only flights that agree with each other and are far off throw doubt on a label.
 
     Args:
-        motion: The motion, as labelled.
+        motion: The motion, as labeled.
         floor: Height of the floor [m]; found where not given.
     """
     label, leg = motion.fps, leg_length(motion.skeleton)

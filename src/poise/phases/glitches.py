@@ -1,7 +1,7 @@
 """Faults of capture and export: flips, jumps, spikes, frozen stretches, rest poses put in front.
 
 A fault is a step from one frame to the next that is large, fast, and alone: neither the steps beside it nor those
-around it come near. Real motion at any usual frame rate has neighbours of its own size, however fast it is.
+around it come near. Real motion at any usual frame rate has neighbors of its own size, however fast it is.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _turned(motion: Motion, joint: int, step: Array, lead: int) -> list[Glitch]:
     def alone(first: int, last: int, size: float) -> bool:
         if rate[first] < FLIP_RATE or rate[last] < FLIP_RATE or size < SNAP_ANGLE:
             return False
-        beside, around = _neighbours(step, first, last)
+        beside, around = _neighbors(step, first, last)
         if size >= FLIP_ANGLE and size >= FLIP_BESIDE * beside and size >= FLIP_AROUND * around:
             return True
         return size >= SNAP_BESIDE * beside and size >= SNAP_AROUND * around
@@ -197,13 +197,13 @@ def _moved(motion: Motion, joint: int, lead: int) -> list[Glitch]:
     def alone(first: int, last: int, size: float) -> bool:
         if min(rate[first], rate[last]) < JUMP_RATE * math.sqrt(scale) or size < JUMP * scale:
             return False
-        beside, around = _neighbours(step, first, last)
+        beside, around = _neighbors(step, first, last)
         return size >= FLIP_BESIDE * beside and size >= FLIP_AROUND * around
 
     return _steps_alone(step, joint, "jump", JUMP * scale, lead, alone, apart)
 
 
-def _neighbours(step: Array, first: int, last: int) -> tuple[float, float]:
+def _neighbors(step: Array, first: int, last: int) -> tuple[float, float]:
     """Largest step beside the steps `first` … `last`, and the median of AROUND steps on either side."""
     before, after = step[max(0, first - AROUND) : first], step[last + 1 : last + 1 + AROUND]
     beside = max(before[-1] if len(before) else 0.0, after[0] if len(after) else 0.0)

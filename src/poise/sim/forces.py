@@ -107,7 +107,7 @@ def parse_push(text: str) -> Push:
 
 
 def parse_pull(text: str) -> Pull:
-    """Read "BODY X Y Z STIFFNESS @START+DURATION" in metres, newtons per metre, seconds; the name may hold spaces."""
+    """Read "BODY X Y Z STIFFNESS @START+DURATION" in meters, newtons per meter, seconds; the name may hold spaces."""
     body, numbers, start, duration = _parse(text, 4, "BODY X Y Z STIFFNESS @START+DURATION")
     return Pull(
         body, (numbers[0], numbers[1], numbers[2]), numbers[3], start, math.inf if duration is None else duration

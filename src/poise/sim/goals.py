@@ -48,7 +48,7 @@ class PointGoal:
         """Target now [m], shape (3,)."""
         value = np.asarray(self.target(time) if callable(self.target) else self.target, dtype=np.float64)
         if value.shape != (3,) or not np.isfinite(value).all():
-            raise InvalidValue(f"The goal of {self.body!r} at {time:.3f} s is {value}; give three finite metres.")
+            raise InvalidValue(f"The goal of {self.body!r} at {time:.3f} s is {value}; give three finite meters.")
         return value
 
     def at(self, machine: Machine) -> PlaceGoal:
@@ -93,7 +93,7 @@ _FORM = "JOINT X,Y,Z [@START+DURATION]"
 
 
 def parse_goal(text: str) -> PointGoal:
-    """Read "JOINT X,Y,Z [@START+DURATION]" in metres and seconds; the name may hold spaces.
+    """Read "JOINT X,Y,Z [@START+DURATION]" in meters and seconds; the name may hold spaces.
 
     Raises:
         InvalidValue: with the form that is wanted.

@@ -99,7 +99,7 @@ def between(a: Array, b: Array) -> Array:
 
 
 def continuous(q: Array) -> Array:
-    """The same rotations with signs chosen so that neighbours along axis 0 lie in one hemisphere, shape (F, ..., 4)."""
+    """The same rotations with signs chosen so that neighbors along axis 0 lie in one hemisphere, shape (F, ..., 4)."""
     q = np.array(q, dtype=np.float64)
     if len(q) > 1:
         flip = np.where(np.sum(q[1:] * q[:-1], axis=-1, keepdims=True) < 0.0, -1.0, 1.0)

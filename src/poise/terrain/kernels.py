@@ -16,7 +16,7 @@ def sample_grid(table, grid, frame, points, height, normal):
     w(t) = ((1/2 - t)^2 / 2, 3/4 - t^2, (1/2 + t)^2 / 2).
 
     Args:
-        table: Control heights with one ring of neighbours around them [m], shape (rows + 2, columns + 2).
+        table: Control heights with one ring of neighbors around them [m], shape (rows + 2, columns + 2).
         grid: Control heights per meter, place of the first one x, y [m], and 1 if it repeats, else 0, shape (4,).
         frame: Where the grid lies: origin x, y [m], cosine and sine of its heading, ground [m], shape (5,).
         points: Places in the world [m], shape (n, 2).

@@ -91,7 +91,7 @@ def _limited(heights: Array, limit: float) -> Array:
 
 
 def _below(heights: Array, limit: float) -> Array:
-    """The highest periodic surface under `heights` that rises by no more than `limit` [1] toward 16 neighbours."""
+    """The highest periodic surface under `heights` that rises by no more than `limit` [1] toward 16 neighbors."""
     steps = [(i, j) for i in range(-2, 3) for j in range(-2, 3) if math.gcd(i, j) == 1]
     low = heights
     while True:

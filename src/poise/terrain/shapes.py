@@ -146,14 +146,14 @@ class Heightfield(Shape):
 
     Attributes:
         heights: Control values [m], shape (rows, columns): rows along y, columns along x.
-        spacing: Distance between neighbours [m].
+        spacing: Distance between neighbors [m].
         corner: Place of heights[0, 0] in the shape's frame [m], shape (2,).
         periodic: True if the grid repeats in both directions; else its edge goes on outwards.
     """
 
     def __init__(self, heights: Array, spacing: float, corner: Array, *, periodic: bool) -> None:
         self.heights, self.spacing, self.corner, self.periodic = heights, spacing, corner, periodic
-        # one ring of neighbours, so that a 3 x 3 neighbourhood never leaves the table
+        # one ring of neighbors, so that a 3 x 3 neighborhood never leaves the table
         self._table = np.ascontiguousarray(np.pad(heights, 1, mode="wrap" if periodic else "edge"), dtype=np.float64)
         self._grid = np.array([1.0 / spacing, corner[0], corner[1], float(periodic)])
 

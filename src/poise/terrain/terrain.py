@@ -241,7 +241,7 @@ class Terrain:
         Args:
             center: Middle in the world frame [m]; the first two numbers count.
             extent: Half the side of the square [m].
-            spacing: Distance between neighbours [m]; the square is divided evenly into steps no longer than this.
+            spacing: Distance between neighbors [m]; the square is divided evenly into steps no longer than this.
             time: [s].
 
         Returns:
