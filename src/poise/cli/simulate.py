@@ -93,6 +93,7 @@ def simulate(
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
     source_fps: options.SourceFps = None,
+    frames_from_data: options.FramesFromData = False,
     floor: Annotated[
         float | None, typer.Option(metavar="M", help="Height of the clip's floor; found if not given.")
     ] = None,
@@ -152,7 +153,10 @@ def simulate(
         from poise.record.recording import require_kind
 
         require_kind(record)
-    motion = poise.io.load(file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps)
+    motion = poise.io.load(
+        file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps,
+        frames_from_data=frames_from_data,
+    )  # fmt: skip
     note_warnings(motion)
     whole = motion
     if start is not None or end is not None:
@@ -198,10 +202,8 @@ def _options(
     else:
         try:
             knob = Physicality(float(physicality))
-        except ValueError:
-            knob = Physicality(math.nan)
-        if not (math.isfinite(knob.factor) and knob.factor > 0.0):
-            raise InvalidValue(f"--physicality is {physicality!r}; give a positive number, strict or off.")
+        except ValueError:  # no number, or none that the knob takes
+            raise InvalidValue(f"--physicality is {physicality!r}; give a positive number, strict or off.") from None
     if not (math.isfinite(friction) and friction >= 0.0):
         raise InvalidValue(f"--friction is {friction}; give zero or more.")
     return Options(
@@ -333,6 +335,8 @@ def summarize(result: SimulationResult, output: Path) -> None:
         back, moved = event["com_back_s"], 100 * event["com_excursion_max_m"]
         after = f"back within {back:.1f} s" if back is not None else "not back before the end"
         lines.append(f"Push of {event['body']} at {event['start']:.2f} s: center of mass moved {moved:.0f} cm, {after}")
+    for name, count in d["solver"]["conflicts"].items():
+        lines.append(f"Gave way in {count} steps: {name}")
     odd = {k: v for k, v in d["solver"]["fallbacks"].items() if v}
     if odd or d["solver"]["failures"]:
         lines.append("Solver: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in odd.items()))
