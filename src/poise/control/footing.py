@@ -117,7 +117,8 @@ class Footing:
     def _choose_treads(self, reference: ReferenceFrame, places: Array, known: Flags, time: float) -> None:
         """Per foot, the smallest shift along the stairs that puts all its points on one tread; kept for the swing."""
         reach = self._settings.foothold_shift * self._scale
-        candidates = np.arange(-reach, reach + 1e-9, 0.01)
+        count = int(reach / 0.01)
+        candidates = 0.01 * np.arange(-count, count + 1)
         candidates = candidates[np.argsort(np.abs(candidates), kind="stable")]
         forward = self._terrain.forward
         margin = 0.05 * self._scale

@@ -233,7 +233,20 @@ class Machine:
         self.sway.accelerate(np.zeros(3))
         self.follower.acceleration = 0.0
         self._finish()
+        if np.abs(deviation).max() > 1e-9:
+            # the goal goes on from where the carried figure is, not from where a spring would have brought it
+            (here, speed_here), (there, speed_there) = (
+                self._com_of(self.q, self.v),
+                self._com_of(following, following_v),
+            )
+            self.particle.shift, self.particle.velocity = here - there, speed_here - speed_there
         return self.q
+
+    def _com_of(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Horizontal place [m] and velocity [m/s] of the center of mass at (q, v), shapes (2,)."""
+        root = self.model.roots[0]
+        self.state.move_to(q, v)
+        return self.state.com(root)[:2].copy(), (self.state.com_jacobian(root) @ v)[:2]
 
     def _look(self, reference: ReferenceFrame, pushes: Sequence[Push | Pull]) -> _Scene:
         """The state, the ground under it, what pushes, and where everything should go."""

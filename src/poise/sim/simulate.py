@@ -90,6 +90,12 @@ def simulate(
     preset = load_preset(preset) if isinstance(preset, str) else preset
     options = options or Options()
     character = fit(motion) if character is None else character
+    if character.skeleton.names != motion.skeleton.names:
+        odd = next((n for n in character.skeleton.names if n not in motion.skeleton.names), character.skeleton.names[0])
+        raise InvalidValue(
+            f"The character belongs to another skeleton: {len(character.skeleton.names)} joints with {odd!r} among "
+            f"them, where the motion has {len(motion.skeleton.names)}. Fit one to this motion: poise character CLIP."
+        )
     floor = character.floor if floor is None else floor
     rate = _rate(motion) if fps is None else fps
     if not rate > 0.0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -35,6 +37,8 @@ class QuasiPhysicalFilter:
         self, character: Character, dt: float, terrain: Terrain | None = None, *, preset: str | Preset = "recommended",
         options: Options | None = None,
     ) -> None:  # fmt: skip
+        if not (math.isfinite(dt) and dt > 0.0):
+            raise InvalidValue(f"dt is {dt} s; give the positive time between two poses.")
         preset = load_preset(preset) if isinstance(preset, str) else preset
         require_stable(preset, dt)
         options = options or Options()
@@ -70,7 +74,7 @@ class QuasiPhysicalFilter:
             flags: Contact points that touch in this pose, if known, shape (P,); else those with no time left.
             times_to_contact: Time until each point touches [s], if known, shape (P,).
         """
-        pose = np.asarray(pose, dtype=np.float64)
+        pose = np.array(pose, dtype=np.float64)
         if pose.shape != (self.machine.model.nq,) or not np.isfinite(pose).all():
             raise InvalidValue(
                 f"A pose has {self.machine.model.nq} finite coordinates; this one has shape {pose.shape}."
@@ -95,9 +99,9 @@ class QuasiPhysicalFilter:
             self._settle()
             self._answer = self.machine.q.copy()
             self._previous_v = v
-            return self._answer
+            return self._answer.copy()
         self._advance()
-        return self._answer
+        return self._answer.copy()
 
     def _settle(self) -> None:
         """Stand on the ground before the first answer, as a clip run does."""
@@ -114,7 +118,7 @@ class QuasiPhysicalFilter:
             return self._poses[0].copy()
         self._advance()
         assert self._answer is not None
-        return self._answer
+        return self._answer.copy()
 
     def _advance(self) -> None:
         """Solve at the oldest pose kept and answer for the one after it."""

@@ -6,7 +6,7 @@ from the equations of motion, τ(z) = M a + bias − Bᵀ λ − τ_ext with B =
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,7 @@ from poise.step.contacts import Contacts
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """m rows of a quantity that is affine in the unknowns: y = on_a · a + on_lambda · λ + c.
 
     Attributes:
