@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.linalg import cython_blas
+from scipy.linalg import cython_blas  # pyright: ignore[reportAttributeAccessIssue]
 from scipy.optimize import nnls
 
 from poise.character import fit
@@ -206,10 +206,9 @@ def test_limit_angles_equal_the_plain_ones() -> None:
     rng = np.random.default_rng(4)
     q = rotations.normalize(rng.normal(size=(len(limits), 4)))
     out = np.empty((len(limits), 3))
-    stack = [np.array([getattr(x, name) for x in limits]) for name in ("rest", "axis", "swing_axis")]
-    control.limit_angles(
-        q.ravel(), 4 * np.arange(len(limits)), np.zeros(len(limits), dtype=np.bool_), *stack,
-        np.cross(stack[1], stack[2]), out,
-    )  # fmt: skip
+    rest, axis, bend = (np.array([getattr(x, name) for x in limits]) for name in ("rest", "axis", "swing_axis"))
+    is_hinge = np.zeros(len(limits), dtype=np.bool_)
+    side: Array = np.cross(axis, bend)
+    control.limit_angles(q.ravel(), 4 * np.arange(len(limits)), is_hinge, rest, axis, bend, side, out)
     for i, x in enumerate(limits):
         assert np.allclose(out[i], limit_angles(x, q[i]), rtol=0.0, atol=1e-9)

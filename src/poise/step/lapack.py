@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
+from typing import Any
 
 import scipy
 from llvmlite import ir
 from numba import types
 from numba.extending import get_cython_function_address, intrinsic
-from scipy.linalg import cython_blas
+from scipy.linalg import cython_blas  # pyright: ignore[reportAttributeAccessIssue]
 
 _THREAD_LIMITS = ("openblas_set_num_threads_local", "scipy_openblas_set_num_threads_local")
 
@@ -46,13 +47,12 @@ def _thread_limit() -> int:
     return 0
 
 
-@intrinsic
-def call(typingctx, address, pointers):  # type: ignore[no-untyped-def]
+def _call(typingctx: Any, address: Any, pointers: Any) -> Any:
     """Call the C function at `address` with a tuple of pointers given as integers."""
     count = len(pointers)
     signature = types.void(address, pointers)
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         word = ir.IntType(64)
         function = builder.inttoptr(args[0], ir.FunctionType(ir.VoidType(), [word] * count).as_pointer())
         values = [builder.extract_value(args[1], i) for i in range(count)]
@@ -63,14 +63,17 @@ def call(typingctx, address, pointers):  # type: ignore[no-untyped-def]
     return signature, codegen
 
 
-@intrinsic
-def limit_threads(typingctx, address, count):  # type: ignore[no-untyped-def]
+def _limit_threads(typingctx: Any, address: Any, count: Any) -> Any:
     """Set the number of threads by the C function at `address`; the number before."""
     signature = types.int32(address, types.int32)
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         number = ir.IntType(32)
         function = builder.inttoptr(args[0], ir.FunctionType(number, [number]).as_pointer())
         return builder.call(function, [args[1]])
 
     return signature, codegen
+
+
+call: Any = intrinsic(_call)
+limit_threads: Any = intrinsic(_limit_threads)
