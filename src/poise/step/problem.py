@@ -113,13 +113,14 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
 
 def _add_on_coefficients(objective: Objective, weight: Array, target: Array) -> None:
     """Add w (λ − t)² in place; two such terms are one with the mean target."""
-    before, wished = weight.copy(), target.copy()
+    is_first = not weight.any()
+    before, wished = (weight, target) if is_first else (weight.copy(), target.copy())
     try:
         weight += objective.weight
         target[:] = objective.target
     except ValueError:
         raise _misfit(objective.name, objective.weight, objective.target, weight) from None
-    if before.any():
+    if not is_first:
         mean = before * wished + objective.weight * target
         np.divide(mean, weight, out=target, where=weight != 0.0)
 

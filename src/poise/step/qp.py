@@ -69,8 +69,8 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
         np.where(np.isinf(upper), 1e30, upper), np.where(np.isinf(lower), -1e30, lower), sense,
         primal_tol=1e-11, dual_tol=1e-13, eps_prox=0.0,
     )  # fmt: skip
-    residuals = _certify(P, q, A, scale, lower, upper, np.asarray(z), np.asarray(info["lam"]), size, info["iterations"])
-    z = np.asarray(z) * scale
+    scaled = np.asarray(z)
+    z = scaled * scale
     if flag < 1 or not np.isfinite(z).all():
         names = tuple(dict.fromkeys(problem.equal_names + problem.hard_names))
         raise StepInfeasible(
@@ -79,6 +79,7 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
             problem=problem,
             constraints=names,
         )
+    residuals = _certify(P, q, A, scale, lower, upper, scaled, np.asarray(info["lam"]), size, info["iterations"])
     return z[:nv], np.maximum(z[nv : nv + n], 0.0), np.maximum(z[nv + n :], 0.0), residuals
 
 
