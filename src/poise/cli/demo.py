@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from poise.cli import options
 from poise.cli.app import app, note, out, output_path
 from poise.cli.simulate import draw, run_behind_bar, summarize
 
@@ -18,7 +17,6 @@ from poise.cli.simulate import draw, run_behind_bar, summarize
 def demo(
     folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files go.")] = Path("poise-demo"),
     headless: Annotated[bool, typer.Option("--headless", help="Do not open the recording.")] = False,
-    overwrite: options.Overwrite = True,
 ) -> None:
     """Shove a walking figure while it crosses uneven ground; write the moved clip, a report and pictures.
 
@@ -34,7 +32,7 @@ def demo(
     clip, report, strip, film = (folder / n for n in ("walk_shoved.bvh", "report.json", "strip.png", "demo.gif"))
     motion = poise.io.load(sample_path("walk"))
     for path in (clip, report, strip, film):
-        output_path(path, inputs=[sample_path("walk")], overwrite=overwrite)
+        output_path(path, inputs=[sample_path("walk")], overwrite=True)
     # the walk goes towards −y: one shove from its right, then one from behind
     shoves = [Push("chest", (450.0, 0.0, 0.0), 1.4, 0.2), Push("chest", (0.0, -400.0, 0.0), 4.0, 0.2)]
     result = run_behind_bar(motion, None, mass=None, terrain=Terrain.rough(0.3, 7), pushes=shoves)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from poise.errors import FileFormatError, UnknownName
+from poise.io.files import read_text
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def load_preset(name: str | Path) -> Preset:
     if str(name) in preset_names():
         text, where = (resources.files("poise.presets") / f"{name}.toml").read_text(encoding="utf-8"), str(name)
     elif Path(name).is_file():
-        text, where = Path(name).read_text(encoding="utf-8"), str(name)
+        text, where = read_text(Path(name)), str(name)
     else:
         raise UnknownName(f"No preset {str(name)!r}. Presets: {', '.join(preset_names())}; or give a TOML file.")
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from poise.methods.pd import proportional_derivative
 from poise.methods.quasi_physical import LoadShare, Physicality, Wishes, quasi_physical
 from poise.sim.forces import Pull, Push
 from poise.sim.goals import PointGoal
-from poise.step import AtLeast, Constraint, Contacts, Objective, Step, StepResult, solve_step
+from poise.step import AtLeast, Constraint, Contacts, Equal, Objective, Step, StepResult, solve_step
 from poise.step.cones import frames
 from poise.step.quantities import PointAcceleration
 from poise.terrain import Terrain
@@ -470,12 +470,10 @@ class Machine:
             pass
         soft: list[Constraint] = []
         for c in constraints:
-            if isinstance(c, AtLeast):
-                soft.append(
-                    c if c.weight is not None else AtLeast(c.quantity, c.lower, FALLBACK_WEIGHT * self.mass, c.label)
-                )
-            else:
+            if isinstance(c, Equal):
                 objectives = [*objectives, Objective(c.quantity, c.target, FALLBACK_WEIGHT * self.mass, c.name)]
+            else:
+                soft.append(c if c.weight is not None else replace(c, weight=FALLBACK_WEIGHT * self.mass))
         try:
             result = solve_step(step, objectives, soft, costs=False)
             self.tally.fallbacks["goal_soft"] += 1

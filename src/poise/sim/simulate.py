@@ -26,6 +26,7 @@ from poise.sim.report import Recorder
 from poise.sim.result import SimulationResult
 from poise.sim.schedule import ClipSchedule, reference_velocities
 from poise.sim.stream import require_stable
+from poise.spatial import rotations
 from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]
@@ -103,14 +104,14 @@ def simulate(
     dt = 1.0 / rate
     require_stable(preset, dt)
     frames = max(2, math.floor(motion.duration * rate + 1e-6) + 1)
-    times = dt * np.arange(frames)
+    times = dt * np.arange(frames, dtype=np.float64)
     reference_motion = motion.resampled(times)
     glitches = _glitches(motion, times)
     ground = _placed(terrain, motion, floor)
     q = motion_to_q(character, reference_motion)
     machine = Machine(character, preset, ground, options, dt=dt, floor=floor)
-    for push in pushes:
-        push.body_of(character)
+    for name in (*(p.body for p in pushes), *(g.body for g in options.goal_points), *only, *freeze):
+        character.body_index(name)  # a name nobody answers to is refused before the run
     builder = ReferenceBuilder(machine.model, dt=dt, friction=options.friction, without=machine.goal_without)
     v = reference_velocities(machine.model, q, dt)
     schedule = ClipSchedule(builder, q, v, dt=dt, floor=floor, leg_length=character.leg_length)
@@ -181,29 +182,20 @@ def _blend(
     every = set(range(len(character.bodies)))
     kept = {character.body_index(n) for n in only} if only else every
     kept -= {character.body_index(n) for n in freeze}
-    stacked = np.stack([q, simulated])
-    part = np.broadcast_to(np.array([amount]), (len(q),))
     out = q.copy()
-    for i, body in enumerate(character.bodies):
-        if i not in kept:
-            continue
-        size = {"free": 7, "ball": 4, "hinge": 1}[body.kind]
-        at = character.q_addresses[i]
-        if body.kind == "hinge" or amount == 1.0:
-            out[:, at : at + size] = (1.0 - amount) * q[:, at : at + size] + amount * simulated[:, at : at + size]
-            continue
-        if body.kind == "free":
-            out[:, :3] = (1.0 - amount) * q[:, :3] + amount * simulated[:, :3]
-            at += 3
-        out[:, at : at + 4] = _slerp(stacked[0, :, at : at + 4], stacked[1, :, at : at + 4], part)
+    for i in kept:
+        body, at = character.bodies[i], character.q_addresses[i]
+        straight = {"free": 3, "ball": 0, "hinge": 1}[body.kind]
+        out[:, at : at + straight] += amount * (simulated - q)[:, at : at + straight]
+        if body.kind != "hinge":
+            k = slice(at + straight, at + straight + 4)
+            out[:, k] = simulated[:, k] if amount == 1.0 else _part_way(q[:, k], simulated[:, k], amount)
     return out
 
 
-def _slerp(first: Array, second: Array, part: Array) -> Array:
-    from poise.spatial import rotations
-
+def _part_way(first: Array, second: Array, part: float) -> Array:
     turn = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(first), second))
-    return rotations.multiply(first, rotations.from_rotation_vector(part[:, None] * turn))
+    return rotations.multiply(first, rotations.from_rotation_vector(part * turn))
 
 
 def _on_source(character: Character, motion: Motion, times: Array, q: Array, simulated: Array) -> Motion:
