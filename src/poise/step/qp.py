@@ -68,6 +68,7 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
         np.ascontiguousarray(P * scale * scale[:, None]), q * scale, np.ascontiguousarray(A / size[:, None]),
         np.where(np.isinf(upper), 1e30, upper), np.where(np.isinf(lower), -1e30, lower), sense,
         primal_tol=1e-11, dual_tol=1e-13, eps_prox=0.0,
+        cycle_tol=50,  # many points on one body: progress is slow without being a cycle
     )  # fmt: skip
     scaled = np.asarray(z)
     z = scaled * scale
