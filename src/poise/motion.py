@@ -142,7 +142,7 @@ class Motion:
         slack = 1e-9 + (0.01 * self.dt if self.frame_count > 1 else 0.0)
         keep = (self.times >= start - slack) & (self.times <= end + slack)
         if not keep.any():
-            raise InvalidValue(f"No frame between {start} s and {end} s; the motion lasts {self.duration:.3f} s.")
+            raise InvalidValue(f"No frame between {start:g} s and {end:.4g} s; the motion lasts {self.duration:.4g} s.")
         return self.frames(np.flatnonzero(keep))
 
     def frames(self, index: npt.NDArray[np.int64]) -> Motion:

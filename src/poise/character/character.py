@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -211,7 +212,9 @@ class Character:
                     if j < 0:
                         return 0
                 return by_joint[j]
+        known = [*self.roles, *(b.name.lower() for b in self.bodies)]
+        close = difflib.get_close_matches(wanted, known, n=1)
         raise UnknownName(
-            f"No body or role {name!r}. Roles: {', '.join(sorted(self.roles))}. "
+            f"No body or role {name!r}.{f' Did you mean {close[0]!r}?' if close else ''} Roles: {', '.join(sorted(self.roles))}. "
             f"Joints: {', '.join(b.name for b in self.bodies)}."
         )

@@ -32,6 +32,10 @@ from poise.terrain import Terrain
 Array = npt.NDArray[np.float64]
 
 
+HIGHEST_RATE = 2000.0
+"""Highest simulation rate [1/s]; more is a slip of the keyboard."""
+
+
 @dataclass(frozen=True)
 class Live:
     """What a callback may look at and push while a clip runs.
@@ -99,8 +103,8 @@ def simulate(
         )
     floor = character.floor if floor is None else floor
     rate = _rate(motion) if fps is None else fps
-    if not rate > 0.0:
-        raise InvalidValue(f"fps is {rate}; give a positive rate.")
+    if not 0.0 < rate <= HIGHEST_RATE:
+        raise InvalidValue(f"fps is {rate:g}; give a rate above 0 and up to {HIGHEST_RATE:g}.")
     dt = 1.0 / rate
     require_stable(preset, dt)
     frames = max(2, math.floor(motion.duration * rate + 1e-6) + 1)
