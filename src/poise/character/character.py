@@ -214,7 +214,8 @@ class Character:
                 return by_joint[j]
         known = [*self.roles, *(b.name.lower() for b in self.bodies)]
         close = difflib.get_close_matches(wanted, known, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
         raise UnknownName(
-            f"No body or role {name!r}.{f' Did you mean {close[0]!r}?' if close else ''} Roles: {', '.join(sorted(self.roles))}. "
+            f"No body or role {name!r}.{hint} Roles: {', '.join(sorted(self.roles))}. "
             f"Joints: {', '.join(b.name for b in self.bodies)}."
         )

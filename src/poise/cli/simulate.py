@@ -329,7 +329,7 @@ def summarize(result: SimulationResult, output: Path) -> None:
         lines += [
             f"Deviation: joints up to {joints:.1f}°, root up to {root:.1f} cm",
             f"Ground: 95 % of frames within {sunk:.1f} cm of penetration and {floating:.1f} cm of float",
-            f"Root force beyond the reference's own: {100 * residual['force_rms_N'] / weight:.0f} % of body weight (rms)",
+            f"Root force beyond the clip's own: {100 * residual['force_rms_N'] / weight:.0f} % of body weight (rms)",
         ]
     for event in d["events"]:
         back, moved = event["com_back_s"], 100 * event["com_excursion_max_m"]

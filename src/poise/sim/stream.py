@@ -75,10 +75,10 @@ class QuasiPhysicalFilter:
             times_to_contact: Time until each point touches [s], if known, shape (P,).
         """
         pose = np.array(pose, dtype=np.float64)
-        if pose.shape != (self.machine.model.nq,) or not np.isfinite(pose).all():
-            raise InvalidValue(
-                f"A pose has {self.machine.model.nq} finite coordinates; this one has shape {pose.shape}."
-            )
+        if pose.shape != (self.machine.model.nq,):
+            raise InvalidValue(f"A pose has {self.machine.model.nq} coordinates; this one has shape {pose.shape}.")
+        if not np.isfinite(pose).all():
+            raise InvalidValue(f"Coordinate {int(np.argmin(np.isfinite(pose)))} of the pose is not finite.")
         points = self.machine.model.point_count
         if times_to_contact is not None and flags is None:
             flags = np.asarray(times_to_contact) <= 0.0
@@ -100,8 +100,7 @@ class QuasiPhysicalFilter:
             self._answer = self.machine.q.copy()
             self._previous_v = v
             return self._answer.copy()
-        self._advance()
-        return self._answer.copy()
+        return self._advance()
 
     def _settle(self) -> None:
         """Stand on the ground before the first answer, as a clip run does."""
@@ -116,11 +115,9 @@ class QuasiPhysicalFilter:
             raise InvalidValue("The stream had no pose; call step first.")
         if self._answer is None:
             return self._poses[0].copy()
-        self._advance()
-        assert self._answer is not None
-        return self._answer.copy()
+        return self._advance()
 
-    def _advance(self) -> None:
+    def _advance(self) -> Array:
         """Solve at the oldest pose kept and answer for the one after it."""
         m = self.machine
         now, following = self._poses[0], self._poses[1]
@@ -137,6 +134,7 @@ class QuasiPhysicalFilter:
         self._answer = m.advance(reference, following, following_v, active)
         self._previous_v = following_v
         del self._poses[0], self._given[0]
+        return self._answer.copy()
 
 
 def require_stable(preset: Preset, dt: float) -> None:
