@@ -18,7 +18,8 @@ from poise.step.quantities import JointAcceleration
 
 Array = npt.NDArray[np.float64]
 
-_NEAR = np.radians(15.0)
+NEAR = float(np.radians(15.0))
+"""Angles nearer than this to a limit get a row in the step [rad]."""
 
 
 class JointLimits:
@@ -53,7 +54,7 @@ class JointLimits:
         if not len(self._q):
             return None
         rows, lower = kernels.limit_rows(
-            q, v, reference.q, reference.v, reference.a, dt, _NEAR, self._q, self._v, self._hinge, self._rest,
+            q, v, reference.q, reference.v, reference.a, dt, NEAR, self._q, self._v, self._hinge, self._rest,
             self._axis,
             self._bend, self._side, self.lower, self.upper,
         )  # fmt: skip

@@ -14,10 +14,18 @@ from poise.control import kernels
 from poise.control.footing import Footholds, Footing
 from poise.control.goal import GoalParticle, TrunkSway
 from poise.control.ground import GroundFollower
-from poise.control.limits import JointLimits
+from poise.control.limits import NEAR, JointLimits
 from poise.control.preset import Preset
 from poise.control.reference import ReferenceFrame
-from poise.control.unheld import authority, joint_servo, within
+from poise.control.unheld import (
+    FALLEN_DROP,
+    FALLEN_TILT,
+    LARGEST_TURN,
+    LARGEST_WAY,
+    authority,
+    joint_servo,
+    within,
+)
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue, SimulationDiverged, StepInfeasible
@@ -138,6 +146,19 @@ class Machine:
         self.last: StepRecord | None = None
         self.shifts: list[Array] = []
         self._frame = -1
+
+    @property
+    def constants(self) -> dict[str, float]:
+        """Numbers that no preset changes, for the report's settings."""
+        return {
+            "ground.near_m": GROUND_NEAR,
+            "limits.near_rad": NEAR,
+            "fallback.weight": FALLBACK_WEIGHT,
+            "unheld.largest_turn_rad": LARGEST_TURN,
+            "unheld.largest_way_m": LARGEST_WAY,
+            "unheld.fallen_tilt_rad": FALLEN_TILT,
+            "unheld.fallen_drop_legs": FALLEN_DROP,
+        }
 
     def start(self, q: Array, v: Array, time: float = 0.0) -> None:
         """Begin at a pose (nq,) and velocity (nv,)."""

@@ -219,6 +219,7 @@ def _options(machine: Machine) -> dict[str, Any]:
     )
     plain["goal_points"] = [g.body for g in o.goal_points]
     plain["leg_scale"] = machine.scale
+    plain |= machine.constants
     return plain
 
 
