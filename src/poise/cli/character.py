@@ -34,6 +34,7 @@ def character(
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
     source_fps: options.SourceFps = None,
+    frames_from_data: options.FramesFromData = False,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
@@ -51,7 +52,10 @@ def character(
             raise InvalidValue("--mass and --masses are for fitting; in a character's own TOML edit the masses.")
         fitted = load_character(file)
     else:
-        source = _read(file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps)
+        source = _read(
+            file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps,
+            frames_from_data=frames_from_data,
+        )  # fmt: skip
         fitted = fit(source, mass=mass, masses=masses)
     save_character(fitted, output)
     if as_json:

@@ -122,6 +122,9 @@ def simulate(
 
     Example: [bold]poise simulate walk.bvh -o out.bvh --push 'chest 300 0 0 @1+0.2' --terrain slope:15[/bold]
     """
+    written = [p.resolve() for p in (output, report, record) if p is not None]
+    if len(set(written)) < len(written):
+        raise InvalidValue("-o, --report and --record name the same file; give each its own.")
     for path in (output, report, record):
         if path is not None:
             output_path(path, inputs=[p for p in (file, skeleton, character) if p is not None], overwrite=overwrite)
@@ -182,6 +185,8 @@ def simulate(
         print_json(result.report.data)
     else:
         summarize(result, output)
+        if amount < 1.0 or only or freeze:
+            out().print("Pushes, ground and root force are those of the whole reaction, of which a part was kept.")
     if not result.is_complete:
         raise typer.Exit(INTERRUPTED)
 
@@ -312,6 +317,10 @@ def draw(result: SimulationResult, path: Path, **look: Any) -> None:
         note(made.note)
 
 
+BELIEVABLE = 0.3
+"""Root force beyond the clip's own, as a part of body weight (rms), above which a run is cautioned about."""
+
+
 def summarize(result: SimulationResult, output: Path) -> None:
     """What happened, in a few lines a person reads."""
     d = result.report.data
@@ -319,7 +328,8 @@ def summarize(result: SimulationResult, output: Path) -> None:
     weight = 9.81 * d["source"]["mass"]
     lines = [
         f"{output}: {result.motion.frame_count} frames, {result.motion.skeleton.joint_count} joints, "
-        f"simulated at {1.0 / d['dt']:.0f} Hz in {d['wall_seconds']:.2f} s ({d['realtime_factor']:.1f} × real time)",
+        f"simulated at {1.0 / d['dt']:.0f} Hz, {d['step_ms']['median']:.2f} ms a frame "
+        f"({d['realtime_factor']:.0f} × real time)",
     ]
     if deviation["joint_angle_max_deg"] < 1e-6 and deviation["root_position_max_m"] < 1e-9:
         lines.append("Nothing disturbed it: the motion is the one that went in.")
@@ -331,6 +341,9 @@ def summarize(result: SimulationResult, output: Path) -> None:
             f"Ground: 95 % of frames within {sunk:.1f} cm of penetration and {floating:.1f} cm of float",
             f"Root force beyond the clip's own: {100 * residual['force_rms_N'] / weight:.0f} % of body weight (rms)",
         ]
+    strain = residual["force_rms_N"] / weight
+    if strain > BELIEVABLE:
+        lines.append(f"Caution: that much help at the root ({100 * strain:.0f} %) can be seen; expect a marionette.")
     for event in d["events"]:
         back, moved = event["com_back_s"], 100 * event["com_excursion_max_m"]
         after = f"back within {back:.1f} s" if back is not None else "not back before the end"

@@ -230,7 +230,7 @@ class Machine:
         if not fastest < FASTEST:
             raise SimulationDiverged(
                 f"The run diverged at {self.time:.3f} s: a joint or the root moves at {fastest:.3g} rad/s or m/s. "
-                "Try a higher --fps, less --push, or the preset 'recommended'.",
+                "Try a higher --fps, a gentler push or ground, or the preset 'recommended'.",
                 frame=round(self.time / self.dt), reason="too fast",
             )  # fmt: skip
         self._finish()
