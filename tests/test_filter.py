@@ -478,7 +478,7 @@ def test_rates_at_which_the_gains_are_unstable_are_refused() -> None:
     motion, character = walk(0.5)
     with pytest.raises(InvalidValue, match="unstable"):
         simulate(motion, character, fps=20.0)
-    with pytest.raises(InvalidValue, match="positive rate"):
+    with pytest.raises(InvalidValue, match="rate above 0"):
         simulate(motion, character, fps=0.0)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import poise.step.quantities as exported
 from poise.step import Objective, Quantity, Step
-from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, RootWrench
+from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, RootWrench
 from tests.figures import FIGURES, random_contacts, random_state
 from tests.moving import MEASURED
 
@@ -33,6 +33,14 @@ def test_every_quantity_can_be_measured() -> None:
 def test_every_quantity_of_the_library_is_exported() -> None:
     own = {c for c in _subclasses(Quantity) if c.__module__.startswith("poise.")} - {Quantity}
     assert own == set(QUANTITIES)
+
+
+def test_damping_counts_the_step_s_own_acceleration() -> None:
+    step = _step("biped", 4)
+    damping, a = np.linspace(1.0, 9.0, step.nv - 6), np.random.default_rng(5).normal(size=step.nv)
+    damped, plain = JointTorque((6, None), damping=damping).rows(step), JointTorque((6, None)).rows(step)
+    np.testing.assert_allclose((damped.on_a - plain.on_a) @ a, step.dt * damping * a[6:], atol=1e-12)
+    np.testing.assert_array_equal(damped.c, plain.c)
 
 
 @pytest.mark.parametrize("figure", FIGURES)

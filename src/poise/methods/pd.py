@@ -12,28 +12,15 @@ root force.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from poise.control.preset import PdGains
 from poise.control.reference import ReferenceFrame
-from poise.step import Constraint, Equal, Objective, Quantity, Rows, Step
+from poise.step import Constraint, Equal, Objective, Step
 from poise.step.quantities import ContactCoefficients, JointAcceleration, JointTorque, PointAcceleration
 
 Array = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class _DampedTorque(Quantity):
-    """τ + dt · damping · a: the torque of a servo that already counts this step's own acceleration [N m, N]."""
-
-    damping: Array
-
-    def rows(self, step: Step) -> Rows:
-        rows = JointTorque().rows(step)
-        return Rows(rows.on_a + np.diag(step.dt * self.damping), rows.c, rows.on_lambda)
 
 
 def proportional_derivative(
@@ -61,4 +48,4 @@ def proportional_derivative(
         objectives.append(
             Objective(ContactCoefficients(), np.zeros(step.coefficient_count), 1e-6, "contact coefficients")
         )
-    return objectives, [Equal(_DampedTorque(damping), torque, "servo torques")]
+    return objectives, [Equal(JointTorque(damping=damping), torque, "servo torques")]

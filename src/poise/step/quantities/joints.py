@@ -32,19 +32,25 @@ class JointAcceleration(Quantity):
         return Rows(np.eye(end - first, step.nv, first), np.zeros(end - first))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JointTorque(Quantity):
     """Generalized force that joints must supply, τ = M a + bias − Bᵀ λ − τ_ext [N m; N], [Levine2012]_ eq. (6).
 
     Attributes:
         dofs: First dof and the one after the last; all by default.
+        damping: Per dof of `dofs` [N m s, N s/m]; then the quantity is τ + dt · damping · a, the torque of a servo that
+            already counts the velocity this step's own acceleration leads to.
     """
 
     dofs: tuple[int, int | None] = (0, None)
+    damping: Array | None = None
 
     def rows(self, step: Step) -> Rows:
         k = slice(*self.dofs)
-        return Rows(step.state.M[k], step.state.bias[k] - step.external[k], -step.force_map.T[k])
+        on_a = step.state.M[k]
+        if self.damping is not None:
+            on_a = on_a + step.dt * self.damping[:, None] * np.eye(step.nv)[k]
+        return Rows(on_a, step.state.bias[k] - step.external[k], -step.force_map.T[k])
 
 
 @dataclass(frozen=True)
