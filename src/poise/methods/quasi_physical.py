@@ -105,9 +105,13 @@ class Physicality:
 
 
 class LoadShare:
-    """The mass each joint carries: its subtree, or for the legs a character stands on, the rest of it."""
+    """The mass each joint carries: its subtree, or for the legs a character stands on, the rest of it.
 
-    def __init__(self, model: Model, strengths: Array) -> None:
+    Weights on turns are multiplied, and those on moments divided, by (leg / 0.82 m)², so that figures of any size are
+    alike: forces, places and turns keep their share in the sum.
+    """
+
+    def __init__(self, model: Model, strengths: Array, scale: float = 1.0) -> None:
         root = model.roots[0]
         self._total = float(model.subtree_masses[root])
         self._dof_body, self._strengths = model.dof_body, strengths
@@ -120,8 +124,9 @@ class LoadShare:
                 b = int(model.parents[b])
         self._point_body = model.point_body
         self._known: dict[bytes, Array] = {}
-        self.hanging = self._hanging[model.dof_body]
-        self.hanging_by_row = np.repeat(self._hanging[1:], 3)
+        self.area = scale**2
+        self.hanging = self._hanging[model.dof_body] * np.where(np.arange(model.nv) < 3, 1.0, self.area)
+        self.hanging_by_row = self.area * np.repeat(self._hanging[1:], 3)
 
     def torque_weights(self, stands: Flags) -> Array:
         """Inverse of the mass each dof carries times its strength [1/kg], shape (nv,), when some points stand."""
@@ -130,8 +135,12 @@ class LoadShare:
             carried = self._hanging
             if stands.any():
                 carried = np.maximum(carried, self._standing[self._point_body[stands]].max(axis=0))
-            self._known[key] = 1.0 / (carried * self._strengths)[self._dof_body]
+            self._known[key] = 1.0 / (self.area * (carried * self._strengths)[self._dof_body])
         return self._known[key].copy()
+
+    def root_weights(self, weight: float) -> Array:
+        """Weight of the root's force and moment, over the total mass [1/kg], shape (6,)."""
+        return weight / self._total * np.array([1.0, 1.0, 1.0, *([1.0 / self.area] * 3)])
 
 
 def quasi_physical(
@@ -160,14 +169,11 @@ def quasi_physical(
     objectives: list[Objective] = []
     constraints: list[Constraint] = []
     effort = weights.joint_torque * load.torque_weights(wishes.stands)
+    effort[:6] = load.root_weights(physicality.factor * weights.root_wrench)
     if physicality.is_strict:
         constraints.append(Equal(RootWrench(), 0.0, "root wrench"))
     elif not physicality.is_off:
-        objectives.append(
-            Objective(
-                RootWrench(), reference.torque[:6], physicality.factor * weights.root_wrench / mass, "root wrench"
-            )
-        )
+        objectives.append(Objective(RootWrench(), reference.torque[:6], effort[:6], "root wrench"))
     if not physicality.is_off:
         objectives.append(Objective(JointTorque((6, None)), reference.torque[6:], effort[6:], "joint torque"))
     if wishes.joints is None:
@@ -188,7 +194,7 @@ def quasi_physical(
             Objective(
                 ContactCoefficients(),
                 reference.coefficients[step.contacts.points].ravel(),
-                _coefficient_weight(step, effort, weights, physicality),
+                _coefficient_weight(step, effort, weights, is_off=physicality.is_off),
                 "contact coefficients",
             )
         )
@@ -219,10 +225,6 @@ def _end_effectors(wishes: Wishes, weight: float) -> list[Objective]:
     return [Objective(PointAcceleration(points, directions), targets, weight * shares, "end effectors")]
 
 
-def _coefficient_weight(step: Step, effort: Array, weights: Weights, physicality: Physicality) -> float:
+def _coefficient_weight(step: Step, effort: Array, weights: Weights, *, is_off: bool) -> float:
     """ε relative to the mean diagonal of B W Bᵀ, which makes redundant points share their load."""
-    if physicality.is_off:
-        return weights.coefficients
-    effort = effort.copy()
-    effort[:6] = physicality.factor * weights.root_wrench / step.state.mass(step.state.model.roots[0])
-    return weights.coefficients * kernels.mean_diagonal(step.force_map, effort)
+    return weights.coefficients * (1.0 if is_off else kernels.mean_diagonal(step.force_map, effort))

@@ -122,7 +122,7 @@ class Machine:
         strengths = np.ones(self.model.body_count)
         strengths[1:] = [b.strength for b in character.bodies]
         self.goal_without = tuple(sorted({character.body_index(name) + 1 for name in options.goal_without}))
-        self.load = LoadShare(self.model, strengths)
+        self.load = LoadShare(self.model, strengths, self.scale)
         self.limits = JointLimits(character)
         self.particle = GoalParticle(preset.goal.frequency)
         self.sway = TrunkSway(preset.goal, self.mass, self.scale)
@@ -372,7 +372,7 @@ class Machine:
         )  # fmt: skip
         bounds: list[AtLeast] = []
         weight = p.weights.bounds * self.mass
-        limits = self.limits.constraint(s.q, s.v, reference, self.dt, weight)
+        limits = self.limits.constraint(s.q, s.v, reference, self.dt, self.load.area * weight)
         if limits is not None:
             bounds.append(limits)
         ground = self._ground(reference, scene, None if self.options.hard_contact else weight)
