@@ -353,14 +353,14 @@ class Machine:
             float(self.follower.acceleration), p.pose.speed, p.pose.stiffness,
         )  # fmt: skip
         if self.options.physicality.is_strict:
-            root += p.pose.stiffness * (self._asked(off) - off)
+            root += p.pose.stiffness * (within(off, self.scale) - off)
         feet = scene.footholds
         points = kernels.place_servo(
             reference.point_accelerations,
             feet.velocities,
             feet.positions
             if not self.options.physicality.is_strict
-            else s.points + self._asked(feet.positions - s.points),
+            else s.points + within(feet.positions - s.points, self.scale),
             s.point_velocities,
             s.points,
             e.speed,
@@ -408,10 +408,6 @@ class Machine:
         upright = float(np.clip((height - 0.45) / 0.35, 0.0, 1.0))
         return upright * lean * self._lean_share - (1.0 - upright)
 
-    def _asked(self, errors: Array) -> Array:
-        """Errors of places as they are asked back: whole, or shortened where nobody holds the root."""
-        return within(errors, self.scale) if self.options.physicality.is_strict else errors
-
     def _goal(self, reference: ReferenceFrame) -> Array | None:
         """Horizontal acceleration that puts the center of mass on the goal in the next step, in error form.
 
@@ -430,7 +426,7 @@ class Machine:
         if self.options.physicality.is_strict:
             w = self.preset.goal.point_frequency
             rate = (error - previous) / self.dt
-            return bias + self.particle.acceleration + 2.0 * w * rate + w * w * self._asked(error)
+            return bias + self.particle.acceleration + 2.0 * w * rate + w * w * within(error, self.scale)
         return bias + self.particle.acceleration + (2.0 * error - previous) / self.dt**2
 
     def _ground(self, reference: ReferenceFrame, scene: _Scene, weight: float | None) -> AtLeast | None:

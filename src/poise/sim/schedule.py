@@ -43,7 +43,6 @@ class ClipSchedule:
         flags = contact_flags(points, velocities, heights, height_limit=height_limit, speed_limit=speed_limit)
         # what may push in the simulation is what is nearer than the same height: the reference must not reach further
         self.flags: Flags = flags & (heights < height_limit)
-        self.points = points
         self._times = times_to_contact(self.flags, dt * np.arange(frames, dtype=np.float64))
         self._landings, self._progress = _swings(self.flags, points)
 
