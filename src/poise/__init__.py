@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Analysis": "poise.analysis",
     "Character": "poise.character.character",
     "FileFormatError": "poise.errors",
     "InvalidValue": "poise.errors",
@@ -30,6 +31,7 @@ _HOMES = {
     "StepInfeasible": "poise.errors",
     "Terrain": "poise.terrain",
     "UnknownName": "poise.errors",
+    "analyze": "poise.analysis",
     "load": "poise.io",
     "load_character": "poise.character",
     "load_preset": "poise.control.preset",
@@ -45,6 +47,8 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
+    from poise.analysis import Analysis as Analysis
+    from poise.analysis import analyze as analyze
     from poise.character import load_character as load_character
     from poise.character import save_character as save_character
     from poise.character.character import Character as Character

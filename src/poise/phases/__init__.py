@@ -1,7 +1,7 @@
 """What happens in a motion: floor, glitches, travel, contacts, flights. No character and no physics engine."""
 
 from poise.phases.contacts import contact_flags, contact_limits, time_to_contact_estimate, times_to_contact
-from poise.phases.flights import Flight, FrameRate, flights, implied_fps
+from poise.phases.flights import Flight, FrameRate, airborne_frames, flight_spans, flights, implied_fps
 from poise.phases.floor import find_floor
 from poise.phases.glitches import Glitch, find_glitches, glitch_frames, leading_rest_frames
 from poise.phases.points import body_points, leg_length
@@ -21,6 +21,7 @@ __all__ = [
     "FrameRate",
     "Glitch",
     "Loop",
+    "airborne_frames",
     "body_points",
     "contact_flags",
     "contact_limits",
@@ -29,6 +30,7 @@ __all__ = [
     "find_floor",
     "find_glitches",
     "find_loop",
+    "flight_spans",
     "flights",
     "glitch_frames",
     "implied_fps",

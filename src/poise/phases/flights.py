@@ -84,14 +84,9 @@ def flights(motion: Motion, *, floor: float | None = None) -> tuple[Flight, ...]
         return ()
     positions, joints = body_points(motion)
     com = np.einsum("fnk,n->fk", positions, bone_weights(motion, joints))
-    airborne = _airborne(motion, positions, find_floor(motion).value if floor is None else floor)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], airborne.astype(np.int8), [0]])))
     found: list[Flight] = []
-    for first, end in edges.reshape(-1, 2).tolist():
-        last = end - 1
-        seconds = float(motion.times[last] - motion.times[first])
-        if end - first < MIN_FRAMES or seconds < MIN_SECONDS - 1e-9:
-            continue
+    for first, last in flight_spans(airborne_frames(motion, floor=floor), motion.times):
+        end = last + 1
         time = motion.times[first:end] - motion.times[first]
         height = com[first:end, 2]
         fit = np.polynomial.Polynomial.fit(time, height, 2).convert().coef
@@ -105,6 +100,21 @@ def flights(motion: Motion, *, floor: float | None = None) -> tuple[Flight, ...]
             Flight(float(motion.times[first]), float(motion.times[last]), (first, last), gravity, residual, rise)
         )
     return tuple(found)
+
+
+def flight_spans(airborne: Flags, times: Array) -> tuple[tuple[int, int], ...]:
+    """First and last frame of each time in the air that is long enough to be fitted.
+
+    Args:
+        airborne: Frames in the air, shape (F,).
+        times: Of the frames [s], shape (F,).
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], airborne.astype(np.int8), [0]])))
+    return tuple(
+        (first, end - 1)
+        for first, end in edges.reshape(-1, 2).tolist()
+        if end - first >= MIN_FRAMES and times[end - 1] - times[first] >= MIN_SECONDS - 1e-9
+    )
 
 
 def implied_fps(motion: Motion, *, floor: float | None = None) -> FrameRate:
@@ -143,10 +153,19 @@ def _sag(flight: Flight) -> float:
     return flight.gravity * (flight.end_s - flight.start_s) ** 2 / 8.0
 
 
-def _airborne(motion: Motion, positions: Array, floor: float) -> Flags:
-    """Frames in which nothing is near the floor and nothing low rests, shape (F,); glitched frames are not."""
+def airborne_frames(motion: Motion, *, floor: float | None = None, ground: Array | None = None) -> Flags:
+    """Frames in which nothing is near the ground and nothing low rests, shape (F,); glitched frames are not.
+
+    Args:
+        motion: F frames.
+        floor: Height of level ground [m]; found where not given.
+        ground: Height of the ground under each of the N points of `body_points` [m], shape (F, N); instead of a floor.
+    """
+    positions, _ = body_points(motion)
+    if ground is None:
+        ground = np.array(find_floor(motion).value if floor is None else floor)
     scale = leg_length(motion.skeleton) / 0.82
-    height = positions[:, :, 2] - floor
+    height = positions[:, :, 2] - ground
     speed = np.linalg.norm(velocities(positions, motion.times), axis=-1)
     resting = (height < SUPPORT_HEIGHT * scale) & (speed < SUPPORT_SPEED * math.sqrt(scale))
     frames = max(2, math.ceil(SUPPORT_SECONDS * math.sqrt(scale) / motion.dt))

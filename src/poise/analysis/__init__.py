@@ -1,0 +1,38 @@
+"""What the physics of a clip says: momentum, forces, pressure, flights, and measures of quality. It changes nothing."""
+
+from __future__ import annotations
+
+from poise.analysis.analyze import Analysis, analyze
+from poise.analysis.bodies import BodyMotion, body_motion, center_of_mass
+from poise.analysis.flights import FlightFit, fit_flight, fit_parabola
+from poise.analysis.forces import Forces, inverse_dynamics
+from poise.analysis.momentum import Momentum, composite_inertia, momentum
+from poise.analysis.smoothing import LowPass, choose_filter, smooth
+from poise.analysis.support import Support, support
+from poise.analysis.support_phases import KINDS, SupportPhase
+from poise.analysis.touching import Touching, touching
+
+__all__ = [
+    "KINDS",
+    "Analysis",
+    "BodyMotion",
+    "FlightFit",
+    "Forces",
+    "LowPass",
+    "Momentum",
+    "Support",
+    "SupportPhase",
+    "Touching",
+    "analyze",
+    "body_motion",
+    "center_of_mass",
+    "choose_filter",
+    "composite_inertia",
+    "fit_flight",
+    "fit_parabola",
+    "inverse_dynamics",
+    "momentum",
+    "smooth",
+    "support",
+    "touching",
+]

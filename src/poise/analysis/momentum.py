@@ -1,0 +1,106 @@
+"""Momentum and energy, per body and whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.analysis.bodies import BodyMotion
+from poise.character.character import Character
+from poise.units import GRAVITY
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Momentum:
+    """Momentum and energy of a character over F frames, world frame; "angular" is about its own center of mass.
+
+    Attributes:
+        com, com_velocity, com_acceleration: Of the whole, of the filtered motion [m], [m/s], [m/s^2], shape (F, 3).
+        linear: Σ m_i v_i [kg m/s], shape (F, 3).
+        angular: Σ (c_i − c) × m_i (v_i − v) + I_i ω_i [kg m²/s], shape (F, 3).
+        linear_rate, angular_rate: Their rates [N], [N m], shape (F, 3).
+        translational, rotational: Kinetic energy Σ ½ m_i v_i², Σ ½ ω_i·I_i ω_i [J], shape (F,).
+        potential: m g height of the center of mass above z = 0 [J], shape (F,).
+        body_angular: I_i ω_i of each body about its own center [kg m²/s], shape (F, B, 3).
+        body_angular_rate: Its rate I_i α_i + ω_i × I_i ω_i [N m], shape (F, B, 3).
+        body_kinetic: Kinetic energy of each body [J], shape (F, B).
+    """
+
+    com: Array
+    com_velocity: Array
+    com_acceleration: Array
+    linear: Array
+    angular: Array
+    linear_rate: Array
+    angular_rate: Array
+    translational: Array
+    rotational: Array
+    potential: Array
+    body_angular: Array
+    body_angular_rate: Array
+    body_kinetic: Array
+
+
+def momentum(bodies: BodyMotion, character: Character, *, gravity: float = GRAVITY) -> Momentum:
+    """Momentum and energy of moving bodies.
+
+    Args:
+        bodies: How they move.
+        character: Their masses and inertias.
+        gravity: Downward [m/s^2].
+    """
+    masses = np.array([b.mass for b in character.bodies])
+    inertias = np.stack([b.inertia for b in character.bodies])
+    share = masses / masses.sum()
+    com = np.einsum("b,fbi->fi", share, bodies.com)
+    velocity = np.einsum("b,fbi->fi", share, bodies.velocities)
+    acceleration = np.einsum("b,fbi->fi", share, bodies.accelerations)
+
+    spin, own, own_rate = bodies.angular_velocities, *_own_momentum(bodies, inertias)
+    places = bodies.com - com[:, None]
+    moving = masses[:, None] * (bodies.velocities - velocity[:, None])
+    forced = masses[:, None] * (bodies.accelerations - acceleration[:, None])
+    angular = (cross(places, moving) + own).sum(axis=1)
+    angular_rate = (cross(places, forced) + own_rate).sum(axis=1)
+    straight = 0.5 * masses * np.einsum("fbi,fbi->fb", bodies.velocities, bodies.velocities)
+    turning = 0.5 * np.einsum("fbi,fbi->fb", spin, own)
+    total = float(masses.sum())
+    return Momentum(
+        com, velocity, acceleration, total * velocity, angular, total * acceleration, angular_rate,
+        straight.sum(axis=1), turning.sum(axis=1), total * gravity * com[:, 2], own, own_rate, straight + turning,
+    )  # fmt: skip
+
+
+def composite_inertia(bodies: BodyMotion, character: Character) -> Array:
+    """Inertia of the whole as if frozen, about its center of mass [kg m²], world axes, shape (F, 3, 3)."""
+    masses = np.array([b.mass for b in character.bodies])
+    inertias = np.stack([b.inertia for b in character.bodies])
+    com = np.einsum("b,fbi->fi", masses / masses.sum(), bodies.com)
+    places = bodies.com - com[:, None]
+    square = np.einsum("b,fbi,fbi->f", masses, places, places)
+    turned = np.matmul(np.matmul(bodies.turns, inertias), np.swapaxes(bodies.turns, -1, -2)).sum(axis=1)
+    return turned + square[:, None, None] * np.eye(3) - np.einsum("b,fbi,fbj->fij", masses, places, places)
+
+
+def _own_momentum(bodies: BodyMotion, inertias: Array) -> tuple[Array, Array]:
+    """I ω of each body about its own center, and its rate I α + ω × I ω."""
+    turns = bodies.turns
+
+    def with_inertia(x: Array) -> Array:
+        local = np.matmul(np.swapaxes(turns, -1, -2), x[..., None])
+        return np.matmul(turns, np.matmul(inertias, local))[..., 0]
+
+    own = with_inertia(bodies.angular_velocities)
+    return own, with_inertia(bodies.angular_accelerations) + cross(bodies.angular_velocities, own)
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Cross product over the last axis; np.cross copies more."""
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
+    return out

@@ -1,0 +1,120 @@
+"""Where the load is, where it would have to be, and where it can be: pressure, zero-moment point, support polygon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.analysis import kernels
+from poise.analysis.forces import Forces
+from poise.analysis.touching import Touching
+from poise.character.character import Character
+from poise.units import GRAVITY
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+CARRIED = 0.05
+"""The ground carries load where it gives this share of the weight [1]; below it, no place of it is defined."""
+SMALLEST_RADIUS = 0.02
+"""Mean radius that a support has at least, for a leg of 0.82 m [m]: a toe tip is no mathematical point."""
+
+
+@dataclass(frozen=True)
+class Support:
+    """Pressure and support over F frames, world frame.
+
+    Attributes:
+        cop: Center of pressure of the contact forces found [m], shape (F, 3); nan where nothing carries load. It can
+            not leave the support: the forces press only.
+        zmp: Zero-moment point of the motion [m], shape (F, 3): where the line of the force that the motion demands
+            meets the level of the support, so that no horizontal moment is left. This is the center of pressure of
+            [ShapiroLee2011]_, which leaves the polygon where the motion is not possible. nan where nothing touches, or
+            the motion demands less than CARRIED of its weight.
+        is_loaded: True where `zmp` is defined, shape (F,).
+        distance: Signed distance from `zmp` to the support polygon, negative inside [m], shape (F,); nan where not
+            loaded.
+        radius: Mean radius of the polygon, perimeter / 2π, at least SMALLEST_RADIUS [m], shape (F,); nan without one.
+        error: distance / radius: the normalized distance of the paper's figure 7, shape (F,).
+        hull: Indices of the contact points on the polygon, counterclockwise from above, padded with −1, shape (F, P).
+        hull_counts: How many there are, shape (F,).
+    """
+
+    cop: Array
+    zmp: Array
+    is_loaded: Flags
+    distance: Array
+    radius: Array
+    error: Array
+    hull: npt.NDArray[np.int64]
+    hull_counts: npt.NDArray[np.int64]
+
+
+def support(
+    com: Array, forces: Forces, touch: Touching, character: Character, *, gravity: float = GRAVITY
+) -> Support:  # fmt: skip
+    """Pressure and support of every frame; the polygon is that of the touching points, seen from above.
+
+    Args:
+        com: Center of mass that `forces` belong to [m], shape (F, 3).
+        forces: What the motion demands, and the contact forces.
+        touch: The touching points.
+        character: Its mass and size.
+        gravity: Downward [m/s^2].
+    """
+    weight = character.mass * gravity
+    cop = center_of_pressure(forces.contact, touch, CARRIED * weight)
+    hull, counts = kernels.hulls(touch.points, touch.flags)
+    loaded = touch.flags.any(axis=1) & (forces.demanded[:, 2] > CARRIED * weight)
+    level = _level(touch, cop)
+    zmp = np.full_like(com, np.nan)
+    zmp[loaded] = zero_moment_point(
+        com[loaded], forces.demanded[loaded], forces.demanded_moment[loaded], level[loaded]
+    )  # fmt: skip
+    distance, perimeter = kernels.polygon_distances(touch.points, hull, counts, np.ascontiguousarray(zmp[:, :2]))
+    distance[~loaded] = np.nan
+    smallest = SMALLEST_RADIUS * character.leg_length / 0.82
+    radius = np.where(counts > 0, np.maximum(perimeter / (2.0 * np.pi), smallest), np.nan)
+    return Support(cop, zmp, loaded, distance, radius, distance / radius, hull, counts)
+
+
+def center_of_pressure(contact: Array, touch: Touching, smallest: float) -> Array:
+    """Mean place of the contact points, weighted by how hard they press [m], shape (F, 3).
+
+    nan where they press with less than `smallest` [N] in all.
+    """
+    pressing = np.einsum("fpi,fpi->fp", contact, touch.normals)
+    total = pressing.sum(axis=1)
+    carried = total > smallest
+    cop = np.full((len(contact), 3), np.nan)
+    cop[carried] = np.einsum("fp,fpi->fi", pressing[carried], touch.points[carried]) / total[carried, None]
+    return cop
+
+
+def zero_moment_point(com: Array, force: Array, moment: Array, level: Array) -> Array:
+    """Point at a height where a force, and a vertical moment alone, do what is demanded.
+
+    (p − c) × f has the horizontal components of the moment about c: p = c + (−M_y, M_x)/f_z − (c_z − z) f_xy / f_z.
+
+    Args:
+        com: c [m], shape (F, 3).
+        force: f, with f_z not zero [N], shape (F, 3).
+        moment: M about c [N m], shape (F, 3).
+        level: z [m], shape (F,).
+    """
+    up = force[:, 2]
+    out = com.copy()
+    down = com[:, 2] - level
+    out[:, 0] += -(moment[:, 1] + down * force[:, 0]) / up
+    out[:, 1] += (moment[:, 0] - down * force[:, 1]) / up
+    out[:, 2] = level
+    return out
+
+
+def _level(touch: Touching, cop: Array) -> Array:
+    """Height at which the load meets the ground [m], shape (F,): that of the pressure, else of the touching points."""
+    count = touch.flags.sum(axis=1)
+    mean = (touch.points[:, :, 2] * touch.flags).sum(axis=1) / np.maximum(count, 1)
+    return np.where(np.isfinite(cop[:, 2]), cop[:, 2], mean)

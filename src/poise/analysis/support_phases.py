@@ -1,0 +1,87 @@
+"""Stretches of a clip by what carries the body: flight, single, double and multiple support."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.analysis.support import Support
+from poise.analysis.touching import Touching
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int64]
+
+KINDS = ("flight", "single", "double", "multiple", "none")
+"""By number of limbs that touch: 0 in the air, 1, 2, 3 or more; "none": nothing touches, and yet it is no flight."""
+
+
+@dataclass(frozen=True)
+class SupportPhase:
+    """A stretch with one set of supports.
+
+    Attributes:
+        kind: One of KINDS.
+        supports: Limbs (or bodies) that touch, by name.
+        first, last: Frames.
+        start_s, end_s: Their times [s].
+        cop_error: Largest normalized distance of the zero-moment point from the polygon; nan where undefined.
+        inside_ratio: Share of its loaded frames in which that point lies inside; nan without any.
+        within_radius_ratio: Share in which it lies inside or within one mean radius.
+    """
+
+    kind: str
+    supports: tuple[str, ...]
+    first: int
+    last: int
+    start_s: float
+    end_s: float
+    cop_error: float
+    inside_ratio: float
+    within_radius_ratio: float
+
+
+def supporting(touch: Touching) -> tuple[tuple[str, ...], Flags]:
+    """Names of all supports, and which of them touch in each frame, shape (F, S)."""
+    names = tuple(dict.fromkeys(touch.supports))
+    columns = [touch.flags[:, [i for i, s in enumerate(touch.supports) if s == name]].any(axis=1) for name in names]
+    return names, np.stack(columns, axis=1) if columns else np.zeros((len(touch.flags), 0), dtype=np.bool_)
+
+
+def kind_per_frame(touch: Touching, airborne: Flags) -> Index:
+    """Index into KINDS for each frame, shape (F,)."""
+    count = supporting(touch)[1].sum(axis=1)
+    return np.where(airborne, 0, np.where(count == 0, 4, np.minimum(count, 3))).astype(np.int64)
+
+
+def support_phases(touch: Touching, airborne: Flags, pressure: Support, times: Array) -> tuple[SupportPhase, ...]:
+    """All stretches in order; a new one begins where the set of supports changes.
+
+    Args:
+        touch: The contact points.
+        airborne: True in flight, shape (F,).
+        pressure: Zero-moment point and polygon.
+        times: Of the frames [s], shape (F,).
+    """
+    names, on = supporting(touch)
+    kinds = kind_per_frame(touch, airborne)
+    state = np.column_stack([kinds, np.where(airborne[:, None], False, on)])
+    cuts = [0, *(np.flatnonzero((np.diff(state, axis=0) != 0).any(axis=1)) + 1).tolist(), len(times)]
+    found: list[SupportPhase] = []
+    for first, end in pairwise(cuts):
+        error = pressure.error[first:end]
+        error = error[np.isfinite(error)]
+        some = len(error) > 0
+        held = tuple(name for name, is_on in zip(names, on[first]) if is_on and not airborne[first])
+        found.append(
+            SupportPhase(
+                KINDS[int(kinds[first])], held, first, end - 1, float(times[first]), float(times[end - 1]),
+                float(error.max()) if some else float("nan"),
+                float((error <= 0.0).mean()) if some else float("nan"),
+                float((error <= 1.0).mean()) if some else float("nan"),
+            )
+        )  # fmt: skip
+    return tuple(found)

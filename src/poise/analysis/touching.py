@@ -1,0 +1,114 @@
+"""Which contact points touch the ground in which frames, and how they move against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.analysis.smoothing import derivatives
+from poise.character.character import Character
+from poise.errors import InvalidValue
+from poise.motion import Motion
+from poise.phases.contacts import contact_flags, contact_limits
+from poise.phases.points import pelvis, velocities
+from poise.phases.travel import in_place_velocity
+from poise.spatial import rotations
+from poise.terrain import Terrain
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Touching:
+    """The P contact points of a character over F frames, of the motion as it stands (unfiltered).
+
+    Attributes:
+        names: Of the points.
+        supports: Name of the limb each point belongs to ("left_leg"), or of its body where it belongs to none.
+        is_foot: True for points of feet, shape (P,).
+        points: World place [m], shape (F, P, 3).
+        velocities: Against the ground [m/s], shape (F, P, 3).
+        gaps: Distance to the ground along its normal [m], negative inside it, shape (F, P).
+        normals: Of the ground there, shape (F, P, 3).
+        flags: True while the point touches, shape (F, P).
+    """
+
+    names: tuple[str, ...]
+    supports: tuple[str, ...]
+    is_foot: Flags
+    points: Array
+    velocities: Array
+    gaps: Array
+    normals: Array
+    flags: Flags
+
+    def times(self, times: Array) -> tuple[tuple[str, float, float], ...]:
+        """Every touch as (point, first, last time [s]), by point and time; `times` are those of the frames (F,)."""
+        found: list[tuple[str, float, float]] = []
+        for i, name in enumerate(self.names):
+            edges = np.flatnonzero(np.diff(np.concatenate([[0], self.flags[:, i].astype(np.int8), [0]])))
+            found += [(name, float(times[a]), float(times[b - 1])) for a, b in edges.reshape(-1, 2).tolist()]
+        return tuple(found)
+
+
+def touching(
+    motion: Motion, character: Character, *, terrain: Terrain, floor: float, contacts: Flags | None = None
+) -> Touching:
+    """The contact points of a clip: where they are, how they move, when they touch (see `phases.contact_flags`).
+
+    Args:
+        motion: F frames.
+        character: P contact points.
+        terrain: The ground as it lies (see `Terrain.placed`).
+        floor: Height of its level where it is flat [m].
+        contacts: Flags (F, P) to take instead of finding them.
+
+    Raises:
+        InvalidValue: if `contacts` has another shape.
+    """
+    positions, orientations = motion.world
+    count, frames = len(character.contact_points), motion.frame_count
+    centers = np.zeros((frames, count, 3))
+    for i, p in enumerate(character.contact_points):
+        joint = character.bodies[p.body].joint
+        centers[:, i] = positions[:, joint] + rotations.rotate(orientations[:, joint], p.offset)
+    height, normals, ground = _surface(terrain, centers, motion.times)
+    radii = np.array([p.radius for p in character.contact_points])
+    points = centers - radii[:, None] * normals
+    gaps = (centers[:, :, 2] - height) * normals[:, :, 2] - radii
+    moving = derivatives(points, motion.times)[0] - ground - in_place_velocity(motion)
+    if contacts is not None:
+        flags = np.asarray(contacts, dtype=np.bool_)
+        if flags.shape != (frames, count):
+            raise InvalidValue(f"contacts has shape {flags.shape}; give a flag per frame and point, {(frames, count)}.")
+    elif count:
+        root = velocities(positions[:, pelvis(motion.skeleton)], motion.times) - in_place_velocity(motion)
+        height_limit, speed_limit = contact_limits(root, character.leg_length)
+        flags = contact_flags(points, moving, gaps, height_limit=height_limit, speed_limit=speed_limit)
+    else:
+        flags = np.zeros((frames, 0), dtype=np.bool_)
+    return Touching(
+        tuple(p.name for p in character.contact_points), support_names(character),
+        np.array([p.part == "foot" for p in character.contact_points], dtype=np.bool_),
+        points, moving, gaps, normals, flags,
+    )  # fmt: skip
+
+
+def support_names(character: Character) -> tuple[str, ...]:
+    """What each contact point belongs to: its leg or arm, else its body."""
+    owner = {b: limb.name for limb in character.limbs if limb.kind in ("leg", "arm") for b in limb.bodies}
+    return tuple(owner.get(p.body, character.bodies[p.body].name) for p in character.contact_points)
+
+
+def _surface(terrain: Terrain, centers: Array, times: Array) -> tuple[Array, Array, Array]:
+    """Height (F, P), normal and velocity (F, P, 3) of the ground under points (F, P, 3)."""
+    frames, count = centers.shape[:2]
+    if terrain.is_static:
+        surface = terrain.sample(centers.reshape(-1, 3)[:, :2])
+        shape = (frames, count)
+        return surface.height.reshape(shape), surface.normal.reshape(*shape, 3), surface.velocity.reshape(*shape, 3)
+    each = [terrain.sample(centers[k, :, :2], float(times[k])) for k in range(frames)]
+    return np.stack([s.height for s in each]), np.stack([s.normal for s in each]), np.stack([s.velocity for s in each])
