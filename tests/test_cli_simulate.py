@@ -248,7 +248,6 @@ def test_the_baseline_and_the_paper_s_preset_run(walk: Path, tmp_path: Path) -> 
         (["--loop"], ["does not loop"]),
         (["--fps", "inf"], ["--fps"]),
         (["--start", "5"], ["5"]),
-        (["--record", "page.html"], ["HTML", ".gif"]),
         (["--record", "film.avi"], [".avi", ".gif"]),
         (["--report", "nowhere/out.json"], ["nowhere"]),
         (["--no-such-option"], ["--no-such-option", "--help"]),

@@ -113,7 +113,7 @@ class Follow:
         step = scene.duration / max(len(scene.times) - 1, 1)
         path = np.column_stack([centers[:, :2], ground])
         smooth = _smooth(path, _FOLLOW / step) if step > 0.0 else path
-        self.width, self.height, self._feet = _framing(_corners(low, high, smooth), shot, 0.5 * _stature(scene))
+        self.width, self.height, self._feet = _framing(_corners(low, high, smooth), shot, 0.5 * stature(scene))
         self._path = smooth
 
     def shot(self, time: float, aspect: float) -> Shot:
@@ -193,7 +193,8 @@ def _followed(scene: Scene) -> list:
     return solid or list(scene.tracks)
 
 
-def _stature(scene: Scene) -> float:
+def stature(scene: Scene) -> float:
+    """Height of the followed figure, standing [m]."""
     return max(2.0 * t.character.leg_length for t in _followed(scene))
 
 

@@ -1,4 +1,4 @@
-"""A scene as a file of pictures: `record` picks the writer by the file's extension."""
+"""A scene as a page or a file of pictures: `record` picks the writer by the file's extension."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.errors import InvalidValue, PoiseError
-from poise.record import film, gl
+from poise.io.files import write_atomically
+from poise.record import film, gl, page
 from poise.record.camera import Camera, Follow, travel_heading
+from poise.record.join import side_by_side
 from poise.record.layout import film_times, picture_size, still_times, stills_per_row
 from poise.record.look import Look
+from poise.record.pack import pack
 from poise.record.plain import PlainPainter
 from poise.record.strip import compose, labeled
 from poise.scene import Scene
@@ -28,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 log = logging.getLogger(__name__)
 
-EXTENSIONS = (".png", ".gif", ".mp4")
+EXTENSIONS = (".html", ".png", ".gif", ".mp4")
 
 _FPS = {".png": 30.0, ".gif": 25.0, ".mp4": 30.0}
 _SMOOTHING = {".png": (4, 2), ".gif": (0, 2), ".mp4": (0, 2)}  # samples a pixel, and drawn how many times larger
@@ -75,10 +78,11 @@ def record(
     painter: str = "auto",
     progress: Progress | None = None,
 ) -> Recording:
-    """Draw a scene into a file: `.png` a strip of stills, `.gif` or `.mp4` a film.
+    """Draw a scene into a file: `.html` a page to play it, `.png` a strip of stills, `.gif` or `.mp4` a film.
 
-    Several scenes, or several cameras, are shown together: below each other in a strip, beside each other in a film,
-    with the scenes' titles. The first scene sets the times.
+    A page holds everything and is looked at from anywhere: only `scene` and `path` matter to it. Several scenes, or
+    several cameras, are shown together: below each other in a strip, beside each other in a film or a page, with the
+    scenes' titles. The first scene sets the times.
 
     Args:
         scene: What is seen.
@@ -97,7 +101,7 @@ def record(
     Raises:
         InvalidValue: unknown extension, size, rate, times, view or painter, or a folder that does not exist.
         MissingExtra: for `.mp4` without the extra "video".
-        PoiseError: for `.html`, which cannot be written yet, and for painter "mujoco" without GL.
+        PoiseError: for `.html` where the player was not built, and for painter "mujoco" without GL.
     """
     began = clock.perf_counter()
     path = Path(path)
@@ -105,6 +109,8 @@ def record(
     if kind == ".mp4":
         film.require_video()
     scenes = (scene,) if isinstance(scene, Scene) else tuple(scene)
+    if kind == ".html" and scenes:
+        return _page(scenes, path, began)
     wished = (camera,) if isinstance(camera, (str, Camera)) else tuple(camera)
     if not scenes or not wished:
         raise InvalidValue("A recording needs at least one scene and one camera.")
@@ -157,16 +163,23 @@ def record(
     return Recording(path, name, note, count, clock.perf_counter() - began)
 
 
+def _page(scenes: tuple[Scene, ...], path: Path, began: float) -> Recording:
+    whole = scenes[0] if len(scenes) == 1 else side_by_side(scenes)
+    text = page.recording_page(pack(whole), whole.title)
+    write_atomically(path, text.encode())
+    return Recording(path, "page", "", len(whole.times), clock.perf_counter() - began)
+
+
 def require_kind(path: Path) -> str:
     """The kind of recording a path asks for; raises if there is none such, or no folder for it."""
     kind = path.suffix.lower()
     known = ", ".join(EXTENSIONS)
-    if kind in (".html", ".htm"):
-        raise PoiseError(f"Recordings as HTML pages are not there yet. Record {path.stem!r} as one of: {known}.")
     if kind not in EXTENSIONS:
         raise InvalidValue(f"Cannot record to {path.name!r}: extension {kind or '(none)'!r} is not one of {known}.")
     if not path.parent.is_dir():
         raise InvalidValue(f"Cannot record to {str(path)!r}: there is no folder {str(path.parent)!r}. Create it first.")
+    if kind == ".html":
+        page.require_page()
     return kind
 
 

@@ -1,4 +1,4 @@
-"""What is seen, as plain data: figures over time, the ground, pushes. Independent of any renderer."""
+"""What is seen, as plain data: figures over time, the ground, pushes, what is drawn over them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from poise.character.character import Character
 from poise.errors import InvalidValue
+from poise.scene.overlays import Control, Curve, Label, Layer, Overlay, Plot, Points, Polygon, Row
+from poise.scene.tracks import SOLID, Prop, Skin, Skinned, Style, Track
 from poise.skeleton import world_pose
 from poise.spatial import rotations
 
@@ -18,64 +20,6 @@ if TYPE_CHECKING:
     from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]
-Color = tuple[float, float, float]
-
-SOLID_COLOR: Color = (0.93, 0.63, 0.29)
-"""Color of a figure that nobody gave a color."""
-
-GHOST_COLOR: Color = (0.25, 0.45, 0.65)
-"""Color of a reference that nobody gave a color."""
-
-
-@dataclass(frozen=True)
-class Style:
-    """How a figure is drawn.
-
-    Attributes:
-        kind: "solid", or "ghost" for a translucent figure that only shows where something would have been.
-        color: Red, green, blue in 0 … 1 of the trunk; left limbs are drawn lighter, right limbs darker.
-    """
-
-    kind: str = "solid"
-    color: Color = SOLID_COLOR
-
-    def __post_init__(self) -> None:
-        if self.kind not in ("solid", "ghost"):
-            raise InvalidValue(f"Style kind {self.kind!r} is unknown. Use 'solid' or 'ghost'.")
-
-
-SOLID = Style()
-GHOST = Style("ghost", GHOST_COLOR)
-
-
-@dataclass(frozen=True)
-class Track:
-    """One figure over time.
-
-    Attributes:
-        name: What it is called in a legend, such as "simulated" or "reference".
-        character: Its B bodies.
-        positions: Origin of each body in the world frame [m], shape (T, B, 3).
-        orientations: Orientation of each body in the world frame, unit wxyz, shape (T, B, 4).
-        style: How it is drawn.
-    """
-
-    name: str
-    character: Character
-    positions: Array
-    orientations: Array
-    style: Style = SOLID
-
-    def __post_init__(self) -> None:
-        bodies, frames = len(self.character.bodies), len(self.positions)
-        if self.positions.shape != (frames, bodies, 3) or self.orientations.shape != (frames, bodies, 4):
-            raise InvalidValue(
-                f"Track {self.name!r}: positions {self.positions.shape} and orientations {self.orientations.shape} do "
-                f"not fit {bodies} bodies. Give (T, {bodies}, 3) and (T, {bodies}, 4)."
-            )
-        if not (np.isfinite(self.positions).all() and np.isfinite(self.orientations).all()):
-            good = np.isfinite(self.positions).all(axis=(1, 2)) & np.isfinite(self.orientations).all(axis=(1, 2))
-            raise InvalidValue(f"Track {self.name!r} is not finite from frame {int(np.argmin(good))} on.")
 
 
 @dataclass(frozen=True)
@@ -103,7 +47,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Scene:
-    """Figures, ground and pushes over one span of time.
+    """Figures, things, ground and pushes over one span of time, and what is drawn over them.
 
     Attributes:
         times: Time of each frame [s], rising, shape (T,).
@@ -111,6 +55,14 @@ class Scene:
         terrain: The ground.
         arrows: Pushes and pulls.
         title: One line, or empty.
+        props: Rigid things.
+        overlays: Points, vectors, polygons, curves, labels.
+        timeline: Rows under the timeline.
+        plots: Values over time.
+        layers: What can be shown and hidden; a layer something names but that is not here is called by its name.
+        controls: What a live page can set.
+        notes: Short lines on where it comes from.
+        views: Names of the parts of the page, each with its own tracks and overlays; empty for one.
     """
 
     times: Array
@@ -118,6 +70,14 @@ class Scene:
     terrain: Terrain
     arrows: tuple[Arrow, ...] = ()
     title: str = ""
+    props: tuple[Prop, ...] = ()
+    overlays: tuple[Overlay, ...] = ()
+    timeline: tuple[Row, ...] = ()
+    plots: tuple[Plot, ...] = ()
+    layers: tuple[Layer, ...] = ()
+    controls: tuple[Control, ...] = ()
+    notes: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         frames = len(self.times)
@@ -136,6 +96,22 @@ class Scene:
                 raise InvalidValue(f"An arrow names body {a.body}; the character has bodies 0 … {len(bodies) - 1}.")
             if np.shape(a.force) not in ((3,), (frames, 3)):
                 raise InvalidValue(f"An arrow's force has shape {np.shape(a.force)}; give (3,) or ({frames}, 3).")
+        for p in self.props:
+            if len(p.positions) not in (1, frames):
+                raise InvalidValue(f"Prop {p.name!r} has {len(p.positions)} frames, the scene {frames} times.")
+        for o in self.overlays:
+            if isinstance(o, Curve | Label):
+                continue
+            length = len(o.vertices if isinstance(o, Polygon) else o.positions if isinstance(o, Points) else o.points)
+            if length not in (1, frames):
+                raise InvalidValue(f"Overlay {o.name!r} has {length} frames, the scene {frames} times.")
+        for plot in self.plots:
+            for line in plot.series:
+                if np.shape(line.values) != (frames,):
+                    raise InvalidValue(
+                        f"Series {line.name!r} of plot {plot.name!r} has shape {np.shape(line.values)}; "
+                        f"give one value a frame, ({frames},)."
+                    )
 
     @property
     def duration(self) -> float:
@@ -168,7 +144,14 @@ class Scene:
         return (1.0 - blend) * force[before] + blend * force[after]
 
 
-def track_of_motion(motion: Motion, character: Character, *, name: str = "reference", style: Style = SOLID) -> Track:
+def track_of_motion(
+    motion: Motion,
+    character: Character,
+    *,
+    name: str = "reference",
+    style: Style = SOLID,
+    skins: tuple[Skin, ...] = (),
+) -> Track:
     """A motion as a figure: every body where its joint is.
 
     Args:
@@ -176,6 +159,7 @@ def track_of_motion(motion: Motion, character: Character, *, name: str = "refere
         character: Bodies on that skeleton.
         name: What the track is called.
         style: How it is drawn.
+        skins: Meshes that hang on the motion's skeleton.
 
     Returns:
         The track, one pose for each of `motion.times`.
@@ -190,4 +174,5 @@ def track_of_motion(motion: Motion, character: Character, *, name: str = "refere
         )
     positions, orientations = world_pose(motion.skeleton, motion.translations, motion.rotations)
     joints = [b.joint for b in character.bodies]
-    return Track(name, character, positions[:, joints], orientations[:, joints], style)
+    skinned = Skinned(skins, positions, orientations) if skins else None
+    return Track(name, character, positions[:, joints], orientations[:, joints], style, skinned)

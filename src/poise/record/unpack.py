@@ -1,0 +1,95 @@
+"""A pack read back: what a page sees. For tests, and to look into a recording without a browser."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.errors import FileFormatError, InvalidValue
+from poise.io.files import read_text
+from poise.record.arrays import inflate, read_array
+from poise.record.pack import MAGIC, VERSION
+from poise.spatial import rotations
+
+Array = npt.NDArray[np.float64]
+
+MAX_HEADER = 32_000_000
+"""Largest header, unpacked [bytes]."""
+
+_RECORDING = re.compile(r'<script[^>]*\bid="poise-recording"[^>]*>([^<]*)</script>')
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A header and its blobs."""
+
+    header: dict[str, Any]
+    blobs: tuple[bytes, ...]
+
+    def array(self, array: dict[str, Any]) -> npt.NDArray[Any]:
+        """An array the header describes."""
+        return read_array(array, self.blobs)
+
+    def poses(self, track: int) -> tuple[Array, Array]:
+        """World positions [m] (T, B, 3) and orientations (T, B, 4) of a track, as a page sees them."""
+        entry = self.header["tracks"][track]
+        frames, bodies = entry["frames"], entry["bodies"]
+        turns = rotations.normalize(np.concatenate([self.array(a) for a in frames["orientations"]]))
+        stored = np.concatenate([self.array(a) for a in frames["positions"]]) if frames["positions"] else None
+        places = np.empty((len(turns), len(bodies), 3))
+        at = 0
+        for i, body in enumerate(bodies):
+            if "offset" in body:
+                parent = body["parent"]
+                moved = rotations.rotate(turns[:, parent], np.array(body["offset"]))
+                places[:, i] = places[:, parent] + moved
+            else:
+                assert stored is not None
+                places[:, i] = stored[:, at]
+                at += 1
+        return places, turns
+
+
+def unpack(data: bytes) -> Unpacked:
+    """Read a pack.
+
+    Raises:
+        InvalidValue: if it is none, of a higher version, or its lengths do not fit.
+    """
+    if data[:8] != MAGIC or len(data) < 16:
+        raise InvalidValue("These bytes are no pack: they do not begin with POISESC1.")
+    packed, size = (int.from_bytes(data[k : k + 4], "little") for k in (8, 12))
+    if size > MAX_HEADER or 16 + packed > len(data):
+        raise InvalidValue(f"A pack's header of {packed} bytes, {size} unpacked, does not fit {len(data)} bytes.")
+    header = json.loads(inflate(data[16 : 16 + packed], size))
+    if header.get("format") != "poise.scene" or not 1 <= header.get("version", 0) <= VERSION:
+        raise InvalidValue(f"A pack of version {header.get('version')} cannot be read; this Poise reads {VERSION}.")
+    body, blobs = data[16 + packed :], []
+    for at, length, raw in header["blobs"]:
+        if not 0 <= at <= at + length <= len(body):
+            raise InvalidValue("A blob of the pack lies outside of it.")
+        part = body[at : at + length]
+        blobs.append(inflate(part, raw) if raw else part)
+    return Unpacked(header, tuple(blobs))
+
+
+def read_recording(path: Path) -> Unpacked:
+    """The scene in a recorded page.
+
+    Raises:
+        FileFormatError: if the page holds none.
+    """
+    found = _RECORDING.search(read_text(path))
+    if found is None:
+        raise FileFormatError("This page is no recording of Poise.", path=path, cure="Record one with --record.")
+    try:
+        return unpack(base64.b64decode(found[1], validate=True))
+    except ValueError as error:
+        raise FileFormatError(f"The recording cannot be read: {error}", path=path) from error
