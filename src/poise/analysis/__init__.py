@@ -6,7 +6,9 @@ from poise.analysis.analyze import Analysis, analyze
 from poise.analysis.bodies import BodyMotion, body_motion, center_of_mass
 from poise.analysis.flights import FlightFit, fit_flight, fit_parabola
 from poise.analysis.forces import Forces, inverse_dynamics
+from poise.analysis.measures import Measures, PoseDifference, measures, pose_difference
 from poise.analysis.momentum import Momentum, composite_inertia, momentum
+from poise.analysis.scale import ImpliedScale, implied_scale
 from poise.analysis.smoothing import LowPass, choose_filter, smooth
 from poise.analysis.support import Support, support
 from poise.analysis.support_phases import KINDS, SupportPhase
@@ -18,8 +20,11 @@ __all__ = [
     "BodyMotion",
     "FlightFit",
     "Forces",
+    "ImpliedScale",
     "LowPass",
+    "Measures",
     "Momentum",
+    "PoseDifference",
     "Support",
     "SupportPhase",
     "Touching",
@@ -30,8 +35,11 @@ __all__ = [
     "composite_inertia",
     "fit_flight",
     "fit_parabola",
+    "implied_scale",
     "inverse_dynamics",
+    "measures",
     "momentum",
+    "pose_difference",
     "smooth",
     "support",
     "touching",

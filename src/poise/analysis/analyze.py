@@ -147,23 +147,41 @@ def analyze(
     Raises:
         InvalidValue: if the character belongs to another skeleton, or an argument makes no sense.
     """
-    character = fit(motion) if character is None else character
+    character = fit(motion, masses="auto") if character is None else character
     require_same_skeleton(character, motion)
     if not gravity >= 0.0 or not friction >= 0.0:
         raise InvalidValue(f"gravity is {gravity} and friction {friction}; give zero or more for both.")
     floor = character.floor if floor is None else float(floor)
     ground = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=floor) if terrain is None else terrain
     filter = choose_filter(filter_hz, fps=motion.fps, leg_length=character.leg_length)
+    airborne = airborne_frames(motion, ground=_ground_heights(motion, ground))
+    touch = touching(motion, character, terrain=ground, contacts=contacts, airborne=airborne)
+    airborne &= ~touch.carries.any(axis=1)
     glitches = find_glitches(motion)
-    is_glitch = glitch_frames(motion, glitches=glitches)
-    bodies = body_motion(motion, character, filter, (~is_glitch).astype(np.float64) if is_glitch.any() else None)
-    touch = touching(motion, character, terrain=ground, floor=floor, contacts=contacts)
-    airborne = airborne_frames(motion, ground=_ground_heights(motion, ground)) & ~touch.flags.any(axis=1)
+    weights, breaks = _seams(motion, glitches, airborne)
+    bodies = body_motion(motion, character, filter, weights, breaks)
     return Analysis(
         motion, character, ground, floor, gravity, friction, filter,
         center_of_mass(motion, character), bodies, momentum(bodies, character, gravity=gravity),
-        touch, glitches, is_glitch, airborne,
+        touch, glitches, glitch_frames(motion, glitches=glitches), airborne,
     )  # fmt: skip
+
+
+def _seams(motion: Motion, glitches: tuple[Glitch, ...], airborne: Flags) -> tuple[Array | None, tuple[int, ...]]:
+    """How far each frame is believed, and where nothing is filtered across.
+
+    Spikes and frozen frames are bridged. The clip is broken where a flight begins and ends, after a rest pose in front,
+    and at flips and jumps; stretches of fewer than three frames stay with what follows.
+    """
+    bridged = [g for g in glitches if g.kind in ("spike", "frozen")]
+    weights = (~glitch_frames(motion, glitches=bridged)).astype(np.float64) if bridged else None
+    wanted = {f for first, last in flight_spans(airborne, motion.times) for f in (first, last + 1)}
+    wanted |= {g.last + 1 if g.kind == "t-pose" else g.last for g in glitches if g.kind in ("t-pose", "flip", "jump")}
+    breaks: list[int] = []
+    for b in sorted(wanted):
+        if b - (breaks[-1] if breaks else 0) >= 3 and motion.frame_count - b >= 3:
+            breaks.append(b)
+    return weights, tuple(breaks)
 
 
 def _ground_heights(motion: Motion, ground: Terrain) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +52,13 @@ def require_same_skeleton(character: Character, motion: Motion) -> None:
         )
 
 
-def body_motion(motion: Motion, character: Character, filter: LowPass, weights: Array | None = None) -> BodyMotion:
+def body_motion(
+    motion: Motion,
+    character: Character,
+    filter: LowPass,
+    weights: Array | None = None,
+    breaks: Sequence[int] = (),
+) -> BodyMotion:
     """How the bodies move, from the motion as drawn (joints that are moved by translation are moved).
 
     Filtered are the root's place and the joints' rotations (as sign-continuous quaternions), so bones keep their
@@ -62,20 +69,21 @@ def body_motion(motion: Motion, character: Character, filter: LowPass, weights: 
         character: B bodies.
         filter: Low-pass before the differences.
         weights: How far each frame is believed, 0 … 1, shape (F,); see `smooth`.
+        breaks: First frames of stretches across which nothing is filtered or compared.
     """
     joints = np.array([b.joint for b in character.bodies])
-    positions, orientations = motion.world if not filter.is_on else _smoothed_pose(motion, filter, weights)
+    positions, orientations = motion.world if not filter.is_on else _smoothed_pose(motion, filter, weights, breaks)
     times, joints_at = motion.times, np.ascontiguousarray(positions[:, joints])
     turned = np.ascontiguousarray(orientations[:, joints])
     turns = rotations.to_matrix(turned)
     com = joints_at + np.einsum("fbij,bj->fbi", turns, np.stack([b.com for b in character.bodies]))
-    velocities, accelerations = derivatives(com, times)
+    velocities, accelerations = derivatives(com, times, breaks)
     if len(times) < 2:
         spins = angular_accelerations = np.zeros_like(com)
     else:
         relative = rotations.multiply(turned[1:], rotations.conjugate(turned[:-1]))
         slopes = rotations.to_rotation_vector(relative) / np.diff(times)[:, None, None]
-        spins, angular_accelerations = rates(slopes, times)
+        spins, angular_accelerations = rates(slopes, times, breaks)
     return BodyMotion(times, joints_at, turns, com, velocities, accelerations, spins, angular_accelerations)
 
 
@@ -89,13 +97,15 @@ def center_of_mass(motion: Motion, character: Character) -> Array:
     return total / character.mass
 
 
-def _smoothed_pose(motion: Motion, filter: LowPass, weights: Array | None) -> tuple[Array, Array]:
+def _smoothed_pose(
+    motion: Motion, filter: LowPass, weights: Array | None, breaks: Sequence[int]
+) -> tuple[Array, Array]:
     """World positions and orientations of all joints of the low-passed motion."""
     times, frames = motion.times, motion.frame_count
     moving = sorted(motion.skeleton.translating)
     translations = motion.translations
     if moving:
         translations = translations.copy()
-        translations[:, moving] = smooth(filter, times, motion.translations[:, moving], weights)
-    turned = smooth(filter, times, rotations.continuous(motion.rotations).reshape(frames, -1), weights)
+        translations[:, moving] = smooth(filter, times, motion.translations[:, moving], weights, breaks)
+    turned = smooth(filter, times, rotations.continuous(motion.rotations).reshape(frames, -1), weights, breaks)
     return world_pose(motion.skeleton, translations, rotations.normalize(turned.reshape(frames, -1, 4)))

@@ -13,6 +13,8 @@ Array = npt.NDArray[np.float64]
 
 TINY = 0.05
 """A mean momentum below this share of its natural scale is no divisor: errors are then given as shares of the scale."""
+COM_DRIFT = 0.002
+"""How far the model's center of mass drifts from a body's own within a flight, for a leg of 0.82 m [m]."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class FlightFit:
         velocity: Its velocity there [m/s], shape (3,).
         gravity: Downward acceleration of the least-squares parabola [m/s^2].
         gravity_g: The same over 9.81: [ShapiroLee2011]_ table 1.
-        gravity_error: Standard error of `gravity` from the scatter about the parabola [m/s^2].
+        gravity_error: How far `gravity` may be off [m/s^2]: the standard error by the scatter about the parabola, and
+            8 δ / T² for a modeled center of mass that is COM_DRIFT off the true one: a flight of 0.1 s tells little.
         residual: Root mean square distance of the height from the parabola [m].
         rise: Height of the highest frame above the lower end [m].
         track_length: Length of the ground line from the first to the last frame [m].
@@ -100,7 +103,7 @@ def fit_flight(
     far = float(track.max(initial=0.0))
     return FlightFit(
         first, last, float(times[first]), float(times[last]), start, velocity, gravity, gravity / GRAVITY,
-        _gravity_error(t, deviation[:, 2]), residual,
+        _gravity_error(t, deviation[:, 2], COM_DRIFT * leg_length / 0.82), residual,
         float(path[:, 2].max() - min(path[0, 2], path[-1, 2])), length, track,
         far / length if length > TINY * leg_length else float("nan"),
         linear_error, (L - mean) / L_by, float(p_by), float(L_by), bool(L_tiny), bool(p_tiny),
@@ -125,14 +128,14 @@ def fit_parabola(t: Array, path: Array) -> tuple[Array, Array, float, Array]:
     return start, velocity, float(gravity), path - curve
 
 
-def _gravity_error(t: Array, deviation: Array) -> float:
-    """Standard error of the fitted gravity [m/s^2]; inf where nothing is left over to tell."""
+def _gravity_error(t: Array, deviation: Array, drift: float) -> float:
+    """How far the fitted gravity may be off [m/s^2]; inf where nothing is left over to tell."""
     n = len(t)
     if n < 4:
         return float("inf")
     basis = np.stack([np.ones(n), t, -0.5 * t * t], axis=1)
     covariance = np.linalg.inv(basis.T @ basis) * float(deviation @ deviation) / (n - 3)
-    return float(np.sqrt(covariance[2, 2]))
+    return float(np.hypot(np.sqrt(covariance[2, 2]), 8.0 * drift / t[-1] ** 2))
 
 
 def _track(path: Array) -> tuple[float, Array]:

@@ -66,14 +66,14 @@ def inverse_dynamics(
     lift = np.array([0.0, 0.0, gravity])
     demanded = whole.linear_rate + character.mass * lift
     contact = kernels.contact_forces(
-        touch.points, touch.normals, touch.flags, whole.com, demanded, whole.angular_rate,
+        touch.points, touch.normals, touch.carries, whole.com, demanded, whole.angular_rate,
         float(friction), float(character.leg_length), REGULARIZATION,
     )  # fmt: skip
     masses = np.array([b.mass for b in character.bodies])
     force = masses[:, None] * (bodies.accelerations + lift)
     moment = whole.body_angular_rate + cross(bodies.com - bodies.joints, force)
     for i, p in enumerate(character.contact_points):
-        at = np.flatnonzero(touch.flags[:, i])
+        at = np.flatnonzero(touch.carries[:, i])
         if len(at):
             push = contact[at, i]
             force[at, p.body] -= push

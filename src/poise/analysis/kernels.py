@@ -188,6 +188,8 @@ def hulls(points, flags):
                         break
                 index[m] = i
                 n += 1
+        if n == 0:
+            continue
         top = 0
         for side in range(2):
             base = top

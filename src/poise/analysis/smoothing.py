@@ -3,13 +3,16 @@
 x minimizes Σ_k w_k (x_k − y_k)² + λ Σ ‖third divided difference of x‖² (Whittaker 1923, Henderson 1924): a banded
 linear system. At frequency f it passes 1 / (1 + (sin πfΔt / s)⁶), which is the response of a third-order Butterworth
 filter run forwards and backwards. It shifts nothing in time, and any motion of constant acceleration goes through
-unchanged, up to the first and the last frame: the ends need no padding.
+unchanged, up to the first and the last frame: the ends need no padding. Nor do the borders of a flight: where `breaks`
+are given, no difference is taken across them, so the blow of a landing is not smeared into the air before it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +69,9 @@ def choose_filter(hz: float | str | None, *, fps: float, leg_length: float) -> L
     return LowPass(float(hz) if hz < WIDEST * fps else math.inf)
 
 
-def smooth(filter: LowPass, times: Array, values: Array, weights: Array | None = None) -> Array:
+def smooth(
+    filter: LowPass, times: Array, values: Array, weights: Array | None = None, breaks: Sequence[int] = ()
+) -> Array:
     """The values, low-passed along axis 0.
 
     Args:
@@ -74,24 +79,45 @@ def smooth(filter: LowPass, times: Array, values: Array, weights: Array | None =
         times: Of each frame [s], shape (F,); they need not be evenly spaced.
         values: Shape (F, ...).
         weights: How far each frame is believed, 0 … 1, shape (F,); a frame of weight 0 is bridged.
+        breaks: First frames of stretches that know nothing of what was before.
     """
     frames = len(times)
     if not filter.is_on or frames < 5:
         return values
     from scipy.linalg import solveh_banded
 
-    trusted = np.ones(frames) if weights is None or np.count_nonzero(weights) < 4 else weights
     dt = float(np.median(np.diff(times)))
     strength = (math.sqrt(2.0) - 1.0) / (2.0 * math.sin(math.pi * filter.hz * dt)) ** 6
     rows = _third_differences(times, dt)
+    for b in breaks:
+        rows[max(0, b - 3) : b] = 0.0
     band = np.zeros((4, frames))
     for i in range(4):
         for j in range(i, 4):
             band[j - i, i : frames - 3 + i] += strength * rows[:, i] * rows[:, j]
-    band[0] += trusted
-    flat = values.reshape(frames, -1)
-    right = flat if weights is None or trusted is not weights else flat * trusted[:, None]
+    right = values.reshape(frames, -1)
+    if weights is None:
+        band[0] += 1.0
+    else:
+        trusted = _trusted(weights, breaks)
+        band[0] += trusted
+        right = right * trusted[:, None]
     return np.asarray(solveh_banded(band, right, lower=True, check_finite=False)).reshape(values.shape)
+
+
+def stretches(frames: int, breaks: Sequence[int]) -> list[slice]:
+    """The frames between breaks."""
+    edges = [0, *breaks, frames]
+    return [slice(a, b) for a, b in pairwise(edges)]
+
+
+def _trusted(weights: Array, breaks: Sequence[int]) -> Array:
+    """The weights, all of them 1 in stretches where fewer than four frames would be left."""
+    out = np.array(weights, dtype=np.float64)
+    for part in stretches(len(out), breaks):
+        if np.count_nonzero(out[part]) < 4:
+            out[part] = 1.0
+    return out
 
 
 def _third_differences(times: Array, dt: float) -> Array:
@@ -103,36 +129,43 @@ def _third_differences(times: Array, dt: float) -> Array:
     return rows
 
 
-def rates(slopes: Array, times: Array) -> tuple[Array, Array]:
+def rates(slopes: Array, times: Array, breaks: Sequence[int] = ()) -> tuple[Array, Array]:
     """First and second derivative at the frames from slopes between them; exact for constant acceleration.
 
     Args:
         slopes: Mean rate from each frame to the next, shape (F − 1, ...).
         times: [s], shape (F,).
+        breaks: First frames of stretches across which nothing is compared.
 
     Returns:
-        Both of shape (F, ...). With two frames the second is zero.
+        Both of shape (F, ...). A stretch of two frames has no second derivative, one of a single frame none at all.
     """
-    step = np.diff(times).reshape(-1, *[1] * (slopes.ndim - 1))
     shape = (len(times), *slopes.shape[1:])
     first, second = np.zeros(shape), np.zeros(shape)
-    if len(times) < 2:
-        return first, second
-    if len(times) == 2:
+    for part in stretches(len(times), breaks):
+        inner = slice(part.start, part.stop - 1)
+        step = np.diff(times[part]).reshape(-1, *[1] * (slopes.ndim - 1))
+        _rates(slopes[inner], step, first[part], second[part])
+    return first, second
+
+
+def _rates(slopes: Array, step: Array, first: Array, second: Array) -> None:
+    """`rates` of one stretch, into its arrays."""
+    if len(first) == 2:
         first[:] = slopes[0]
-        return first, second
+    if len(first) < 3:
+        return
     before, after = step[:-1], step[1:]
     first[1:-1] = (after * slopes[:-1] + before * slopes[1:]) / (before + after)
     second[1:-1] = 2.0 * (slopes[1:] - slopes[:-1]) / (before + after)
     second[0], second[-1] = second[1], second[-2]
     first[0] = slopes[0] - 0.5 * step[0] * second[0]
     first[-1] = slopes[-1] + 0.5 * step[-1] * second[-1]
-    return first, second
 
 
-def derivatives(values: Array, times: Array) -> tuple[Array, Array]:
-    """First and second derivative of values (F, ...) by central differences."""
+def derivatives(values: Array, times: Array, breaks: Sequence[int] = ()) -> tuple[Array, Array]:
+    """First and second derivative of values (F, ...) by central differences, none of them across a break."""
     if len(times) < 2:
         return np.zeros_like(values), np.zeros_like(values)
     step = np.diff(times).reshape(-1, *[1] * (values.ndim - 1))
-    return rates(np.diff(values, axis=0) / step, times)
+    return rates(np.diff(values, axis=0) / step, times, breaks)

@@ -66,8 +66,8 @@ def support(
     """
     weight = character.mass * gravity
     cop = center_of_pressure(forces.contact, touch, CARRIED * weight)
-    hull, counts = kernels.hulls(touch.points, touch.flags)
-    loaded = touch.flags.any(axis=1) & (forces.demanded[:, 2] > CARRIED * weight)
+    hull, counts = kernels.hulls(touch.points, touch.carries)
+    loaded = touch.carries.any(axis=1) & (forces.demanded[:, 2] > CARRIED * weight)
     level = _level(touch, cop)
     zmp = np.full_like(com, np.nan)
     zmp[loaded] = zero_moment_point(
@@ -115,6 +115,6 @@ def zero_moment_point(com: Array, force: Array, moment: Array, level: Array) -> 
 
 def _level(touch: Touching, cop: Array) -> Array:
     """Height at which the load meets the ground [m], shape (F,): that of the pressure, else of the touching points."""
-    count = touch.flags.sum(axis=1)
-    mean = (touch.points[:, :, 2] * touch.flags).sum(axis=1) / np.maximum(count, 1)
+    count = touch.carries.sum(axis=1)
+    mean = (touch.points[:, :, 2] * touch.carries).sum(axis=1) / np.maximum(count, 1)
     return np.where(np.isfinite(cop[:, 2]), cop[:, 2], mean)

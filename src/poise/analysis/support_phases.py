@@ -16,7 +16,7 @@ Flags = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.int64]
 
 KINDS = ("flight", "single", "double", "multiple", "none")
-"""By number of limbs that touch: 0 in the air, 1, 2, 3 or more; "none": nothing touches, and yet it is no flight."""
+"""By number of limbs that carry: 0 in the air, 1, 2, 3 or more; "none": nothing can, and yet it is no flight."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class SupportPhase:
 
     Attributes:
         kind: One of KINDS.
-        supports: Limbs (or bodies) that touch, by name.
+        supports: Limbs (or bodies) that carry, by name.
         first, last: Frames.
         start_s, end_s: Their times [s].
         cop_error: Largest normalized distance of the zero-moment point from the polygon; nan where undefined.
@@ -45,10 +45,10 @@ class SupportPhase:
 
 
 def supporting(touch: Touching) -> tuple[tuple[str, ...], Flags]:
-    """Names of all supports, and which of them touch in each frame, shape (F, S)."""
+    """Names of all supports, and which of them carry in each frame, shape (F, S)."""
     names = tuple(dict.fromkeys(touch.supports))
-    columns = [touch.flags[:, [i for i, s in enumerate(touch.supports) if s == name]].any(axis=1) for name in names]
-    return names, np.stack(columns, axis=1) if columns else np.zeros((len(touch.flags), 0), dtype=np.bool_)
+    columns = [touch.carries[:, [i for i, s in enumerate(touch.supports) if s == name]].any(axis=1) for name in names]
+    return names, np.stack(columns, axis=1) if columns else np.zeros((len(touch.carries), 0), dtype=np.bool_)
 
 
 def kind_per_frame(touch: Touching, airborne: Flags) -> Index:

@@ -20,6 +20,11 @@ from poise.terrain import Terrain
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
+OFF_GROUND = 0.03
+"""In flight every contact point is higher than this, for a leg of 0.82 m [m]."""
+LOST_HEIGHT = 3.0
+"""Where nothing touches, a point lower than so many height limits may still carry [1]."""
+
 
 @dataclass(frozen=True)
 class Touching:
@@ -33,7 +38,9 @@ class Touching:
         velocities: Against the ground [m/s], shape (F, P, 3).
         gaps: Distance to the ground along its normal [m], negative inside it, shape (F, P).
         normals: Of the ground there, shape (F, P, 3).
-        flags: True while the point touches, shape (F, P).
+        flags: True while the point touches, shape (F, P): low and slow, as `phases.contact_flags` has it.
+        carries: Points that may bear load, shape (F, P): those that touch and, where none does and the body is in no
+            flight, those that come nearest to touching (a toe that rolls off, a sole on a floor the capture tilted).
     """
 
     names: tuple[str, ...]
@@ -44,6 +51,7 @@ class Touching:
     gaps: Array
     normals: Array
     flags: Flags
+    carries: Flags
 
     def times(self, times: Array) -> tuple[tuple[str, float, float], ...]:
         """Every touch as (point, first, last time [s]), by point and time; `times` are those of the frames (F,)."""
@@ -55,7 +63,12 @@ class Touching:
 
 
 def touching(
-    motion: Motion, character: Character, *, terrain: Terrain, floor: float, contacts: Flags | None = None
+    motion: Motion,
+    character: Character,
+    *,
+    terrain: Terrain,
+    contacts: Flags | None = None,
+    airborne: Flags | None = None,
 ) -> Touching:
     """The contact points of a clip: where they are, how they move, when they touch (see `phases.contact_flags`).
 
@@ -63,8 +76,9 @@ def touching(
         motion: F frames.
         character: P contact points.
         terrain: The ground as it lies (see `Terrain.placed`).
-        floor: Height of its level where it is flat [m].
         contacts: Flags (F, P) to take instead of finding them.
+        airborne: Frames in which no joint is near the ground, shape (F,); in those of them in which no contact point
+            is below OFF_GROUND, none carries. Without them the points alone decide.
 
     Raises:
         InvalidValue: if `contacts` has another shape.
@@ -79,22 +93,42 @@ def touching(
     radii = np.array([p.radius for p in character.contact_points])
     points = centers - radii[:, None] * normals
     gaps = (centers[:, :, 2] - height) * normals[:, :, 2] - radii
-    moving = derivatives(points, motion.times)[0] - ground - in_place_velocity(motion)
-    if contacts is not None:
-        flags = np.asarray(contacts, dtype=np.bool_)
+    drift = in_place_velocity(motion)
+    moving = derivatives(points, motion.times)[0] - ground - drift
+    if contacts is not None or not count:
+        flags = np.zeros((frames, 0), dtype=np.bool_) if contacts is None else np.asarray(contacts, dtype=np.bool_)
+        carries = flags
         if flags.shape != (frames, count):
             raise InvalidValue(f"contacts has shape {flags.shape}; give a flag per frame and point, {(frames, count)}.")
-    elif count:
-        root = velocities(positions[:, pelvis(motion.skeleton)], motion.times) - in_place_velocity(motion)
+    else:
+        root = velocities(positions[:, pelvis(motion.skeleton)], motion.times) - drift
         height_limit, speed_limit = contact_limits(root, character.leg_length)
         flags = contact_flags(points, moving, gaps, height_limit=height_limit, speed_limit=speed_limit)
-    else:
-        flags = np.zeros((frames, 0), dtype=np.bool_)
+        off = gaps.min(axis=1) > OFF_GROUND * character.leg_length / 0.82
+        lost = ~flags.any(axis=1) & ~(off if airborne is None else off & airborne)
+        carries = flags.copy()
+        carries[lost] = _nearest_to_touching(gaps[lost], moving[lost], height_limit, speed_limit[lost])
     return Touching(
         tuple(p.name for p in character.contact_points), support_names(character),
         np.array([p.part == "foot" for p in character.contact_points], dtype=np.bool_),
-        points, moving, gaps, normals, flags,
+        points, moving, gaps, normals, flags, carries,
     )  # fmt: skip
+
+
+def _nearest_to_touching(gaps: Array, moving: Array, height_limit: float, speed_limit: Array) -> Flags:
+    """Points that come nearest to the limits of a touch, shape (F, P).
+
+    Nearness is height over its limit plus speed over its limit. Taken are the best point of a frame, if it is lower
+    than LOST_HEIGHT limits, and those of its height (to a third of the limit) that are nearly as good.
+    """
+    height = np.maximum(gaps, 0.0) / height_limit
+    score = height + np.linalg.norm(moving, axis=-1) / speed_limit
+    score = np.where(height < LOST_HEIGHT, score, np.inf)
+    best = np.argmin(score, axis=1)
+    rows = np.arange(len(best))
+    low = height[rows, best]
+    alike = (score <= 1.5 * score[rows, best][:, None]) & (height <= low[:, None] + 1.0 / 3.0)
+    return alike & np.isfinite(score)
 
 
 def support_names(character: Character) -> tuple[str, ...]:

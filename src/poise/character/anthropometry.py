@@ -94,13 +94,9 @@ def shares_by_table(parts: Sequence[str], sides: Sequence[str], lengths: Sequenc
     Raises:
         InvalidValue: if the figure has no legs and arms on both sides: the table is for people.
     """
-    for part in ("thigh", "shin", "upper_arm", "forearm"):
-        for side in ("left", "right"):
-            if not any(p == part and s == side for p, s in zip(parts, sides)):
-                raise InvalidValue(
-                    f"Anthropometric masses are for people; this figure has no {side} {part.replace('_', ' ')}. "
-                    'Use masses="length".'
-                )
+    lacking = _lacking(parts, sides)
+    if lacking:
+        raise InvalidValue(f'Anthropometric masses are for people; this figure has no {lacking}. Use masses="length".')
     trunk = DE_LEVA["upper_trunk"] + DE_LEVA["middle_trunk"]
     pools: list[tuple[float, list[int]]] = [(DE_LEVA["lower_trunk"], _those(parts, sides, ("pelvis",), None))]
     pools.append((trunk, _those(parts, sides, ("spine", "chest", "collar"), None)))
@@ -118,6 +114,20 @@ def shares_by_table(parts: Sequence[str], sides: Sequence[str], lengths: Sequenc
         for i, length in zip(members, own):
             shares[i] += share * length / own.sum()
     return _with_floor(shares / shares.sum())
+
+
+def is_person(parts: Sequence[str], sides: Sequence[str]) -> bool:
+    """True if the figure has the limbs of `DE_LEVA`, both sides of each."""
+    return not _lacking(parts, sides)
+
+
+def _lacking(parts: Sequence[str], sides: Sequence[str]) -> str:
+    """The first limb of a person that the figure lacks, in words; empty if none."""
+    for part in ("thigh", "shin", "upper_arm", "forearm"):
+        for side in ("left", "right"):
+            if not any(p == part and s == side for p, s in zip(parts, sides)):
+                return f"{side} {part.replace('_', ' ')}"
+    return ""
 
 
 def _those(parts: Sequence[str], sides: Sequence[str], wanted: tuple[str, ...], side: str | None) -> list[int]:

@@ -41,16 +41,17 @@ def fit(
         source: What to fit to.
         mass: Whole mass [kg]; by default 70 kg for a human-sized figure, else 70 kg · (height / 1.7 m)³.
         masses: "length" shares the mass in proportion to bone length, as [Levine2012]_ 2.1 does;
-            "anthropometric" by the segment table of de Leva (1996), for people only.
+            "anthropometric" by the segment table of de Leva (1996), for people only; "auto" by that table where it
+            can be used, else by length.
 
     Raises:
-        InvalidValue: if the mass is not positive, `masses` is neither of the two, the motions have different
+        InvalidValue: if the mass is not positive, `masses` is none of these, the motions have different
             skeletons, or the table is asked for a figure that is no person.
     """
     if mass is not None and not (np.isfinite(mass) and mass > 0.0):
         raise InvalidValue(f"The mass must be positive and finite; {mass} kg was given.")
-    if masses not in ("length", "anthropometric"):
-        raise InvalidValue(f'masses must be "length" or "anthropometric"; {masses!r} was given.')
+    if masses not in ("length", "anthropometric", "auto"):
+        raise InvalidValue(f'masses must be "length", "anthropometric" or "auto"; {masses!r} was given.')
     every_pose = gather_poses(source)
     poses = every_pose.thinned(MOST_POSES)
     anatomy = find_anatomy(poses)
@@ -65,7 +66,8 @@ def fit(
     height = _height(frames, anatomy, leg_length)
     total = anthropometry.default_mass(height, two_legged=not anatomy.four_legged) if mass is None else mass
     bone_lengths = _bone_lengths(frames, radii)
-    if masses == "length":
+    is_person = not anatomy.four_legged and anthropometry.is_person(frames.parts, frames.sides)
+    if masses == "length" or (masses == "auto" and not is_person):
         shares = anthropometry.shares_by_length(bone_lengths)
     else:
         shares = anthropometry.shares_by_table(frames.parts, frames.sides, bone_lengths)

@@ -1,0 +1,230 @@
+"""Measures of a clip's quality that need no forces: sliding, sinking, floating, shaking, speeding, bending too far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.analysis.analyze import Analysis
+from poise.analysis.smoothing import smooth
+from poise.analysis.support_phases import supporting
+from poise.character.character import Character
+from poise.character.limits import limit_angles
+from poise.character.posing import motion_to_q
+from poise.errors import InvalidValue
+from poise.motion import Motion
+from poise.spatial import rotations
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+SKATING_HEIGHT = 0.05
+"""A foot that is lower than this in two frames on end should not slide, for a leg of 0.82 m [m]."""
+SKATING_SPEED = 0.5
+"""It skates if its horizontal speed exceeds this [m/s]; 0.2 is the strict form."""
+JERK_WINDOW = 0.4
+"""Length of the windows of the normalized jerk [s]."""
+SHORTEST_PATH = 0.1
+"""A joint that moves less than this within a window has no normalized jerk, for a leg of 0.82 m [m]."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Quality of a clip of F frames, P contact points, B bodies, J joints; definitions and units with each.
+
+    Attributes:
+        skates: Frames in which a foot point is below SKATING_HEIGHT in this frame and the one before, and faster than
+            the limit, shape (F,). Literal: a foot that swings through low counts.
+        skating_ratio: Share of such frames.
+        slide_speed: Horizontal speed against the ground of each foot point while it touches [m/s], shape (F, P); 0
+            elsewhere. Unlike `skates` it knows a stance from a swing.
+        slide_mm_per_frame: Mean horizontal displacement per frame of foot points while they touch.
+        penetration: Depth of each contact point in the ground [m], shape (F, P).
+        floating: Gap below the lowest carrying point of the support that floats highest [m], shape (F,).
+        jitter: Norm of the third difference of joint positions × fps³, mean over joints [m/s³], shape (F,); nan in the
+            frames next to the ends.
+        normalized_jerk: T⁵ ∫‖jerk‖² dt / path² of each body's joint over the window of JERK_WINDOW around each frame,
+            of its low-passed place (landings included) [1], shape (F, B); nan where the window does not fit or the path
+            is too short.
+        joint_speed: Angular speed of each body against its parent [rad/s], shape (F, B); the root's against the world.
+        limit_excess: How far each joint is beyond the character's limits [rad], shape (F, B).
+    """
+
+    skates: Flags
+    skating_ratio: float
+    slide_speed: Array
+    slide_mm_per_frame: float
+    penetration: Array
+    floating: Array
+    jitter: Array
+    normalized_jerk: Array
+    joint_speed: Array
+    limit_excess: Array
+
+
+def measures(analysis: Analysis, *, skating_speed: float = SKATING_SPEED) -> Measures:
+    """All measures of a clip.
+
+    Args:
+        analysis: Of the clip.
+        skating_speed: Horizontal speed above which a low foot skates [m/s].
+    """
+    touch, motion, character = analysis.touch, analysis.motion, analysis.character
+    scale = character.leg_length / 0.82
+    speed = np.linalg.norm(touch.velocities[:, :, :2], axis=2)
+    low = (touch.gaps < SKATING_HEIGHT * scale) & touch.is_foot
+    both = low.copy()
+    both[1:] &= low[:-1]
+    both[:1] = False
+    skates = (both & (speed > skating_speed)).any(axis=1)
+    stands = touch.flags & touch.is_foot
+    sliding = np.where(stands, speed, 0.0)
+    return Measures(
+        skates, float(skates.mean()), sliding,
+        1e3 * motion.dt * float(sliding[stands].mean()) if stands.any() else 0.0,
+        np.maximum(0.0, -touch.gaps), _floating(analysis), jitter(motion),
+        normalized_jerk(_smooth_joints(analysis), analysis.times, shortest=SHORTEST_PATH * scale),
+        joint_speeds(motion, character), limit_excess(motion, character),
+    )  # fmt: skip
+
+
+def _smooth_joints(analysis: Analysis) -> Array:
+    """Low-passed places of the bodies' joints [m], shape (F, B, 3)."""
+    joints = [b.joint for b in analysis.character.bodies]
+    return smooth(analysis.filter, analysis.times, np.ascontiguousarray(analysis.motion.world[0][:, joints]))
+
+
+def _floating(analysis: Analysis) -> Array:
+    """Gap under the support that floats highest, by its lowest carrying point [m], shape (F,)."""
+    touch = analysis.touch
+    names, on = supporting(touch)
+    gap = np.zeros(len(touch.gaps))
+    for s, name in enumerate(names):
+        mine = [i for i, owner in enumerate(touch.supports) if owner == name]
+        lowest = np.where(touch.carries[:, mine], touch.gaps[:, mine], np.inf).min(axis=1)
+        gap = np.where(on[:, s], np.maximum(gap, np.where(on[:, s], lowest, 0.0)), gap)
+    return gap
+
+
+def jitter(motion: Motion) -> Array:
+    """Norm of the third difference of joint positions × fps³, mean over the joints [m/s³], shape (F,).
+
+    The difference over four frames is given to the second of them; the first and the last two frames are nan.
+    """
+    out = np.full(motion.frame_count, np.nan)
+    if motion.frame_count >= 4:
+        third = np.diff(motion.world[0], n=3, axis=0) / motion.dt**3
+        out[1:-2] = np.linalg.norm(third, axis=2).mean(axis=1)
+    return out
+
+
+def normalized_jerk(positions: Array, times: Array, *, window: float = JERK_WINDOW, shortest: float) -> Array:
+    """T⁵ ∫‖jerk‖² dt / path² over a window around each frame [1], shape (F, N).
+
+    A straight reach of least jerk has 720 from rest to rest, whatever its length, duration and frame rate.
+
+    Args:
+        positions: Low-passed [m], shape (F, N, 3).
+        times: [s], shape (F,).
+        window: T [s].
+        shortest: Shortest path that counts [m].
+    """
+    frames, count = positions.shape[:2]
+    out = np.full((frames, count), np.nan)
+    dt = float(np.median(np.diff(times))) if frames > 1 else 1.0
+    steps = round(window / dt)
+    if steps < 4 or frames <= steps:
+        return out
+    jerk = np.sum(np.diff(positions, n=3, axis=0) ** 2, axis=2) / dt**6  # at the middle of frames k + 1, k + 2
+    path = np.linalg.norm(np.diff(positions, axis=0), axis=2)
+    sums = np.concatenate([np.zeros((1, count)), np.cumsum(jerk, axis=0)]) * dt
+    length = np.concatenate([np.zeros((1, count)), np.cumsum(path, axis=0)])
+    # a window of frames first … first + steps holds steps − 2 third differences for steps times
+    integral = (sums[steps - 2 :] - sums[: frames - steps]) * (steps / (steps - 2.0))
+    covered = length[steps:] - length[:-steps]
+    middle = steps // 2
+    value = (steps * dt) ** 5 * integral / np.where(covered > shortest, covered, np.nan) ** 2
+    out[middle : middle + len(value)] = value
+    return out
+
+
+def joint_speeds(motion: Motion, character: Character) -> Array:
+    """Angular speed of each body against its parent body, frame to frame [rad/s], shape (F, B); the first repeats."""
+    orientations = motion.world[1]
+    out = np.zeros((motion.frame_count, len(character.bodies)))
+    if motion.frame_count < 2:
+        return out
+    for i, body in enumerate(character.bodies):
+        local = orientations[:, body.joint]
+        if body.parent >= 0:
+            parent = orientations[:, character.bodies[body.parent].joint]
+            local = rotations.multiply(rotations.conjugate(parent), local)
+        out[1:, i] = rotations.angle_between(local[1:], local[:-1]) / np.diff(motion.times)
+    out[0] = out[1]
+    return out
+
+
+def limit_excess(motion: Motion, character: Character) -> Array:
+    """How far each joint is beyond its limits [rad], shape (F, B); the largest of twist, bend and side."""
+    q = motion_to_q(character, motion)
+    out = np.zeros((motion.frame_count, len(character.bodies)))
+    for i, body in enumerate(character.bodies):
+        at, limits = character.q_addresses[i], body.limits
+        if limits is None or body.kind == "free":
+            continue
+        if body.kind == "hinge":
+            angles = q[:, at : at + 1]
+            lower, upper = np.array([limits.twist_lower]), np.array([limits.twist_upper])
+        else:
+            angles = limit_angles(limits, q[:, at : at + 4])
+            lower = np.array([limits.twist_lower, limits.bend_lower, limits.side_lower])
+            upper = np.array([limits.twist_upper, limits.bend_upper, limits.side_upper])
+        out[:, i] = np.maximum(np.maximum(lower - angles, angles - upper), 0.0).max(axis=1)
+    return out
+
+
+@dataclass(frozen=True)
+class PoseDifference:
+    """How far two motions of one skeleton are apart, means over frames and joints.
+
+    Attributes:
+        global_mm: Mean joint distance in the world.
+        aligned_mm: Mean joint distance after the roots are laid onto each other, place and turn.
+        angle_deg: Mean angle between the joints' rotations in their parents' frames.
+        frames_mm: Mean joint distance in the world of each frame, shape (F,).
+    """
+
+    global_mm: float
+    aligned_mm: float
+    angle_deg: float
+    frames_mm: Array
+
+
+def pose_difference(first: Motion, second: Motion) -> PoseDifference:
+    """Distance between two motions, frame by frame.
+
+    Raises:
+        InvalidValue: if their joints or frame counts differ.
+    """
+    if first.skeleton.names != second.skeleton.names or first.frame_count != second.frame_count:
+        raise InvalidValue(
+            f"Only like motions compare: {first.frame_count} frames of {first.skeleton.joint_count} joints against "
+            f"{second.frame_count} of {second.skeleton.joint_count}. Resample one, or retarget it."
+        )
+    apart = np.linalg.norm(first.world[0] - second.world[0], axis=2)
+    aligned = np.linalg.norm(_from_root(first) - _from_root(second), axis=2)
+    angle = rotations.angle_between(first.rotations, second.rotations)
+    return PoseDifference(
+        1e3 * float(apart.mean()),
+        1e3 * float(aligned.mean()),
+        float(np.degrees(angle.mean())),
+        1e3 * apart.mean(axis=1),
+    )
+
+
+def _from_root(motion: Motion) -> Array:
+    """Joint positions in the root's own frame [m], shape (F, J, 3)."""
+    positions, orientations = motion.world
+    return rotations.rotate(rotations.conjugate(orientations[:, :1]), positions - positions[:, :1])
