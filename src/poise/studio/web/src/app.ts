@@ -1,0 +1,252 @@
+/** The page as a whole: a world on the stage, a clock or a live line, and what the viewer touches. */
+import * as THREE from "three";
+import { firstDistance, place } from "./camera";
+import { Clock, clockText } from "./clock";
+import { setIcon } from "./icons";
+import type { Options } from "./options";
+import type { Pack } from "./pack";
+import { DARK, LIGHT, type Palette, firstPalette, paint, remember, remembered } from "./palette";
+import { fillHelp, fillLayers, fillLegend } from "./panels";
+import { Plots } from "./plots";
+import { Pointer } from "./pointer";
+import { Stage } from "./stage";
+import { Timeline } from "./timeline";
+import { Label } from "./curves";
+import { World } from "./world";
+
+export const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
+
+export const $ = (id: string): HTMLElement => document.getElementById(id)!;
+
+export class App {
+  readonly stage: Stage;
+  readonly timeline = new Timeline($("timeline"));
+  readonly plots = new Plots($("plots"));
+  readonly pointer: Pointer;
+  world: World | null = null;
+  clock = new Clock(0, 0);
+  palette: Palette;
+  follow = true;
+  /** Called when the viewer asks to play, pause or go on by frames; a live page sends it to the server. */
+  play: () => void = () => this.toggle();
+  private lastTick = 0;
+  private ticking = 0;
+  private loading: Promise<void> | null = null;
+  private readonly anchor = new THREE.Vector3();
+  private anchored = false;
+
+  constructor(private readonly options: Options) {
+    this.palette = options.theme === "auto" ? firstPalette() : options.theme === "dark" ? DARK : LIGHT;
+    this.stage = new Stage($("views"), {
+      shadows: options.shadows,
+      antialias: options.aa,
+      pixelRatio: options.dpr ?? Math.min(2, devicePixelRatio),
+    });
+    this.pointer = new Pointer(this.stage, () => this.world, $("tip"));
+    this.stage.prepare = () => this.prepare();
+    this.timeline.seek = this.plots.seek = (time) => {
+      if (this.world?.isLive) return;
+      this.pause();
+      void this.seek(time);
+    };
+    $("app").classList.toggle("is-bare", !options.ui);
+    paint(this.palette);
+  }
+
+  /** Shows a scene in place of the one before; camera and layers stay where there was one. */
+  async show(pack: Pack): Promise<void> {
+    const world = await World.build(pack);
+    const { header } = pack;
+    const before = this.world;
+    if (before) for (const [name, on] of before.layersOn) if (world.layersOn.has(name)) world.layersOn.set(name, on);
+    this.world = world;
+    const start = world.times[0];
+    this.clock = new Clock(start, world.times[world.times.length - 1]);
+    if (this.options.t !== null && !before) this.clock.seek(this.options.t);
+    await world.load(this.clock.time);
+    this.stage.reset(header.views?.length || 1, header.size, (header.heading * Math.PI) / 180, this.palette);
+    this.stage.edge = (focus) => world.terrain.room(focus);
+    world.addTo(this.stage);
+    world.paint(this.palette);
+    world.seek(this.clock.time);
+    if (!before) this.home();
+    this.words();
+    this.timeline.set(header.timeline, this.clock.start, this.clock.end);
+    this.timeline.paint(this.palette);
+    await this.plots.load(pack, world.times);
+    this.firstPlots(before !== null);
+    this.moved();
+    this.stage.draw();
+  }
+
+  private words(): void {
+    const header = this.world!.header;
+    $("title").textContent = header.title;
+    if (header.title) document.title = `${header.title} · Poise`;
+    fillLegend($("legend"), header);
+    fillLayers($("layers"), header, this.world!.isOn, (name, on) => this.layer(name, on));
+    fillHelp($("help"), header, this.world!.isLive);
+    $("tool-layers").hidden = header.layers.length === 0;
+    $("tool-plots").hidden = header.plots.length === 0;
+    for (const old of document.querySelectorAll(".view-name, .view-rule")) old.remove();
+    const views = header.views ?? [];
+    views.forEach((name, k) => {
+      const label = document.createElement("div");
+      label.className = "view-name";
+      label.textContent = name;
+      label.style.left = `${(100 * k) / views.length}%`;
+      $("views").after(label);
+      if (!k) return;
+      const rule = document.createElement("div");
+      rule.className = "view-rule";
+      rule.style.left = `${(100 * k) / views.length}%`;
+      $("views").after(rule);
+    });
+  }
+
+  private firstPlots(wereShown: boolean): void {
+    const has = this.plots.count > 0;
+    const wide = matchMedia("(min-width: 1000px)").matches;
+    const wish = remembered("plots");
+    if (!wereShown) $("plots").hidden = !has || !this.options.ui || !(wish ? wish === "1" && wide : wide);
+    $("tool-plots").setAttribute("aria-pressed", String(!$("plots").hidden));
+    this.plots.paint(this.palette);
+  }
+
+  /** The first view of the figure. */
+  home(): void {
+    const world = this.world!;
+    const { header } = world;
+    const figure = world.followed(0);
+    const target = new THREE.Vector3();
+    this.anchored = world.anchor(0, this.clock.time, this.anchor);
+    if (this.anchored) target.copy(this.anchor);
+    else if (figure) target.copy(figure.place(0));
+    else target.set(0, 0, header.size / 2);
+    const distance = firstDistance(header.size, this.stage.aspect, this.stage.camera.fov);
+    place(this.stage.camera, target, header.heading, this.options.view, distance);
+    this.stage.controls.target.copy(target);
+    this.stage.controls.update();
+    this.stage.invalidate();
+  }
+
+  /** Moves the camera along with what it follows. */
+  private goAlong(): void {
+    const world = this.world!;
+    const at = new THREE.Vector3();
+    if (!world.anchor(0, this.clock.time, at)) return;
+    if (world.isLive && this.anchored) at.lerpVectors(this.anchor, at, 0.12);
+    if (this.follow && this.anchored) {
+      const way = at.clone().sub(this.anchor);
+      this.stage.camera.position.add(way);
+      this.stage.controls.target.add(way);
+    }
+    this.anchor.copy(at);
+    this.anchored = true;
+    if (!this.follow) return;
+    const other = new THREE.Vector3();
+    this.stage.views.forEach((view, k) => {
+      if (k && world.anchor(k, this.clock.time, other)) view.shift.copy(other).sub(at);
+    });
+  }
+
+  /** Words in the scene keep their size on the screen. */
+  private prepare(): void {
+    if (!this.world) return;
+    const tall = 2 * Math.tan((0.5 * this.stage.camera.fov * Math.PI) / 180);
+    for (const { mark } of this.world.marks) if (mark instanceof Label) mark.scale(24, this.stage.pixelHeight, tall);
+  }
+
+  /** Goes to a time [s] and draws it. */
+  async seek(time: number): Promise<void> {
+    this.clock.seek(time);
+    const wanted = this.clock.time;
+    if (!this.moved()) {
+      await (this.loading = this.world!.load(wanted));
+      if (this.clock.time !== wanted) return;
+      this.moved();
+    }
+    this.stage.draw();
+  }
+
+  /** Puts everything to the clock's time; false where frames are still packed. */
+  moved(): boolean {
+    const world = this.world;
+    if (!world || !world.seek(this.clock.time)) return false;
+    void world.load(this.clock.time); // what the camera and the next frames will need
+    this.goAlong();
+    this.pointer.drawString();
+    this.timeline.at(this.clock.time);
+    this.plots.at(this.clock.time);
+    $("now").textContent = clockText(this.clock.time);
+    $("end").textContent = world.isLive ? "" : `/ ${clockText(this.clock.end)}`;
+    this.stage.invalidate();
+    return true;
+  }
+
+  toggle(): void {
+    this.clock.toggle();
+    this.buttons();
+    this.lastTick = performance.now();
+    if (this.clock.isPlaying && !this.ticking) this.ticking = requestAnimationFrame((now) => this.tick(now));
+  }
+
+  pause(): void {
+    if (this.clock.isPlaying) this.toggle();
+  }
+
+  private tick(now: number): void {
+    this.ticking = 0;
+    const elapsed = Math.min(0.25, Math.max(0, (now - this.lastTick) / 1000));
+    this.lastTick = now;
+    if (this.clock.advance(elapsed) && !this.moved() && !this.loading) {
+      this.loading = this.world!.load(this.clock.time).finally(() => (this.loading = null));
+    }
+    if (this.clock.isPlaying) this.ticking = requestAnimationFrame((later) => this.tick(later));
+    else this.buttons();
+  }
+
+  step(count: number): void {
+    if (!this.world) return;
+    this.pause();
+    this.clock.step(this.world.times, count);
+    void this.seek(this.clock.time);
+  }
+
+  layer(name: string, on: boolean): void {
+    if (!this.world) return;
+    this.world.layersOn.set(name, on);
+    this.world.show();
+    for (const box of $("layers").querySelectorAll("input")) if (box.dataset.layer === name) box.checked = on;
+    this.stage.invalidate();
+  }
+
+  theme(): void {
+    this.palette = this.palette.isDark ? LIGHT : DARK;
+    remember("theme", this.palette.isDark ? "dark" : "light");
+    paint(this.palette);
+    this.stage.paint(this.palette);
+    this.world?.paint(this.palette);
+    this.timeline.paint(this.palette);
+    this.plots.paint(this.palette);
+  }
+
+  togglePlots(): void {
+    $("plots").hidden = !$("plots").hidden;
+    remember("plots", $("plots").hidden ? "0" : "1");
+    $("tool-plots").setAttribute("aria-pressed", String(!$("plots").hidden));
+    this.plots.paint(this.palette);
+  }
+
+  buttons(): void {
+    setIcon($("go-play"), this.clock.isPlaying ? "pause" : "play");
+    $("go-loop").setAttribute("aria-pressed", String(this.clock.loop));
+    $("tool-follow").setAttribute("aria-pressed", String(this.follow));
+  }
+
+  /** A line to the viewer over the scene; empty to take it away. */
+  notice(text: string): void {
+    $("notice").textContent = text;
+    $("notice").hidden = !text;
+  }
+}

@@ -1,0 +1,104 @@
+/** A track on the stage: solid or ghost bodies, and the skin over them. */
+import * as THREE from "three";
+import type { Track } from "./format";
+import type { Pack } from "./pack";
+import { STRIDE, poseOf } from "./poses";
+import { bodyGeometry } from "./shapes";
+import { type SkinMesh, loadSkin } from "./skin";
+
+export class Figure {
+  readonly group = new THREE.Group();
+  readonly meshes: (THREE.Mesh | null)[] = [];
+  readonly pose: Float32Array;
+  private skins: SkinMesh[] = [];
+  private readonly shapes = new THREE.Group();
+  private readonly skinGroup = new THREE.Group();
+
+  constructor(
+    readonly track: Track,
+    readonly index: number,
+    readonly view: number,
+  ) {
+    this.pose = poseOf(track);
+    this.group.add(this.shapes, this.skinGroup);
+  }
+
+  async build(pack: Pack): Promise<void> {
+    const { track } = this;
+    const material = track.style === "ghost" ? null : solid();
+    const geometries = await Promise.all(track.bodies.map((body) => bodyGeometry(pack, body, track.color)));
+    geometries.forEach((geometry, b) => {
+      if (!geometry) return void this.meshes.push(null);
+      const mesh = new THREE.Mesh(geometry, material ?? ghost());
+      mesh.castShadow = mesh.receiveShadow = track.style === "solid";
+      mesh.userData = { track: this.index, body: b };
+      if (!material) {
+        // a ghost is one veil, not many: what is nearest to the eye is found first, then drawn once
+        const depth = new THREE.Mesh(geometry, depthOnly());
+        depth.renderOrder = 10;
+        mesh.renderOrder = 11;
+        mesh.add(depth);
+      }
+      this.meshes.push(mesh);
+      this.shapes.add(mesh);
+    });
+    this.skins = await Promise.all((track.skins ?? []).map((skin) => loadSkin(pack, track, skin)));
+    for (const skin of this.skins) this.skinGroup.add(skin.mesh);
+  }
+
+  /** Which layers show; a figure with skin has its shapes in a layer of their own. */
+  show(isOn: (layer: string) => boolean): void {
+    const { layer } = this.track;
+    this.skinGroup.visible = isOn(layer);
+    this.shapes.visible = this.skins.length ? isOn(`${layer}.shapes`) : isOn(layer);
+  }
+
+  /** Puts every body where `pose` says. */
+  apply(): void {
+    this.meshes.forEach((mesh, b) => {
+      if (!mesh) return;
+      const at = b * STRIDE;
+      mesh.position.fromArray(this.pose, at);
+      mesh.quaternion.set(this.pose[at + 4], this.pose[at + 5], this.pose[at + 6], this.pose[at + 3]);
+    });
+    for (const skin of this.skins) skin.apply(this.pose);
+  }
+
+  /** Place of a body's origin in the world [m]. */
+  place(body: number): THREE.Vector3 {
+    return new THREE.Vector3().fromArray(this.pose, body * STRIDE);
+  }
+}
+
+function solid(): THREE.Material {
+  return new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.62, metalness: 0 });
+}
+
+function depthOnly(): THREE.Material {
+  return new THREE.MeshBasicMaterial({ colorWrite: false });
+}
+
+/** A veil: thin where seen face on, dense at the rim. */
+function ghost(): THREE.Material {
+  return new THREE.ShaderMaterial({
+    transparent: true,
+    depthWrite: false,
+    vertexColors: true,
+    vertexShader: `
+      varying vec3 vNormal, vEye, vTint;
+      void main() {
+        vec4 place = modelViewMatrix * vec4(position, 1.0);
+        vNormal = normalMatrix * normal;
+        vEye = -place.xyz;
+        vTint = color;
+        gl_Position = projectionMatrix * place;
+      }`,
+    fragmentShader: `
+      varying vec3 vNormal, vEye, vTint;
+      void main() {
+        float rim = 1.0 - abs(dot(normalize(vNormal), normalize(vEye)));
+        gl_FragColor = vec4(vTint, mix(0.16, 0.72, rim * rim));
+        #include <colorspace_fragment>
+      }`,
+  });
+}

@@ -1,0 +1,36 @@
+/** What the page was asked for: options of the file, and over them those of its address. */
+export interface Options {
+  theme: "auto" | "light" | "dark";
+  ui: boolean;
+  t: number | null;
+  play: boolean;
+  shadows: boolean;
+  aa: boolean;
+  dpr: number | null;
+  view: string;
+}
+
+/** Reads options from a JSON object and from queries such as "?t=1.5&shadows=0"; later ones win. */
+export function readOptions(given: Record<string, unknown>, ...queries: string[]): Options {
+  const all: Record<string, string> = {};
+  for (const [key, value] of Object.entries(given)) all[key] = value === true ? "1" : value === false ? "0" : String(value);
+  for (const query of queries) {
+    for (const [key, value] of new URLSearchParams(query.replace(/^[?#]/, ""))) all[key] = value;
+  }
+  const number = (key: string) => {
+    const value = Number.parseFloat(all[key] ?? "");
+    return Number.isFinite(value) ? value : null;
+  };
+  const flag = (key: string, usual: boolean) => (key in all ? all[key] !== "0" : usual);
+  const theme = all.theme === "light" || all.theme === "dark" ? all.theme : "auto";
+  return {
+    theme,
+    ui: flag("ui", true),
+    t: number("t"),
+    play: flag("play", false),
+    shadows: flag("shadows", true),
+    aa: flag("aa", true),
+    dpr: number("dpr"),
+    view: all.view ?? "quarter",
+  };
+}

@@ -1,0 +1,156 @@
+/** The cards over the scene: layers, help, live controls, legend. All words from a file are set as text. */
+import type { Control, Header } from "./format";
+import { css } from "./timeline";
+
+const KEYS: [string, string][] = [
+  ["Space", "play or pause"],
+  ["← →", "one frame; with Shift a tenth of a second"],
+  ["Home End", "first and last frame"],
+  ["↑ ↓", "faster, slower"],
+  ["R", "loop"],
+  ["F", "camera goes along"],
+  ["C", "first view"],
+  ["L P D", "layers, plots, light or dark"],
+];
+const MOUSE: [string, string][] = [
+  ["Drag", "orbit"],
+  ["Right drag, two fingers", "pan"],
+  ["Wheel, pinch", "zoom"],
+  ["Hover, tap", "name of a body"],
+];
+
+function element<K extends keyof HTMLElementTagNameMap>(tag: K, text = "", name = ""): HTMLElementTagNameMap[K] {
+  const made = document.createElement(tag);
+  if (text) made.textContent = text;
+  if (name) made.className = name;
+  return made;
+}
+
+/** Names and colors of the figures, above the scene. */
+export function fillLegend(list: HTMLElement, header: Header): void {
+  list.replaceChildren();
+  if (header.tracks.length < 2) return;
+  for (const track of header.tracks.slice(0, 8)) {
+    const item = element("li");
+    const dot = element("i", "", track.style === "ghost" ? "is-ghost" : "");
+    dot.style.background = dot.style.borderColor = css(track.color);
+    item.append(dot, track.name);
+    list.append(item);
+  }
+}
+
+/** A box to tick for each layer. */
+export function fillLayers(
+  card: HTMLElement,
+  header: Header,
+  isOn: (name: string) => boolean,
+  change: (name: string, on: boolean) => void,
+): void {
+  card.replaceChildren();
+  for (const layer of header.layers) {
+    const label = element("label");
+    const box = element("input");
+    box.type = "checkbox";
+    box.checked = isOn(layer.name);
+    box.dataset.layer = layer.name;
+    box.addEventListener("change", () => change(layer.name, box.checked));
+    const color = [...header.overlays, ...header.tracks].find((thing) => thing.layer === layer.name)?.color;
+    const swatch = element("i");
+    if (color) swatch.style.background = css(color);
+    label.append(box, swatch, layer.label);
+    card.append(label);
+  }
+}
+
+export function fillHelp(card: HTMLElement, header: Header, isLive: boolean): void {
+  card.replaceChildren();
+  const table = (title: string, rows: [string, string][]) => {
+    const list = element("dl");
+    for (const [key, what] of rows) list.append(element("dt", key), element("dd", what));
+    card.append(element("h2", title), list);
+  };
+  table("Keys", KEYS);
+  table("Mouse and fingers", isLive ? [["Drag a body", "push or pull it"], ...MOUSE] : MOUSE);
+  const notes = header.notes ?? [];
+  if (notes.length || header.made_by) card.append(element("h2", "About"));
+  for (const note of notes) card.append(element("p", note));
+  if (header.made_by) card.append(element("p", `Made by ${header.made_by}. The notices of three.js and uPlot stand in this page's source.`));
+}
+
+/** Sliders, switches and buttons for the values a server offers. */
+export class Controls {
+  private readonly shown = new Map<string, (value: unknown) => void>();
+
+  constructor(
+    private readonly card: HTMLElement,
+    private readonly send: (name: string, value: number | boolean | string) => void,
+  ) {}
+
+  fill(controls: Control[]): void {
+    const names = controls.map((c) => c.name).join("\n");
+    if (names === this.card.dataset.names) return this.values(Object.fromEntries(controls.map((c) => [c.name, c.value])));
+    this.card.dataset.names = names;
+    this.card.replaceChildren();
+    this.shown.clear();
+    this.card.hidden = controls.length === 0;
+    for (const control of controls) this.card.append(this.build(control));
+  }
+
+  /** Takes values from the server, except where the viewer's finger is. */
+  values(values: Record<string, unknown>): void {
+    for (const [name, value] of Object.entries(values)) this.shown.get(name)?.(value);
+  }
+
+  private build(control: Control): HTMLElement {
+    const { name, label } = control;
+    if (control.kind === "button") {
+      const button = element("button", label);
+      button.type = "button";
+      button.addEventListener("click", () => this.send(name, true));
+      return button;
+    }
+    const row = element("label", "", control.kind === "toggle" ? "" : "row");
+    if (control.kind === "toggle") {
+      const box = element("input");
+      box.type = "checkbox";
+      box.checked = control.value === true;
+      box.addEventListener("change", () => this.send(name, box.checked));
+      this.shown.set(name, (value) => (box.checked = value === true));
+      row.append(box, label);
+    } else if (control.kind === "choice") {
+      const list = element("select");
+      for (const choice of control.choices ?? []) list.append(new Option(choice, choice));
+      list.value = String(control.value ?? "");
+      list.addEventListener("change", () => this.send(name, list.value));
+      this.shown.set(name, (value) => (list.value = String(value)));
+      row.append(label, list);
+    } else {
+      const slider = element("input");
+      slider.type = "range";
+      slider.min = String(control.low ?? 0);
+      slider.max = String(control.high ?? 1);
+      slider.step = String(control.step ?? "any");
+      slider.value = String(control.value ?? 0);
+      slider.dataset.control = name;
+      const output = element("output");
+      const write = () => (output.textContent = `${Number(slider.value)} ${control.unit ?? ""}`.trim());
+      write();
+      let pending = 0;
+      slider.addEventListener("input", () => {
+        write();
+        // one message a picture is enough while the finger moves
+        pending ||= requestAnimationFrame(() => {
+          pending = 0;
+          this.send(name, Number(slider.value));
+        });
+      });
+      this.shown.set(name, (value) => {
+        if (slider.matches(":active")) return;
+        slider.value = String(value);
+        write();
+      });
+      row.append(label, output, slider);
+    }
+    return row;
+  }
+}

@@ -1,0 +1,238 @@
+/** Curves over time beside the scene, tied to it both ways. */
+import uPlot from "uplot";
+import { nearest } from "./clock";
+import type { Plot } from "./format";
+import type { Pack } from "./pack";
+import type { Palette } from "./palette";
+import { Rows } from "./rows";
+import { css } from "./timeline";
+
+const HEIGHT = 112;
+/** Seconds that a live plot looks back. */
+export const LIVE_SPAN = 10;
+
+/** A number as people write it: three digits that count, a real minus. */
+export function readable(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  const digits = size >= 100 || size === 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  return value.toFixed(digits).replace("-", "−");
+}
+
+interface Shown {
+  plot: Plot;
+  chart: uPlot;
+  values: HTMLElement[];
+  head: HTMLElement;
+}
+
+export class Plots {
+  /** Called when the viewer clicks or drags in a plot. */
+  seek: (time: number) => void = () => {};
+  private shown: Shown[] = [];
+  private columns: (number | null)[][][] = [];
+  private times: number[] = [];
+  private time = 0;
+  private palette!: Palette;
+  private plots: Plot[] = [];
+
+  constructor(private readonly box: HTMLElement) {
+    new ResizeObserver(() => {
+      for (const { chart } of this.shown) chart.setSize({ width: this.width, height: HEIGHT });
+      this.at(this.time);
+    }).observe(box);
+  }
+
+  get count(): number {
+    return this.plots.length;
+  }
+
+  private get width(): number {
+    return Math.max(120, this.box.clientWidth - 30);
+  }
+
+  /** Unpacks the values of a recording, or starts empty for a live scene. */
+  async load(pack: Pack, times: ArrayLike<number>): Promise<void> {
+    const { header } = pack;
+    this.times = header.times ? Array.from(times) : [];
+    this.columns = await Promise.all(
+      header.plots.map((plot) =>
+        Promise.all(
+          plot.series.map(async ({ values, shown }) => {
+            if (!values) return [];
+            const mask = shown && (await Rows.load(pack, shown));
+            return Array.from(await pack.floats(values), (v, i) =>
+              Number.isNaN(v) || (mask && !mask.flag(i, 0)) ? null : v,
+            );
+          }),
+        ),
+      ),
+    );
+    this.plots = header.plots;
+  }
+
+  /** Adds what a live message says; one number for each series of each plot. */
+  push(time: number, values: Float32Array, from: number): void {
+    const last = this.times[this.times.length - 1];
+    if (last !== undefined && time < last) this.drop(this.times.length);
+    this.times.push(time);
+    let at = from;
+    for (const plot of this.columns) for (const column of plot) column.push(Number.isNaN(values[at]) ? (at++, null) : values[at++]);
+    let old = 0;
+    while (this.times[old] < time - LIVE_SPAN) old++;
+    if (old > 60) this.drop(old);
+    if (!this.box.hidden) {
+      this.shown.forEach(({ chart }, k) => chart.setData([this.times, ...this.columns[k]] as uPlot.AlignedData));
+      this.at(time);
+    }
+  }
+
+  private drop(count: number): void {
+    this.times.splice(0, count);
+    for (const plot of this.columns) for (const column of plot) column.splice(0, count);
+  }
+
+  /** Draws all plots anew in the colors of a look. */
+  paint(palette: Palette): void {
+    this.palette = palette;
+    for (const { chart } of this.shown) chart.destroy();
+    this.box.replaceChildren();
+    this.shown = this.box.hidden ? [] : this.plots.map((plot, k) => this.build(plot, k));
+    this.at(this.time);
+  }
+
+  private build(plot: Plot, k: number): Shown {
+    const frame = document.createElement("section");
+    frame.className = "plot";
+    const title = document.createElement("h2");
+    const unit = document.createElement("span");
+    title.append(plot.name, unit);
+    unit.textContent = plot.unit;
+    const list = document.createElement("ul");
+    const values = plot.series.map((series) => {
+      const item = document.createElement("li");
+      const swatch = document.createElement("i");
+      swatch.style.background = css(series.color);
+      const value = document.createElement("b");
+      item.append(swatch, plot.series.length > 1 ? `${series.name} ` : "", value);
+      list.append(item);
+      return value;
+    });
+    frame.append(title, list);
+    this.box.append(frame);
+    const axis = { stroke: this.palette.faint, font: "10.5px system-ui, sans-serif", ticks: { show: false } };
+    const grid = { stroke: this.palette.rule, width: 1 };
+    const chart: uPlot = new uPlot(
+      {
+        width: this.width,
+        height: HEIGHT,
+        padding: [8, 6, 0, 0],
+        legend: { show: false },
+        scales: { x: { time: false }, y: { range: (_u, low, high) => span(low, high, plot.lines) } },
+        series: [{}, ...plot.series.map((s) => ({ label: s.name, stroke: css(s.color), width: 1.6, points: { show: false } }))],
+        axes: [
+          { ...axis, size: 22, gap: 3, grid: { show: false } },
+          { ...axis, size: 42, gap: 4, grid, values: (_u, splits) => splits.map((v) => short(v)), space: 24 },
+        ],
+        cursor: {
+          drag: { x: false, y: false },
+          sync: { key: "time" },
+          points: { size: 7 },
+          bind: { mousedown: (u) => (event) => (this.drag(u, event), null) },
+        },
+        hooks: {
+          draw: [(u) => this.drawLines(u, plot)],
+          setCursor: [(u) => this.hover(k, u.cursor.idx ?? null)],
+        },
+      },
+      [this.times, ...this.columns[k]] as uPlot.AlignedData,
+      frame,
+    );
+    const head = document.createElement("div");
+    head.className = "play-head";
+    chart.over.append(head);
+    return { plot, chart, values, head };
+  }
+
+  private drag(u: uPlot, event: MouseEvent): void {
+    if (event.button !== 0) return;
+    const go = (e: MouseEvent) => {
+      const x = e.clientX - u.over.getBoundingClientRect().left;
+      this.seek(u.posToVal(x, "x"));
+    };
+    const stop = () => {
+      removeEventListener("mousemove", go);
+      removeEventListener("mouseup", stop);
+    };
+    go(event);
+    addEventListener("mousemove", go);
+    addEventListener("mouseup", stop);
+  }
+
+  private drawLines(u: uPlot, plot: Plot): void {
+    const { ctx, bbox } = u;
+    const ratio = devicePixelRatio;
+    ctx.save();
+    ctx.font = `${10 * ratio}px system-ui, sans-serif`;
+    for (const [value, label] of plot.lines ?? []) {
+      const y = u.valToPos(value, "y", true);
+      ctx.strokeStyle = ctx.fillStyle = this.palette.faint;
+      ctx.setLineDash([4 * ratio, 3 * ratio]);
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+      ctx.textAlign = "right";
+      ctx.fillText(label, bbox.left + bbox.width, y - 3 * ratio);
+    }
+    ctx.restore();
+  }
+
+  /** Writes the values under the mouse, or those at the play head. */
+  private hover(k: number, index: number | null): void {
+    const entry = this.shown[k];
+    if (!entry) return;
+    const row = index ?? (this.times.length ? nearest(this.times, this.time) : 0);
+    entry.values.forEach((element, s) => {
+      element.textContent = readable(this.columns[k][s][row]);
+    });
+  }
+
+  /** Where in time the play head stands. */
+  at(time: number): void {
+    this.time = time;
+    this.shown.forEach(({ chart, head }, k) => {
+      const x = chart.valToPos(time, "x");
+      head.hidden = !(x >= -1 && x <= chart.over.clientWidth + 1);
+      head.style.transform = `translateX(${x - 1}px)`;
+      if (chart.cursor.idx === null || chart.cursor.idx === undefined) this.hover(k, null);
+    });
+  }
+
+  /** Place on the page of a time in a plot, for tests. */
+  place(k: number, time: number): [number, number] {
+    const { chart } = this.shown[k];
+    const box = chart.over.getBoundingClientRect();
+    return [box.left + chart.valToPos(time, "x"), box.top + box.height / 2];
+  }
+}
+
+function short(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 10000) return `${readable(value / 1000)}k`;
+  return String(+value.toPrecision(4)).replace("-", "−");
+}
+
+/** Range of the vertical axis: what is plotted and its marked lines, zero where it is near, never of no height. */
+export function span(low: number | null, high: number | null, lines: [number, string][] = []): [number, number] {
+  let a = low ?? 0;
+  let b = high ?? 1;
+  for (const [value] of lines) {
+    if (value <= b * 3 + 1e-9) b = Math.max(b, value * 1.08);
+    if (value >= a * 3 - 1e-9) a = Math.min(a, value);
+  }
+  if (a > 0 && a < 0.5 * b) a = 0;
+  if (b < 0 && b > 0.5 * a) b = 0;
+  const room = (b - a) * 0.06 || Math.abs(a) * 0.1 || 1;
+  return [a === 0 ? 0 : a - room, b === 0 ? 0 : b + room];
+}

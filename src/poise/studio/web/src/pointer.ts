@@ -1,0 +1,142 @@
+/** The mouse and the finger over the scene: names on hover, and a grip on a body where a simulation runs. */
+import * as THREE from "three";
+import type { Figure } from "./figure";
+import type { Stage } from "./stage";
+import type { World } from "./world";
+
+export interface Grip {
+  track: number;
+  body: number;
+  /** In the body's frame [m]. */
+  point: THREE.Vector3;
+  /** In the world [m]. */
+  target: THREE.Vector3;
+}
+
+export interface Hit {
+  track: number;
+  body: number;
+  point: THREE.Vector3;
+}
+
+/** What is under a place on the page. */
+export function pick(stage: Stage, world: World, x: number, y: number): Hit | null {
+  const ray = stage.ray(x, y);
+  if (!ray) return null;
+  const figures = world.figures.filter((f) => f.view === ray.index && isSeen(world, f));
+  const meshes = figures.flatMap((f) => f.meshes.filter((m): m is THREE.Mesh => m !== null));
+  for (const hit of ray.caster.intersectObjects(meshes, false)) {
+    const { track, body } = hit.object.userData;
+    return { track, body, point: hit.point };
+  }
+  return null;
+}
+
+function isSeen(world: World, figure: Figure): boolean {
+  return world.isOn(figure.track.layer) || world.isOn(`${figure.track.layer}.shapes`);
+}
+
+export class Pointer {
+  /** Called when a grip begins, moves and ends (null); nothing is gripped while it is not set. */
+  grip: ((grip: Grip | null, isNew: boolean) => void) | null = null;
+  held: Grip | null = null;
+  private plane = new THREE.Plane();
+  private waiting = 0;
+  private readonly string: THREE.Line;
+
+  constructor(
+    private readonly stage: Stage,
+    private readonly world: () => World | null,
+    private readonly tip: HTMLElement,
+  ) {
+    const { canvas } = stage;
+    const geometry = new THREE.BufferGeometry().setFromPoints([new THREE.Vector3(), new THREE.Vector3()]);
+    this.string = new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: 0xd7263d, depthTest: false }));
+    this.string.frustumCulled = false;
+    this.string.renderOrder = 40;
+    // before the orbit sees it, so that a grip does not turn the camera as well
+    canvas.addEventListener("pointerdown", (event) => this.down(event), true);
+    canvas.addEventListener("pointermove", (event) => this.move(event), true);
+    for (const name of ["pointerup", "pointercancel"] as const) {
+      canvas.addEventListener(name, (event) => this.up(event), true);
+    }
+    canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
+  }
+
+  private down(event: PointerEvent): void {
+    this.tip.hidden = true;
+    const world = this.world();
+    if (!this.grip || !world || event.button !== 0 || !event.isPrimary) return;
+    const hit = pick(this.stage, world, event.clientX, event.clientY);
+    if (!hit || world.header.tracks[hit.track].bodies[hit.body].draggable === false) return;
+    const figure = world.figures[hit.track];
+    if (figure.track.style === "ghost") return;
+    event.stopImmediatePropagation();
+    this.stage.canvas.setPointerCapture(event.pointerId);
+    this.stage.controls.enabled = false;
+    const mesh = figure.meshes[hit.body]!;
+    const view = this.stage.views[figure.view];
+    this.plane.setFromNormalAndCoplanarPoint(view.camera.getWorldDirection(new THREE.Vector3()), hit.point);
+    const point = mesh.worldToLocal(hit.point.clone());
+    this.held = { track: hit.track, body: hit.body, point, target: hit.point.clone() };
+    view.scene.add(this.string);
+    this.grip(this.held, true);
+    this.drawString();
+  }
+
+  private move(event: PointerEvent): void {
+    if (this.held) {
+      event.stopImmediatePropagation();
+      const ray = this.stage.ray(event.clientX, event.clientY);
+      if (ray?.caster.ray.intersectPlane(this.plane, this.held.target)) this.grip?.(this.held, false);
+      this.drawString();
+    } else if (event.pointerType !== "touch" && !event.buttons && !this.waiting) {
+      const { clientX, clientY } = event;
+      this.waiting = requestAnimationFrame(() => {
+        this.waiting = 0;
+        this.name(clientX, clientY);
+      });
+    }
+  }
+
+  private up(event: PointerEvent): void {
+    if (!this.held) {
+      if (event.pointerType === "touch" && event.type === "pointerup") this.name(event.clientX, event.clientY);
+      return;
+    }
+    event.stopImmediatePropagation();
+    this.held = null;
+    this.string.removeFromParent();
+    this.stage.controls.enabled = true;
+    this.grip?.(null, false);
+    this.stage.invalidate();
+  }
+
+  /** Shows the name of the body under the mouse. */
+  name(x: number, y: number): void {
+    const world = this.world();
+    const hit = world && pick(this.stage, world, x, y);
+    this.tip.hidden = !hit;
+    this.stage.canvas.style.cursor = hit && this.grip ? "grab" : "";
+    if (!hit) return;
+    const track = world.header.tracks[hit.track];
+    this.tip.textContent = world.figures.length > 1 ? `${track.bodies[hit.body].name} · ${track.name}` : track.bodies[hit.body].name;
+    const box = this.stage.canvas.getBoundingClientRect();
+    this.tip.style.left = `${x - box.left}px`;
+    this.tip.style.top = `${y - box.top}px`;
+  }
+
+  /** The line from the held point to the mouse. */
+  drawString(): void {
+    const world = this.world();
+    const mesh = this.held && world?.figures[this.held.track]?.meshes[this.held.body];
+    if (!this.held || !mesh) return;
+    mesh.updateMatrixWorld();
+    const from = mesh.localToWorld(this.held.point.clone());
+    const places = this.string.geometry.attributes.position as THREE.BufferAttribute;
+    places.setXYZ(0, from.x, from.y, from.z);
+    places.setXYZ(1, this.held.target.x, this.held.target.y, this.held.target.z);
+    places.needsUpdate = true;
+    this.stage.invalidate();
+  }
+}

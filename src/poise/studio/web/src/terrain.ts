@@ -1,0 +1,142 @@
+/** The ground: grids of heights and meshes with edges, still or moving. */
+import * as THREE from "three";
+import { bracket } from "./clock";
+import { fading, withFading } from "./fading";
+import { type Ground, type Header, viewOf } from "./format";
+import type { Pack } from "./pack";
+import type { Palette } from "./palette";
+
+/** Side of the grid's squares [m] for a figure of a given height [m]: 1 m for people, 0.1 m for mice. */
+export function gridCell(size: number): number {
+  return 10 ** Math.round(Math.log10(Math.max(size, 1e-6) / 2));
+}
+
+interface Piece {
+  group: THREE.Group;
+  layer: string;
+  /** The one view it is in, or null: in all of them. */
+  view: number | null;
+  moves?: { positions: Float32Array; orientations: Float32Array };
+}
+
+export class Terrain {
+  private readonly pieces: Piece[] = [];
+  private readonly bounds = new THREE.Box3();
+  private readonly line = { value: new THREE.Color() };
+  private readonly materials: THREE.MeshLambertMaterial[] = [];
+  private readonly edges: THREE.LineBasicMaterial;
+
+  constructor(private readonly header: Header) {
+    this.edges = withFading(new THREE.LineBasicMaterial());
+  }
+
+  async build(pack: Pack): Promise<void> {
+    for (const ground of this.header.terrain) {
+      const group = new THREE.Group();
+      const isGrid = ground.kind === "grid";
+      const geometry = isGrid ? await gridGeometry(pack, ground) : await meshGeometry(pack, ground);
+      const material = withFading(new THREE.MeshLambertMaterial({ side: THREE.DoubleSide, flatShading: !isGrid }), {
+        cell: gridCell(this.header.size),
+        color: this.line,
+      });
+      this.materials.push(material);
+      geometry.computeBoundingBox();
+      this.bounds.union(geometry.boundingBox!);
+      const mesh = new THREE.Mesh(geometry, material);
+      mesh.receiveShadow = true;
+      mesh.castShadow = !isGrid;
+      material.polygonOffset = true; // marks and shadows that lie on it win
+      material.polygonOffsetFactor = material.polygonOffsetUnits = 1;
+      group.add(mesh);
+      if (!isGrid) group.add(new THREE.LineSegments(new THREE.EdgesGeometry(geometry, 25), this.edges));
+      this.pieces.push({
+        group,
+        layer: ground.layer ?? "terrain",
+        view: ground.view === undefined ? null : viewOf(this.header, ground),
+        moves: ground.poses && {
+          positions: await pack.floats(ground.poses.positions),
+          orientations: await pack.floats(ground.poses.orientations),
+        },
+      });
+    }
+  }
+
+  addTo(content: THREE.Group[]): void {
+    for (const piece of [...this.pieces]) {
+      content[piece.view ?? 0].add(piece.group);
+      if (piece.view !== null) continue;
+      for (const other of content.slice(1)) {
+        const group = piece.group.clone();
+        other.add(group);
+        this.pieces.push({ ...piece, group });
+      }
+    }
+  }
+
+  /** How far the ground reaches from a place in every direction [m]; infinite where there is none. */
+  room(focus: THREE.Vector3): number {
+    const { min, max } = this.bounds;
+    if (this.bounds.isEmpty()) return Infinity;
+    return Math.min(focus.x - min.x, max.x - focus.x, focus.y - min.y, max.y - focus.y);
+  }
+
+  paint(palette: Palette): void {
+    for (const material of this.materials) material.color.set(palette.ground);
+    this.line.value.set(palette.line);
+    this.edges.color.set(palette.line).lerp(new THREE.Color(palette.ink), 0.25);
+    fading.background.value.set(palette.background);
+  }
+
+  show(isOn: (layer: string) => boolean): void {
+    for (const piece of this.pieces) piece.group.visible = isOn(piece.layer);
+  }
+
+  /** Moves what moves. */
+  at(times: ArrayLike<number>, time: number): void {
+    for (const { group, moves } of this.pieces) {
+      if (!moves) continue;
+      const { before, after, blend } = bracket(times, time);
+      const { positions: p, orientations: q } = moves;
+      group.position.fromArray(p, 3 * before).lerp(new THREE.Vector3().fromArray(p, 3 * after), blend);
+      group.quaternion.copy(turn(q, before).slerp(turn(q, after), blend));
+    }
+  }
+}
+
+function turn(q: Float32Array, row: number): THREE.Quaternion {
+  return new THREE.Quaternion(q[4 * row + 1], q[4 * row + 2], q[4 * row + 3], q[4 * row]).normalize();
+}
+
+async function gridGeometry(pack: Pack, ground: Ground & { kind: "grid" }): Promise<THREE.BufferGeometry> {
+  const along = await pack.floats(ground.along);
+  const across = await pack.floats(ground.across);
+  const heights = await pack.floats(ground.heights);
+  const [c, s] = [Math.cos(ground.heading), Math.sin(ground.heading)];
+  const places = new Float32Array(3 * along.length * across.length);
+  const index: number[] = [];
+  for (let a = 0, at = 0; a < along.length; a++) {
+    for (let k = 0; k < across.length; k++, at++) {
+      places[3 * at] = ground.origin[0] + along[a] * c - across[k] * s;
+      places[3 * at + 1] = ground.origin[1] + along[a] * s + across[k] * c;
+      places[3 * at + 2] = heights[at];
+      if (!a || !k) continue;
+      const [p, q, r] = [at - across.length - 1, at - across.length, at - 1];
+      index.push(p, r, at, p, at, q);
+    }
+  }
+  const geometry = new THREE.BufferGeometry();
+  geometry.setAttribute("position", new THREE.BufferAttribute(places, 3));
+  geometry.setIndex(index);
+  geometry.computeVertexNormals();
+  const normals = geometry.attributes.normal.array;
+  if (normals[2] < 0) for (let i = 0; i < normals.length; i++) normals[i] = -normals[i];
+  return geometry;
+}
+
+async function meshGeometry(pack: Pack, ground: Ground & { kind: "mesh" }): Promise<THREE.BufferGeometry> {
+  const geometry = new THREE.BufferGeometry();
+  geometry.setAttribute("position", new THREE.BufferAttribute(await pack.floats(ground.vertices), 3));
+  geometry.setIndex([...(await pack.array(ground.indices)).values]);
+  geometry.computeVertexNormals();
+  return geometry;
+}

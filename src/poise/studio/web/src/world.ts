@@ -1,0 +1,193 @@
+/** A scene on the stage: figures, ground and marks built from a pack, and moved to a time. */
+import * as THREE from "three";
+import { bracket } from "./clock";
+import { Curve, Label } from "./curves";
+import { Figure } from "./figure";
+import { type Header, type Overlay, viewOf } from "./format";
+import { type Held, type Mark, Points, Polygon, Vectors } from "./marks";
+import type { Pack } from "./pack";
+import type { Palette } from "./palette";
+import { LivePoses, type PoseSource, RecordedPoses, STRIDE, poseOf } from "./poses";
+import { Rows } from "./rows";
+import type { Stage } from "./stage";
+import { Terrain } from "./terrain";
+
+/** Seconds before and after over which the camera smooths the path of what it follows. */
+const CALM = 0.4;
+
+interface PlacedMark {
+  mark: Mark;
+  overlay: Overlay;
+  view: number;
+}
+
+export class World {
+  readonly figures: Figure[];
+  readonly sources: PoseSource[] = [];
+  readonly marks: PlacedMark[] = [];
+  readonly times: Float64Array;
+  readonly terrain: Terrain;
+  readonly layersOn = new Map<string, boolean>();
+  private readonly scratch: Float32Array[];
+
+  private constructor(
+    readonly pack: Pack,
+    times: Float64Array,
+  ) {
+    const { header } = pack;
+    this.times = times;
+    this.figures = header.tracks.map((track, k) => new Figure(track, k, viewOf(header, track)));
+    this.scratch = header.tracks.map(poseOf);
+    for (const track of header.tracks) {
+      this.sources.push(header.times ? new RecordedPoses(pack, track, times) : new LivePoses(poseOf(track)));
+    }
+    for (const layer of header.layers) this.layersOn.set(layer.name, layer.on);
+    this.terrain = new Terrain(header);
+  }
+
+  get header(): Header {
+    return this.pack.header;
+  }
+
+  get isLive(): boolean {
+    return this.header.times === null;
+  }
+
+  static async build(pack: Pack): Promise<World> {
+    const { header } = pack;
+    const times = header.times ? Float64Array.from(await pack.floats(header.times)) : new Float64Array([0]);
+    const world = new World(pack, times);
+    await Promise.all([
+      world.terrain.build(pack),
+      ...world.figures.map((figure) => figure.build(pack)),
+      ...header.overlays.map(async (overlay, k) => {
+        world.marks[k] = { mark: await buildMark(pack, overlay, times, header), overlay, view: viewOf(header, overlay) };
+      }),
+    ]);
+    return world;
+  }
+
+  /** Puts everything onto a stage whose views are there already. */
+  addTo(stage: Stage): void {
+    const content = stage.views.map((view) => view.content);
+    for (const figure of this.figures) content[figure.view].add(figure.group);
+    for (const { mark, view } of this.marks) content[view].add(holder(mark));
+    this.terrain.addTo(content);
+    this.show();
+  }
+
+  paint(palette: Palette): void {
+    this.terrain.paint(palette);
+    for (const { mark } of this.marks) if (mark instanceof Label) mark.paint(palette);
+  }
+
+  readonly isOn = (layer: string): boolean => this.layersOn.get(layer) ?? true;
+
+  /** Shows the layers that are on. */
+  show(): void {
+    for (const figure of this.figures) figure.show(this.isOn);
+    for (const { mark, overlay } of this.marks) holder(mark).visible = this.isOn(overlay.layer);
+    this.terrain.show(this.isOn);
+  }
+
+  /** Unpacks what a picture at a time needs. */
+  async load(time: number): Promise<void> {
+    await Promise.all(this.sources.flatMap((s) => [s.load(time), s.load(time - CALM), s.load(time + CALM)]));
+  }
+
+  /** Moves everything to a time; false if frames of it are not unpacked yet, and then nothing moves. */
+  seek(time: number): boolean {
+    for (const [k, source] of this.sources.entries()) {
+      if (!source.sample(time, this.scratch[k])) return false;
+    }
+    this.figures.forEach((figure, k) => {
+      figure.pose.set(this.scratch[k]);
+      figure.apply();
+    });
+    const frame = bracket(this.times, time);
+    this.terrain.at(this.times, time);
+    if (!this.isLive) for (const { mark } of this.marks) mark.at(frame, time);
+    return true;
+  }
+
+  /** The figure a view follows. */
+  followed(view: number): Figure | null {
+    const named = this.figures[this.header.follow];
+    if (named?.view === view) return named;
+    return this.figures.find((f) => f.view === view && f.track.style === "solid") ?? null;
+  }
+
+  /** Where the followed figure is, without its quick moves: a tent over the seconds around a time. */
+  anchor(view: number, time: number, out: THREE.Vector3): boolean {
+    const figure = this.followed(view);
+    if (!figure) return false;
+    const source = this.sources[figure.index];
+    const pose = this.scratch[figure.index];
+    const steps = this.isLive ? 0 : 8;
+    let total = 0;
+    out.set(0, 0, 0);
+    for (let i = -steps; i <= steps; i++) {
+      const weight = 1 + steps - Math.abs(i);
+      const t = time + (steps ? (CALM * i) / steps : 0);
+      const within = Math.min(Math.max(t, this.times[0]), this.times[this.times.length - 1]);
+      if (!source.sample(within, pose)) continue;
+      // beyond its ends a path goes on as it came, so that the camera does not lag there
+      const [x, y, z] = pose;
+      if (within === t || this.times.length < 2) out.add(new THREE.Vector3(x, y, z).multiplyScalar(weight));
+      else {
+        source.sample(2 * within - t, this.mirror(figure.index));
+        const m = this.mirrored!;
+        out.add(new THREE.Vector3(2 * x - m[0], 2 * y - m[1], 2 * z - m[2]).multiplyScalar(weight));
+      }
+      total += weight;
+    }
+    if (total) out.divideScalar(total);
+    return total > 0;
+  }
+
+  private mirrored: Float32Array | null = null;
+  private mirror(track: number): Float32Array {
+    this.mirrored = new Float32Array(this.figures[track].track.bodies.length * STRIDE);
+    return this.mirrored;
+  }
+
+  /** Frees what the world holds on the graphics card. */
+  clear(): void {
+    for (const figure of this.figures) figure.group.removeFromParent();
+    for (const { mark } of this.marks) holder(mark).removeFromParent();
+  }
+}
+
+/** The object that a layer hides; a mark itself hides its group by time. */
+function holder(mark: Mark): THREE.Object3D {
+  if (!mark.group.userData.holder) {
+    const group = new THREE.Group();
+    group.add(mark.group);
+    mark.group.userData.holder = group;
+  }
+  return mark.group.userData.holder as THREE.Group;
+}
+
+async function buildMark(pack: Pack, overlay: Overlay, times: Float64Array, header: Header): Promise<Mark> {
+  const rows = (ref?: Parameters<typeof Rows.load>[1]) => (ref ? Rows.load(pack, ref) : Promise.resolve(undefined));
+  switch (overlay.kind) {
+    case "points": {
+      const held: Held = { places: await rows(overlay.positions), shown: await rows(overlay.shown) };
+      return new Points(overlay, held);
+    }
+    case "vectors": {
+      const [places, vectors, shown] = await Promise.all([overlay.points, overlay.vectors, overlay.shown].map(rows));
+      return new Vectors(overlay, { places, vectors, shown });
+    }
+    case "polygon":
+      return new Polygon(overlay, { places: await rows(overlay.vertices), shown: await rows(overlay.shown) });
+    case "curve": {
+      const own = overlay.times ? await pack.floats(overlay.times) : null;
+      const vertices = await pack.floats(overlay.vertices);
+      const isOnePerFrame = !own && vertices.length === 3 * times.length && header.times !== null;
+      return new Curve(overlay, vertices, own ?? (isOnePerFrame ? Float32Array.from(times) : null), header.size);
+    }
+    case "label":
+      return new Label(overlay);
+  }
+}

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { firstDistance } from "../src/camera";
+import { isWithin, span as seen } from "../src/curves";
+import { viewOf, type CurveOverlay, type Header } from "../src/format";
+import { readOptions } from "../src/options";
+import { readable, span } from "../src/plots";
+import { Rows, visible } from "../src/rows";
+import { gridCell } from "../src/terrain";
+import { tickStep } from "../src/timeline";
+
+test("options: the address wins over the file, unknown words change nothing", () => {
+  const usual = readOptions({});
+  assert.deepEqual([usual.ui, usual.shadows, usual.theme, usual.t, usual.view], [true, true, "auto", null, "quarter"]);
+  const asked = readOptions({ theme: "dark", shadows: false, t: 1 }, "?t=2.5&ui=0", "#theme=light&dpr=x");
+  assert.deepEqual([asked.theme, asked.shadows, asked.t, asked.ui, asked.dpr], ["light", false, 2.5, false, null]);
+});
+
+test("ticks of the ruler are round and leave room", () => {
+  assert.deepEqual([[10, 640], [10, 6400], [300, 640], [1, 64]].map(([d, w]) => tickStep(d, w)), [1, 0.1, 50, 1]);
+});
+
+test("grids fit the figure: 1 m for people, 0.1 m for mice", () => {
+  assert.deepEqual([1.7, 0.7, 0.12, 12].map(gridCell), [1, 1, 0.1, 10]);
+});
+
+test("numbers in plots", () => {
+  assert.deepEqual([0, 123.4, 12.34, 1.234, -0.1234, null, Number.NaN].map(readable), ["0", "123", "12.3", "1.23", "−0.123", "–", "–"]);
+});
+
+test("the range of a plot keeps zero where it is near and is never empty", () => {
+  assert.equal(span(0, 5)[0], 0);
+  assert.equal(span(1, 5)[0], 0);
+  assert.ok(span(4, 5)[0] > 3.5);
+  const [low, high] = span(2, 2);
+  assert.ok(low < 2 && high > 2);
+  assert.ok(span(0, 1, [[2, "limit"]])[1] > 2);
+  assert.ok(span(0, 1, [[50, "limit"]])[1] < 2);
+});
+
+test("rows between frames; a hidden neighbor is not blended in", () => {
+  const places = new Rows([0, 0, 0, 2, 2, 2], [2, 1, 3]);
+  const shown = new Rows([1, 0], [2, 1]);
+  const out = new Float32Array(3);
+  const at = { before: 0, after: 1, blend: 0.25 };
+  places.read(at, out);
+  assert.deepEqual([...out], [0.5, 0.5, 0.5]);
+  places.read(at, out, shown);
+  assert.deepEqual([...out], [0, 0, 0]);
+  assert.equal(visible(at, 0, shown, out), true);
+  assert.equal(visible({ ...at, blend: 0.75 }, 0, shown, out), false);
+  assert.equal(visible(at, 0, undefined, Float32Array.of(Number.NaN, 0, 0)), false);
+  new Rows([7, 8, 9], [1, 1, 3]).read({ before: 40, after: 41, blend: 0.5 }, out);
+  assert.deepEqual([...out], [7, 8, 9]);
+});
+
+test("curves: always, the past, a trail, and only in their span", () => {
+  const times = [0, 1, 2, 3];
+  const curve = (more: object) => ({ kind: "curve", ...more }) as CurveOverlay;
+  assert.deepEqual(seen(curve({}), times, 4, 1), [0, 4]);
+  assert.deepEqual(seen(curve({ show: "past" }), times, 4, 1.5), [0, 2]);
+  assert.deepEqual(seen(curve({ show: "trail", trail: 1.2 }), times, 4, 2.5), [2, 3]);
+  assert.deepEqual(seen(curve({ from: 2, to: 3 }), times, 4, 1), [0, 0]);
+  assert.equal(isWithin({ from: 1 }, 0.5), false);
+  assert.equal(isWithin({}, 0.5), true);
+});
+
+test("the first camera stands farther off where the page is narrow", () => {
+  assert.ok(firstDistance(1.7, 0.5, 28) > 1.3 * firstDistance(1.7, 1.6, 28));
+});
+
+test("what names no view takes its track's", () => {
+  const header = { views: ["a", "b"], tracks: [{ view: 0 }, { view: 1 }] } as unknown as Header;
+  assert.deepEqual([viewOf(header, {}), viewOf(header, { track: 1 }), viewOf(header, { view: 9 })], [0, 1, 1]);
+});
