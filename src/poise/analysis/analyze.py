@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.bodies import BodyMotion, body_motion, center_of_mass, require_same_skeleton
-from poise.analysis.flights import FlightFit, fit_flight
+from poise.analysis.flights import FlightFit, fit_flight, fit_parabola
 from poise.analysis.forces import Forces, inverse_dynamics
 from poise.analysis.momentum import Momentum, composite_inertia, momentum
 from poise.analysis.smoothing import LowPass, choose_filter
@@ -20,7 +20,7 @@ from poise.character.character import Character
 from poise.character.fit import fit
 from poise.errors import InvalidValue
 from poise.motion import Motion
-from poise.phases.flights import airborne_frames, flight_spans
+from poise.phases.flights import PUSHED, airborne_frames, flight_spans
 from poise.phases.glitches import Glitch, find_glitches, glitch_frames
 from poise.phases.points import body_points
 from poise.terrain import Terrain
@@ -92,7 +92,10 @@ class Analysis:
     @cached_property
     def support(self) -> Support:
         """Center of pressure, zero-moment point, support polygon."""
-        return support(self.momentum.com, self.forces, self.touch, self.character, gravity=self.gravity)
+        return support(
+            self.momentum.com, self.forces, self.touch, self.character,
+            is_flat=self.terrain.is_flat, friction=self.friction, gravity=self.gravity,
+        )  # fmt: skip
 
     @cached_property
     def phase(self) -> npt.NDArray[np.int64]:
@@ -116,9 +119,8 @@ class Analysis:
         )  # fmt: skip
 
     def support_polygon(self, frame: int) -> Array:
-        """Corners of the support polygon of a frame, counterclockwise from above [m], shape (n, 3)."""
-        count = int(self.support.hull_counts[frame])
-        return self.touch.points[frame, self.support.hull[frame, :count]]
+        """Corners of the support region of a frame, counterclockwise from above [m], shape (n, 3); see `support`."""
+        return self.support.polygon[frame, : self.support.corners[frame]]
 
 
 def analyze(
@@ -157,14 +159,24 @@ def analyze(
     airborne = airborne_frames(motion, ground=_ground_heights(motion, ground))
     touch = touching(motion, character, terrain=ground, contacts=contacts, airborne=airborne)
     airborne &= ~touch.carries.any(axis=1)
+    com = center_of_mass(motion, character)
+    _drop_pushed(airborne, com, motion.times)
     glitches = find_glitches(motion)
     weights, breaks = _seams(motion, glitches, airborne)
     bodies = body_motion(motion, character, filter, weights, breaks)
     return Analysis(
         motion, character, ground, floor, gravity, friction, filter,
-        center_of_mass(motion, character), bodies, momentum(bodies, character, gravity=gravity),
+        com, bodies, momentum(bodies, character, gravity=gravity),
         touch, glitches, glitch_frames(motion, glitches=glitches), airborne,
     )  # fmt: skip
+
+
+def _drop_pushed(airborne: Flags, com: Array, times: Array) -> None:
+    """Take out of `airborne` the times in which the center of mass is pushed up by something the skeleton lacks."""
+    for first, last in flight_spans(airborne, times):
+        span = slice(first, last + 1)
+        if fit_parabola(times[span] - times[first], com[span])[2] < PUSHED:
+            airborne[span] = False
 
 
 def _seams(motion: Motion, glitches: tuple[Glitch, ...], airborne: Flags) -> tuple[Array | None, tuple[int, ...]]:

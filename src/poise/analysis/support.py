@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from poise.analysis import kernels
 from poise.analysis.forces import Forces
+from poise.analysis.region_kernel import regions
 from poise.analysis.touching import Touching
 from poise.character.character import Character
 from poise.units import GRAVITY
@@ -34,17 +35,25 @@ class Support:
             [ShapiroLee2011]_, which leaves the polygon where the motion is not possible. nan where nothing touches, or
             the motion demands less than CARRIED of its weight.
         is_loaded: True where `zmp` is defined, shape (F,).
-        distance: Signed distance from `zmp` to the support polygon, negative inside [m], shape (F,); nan where not
-            loaded.
+        slips: Loaded frames in which no contact forces within their friction pyramids add up to the demanded force,
+            wherever it acts, shape (F,).
+        polygon: Corners of the support region, counterclockwise from above, at the level of `zmp` [m], padded with the
+            last one, shape (F, K, 3). On flat ground the hull of the carrying points; on uneven ground see `support`.
+        corners: How many there are, shape (F,); 0 where there is no region.
+        distance: Signed distance from `zmp` to that polygon, negative inside [m], shape (F,); nan where not loaded or
+            without a region.
         radius: Mean radius of the polygon, perimeter / 2π, at least SMALLEST_RADIUS [m], shape (F,); nan without one.
         error: distance / radius: the normalized distance of the paper's figure 7, shape (F,).
-        hull: Indices of the contact points on the polygon, counterclockwise from above, padded with −1, shape (F, P).
+        hull: Indices of the carrying points on their convex hull, counterclockwise from above, padded with −1, (F, P).
         hull_counts: How many there are, shape (F,).
     """
 
     cop: Array
     zmp: Array
     is_loaded: Flags
+    slips: Flags
+    polygon: Array
+    corners: npt.NDArray[np.int64]
     distance: Array
     radius: Array
     error: Array
@@ -53,18 +62,38 @@ class Support:
 
 
 def support(
-    com: Array, forces: Forces, touch: Touching, character: Character, *, gravity: float = GRAVITY
-) -> Support:  # fmt: skip
-    """Pressure and support of every frame; the polygon is that of the touching points, seen from above.
+    com: Array,
+    forces: Forces,
+    touch: Touching,
+    character: Character,
+    *,
+    is_flat: bool = True,
+    friction: float = 0.8,
+    gravity: float = GRAVITY,
+) -> Support:
+    """Pressure and support of every frame.
+
+    On flat ground the support region is the ordinary polygon, the convex hull of the carrying points. On uneven ground
+    the carrying points lie in no plane, and [ShapiroLee2011]_ leaves it open. Here the region is, projected along
+    gravity, the set of places p at the level of the zero-moment point through which the demanded force could act, so
+    that forces in the friction pyramids of the contacts give this force and its horizontal moment:
+
+        {p : ∃ f_i ∈ K_i, Σ f_i = f, (Σ (p_i − p) × f_i)_xy = 0}.
+
+    It is convex (Bretl and Lall 2008 draw it for a body at rest, f = −m g). The moment about the vertical is left out,
+    as the ordinary polygon leaves it out. On flat ground, with a force inside the pyramid, it is the ordinary polygon.
 
     Args:
         com: Center of mass that `forces` belong to [m], shape (F, 3).
         forces: What the motion demands, and the contact forces.
-        touch: The touching points.
+        touch: The carrying points.
         character: Its mass and size.
+        is_flat: True for level ground: the ordinary polygon serves.
+        friction: Coulomb coefficient.
         gravity: Downward [m/s^2].
     """
     weight = character.mass * gravity
+    size = character.leg_length / 0.82
     cop = center_of_pressure(forces.contact, touch, CARRIED * weight)
     hull, counts = kernels.hulls(touch.points, touch.carries)
     loaded = touch.carries.any(axis=1) & (forces.demanded[:, 2] > CARRIED * weight)
@@ -73,11 +102,33 @@ def support(
     zmp[loaded] = zero_moment_point(
         com[loaded], forces.demanded[loaded], forces.demanded_moment[loaded], level[loaded]
     )  # fmt: skip
-    distance, perimeter = kernels.polygon_distances(touch.points, hull, counts, np.ascontiguousarray(zmp[:, :2]))
+    if is_flat:
+        corners = counts
+        across = np.abs(forces.demanded[:, :2]).sum(axis=1)
+        slips = loaded & (across > friction * forces.demanded[:, 2])
+        index = np.maximum(hull[:, : max(1, int(counts.max(initial=1)))], 0)
+        polygon = np.take_along_axis(touch.points, index[:, :, None], axis=1)
+    else:
+        where = np.flatnonzero(loaded)
+        found, number = regions(
+            touch.points[where], touch.normals[where], touch.carries[where], com[where], forces.demanded[where],
+            forces.demanded_moment[where], float(friction), 1e-4 * size,
+        )  # fmt: skip
+        most = max(1, int(number.max(initial=1)))
+        corners, slips = np.zeros(len(com), dtype=np.int64), np.zeros(len(com), dtype=np.bool_)
+        corners[where], slips[where] = np.maximum(number, 0), number < 0
+        polygon = np.zeros((len(com), most, 3))
+        polygon[where, :, :2] = zmp[where, None, :2] + found[:, :most]
+    polygon[:, :, 2] = level[:, None]
+    places = np.minimum(np.arange(polygon.shape[1]), np.maximum(corners[:, None] - 1, 0))
+    polygon = np.take_along_axis(polygon, places[:, :, None], axis=1)
+    order = np.broadcast_to(np.arange(polygon.shape[1]), polygon.shape[:2]).copy()
+    distance, perimeter = kernels.polygon_distances(polygon, order, corners, np.ascontiguousarray(zmp[:, :2]))
     distance[~loaded] = np.nan
-    smallest = SMALLEST_RADIUS * character.leg_length / 0.82
-    radius = np.where(counts > 0, np.maximum(perimeter / (2.0 * np.pi), smallest), np.nan)
-    return Support(cop, zmp, loaded, distance, radius, distance / radius, hull, counts)
+    radius = np.where(corners > 0, np.maximum(perimeter / (2.0 * np.pi), SMALLEST_RADIUS * size), np.nan)
+    return Support(
+        cop, zmp, loaded, slips, polygon, corners, distance, radius, distance / radius, hull, counts
+    )  # fmt: skip
 
 
 def center_of_pressure(contact: Array, touch: Touching, smallest: float) -> Array:
