@@ -19,7 +19,8 @@ from poise.control import kernels as control
 from poise.dynamics import kernels
 from poise.spatial import rotations
 from poise.step import AtLeast, Contacts, Equal, Objective, Step, condensed, lapack, solve_step
-from poise.step.cones import frames, pyramids
+from poise.step.active_set import nonnegative
+from poise.step.cones import Columns, frames
 from poise.step.contacts import tangents
 from poise.step.quantities import (
     BodyAngularAcceleration,
@@ -30,7 +31,7 @@ from poise.step.quantities import (
     PointAcceleration,
 )
 from tests.character_figures import person
-from tests.figures import FIGURES, biped, floor_contacts, random_contacts, random_state
+from tests.figures import FIGURES, FOOT_POINTS, LEFT_HAND, biped, floor_contacts, random_contacts, random_state
 
 Array = npt.NDArray[np.float64]
 
@@ -121,10 +122,22 @@ def test_friction_columns_equal_the_plain_ones(figure: str) -> None:
     given = random_contacts(model, 5, 6)
     contacts = Contacts(given.points, given.normals, 0.7)
     directions, owner = contacts.directions()
-    fast = pyramids(contacts.points, contacts.normals, 0.7, state.point_jacobians)
+    fast = contacts.columns(state)
     assert np.allclose(fast[0], directions, rtol=0.0, atol=1e-14)
     assert np.array_equal(fast[1], owner)
-    assert np.allclose(fast[2], contacts.force_map(state, directions, owner), rtol=0.0, atol=1e-13)
+    assert np.allclose(fast[2].force_map(), contacts.force_map(state, directions, owner), rtol=0.0, atol=1e-13)
+
+
+def test_columns_are_few_and_have_the_mean_diagonal_of_the_force_map() -> None:
+    state = random_state(biped(), 6)
+    weights = np.random.default_rng(7).random(state.model.nv)
+    # four points on each foot push through its wrench, one on a hand through its force
+    contacts = floor_contacts([*FOOT_POINTS, LEFT_HAND])
+    step = Step(state, contacts, dt=0.02)
+    assert step.columns.map.shape == (state.model.nv, 6 + 6 + 3)
+    mean = np.einsum("ni,i,ni->n", step.force_map, weights, step.force_map).mean()
+    assert step.columns.mean_diagonal(weights) == pytest.approx(mean, rel=1e-12)
+    assert Columns.plain(step.force_map).mean_diagonal(weights) == pytest.approx(mean, rel=1e-12)
 
 
 def test_surface_axes_equal_the_plain_ones_also_on_walls() -> None:
@@ -147,7 +160,7 @@ def test_nonnegative_finds_what_scipy_finds() -> None:
         H, f = stacked.T @ stacked, -B.T @ target
         for warm in (np.zeros(n, dtype=np.bool_), expected > 0.0, rng.random(n) < 0.5, np.ones(n, dtype=np.bool_)):
             x = np.empty(n)
-            assert condensed.nonnegative(H, f, warm, x) > 0
+            assert nonnegative(H, f, warm, x) > 0
             # rounding times the condition number of H, about 1e6
             assert np.abs(x - expected).max() <= 1e-8 * np.abs(expected).max()
 

@@ -7,6 +7,7 @@ import pytest
 
 import poise.step.quantities as exported
 from poise.step import Objective, Quantity, Step
+from poise.step.normal import Normal
 from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, RootWrench
 from tests.figures import FIGURES, random_contacts, random_state
 from tests.moving import MEASURED
@@ -65,18 +66,46 @@ def test_rows_say_what_is_measured(kind: type[Quantity], figure: str) -> None:
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_normal_form_of_body_turning_equals_its_rows(figure: str) -> None:
+@pytest.mark.parametrize("kind", QUANTITIES, ids=lambda c: c.__name__)
+def test_normal_form_equals_the_rows(kind: type[Quantity], figure: str) -> None:
     step = _step(figure, seed=4)
     rng = np.random.default_rng(5)
-    rows = BodyAngularAcceleration().rows(step)
-    weight, target = np.repeat(rng.random(len(rows.c) // 3), 3), rng.normal(size=len(rows.c))
-    Q, b = np.zeros((step.nv, step.nv)), np.zeros(step.nv)
-    constant = BodyAngularAcceleration().add_normal(step, Objective(BodyAngularAcceleration(), target, weight), Q, b)
-    residual = target - rows.c
-    expected = rows.on_a.T @ (weight[:, None] * rows.on_a)
-    assert np.allclose(np.triu(Q), np.triu(expected), rtol=1e-12, atol=1e-12)
-    assert np.allclose(b, rows.on_a.T @ (weight * residual), rtol=1e-12, atol=1e-10)
-    assert constant == pytest.approx(weight @ residual**2, rel=1e-12)
+    share = np.zeros((step.coefficient_count, step.columns.map.shape[1]))
+    for i, (first, width) in enumerate(zip(step.columns.first, step.columns.width, strict=True)):
+        share[i, first : first + width] = step.columns.share[i, :width]
+    for quantity in MEASURED[kind].instances(step):
+        rows = quantity.rows(step)
+        count = len(rows.c)
+        target = rng.normal(size=count)
+        weight = np.repeat(rng.random(count // 3), 3) if kind is BodyAngularAcceleration else rng.random(count)
+        normal = Normal(step.state, step.columns)
+        if not quantity.add_normal(step, Objective(quantity, target, weight), normal):
+            continue  # always made from its rows
+        normal.close()
+        A, r = rows.on_a, target - rows.c
+        X = np.zeros((count, step.coefficient_count)) if rows.on_lambda is None else rows.on_lambda
+        WA, WX = weight[:, None] * A, weight[:, None] * X
+        S = np.triu(normal.S) + np.triu(normal.S, 1).T
+        for mine, plain in (
+            (np.triu(normal.Q), np.triu(A.T @ WA)),
+            (normal.b, A.T @ (weight * r)),
+            (share @ S @ share.T, X.T @ WX),
+            (share @ normal.f, -X.T @ (weight * r)),
+            (share @ normal.C, -X.T @ WA),
+        ):
+            assert np.allclose(mine, plain, rtol=1e-12, atol=1e-12 * (1.0 + np.abs(plain).max(initial=0.0))), quantity
+
+
+def test_turning_with_uneven_weights_is_made_from_rows() -> None:
+    step = _step("biped", seed=4)
+    count = 3 * (step.state.model.body_count - 1)
+    weight = np.ones(count)
+    weight[4] = 2.0
+    normal = Normal(step.state, step.columns)
+    turning = BodyAngularAcceleration()
+    assert not turning.add_normal(step, Objective(turning, 0.0, weight), normal)
+    normal.close()
+    assert not normal.Q.any()
 
 
 def test_quantities_of_one_character_do_not_see_the_other() -> None:

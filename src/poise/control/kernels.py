@@ -257,16 +257,6 @@ def weighted_directions(tangent, normal, axes, wishes):
     return points, directions, targets, weights
 
 
-@njit(**_OPTIONS, fastmath={"reassoc", "contract", "nsz"})
-def mean_diagonal(force_map, weights):
-    """Mean diagonal of B W Bᵀ for B (n, nv) and a diagonal W (nv,)."""
-    total = 0.0
-    for i in range(force_map.shape[0]):
-        for j in range(force_map.shape[1]):
-            total += force_map[i, j] * force_map[i, j] * weights[j]
-    return total / max(force_map.shape[0], 1)
-
-
 @njit(**_OPTIONS)
 def place_servo(wished_a, wished_v, wished, v, now, speed, stiffness):
     """a* + speed (v* − v) + stiffness (p* − p) of places (P, 3)."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.dynamics import Model, State, kernels
-from poise.step import condensed
+from poise.step.active_set import nonnegative
 from poise.step.contacts import Contacts
 
 Array = npt.NDArray[np.float64]
@@ -153,7 +153,7 @@ class ReferenceBuilder:
         if not len(index):
             return needed, np.zeros((m.point_count, 4))
         x = np.zeros(len(f))
-        if condensed.nonnegative(H, f, self._warm[index].ravel(), x) < 0:
+        if nonnegative(H, f, self._warm[index].ravel(), x) < 0:
             x[:] = 0.0  # any λ* keeps the run exact: τ* takes what is left
         coefficients, carried = kernels.cone_torques(
             m.point_body, points, index, self._directions, x, m.tree_root, d.subtree_com, m.parents, m.dof_first,

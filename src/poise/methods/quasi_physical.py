@@ -227,4 +227,4 @@ def _end_effectors(wishes: Wishes, weight: float) -> list[Objective]:
 
 def _coefficient_weight(step: Step, effort: Array, weights: Weights, *, is_off: bool) -> float:
     """ε relative to the mean diagonal of B W Bᵀ, which makes redundant points share their load."""
-    return weights.coefficients * (1.0 if is_off else kernels.mean_diagonal(step.force_map, effort))
+    return weights.coefficients * (1.0 if is_off else step.columns.mean_diagonal(effort))

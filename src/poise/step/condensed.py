@@ -1,556 +1,402 @@
 """The fast path: accelerations eliminated, a non-negative least-squares problem in x = (λ, s) left.
 
-With the rows weighted into Q, b, C, S, f the problem reads
+In normal form, with z = (u, s), u = Σ λ_i share_i the columns contact forces act through, and s slacks of soft bounds,
+the problem reads
 
-    min ½ aᵀQ a − aᵀ(b + C x) + ½ xᵀS x + fᵀx    subject to  G a + D x = g,  x ≥ 0.
+    min ½ aᵀQ a − aᵀ(b + Cᵀz) + ½ zᵀS z + fᵀz + ½ Σ ε (λ − λ*)²    subject to  G a + D z = g,  λ ≥ 0, s ≥ 0.
 
-Q = UᵀU; Y = U⁻ᵀ[b, Gᵀ, C]; the columns of G are made orthonormal; what is left in x is solved by an active set
-(Lawson and Hanson 1974), warm-started. A soft bound is left out until an answer breaks it; then its row and its slack s
-are taken in and the step is solved again. All compiled code that solves lives in this file;
-friction pyramids are in `cones`.
+Q = UᵀU; Y = U⁻ᵀ[b, Gᵀ, Cᵀ]; the columns of G are made orthonormal; what is left in x is solved by an active set. A soft
+bound is left out until an answer breaks it; then its row and its slack s are taken in and the step is solved again.
 
 Matrices are in C order; a symmetric one is kept in its upper triangle, which is the lower one in LAPACK's eyes.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
+from poise.step import lapack
+from poise.step.active_set import nonnegative
+from poise.step.condense import Condensed
 from poise.step.lapack import call, limit_threads
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 # sums may be reordered, which lets them run on vector units; nan and inf keep their meaning
 _OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
 
-SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED = 0, 1, 2, 3
+SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED, MORE = 0, 1, 2, 3, 4
 _ROUNDS = 12
+_ADDRESSES = lapack.addresses()
 
 
-@njit(**_OPTIONS)
-def _solve_passive(H, f, passive, count, kept, chol, z):
-    """Z = −H_PP⁻¹ f_P by Cholesky, of which the first `kept` rows are known; True if H_PP is positive."""
-    for i in range(kept, count):
-        p = passive[i]
-        for j in range(i):
-            s = H[p, passive[j]]
-            for k in range(j):
-                s -= chol[i, k] * chol[j, k]
-            chol[i, j] = s / chol[j, j]
-        s = H[p, p]
-        for k in range(i):
-            s -= chol[i, k] * chol[i, k]
-        if not s > 0.0:
-            return False
-        chol[i, i] = np.sqrt(s)
-    for i in range(count):
-        s = -f[passive[i]]
-        for k in range(i):
-            s -= chol[i, k] * z[k]
-        z[i] = s / chol[i, i]
-    for i in range(count - 1, -1, -1):
-        z[i] /= chol[i, i]
-        for k in range(i):
-            z[k] -= chol[i, k] * z[i]
-    return True
+class Answer(NamedTuple):
+    """What a solve found.
 
-
-@njit(**_OPTIONS)
-def nonnegative(H, f, warm, x):
-    """Min ½ xᵀH x + fᵀx, x ≥ 0, by an active set; returns the number of solves, or −1 if it cycled.
-
-    `warm` marks the coordinates expected to be positive; H must be positive definite.
+    Attributes:
+        status: SOLVED, or why not.
+        a, coefficients: Shapes (nv,), (n,).
+        acting: Which bounds act: their slack is zero.
+        residuals: Primal, dual, gap (see `Certificate`), and the number of small solves.
     """
-    n = f.shape[0]
-    passive = np.empty(n, np.int64)
-    chol = np.empty((n, n))
-    z = np.empty(n)
-    gradient = np.empty(n)
-    is_passive = np.zeros(n, np.bool_)
-    scale = 0.0
-    for i in range(n):
-        scale = max(scale, abs(f[i]))
-    tolerance = 1e-12 * (1.0 + scale)
-    count = 0
-    for i in range(n):
-        x[i] = 0.0
-        if warm[i]:
-            passive[count] = i
-            count += 1
-    solves = 0
-    known = 0  # leading rows of the factor that still hold
-    # warm start: throw out what comes out negative until the rest stands
-    while count > 0:
-        solves += 1
-        if not _solve_passive(H, f, passive, count, known, chol, z):
-            count, known = 0, 0
-            break
-        known = count
-        kept = 0
-        for i in range(count):
-            if z[i] > 0.0:
-                passive[kept] = passive[i]
-                kept += 1
-            else:
-                known = min(known, i)
-        if kept == count:
-            break
-        count = kept
-    for i in range(count):
-        x[passive[i]] = z[i]
-        is_passive[passive[i]] = True
-    refused = -1
-    while solves < 10 * n + 50:
-        for i in range(n):
-            gradient[i] = f[i]
-        for k in range(count):
-            p = passive[k]
-            xp = x[p]
-            for i in range(n):
-                gradient[i] += H[p, i] * xp
-        best, worst = -1, -tolerance
-        for i in range(n):
-            if not is_passive[i] and i != refused and gradient[i] < worst:
-                best, worst = i, gradient[i]
-        if best < 0:
-            return solves
-        is_passive[best] = True
-        passive[count] = best
-        count += 1
-        first = True
-        refused = -1
-        while True:
-            solves += 1
-            is_positive = _solve_passive(H, f, passive, count, known, chol, z)
-            if not is_positive or (first and z[count - 1] <= 0.0):
-                # dependent, or rounding only: this coordinate does not want to grow
-                is_passive[best] = False
-                count -= 1
-                known = min(known, count)
-                refused = best
+
+    status: int
+    a: Array
+    coefficients: Array
+    acting: Flags
+    residuals: Array
+
+
+def solve_condensed(problem: Condensed, warm: Flags, taken: Flags) -> Answer:
+    """Solve a step.
+
+    Args:
+        problem: The step in normal form.
+        warm: Coefficients expected to be positive, shape (n,).
+        taken: Bounds that are in from the start; those that turn out to be needed are added to it.
+    """
+    normal, equal, bounds, weight, target = problem
+    columns, (c, nv), n, k = normal.columns, normal.C.shape, len(weight), len(equal.g)
+    a, u, residuals, slacks = np.empty(nv), np.empty(c), np.zeros(4), np.zeros(len(taken))
+    x = np.zeros(n)
+    threads = set_threads(_ADDRESSES, 1)
+    status = MORE
+    try:
+        for _ in range(_ROUNDS):
+            chosen = taken.nonzero()[0]
+            more = len(chosen)
+            U, Y = np.empty((nv, nv)), np.empty((1 + k + c + more, nv))
+            N, H, h = np.empty((k, 2 + 2 * (c + more))), np.empty((n + more, n + more)), np.empty(n + more)
+            z, x, start = np.empty(c + more), np.empty(n + more), np.zeros(n + more, dtype=np.bool_)
+            status = _eliminate(
+                normal.Q, normal.b, normal.S, normal.f, normal.C, *equal, *bounds, chosen, columns.share, columns.first,
+                columns.width, weight, target, _ADDRESSES, U, Y, N, np.empty((c + more, c + more)),
+                np.empty((n, c + more)), z, H, h,
+            )  # fmt: skip
+            if status != SOLVED:
                 break
-            known = count
-            first = False
-            step = 1.0
-            for k in range(count):
-                if z[k] <= 0.0:
-                    ratio = x[passive[k]] / (x[passive[k]] - z[k])
-                    step = min(step, ratio)
-            for k in range(count):
-                p = passive[k]
-                x[p] += step * (z[k] - x[p])
-            if step >= 1.0:
+            start[:n] = warm
+            solves = nonnegative(H, h, start, x)
+            if solves < 0:
+                status = CYCLED
                 break
-            kept = 0
-            for k in range(count):
-                p = passive[k]
-                if x[p] > 1e-14 * (1.0 + abs(z[k])):
-                    passive[kept] = p
-                    kept += 1
-                else:
-                    x[p] = 0.0
-                    is_passive[p] = False
-                    known = min(known, k)
-            count = kept
-            if count == 0 or solves > 10 * n + 50:
+            residuals[3] += solves
+            status = _recover(
+                U, Y, N, columns.share, columns.first, columns.width, *bounds, chosen, x, z, a, u, slacks, taken,
+            )  # fmt: skip
+            if status != MORE:
                 break
-    return -1
-
-
-@njit(**_OPTIONS)
-def _syrk(dsyrk, A, factor, Q):
-    """Q += factor AᵀA, upper triangle, A (m, n)."""
-    if A.shape[0] == 0:
-        return
-    letters = np.array([76, 78], np.uint8)  # L, N
-    size = np.array([A.shape[1], A.shape[0]], np.int32)
-    scale = np.array([factor, 1.0])
-    call(
-        dsyrk,
-        (
-            letters.ctypes.data, letters[1:].ctypes.data, size.ctypes.data, size[1:].ctypes.data, scale.ctypes.data,
-            A.ctypes.data, size.ctypes.data, scale[1:].ctypes.data, Q.ctypes.data, size.ctypes.data,
-        ),
-    )  # fmt: skip
-    _keep(letters, size, scale)
-
-
-@njit(**_OPTIONS)
-def _syrk_rows(dsyrk, A, factor, Q):
-    """Q += factor A Aᵀ, upper triangle, A (n, m)."""
-    if A.shape[1] == 0:
-        return
-    letters = np.array([76, 84], np.uint8)  # L, T
-    size = np.array([A.shape[0], A.shape[1]], np.int32)
-    scale = np.array([factor, 1.0])
-    call(
-        dsyrk,
-        (
-            letters.ctypes.data, letters[1:].ctypes.data, size.ctypes.data, size[1:].ctypes.data, scale.ctypes.data,
-            A.ctypes.data, size[1:].ctypes.data, scale[1:].ctypes.data, Q.ctypes.data, size.ctypes.data,
-        ),
-    )  # fmt: skip
-    _keep(letters, size, scale)
-
-
-@njit(**_OPTIONS)
-def _product(dgemm, A, B):
-    """A (m, c) times the first c rows of B (…, n)."""
-    out = np.zeros((A.shape[0], B.shape[1]))
-    letters = np.array([78], np.uint8)
-    size = np.array([B.shape[1], A.shape[0], A.shape[1]], np.int32)
-    scale = np.array([1.0, 0.0])
-    n, m, c = size.ctypes.data, size[1:].ctypes.data, size[2:].ctypes.data
-    call(
-        dgemm,
-        (
-            letters.ctypes.data, letters.ctypes.data, n, m, c, scale.ctypes.data, B.ctypes.data, n, A.ctypes.data, c,
-            scale[1:].ctypes.data, out.ctypes.data, n,
-        ),
-    )  # fmt: skip
-    _keep(letters, size, scale)
-    return out
-
-
-@njit(**_OPTIONS)
-def _factor(dpotrf, dtrsm, U, Y):
-    """U ← the upper factor of U = UᵀU, and each row y of Y ← U⁻ᵀy; True if U was positive."""
-    letters = np.array([76, 78], np.uint8)
-    size = np.array([U.shape[0], Y.shape[0], 0], np.int32)
-    one = np.ones(1)
-    low, plain = letters.ctypes.data, letters[1:].ctypes.data
-    nv, count, info = size.ctypes.data, size[1:].ctypes.data, size[2:].ctypes.data
-    call(dpotrf, (low, nv, U.ctypes.data, nv, info))
-    is_positive = size[2] == 0 and np.isfinite(U[U.shape[0] - 1, U.shape[0] - 1])
-    if is_positive:
-        call(
-            dtrsm, (low, low, plain, plain, nv, count, one.ctypes.data, U.ctypes.data, nv, Y.ctypes.data, nv)
+    finally:
+        if threads > 1:
+            set_threads(_ADDRESSES, threads)
+    if status == SOLVED:
+        _certify(
+            normal.Q, normal.b, normal.S, normal.f, normal.C, *equal, *bounds, taken, columns.share, columns.first,
+            columns.width, weight, target, a, u, x, slacks, residuals,
         )  # fmt: skip
-    _keep(letters, size, one)
-    return is_positive
+    else:
+        status = CYCLED if status == MORE else status
+        x = np.zeros(n)
+    return Answer(status, a, x[:n], taken & (slacks <= 0.0), residuals)
 
 
-@njit(**_OPTIONS)
-def _keep(letters, size, scale):
-    """Keep arrays whose addresses were handed out alive until here."""
-    if letters.shape[0] + size.shape[0] + scale.shape[0] < 0:
-        raise ValueError
-
-
-@njit(**_OPTIONS)
+@njit(cache=True, error_model="numpy")
 def set_threads(addresses, count):
     """Limit BLAS to some threads; the number before, or 0 where it has no such limit."""
     return limit_threads(addresses[3], count) if addresses[3] != 0 else 0
 
 
 @njit(**_OPTIONS)
-def solve(
-    A, XT, w, r, soft_J, soft_XT, soft_w, soft_r, taken, Q_direct, b_direct, x_weight, x_target, G, D, g, warm,
-    addresses, a, x, slacks, residuals,
+def _eliminate(
+    Q, b, S, f, C, G, D, g, J, X, lower, bound_weight, chosen, share, first, width, x_weight, x_target, addresses,
+    U, Y, N, Z, half, z, H, h,
 ):  # fmt: skip
-    """Solve a step; fills a (nv,), x (n,), slacks and residuals (4,): primal, dual, gap, solves. Returns a status.
+    """Bring a problem to min ½ xᵀH x + hᵀx; fills U, Y, N, H, h; returns a status.
 
-    Rows Σ w (A a + X x − r)²; XT = Xᵀ (n, c) belongs to the first c rows, the others have none. Soft bounds
-    soft_w (soft_J a + soft_X x − s − soft_r)²; those flagged in `taken` are in from the start, those that turn out to
-    be needed are added to it; slacks (k,) is filled for them. Q_direct (upper triangle), b_direct: parts in normal
-    form. Σ x_weight (x − x_target)².
+    Y holds y, the rows of N (k) and of P (c + more) for z = (u, s); N holds t0, N y, and T, N Cᵀ by rows.
     """
-    rows, nv = A.shape
-    n, coupled = XT.shape
-    bounds, k = soft_w.shape[0], g.shape[0]
-    dsyrk = addresses[0]
-    weighted, roots = np.empty((rows, nv)), np.sqrt(w)
-    b = b_direct.copy()
-    for i in range(rows):
-        root, wr = roots[i], w[i] * r[i]
-        for j in range(nv):
-            weighted[i, j] = root * A[i, j]
-            b[j] += wr * A[i, j]
-    Q = Q_direct.copy()
-    _syrk(dsyrk, weighted, 1.0, Q)
-    # S = Xᵀ W X, f = −Xᵀ W r, C = −Xᵀ W A (one row per unknown in x)
-    S, f = np.zeros((n, n)), np.zeros(n)
-    C = np.zeros((n, nv))
-    if n > 0 and coupled > 0:
-        weighted_X = np.empty((n, coupled))
-        for i in range(n):
-            for j in range(coupled):
-                weighted_X[i, j] = -roots[j] * XT[i, j]
-                f[i] += roots[j] * r[j] * weighted_X[i, j]
-        _syrk_rows(dsyrk, weighted_X, 1.0, S)
-        C = _product(addresses[4], weighted_X, weighted)
+    nv, c, k, more, n = Q.shape[0], f.shape[0], g.shape[0], chosen.shape[0], x_weight.shape[0]
+    size = c + more
     for i in range(n):
         if not (x_weight[i] >= 0.0 and np.isfinite(x_weight[i] * x_target[i])):
             return NOT_POSITIVE
-        S[i, i] += x_weight[i]
-        f[i] -= x_weight[i] * x_target[i]
-    residuals[3] = 0.0
-    for _ in range(_ROUNDS):
-        more = 0
-        for i in range(bounds):
-            more += taken[i]
-        chosen = np.flatnonzero(taken)
-        size = n + more
-        z, z_warm = np.zeros(size), np.zeros(size, np.bool_)
-        Z_S, Z_f, Z_D = np.zeros((size, size)), np.empty(size), np.zeros((k, size))
-        right = np.empty((1 + k + size, nv))
-        # element by element: numba compiles assignment of whole arrays ten times as long
-        for i in range(n):
-            z_warm[i], Z_f[i] = warm[i], f[i]
-            for j in range(n):
-                Z_S[i, j] = S[i, j]
-            for j in range(nv):
-                right[1 + k + i, j] = C[i, j]
-        for i in range(k):
-            for j in range(n):
-                Z_D[i, j] = D[i, j]
-            for j in range(nv):
-                right[1 + i, j] = G[i, j]
-        for j in range(nv):
-            right[0, j] = b[j]
-        Z_Q = Q.copy()
-        if more > 0:
-            rows_in = np.empty((more, nv))
-            for m in range(more):
-                c = chosen[m]
-                root = np.sqrt(soft_w[c])
-                wr = soft_w[c] * soft_r[c]
-                for j in range(nv):
-                    rows_in[m, j] = root * soft_J[c, j]
-                    right[0, j] += wr * soft_J[c, j]
-                    right[1 + k + n + m, j] = soft_w[c] * soft_J[c, j]
-                Z_S[n + m, n + m] = soft_w[c]
-                Z_f[n + m] = wr
-                if soft_XT.shape[0] > 0:
-                    _couple(soft_XT[:, c], soft_J[c], soft_w[c], wr, n, n + m, Z_S, Z_f, right[1 + k :])
-            _syrk(dsyrk, rows_in, 1.0, Z_Q)
-        status = _condense(Z_Q, right, Z_S, Z_f, G, Z_D, g, z_warm, addresses, a, z, residuals)
-        if status != SOLVED:
-            return status
-        for i in range(n):
-            x[i] = z[i]
-        for m in range(more):
-            slacks[chosen[m]] = z[n + m]
-        # a bound left out must hold by itself; one that does not is taken in
-        is_missing = False
-        for i in range(bounds):
-            if not taken[i]:
-                value = -soft_r[i]
-                for j in range(nv):
-                    value += soft_J[i, j] * a[j]
-                if soft_XT.shape[0] > 0:
-                    for j in range(n):
-                        value += soft_XT[j, i] * x[j]
-                # written so that nan is taken in and fails; so does a weight below zero
-                if not (value >= -1e-9 * (1.0 + abs(soft_r[i])) and soft_w[i] >= 0.0):
-                    taken[i] = True
-                    is_missing = True
-        if not is_missing:
-            return SOLVED
-    return CYCLED
-
-
-@njit(**_OPTIONS)
-def _couple(X, J, weight, wr, n, slack, S, f, C):
-    """Add the part of one soft bound's row on the first n unknowns, and of its slack with them."""
-    for i in range(n):
-        f[i] -= X[i] * wr
-        for j in range(i, n):
-            S[i, j] += weight * X[i] * X[j]
-        S[i, slack] -= weight * X[i]
-        for j in range(J.shape[0]):
-            C[i, j] -= weight * X[i] * J[j]
-
-
-@njit(**_OPTIONS)
-def _dot(A, i, B, j):
-    s = 0.0
-    for c in range(A.shape[1]):
-        s += A[i, c] * B[j, c]
-    return s
-
-
-@njit(**_OPTIONS)
-def _condense(Q, right, S, f, G, D, g, warm, addresses, a, x, residuals):
-    """One round: right holds b, the rows of G, the columns of C as rows. Fills a, x, residuals; returns a status."""
-    nv, n, k = Q.shape[0], f.shape[0], g.shape[0]
-    U, Y = Q.copy(), right.copy()
-    if not _factor(addresses[1], addresses[2], U, Y):
+    # what the chosen bounds add
+    for i in range(nv):
+        Y[0, i] = b[i]
+        for j in range(i, nv):
+            U[i, j] = Q[i, j]
+        for e in range(k):
+            Y[1 + e, i] = G[e, i]
+        for e in range(c):
+            Y[1 + k + e, i] = C[e, i]
+    for e in range(size):
+        z[e] = f[e] if e < c else 0.0
+        for d in range(e, size):
+            Z[e, d] = S[e, d] if d < c else 0.0
+    for m in range(more):
+        at, row = chosen[m], 1 + k + c + m
+        w, wr = bound_weight[at], bound_weight[at] * lower[at]
+        Z[c + m, c + m], z[c + m] = w, wr
+        for i in range(nv):
+            wx = w * J[at, i]
+            Y[row, i] = wx
+            if wx != 0.0:
+                Y[0, i] += wr * J[at, i]
+                for j in range(i, nv):
+                    U[i, j] += wx * J[at, j]
+        for e in range(X.shape[1]):
+            wx = w * X[at, e]
+            if wx != 0.0:
+                z[e] -= wr * X[at, e]
+                Z[e, c + m] -= wx
+                for d in range(e, c):
+                    Z[e, d] += wx * X[at, d]
+                for i in range(nv):
+                    Y[1 + k + e, i] -= wx * J[at, i]
+    # U ← the upper factor of U = UᵀU, and each row y of Y ← U⁻ᵀ y
+    letters, sizes = np.array([76, 78, 84], np.uint8), np.array([nv, 1 + k + size, 0, size], np.int32)
+    scale = np.array([1.0, -1.0])
+    low, plain, turned = letters.ctypes.data, letters[1:].ctypes.data, letters[2:].ctypes.data
+    order, count, info = sizes.ctypes.data, sizes[1:].ctypes.data, sizes[2:].ctypes.data
+    one = scale.ctypes.data
+    call(addresses[1], (low, order, U.ctypes.data, order, info))
+    if sizes[2] != 0 or not np.isfinite(U[nv - 1, nv - 1]):
         return NOT_POSITIVE
-    y = Y[0]
-    # orthonormal basis N of the constraint rows: U⁻ᵀGᵀ = N R, and t(x) = R⁻ᵀ(g − D x) = t0 − T x
-    N = Y[1 : 1 + k]
-    t0, T = g.copy(), D.copy()
+    call(addresses[2], (low, low, plain, plain, order, count, one, U.ctypes.data, order, Y.ctypes.data, order))
+    # orthonormal basis N of the constraint rows: U⁻ᵀGᵀ = N R, and t(z) = R⁻ᵀ(g − D z) = t0 − T z
     for i in range(k):
-        before = np.sqrt(_dot(N, i, N, i))
+        N[i, 0] = g[i]
+        for e in range(size):
+            N[i, 2 + e] = D[i, e] if e < c else 0.0
+        before = 0.0
+        for p in range(nv):
+            before += Y[1 + i, p] * Y[1 + i, p]
         for _ in range(2):
             for j in range(i):
-                s = _dot(N, i, N, j)
-                t0[i] -= s * t0[j]
-                for c in range(nv):
-                    N[i, c] -= s * N[j, c]
-                for c in range(n):
-                    T[i, c] -= s * T[j, c]
-        length = np.sqrt(_dot(N, i, N, i))
-        if length <= 1e-9 * before:
+                s = 0.0
+                for p in range(nv):
+                    s += Y[1 + i, p] * Y[1 + j, p]
+                for p in range(nv):
+                    Y[1 + i, p] -= s * Y[1 + j, p]
+                N[i, 0] -= s * N[j, 0]
+                for e in range(size):
+                    N[i, 2 + e] -= s * N[j, 2 + e]
+        length = 0.0
+        for p in range(nv):
+            length += Y[1 + i, p] * Y[1 + i, p]
+        if length <= 1e-18 * before:
             return DEPENDENT
-        t0[i] /= length
-        for c in range(nv):
-            N[i, c] /= length
-        for c in range(n):
-            T[i, c] /= length
-    # y and the columns of C without their parts along N
-    P = Y[1 + k :]
-    NC, Ny = np.empty((k, n)), np.empty(k)
+        length = 1.0 / np.sqrt(length)
+        N[i, 0] *= length
+        for p in range(nv):
+            Y[1 + i, p] *= length
+        for e in range(size):
+            N[i, 2 + e] *= length
+    # y and P without their parts along N
     for i in range(k):
-        Ny[i] = _dot(N, i, Y, 0)
-        for c in range(nv):
-            y[c] -= Ny[i] * N[i, c]
-        for c in range(n):
+        for e in range(1 + size):
+            row = 0 if e == 0 else k + e
             s = 0.0
-            for j in range(nv):
-                s += N[i, j] * P[c, j]
-            NC[i, c] = s
-            for j in range(nv):
-                P[c, j] -= s * N[i, j]
-    residuals_solves = 0
-    if n > 0:
-        H, h = S.copy(), f.copy()
-        _syrk_rows(addresses[0], P, -1.0, H)
-        for c in range(n):
+            for p in range(nv):
+                s += Y[1 + i, p] * Y[row, p]
+            for p in range(nv):
+                Y[row, p] -= s * Y[1 + i, p]
+            N[i, 1 if e == 0 else 1 + size + e] = s
+    # Z ← S − P Pᵀ + what t(z) adds, whole; z ← f − P y + …
+    if size > 0:
+        P = Y[1 + k :]
+        wide = sizes[3:].ctypes.data
+        call(addresses[0], (low, turned, wide, order, scale[1:].ctypes.data, P.ctypes.data, order, one, Z.ctypes.data,
+                            wide))  # fmt: skip
+    for e in range(size):
+        s = 0.0
+        for p in range(nv):
+            s += Y[1 + k + e, p] * Y[0, p]
+        for i in range(k):
+            t, along = N[i, 2 + e], N[i, 2 + size + e]
+            s += along * N[i, 0] - t * (N[i, 1] - N[i, 0])
+            for d in range(e, size):
+                Z[e, d] += t * N[i, 2 + d] + t * N[i, 2 + size + d] + along * N[i, 2 + d]
+        z[e] -= s
+        for d in range(e + 1, size):
+            Z[d, e] = Z[e, d]
+    # from columns to coefficients
+    for i in range(n):
+        at, s = first[i], 0.0
+        for e in range(size):
+            half[i, e] = 0.0
+        for e in range(width[i]):
+            s += share[i, e] * z[at + e]
+            for d in range(size):
+                half[i, d] += share[i, e] * Z[at + e, d]
+        h[i] = s - x_weight[i] * x_target[i]
+        for j in range(i + 1):
             s = 0.0
-            for j in range(nv):
-                s += P[c, j] * y[j]
-            h[c] -= s
-            for i in range(k):
-                h[c] += T[i, c] * (Ny[i] - t0[i]) - NC[i, c] * t0[i]
-                for e in range(c, n):
-                    H[c, e] += T[i, c] * T[i, e] + T[i, c] * NC[i, e] + NC[i, c] * T[i, e]
-            for e in range(c):
-                H[c, e] = H[e, c]
-        residuals_solves = nonnegative(H, h, warm, x)
-        if residuals_solves < 0:
-            return CYCLED
-        for c in range(n):
-            if x[c] != 0.0:
-                for j in range(nv):
-                    y[j] += x[c] * P[c, j]
-    for i in range(k):
-        t = t0[i]
-        for c in range(n):
-            t -= T[i, c] * x[c]
-        for j in range(nv):
-            y[j] += t * N[i, j]
-    for i in range(nv - 1, -1, -1):
-        s = y[i]
-        for c in range(i + 1, nv):
-            s -= U[i, c] * a[c]
-        a[i] = s / U[i, i]
-    for i in range(nv):
-        if not np.isfinite(a[i]):
-            return NOT_POSITIVE
-    _certify(Q, right, S, f, G, D, g, a, x, residuals)
-    residuals[3] += residuals_solves
+            for e in range(width[j]):
+                s += share[j, e] * half[i, first[j] + e]
+            H[i, j], H[j, i] = s, s
+        H[i, i] += x_weight[i]
+        for m in range(more):
+            H[i, n + m], H[n + m, i] = half[i, c + m], half[i, c + m]
+    for m in range(more):
+        h[n + m] = z[c + m]
+        for d in range(more):
+            H[n + m, n + d] = Z[c + m, c + d]
+    if letters.shape[0] + sizes.shape[0] + scale.shape[0] < 0:  # keeps arrays whose addresses were handed out alive
+        return NOT_POSITIVE
     return SOLVED
 
 
 @njit(**_OPTIONS)
-def _certify(Q, right, S, f, G, D, g, a, x, residuals):
+def _recover(U, Y, N, share, first, width, J, X, lower, bound_weight, chosen, x, z, a, u, slacks, taken):
+    """From x to a (nv,), u (c,) and slacks; adds bounds that the answer breaks to `taken`; returns a status."""
+    nv, c, k, more, n = U.shape[0], u.shape[0], N.shape[0], chosen.shape[0], first.shape[0]
+    size = c + more
+    for e in range(c):
+        z[e] = 0.0
+    for i in range(n):
+        if x[i] != 0.0:
+            for e in range(width[i]):
+                z[first[i] + e] += x[i] * share[i, e]
+    for e in range(size):
+        if e < c:
+            u[e] = z[e]
+        else:
+            z[e] = x[n + e - c]
+            slacks[chosen[e - c]] = z[e]
+        for p in range(nv):
+            Y[0, p] += z[e] * Y[1 + k + e, p]
+    for i in range(k):
+        t = N[i, 0]
+        for e in range(size):
+            t -= N[i, 2 + e] * z[e]
+        for p in range(nv):
+            Y[0, p] += t * Y[1 + i, p]
+    for i in range(nv - 1, -1, -1):
+        s = Y[0, i]
+        for j in range(i + 1, nv):
+            s -= U[i, j] * a[j]
+        a[i] = s / U[i, i]
+        if not np.isfinite(a[i]):
+            return NOT_POSITIVE
+    # a bound left out must hold by itself; one that does not is taken in
+    status = SOLVED
+    for i in range(lower.shape[0]):
+        if not taken[i]:
+            value = -lower[i]
+            for p in range(nv):
+                value += J[i, p] * a[p]
+            for e in range(X.shape[1]):
+                value += X[i, e] * u[e]
+            # written so that nan is taken in and fails; so does a weight below zero
+            if not (value >= -1e-9 * (1.0 + abs(lower[i])) and bound_weight[i] >= 0.0):
+                taken[i] = True
+                status = MORE
+    return status
+
+
+@njit(**_OPTIONS)
+def _certify(
+    Q, b, S, f, C, G, D, g, J, X, lower, bound_weight, taken, share, first, width, x_weight, x_target, a, u, x, slacks,
+    residuals,
+):  # fmt: skip
     """Relative KKT residuals of (a, x): primal, dual, and complementarity (the duality gap of this problem)."""
-    nv, n, k = Q.shape[0], f.shape[0], g.shape[0]
-    gradient = np.empty(nv)
-    scale = 1e-300
+    nv, c, k, n = Q.shape[0], u.shape[0], g.shape[0], first.shape[0]
+    gradient, slope, pushed, pulled = np.empty(nv), np.empty(c), np.empty(c), np.zeros(c)
+    short = np.zeros(lower.shape[0])
+    scale, x_scale, total, gap, dual = 1e-300, 1e-300, 1e-300, 0.0, 0.0
     for i in range(nv):
-        gradient[i] = -right[0, i]
-        scale = max(scale, abs(right[0, i]), abs(Q[i, i] * a[i]))
+        gradient[i] = -b[i]
+        scale = max(scale, abs(b[i]), abs(Q[i, i] * a[i]))
     for i in range(nv):
         s = Q[i, i] * a[i]
         for j in range(i + 1, nv):
             s += Q[i, j] * a[j]
             gradient[j] += Q[i, j] * a[i]
         gradient[i] += s
-    for c in range(n):
-        if x[c] != 0.0:
+    for e in range(c):
+        slope[e] = f[e] + S[e, e] * u[e]
+    for e in range(c):
+        s = 0.0
+        for i in range(nv):
+            gradient[i] -= C[e, i] * u[e]
+            s += C[e, i] * a[i]
+        for d in range(e + 1, c):
+            slope[e] += S[e, d] * u[d]
+            slope[d] += S[e, d] * u[e]
+        slope[e] -= s
+        pushed[e] = s
+    for m in range(lower.shape[0]):
+        if taken[m]:
+            s = -lower[m] - slacks[m]
             for i in range(nv):
-                gradient[i] -= right[1 + k + c, i] * x[c]
+                s += J[m, i] * a[i]
+            for e in range(X.shape[1]):
+                s += X[m, e] * u[e]
+            short[m] = s * bound_weight[m]
+            x_scale = max(x_scale, abs(bound_weight[m] * lower[m]))
+            for i in range(nv):
+                gradient[i] += short[m] * J[m, i]
+            for e in range(X.shape[1]):
+                slope[e] += short[m] * X[m, e]
     # multipliers of the equalities by least squares on the gradient: GGᵀ η = −G gradient, by elimination
     eta, GG = np.empty(k), np.empty((k, k))
     for e in range(k):
-        eta[e] = 0.0
+        s = 0.0
         for i in range(nv):
-            eta[e] -= G[e, i] * gradient[i]
+            s -= G[e, i] * gradient[i]
+        eta[e] = s
         for d in range(k):
-            GG[e, d] = _dot(G, e, G, d)
+            s = 0.0
+            for i in range(nv):
+                s += G[e, i] * G[d, i]
+            GG[e, d] = s
         GG[e, e] *= 1.0 + 1e-14
     for e in range(k):
         for d in range(e + 1, k):
             part = GG[d, e] / GG[e, e]
             eta[d] -= part * eta[e]
-            for c in range(e, k):
-                GG[d, c] -= part * GG[e, c]
+            for j in range(e, k):
+                GG[d, j] -= part * GG[e, j]
+    primal = 0.0
     for e in range(k - 1, -1, -1):
         for d in range(e + 1, k):
             eta[e] -= GG[e, d] * eta[d]
         eta[e] /= GG[e, e]
-    for e in range(k):
+        s = -g[e]
         for i in range(nv):
             gradient[i] += eta[e] * G[e, i]
-    dual = 0.0
+            s += G[e, i] * a[i]
+        for j in range(c):
+            slope[j] += eta[e] * D[e, j]
+            pulled[j] += eta[e] * D[e, j]
+            s += D[e, j] * u[j]
+        primal = max(primal, abs(s) / (1.0 + abs(g[e])))
     for i in range(nv):
-        dual = max(dual, abs(gradient[i]))
-    dual /= scale
-    slope = f.copy()
-    xscale, total = 1e-300, 1e-300
-    for c in range(n):
-        if x[c] != 0.0:
-            for e in range(c):
-                slope[e] += S[e, c] * x[c]
-            for e in range(c, n):
-                slope[e] += S[c, e] * x[c]
-    for c in range(n):
-        s = 0.0
-        for i in range(nv):
-            s += right[1 + k + c, i] * a[i]
-        slope[c] -= s
-        xscale = max(xscale, abs(f[c]), abs(s))
-    for e in range(k):
-        for c in range(n):
-            slope[c] += eta[e] * D[e, c]
-            xscale = max(xscale, abs(eta[e] * D[e, c]))
-    primal, gap = 0.0, 0.0
-    for c in range(n):
-        s = slope[c]
-        dual = max(dual, (abs(s) if x[c] > 0.0 else -s) / xscale)
-        primal = max(primal, -x[c])
-        gap += abs(x[c] * s)
-        total += abs(x[c]) * xscale
-    for i in range(k):
-        s = -g[i]
-        for j in range(nv):
-            s += G[i, j] * a[j]
-        for c in range(n):
-            s += D[i, c] * x[c]
-        primal = max(primal, abs(s) / (1.0 + abs(g[i])))
+        dual = max(dual, abs(gradient[i]) / scale)
+    for i in range(n):
+        wished, got, held = 0.0, 0.0, 0.0
+        for e in range(width[i]):
+            wished += share[i, e] * f[first[i] + e]
+            got += share[i, e] * pushed[first[i] + e]
+            held += share[i, e] * pulled[first[i] + e]
+        x_scale = max(x_scale, abs(wished - x_weight[i] * x_target[i]), abs(got), abs(held))
+    for i in range(n + lower.shape[0]):
+        if i < n:
+            s, size = x_weight[i] * (x[i] - x_target[i]), x[i]
+            for e in range(width[i]):
+                s += share[i, e] * slope[first[i] + e]
+        else:
+            s, size = -short[i - n], slacks[i - n]
+        dual = max(dual, (abs(s) if size > 0.0 else -s) / x_scale)
+        primal = max(primal, -size)
+        gap += abs(size * s)
+        total += abs(size) * x_scale
     residuals[0] = primal
     residuals[1] = dual
     residuals[2] = gap / total
-
-
-@njit(**_OPTIONS)
-def recover(M, bias, force_map, external, directions, owner, contacts, a, x, inverse):
-    """Torque τ = M a + bias − Bᵀ λ − τ_ext (nv,), contact forces (K, 3), and the largest |inverse − M a − bias|."""
-    torque, forces = bias.copy(), np.zeros((contacts, 3))
-    left = 0.0
-    for i in range(a.shape[0]):
-        s = 0.0
-        for j in range(a.shape[0]):
-            s += M[i, j] * a[j]
-        torque[i] += s
-        left = max(left, abs(inverse[i] - torque[i]))
-        torque[i] -= external[i]
-    for c in range(x.shape[0]):
-        if x[c] != 0.0:
-            for i in range(a.shape[0]):
-                torque[i] -= force_map[c, i] * x[c]
-            for e in range(3):
-                forces[owner[c], e] += directions[c, e] * x[c]
-    return torque, forces, left

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from poise.dynamics import State
 from poise.errors import InvalidValue
 from poise.step import cones
+from poise.step.cones import Columns
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -66,14 +67,12 @@ class Contacts:
     def count(self) -> int:
         return len(self.points)
 
-    def columns(self, state: State) -> tuple[Array, Index, Array]:
-        """`directions` and `force_map` in one; compiled where every contact is a plain one with the world."""
+    def columns(self, state: State) -> tuple[Array, Index, Columns]:
+        """`directions`, and what the coefficients act through; compiled where all are plain ones with the world."""
         if self.others is None and self.grips is None:
-            return cones.pyramids(
-                self.points, np.ascontiguousarray(self.normals), float(self.friction), state.point_jacobians
-            )
+            return cones.columns(state, self.points, self.normals, self.friction)
         directions, owner = self.directions()
-        return directions, owner, self.force_map(state, directions, owner)
+        return directions, owner, Columns.plain(self.force_map(state, directions, owner))
 
     def directions(self) -> tuple[Array, Index]:
         """Columns of V as rows, shape (n, 3), and the contact each belongs to, shape (n,)."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.errors import InvalidValue
 from poise.step.quantity import Quantity
 
 Array = npt.NDArray[np.float64]
@@ -31,3 +32,21 @@ class Objective:
     @property
     def name(self) -> str:
         return self.label or type(self.quantity).__name__
+
+
+def as_rows(value: Array | float, count: int, name: str) -> Array:
+    """A weight or target as one number per row, shape (count,).
+
+    Raises:
+        InvalidValue: if it has another shape; says whose it is.
+    """
+    if type(value) is np.ndarray and value.shape == (count,):
+        return value
+    out = np.empty(count)
+    try:
+        out[:] = value
+    except ValueError:
+        raise InvalidValue(
+            f"{name}: weight or target has shape {np.shape(value)}; {(count,)} is needed, or one number."
+        ) from None
+    return out

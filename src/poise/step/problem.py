@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from poise.errors import InvalidValue
 from poise.step.constraint import Constraint, Equal, Within
-from poise.step.objective import Objective
+from poise.step.objective import Objective, as_rows
 from poise.step.step import Rows, Step
 
 Array = npt.NDArray[np.float64]
@@ -24,17 +24,15 @@ Array = npt.NDArray[np.float64]
 class Gathered(NamedTuple):
     """Objectives and constraints of a step as numbers; letters as in `poise.step.qp`.
 
-    Least-squares rows: Σ w (A a + X λ − r)², those with a part on λ first; only these are in X. Direct parts are added
-    to the normal form. Soft bounds: w ‖J a + X λ − s − lower‖², s ≥ 0; their X has no columns if λ enters in none. Hard
-    bounds: rows ≥ lower. D and the X are transposed views, so that a column per coefficient is contiguous.
+    Least-squares rows: Σ w (A a + X λ − r)², those with a part on λ first; only these are in X. Soft bounds:
+    w ‖J a + X λ − s − lower‖², s ≥ 0; their X has no columns if λ enters in none. Hard bounds: rows ≥ lower. D and
+    the X are transposed views, so that a column per coefficient is contiguous.
     """
 
     A: Array
     X: Array
     w: Array
     r: Array
-    Q_direct: Array
-    b_direct: Array
     lambda_weight: Array
     lambda_target: Array
     G: Array
@@ -76,14 +74,11 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     nv, n = step.nv, step.coefficient_count
     coupled: list[_Block] = []
     plain: list[_Block] = []
-    Q_direct, b_direct = np.zeros((nv, nv)), np.zeros(nv)
     lambda_weight, lambda_target = np.zeros(n), np.zeros(n)
     for objective in objectives:
         quantity = objective.quantity
         if quantity.is_on_coefficients:
-            _add_on_coefficients(objective, lambda_weight, lambda_target)
-            continue
-        if quantity.add_normal(step, objective, Q_direct, b_direct) is not None:
+            add_on_coefficients(objective, lambda_weight, lambda_target)
             continue
         rows = quantity.rows(step)
         block = _Block(rows, objective.weight, objective.target, objective.name)
@@ -106,28 +101,21 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     soft_J, soft_X, soft_weight, soft_lower = _stack(soft, nv, n if is_soft_coupled else 0)
     hard_J, hard_X, _, hard_lower = _stack(hard, nv, n)
     return Gathered(
-        A, X, w, r, Q_direct, b_direct, lambda_weight, lambda_target, G, D, g, tuple([block.name for block in equal]),
+        A, X, w, r, lambda_weight, lambda_target, G, D, g, tuple([block.name for block in equal]),
         soft_J, soft_X, soft_lower, soft_weight, hard_J, hard_X, hard_lower, tuple([block.name for block in hard]),
     )  # fmt: skip
 
 
-def _add_on_coefficients(objective: Objective, weight: Array, target: Array) -> None:
+def add_on_coefficients(objective: Objective, weight: Array, target: Array) -> None:
     """Add w (λ − t)² in place; two such terms are one with the mean target."""
-    is_first = not weight.any()
-    before, wished = (weight, target) if is_first else (weight.copy(), target.copy())
-    try:
-        weight += objective.weight
-        target[:] = objective.target
-    except ValueError:
-        raise _misfit(objective.name, objective.weight, objective.target, weight) from None
-    if not is_first:
-        mean = before * wished + objective.weight * target
-        np.divide(mean, weight, out=target, where=weight != 0.0)
-
-
-def _misfit(name: str, weight: Array | float, target: Array | float, rows: Array) -> InvalidValue:
-    given = f"{np.shape(weight)} and {np.shape(target)}"
-    return InvalidValue(f"{name}: weight and target have shapes {given}; {rows.shape} is needed, or one number.")
+    more = as_rows(objective.weight, len(weight), objective.name)
+    wished = as_rows(objective.target, len(weight), objective.name)
+    if not weight.any():
+        weight[:], target[:] = more, wished
+        return
+    mean = weight * target + more * wished
+    weight += more
+    np.divide(mean, weight, out=target, where=weight != 0.0)
 
 
 def require_numbers(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> None:
@@ -156,11 +144,8 @@ def _stack(blocks: Sequence[_Block], nv: int, n: int, coupled: int | None = None
         A[at:end] = rows.on_a
         if rows.on_lambda is not None:
             XT[:, at:end] = rows.on_lambda.T
-        try:
-            w[at:end] = weight
-            np.subtract(target, rows.c, out=r[at:end])
-        except ValueError:
-            raise _misfit(name, weight, target, rows.c) from None
+        w[at:end] = as_rows(weight, end - at, name)
+        r[at:end] = as_rows(target, end - at, name) - rows.c
         if sign < 0.0:
             A[at:end] *= -1.0
             r[at:end] *= -1.0

@@ -39,11 +39,8 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     rows[m:, nv + n :] = -np.eye(k)
     weights = np.concatenate([problem.w, problem.soft_weight])
     targets = np.concatenate([problem.r, problem.soft_lower])
-    direct = problem.Q_direct + np.triu(problem.Q_direct, 1).T
     P = rows.T @ (weights[:, None] * rows)
     q = -rows.T @ (weights * targets)
-    P[:nv, :nv] += direct
-    q[:nv] -= problem.b_direct
     P[nv : nv + n, nv : nv + n] += np.diag(problem.lambda_weight)
     q[nv : nv + n] -= problem.lambda_weight * problem.lambda_target
     # daqp works to absolute tolerances: give it unknowns of order one

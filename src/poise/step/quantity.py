@@ -5,14 +5,10 @@ from __future__ import annotations
 import abc
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 if TYPE_CHECKING:
+    from poise.step.normal import Normal
     from poise.step.objective import Objective
     from poise.step.step import Rows, Step
-
-Array = npt.NDArray[np.float64]
 
 
 class Quantity(abc.ABC):
@@ -28,10 +24,10 @@ class Quantity(abc.ABC):
     def rows(self, step: Step) -> Rows:
         """The rows of A and c for this step."""
 
-    def add_normal(self, step: Step, objective: Objective, Q: Array, b: Array) -> float | None:
-        """Add w ‖A a + c − target‖² to the normal form (upper triangle of Q, and b) without making rows.
+    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
+        """Add w ‖A a + … + c − target‖² to the normal form without making rows; False if it must be made from rows.
 
-        Only for quantities that have a cheaper way; they return the constant Σ w (target − c)², all others None.
+        Only for quantities that have a cheaper way than their rows; a test holds it to them.
         """
-        del step, objective, Q, b
-        return None
+        del step, objective, normal
+        return False

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.errors import StepInfeasible
-from poise.step import condensed, lapack, qp
-from poise.step.constraint import Constraint
+from poise.step import condensed, qp
+from poise.step.balance import balance
+from poise.step.condense import condense
+from poise.step.constraint import Constraint, Equal
 from poise.step.objective import Objective
 from poise.step.problem import Gathered, gather, require_numbers
 from poise.step.result import Certificate, StepResult
@@ -18,8 +20,6 @@ from poise.step.step import Step
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-
-_ADDRESSES = lapack.addresses()
 
 
 def solve_step(
@@ -49,54 +49,38 @@ def solve_step(
         StepInfeasible: if the hard constraints conflict or depend on one another, or no solver got through.
         InvalidValue: if a target or weight has the wrong shape or is not finite, or a weight is negative.
     """
-    problem = gather(step, objectives, constraints)
-    if readable or len(problem.hard_lower):
+    if readable or any([c.weight is None for c in constraints if not isinstance(c, Equal)]):
         require_numbers(objectives, constraints)
-        result = _full(step, problem)
+        problem = gather(step, objectives, constraints)
+        a, coefficients, slacks, residuals = qp.solve_full(problem)
+        result = _result(step, a, coefficients, residuals, "daqp", np.asarray(slacks <= 1e-12))
     else:
-        try:
-            result = _condensed(step, problem, warm, warm_bounds, guess)
-        except StepInfeasible:
-            require_numbers(objectives, constraints)
-            raise
+        result = _condensed(step, objectives, constraints, warm, warm_bounds, guess)
     return replace(result, costs=_costs(step, objectives, result)) if costs else result
 
 
 def _condensed(
-    step: Step, problem: Gathered, warm: Flags | None, warm_bounds: Flags | None, guess: Array | None
-) -> StepResult:
-    n, bounds = step.coefficient_count, len(problem.soft_weight)
-    taken = np.zeros(bounds, dtype=np.bool_)
-    if warm_bounds is not None and len(warm_bounds) == bounds:
+    step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint], warm: Flags | None,
+    warm_bounds: Flags | None, guess: Array | None,
+) -> StepResult:  # fmt: skip
+    problem = condense(step, objectives, constraints)
+    bounds, n = problem.bounds, step.coefficient_count
+    taken = np.zeros(len(bounds.lower), dtype=np.bool_)
+    if warm_bounds is not None and len(warm_bounds) == len(taken):
         taken |= warm_bounds
-    if guess is not None and bounds and not problem.soft_X.shape[1]:
-        taken |= problem.soft_J @ guess < problem.soft_lower
+    if guess is not None and len(taken) and not bounds.X.shape[1]:
+        taken |= bounds.J @ guess < bounds.lower
     if warm is None or len(warm) != n:
         warm = np.zeros(n, dtype=np.bool_)
-    a, x, slacks, residuals = np.empty(step.nv), np.zeros(n), np.zeros(bounds), np.empty(4)
-    threads = condensed.set_threads(_ADDRESSES, 1)
-    status = condensed.solve(
-        problem.A, problem.X.T, problem.w, problem.r, problem.soft_J, problem.soft_X.T, problem.soft_weight,
-        problem.soft_lower, taken, problem.Q_direct, problem.b_direct, problem.lambda_weight, problem.lambda_target,
-        problem.G, problem.D, problem.g, warm, _ADDRESSES, a, x, slacks, residuals,
-    )  # fmt: skip
-    if threads > 1:
-        condensed.set_threads(_ADDRESSES, threads)
-    if status != condensed.SOLVED:
-        raise _failure(problem, status)
-    return _result(step, a, x, residuals, "active set", taken & (slacks <= 0.0))
-
-
-def _full(step: Step, problem: Gathered) -> StepResult:
-    a, coefficients, slacks, residuals = qp.solve_full(problem)
-    return _result(step, a, coefficients, residuals, "daqp", np.asarray(slacks <= 1e-12))
+    answer = condensed.solve_condensed(problem, warm, taken)
+    if answer.status != condensed.SOLVED:
+        require_numbers(objectives, constraints)
+        raise _failure(gather(step, objectives, constraints), answer.status)
+    return _result(step, answer.a, answer.coefficients, answer.residuals, "active set", answer.acting)
 
 
 def _result(step: Step, a: Array, coefficients: Array, residuals: Array, solver: str, acting: Flags) -> StepResult:
-    torque, forces, dynamics = condensed.recover(
-        step.state.M, step.state.bias, step.force_map, step.external, step.directions, step.owner, step.contacts.count,
-        a, coefficients, step.state.data.inverse_dynamics(a),
-    )  # fmt: skip
+    torque, forces, dynamics = balance(step, a, coefficients)
     primal, dual, gap, solves = residuals.tolist()
     certificate = Certificate(primal, dual, gap, dynamics)
     return StepResult(a, coefficients, torque, forces, certificate, solver, int(solves), acting)

@@ -6,6 +6,7 @@ from the equations of motion, τ(z) = M a + bias − Bᵀ λ − τ_ext with B =
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ class Step:
         dt: Length of the step [s].
         external: Generalized force of pushes and pulls, shape (nv,).
         directions, owner: Columns of V as rows (n, 3), and the contact of each (n,).
-        force_map: B = Vᵀ J, shape (n, nv).
+        columns: What the coefficients act through.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Step:
         self.state, self.dt = state, dt
         self.contacts = contacts if contacts is not None else Contacts.none()
         self.external = np.zeros(state.model.nv) if external is None else external
-        self.directions, self.owner, self.force_map = self.contacts.columns(state)
+        self.directions, self.owner, self.columns = self.contacts.columns(state)
         self._generation = state.generation
 
     @property
@@ -64,6 +65,11 @@ class Step:
     @property
     def coefficient_count(self) -> int:
         return len(self.directions)
+
+    @cached_property
+    def force_map(self) -> Array:
+        """B = Vᵀ J, shape (n, nv)."""
+        return self.columns.force_map()
 
     def require_current(self) -> None:
         """Raise if the state has moved on since this step was made."""

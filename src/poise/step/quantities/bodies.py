@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.dynamics import kernels
+from poise.step.normal import Normal
 from poise.step.objective import Objective
 from poise.step.quantity import Quantity
 from poise.step.step import Rows, Step
@@ -33,17 +33,8 @@ class BodyAngularAcceleration(Quantity):
                 b = int(model.parents[b])
         return Rows(on_a, step.state.body_biases[1:, :3].ravel().copy())
 
-    def add_normal(self, step: Step, objective: Objective, Q: Array, b: Array) -> float | None:
-        model, state = step.state.model, step.state
-        shape = (3 * (model.body_count - 1),)
-        if np.shape(objective.weight) != shape:
-            return None
-        target = objective.target if np.shape(objective.target) == shape else np.full(shape, objective.target)
-        constant = kernels.orientation_normal(
-            model.parents, model.dof_first, model.dof_count, state.data.cdof, state.body_biases,
-            np.ascontiguousarray(objective.weight), np.ascontiguousarray(target), Q, b,
-        )  # fmt: skip
-        return None if constant < 0.0 else constant
+    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
+        return normal.add_turns(objective)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.dynamics import kernels
+from poise.step.normal import Normal
+from poise.step.objective import Objective
 from poise.step.quantity import Quantity
 from poise.step.step import Rows, Step
 
@@ -29,8 +31,14 @@ class PointAcceleration(Quantity):
 
     def rows(self, step: Step) -> Rows:
         state = step.state
-        points, axes = np.ascontiguousarray(self.points, dtype=np.int64), np.ascontiguousarray(self.axes)
-        return Rows(*kernels.point_rows(points, axes, state.point_jacobians, state.point_biases))
+        return Rows(*kernels.point_rows(*self._arrays(), state.point_jacobians, state.point_biases))
+
+    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
+        normal.add_directions(objective, *self._arrays())
+        return True
+
+    def _arrays(self) -> tuple[Index, Array]:
+        return np.ascontiguousarray(self.points, dtype=np.int64), np.ascontiguousarray(self.axes)
 
 
 @dataclass(frozen=True)

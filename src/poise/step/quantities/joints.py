@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.step.normal import Normal
+from poise.step.objective import Objective
 from poise.step.quantity import Quantity
 from poise.step.step import Rows, Step
 
@@ -31,6 +33,13 @@ class JointAcceleration(Quantity):
         first, end, _ = slice(*self.dofs).indices(step.nv)
         return Rows(np.eye(end - first, step.nv, first), np.zeros(end - first))
 
+    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
+        if self.along is not None:
+            return False
+        first, end, _ = slice(*self.dofs).indices(step.nv)
+        normal.add_dofs(objective, first, end)
+        return True
+
 
 @dataclass(frozen=True, eq=False)
 class JointTorque(Quantity):
@@ -46,11 +55,21 @@ class JointTorque(Quantity):
     damping: Array | None = None
 
     def rows(self, step: Step) -> Rows:
+        on_a, c = self._on_a(step)
+        return Rows(on_a, c, -step.force_map.T[slice(*self.dofs)])
+
+    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
+        on_a, c = self._on_a(step)
+        normal.add(objective, on_a, c, normal.columns.map[slice(*self.dofs)], sign=-1.0)
+        return True
+
+    def _on_a(self, step: Step) -> tuple[Array, Array]:
+        """Part on a, and the constant part."""
         k = slice(*self.dofs)
         on_a = step.state.M[k]
         if self.damping is not None:
             on_a = on_a + step.dt * self.damping[:, None] * np.eye(step.nv)[k]
-        return Rows(on_a, step.state.bias[k] - step.external[k], -step.force_map.T[k])
+        return on_a, step.state.bias[k] - step.external[k]
 
 
 @dataclass(frozen=True)
@@ -66,6 +85,12 @@ class RootWrench(Quantity):
     of: int = 0
 
     def rows(self, step: Step) -> Rows:
+        return self._torque(step).rows(step)
+
+    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
+        return self._torque(step).add_normal(step, objective, normal)
+
+    def _torque(self, step: Step) -> JointTorque:
         model = step.state.model
         first = int(model.dof_first[model.roots[self.of]])
-        return JointTorque((first, first + 6)).rows(step)
+        return JointTorque((first, first + 6))
