@@ -183,15 +183,16 @@ def _seams(motion: Motion, glitches: tuple[Glitch, ...], airborne: Flags) -> tup
     """How far each frame is believed, and where nothing is filtered across.
 
     Spikes and frozen frames are bridged. The clip is broken where a flight begins and ends, after a rest pose in front,
-    and at flips and jumps; stretches of fewer than three frames stay with what follows.
+    and at flips and jumps; later stretches of fewer than three frames stay with what follows.
     """
     bridged = [g for g in glitches if g.kind in ("spike", "frozen")]
     weights = (~glitch_frames(motion, glitches=bridged)).astype(np.float64) if bridged else None
     wanted = {f for first, last in flight_spans(airborne, motion.times) for f in (first, last + 1)}
-    wanted |= {g.last + 1 if g.kind == "t-pose" else g.last for g in glitches if g.kind in ("t-pose", "flip", "jump")}
-    breaks: list[int] = []
+    wanted |= {g.last for g in glitches if g.kind in ("flip", "jump")}
+    lead = max((g.last + 1 for g in glitches if g.kind == "t-pose"), default=0)
+    breaks = [lead] if lead else []
     for b in sorted(wanted):
-        if b - (breaks[-1] if breaks else 0) >= 3 and motion.frame_count - b >= 3:
+        if b - max([0, *breaks]) >= 3 and motion.frame_count - b >= 3:
             breaks.append(b)
     return weights, tuple(breaks)
 

@@ -135,18 +135,17 @@ def normalized_jerk(positions: Array, times: Array, *, window: float = JERK_WIND
     out = np.full((frames, count), np.nan)
     dt = float(np.median(np.diff(times))) if frames > 1 else 1.0
     steps = round(window / dt)
-    if steps < 4 or frames <= steps:
+    if steps < 4 or frames < steps + 3:
         return out
-    jerk = np.sum(np.diff(positions, n=3, axis=0) ** 2, axis=2) / dt**6  # at the middle of frames k + 1, k + 2
+    jerk = np.sum(np.diff(positions, n=3, axis=0) ** 2, axis=2) / dt**6  # number k at the middle of frame k to k + 3
     path = np.linalg.norm(np.diff(positions, axis=0), axis=2)
     sums = np.concatenate([np.zeros((1, count)), np.cumsum(jerk, axis=0)]) * dt
     length = np.concatenate([np.zeros((1, count)), np.cumsum(path, axis=0)])
-    # a window of frames first … first + steps holds steps − 2 third differences for steps times
-    integral = (sums[steps - 2 :] - sums[: frames - steps]) * (steps / (steps - 2.0))
-    covered = length[steps:] - length[:-steps]
-    middle = steps // 2
+    # the window from frame f to f + steps holds the middles of differences f − 1 … f + steps − 2
+    integral = sums[steps:] - sums[:-steps]
+    covered = (length[steps:] - length[:-steps])[1 : 1 + len(integral)]
     value = (steps * dt) ** 5 * integral / np.where(covered > shortest, covered, np.nan) ** 2
-    out[middle : middle + len(value)] = value
+    out[1 + steps // 2 : 1 + steps // 2 + len(value)] = value
     return out
 
 

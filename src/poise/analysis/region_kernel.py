@@ -3,7 +3,8 @@
 The coefficients λ ≥ 0 of the friction pyramids that add up to a wanted force, Σ λ_j w_j = f, form a polyhedron with
 three equations. Every λ in it moves the place where the force would have to act by d(λ), linear in λ; the region is the
 convex polygon of all d. Its corners are found as in Bretl and Lall (2008): the farthest point in a direction is a
-linear program, and an edge of the polygon found so far is real if nothing lies beyond it. The tests hold it to a plain solver.
+linear program, and an edge of the polygon found so far is real if nothing lies beyond it. The tests hold it to a plain
+solver.
 """
 
 from __future__ import annotations

@@ -172,8 +172,8 @@ def _is_below(parents: npt.NDArray[np.int64], joint: int, ancestor: int) -> bool
 def _guessed_tip(anatomy: Anatomy, frames: Frames, offsets: Array, i: int) -> Array:
     """End of a bone the file does not give: on along the bone before, as long as such a part of a person is."""
     span, part = anatomy.span, frames.parts[i]
-    if i == 0:
-        return np.array([0.0, 0.0, 0.05 * span])
+    if i == 0:  # a thing with one joint turns about it: it is a ball
+        return np.array([0.0, 0.0, 0.05 * span if len(frames.parts) > 1 else 0.0])
     bone = float(np.linalg.norm(offsets[i]))
     length = {"head": 0.1 * span, "hand": 0.07 * span, "shin": 0.6 * bone, "tail": 0.8 * bone}.get(part, 0.7 * bone)
     if part == "head" and bone > 0.03 * span:
