@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poise.cli import character, convert, demo, info, simulate
+from poise.cli import character, convert, demo, info, simulate, view
 from poise.cli.app import app, main
 
-__all__ = ["app", "character", "convert", "demo", "info", "main", "simulate"]
+__all__ = ["app", "character", "convert", "demo", "info", "main", "simulate", "view"]

@@ -113,7 +113,7 @@ def simulate(
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of rough terrain that names none.")] = None,
     report: Annotated[Path | None, typer.Option(metavar="OUT.json", help="Write the report.")] = None,
     record: Annotated[
-        Path | None, typer.Option(metavar="OUT.mp4|.gif|.png", help="Draw the run: a film, or a strip of stills.")
+        Path | None, typer.Option(metavar="OUT.html|.mp4|.gif|.png", help="A page to play the run, a film, or a strip of stills.")
     ] = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,

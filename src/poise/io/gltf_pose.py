@@ -51,6 +51,11 @@ class GltfSource:
         """The skin over the skeleton: vertices, weights, inverse bind matrices, texture; in file units."""
         return skinned_meshes(self.file, self.tree)
 
+    @property
+    def joint_scales(self) -> Array:
+        """Meters for one unit in each joint's own frame, shape (J,)."""
+        return self.unit * own_scales(self.tree)
+
 
 def node_values(tree: GltfTree, clip: Clip, times: Array) -> tuple[Array, Array, Array]:
     """T (F, J, 3), R (F, J, 4) and S (F, J, 3) of all joints' nodes at file times (F,)."""
@@ -115,13 +120,18 @@ def nodes_of(
     return moved / (unit * parent_scales(tree, scales)), turned
 
 
+def own_scales(tree: GltfTree) -> Array:
+    """Product of all scales from the scene down to each joint, its own among them, shape (J,)."""
+    own = np.empty(len(tree.parents))
+    for j, p in enumerate(tree.parents.tolist()):
+        own[j] = (tree.above_scale if p < 0 else own[p]) * np.cbrt(np.prod(tree.scales[j]))
+    return own
+
+
 def skeleton_of(tree: GltfTree, meshes: tuple[SkinnedMesh, ...], *, unit: float, up: str) -> Skeleton:
     """The skeleton at the nodes' own rest, with end sites from Poise's own marks or from the skin."""
     offsets, rest = pose_of(tree, tree.translations, tree.turns, tree.scales, unit=unit, up=up)
-    # one more level of scale: points in a joint's own frame
-    own = parent_scales(tree, tree.scales)[:, :1].copy()
-    for j, p in enumerate(tree.parents.tolist()):
-        own[j] = (tree.above_scale if p < 0 else own[p]) * np.cbrt(np.prod(tree.scales[j]))
+    own = own_scales(tree)
     marked = [(joint, place) for joint, _, place in tree.end_sites]
     places = marked or sorted(tips_from_meshes(meshes, tree).items())
     return Skeleton(

@@ -85,7 +85,7 @@ def body_sides(character: Character) -> list[str]:
 def body_colors(character: Character, style: Style) -> Array:
     """Red, green, blue, alpha of each body (B, 4): left limbs lighter, right limbs darker than the trunk."""
     base = np.asarray(style.color, dtype=np.float64)
-    shades = {"": base, "left": base + 0.50 * (1.0 - base), "right": 0.50 * base}
+    shades = {"": base, "left": base + 0.35 * (1.0 - base), "right": 0.68 * base}
     alpha = GHOST_ALPHA if style.kind == "ghost" else 1.0
     return np.array([[*shades[side], alpha] for side in body_sides(character)])
 

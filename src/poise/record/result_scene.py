@@ -1,20 +1,48 @@
-"""A simulated clip as a scene: the simulated figure, its reference as a ghost, the ground, and what pushed."""
+"""A simulated clip as a scene: the simulated figure, its reference as a ghost, the ground, what pushed, and why."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
+from typing import Any
 
-from poise.scene import GHOST, SOLID, Arrow, Scene, Track
+import numpy as np
+import numpy.typing as npt
+
+from poise.motion import Motion
+from poise.record.skins import skins_of
+from poise.scene import GHOST, SOLID, Arrow, Color, Plot, Row, Scene, Series, Skinned, Track
 from poise.sim.forces import Push
 from poise.sim.report import body_poses
 from poise.sim.result import SimulationResult
 
+Array = npt.NDArray[np.float64]
 
-def scene_of(result: SimulationResult, *, ghost: bool = True, title: str = "") -> Scene:
-    """What a recording of this result shows."""
-    character = result.character
+SIMULATED_COLOR: Color = (0.85, 0.50, 0.15)
+REFERENCE_COLOR: Color = (0.25, 0.45, 0.65)
+
+FIELDS = {
+    "deviation_rms_deg": ("Deviation, all joints (rms)", "deg"),
+    "root_force_N": ("Root force beyond the clip's own", "N"),
+    "root_moment_Nm": ("Root moment beyond the clip's own", "N m"),
+    "contacts": ("Points that press", ""),
+}
+"""Fields of the report that are plotted first, and what they are called."""
+
+
+def scene_of(result: SimulationResult, *, ghost: bool = True, title: str = "", physics: bool = True) -> Scene:
+    """What a recording of this result shows.
+
+    Args:
+        result: The run.
+        ghost: Show the reference.
+        title: One line; by default the clip's name.
+        physics: Analyze the moved clip: forces, support, center of mass, momenta, flights and their plots.
+    """
+    character, motion = result.character, result.motion
     positions, orientations = body_poses(character, result.q)
-    tracks = [Track("simulated", character, positions, orientations, SOLID)]
+    skins = skins_of(motion)
+    skinned = Skinned(skins, *_at(motion, result.times).world) if skins else None
+    tracks = [Track("simulated", character, positions, orientations, SOLID, skinned)]
     if ghost:
         tracks.append(Track("reference", character, *body_poses(character, result.reference_q), GHOST))
     arrows: list[Arrow] = []
@@ -27,4 +55,79 @@ def scene_of(result: SimulationResult, *, ghost: bool = True, title: str = "") -
         else:
             force = push.stiffness * (np.array(push.point) - positions[:, body])
         arrows.append(Arrow(0, body, push.start, end, force, com, pulls=not isinstance(push, Push)))
-    return Scene(result.times, tuple(tracks), result.terrain, tuple(arrows), title)
+    scene = Scene(
+        result.times, tuple(tracks), result.terrain, tuple(arrows), title, timeline=_events(result),
+        plots=report_plots(result), notes=_notes(result),
+    )  # fmt: skip
+    if not physics or motion.frame_count < 5:
+        return scene
+    from poise.analysis import analyze
+    from poise.record.physics import with_physics
+
+    return with_physics(scene, analyze(motion, character, terrain=result.terrain))
+
+
+def report_plots(result: SimulationResult) -> tuple[Plot, ...]:
+    """A plot for every field of the report that has one number a frame."""
+    return fields_plots(result.report["per_frame"], result.times, result.times)
+
+
+def fields_plots(fields: Mapping[str, Any], own: Array, times: Array) -> tuple[Plot, ...]:
+    """Fields of a report with one number a frame as plots.
+
+    Args:
+        fields: Values by name, as `per_frame` of a report.
+        own: Time of each value [s], shape (N,).
+        times: Times of the scene [s], shape (T,); before and after its own times a field has no value.
+    """
+
+    def line(values: Array) -> tuple[Series, ...]:
+        return (Series("simulated", SIMULATED_COLOR, np.interp(times, own, values, left=np.nan, right=np.nan)),)
+
+    plots = []
+    for key in [*FIELDS, *(k for k in fields if k not in FIELDS and k not in ("time", "com_m", "com_reference_m"))]:
+        values = np.asarray(fields.get(key, ()), dtype=np.float64)
+        if values.shape == own.shape:
+            name, unit = FIELDS.get(key, (key, ""))
+            plots.append(Plot(name, unit, line(values)))
+    places = [np.asarray(fields.get(k, ()), dtype=np.float64) for k in ("com_m", "com_reference_m")]
+    if all(p.shape == (len(own), 3) for p in places):
+        moved = np.linalg.norm((places[0] - places[1])[:, :2], axis=1)
+        plots.insert(1, Plot("Center of mass moved aside", "m", line(moved)))
+    return tuple(plots)
+
+
+def _events(result: SimulationResult) -> tuple[Row, ...]:
+    """Pushes and pulls as a row of the timeline."""
+    if not result.pushes:
+        return ()
+    last = float(result.times[-1])
+    spans = tuple(
+        (p.start, min(p.start + p.duration, last), _said(p)) for p in result.pushes if p.start <= last
+    )
+    return (Row("pushes", (0.85, 0.10, 0.16), spans),)
+
+
+def _said(push: object) -> str:
+    if isinstance(push, Push):
+        return f"{push.body}, {np.linalg.norm(push.force):.0f} N"
+    return f"pull of {getattr(push, 'body', '')}"
+
+
+def _notes(result: SimulationResult) -> tuple[str, ...]:
+    source = result.motion.source
+    name = source.path.replace("\\", "/").rsplit("/", 1)[-1] if source else "a motion"
+    d = result.report.data
+    return (
+        f"{name}: {result.motion.frame_count} frames at {result.motion.fps:.4g} Hz, simulated at {1.0 / d['dt']:.4g} Hz",
+        f"{result.character.mass:.4g} kg, {len(result.character.bodies)} bodies, ground {result.terrain.spec}",
+        f"preset {d['settings'].get('preset', '')}, physicality {d['settings'].get('physicality', '')}",
+    )
+
+
+def _at(motion: Motion, times: Array) -> Motion:
+    """The motion at the simulated times."""
+    own = motion.times - motion.times[0]
+    if len(own) == len(times) and np.allclose(own, times, atol=1e-9):
+        return motion
+    return motion.resampled(motion.times[0] + times)

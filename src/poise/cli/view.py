@@ -1,0 +1,147 @@
+"""`poise view`: clips, several clips, recordings and reports in the player."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import webbrowser
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from poise.cli import options
+from poise.cli.app import app, note, note_warnings, out, output_path, waiting
+from poise.errors import FileFormatError, InvalidValue
+
+if TYPE_CHECKING:
+    from poise.motion import Motion
+    from poise.scene import Scene
+
+
+@app.command()
+def view(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE…", help="Clips; a recording (.html); a report (.json) beside its clip.", show_default=False
+        ),
+    ],
+    side_by_side: Annotated[
+        bool, typer.Option("--side-by-side", help="Beside each other, in step: feet come down together.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="OUT", help="Write .html, .mp4, .gif or .png instead of opening it."),
+    ] = None,
+    headless: Annotated[bool, typer.Option("--headless", help="Do not open a browser; say where the page is.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Figures only: no forces, momenta, flights.")] = False,
+    skeleton: options.Skeleton = None,
+    clip: options.Clip = None,
+    unit: options.SourceUnit = None,
+    up: options.SourceUp = None,
+    source_fps: options.SourceFps = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Show clips in the browser: one with its physics, several in one place, or two in step side by side.
+
+    Example: [bold]poise view walk.bvh shoved.bvh --side-by-side[/bold]
+    """
+    from poise.record import record
+    from poise.record.page import require_page
+    from poise.record.recording import require_kind
+
+    pages = [f for f in files if f.suffix.lower() in (".html", ".htm")]
+    reports = [f for f in files if f.suffix.lower() == ".json" and _is_report(f)]
+    clips = [f for f in files if f not in pages and f not in reports]
+    if pages:
+        if len(files) > 1 or output is not None:
+            raise InvalidValue("A recording is opened as it is: give it alone, without -o.")
+        _open_recording(pages[0], headless=headless)
+        return
+    if not clips:
+        raise InvalidValue(f"{reports[0]} is a report; give the clip it belongs to as well.")
+    if output is not None:
+        output_path(output, inputs=files, overwrite=overwrite)
+        require_kind(output)
+    else:
+        require_page()
+    import poise.io
+
+    motions: list[Motion] = []
+    for file in clips:
+        motion = poise.io.load(
+            file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps
+        )  # fmt: skip
+        note_warnings(motion)
+        motions.append(motion)
+    with waiting("Looking at the clips"):
+        scene = _scene(motions, side_by_side=side_by_side, physics=not plain)
+        for file in reports:
+            scene = _with_report(scene, file)
+    if output is not None:
+        made = record(scene, output)
+        out().print(f"{output}: {', '.join(f.name for f in clips)}", markup=False)
+        if made.note:
+            note(made.note)
+        return
+    path = Path(tempfile.mkdtemp(prefix="poise-")) / f"{clips[0].stem}.html"
+    record(scene, path)
+    show(path, headless=headless)
+
+
+def show(path: Path, *, headless: bool) -> None:
+    """Open a page in the browser, or say where it is."""
+    if headless or not webbrowser.open(path.resolve().as_uri()):
+        out().print(f"Open {path} in a browser.", markup=False)
+
+
+def _scene(motions: list[Motion], *, side_by_side: bool, physics: bool) -> Scene:
+    from poise.record.motion_scene import compare, scene_of_motions
+
+    if side_by_side:
+        return compare(motions, physics=physics)
+    return scene_of_motions(motions, physics=physics)
+
+
+def _open_recording(path: Path, *, headless: bool) -> None:
+    from poise.record.unpack import read_recording
+
+    seen = read_recording(path)
+    if headless:
+        header = seen.header
+        frames = header["times"]["shape"][0]
+        names = ", ".join(t["name"] for t in header["tracks"])
+        out().print(f"{path}: {header['title'] or 'untitled'}, {frames} frames of {names}.", markup=False)
+        return
+    show(path, headless=False)
+
+
+def _is_report(path: Path) -> bool:
+    """True for a report of `poise simulate`; other JSON files are clips."""
+    from poise.io.files import read_head
+
+    return b'"poise.simulate/' in read_head(path, 4096)
+
+
+def _with_report(scene: Scene, path: Path) -> Scene:
+    """The scene with the plots and pushes of a report whose frames are its own."""
+    import numpy as np
+
+    from poise.io.files import read_text
+    from poise.record.result_scene import fields_plots
+    from poise.scene import Row
+
+    try:
+        data: dict[str, Any] = json.loads(read_text(path))
+        fields = data["per_frame"]
+        times = np.asarray(fields["time"], dtype=np.float64)
+        rows = [(float(e["start"]), f"push of {e['body']}") for e in data["events"]]
+        if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
+            raise ValueError
+        plots = fields_plots(fields, times, scene.times)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError("This is no report of poise simulate.", path=path) from error
+    row = (Row("pushes", (0.85, 0.10, 0.16), (), tuple(rows)),) if rows else ()
+    return replace(scene, plots=(*plots, *scene.plots), timeline=(*row, *scene.timeline))
