@@ -30,6 +30,8 @@ _HOMES = {
     "Skeleton": "poise.skeleton",
     "StepInfeasible": "poise.errors",
     "Terrain": "poise.terrain",
+    "View": "poise.studio.viewer",
+    "Viewer": "poise.studio.viewer",
     "UnknownName": "poise.errors",
     "analyze": "poise.analysis",
     "load": "poise.io",
@@ -41,7 +43,9 @@ _HOMES = {
     "save": "poise.io",
     "save_character": "poise.character",
     "scene_of": "poise.record.result_scene",
+    "scene_of_motion": "poise.record.motion_scene",
     "simulate": "poise.sim.simulate",
+    "view": "poise.studio.viewer",
 }
 
 __all__ = sorted(_HOMES)
@@ -67,6 +71,7 @@ if TYPE_CHECKING:
     from poise.io import save as save
     from poise.methods.quasi_physical import Physicality as Physicality
     from poise.motion import Motion as Motion
+    from poise.record.motion_scene import scene_of_motion as scene_of_motion
     from poise.record.result_scene import scene_of as scene_of
     from poise.samples import sample_path as sample_path
     from poise.sim.filter import Options as Options
@@ -77,6 +82,9 @@ if TYPE_CHECKING:
     from poise.sim.simulate import simulate as simulate
     from poise.sim.stream import QuasiPhysicalFilter as QuasiPhysicalFilter
     from poise.skeleton import Skeleton as Skeleton
+    from poise.studio.viewer import View as View
+    from poise.studio.viewer import Viewer as Viewer
+    from poise.studio.viewer import view as view
     from poise.terrain import Terrain as Terrain
 
 

@@ -14,6 +14,7 @@ from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, output_pat
 from poise.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from poise.character.character import Character
     from poise.motion import Motion
     from poise.sim.filter import Options
     from poise.sim.result import SimulationResult
@@ -113,8 +114,15 @@ def simulate(
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of rough terrain that names none.")] = None,
     report: Annotated[Path | None, typer.Option(metavar="OUT.json", help="Write the report.")] = None,
     record: Annotated[
-        Path | None, typer.Option(metavar="OUT.html|.mp4|.gif|.png", help="A page to play the run, a film, or a strip of stills.")
+        Path | None,
+        typer.Option(metavar="OUT.html|.mp4|.gif|.png", help="A page to play the run, a film, or a strip of stills."),
     ] = None,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Run in the browser, in real time: drag bodies, change the ground; Ctrl-C ends."),
+    ] = False,
+    port: Annotated[int, typer.Option(metavar="N", help="Port of --live; default: a free one.")] = 0,
+    headless: Annotated[bool, typer.Option("--headless", help="With --live: print the address, open nothing.")] = False,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -130,6 +138,12 @@ def simulate(
             output_path(path, inputs=[p for p in (file, skeleton, character) if p is not None], overwrite=overwrite)
             if not path.parent.is_dir():
                 raise InvalidValue(f"Cannot write {path}: there is no folder {path.parent}. Create it first.")
+    if live:
+        from poise.record.page import require_page
+        from poise.studio.server import require_server
+
+        require_server()
+        require_page()
     numbers = {
         "--mass": mass,
         "--start": start,
@@ -172,10 +186,14 @@ def simulate(
             f"warning: the push of {late.body!r} at {late.start:g} s comes after the end at {motion.duration:.2f} s, "
             "so it is never felt; --loop plays a clip that loops again."
         )
-    result = run_behind_bar(
-        motion, character, mass=mass, terrain=ground, pushes=pushes, preset=preset, options=run_options, fps=fps,
-        floor=floor, amount=amount, only=_names(only), freeze=_names(freeze),
-    )  # fmt: skip
+    settings: dict[str, Any] = {
+        "terrain": ground, "pushes": pushes, "preset": preset, "options": run_options, "fps": fps, "floor": floor,
+        "amount": amount, "only": _names(only), "freeze": _names(freeze),
+    }  # fmt: skip
+    if live:
+        result = run_live(motion, character, mass=mass, port=port, headless=headless, **settings)
+    else:
+        result = run_behind_bar(motion, character, mass=mass, **settings)
     poise.io.save(result.motion, output)
     if report is not None:
         result.report.save(report)
@@ -187,7 +205,7 @@ def simulate(
         summarize(result, output)
         if amount < 1.0 or only or freeze:
             out().print("Pushes, ground and root force are those of the whole reaction, of which a part was kept.")
-    if not result.is_complete:
+    if not result.is_complete and not live:
         raise typer.Exit(INTERRUPTED)
 
 
@@ -278,22 +296,41 @@ def _advise(whole: Motion, motion: Motion, start: float, source_fps: float | Non
         )
 
 
+def run_live(
+    motion: Motion, character: Path | None, *, mass: float | None, port: int, headless: bool, **arguments: Any
+) -> SimulationResult:
+    """Fit, and simulate in a page in real time until Ctrl-C; the last round."""
+    from poise.studio.live import LiveRun
+    from poise.studio.viewer import Viewer
+
+    figure = _figure(motion, character, mass)
+    with Viewer(port=port, is_opened=not headless) as viewer:
+        note(f"Live at {viewer.url} (Ctrl-C ends and saves the last round)")
+        result = LiveRun(motion, figure, viewer, **arguments).play()
+    if result is None:
+        raise InvalidValue("The run was stopped before it began; nothing is saved.")
+    return result
+
+
+def _figure(motion: Motion, character: Path | None, mass: float | None) -> Character:
+    """The character file, or one fitted to the motion."""
+    from poise.character import fit, load_character
+
+    if character is None:
+        return fit(motion, mass=mass)
+    if mass is not None:
+        raise InvalidValue("--mass goes with a fitted character; edit the masses in the character file instead.")
+    return load_character(character)
+
+
 def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None, **arguments: Any) -> SimulationResult:
     """Fit and simulate behind a progress bar; the first run on a machine also compiles."""
     with progress(disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("Preparing (the first run on a machine compiles, about 10 s)", total=None)
-        from poise.character import fit, load_character
         from poise.sim.simulate import Live
         from poise.sim.simulate import simulate as run
 
-        if character is None:
-            figure = fit(motion, mass=mass)
-        else:
-            figure = load_character(character)
-            if mass is not None:
-                raise InvalidValue(
-                    "--mass goes with a fitted character; edit the masses in the character file instead."
-                )
+        figure = _figure(motion, character, mass)
 
         def watch(live: Live) -> None:
             bar.update(task, description="Simulating", total=1.0, completed=live.fraction)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 import numpy as np
 import numpy.typing as npt
@@ -99,21 +100,22 @@ def compare(motions: Sequence[Motion], *, names: Sequence[str] = (), physics: bo
     heading = direction_of_travel(motions[0])
     seen: list[tuple[Scene, Analysis | None]] = []
     for motion, name in zip(motions, names):
-        character = fit(motion)
+        character = fit(motion, masses="auto")
         placed = _placed(motion, heading, character.floor)
-        seen.append(_seen(placed, replace(character, floor=0.0), None, name, SOLID, physics))
+        style = Style("solid", COLORS[len(seen) % len(COLORS)])
+        seen.append(_seen(placed, replace(character, floor=0.0), None, name, style, physics))
     first = seen[0][1]
     scenes = [seen[0][0]]
     for scene, analysis in seen[1:]:
         stepped = in_step(scene, analysis, first) if analysis is not None and first is not None else scene
         scenes.append(stepped)
-    return side_by_side(scenes)
+    return side_by_side([resampled(s, scenes[0].times) for s in scenes])
 
 
 def _seen(
     motion: Motion, character: Character | None, terrain: Terrain | None, name: str, style: Style, physics: bool
 ) -> tuple[Scene, Analysis | None]:
-    character = fit(motion) if character is None else character
+    character = fit(motion, masses="auto") if character is None else character
     name = name or _names([motion], ())[0]
     if terrain is None:
         terrain = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=character.floor)
@@ -127,7 +129,7 @@ def _seen(
 
 
 def _placed(motion: Motion, heading: float, floor: float) -> Motion:
-    """The motion moved and turned: its root starts over the origin, its floor at 0, its travel along a heading [rad]."""
+    """The motion moved and turned: its root starts over the origin, its floor at 0, its way along a heading [rad]."""
     angle = heading - direction_of_travel(motion)
     turn = rotations.from_rotation_vector(np.array([0.0, 0.0, angle]))
     start = np.array([*motion.translations[0, 0, :2], floor])
@@ -147,7 +149,7 @@ def _names(motions: Sequence[Motion], names: Sequence[str]) -> list[str]:
     found: list[str] = []
     for k, motion in enumerate(motions):
         path = motion.source.path if motion.source else ""
-        own = path.replace("\\", "/").rsplit("/", 1)[-1] or "clip"
+        own = PurePosixPath(path.replace("\\", "/")).stem or "clip"
         name = names[k] if k < len(names) else own
         found.append(name if name not in found else f"{name} ({sum(n.startswith(name) for n in found) + 1})")
     return found

@@ -38,7 +38,7 @@ def push_overlays(scene: Scene) -> list[Vectors]:
         figure = scene.tracks[arrows[0].track].character
         vectors = np.stack([_force(scene, a) for a in arrows], axis=1)
         points = np.stack([_place(scene, a, vectors[:, k]) for k, a in enumerate(arrows)], axis=1)
-        scale, width = force_scale(figure.leg_length, figure.mass), 0.05 * figure.leg_length
+        scale, width = force_scale(figure.leg_length, figure.mass), 0.04 * figure.leg_length
         name = "pull" if pulls else "push"
         color = (0.80, 0.25, 0.55) if pulls else ARROW_COLOR
         found.append(Vectors(name, "pushes", color, points, vectors, "N", scale, width, is_push=not pulls))

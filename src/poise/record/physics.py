@@ -17,11 +17,11 @@ Index = npt.NDArray[np.int64]
 
 FORCE_COLOR: Color = (0.13, 0.55, 0.33)
 SUPPORT_COLOR: Color = (0.25, 0.65, 0.45)
-COM_COLOR: Color = (0.10, 0.12, 0.16)
+COM_COLOR: Color = (0.48, 0.25, 0.72)
 COP_COLOR: Color = (0.05, 0.60, 0.75)
 ZMP_COLOR: Color = (0.85, 0.35, 0.10)
 LINEAR_COLOR: Color = (0.20, 0.35, 0.80)
-ANGULAR_COLOR: Color = (0.55, 0.25, 0.70)
+ANGULAR_COLOR: Color = (0.80, 0.30, 0.55)
 ACTUAL_COLOR: Color = (0.90, 0.45, 0.10)
 BALLISTIC_COLOR: Color = (0.10, 0.45, 0.85)
 AXIS_COLORS: tuple[Color, ...] = ((0.85, 0.25, 0.25), (0.25, 0.65, 0.30), (0.25, 0.40, 0.85))
@@ -48,6 +48,9 @@ TRAIL = 1.5
 
 AROUND = 0.6
 """A flight's paths are seen this long before and after it [s]."""
+
+MOST_RADII = 5.0
+"""A zero-moment point farther out than this is not plotted: a few such spikes would hide all the rest."""
 
 LEAST_GRAVITY = 0.05
 """Below this part of gravity a flight has no ballistic path of its own height."""
@@ -114,7 +117,7 @@ def _center_of_mass(analysis: Analysis, at: Index, times: Array) -> list[Overlay
         Points("center of mass", "com", COM_COLOR, com[:, None], 0.07 * size),
         Points("its projection", "com", COM_COLOR, below[:, None], 0.10 * size, "ring"),
         Curve("its trail", "com", COM_COLOR, com, times, "trail", TRAIL),
-        Curve("its trail on the ground", "com", (0.45, 0.48, 0.52), below, times, "trail", TRAIL),
+        Curve("its trail on the ground", "com", (0.62, 0.52, 0.74), below, times, "trail", TRAIL),
     ]
 
 
@@ -148,8 +151,7 @@ def _forces(analysis: Analysis, at: Index) -> Overlay:
         whole = force[:, own].sum(axis=1)
         points[:, k] = np.where(is_on[:, None], middle, np.nan)[at]
         vectors[:, k] = np.where(is_on[:, None], whole, np.nan)[at]
-    used = np.isfinite(points).any(axis=(0, 2))
-    used[:1] = True
+    used = np.flatnonzero(np.isfinite(points).any(axis=(0, 2))) if len(names) > 1 else np.arange(len(names))
     scale = force_scale(analysis.character.leg_length, analysis.mass) * 0.5
     width = 0.03 * _size(analysis)
     return Vectors("contact force", "forces", FORCE_COLOR, points[:, used], vectors[:, used], "N", scale, width)
@@ -172,8 +174,8 @@ def _momenta(analysis: Analysis, at: Index) -> list[Overlay]:
 def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
     """The path taken and, beside it, the same path under gravity as it is: a tick a frame.
 
-    The fitted parabola start + v t − ½ γ t² ẑ, run through sqrt(g / γ) times as fast, falls with g: the ballistic path of
-    the same places and height. The label tells how many frames it takes.
+    The fitted parabola start + v t − ½ γ t² ẑ, run through sqrt(g / γ) times as fast, falls with g: the ballistic path
+    of the same places and height. The label tells how many frames it takes.
     """
     times, dt = analysis.times[flight.first : flight.last + 1], analysis.motion.dt
     path = analysis.com[flight.first : flight.last + 1]
@@ -183,10 +185,11 @@ def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
     across = across / speed if speed > 0.1 else np.array([0.0, 1.0, 0.0])
     beside = 0.12 * _size(analysis) * across
     actual = Curve("path in the air", "flights", ACTUAL_COLOR, path, times, span=span, has_ticks=True)
-    top = path[np.argmax(path[:, 2])] + np.array([0.0, 0.0, 0.12 * _size(analysis)])
+    end = path[-1]
     frames = flight.last - flight.first
     if flight.gravity < LEAST_GRAVITY * GRAVITY:
-        return [actual, Label(f"{frames} frames, falls with {flight.gravity_g:.2f} g", "flights", ACTUAL_COLOR, top, span)]
+        words = f"{frames} frames · {flight.gravity_g:.2f} g".replace("-", "−")
+        return [actual, Label(words, "flights", ACTUAL_COLOR, end, span)]
     faster = float(np.sqrt(GRAVITY / flight.gravity))
     length = (flight.end_s - flight.start_s) / faster
     moments = np.append(np.arange(0.0, length - 1e-9, dt), length) * faster
@@ -197,8 +200,8 @@ def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
         has_ticks=True, is_dashed=True,
     )  # fmt: skip
     off = frames - length / dt
-    words = f"{frames} frames, ballistic {length / dt:.1f} ({-off:+.1f}), {flight.gravity_g:.2f} g"
-    return [actual, ballistic, Label(words, "flights", BALLISTIC_COLOR, top + beside, span)]
+    words = f"{frames} frames, ballistic {length / dt:.0f} ({-off:+.0f}) · {flight.gravity_g:.2f} g".replace("-", "−")
+    return [actual, ballistic, Label(words, "flights", BALLISTIC_COLOR, end, span)]
 
 
 def _rows(analysis: Analysis) -> list[Row]:
@@ -206,8 +209,8 @@ def _rows(analysis: Analysis) -> list[Row]:
     touch, times = analysis.touch, analysis.times
     rows: list[Row] = []
     for name in dict.fromkeys(touch.supports):
-        flags = touch.flags[:, [i for i, s in enumerate(touch.supports) if s == name]].any(axis=1)
-        spans = _spans(flags, times)
+        own = [i for i, s in enumerate(touch.supports) if s == name]
+        spans = _spans(np.asarray(touch.flags[:, own].any(axis=1)), times)
         if spans:
             side = next((c for s, c in SIDE_COLORS.items() if name.startswith(s)), ROW_COLOR)
             rows.append(Row(name.replace("_", " "), side, spans))
@@ -234,13 +237,14 @@ def _plots(analysis: Analysis, at: Index) -> list[Plot]:
     def axes(values: Array) -> tuple[Series, ...]:
         return tuple(Series(a, c, values[at, k]) for k, (a, c) in enumerate(zip("xyz", AXIS_COLORS)))
 
-    height = analysis.com[at, 2] - analysis.floor
+    height, outside = analysis.com[at, 2] - analysis.floor, analysis.support.error[at]
     return [
         Plot("Center of mass, height", "m", (Series("height", COM_COLOR, height),)),
         Plot("Linear momentum", "kg m/s", axes(m.linear)),
         Plot("Angular momentum", "kg m²/s", axes(m.angular)),
         Plot(
-            "Zero-moment point, distance from the support over its radius", "",
-            (Series("distance", ZMP_COLOR, analysis.support.error[at]),), ((0.0, "edge"), (1.0, "one radius")),
+            "Zero-moment point outside the support", "radii",
+            (Series("distance", ZMP_COLOR, np.where(np.abs(outside) <= MOST_RADII, outside, np.nan)),),
+            ((0.0, "edge"), (1.0, "one radius")),
         ),
     ]  # fmt: skip

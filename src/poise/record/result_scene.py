@@ -12,6 +12,7 @@ from poise.motion import Motion
 from poise.record.skins import skins_of
 from poise.scene import GHOST, SOLID, Arrow, Color, Plot, Row, Scene, Series, Skinned, Track
 from poise.sim.forces import Push
+from poise.sim.hand import Hand
 from poise.sim.report import body_poses
 from poise.sim.result import SimulationResult
 
@@ -52,9 +53,11 @@ def scene_of(result: SimulationResult, *, ghost: bool = True, title: str = "", p
         com = character.bodies[body].com
         if isinstance(push, Push):
             force = np.array(push.force, dtype=np.float64)
+        elif isinstance(push, Hand):
+            force, com = push.forces(result.times), push.point
         else:
             force = push.stiffness * (np.array(push.point) - positions[:, body])
-        arrows.append(Arrow(0, body, push.start, end, force, com, pulls=not isinstance(push, Push)))
+        arrows.append(Arrow(0, body, push.start, end, force, np.asarray(com), pulls=not isinstance(push, Push)))
     scene = Scene(
         result.times, tuple(tracks), result.terrain, tuple(arrows), title, timeline=_events(result),
         plots=report_plots(result), notes=_notes(result),
@@ -102,24 +105,22 @@ def _events(result: SimulationResult) -> tuple[Row, ...]:
     if not result.pushes:
         return ()
     last = float(result.times[-1])
-    spans = tuple(
-        (p.start, min(p.start + p.duration, last), _said(p)) for p in result.pushes if p.start <= last
-    )
+    spans = tuple((p.start, min(p.start + p.duration, last), _said(p)) for p in result.pushes if p.start <= last)
     return (Row("pushes", (0.85, 0.10, 0.16), spans),)
 
 
 def _said(push: object) -> str:
     if isinstance(push, Push):
         return f"{push.body}, {np.linalg.norm(push.force):.0f} N"
-    return f"pull of {getattr(push, 'body', '')}"
+    return f"{'hand on' if isinstance(push, Hand) else 'pull of'} {getattr(push, 'body', '')}"
 
 
 def _notes(result: SimulationResult) -> tuple[str, ...]:
-    source = result.motion.source
+    motion, source = result.motion, result.motion.source
     name = source.path.replace("\\", "/").rsplit("/", 1)[-1] if source else "a motion"
     d = result.report.data
     return (
-        f"{name}: {result.motion.frame_count} frames at {result.motion.fps:.4g} Hz, simulated at {1.0 / d['dt']:.4g} Hz",
+        f"{name}: {motion.frame_count} frames at {motion.fps:.4g} Hz, simulated at {1.0 / d['dt']:.4g} Hz",
         f"{result.character.mass:.4g} kg, {len(result.character.bodies)} bodies, ground {result.terrain.spec}",
         f"preset {d['settings'].get('preset', '')}, physicality {d['settings'].get('physicality', '')}",
     )

@@ -46,12 +46,11 @@ def skins_of(motion: Motion) -> tuple[Skin, ...]:
         order = np.argsort(-mesh.weights, axis=1)[:, :4]
         joints, weights = (np.take_along_axis(a, order, axis=1) for a in (mesh.joints, mesh.weights))
         total = np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
-        found.append(
-            Skin(
-                mesh.name, mesh.positions, mesh.indices, joints, (weights / total).astype(np.float32), binds, mesh.uvs,
-                texture, kind,
-            )  # fmt: skip
-        )
+        skin = Skin(
+            mesh.name, mesh.positions, mesh.indices, joints, (weights / total).astype(np.float32), binds, mesh.uvs,
+            texture, kind,
+        )  # fmt: skip
+        found.append(skin)
     return tuple(found)
 
 

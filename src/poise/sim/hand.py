@@ -1,0 +1,84 @@
+"""A hand that reaches into a running simulation: a spring from the mouse to where a body was grabbed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
+from poise.units import GRAVITY
+
+Array = npt.NDArray[np.float64]
+
+STIFFNESS = 12.0
+"""Pull of a hand [1/s^2]: force for each meter, over the mass of the figure; 840 N/m on a person."""
+
+STRONGEST = 0.8
+"""Largest force of a hand, in weights of the figure: enough to drag it off its way, not to tear it apart."""
+
+
+@dataclass
+class Hand:
+    """A force that follows a hand until it lets go; it acts on the held body like a push, and remembers itself.
+
+    Attributes:
+        body: Name of the body that is held.
+        index: Its index.
+        point: Where it is held, in the body's frame [m], shape (3,).
+        target: Where the hand is now, in the world frame [m], shape (3,).
+        total: Mass of the figure [kg].
+        start: When it was grabbed [s].
+        duration: How long it was held [s]; infinite while it is.
+        force: What it pulled with last [N], shape (3,).
+        lever: From the body's center of mass to the held place, in the world frame [m], shape (3,).
+        history: Time [s] and force [N] of every step.
+    """
+
+    body: str
+    index: int
+    point: Array
+    target: Array
+    total: float
+    start: float
+    duration: float = math.inf
+    force: Array = field(default_factory=lambda: np.zeros(3))
+    lever: Array = field(default_factory=lambda: np.zeros(3))
+    history: list[tuple[float, Array]] = field(default_factory=list)
+
+    @property
+    def is_held(self) -> bool:
+        return math.isinf(self.duration)
+
+    def let_go(self, time: float) -> None:
+        """End it [s]."""
+        self.duration = max(time - self.start, 1e-6)
+
+    def is_on(self, time: float) -> bool:
+        del time
+        return self.is_held
+
+    def body_of(self, character: Character) -> int:
+        del character
+        return self.index
+
+    def force_at(self, place: Array, velocity: Array, time: float, mass: float) -> Array:
+        """A damped spring, held to its largest force [N]; damped for a quarter of the figure."""
+        del mass
+        stiffness = STIFFNESS * self.total
+        damping = 2.0 * math.sqrt(STIFFNESS) * 0.25 * self.total
+        force = stiffness * (self.target - place - self.lever) - damping * velocity
+        size, most = float(np.linalg.norm(force)), STRONGEST * GRAVITY * self.total
+        self.force = force * min(1.0, most / size) if size > 0.0 else force
+        self.history.append((time, self.force))
+        return self.force
+
+    def forces(self, times: Array) -> Array:
+        """Force at times [s] (T,), zero while it did not hold [N], shape (T, 3)."""
+        if not self.history:
+            return np.zeros((len(times), 3))
+        own = np.array([t for t, _ in self.history])
+        values = np.array([f for _, f in self.history])
+        return np.stack([np.interp(times, own, values[:, k], left=0.0, right=0.0) for k in range(3)], axis=1)

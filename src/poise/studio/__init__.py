@@ -1,0 +1,1 @@
+"""The page served live: a scene that moves while something computes it, and hands that reach into it."""
