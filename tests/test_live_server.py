@@ -113,7 +113,7 @@ def test_it_listens_on_loopback_only(server: Server) -> None:
         probe.connect(("127.0.0.1", server.port))
     mine = next((a[4][0] for a in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)), "127.0.0.1")
     if not str(mine).startswith("127."):
-        with pytest.raises(OSError, match=r"refused|timed out"), socket.create_connection((mine, server.port), 2.0):
+        with pytest.raises(OSError, match=r"refused|timed out"), socket.create_connection((str(mine), server.port), 2.0):
             pass
 
 
