@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test lint bench samples clean
+WEB := src/poise/studio/web
+
+.PHONY: demo test lint bench samples player clean
 
 $(BIN)/poise:
 	$(PYTHON) -m venv $(VENV)
@@ -17,8 +19,14 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/poise
 demo: $(BIN)/poise
 	$(BIN)/poise demo
 
-test: $(VENV)/.dev
+test: $(VENV)/.dev $(WEB)/dist/page.html
 	$(BIN)/python -m pytest -n auto
+
+# installing builds the page; this builds it again where its sources have changed since
+player: $(WEB)/dist/page.html
+$(WEB)/dist/page.html: $(wildcard $(WEB)/src/*) $(WEB)/build.mjs $(WEB)/package-lock.json | $(VENV)/.dev
+	@if command -v npm >/dev/null; then cd $(WEB) && { [ -d node_modules ] || npm ci --no-audit --no-fund; } && npm run build; \
+	else echo "The player is not built again: there is no node on this machine."; fi
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

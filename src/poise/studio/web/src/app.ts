@@ -34,6 +34,7 @@ export class App {
   private loading: Promise<void> | null = null;
   private readonly anchor = new THREE.Vector3();
   private anchored = false;
+  private isClimb = false;
 
   constructor(private readonly options: Options) {
     this.palette = options.theme === "auto" ? firstPalette() : options.theme === "dark" ? DARK : LIGHT;
@@ -69,7 +70,10 @@ export class App {
     world.addTo(this.stage);
     world.paint(this.palette);
     world.seek(this.clock.time);
-    if (!before) this.home();
+    if (!before) {
+      this.isClimb = !world.isLive && (await world.climbs());
+      this.home();
+    }
     this.words();
     this.timeline.set(header.timeline, this.clock.start, this.clock.end);
     this.timeline.paint(this.palette);
@@ -95,12 +99,12 @@ export class App {
       label.className = "view-name";
       label.textContent = name;
       label.style.left = `${(100 * k) / views.length}%`;
-      $("views").after(label);
+      $("stage").append(label);
       if (!k) return;
       const rule = document.createElement("div");
       rule.className = "view-rule";
       rule.style.left = `${(100 * k) / views.length}%`;
-      $("views").after(rule);
+      $("stage").append(rule);
     });
   }
 
@@ -124,7 +128,7 @@ export class App {
     else if (figure) target.copy(figure.place(0));
     else target.set(0, 0, header.size / 2);
     const distance = firstDistance(header.size, this.stage.aspect, this.stage.camera.fov);
-    place(this.stage.camera, target, header.heading, this.options.view, distance);
+    place(this.stage.camera, target, header.heading, this.options.view || (this.isClimb ? "behind" : "quarter"), distance);
     this.stage.controls.target.copy(target);
     this.stage.controls.update();
     this.stage.invalidate();
@@ -154,7 +158,7 @@ export class App {
   private prepare(): void {
     if (!this.world) return;
     const tall = 2 * Math.tan((0.5 * this.stage.camera.fov * Math.PI) / 180);
-    for (const { mark } of this.world.marks) if (mark instanceof Label) mark.scale(24, this.stage.pixelHeight, tall);
+    for (const { mark } of this.world.marks) if (mark instanceof Label) mark.scale(this.stage.pixelHeight, tall);
   }
 
   /** Goes to a time [s] and draws it. */

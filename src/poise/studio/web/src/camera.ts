@@ -7,6 +7,7 @@ export const VIEWS: Record<string, [number, number]> = {
   front: [180, -8],
   back: [0, -8],
   quarter: [125, -11],
+  behind: [52, -9], // for stairs and slopes: a climb seen from above shows no risers
   top: [90, -89],
 };
 
@@ -15,7 +16,7 @@ export const VIEWS: Record<string, [number, number]> = {
  * and not cut at the sides of a narrow one.
  */
 export function firstDistance(size: number, aspect: number, fieldOfView: number): number {
-  const tall = Math.max(2.0 * size, (1.5 * size) / aspect);
+  const tall = Math.max(1.8 * size, (1.35 * size) / aspect);
   return (0.5 * tall) / Math.tan((0.5 * fieldOfView * Math.PI) / 180);
 }
 

@@ -8,6 +8,7 @@ import type { CurveOverlay, LabelOverlay } from "./format";
 import { type Mark, tint } from "./marks";
 import type { Palette } from "./palette";
 
+const LABEL_HEIGHT = 24; // px
 const TRAIL = 1.5; // seconds a trail is long where the recording does not say
 
 /** Whether a time lies in the span in which something is drawn. */
@@ -112,39 +113,42 @@ export class Label implements Mark {
     );
     this.group.position.fromArray(overlay.position);
     this.group.renderOrder = 30;
-    this.group.center.set(0.5, -0.15);
+    this.group.center.set(-0.04, 0.5); // to the right of its place
   }
 
-  /** Draws the words anew in the colors of a look. */
-  paint(palette: Palette): void {
+  /** Draws the words anew in the colors of a look, at the size they have on the screen. */
+  paint(palette: Palette, ratio: number): void {
     const canvas = document.createElement("canvas");
     const context = canvas.getContext("2d")!;
-    const font = "600 40px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
+    const font = "600 13px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
     context.font = font;
-    const width = Math.ceil(context.measureText(this.overlay.text).width) + 48;
-    canvas.width = width;
-    canvas.height = 68;
+    const width = Math.ceil(context.measureText(this.overlay.text).width) + 18;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(LABEL_HEIGHT * ratio);
+    context.scale(ratio, ratio);
     context.font = font;
-    context.globalAlpha = 0.88;
+    context.globalAlpha = 0.86;
     context.fillStyle = palette.panel;
     context.beginPath();
-    context.roundRect(1, 1, width - 2, 66, 16);
+    context.roundRect(0, 0, width, LABEL_HEIGHT, 7);
     context.fill();
     context.globalAlpha = 1;
-    context.fillStyle = `#${tint(this.overlay.color).lerp(new THREE.Color(palette.ink), 0.35).getHexString()}`;
+    context.fillStyle = `#${tint(this.overlay.color).lerp(new THREE.Color(palette.ink), 0.45).getHexString()}`;
     context.textBaseline = "middle";
-    context.fillText(this.overlay.text, 24, 36);
+    context.fillText(this.overlay.text, 9, LABEL_HEIGHT / 2 + 1);
     const { material } = this.group;
     material.map?.dispose();
     material.map = new THREE.CanvasTexture(canvas);
     material.map.colorSpace = THREE.SRGBColorSpace;
+    material.map.generateMipmaps = false;
+    material.map.minFilter = THREE.LinearFilter;
     material.needsUpdate = true;
-    this.aspect = width / 68;
+    this.aspect = width / LABEL_HEIGHT;
   }
 
-  /** Keeps the words `pixels` high in a picture whose height at distance 1 is `tall`. */
-  scale(pixels: number, pictureHeight: number, tall: number): void {
-    const height = (pixels / pictureHeight) * tall;
+  /** Keeps the words their size in a picture `pictureHeight` pixels high that is `tall` high at distance 1. */
+  scale(pictureHeight: number, tall: number): void {
+    const height = (LABEL_HEIGHT / pictureHeight) * tall;
     this.group.scale.set(height * this.aspect, height, 1);
   }
 

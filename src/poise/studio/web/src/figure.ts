@@ -97,7 +97,7 @@ function ghost(): THREE.Material {
       varying vec3 vNormal, vEye, vTint;
       void main() {
         float rim = 1.0 - abs(dot(normalize(vNormal), normalize(vEye)));
-        gl_FragColor = vec4(vTint, mix(0.16, 0.72, rim * rim));
+        gl_FragColor = vec4(vTint, mix(0.13, 0.72, rim * rim));
         #include <colorspace_fragment>
       }`,
   });

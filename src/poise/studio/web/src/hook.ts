@@ -1,6 +1,7 @@
 /** `window.poise` (and `window.__poise`): the page for scripts, for the video and for tests. */
 import type { App } from "./app";
 import { pick } from "./pointer";
+import { RecordedPoses } from "./poses";
 import type { Eye } from "./stage";
 
 export function makeHook(app: App, ready: Promise<void>, counts: () => Record<string, number>) {
@@ -30,6 +31,11 @@ export function makeHook(app: App, ready: Promise<void>, counts: () => Record<st
     },
     get stats() {
       return { frames: 0, acks: 0, scenes: 0, ...counts(), pictures: app.stage.pictures };
+    },
+    /** Chunks of poses unpacked so far, of all tracks. */
+    get chunks() {
+      const counts = app.world?.sources.map((s) => (s instanceof RecordedPoses ? s.chunkCount : 0)) ?? [];
+      return counts.reduce((sum, n) => sum + n, 0);
     },
     seek: (time: number) => app.seek(time),
     play: () => app.play(),

@@ -7,6 +7,7 @@ export interface Options {
   shadows: boolean;
   aa: boolean;
   dpr: number | null;
+  /** A name of `VIEWS`; empty: what suits the clip. */
   view: string;
 }
 
@@ -31,6 +32,6 @@ export function readOptions(given: Record<string, unknown>, ...queries: string[]
     shadows: flag("shadows", true),
     aa: flag("aa", true),
     dpr: number("dpr"),
-    view: all.view ?? "quarter",
+    view: all.view ?? "",
   };
 }

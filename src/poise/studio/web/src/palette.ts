@@ -24,7 +24,7 @@ export const LIGHT: Palette = {
   rule: "#d9dee3",
   accent: "#2463b4",
   sky: "#ffffff",
-  bounce: "#cfc8bf",
+  bounce: "#cdcac4",
 };
 
 export const DARK: Palette = {

@@ -1,7 +1,7 @@
 /** Curves over time beside the scene, tied to it both ways. */
 import uPlot from "uplot";
 import { nearest } from "./clock";
-import type { Plot } from "./format";
+import type { Color, Plot } from "./format";
 import type { Pack } from "./pack";
 import type { Palette } from "./palette";
 import { Rows } from "./rows";
@@ -112,7 +112,7 @@ export class Plots {
     const values = plot.series.map((series) => {
       const item = document.createElement("li");
       const swatch = document.createElement("i");
-      swatch.style.background = css(series.color);
+      swatch.style.background = ink(series.color, this.palette);
       const value = document.createElement("b");
       item.append(swatch, plot.series.length > 1 ? `${series.name} ` : "", value);
       list.append(item);
@@ -129,9 +129,9 @@ export class Plots {
         padding: [8, 6, 0, 0],
         legend: { show: false },
         scales: { x: { time: false }, y: { range: (_u, low, high) => span(low, high, plot.lines) } },
-        series: [{}, ...plot.series.map((s) => ({ label: s.name, stroke: css(s.color), width: 1.6, points: { show: false } }))],
+        series: [{}, ...plot.series.map((s) => ({ label: s.name, stroke: ink(s.color, this.palette), width: 1.6, points: { show: false } }))],
         axes: [
-          { ...axis, size: 22, gap: 3, grid: { show: false } },
+          { ...axis, size: 24, gap: 5, grid: { show: false } },
           { ...axis, size: 42, gap: 4, grid, values: (_u, splits) => splits.map((v) => short(v)), space: 24 },
         ],
         cursor: {
@@ -174,8 +174,10 @@ export class Plots {
     const ratio = devicePixelRatio;
     ctx.save();
     ctx.font = `${10 * ratio}px system-ui, sans-serif`;
+    const taken: number[] = [];
     for (const [value, label] of plot.lines ?? []) {
       const y = u.valToPos(value, "y", true);
+      if (y < bbox.top || y > bbox.top + bbox.height) continue;
       ctx.strokeStyle = ctx.fillStyle = this.palette.faint;
       ctx.setLineDash([4 * ratio, 3 * ratio]);
       ctx.beginPath();
@@ -183,6 +185,8 @@ export class Plots {
       ctx.lineTo(bbox.left + bbox.width, y);
       ctx.stroke();
       ctx.textAlign = "right";
+      if (taken.some((other) => Math.abs(other - y) < 12 * ratio)) continue; // words over words
+      taken.push(y);
       ctx.fillText(label, bbox.left + bbox.width, y - 3 * ratio);
     }
     ctx.restore();
@@ -215,6 +219,15 @@ export class Plots {
     const box = chart.over.getBoundingClientRect();
     return [box.left + chart.valToPos(time, "x"), box.top + box.height / 2];
   }
+}
+
+/** A color that can be seen on the palette's ground: black lines are drawn light in the dark, white ones gray in the light. */
+export function ink(color: Color, palette: Palette): string {
+  const luminance = 0.21 * color[0] + 0.72 * color[1] + 0.07 * color[2];
+  const shift = palette.isDark ? Math.max(0, 0.35 - luminance) : Math.max(0, luminance - 0.75);
+  const toward = palette.isDark ? 1 : 0;
+  const blend = Math.min(1, 2 * shift);
+  return css(color.map((c) => c + blend * (toward - c)) as Color);
 }
 
 function short(value: number): string {

@@ -29,8 +29,8 @@ async function shapeGeometry(pack: Pack, shape: Shape): Promise<THREE.BufferGeom
       if (shape.kind === "capsule" && length < 1e-6) return ball(start, shape.radius);
       const made =
         shape.kind === "capsule"
-          ? new THREE.CapsuleGeometry(shape.radius, length, 8, 20)
-          : new THREE.CylinderGeometry(shape.radius, shape.radius, length, 28);
+          ? new THREE.CapsuleGeometry(shape.radius, length, 10, 36)
+          : new THREE.CylinderGeometry(shape.radius, shape.radius, length, 36);
       made.applyQuaternion(new THREE.Quaternion().setFromUnitVectors(UP, along.divideScalar(length || 1)));
       const middle = start.addScaledVector(along, length / 2);
       return made.translate(middle.x, middle.y, middle.z).toNonIndexed();
@@ -56,7 +56,7 @@ async function shapeGeometry(pack: Pack, shape: Shape): Promise<THREE.BufferGeom
 }
 
 function ball(center: THREE.Vector3, radius: number): THREE.BufferGeometry {
-  return new THREE.SphereGeometry(radius, 24, 16).translate(center.x, center.y, center.z).toNonIndexed();
+  return new THREE.SphereGeometry(radius, 36, 20).translate(center.x, center.y, center.z).toNonIndexed();
 }
 
 function tinted(geometry: THREE.BufferGeometry, color: Color): THREE.BufferGeometry {

@@ -38,7 +38,7 @@ export class View {
     this.camera.up.set(0, 0, 1);
     this.sky.position.set(0, 0, 1);
     const turn = new THREE.Matrix4().makeRotationZ(heading);
-    this.sunward.set(0.5, -1.0, 1.9).applyMatrix4(turn).normalize();
+    this.sunward.set(0.95, -0.7, 1.5).applyMatrix4(turn).normalize();
     this.rimward.set(-0.9, 1.2, 0.7).applyMatrix4(turn).normalize();
     this.sun.castShadow = shadows;
     this.sun.shadow.mapSize.set(2048, 2048);
@@ -58,7 +58,7 @@ export class View {
     this.sky.color.set(palette.sky);
     this.sky.groundColor.set(palette.bounce);
     this.sky.intensity = palette.isDark ? 1.1 : 1.3;
-    this.sun.color.set("#fff6ea");
+    this.sun.color.set("#fffaf2");
     this.sun.intensity = palette.isDark ? 2.2 : 2.1;
     this.rim.color.set(palette.isDark ? "#8fb8ff" : "#dfeaff");
     this.rim.intensity = palette.isDark ? 1.1 : 0.5;
@@ -236,7 +236,10 @@ export class Stage {
 
   /** A PNG of the views in a given size, as a data URL. */
   picture(width: number, height: number): string {
+    const usual = this.height;
+    this.height = height; // of what is drawn now: words keep their size in it
     this.prepare();
+    this.height = usual;
     const ratio = this.renderer.getPixelRatio();
     this.renderer.setPixelRatio(1);
     this.renderer.setSize(width, height, false);

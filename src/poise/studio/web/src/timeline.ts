@@ -5,8 +5,9 @@ import type { Palette } from "./palette";
 
 const ROW = 11; // px a row is high
 const GAP = 3;
-const RULER = 18;
-const LABELS = 84; // px for the names of the rows
+const RULER = 20;
+const TOP = 5; // px above the first row, for the knob of the play head
+const LABELS = 150; // px that the names of the rows take at most
 
 /** A distance between marks of the ruler that leaves `room` pixels for each [s]. */
 export function tickStep(duration: number, width: number, room = 64): number {
@@ -30,6 +31,7 @@ export class Timeline {
   private palette!: Palette;
   private hover: number | null = null;
   private still: ImageData | null = null;
+  private named = 8;
 
   constructor(private readonly box: HTMLElement) {
     box.append(this.canvas);
@@ -70,7 +72,7 @@ export class Timeline {
   }
 
   private get labels(): number {
-    return this.rows.length && this.box.clientWidth > 480 ? LABELS : 8;
+    return this.rows.length && this.box.clientWidth > 480 ? this.named : 8;
   }
 
   private get width(): number {
@@ -88,7 +90,7 @@ export class Timeline {
 
   private wordsAt(clientX: number, clientY: number): string {
     const y = clientY - this.box.getBoundingClientRect().top;
-    const row = this.rows[Math.floor(y / (ROW + GAP))];
+    const row = this.rows[Math.floor((y - TOP) / (ROW + GAP))];
     if (!row) return "";
     const time = this.timeAt(clientX);
     const reach = (4 / this.width) * (this.end - this.start);
@@ -103,7 +105,7 @@ export class Timeline {
     if (!palette) return;
     this.palette = palette;
     const ratio = devicePixelRatio;
-    const height = this.rows.length * (ROW + GAP) + RULER + 4;
+    const height = TOP + this.rows.length * (ROW + GAP) + RULER + 4;
     this.canvas.width = Math.max(1, Math.round(this.box.clientWidth * ratio));
     this.canvas.height = Math.round(height * ratio);
     this.canvas.style.height = `${height}px`;
@@ -111,8 +113,10 @@ export class Timeline {
     context.scale(ratio, ratio);
     context.font = "10.5px system-ui, sans-serif";
     context.textBaseline = "middle";
-    this.rows.forEach((row, k) => this.paintRow(context, row, k * (ROW + GAP)));
-    this.paintRuler(context, this.rows.length * (ROW + GAP));
+    const widest = Math.max(0, ...this.rows.map((row) => context.measureText(row.name).width));
+    this.named = Math.min(LABELS, Math.ceil(widest) + 14);
+    this.rows.forEach((row, k) => this.paintRow(context, row, TOP + k * (ROW + GAP)));
+    this.paintRuler(context, TOP + this.rows.length * (ROW + GAP));
     this.still = context.getImageData(0, 0, this.canvas.width, this.canvas.height);
     this.draw();
   }
@@ -122,7 +126,7 @@ export class Timeline {
     if (this.labels > 20) {
       context.fillStyle = palette.faint;
       context.textAlign = "right";
-      context.fillText(fitted(context, row.name, LABELS - 14), LABELS - 8, top + ROW / 2 + 0.5);
+      context.fillText(fitted(context, row.name, this.labels - 14), this.labels - 8, top + ROW / 2 + 0.5);
     }
     context.fillStyle = palette.rule;
     context.globalAlpha = 0.5;
@@ -164,7 +168,7 @@ export class Timeline {
       context.moveTo(x, top + 2.5);
       context.lineTo(x, top + 6.5);
       const text = k * step >= 60 ? clockText(k * step).replace(/\.00$/, "") : (k * step).toFixed(digits);
-      context.fillText(text, x, top + 13);
+      context.fillText(text, x, top + 15);
     }
     context.stroke();
   }
@@ -173,23 +177,23 @@ export class Timeline {
     if (!this.still) return;
     const context = this.canvas.getContext("2d")!;
     context.putImageData(this.still, 0, 0);
-    const tall = this.canvas.clientHeight - RULER + 4;
+    const tall = TOP + this.rows.length * (ROW + GAP) + 2.5;
     if (this.hover !== null) {
       context.fillStyle = this.palette.faint;
-      context.fillRect(this.x(this.hover) - 0.5, 0, 1, tall);
+      context.fillRect(this.x(this.hover) - 0.5, TOP, 1, tall - TOP);
     }
     const x = this.x(this.time);
     context.fillStyle = this.palette.accent;
-    context.fillRect(x - 1, 0, 2, tall);
+    context.fillRect(x - 1, TOP - 3, 2, tall - TOP + 3);
     context.beginPath();
-    context.arc(x, tall, 5, 0, 2 * Math.PI);
+    context.arc(x, tall, 4.5, 0, 2 * Math.PI);
     context.fill();
   }
 }
 
 function fitted(context: CanvasRenderingContext2D, text: string, width: number): string {
   if (context.measureText(text).width <= width) return text;
-  let cut = text;
-  while (cut.length > 1 && context.measureText(`${cut}…`).width > width) cut = cut.slice(0, -1);
-  return `${cut}…`;
+  let cut = text; // its end tells it from its neighbors
+  while (cut.length > 1 && context.measureText(`…${cut}`).width > width) cut = cut.slice(1);
+  return `…${cut}`;
 }

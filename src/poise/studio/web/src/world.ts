@@ -78,7 +78,7 @@ export class World {
 
   paint(palette: Palette): void {
     this.terrain.paint(palette);
-    for (const { mark } of this.marks) if (mark instanceof Label) mark.paint(palette);
+    for (const { mark } of this.marks) if (mark instanceof Label) mark.paint(palette, devicePixelRatio);
   }
 
   readonly isOn = (layer: string): boolean => this.layersOn.get(layer) ?? true;
@@ -108,6 +108,14 @@ export class World {
     this.terrain.at(this.times, time);
     if (!this.isLive) for (const { mark } of this.marks) mark.at(frame, time);
     return true;
+  }
+
+  /** True if the followed figure climbs by more than a fifth of its height. */
+  async climbs(): Promise<boolean> {
+    const last = this.times[this.times.length - 1];
+    await this.load(last);
+    const [a, b] = [new THREE.Vector3(), new THREE.Vector3()];
+    return this.anchor(0, this.times[0], a) && this.anchor(0, last, b) && b.z - a.z > 0.2 * this.header.size;
   }
 
   /** The figure a view follows. */

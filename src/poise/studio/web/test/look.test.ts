@@ -11,7 +11,7 @@ import { tickStep } from "../src/timeline";
 
 test("options: the address wins over the file, unknown words change nothing", () => {
   const usual = readOptions({});
-  assert.deepEqual([usual.ui, usual.shadows, usual.theme, usual.t, usual.view], [true, true, "auto", null, "quarter"]);
+  assert.deepEqual([usual.ui, usual.shadows, usual.theme, usual.t, usual.view], [true, true, "auto", null, ""]);
   const asked = readOptions({ theme: "dark", shadows: false, t: 1 }, "?t=2.5&ui=0", "#theme=light&dpr=x");
   assert.deepEqual([asked.theme, asked.shadows, asked.t, asked.ui, asked.dpr], ["light", false, 2.5, false, null]);
 });

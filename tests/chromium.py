@@ -1,0 +1,137 @@
+"""A real browser for tests of the page: Chromium without a screen and without a graphics card."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from poise.record.page import BUNDLE, has_page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+Array = np.ndarray
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+PATH = os.environ.get("POISE_CHROMIUM") or next((p for p in map(shutil.which, NAMES) if p), None)
+
+FLAGS = [
+    "--use-gl=angle",  # Mesa's software renderer through EGL; without the third flag there is no WebGL at all
+    "--use-angle=gl-egl",
+    "--ignore-gpu-blocklist",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def _missing() -> str:
+    if importlib.util.find_spec("playwright") is None:
+        return "playwright is not installed (pip install -e '.[dev]')"
+    if PATH is None:
+        return "there is no chromium on this machine (apt install chromium, or set POISE_CHROMIUM)"
+    if not has_page():
+        return f"the player is not built (npm ci && npm run build in {BUNDLE.parents[1]})"
+    return ""
+
+
+needs_browser = pytest.mark.skipif(bool(_missing()), reason=_missing() or "-")
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """A browser; one serves a whole file of tests."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=PATH, args=FLAGS, chromium_sandbox=False)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def opened(
+    browser: Browser,
+    where: Path | str,
+    *,
+    size: tuple[int, int] = (900, 560),
+    options: str = "shadows=0&aa=0&dpr=1",
+    is_ready: bool = True,
+    **context: Any,
+) -> Iterator[Page]:
+    """A page open in a window of its own, its first picture drawn; a recording has no network.
+
+    Fails if the page logs an error.
+    """
+    held = browser.new_context(viewport={"width": size[0], "height": size[1]}, **context)
+    held.set_default_timeout(60_000)  # a shared machine draws slowly
+    errors: list[str] = []
+    address = where if isinstance(where, str) else where.resolve().as_uri()
+    try:
+        held.set_offline(isinstance(where, Path))
+        page = held.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+        page.goto(f"{address}#{options}")
+        if is_ready:
+            page.evaluate("window.__poise.ready")
+        yield page
+        assert not errors or not is_ready, errors
+    finally:
+        held.close()
+
+
+def seek(page: Page, time: float) -> None:
+    """Goes to a fixed time and waits until it is drawn."""
+    page.evaluate("t => window.__poise.seek(t)", time)
+
+
+def until(page: Page, claim: str, *, seconds: float = 30.0) -> None:
+    """Waits until an expression of the page is true. (`wait_for_function` needs eval, which the page forbids.)"""
+    import time
+
+    last = time.monotonic() + seconds
+    while not page.evaluate(claim):
+        assert time.monotonic() < last, f"never came true: {claim}"
+        page.wait_for_timeout(20)
+
+
+def projected(page: Page, points: Array) -> Array:
+    """Where points of the world (n, 3) [m] stand on the page [px], (n, 2): a pinhole camera written anew in Python."""
+    view = page.evaluate("window.__poise.view")
+    eye, target = np.array(view["eye"]), np.array(view["target"])
+    left, top, width, height = view["box"]
+    forward = (target - eye) / np.linalg.norm(target - eye)
+    right = np.cross(forward, [0.0, 0.0, 1.0])
+    right /= np.linalg.norm(right)
+    up = np.cross(right, forward)
+    local = (points - eye) @ np.stack([right, up, forward], axis=1)
+    focal = 0.5 * height / np.tan(np.radians(0.5 * view["fov"]))
+    x = left + 0.5 * width + focal * local[:, 0] / local[:, 2]
+    y = top + 0.5 * height - focal * local[:, 1] / local[:, 2]
+    return np.stack([x, y], axis=1)
+
+
+def pixels(page: Page, width: int = 600, height: int = 400) -> Array:
+    """The scene as drawn now, (height, width, 3) uint8."""
+    import base64
+    import io
+
+    from PIL import Image
+
+    url = page.evaluate("([w, h]) => window.__poise.picture(w, h)", [width, height])
+    assert url.startswith("data:image/png;base64,")
+    image = Image.open(io.BytesIO(base64.b64decode(url.split(",", 1)[1])))
+    return np.asarray(image.convert("RGB"))
