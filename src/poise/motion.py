@@ -126,6 +126,11 @@ class Motion:
         """Positions (F, J, 3) [m] and orientations (F, J, 4) of all joints in the world frame."""
         return world_pose(self.skeleton, self.translations, self.rotations)
 
+    @cached_property
+    def found(self) -> dict[str, Any]:
+        """What was once found of this motion, by name: kept because a motion never changes, and asked for often."""
+        return {}
+
     def end_positions(self, site: EndSite) -> Array:
         """World position of an end site [m], shape (F, 3)."""
         positions, orientations = self.world

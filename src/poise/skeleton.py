@@ -107,6 +107,14 @@ class Skeleton:
                 kids[p].append(j)
         return tuple(tuple(k) for k in kids)
 
+    @cached_property
+    def rest(self) -> tuple[Array, Array]:
+        """Positions (J, 3) [m] and orientations (J, 4) of the rest pose in the world frame, read-only."""
+        pose = world_pose(self, self.offsets, self.rest_rotations)
+        for values in pose:
+            values.setflags(write=False)
+        return pose
+
     def index(self, name: str) -> int:
         """Index of the joint with this name; exact first, then case-insensitive.
 
@@ -154,5 +162,5 @@ def world_pose(skeleton: Skeleton, translations: Array, joint_rotations: Array) 
 
 
 def rest_pose(skeleton: Skeleton) -> tuple[Array, Array]:
-    """Positions (J, 3) [m] and orientations (J, 4) of the rest pose in the world frame."""
-    return world_pose(skeleton, skeleton.offsets, skeleton.rest_rotations)
+    """Positions (J, 3) [m] and orientations (J, 4) of the rest pose in the world frame, read-only."""
+    return skeleton.rest

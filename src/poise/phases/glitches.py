@@ -75,6 +75,12 @@ def find_glitches(motion: Motion) -> tuple[Glitch, ...]:
 
     Compared are the rotations in the parent's frame, and the places of the root and of joints the file can move.
     """
+    if "glitches" not in motion.found:
+        motion.found["glitches"] = _find_glitches(motion)
+    return motion.found["glitches"]
+
+
+def _find_glitches(motion: Motion) -> tuple[Glitch, ...]:
     if motion.frame_count < 4:
         return ()
     lead = leading_rest_frames(motion)

@@ -67,6 +67,12 @@ def in_place_velocity(motion: Motion) -> Array:
     The lowest joint or tip of each frame is where the body stands. If it slides at a steady speed in one
     direction, while the pelvis stays where it is, the motion is that of a treadmill.
     """
+    if "in_place_velocity" not in motion.found:
+        motion.found["in_place_velocity"] = _in_place_velocity(motion)
+    return motion.found["in_place_velocity"].copy()
+
+
+def _in_place_velocity(motion: Motion) -> Array:
     path = root_path(motion)
     still = np.zeros(3)
     if motion.frame_count < 8:

