@@ -1,0 +1,204 @@
+"""`poise check`: is this clip, or every clip of a library, physically believable?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from poise.cli import options
+from poise.cli.app import WRONG_USE, app, note, out, output_path, print_json, progress
+from poise.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from poise.io.format import ReadOptions
+    from poise.verdict.clip import ClipReport, Wanted
+    from poise.verdict.library import Group
+    from poise.verdict.profile import Profile
+
+VERDICT_NO = 1
+MOST_CURES = 3
+"""Cures shown of a finding on a terminal; reports hold all."""
+
+
+@app.command()
+def check(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE|FOLDER…", help="Motion files, and folders of them.", show_default=False),
+    ],
+    profile: Annotated[
+        str, typer.Option(metavar="NAME|FILE", help="realistic, stylized, strict, or a TOML file of your own.")
+    ] = "realistic",
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option("--fail-on", metavar="NAME…", help="Only these findings make the verdict no; repeat, or commas."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="PATH", help="Write a page with pictures.")] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="PATH", help="Write a JUnit report for a build server.")] = None,
+    stats: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write statistics of all clips, as figures (SVG) and CSV.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", metavar="N", help="Processes; default: as many as there are cores.")
+    ] = None,
+    skeleton: options.Skeleton = None,
+    clip: options.Clip = None,
+    unit: options.SourceUnit = None,
+    up: options.SourceUp = None,
+    source_fps: options.SourceFps = None,
+    frames_from_data: options.FramesFromData = False,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+) -> None:
+    """Say what is physically wrong with clips, by how much, in which frames, and what is the smallest cure.
+
+    Exit code 0 if all is well, 1 if a clip fails or one of several cannot be read, 2 if nothing could be read.
+
+    Example: [bold]poise check clips/ --profile stylized --html check.html --junit check.xml[/bold]
+    """
+    from poise.io import read_options
+    from poise.verdict.clip import Wanted
+    from poise.verdict.files import clip_files
+    from poise.verdict.profile import load_profile
+
+    paths = clip_files(files)
+    if not paths:
+        raise InvalidValue(f"There is no motion file in {', '.join(map(str, files))}. Name a file or another folder.")
+    _outputs([p for p in (html, junit) if p is not None], stats, paths, overwrite=overwrite)
+    chosen = load_profile(profile)
+    names = tuple(n.strip() for text in fail_on or () for n in text.split(",") if n.strip())
+    if names:
+        chosen = chosen.failing_only_on(names)
+    how = read_options(
+        skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps,
+        frames_from_data=frames_from_data,
+    )  # fmt: skip
+    wanted = Wanted(pictures=html is not None, samples=stats is not None)
+    reports = _run(paths, chosen, how, wanted, jobs)
+    groups = _groups(reports)
+    _write(reports, groups, chosen, html, junit, stats)
+    if as_json:
+        print_json(_json(reports, groups, chosen))
+    else:
+        _show(reports, groups, chosen)
+    raise typer.Exit(_exit_code(reports))
+
+
+def _exit_code(reports: Sequence[ClipReport]) -> int:
+    verdicts = {r.verdict for r in reports}
+    if verdicts <= {"unreadable", "skipped"}:
+        return WRONG_USE
+    return VERDICT_NO if verdicts & {"fail", "unreadable"} else 0
+
+
+def _outputs(written: list[Path], stats: Path | None, inputs: Sequence[Path], *, overwrite: bool) -> None:
+    """Refuse early what could not be written at the end."""
+    if len({p.resolve() for p in written}) < len(written):
+        raise InvalidValue("--html and --junit name the same file; give each its own.")
+    for path in written:
+        output_path(path, inputs=inputs, overwrite=overwrite)
+        if not path.parent.is_dir():
+            raise InvalidValue(f"Cannot write {path}: there is no folder {path.parent}. Create it first.")
+    if stats is not None and stats.exists() and not stats.is_dir():
+        raise InvalidValue(f"--stats {stats} is a file; name a folder.")
+    if stats is not None and stats.is_dir() and any(stats.iterdir()) and not overwrite:
+        raise InvalidValue(f"--stats {stats} is not empty. Name another folder, or --overwrite.")
+
+
+def _run(
+    paths: Sequence[Path], profile: Profile, how: ReadOptions, wanted: Wanted, jobs: int | None
+) -> tuple[ClipReport, ...]:
+    from poise.verdict.run import check_files
+
+    with progress(disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("Checking (the first run on a machine compiles, about 10 s)", total=len(paths))
+
+        def done(found: tuple[ClipReport, ...]) -> None:
+            bar.update(task, advance=1, description=f"Checking: {Path(found[0].file).name}")
+            for report in found:
+                if report.verdict == "unreadable":
+                    bar.console.print(f"cannot be read: {report.error}", markup=False, highlight=False)
+
+        silent = not sys.stderr.isatty()
+        reports = check_files(paths, profile, options=how, wanted=wanted, jobs=jobs, done=None if silent else done)
+    if silent:
+        for report in reports:
+            if report.verdict == "unreadable":
+                note(f"cannot be read: {report.error}")
+    return reports
+
+
+def _groups(reports: Sequence[ClipReport]) -> tuple[Group, ...]:
+    from poise.verdict.library import compare
+
+    return compare([(r.name, r.facts) for r in reports if r.facts is not None])
+
+
+def _write(
+    reports: Sequence[ClipReport],
+    groups: Sequence[Group],
+    profile: Profile,
+    html: Path | None,
+    junit: Path | None,
+    stats: Path | None,
+) -> None:
+    from poise.io.files import write_atomically
+
+    if html is not None:
+        from poise.verdict.page.page import page
+
+        write_atomically(html, page(reports, groups, profile).encode("utf-8", "replace"))
+    if junit is not None:
+        from poise.verdict.junit import junit_xml
+
+        write_atomically(junit, junit_xml([r for r in reports if r.verdict != "skipped"], profile))
+    if stats is not None:
+        from poise.verdict.statistics import write_statistics
+
+        write_statistics(stats, [(r.name, r.samples) for r in reports if r.samples is not None])
+
+
+def _json(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> dict[str, Any]:
+    from poise.verdict.as_json import as_json
+
+    return as_json(reports, groups, profile)
+
+
+def _show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> None:
+    from rich.text import Text
+
+    from poise.verdict.words import frame_words
+
+    console = out()
+    marks = {"pass": ("pass", "green"), "fail": ("FAIL", "bold red"), "unreadable": ("unreadable", "bold red")}
+    for report in reports:
+        if report.verdict == "skipped":
+            continue
+        word, style = marks[report.verdict]
+        console.print(Text.assemble((f"{word:<5}", style), " ", (report.name, "bold")))
+        for finding in report.findings:
+            frames = f"  [frames {frame_words(finding.frames)}]" if finding.frames else ""
+            color = "red" if finding.fails else "yellow"
+            console.print(Text.assemble("  ", (finding.name, color), f"  {finding.sentence}.", (frames, "dim")))
+            limit = f"{finding.measure:.3g}, allowed {'at least' if finding.measure < finding.threshold else 'up to'}"
+            console.print(Text(f"      measured {limit} {finding.threshold:.3g}", style="dim"))
+            for number, cure in enumerate(finding.cures[:MOST_CURES]):
+                console.print(Text(f"      {'cure:' if number == 0 else '  or:'} {cure.text}"))
+        if report.verdict == "unreadable":
+            console.print(Text(f"  {report.error}"))
+    strays = [(g, s) for g in groups for s in g.strays]
+    if strays:
+        console.print(Text("\nUnlike the other clips of the same skeleton", style="bold"))
+        for _, stray in strays:
+            console.print(Text(f"  {stray.clip}: {stray.sentence}"))
+    counts = {v: sum(r.verdict == v for r in reports) for v in ("pass", "fail", "unreadable", "skipped")}
+    told = [f"{counts['pass']} pass", f"{counts['fail']} fail"]
+    told += [f"{counts['unreadable']} unreadable"] * bool(counts["unreadable"])
+    told += [f"{counts['skipped']} without motion passed over"] * bool(counts["skipped"])
+    if len(reports) > 1:
+        console.print(Text(f"\n{', '.join(told)} (profile {profile.name})", style="bold"))

@@ -1,0 +1,149 @@
+"""Whether the weight is over the feet, and what would bring it there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from scipy import ndimage
+
+from poise.analysis import kernels
+from poise.analysis.analyze import Analysis
+from poise.analysis.support import zero_moment_point
+from poise.units import GRAVITY
+from poise.verdict.finding import Cure, Finding, ranked
+from poise.verdict.ground import NEAR_FLOOR
+from poise.verdict.profile import Profile
+from poise.verdict.words import Frames, facing_at, length_words, stretches, way_word
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+BESIDE_FLIGHT = 0.08
+"""The low-pass carries the push of take-off and landing this far, for a leg of 0.82 m [s]."""
+SHORT_STANCE = 0.4
+"""Ground between two flights shorter than this is a run's, for a leg of 0.82 m [s]."""
+LEAST_SECONDS = 0.25
+"""Time on the ground that tells anything of balance, for a leg of 0.82 m [s]."""
+CARRIED = 0.3
+"""A frame that asks less of its weight than this of the ground has no place where it presses worth telling [1]."""
+MOST_SHIFTS, FARTHEST_SHIFT = 2, 0.25
+"""Stretches that are mended by moving the hips at most, and how far, in leg lengths [1]."""
+NEARLY_ALL = 0.97
+"""Part of the best that a clip reaches at SLOWEST which a cure may stop at [1]."""
+SLOWEST = 4.0
+"""Slowest retiming that is offered as a cure [1]."""
+
+
+def judged_frames(clip: Analysis) -> Flags:
+    """Frames that stand on feet alone, long enough to tell whether they are in balance, shape (F,).
+
+    Left out are glitches, frames beside take-off and landing, those that hardly press on the ground, and those in
+    which a hand, a knee or the trunk is near the floor: where those touch is guessed from bones. The short stances of
+    a run are left out, too: there the weight flies from foot to foot.
+    """
+    scale = clip.character.leg_length / 0.82
+    touch, root = clip.touch, math.sqrt(scale)
+    flags = np.isfinite(clip.support.error) & ~clip.is_glitch
+    flags &= clip.forces.demanded[:, 2] > CARRIED * clip.mass * clip.gravity
+    if not touch.is_foot.all():
+        flags &= touch.gaps[:, ~touch.is_foot].min(axis=1) > NEAR_FLOOR * scale
+    if clip.is_airborne.any():
+        air = clip.is_airborne.copy()
+        for first, last in stretches(~air):
+            if first > 0 and last < len(air) - 1 and clip.times[last] - clip.times[first] < SHORT_STANCE * root:
+                air[first : last + 1] = True
+        reach = max(1, math.ceil(BESIDE_FLIGHT * root / clip.motion.dt))
+        flags &= ~np.asarray(ndimage.binary_dilation(air, iterations=reach), dtype=np.bool_)
+    return flags
+
+
+def balance_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
+    """Too many frames whose center of pressure would have to be off the feet."""
+    limit, leg = profile["balance"], clip.character.leg_length
+    if not limit.is_checked:
+        return
+    judged = judged_frames(clip)
+    error = clip.support.error
+    if judged.sum() * clip.motion.dt < LEAST_SECONDS * math.sqrt(leg / 0.82):
+        return
+    share = float((error[judged] <= 1.0).mean())
+    if limit.allows(share):
+        return
+    bad = stretches(judged & (error > 1.0))
+    first, last = max(bad, key=lambda s: float(np.nansum(error[s[0] : s[1] + 1] - 1.0)))
+    frame = first + int(np.nanargmax(error[first : last + 1]))
+    yield Finding(
+        "balance", share, limit.least, bad,
+        f"The weight is over the feet in {100.0 * share:.0f} % of the frames on the ground only; worst at frame "
+        f"{frame}, where it would have to press {length_words(float(clip.support.distance[frame]))} beside them",
+        ranked([*_shift(clip, judged, bad, limit.least), *_slow(clip, judged, limit.least)]),
+        "whole clip", limit.fails,
+    )  # fmt: skip
+
+
+def _beside(distance: float) -> str:
+    return f"{length_words(distance)} beside" if distance < 1.0 else "more than a meter from"
+
+
+def _shift(clip: Analysis, judged: Flags, bad: Frames, wanted: float) -> list[Cure]:
+    """Move the body over the feet in the worst stretches, where one or two of them are what is lacking."""
+    missing = wanted * judged.sum() - (judged & (clip.support.error <= 1.0)).sum()
+    longest = sorted(bad, key=lambda s: s[0] - s[1])[:MOST_SHIFTS]
+    while len(longest) > 1 and sum(b - a + 1 for a, b in longest[:-1]) >= missing:
+        longest.pop()
+    if sum(b - a + 1 for a, b in longest) < missing:
+        return []
+    words, most = [], 0.0
+    for first, last in longest:
+        lacking = clip.support.distance[first : last + 1] - clip.support.radius[first : last + 1]
+        frame = first + int(np.nanargmax(lacking))
+        far = float(np.nanmax(lacking))
+        feet = clip.touch.points[frame, clip.touch.carries[frame]].mean(axis=0)
+        way = way_word(feet[:2] - clip.support.zmp[frame, :2], facing_at(clip, frame))
+        words.append(f"{length_words(far)} {way} around frame {frame} (frames {first}–{last})")
+        most = max(most, far)
+    leg = clip.character.leg_length
+    if most > FARTHEST_SHIFT * leg:  # no one leans that far: the pose is not the cause
+        return []
+    return [Cure(f"move the hips {', and '.join(words)}", most / leg)]
+
+
+def _slow(clip: Analysis, judged: Flags, wanted: float) -> list[Cure]:
+    """Play the clip slower: k times the time leaves 1 / k² of its accelerations.
+
+    Offered are the least that passes, and the least that gains nearly all there is to gain.
+    """
+
+    def share(k: float) -> float:
+        return float((slowed_error(clip, k)[judged] <= 1.0).mean())
+
+    most = share(SLOWEST)
+    if most < wanted:
+        return []
+    cures, asked = [], [wanted, max(wanted, NEARLY_ALL * most)]
+    for goal in asked:
+        k = next((k for k in np.geomspace(1.02, SLOWEST, 40).tolist() if share(k) >= goal), SLOWEST)
+        if not cures or math.log(k) > 1.3 * cures[0].cost:
+            words = f"play it {k:.2f} × slower: {100.0 * share(k):.0f} % are then in balance"
+            cures.append(Cure(f"{words} (poise edit retime --factor {k:.2f})", math.log(k)))
+    return cures
+
+
+def slowed_error(clip: Analysis, k: float) -> Array:
+    """Normalized distance of the center of pressure from the feet if the clip took k times the time, shape (F,)."""
+    forces, support, touch = clip.forces, clip.support, clip.touch
+    weight = np.array([0.0, 0.0, clip.mass * clip.gravity])
+    force = (forces.demanded - weight) / k**2 + weight
+    force[:, 2] = np.maximum(force[:, 2], 1e-3 * clip.mass * GRAVITY)
+    loaded = support.is_loaded
+    zmp = np.full_like(support.zmp, np.nan)
+    zmp[loaded] = zero_moment_point(
+        clip.momentum.com[loaded], force[loaded], forces.demanded_moment[loaded] / k**2, support.zmp[loaded, 2]
+    )
+    distance, _ = kernels.polygon_distances(
+        touch.points, support.hull, support.hull_counts, np.ascontiguousarray(zmp[:, :2])
+    )
+    return np.where(loaded, distance, np.nan) / support.radius

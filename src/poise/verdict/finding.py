@@ -1,0 +1,90 @@
+"""What can be wrong with a clip, and one thing that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FLAWS: dict[str, tuple[str, str]] = {
+    "frame-rate": ("flights fall as at another frame rate", "× the labeled rate"),
+    "gravity": ("implied gravity of a flight", "g"),
+    "arc": ("height off the parabola, as a part of how far the flight bends", ""),
+    "track": ("ground track off the straight line, as a part of its length", ""),
+    "drift": ("change of horizontal speed in flight, as a part of it or of √(g h), the larger", ""),
+    "spin": ("turn of the whole body in flight that steady spin does not explain", "deg"),
+    "balance": ("share of standing frames with the center of pressure within one radius of the support", ""),
+    "skate": ("slide of a foot over one touch of the ground", "m"),
+    "penetration": ("depth of a contact point below the floor", "m"),
+    "float": ("gap under a foot that should carry the body", "m"),
+    "jerk": ("share of joint motion whose normalized jerk is above 6500", ""),
+    "joint-speed": ("turning speed of a joint", "rad/s"),
+    "limits": ("joint angle beyond its limit", "deg"),
+    "root-residual": ("force at the root that nothing supplies, rms", "body weights"),
+    "glitch": ("flips, jumps, spikes, frozen frames, rest poses in front", "of them"),
+    "size": ("size the motion implies over the size it has", "×"),
+}
+"""Every flaw: its measure in words, and the unit."""
+
+
+@dataclass(frozen=True)
+class Cure:
+    """One way to mend a finding.
+
+    Attributes:
+        text: What to do, in an animator's words, with the numbers of the clip.
+        cost: How much it changes [1]: lengths in leg lengths, times and gravity as |ln of the ratio|, turns in
+            radians. Cures are ranked by it; it compares, it does not measure.
+    """
+
+    text: str
+    cost: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong at one place of a clip.
+
+    Attributes:
+        name: A key of FLAWS.
+        measure: The measured value, in the flaw's unit.
+        threshold: The end of the allowed range that it has passed.
+        frames: First and last frame of each stretch, counted from 0 as in the file.
+        sentence: What is wrong, in words.
+        cures: What would mend it, smallest change first.
+        where: The flight, foot or joint, where there is one.
+        fails: True if the profile calls it a failure; False if it is only told.
+    """
+
+    name: str
+    measure: float
+    threshold: float
+    frames: tuple[tuple[int, int], ...]
+    sentence: str
+    cures: tuple[Cure, ...] = ()
+    where: str = ""
+    fails: bool = True
+
+    @property
+    def excess(self) -> float:
+        """How many times the threshold was passed, at least 1; what findings are sorted by."""
+        a, b = abs(self.measure), abs(self.threshold)
+        small, large = min(a, b), max(a, b)
+        return large / small if small > 1e-12 else float("inf") if large > 0.0 else 1.0
+
+    def as_json(self) -> dict[str, object]:
+        """The fields of poise.check/1."""
+        return {
+            "name": self.name,
+            "measure": self.measure,
+            "unit": FLAWS[self.name][1],
+            "threshold": self.threshold,
+            "frames": [list(f) for f in self.frames],
+            "where": self.where,
+            "sentence": self.sentence,
+            "cures": [c.text for c in self.cures],
+            "fails": self.fails,
+        }
+
+
+def ranked(cures: list[Cure]) -> tuple[Cure, ...]:
+    """Cures by what they change, smallest first."""
+    return tuple(sorted(cures, key=lambda c: c.cost))

@@ -1,0 +1,1 @@
+"""The page of a check: one self-contained HTML file with pictures."""

@@ -1,0 +1,307 @@
+"""Each flaw made in a clip is found, and the cure that the finding names removes it."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import poise
+from poise.analysis import analyze
+from poise.analysis.measures import measures
+from poise.analysis.scale import implied_scale
+from poise.motion import Motion
+from poise.spatial import rotations
+from poise.verdict.finding import FLAWS, Finding
+from poise.verdict.flight_cures import aimed_gravity, apex_change, gravity_cures, retimed_intervals
+from poise.verdict.judge import judge
+from poise.verdict.profile import Limit, load_profile
+from tests.clips import MOTIONS, needs_motions
+
+REALISTIC = load_profile("realistic")
+
+
+def findings(motion: Motion, name: str | None = None) -> list[Finding]:
+    clip = analyze(motion)
+    found = judge(clip, measures(clip), implied_scale(clip), REALISTIC)
+    return [f for f in found if name is None or f.name == name]
+
+
+@pytest.fixture(scope="module")
+def jump() -> Motion:
+    """A captured jump, upright and long: 0.52 s in the air."""
+    return poise.load(MOTIONS / "asf_amc" / "02_04.amc").cut(0.5, 2.2)
+
+
+@pytest.fixture(scope="module")
+def walk() -> Motion:
+    return poise.load(poise.sample_path("walk"))
+
+
+def numbers(text: str) -> list[float]:
+    return [float(x) for x in re.findall(r"\d+(?:\.\d+)?", text)]
+
+
+def retimed(motion: Motion, factor: float) -> Motion:
+    return replace(motion, times=motion.times * factor, source=None)
+
+
+def moved(motion: Motion, shift: np.ndarray) -> Motion:
+    """The root moved by (F, 3)."""
+    translations = motion.translations.copy()
+    translations[:, 0] += shift
+    return replace(motion, translations=translations, source=None)
+
+
+@needs_motions
+def test_what_is_right_passes(jump: Motion, walk: Motion) -> None:
+    assert not [f for f in findings(jump) if f.fails]
+    assert not findings(walk)
+
+
+# flights
+
+
+def test_cures_of_gravity_are_the_closed_forms() -> None:
+    limit = Limit(0.7, 1.4)
+    assert aimed_gravity(2.8, limit) == pytest.approx(math.sqrt(1.4))
+    count = retimed_intervals(20, 2.8, limit)
+    assert count is not None
+    assert limit.allows(2.8 * (20 / count) ** 2)
+    # the smallest whole number of frames that does is not far
+    assert not limit.allows(2.8 * (20 / (count - 3)) ** 2)
+    bend = apex_change(20, 1 / 60, 2.8, limit)
+    path_bend = 2.8 * 9.81 * (20 / 60) ** 2 / 8
+    assert (path_bend + bend) / path_bend == pytest.approx(aimed_gravity(2.8, limit) / 2.8, rel=1e-3)
+    cures = gravity_cures(100, 120, 1 / 60, 2.8, limit, 0.82)
+    assert [c.cost for c in cures] == sorted(c.cost for c in cures)
+    assert any("lengthen the flight 21→" in c.text for c in cures)
+    assert any("call gravity 2.8" in c.text for c in cures)
+    # 1 frame too short to be cured by whole frames: not offered
+    assert retimed_intervals(2, 5.0, Limit(0.98, 1.02)) is None
+
+
+@needs_motions
+def test_a_flight_that_falls_too_fast_is_cured_by_its_frames_and_by_its_apex(jump: Motion) -> None:
+    fast = retimed(jump, 0.72)
+    (found,) = findings(fast, "gravity")
+    assert found.measure == pytest.approx(1.0 / 0.72**2, rel=0.08)
+    assert found.threshold == REALISTIC["gravity"].most
+    first, last = found.frames[0]
+    texts = {c.text.split()[0]: c.text for c in found.cures}
+    # lengthen: frames of the flight spread over as many as it says
+    before, after = (int(n) for n in re.findall(r"(\d+)→(\d+)", texts["lengthen"])[0])
+    assert before == last - first + 1
+    stretch = np.interp(np.arange(fast.frame_count), [first, last], [0.0, (after - before) * fast.dt])
+    longer = replace(fast, times=fast.times + stretch)
+    assert not findings(longer, "gravity")
+    assert analyze(longer).flights[0].gravity_g == pytest.approx(numbers(texts["lengthen"])[2], rel=0.08)
+    # lower the apex: a parabola that is zero at the ends taken off
+    span = (fast.times - fast.times[first]) / (fast.times[last] - fast.times[first])
+    down = numbers(texts["lower"])[0] / 100.0
+    bump = np.where((span > 0) & (span < 1), 4.0 * down * span * (1.0 - span), 0.0)
+    lower = moved(fast, -bump[:, None] * np.array([0.0, 0.0, 1.0]))
+    assert not findings(lower, "gravity")
+
+
+@needs_motions
+def test_a_doubled_rate_is_found_and_read_away() -> None:
+    path = MOTIONS / "bvh" / "cmu_3dsmax" / "143_05.bvh"
+    found = findings(poise.load(path))
+    (rate,) = [f for f in found if f.name == "frame-rate"]
+    assert not [f for f in found if f.name in ("gravity", "balance", "drift")]  # one cause, told once
+    (option,) = re.findall(r"--source-fps (\d+)", rate.cures[0].text)
+    cured = poise.load(path, fps=float(option))
+    assert not [f for f in findings(cured) if f.fails]
+
+
+@needs_motions
+def test_a_path_off_its_parabola_is_cured_by_lowering_the_hips(jump: Motion) -> None:
+    flight = analyze(jump).flights[0]
+    t = np.clip((np.arange(jump.frame_count) - flight.first) / (flight.last - flight.first), 0.0, 1.0)
+    wave = 0.12 * np.sin(2.0 * np.pi * t) ** 3
+    bent = moved(jump, wave[:, None] * np.array([0.0, 0.0, 1.0]))
+    (found,) = findings(bent, "arc")
+    assert "poise edit ballistic" in found.cures[1].text
+    size, frame = numbers(found.cures[0].text)[:2]
+    shift = wave[int(frame)]
+    assert size / 100.0 == pytest.approx(abs(shift), rel=0.5)
+    assert found.cures[0].text.startswith("lower" if shift > 0 else "raise")
+    assert not findings(moved(bent, -wave[:, None] * np.array([0.0, 0.0, 1.0])), "arc")
+
+
+@needs_motions
+def test_a_flight_that_stops_in_the_air_drifts_and_one_that_curves_leaves_its_track(jump: Motion) -> None:
+    flight = analyze(jump).flights[0]
+    t = np.clip((np.arange(jump.frame_count) - flight.first) / (flight.last - flight.first), 0.0, 1.0)
+    along = 0.5 * (1.0 - (1.0 - t) ** 2)  # fast at first, at rest at the end
+    assert findings(moved(jump, along[:, None] * np.array([1.0, 0.0, 0.0])), "drift")
+    even = 0.5 * t
+    straight = moved(jump, even[:, None] * np.array([1.0, 0.0, 0.0]))
+    assert not findings(straight, "drift")
+    aside = 0.1 * np.sin(np.pi * t)
+    (found,) = findings(moved(straight, aside[:, None] * np.array([0.0, 1.0, 0.0])), "track")
+    assert numbers(found.cures[0].text)[0] == pytest.approx(10.0, abs=4.0)
+
+
+@needs_motions
+def test_a_turn_put_into_the_air_is_a_spin(jump: Motion) -> None:
+    flight = analyze(jump).flights[0]
+    t = np.clip((np.arange(jump.frame_count) - flight.first) / (flight.last - flight.first), 0.0, 1.0)
+    angle = math.radians(60.0) * np.sin(np.pi * t) ** 2  # there and back: nothing in the air can do that
+    turned = jump.rotations.copy()
+    turn = rotations.from_rotation_vector(angle[:, None] * np.array([0.0, 0.0, 1.0]))
+    turned[:, 0] = rotations.multiply(turn, turned[:, 0])
+    (found,) = findings(replace(jump, rotations=turned, source=None), "spin")
+    way = re.match("turn (left|right) the whole body", found.cures[0].text)
+    assert way is not None
+    degrees, frame = numbers(found.cures[0].text)[:2]
+    # it turned left by 60 degrees in the middle of the flight: undone it is well, up to the steady part
+    assert way.group(1) == "right"
+    assert degrees == pytest.approx(60.0, abs=6.0)
+    assert frame == pytest.approx((flight.first + flight.last) / 2, abs=3)
+
+
+# the ground
+
+
+def test_a_foot_that_slides_is_found_and_pinned(walk: Motion) -> None:
+    assert not findings(walk, "skate")
+    clip = analyze(walk)
+    on = clip.touch.flags[:, [i for i, s in enumerate(clip.touch.supports) if s == "left_leg"]].any(axis=1)
+    first = int(np.flatnonzero(on & ~np.roll(on, 1))[1])
+    last = first + int(np.argmin(on[first:])) - 1
+    t = np.clip((np.arange(walk.frame_count) - first) / (last - first), 0.0, 1.0)
+    slide = 0.15 * t[:, None] * np.array([0.0, 1.0, 0.0])
+    found = [f for f in findings(moved(walk, slide), "skate") if f.where == "left_leg"]
+    assert found
+    assert found[0].measure > REALISTIC["skate"].most
+    (span,) = [f for f in found[0].frames if f[0] <= (first + last) // 2 <= f[1]]
+    assert span[0] == pytest.approx(first, abs=4)
+    text = next(c.text for c in found[0].cures if c.text.startswith("move the hips"))
+    back = numbers(text)[0] / 100.0
+    # the body goes back with the foot over the named frames
+    mended = moved(moved(walk, slide), -back * t[:, None] * np.array([0.0, 1.0, 0.0]))
+    assert not [f for f in findings(mended, "skate") if f.where == "left_leg"]
+
+
+def test_a_clip_that_glides_has_no_foot_that_stands(walk: Motion) -> None:
+    glide = 2.0 * (walk.times / walk.times[-1])[:, None] * walk.times[-1] * np.array([0.0, 1.0, 0.0])
+    found = findings(moved(walk, glide), "skate")
+    assert any("No foot stands" in f.sentence for f in found)
+
+
+def test_a_clip_in_the_floor_is_raised_by_what_is_said(walk: Motion) -> None:
+    low = analyze(walk)
+    t = np.exp(-(((np.arange(walk.frame_count) - 60) / 6.0) ** 2))
+    sunk = moved(walk, -0.1 * t[:, None] * np.array([0.0, 0.0, 1.0]))
+    found = findings(sunk, "penetration")
+    assert found
+    worst = max(found, key=lambda f: f.measure)
+    assert worst.measure == pytest.approx(0.1, abs=0.02)
+    raised, frame = numbers(worst.cures[0].text)[:2]
+    assert abs(frame - 60) < 8
+    assert not findings(moved(sunk, raised / 100.0 * t[:, None] * np.array([0.0, 0.0, 1.0])), "penetration")
+    assert low.floor == pytest.approx(analyze(sunk).floor, abs=0.01)
+
+
+def test_a_clip_that_hovers_for_a_while_floats(walk: Motion) -> None:
+    frames = np.arange(walk.frame_count)
+    lift = 0.12 * np.clip(np.minimum(frames - 60, 140 - frames) / 10.0, 0.0, 1.0)
+    found = findings(moved(walk, lift[:, None] * np.array([0.0, 0.0, 1.0])), "float")
+    assert found
+    assert found[0].measure == pytest.approx(0.12, abs=0.03)
+    assert re.search("lower the", found[0].cures[0].text)
+
+
+@needs_motions
+def test_a_walk_played_too_fast_is_out_of_balance_and_slowed_by_what_is_said() -> None:
+    motion = poise.load(MOTIONS / "bvh" / "accad" / "Female1_B15_WalkTurnAround180.bvh").cut(1.0, 6.0)
+    assert not findings(motion, "balance")
+    fast = retimed(motion, 0.5)
+    (found,) = findings(fast, "balance")
+    factor = next(float(m) for c in found.cures for m in re.findall(r"--factor ([\d.]+)", c.text))
+    assert 1.0 < factor <= 2.2
+    assert not findings(retimed(fast, 1.1 * factor), "balance")  # a tenth more: the low-pass stays where it is
+
+
+# capture
+
+
+@needs_motions
+def test_a_flip_is_found_and_turned_back() -> None:
+    motion = poise.load(MOTIONS / "asf_amc" / "02_01.amc")
+    joint = motion.skeleton.index("lfemur")
+    turned = motion.rotations.copy()
+    turned[200:, joint] = rotations.multiply(
+        turned[200:, joint], rotations.from_rotation_vector(np.array([0.0, 0.0, math.radians(120.0)]))
+    )
+    (found,) = findings(replace(motion, rotations=turned, source=None), "glitch")
+    assert found.where == "lfemur"
+    assert found.frames == ((199, 200),)
+    degrees, frame = numbers(found.cures[0].text)[:2]
+    assert degrees == pytest.approx(120.0, abs=3.0)
+    turned[int(frame) :, joint] = rotations.multiply(
+        turned[int(frame) :, joint], rotations.from_rotation_vector(np.array([0.0, 0.0, -math.radians(degrees)]))
+    )
+    assert not findings(replace(motion, rotations=turned, source=None), "glitch")
+
+
+@needs_motions
+def test_a_rest_pose_in_front_is_cut_off_where_it_is_said() -> None:
+    path = MOTIONS / "bvh" / "cmu_motionbuilder" / "02_01.bvh"
+    motion = poise.load(path)
+    (found,) = findings(motion, "glitch")
+    (start,) = re.findall(r"--start ([\d.]+)", found.cures[0].text)
+    cut = motion.cut(float(start), motion.duration)
+    assert cut.frame_count == motion.frame_count - 1
+    assert not findings(cut, "glitch")
+
+
+@needs_motions
+def test_shaking_is_smoothed_by_the_cut_off_that_is_said(jump: Motion) -> None:
+    random = np.random.default_rng(7)
+    noise = 0.02 * random.standard_normal((jump.frame_count, jump.skeleton.joint_count, 3))
+    kernel = np.ones(5) / 5.0
+    noise = np.apply_along_axis(lambda x: np.convolve(x, kernel, mode="same"), 0, noise) * 6.0
+    shaken = jump.rotations.copy()
+    shaken = rotations.multiply(shaken, rotations.from_rotation_vector(noise))
+    (found,) = findings(replace(jump, rotations=shaken, source=None), "jerk")
+    assert re.search(r"low-pass at [\d.]+ Hz", found.cures[0].text)
+
+
+@needs_motions
+def test_a_joint_that_whirls_is_too_fast(jump: Motion) -> None:
+    joint = jump.skeleton.index("lhumerus")
+    turned = jump.rotations.copy()
+    angle = np.cumsum(np.where((np.arange(jump.frame_count) > 60) & (np.arange(jump.frame_count) < 72), 0.7, 0.0))
+    turned[:, joint] = rotations.multiply(
+        turned[:, joint], rotations.from_rotation_vector(angle[:, None] * np.array([0.0, 0.0, 1.0]))
+    )
+    (found,) = findings(replace(jump, rotations=turned, source=None), "joint-speed")
+    assert found.where == "lhumerus"
+    assert found.measure == pytest.approx(0.7 * jump.fps, rel=0.3)
+
+
+# invariance
+
+
+@needs_motions
+def test_heading_and_size_do_not_matter(jump: Motion) -> None:
+    fast = retimed(jump, 0.72)
+    turn = rotations.from_rotation_vector(np.array([0.0, 0.0, 2.0]))
+    translations, turned = fast.translations.copy(), fast.rotations.copy()
+    translations[:, 0] = rotations.rotate(turn, translations[:, 0]) + np.array([3.0, -7.0, 0.0])
+    turned[:, 0] = rotations.multiply(turn, turned[:, 0])
+    one = findings(fast)
+    two = findings(replace(fast, translations=translations, rotations=turned, source=None))
+    assert [(f.name, f.sentence, [c.text for c in f.cures]) for f in one] == [
+        (f.name, f.sentence, [c.text for c in f.cures]) for f in two
+    ]
+
+
+def test_every_finding_has_a_name_in_the_list() -> None:
+    assert set(REALISTIC.limits) == set(FLAWS)
