@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.control import kernels
-from poise.control.preset import EndEffector
+from poise.control.preset import EndEffector, Stepping
 from poise.control.reference import ReferenceFrame
+from poise.control.stepping import SteppingBack
 from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]
@@ -28,12 +29,13 @@ class Footholds:
     """Targets of the contact points at one step.
 
     Attributes:
-        positions, velocities: Wished place [m] and velocity [m/s] of each point, shape (P, 3).
+        positions, velocities, accelerations: Wished place [m], velocity and acceleration of each point, shape (P, 3).
         stands: Points that stand: touching in the reference and near the ground here, shape (P,).
     """
 
     positions: Array
     velocities: Array
+    accelerations: Array
     stands: Flags
 
 
@@ -41,23 +43,27 @@ class Footing:
     """Holds the offsets of standing and swinging points from step to step.
 
     Args:
-        settings: The end-effector part of the preset.
+        settings, stepping: The end-effector and the stepping part of the preset.
         terrain: Placed terrain.
         floor: Height of the reference's own floor [m].
         feet: Groups of points that land together, for footholds on treads.
+        limbs: Groups of points that step back together.
         scale: Leg length / 0.82 m; scales lengths.
     """
 
     def __init__(
         self,
         settings: EndEffector,
+        stepping: Stepping,
         terrain: Terrain,
         floor: float,
         feet: tuple[tuple[int, ...], ...],
+        limbs: tuple[tuple[int, ...], ...],
         count: int,
         scale: float,
     ) -> None:
         self._settings, self._terrain, self._floor, self._feet, self._scale = settings, terrain, floor, feet, scale
+        self._stepping = SteppingBack(stepping, limbs, max(1, len(feet) // 2), count, scale)
         self._offset = np.zeros((count, 3))
         self._left_with = np.zeros((count, 3))
         self._stood = np.zeros(count, dtype=np.bool_)
@@ -68,7 +74,7 @@ class Footing:
 
     def place(
         self, reference: ReferenceFrame, points: Array, velocities: Array, heights: Array, gaps: Array, band: float,
-        ground_velocities: Array | None, goal_shift: Array, time: float, dt: float,
+        ground_velocities: Array | None, goal_shift: Array, home: Array | None, time: float, dt: float,
     ) -> Footholds:  # fmt: skip
         """Targets for this step.
 
@@ -80,6 +86,7 @@ class Footing:
             band: Points nearer than this may stand [m].
             ground_velocities: Of the terrain under them [m/s], shape (P, 3), or None where it rests.
             goal_shift: Horizontal displacement of the goal [m], shape (2,).
+            home: The same when the goal will have come to rest, or None where nothing moves it.
             time: [s].
             dt: Length of the step [s].
         """
@@ -88,16 +95,28 @@ class Footing:
             reference.flags, gaps, band, heights, self._floor, points, reference.points, still, dt, self._offset,
             self._left_with, self._stood, self._swung,
         )  # fmt: skip
+        back = None
+        if home is not None:
+            back = self._stepping.advance(
+                self._offset, reference.flags, stands, reference.times_to_lift, home,
+                float(np.linalg.norm(goal_shift - home)), dt,
+            )  # fmt: skip
+        held = stands if back is None else stands | (back.moves & reference.flags)
         e = self._settings
         targets = kernels.foothold_targets(
-            reference.points, reference.landings, reference.progress, self._left_with, self._offset, stands, goal_shift,
+            reference.points, reference.landings, reference.progress, self._left_with, self._offset, held, goal_shift,
             self._shift, heights, self._floor, self._ground(reference, points, velocities, goal_shift, time),
             e.clearance * self._scale,
         )  # fmt: skip
-        speeds = reference.point_velocities
+        speeds, accelerations = reference.point_velocities, reference.point_accelerations
         if ground_velocities is not None:
             speeds = speeds + np.where(stands[:, None], ground_velocities, 0.0)
-        return Footholds(targets, speeds, stands)
+        if back is not None:
+            targets[:, 2] += back.lift
+            speeds, accelerations, stands = (
+                speeds + back.velocities, accelerations + back.accelerations, stands & ~back.moves,
+            )  # fmt: skip
+        return Footholds(targets, speeds, accelerations, stands)
 
     def _ground(
         self, reference: ReferenceFrame, points: Array, velocities: Array, goal_shift: Array, time: float

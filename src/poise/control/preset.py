@@ -60,6 +60,16 @@ class EndEffector(Servo):
 
 
 @dataclass(frozen=True)
+class Stepping:
+    """How a limb that stands off its place after a push steps back."""
+
+    distance: float
+    height: float
+    duration: float
+    pause: float
+
+
+@dataclass(frozen=True)
 class ContactLimits:
     """When a point counts as touching."""
 
@@ -112,6 +122,7 @@ class Preset:
     weights: Weights
     pose: Servo
     end_effector: EndEffector
+    stepping: Stepping
     contact: ContactLimits
     goal: Goal
     ground: Ground
@@ -132,6 +143,7 @@ _SECTIONS: dict[str, type] = {
     "weights": Weights,
     "pose": Servo,
     "end_effector": EndEffector,
+    "stepping": Stepping,
     "contact": ContactLimits,
     "goal": Goal,
     "ground": Ground,

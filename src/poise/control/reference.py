@@ -28,6 +28,7 @@ class Touch(NamedTuple):
     times_to_contact: Array
     landings: Array
     progress: Array
+    times_to_lift: Array
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class ReferenceFrame:
         times_to_contact: Time until each point touches [s]; 0 while it does, inf if never, shape (P,).
         landings: Where each point will touch next in the reference [m], shape (P, 3); nan where unknown.
         progress: Part of each point's swing that is over, 0 … 1, shape (P,); 1 while it touches.
+        times_to_lift: Time until each point no longer touches [s]; 0 while it does not, inf if ever after, shape (P,).
         torque: τ*, the torque left when the touching points carry what they can, shape (nv,).
         coefficients: λ* of every point, zero where it does not touch, shape (P, 4).
     """
@@ -64,6 +66,7 @@ class ReferenceFrame:
     times_to_contact: Array
     landings: Array
     progress: Array
+    times_to_lift: Array
     torque: Array
     coefficients: Array
 

@@ -6,7 +6,7 @@
 Source: [Levine2012]_ section 2. Deviates: the pose is tracked by the world angular acceleration of every body (real
 Jacobian rows) instead of parent-space targets with a fixed parent, which count a parent's error twice; λ is drawn to λ*
 where the paper leaves it undetermined; joint limits and the ground are bounds of the step, where the paper clamps
-targets.
+targets; where the reference hovers, the root wrench that carries it is weighed less.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ class Wishes:
         bounds: Joint limits, ground.
         joints: Wished acceleration of every dof, shape (nv,), where nobody holds the root; then `turning` is not used.
         authority: Factor on the weights of what needs the ground's help, below 1 for a figure that falls.
+        hung: How far the figure hovers, 0 … 1: then the root, which carries it in the reference, may bring it back,
+            since no ground will.
     """
 
     turning: Array
@@ -81,6 +83,7 @@ class Wishes:
     bounds: Sequence[AtLeast]
     joints: Array | None = None
     authority: float = 1.0
+    hung: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,10 @@ class LoadShare:
         return weight / self._total * np.array([1.0, 1.0, 1.0, *([1.0 / self.area] * 3)])
 
 
+HOVERING = 0.1
+"""Part of the root's weight, but for its horizontal force, that is left where a motion hovers."""
+
+
 def quasi_physical(
     step: Step,
     reference: ReferenceFrame,
@@ -170,6 +177,7 @@ def quasi_physical(
     constraints: list[Constraint] = []
     effort = weights.joint_torque * load.torque_weights(wishes.stands)
     effort[:6] = load.root_weights(physicality.factor * weights.root_wrench)
+    effort[2:6] *= 1.0 - (1.0 - HOVERING) * wishes.hung
     if physicality.is_strict:
         constraints.append(Equal(RootWrench(), 0.0, "root wrench"))
     elif not physicality.is_off:

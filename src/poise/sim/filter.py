@@ -30,13 +30,14 @@ from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue, SimulationDiverged, StepInfeasible
 from poise.methods.pd import proportional_derivative
-from poise.methods.quasi_physical import LoadShare, Physicality, Wishes, quasi_physical
+from poise.methods.quasi_physical import HOVERING, LoadShare, Physicality, Wishes, quasi_physical
 from poise.sim.forces import Pull, Push
 from poise.sim.goals import PointGoal
 from poise.step import AtLeast, Constraint, Contacts, Equal, Objective, Step, StepResult, solve_step
 from poise.step.cones import frames
 from poise.step.quantities import PointAcceleration
 from poise.terrain import Terrain
+from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 
@@ -128,7 +129,14 @@ class Machine:
         self.sway = TrunkSway(preset.goal, self.mass, self.scale)
         self.follower = GroundFollower(preset.ground, terrain, floor, 0.25 * self.scale)
         self.footing = Footing(
-            preset.end_effector, terrain, floor, _feet(character), self.model.point_count, self.scale
+            preset.end_effector,
+            preset.stepping,
+            terrain,
+            floor,
+            _feet(character),
+            _limbs(character),
+            self.model.point_count,
+            self.scale,
         )
         self.tally = Tally()
         self.time = 0.0
@@ -154,6 +162,7 @@ class Machine:
             "ground.near_m": GROUND_NEAR,
             "limits.near_rad": NEAR,
             "fallback.weight": FALLBACK_WEIGHT,
+            "hover.root_share": HOVERING,
             "unheld.largest_turn_rad": LARGEST_TURN,
             "unheld.largest_way_m": LARGEST_WAY,
             "unheld.fallen_tilt_rad": FALLEN_TILT,
@@ -291,8 +300,9 @@ class Machine:
         gaps, touching, touching_normals = kernels.near_ground(s.points, heights, normals, band)
         root_ground = moving.mean(axis=0)[:2] if moving is not None else np.zeros(2)
         if self._goal_mode(pushes) == "moving":
-            self.particle.accelerate(force, self.mass, root_ground)
-            self.sway.accelerate(moment)
+            # a push of so many body weights moves figures of any size by the same part of their legs
+            self.particle.accelerate(self.scale * force, self.mass, root_ground)
+            self.sway.accelerate(self.scale * moment)
         else:
             self.particle.accelerate(np.zeros(3), self.mass, root_ground)
             self.sway.accelerate(np.zeros(3))
@@ -301,10 +311,16 @@ class Machine:
         place[:2] += shift
         self.follower.accelerate(place, reference.v[:3], self.time)
         footholds = self.footing.place(
-            reference, s.points, s.point_velocities, heights, gaps, band, moving, shift, self.time, dt
+            reference, s.points, s.point_velocities, heights, gaps, band, moving, shift, self._home(), self.time, dt
         )
         contacts = Contacts(touching, touching_normals, self.options.friction)
         return _Scene(Step(s, contacts, dt=dt, external=external), heights, gaps, axes, footholds, moving)
+
+    def _home(self) -> Array | None:
+        """Where the goal will rest [m], shape (2,); None while it never moved, or where nobody holds the figure."""
+        if self.options.goal == "none" or self.options.physicality.is_strict or not self.particle.shift.any():
+            return None
+        return self.particle.ground
 
     def _pushes(self, pushes: Sequence[Push | Pull]) -> tuple[Array, Array, Array]:
         external, force, moment = np.zeros(self.model.nv), np.zeros(3), np.zeros(3)
@@ -356,7 +372,7 @@ class Machine:
             root += p.pose.stiffness * (within(off, self.scale) - off)
         feet = scene.footholds
         points = kernels.place_servo(
-            reference.point_accelerations,
+            feet.accelerations,
             feet.velocities,
             feet.positions
             if not self.options.physicality.is_strict
@@ -381,7 +397,13 @@ class Machine:
         return Wishes(
             self._turning, root, points, scene.axes, tangent, normal, feet.stands, self._goal(reference),
             [g.at(self) for g in self.options.goal_points if g.is_on(self.time)], bounds, joints, standing,
+            self._hung(reference, scene),
         )  # fmt: skip
+
+    def _hung(self, reference: ReferenceFrame, scene: _Scene) -> float:
+        """How far the figure hovers, 0 … 1: nothing touches, and in the reference the root carries it."""
+        carried = min(max(float(reference.torque[2]) / (GRAVITY * self.mass), 0.0), 1.0)
+        return 0.0 if scene.step.contacts.count else carried
 
     def _turned(self, reference: ReferenceFrame) -> tuple[Array, Array, Array]:
         """Reference orientations and rates of the bodies, turned by sway and lean; untouched while both are zero."""
@@ -535,6 +557,13 @@ def _feet(character: Character) -> tuple[tuple[int, ...], ...]:
             if points:
                 feet.append(points)
     return tuple(feet)
+
+
+def _limbs(character: Character) -> tuple[tuple[int, ...], ...]:
+    """Contact points of each leg and arm: what can step back."""
+    limbs = [limb for limb in character.limbs if limb.kind in ("leg", "arm")]
+    points = [tuple(i for i, p in enumerate(character.contact_points) if p.body in limb.bodies) for limb in limbs]
+    return tuple(p for p in points if p)
 
 
 def _shares(character: Character, is_quadruped: bool) -> tuple[Array, Array]:

@@ -25,6 +25,9 @@ Array = npt.NDArray[np.float64]
 SKATING_HEIGHT, SKATING_SPEED = 0.05, 0.5
 """A foot point skates when it is below this height [m] in two frames on end and faster than this [m/s]."""
 
+NEAR = 0.02
+"""A place is back when it is no further off than this [m], for a leg of 0.82 m."""
+
 
 @dataclass(frozen=True)
 class Report:
@@ -55,16 +58,17 @@ class Recorder:
         self._foot_points = [i for i, p in enumerate(machine.character.contact_points) if p.part == "foot"]
         self._low_before = np.zeros(len(self._foot_points), dtype=np.bool_)
         self._skating = np.zeros(frames, dtype=np.bool_)
+        self._now = machine.q.copy()
 
     def record(self, k: int, seconds: float) -> None:
         """Take in frame k, after the machine has stepped to frame k + 1."""
         self._step_seconds.append(seconds)
         last, m = self._machine.last, self._machine
         if last is None or last.frame != k:
-            # a carried frame: nothing was solved; the last known places are repeated
-            if k:
-                self._com[k], self._com_reference[k] = self._com[k - 1], self._com_reference[k - 1]
+            self._place(k, self._now)
+            self._now = m.q.copy()
             return
+        self._now = m.q.copy()
         wrench = last.result.torque[:6] - last.reference.torque[:6]
         self._root_force[k] = np.linalg.norm(wrench[:3])
         self._root_moment[k] = np.linalg.norm(wrench[3:])
@@ -105,7 +109,7 @@ class Recorder:
         moved = np.linalg.norm(simulated[:, :3] - reference[:, :3], axis=1)
         bodies = np.linalg.norm(body_positions(character, simulated) - body_positions(character, reference), axis=2)
         last = max(n - 1, 1)
-        self._com[n - 1], self._com_reference[n - 1] = self._com[last - 1], self._com_reference[last - 1]
+        self._place(n - 1, self._now)
         steps = 1000.0 * np.array(self._step_seconds or [0.0])
         solved = slice(0, last)
         goal = self._com[solved, :2] - self._com_reference[solved, :2]
@@ -175,6 +179,13 @@ class Recorder:
         }
         return Report(data)
 
+    def _place(self, k: int, q: Array) -> None:
+        """Centers of mass of a frame that no step was solved for, from its pose (nq,)."""
+        state, root, without = self._machine.state, self._machine.model.roots[0], self._machine.goal_without
+        for pose, places in ((q, self._com), (self._reference_q[k], self._com_reference)):
+            state.move_to(pose, np.zeros(self._machine.model.nv))
+            places[k] = state.com_without(root, without)
+
     def _shift(self, n: int) -> Array:
         return np.array(self._machine.shifts[: max(n - 1, 1)]).reshape(-1, 2)
 
@@ -190,14 +201,15 @@ class Recorder:
         end = push.start + min(push.duration, self._times[n - 1])
         first, after = int(np.ceil(push.start / dt - 1e-9)), min(int(np.ceil(end / dt - 1e-9)), n - 1)
         excursion = np.linalg.norm(self._com[:n, :2] - self._com_reference[:n, :2], axis=1)
-        calm = (angles.max(axis=1) < 2.0) & (moved < 0.02)
+        near = NEAR * self._machine.scale
+        calm = (angles.max(axis=1) < 2.0) & (moved < near)
         return {
             "body": push.body,
             "start": push.start,
             "joint_peak_deg": float(angles[first:, 1:].max(initial=0.0)),
             "root_peak_deg": float(angles[first:, 0].max(initial=0.0)),
             "com_excursion_max_m": float(excursion[first:].max(initial=0.0)),
-            "com_back_s": _settled(excursion[after:] < 0.02, dt),
+            "com_back_s": _settled(excursion[after:] < near, dt),
             "recovery_s": _settled(calm[after:], dt),
         }
 

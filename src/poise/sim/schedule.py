@@ -43,12 +43,13 @@ class ClipSchedule:
         flags = contact_flags(points, velocities, heights, height_limit=height_limit, speed_limit=speed_limit)
         # what may push in the simulation is what is nearer than the same height: the reference must not reach further
         self.flags: Flags = flags & (heights < height_limit)
-        self._times = times_to_contact(self.flags, dt * np.arange(frames, dtype=np.float64))
+        times = dt * np.arange(frames, dtype=np.float64)
+        self._times, self._lifts = times_to_contact(self.flags, times), times_to_contact(~self.flags, times)
         self._landings, self._progress = _swings(self.flags, points)
 
     def touch(self, k: int) -> Touch:
         """Contacts of frame k."""
-        return Touch(self.flags[k], self._times[k], self._landings[k], self._progress[k])
+        return Touch(self.flags[k], self._times[k], self._landings[k], self._progress[k], self._lifts[k])
 
 
 def _swings(flags: Flags, points: Array) -> tuple[Array, Array]:
@@ -83,4 +84,6 @@ def estimated_touch(
     near = times < settings.contact_time
     landings = np.where(near[:, None], points + np.where(near, times, 0.0)[:, None] * velocities, np.nan)
     progress = np.where(near, 1.0 - times / settings.contact_time, 0.0)
-    return Touch(flags, times, landings, np.where(flags, 1.0, progress))
+    # nobody knows when a streamed foot lifts; while the root rests it is not soon
+    rests = float(np.linalg.norm(root_v[:2])) < 0.5 * float(speed_limit[0, 0])
+    return Touch(flags, times, landings, np.where(flags, 1.0, progress), np.where(flags & rests, np.inf, 0.0))

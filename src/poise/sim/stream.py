@@ -128,7 +128,7 @@ class QuasiPhysicalFilter:
         touch = estimated_touch(points, speeds, m.floor, m.preset.end_effector, m.character.leg_length, v)
         given = self._given[0]
         if given is not None:
-            touch = Touch(given[0], given[1], touch.landings, touch.progress)
+            touch = Touch(given[0], given[1], touch.landings, touch.progress, touch.times_to_lift)
         reference = self._builder.frame(now, v, (following_v - v) / m.dt, touch)
         active = [p for p in self._pushes if p.is_on(m.time)]
         self._answer = m.advance(reference, following, following_v, active)

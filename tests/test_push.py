@@ -1,0 +1,115 @@
+"""What a push does: to figures of any size, to figures that hover, and how feet that were moved come back."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from poise.character import Character, fit
+from poise.dynamics import State
+from poise.dynamics.from_character import model_of
+from poise.motion import Motion
+from poise.sim.filter import Options
+from poise.sim.forces import Push
+from poise.sim.report import joint_deviations
+from poise.sim.simulate import Live, simulate
+from tests.filter_runs import walk
+from tests.test_filter import assert_exact, glitched
+
+Array = npt.NDArray[np.float64]
+
+
+def held(motion: Motion, frame: int, seconds: float, lift: float = 0.0, fps: float = 60.0) -> Motion:
+    """One pose of a motion, held for a while, so much above where it was [m]."""
+    times = np.arange(round(seconds * fps)) / fps
+    places = np.repeat(motion.translations[frame : frame + 1], len(times), axis=0)
+    places[:, 0, 2] += lift
+    turns = np.repeat(motion.rotations[frame : frame + 1], len(times), axis=0)
+    return replace(motion, times=times, translations=places, rotations=turns, source=None)
+
+
+def shove(character: Character, start: float = 0.2, x: float = 1.0, y: float = 0.0) -> Push:
+    """0.44 body weights at the chest for 0.2 s."""
+    return Push("chest", (0.44 * 9.81 * character.mass * x, 0.44 * 9.81 * character.mass * y, 0.0), start, 0.2)
+
+
+@functools.cache
+def scaled(size: float) -> tuple[Motion, Character]:
+    """The walk of a figure so many times as large."""
+    motion, _ = walk()
+    tips = tuple(replace(tip, offset=size * tip.offset) for tip in motion.skeleton.end_sites)
+    bigger = replace(motion.skeleton, offsets=size * motion.skeleton.offsets, end_sites=tips)
+    grown = replace(motion, skeleton=bigger, translations=size * motion.translations, source=None)
+    return grown, fit(grown)
+
+
+def test_a_hovering_figure_comes_back() -> None:
+    """In the air nothing but the root can bring a figure back, and it does what it did in the reference."""
+    motion, character = walk()
+    still = held(motion, 20, 1.6, lift=1.0)
+    up = Push("chest", (0.0, 0.0, 0.44 * 9.81 * character.mass), 0.2, 0.2)
+    result = simulate(still, character, pushes=[up], options=Options(goal="com-xy"))
+    off = np.abs(result.q - result.reference_q)[:, 2]
+    assert 0.03 <= off.max() <= 0.12
+    assert off[-1] <= 0.02
+    assert result.report["events"][0]["root_peak_deg"] <= 1.0
+
+
+def test_a_push_moves_figures_of_any_size_by_the_same_part_of_the_leg() -> None:
+    moved = []
+    for size in (0.3, 1.0, 20.0):
+        motion, character = scaled(size)
+        event = simulate(motion, character, pushes=[shove(character, 0.3)]).report["events"][0]
+        moved.append((event["com_excursion_max_m"] / character.leg_length, event["root_peak_deg"]))
+    assert moved[0][0] == pytest.approx(moved[1][0], rel=0.05)
+    assert moved[2][0] == pytest.approx(moved[1][0], rel=0.05)
+
+
+def test_centers_of_mass_of_carried_frames_are_true() -> None:
+    motion, character = walk()
+    elbow = character.bodies[character.body_index("left_elbow")].name
+    poses: list[Array] = []
+
+    def watch(live: Live) -> None:
+        poses.append(live.machine.q.copy())
+
+    bad = glitched(motion, elbow, 45)
+    result = simulate(bad, character, pushes=[shove(character)], watch=watch)
+    told = np.array(result.report["per_frame"]["com_m"])
+    state = State(model_of(character))
+    true = np.array([state.at(q, np.zeros(character.nv)).com() for q in result.q])
+    assert result.report["solver"]["fallbacks"]["glitch_carried"] >= 2
+    assert np.abs(told - true).max() <= 1e-9
+
+
+def test_a_foot_that_landed_off_its_place_steps_back() -> None:
+    """In a pose that is held after a shove nothing else would bring it home."""
+    motion, character = walk()
+    pose = held(motion, 30, 3.4)
+    lifted = replace(
+        pose,
+        times=np.arange(pose.frame_count + 31) / 60.0,
+        translations=np.concatenate([motion.translations[:31], pose.translations]),
+        rotations=np.concatenate([motion.rotations[:31], pose.rotations]),
+    )
+    feet = [i for i, p in enumerate(character.contact_points) if p.part == "foot"]
+    offsets: list[Array] = []
+
+    def watch(live: Live) -> None:
+        last = live.machine.last
+        assert last is not None
+        off = np.where(last.reference.flags[feet, None], (live.machine.state.points - last.reference.points)[feet], 0.0)
+        offsets.append(off[:, :2])
+
+    result = simulate(lifted, character, pushes=[shove(character, 0.2, y=0.5)], watch=watch)
+    size = np.linalg.norm(np.array(offsets), axis=2).max(axis=1)
+    assert size.max() > 0.04
+    assert size[-1] <= 0.005
+    assert joint_deviations(character, result.reference_q, result.q)[-1].max() <= 0.5
+    # one at a time: some foot always carries
+    assert min(result.report["per_frame"]["contacts"][60:-1]) >= 1
+    assert_exact(simulate(lifted, character))
