@@ -14,6 +14,9 @@ import { Timeline } from "./timeline";
 import { Label } from "./curves";
 import { World } from "./world";
 
+/** Time constant with which the camera of a live scene comes along [s]. */
+const LIVE_CALM = 0.25;
+
 export const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
 
 export const $ = (id: string): HTMLElement => document.getElementById(id)!;
@@ -35,6 +38,7 @@ export class App {
   private readonly anchor = new THREE.Vector3();
   private anchored = false;
   private isClimb = false;
+  private paced = 0;
 
   constructor(private readonly options: Options) {
     this.palette = options.theme === "auto" ? firstPalette() : options.theme === "dark" ? DARK : LIGHT;
@@ -60,6 +64,7 @@ export class App {
     const { header } = pack;
     const before = this.world;
     if (before) for (const [name, on] of before.layersOn) if (world.layersOn.has(name)) world.layersOn.set(name, on);
+    if (before && world.isLive) world.takeOver(before);
     this.world = world;
     const start = world.times[0];
     this.clock = new Clock(start, world.times[world.times.length - 1]);
@@ -139,7 +144,7 @@ export class App {
     const world = this.world!;
     const at = new THREE.Vector3();
     if (!world.anchor(0, this.clock.time, at)) return;
-    if (world.isLive && this.anchored) at.lerpVectors(this.anchor, at, 0.12);
+    if (world.isLive && this.anchored) at.lerpVectors(this.anchor, at, this.pace());
     if (this.follow && this.anchored) {
       const way = at.clone().sub(this.anchor);
       this.stage.camera.position.add(way);
@@ -152,6 +157,13 @@ export class App {
     this.stage.views.forEach((view, k) => {
       if (k && world.anchor(k, this.clock.time, other)) view.shift.copy(other).sub(at);
     });
+  }
+
+  /** How much of its way the camera goes with one state of a live scene: all of it after a jump in time. */
+  private pace(): number {
+    const passed = this.clock.time - this.paced;
+    this.paced = this.clock.time;
+    return passed < 0 || passed > 1 ? 1 : 1 - Math.exp(-passed / LIVE_CALM);
   }
 
   /** Words in the scene keep their size on the screen. */
@@ -244,7 +256,7 @@ export class App {
 
   buttons(): void {
     setIcon($("go-play"), this.clock.isPlaying ? "pause" : "play");
-    $("go-loop").setAttribute("aria-pressed", String(this.clock.loop));
+    if (!this.world?.isLive) $("go-loop").setAttribute("aria-pressed", String(this.clock.loop));
     $("tool-follow").setAttribute("aria-pressed", String(this.follow));
   }
 

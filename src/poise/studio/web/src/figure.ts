@@ -25,16 +25,17 @@ export class Figure {
 
   async build(pack: Pack): Promise<void> {
     const { track } = this;
+    const { size } = pack.header;
     const material = track.style === "ghost" ? null : solid();
     const geometries = await Promise.all(track.bodies.map((body) => bodyGeometry(pack, body, track.color)));
     geometries.forEach((geometry, b) => {
       if (!geometry) return void this.meshes.push(null);
-      const mesh = new THREE.Mesh(geometry, material ?? ghost());
+      const mesh = new THREE.Mesh(geometry, material ?? ghost(0.025 * size));
       mesh.castShadow = mesh.receiveShadow = track.style === "solid";
       mesh.userData = { track: this.index, body: b };
       if (!material) {
         // a ghost is one veil, not many: what is nearest to the eye is found first, then drawn once
-        const depth = new THREE.Mesh(geometry, depthOnly());
+        const depth = new THREE.Mesh(geometry, depthOnly(0.025 * size));
         depth.renderOrder = 10;
         mesh.renderOrder = 11;
         mesh.add(depth);
@@ -74,25 +75,41 @@ function solid(): THREE.Material {
   return new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.62, metalness: 0 });
 }
 
-function depthOnly(): THREE.Material {
-  return new THREE.MeshBasicMaterial({ colorWrite: false });
+/**
+ * A ghost's vertices. For the depth test it stands a little behind where it is, so that a solid figure in the very
+ * same pose hides it instead of mixing with it.
+ */
+const BEHIND = `
+  varying vec3 vNormal, vEye, vTint;
+  uniform float uBehind;
+  void main() {
+    vec4 place = modelViewMatrix * vec4(position, 1.0);
+    vNormal = normalMatrix * normal;
+    vEye = -place.xyz;
+    vTint = color;
+    gl_Position = projectionMatrix * place;
+    vec4 back = projectionMatrix * vec4(place.xy, place.z - uBehind, 1.0);
+    gl_Position.z = back.z / back.w * gl_Position.w;
+  }`;
+
+function depthOnly(behind: number): THREE.Material {
+  return new THREE.ShaderMaterial({
+    colorWrite: false,
+    vertexColors: true,
+    uniforms: { uBehind: { value: behind } },
+    vertexShader: BEHIND,
+    fragmentShader: "void main() { gl_FragColor = vec4(1.0); }",
+  });
 }
 
 /** A veil: thin where seen face on, dense at the rim. */
-function ghost(): THREE.Material {
+function ghost(behind: number): THREE.Material {
   return new THREE.ShaderMaterial({
     transparent: true,
     depthWrite: false,
     vertexColors: true,
-    vertexShader: `
-      varying vec3 vNormal, vEye, vTint;
-      void main() {
-        vec4 place = modelViewMatrix * vec4(position, 1.0);
-        vNormal = normalMatrix * normal;
-        vEye = -place.xyz;
-        vTint = color;
-        gl_Position = projectionMatrix * place;
-      }`,
+    uniforms: { uBehind: { value: behind } },
+    vertexShader: BEHIND,
     fragmentShader: `
       varying vec3 vNormal, vEye, vTint;
       void main() {

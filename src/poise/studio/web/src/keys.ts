@@ -15,7 +15,6 @@ export function bindButtons(app: App, transport: Transport): void {
   for (const [id, icon] of Object.entries(icons)) setIcon($(id), icon);
   setIcon($("go-back"), "back");
   setIcon($("go-on"), "on");
-  setIcon($("go-loop"), "loop");
   app.buttons();
   const speed = $("speed") as HTMLSelectElement;
   for (const value of SPEEDS) speed.append(new Option(`${value}×`, String(value)));

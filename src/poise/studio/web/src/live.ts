@@ -46,8 +46,7 @@ export class Live implements Transport {
     const pack = await Pack.open(bytes);
     await this.app.show(pack);
     this.events = pack.header.timeline.map((row) => ({ ...row, spans: [...(row.spans ?? [])], marks: [...(row.marks ?? [])] }));
-    this.controls.fill(pack.header.controls ?? []);
-    this.drawn();
+    this.controls.fill(pack.header.controls);
   }
 
   private state(state: State): Promise<void> {
@@ -64,15 +63,21 @@ export class Live implements Transport {
     this.app.clock.time = state.time;
     this.app.plots.push(state.time, values, at);
     this.app.timeline.set(this.events, Math.max(0, state.time - LIVE_SPAN), Math.max(LIVE_SPAN, state.time));
+    const isFirst = !world.hasPoses;
+    world.hasPoses = true;
+    if (isFirst) world.show();
     this.app.moved();
+    if (isFirst) this.app.home();
+    this.app.pointer.follow();
     $("now").textContent = clockText(state.time);
     this.paused(state.isPaused);
-    if (document.hidden) return Promise.resolve();
+    if (document.hidden) return Promise.resolve(this.drawn());
     return new Promise((resolve) => {
       const before = this.app.stage.drawn;
       this.app.stage.drawn = () => {
         this.app.stage.drawn = before;
         before();
+        this.drawn();
         resolve();
       };
       this.app.stage.invalidate();

@@ -2,6 +2,7 @@
 import * as THREE from "three";
 import { App, $ } from "./app";
 import { makeHook } from "./hook";
+import { setIcon } from "./icons";
 import { bindButtons } from "./keys";
 import { Live } from "./live";
 import { readOptions } from "./options";
@@ -54,6 +55,7 @@ function start(): void {
     app.play = () => line.play();
     bindButtons(app, line);
   } else if (recording !== null) {
+    setIcon($("go-loop"), "loop");
     bindButtons(app, {
       play: () => app.play(),
       step: (count) => app.step(count),

@@ -8,6 +8,7 @@ import { Rows } from "./rows";
 import { css } from "./timeline";
 
 const HEIGHT = 112;
+const NOISE = 1e-6; // what is smaller everywhere is drawn as zero
 /** Seconds that a live plot looks back. */
 export const LIVE_SPAN = 10;
 
@@ -240,6 +241,7 @@ function short(value: number): string {
 export function span(low: number | null, high: number | null, lines: [number, string][] = []): [number, number] {
   let a = low ?? 0;
   let b = high ?? 1;
+  if (Math.max(Math.abs(a), Math.abs(b)) < NOISE) [a, b] = [0, 1]; // rounding, not news
   for (const [value] of lines) {
     if (value <= b * 3 + 1e-9) b = Math.max(b, value * 1.08);
     if (value >= a * 3 - 1e-9) a = Math.min(a, value);

@@ -24,6 +24,7 @@ export function pick(stage: Stage, world: World, x: number, y: number): Hit | nu
   const ray = stage.ray(x, y);
   if (!ray) return null;
   const figures = world.figures.filter((f) => f.view === ray.index && isSeen(world, f));
+  for (const figure of figures) figure.group.updateMatrixWorld(); // they may have moved since the last picture
   const meshes = figures.flatMap((f) => f.meshes.filter((m): m is THREE.Mesh => m !== null));
   for (const hit of ray.caster.intersectObjects(meshes, false)) {
     const { track, body } = hit.object.userData;
@@ -40,7 +41,9 @@ export class Pointer {
   /** Called when a grip begins, moves and ends (null); nothing is gripped while it is not set. */
   grip: ((grip: Grip | null, isNew: boolean) => void) | null = null;
   held: Grip | null = null;
-  private plane = new THREE.Plane();
+  /** Distance of what is held from the camera's plane [m], and where the mouse is. */
+  private depth = 0;
+  private at: [number, number] = [0, 0];
   private waiting = 0;
   private readonly string: THREE.Line;
 
@@ -76,7 +79,9 @@ export class Pointer {
     this.stage.controls.enabled = false;
     const mesh = figure.meshes[hit.body]!;
     const view = this.stage.views[figure.view];
-    this.plane.setFromNormalAndCoplanarPoint(view.camera.getWorldDirection(new THREE.Vector3()), hit.point);
+    const { camera } = view;
+    this.depth = hit.point.clone().sub(camera.position).dot(camera.getWorldDirection(new THREE.Vector3()));
+    this.at = [event.clientX, event.clientY];
     const point = mesh.worldToLocal(hit.point.clone());
     this.held = { track: hit.track, body: hit.body, point, target: hit.point.clone() };
     view.scene.add(this.string);
@@ -87,9 +92,12 @@ export class Pointer {
   private move(event: PointerEvent): void {
     if (this.held) {
       event.stopImmediatePropagation();
-      const ray = this.stage.ray(event.clientX, event.clientY);
-      if (ray?.caster.ray.intersectPlane(this.plane, this.held.target)) this.grip?.(this.held, false);
-      this.drawString();
+      this.at = [event.clientX, event.clientY];
+      // once a picture is often enough for the simulation
+      this.waiting ||= requestAnimationFrame(() => {
+        this.waiting = 0;
+        this.follow();
+      });
     } else if (event.pointerType !== "touch" && !event.buttons && !this.waiting) {
       const { clientX, clientY } = event;
       this.waiting = requestAnimationFrame(() => {
@@ -97,6 +105,20 @@ export class Pointer {
         this.name(clientX, clientY);
       });
     }
+  }
+
+  /** Moves the far end of the spring to the mouse, as far from the camera as it was taken: the camera goes along too. */
+  follow(): void {
+    const ray = this.held && this.stage.ray(...this.at);
+    if (!this.held || !ray) return;
+    const { camera } = ray.view;
+    const away = camera.getWorldDirection(new THREE.Vector3());
+    const plane = new THREE.Plane().setFromNormalAndCoplanarPoint(
+      away,
+      camera.position.clone().addScaledVector(away, this.depth),
+    );
+    if (ray.caster.ray.intersectPlane(plane, this.held.target)) this.grip?.(this.held, false);
+    this.drawString();
   }
 
   private up(event: PointerEvent): void {

@@ -169,13 +169,7 @@ export class Stage {
       const { x, w } = this.part(k, width);
       const { camera } = view;
       const focus = new THREE.Vector3(...(eye?.target ?? this.controls.target.toArray())).add(view.shift);
-      camera.position.copy(eye ? new THREE.Vector3(...eye.eye) : this.camera.position).add(view.shift);
-      camera.quaternion.copy(this.camera.quaternion);
-      if (eye) camera.lookAt(focus);
-      camera.fov = eye?.fov ?? FIELD_OF_VIEW;
-      camera.aspect = w / height;
-      camera.updateProjectionMatrix();
-      camera.updateMatrixWorld();
+      this.aim(view, w / height, eye);
       view.light(focus);
       fading.focus.value.copy(focus);
       const wish = Math.max(9 * view.size, 3.2 * camera.position.distanceTo(focus));
@@ -185,6 +179,18 @@ export class Stage {
       renderer.clear();
       renderer.render(view.scene, camera);
     });
+  }
+
+  /** Puts a view's camera where the orbit's stands, or where it is told to. */
+  private aim(view: View, aspect: number, eye: Eye | null = null): void {
+    const { camera, shift } = view;
+    camera.position.copy(eye ? new THREE.Vector3(...eye.eye) : this.camera.position).add(shift);
+    camera.quaternion.copy(this.camera.quaternion);
+    if (eye) camera.lookAt(new THREE.Vector3(...eye.target).add(shift));
+    camera.fov = eye?.fov ?? FIELD_OF_VIEW;
+    camera.aspect = aspect;
+    camera.updateProjectionMatrix();
+    camera.updateMatrixWorld();
   }
 
   private part(k: number, width: number): { x: number; w: number } {
@@ -213,6 +219,7 @@ export class Stage {
   /** Where a point of the world stands on the page [CSS px], or null behind the camera. */
   project(point: THREE.Vector3, k: number): [number, number] | null {
     const view = this.views[k];
+    this.aim(view, this.part(k, this.width).w / this.height); // it may have moved since the last picture
     const at = point.clone().project(view.camera);
     if (at.z > 1 || at.z < -1) return null;
     const box = this.canvas.getBoundingClientRect();
@@ -228,6 +235,7 @@ export class Stage {
     if (x < 0 || y < 0 || x >= this.width || y >= this.height) return null;
     const index = Math.min(this.views.length - 1, Math.floor(x / Math.floor(this.width / this.views.length)));
     const part = this.part(index, this.width);
+    this.aim(this.views[index], part.w / this.height);
     const caster = new THREE.Raycaster();
     const ndc = new THREE.Vector2((2 * (x - part.x)) / part.w - 1, 1 - (2 * y) / this.height);
     caster.setFromCamera(ndc, this.views[index].camera);

@@ -57,6 +57,7 @@ export class World {
     const { header } = pack;
     const times = header.times ? Float64Array.from(await pack.floats(header.times)) : new Float64Array([0]);
     const world = new World(pack, times);
+    world.hasPoses = !world.isLive;
     await Promise.all([
       world.terrain.build(pack),
       ...world.figures.map((figure) => figure.build(pack)),
@@ -66,6 +67,20 @@ export class World {
     ]);
     return world;
   }
+
+  /** Begins with the poses of a live scene before this one, as far as the figures are the same. */
+  takeOver(before: World): void {
+    this.sources.forEach((source, k) => {
+      const old = before.sources[k];
+      if (source instanceof LivePoses && old instanceof LivePoses && old.pose.length === source.pose.length) {
+        source.pose.set(old.pose);
+      }
+    });
+    this.hasPoses = before.hasPoses;
+  }
+
+  /** Poses are known; in a live scene they are from its first state on. */
+  hasPoses = false;
 
   /** Puts everything onto a stage whose views are there already. */
   addTo(stage: Stage): void {
@@ -85,7 +100,10 @@ export class World {
 
   /** Shows the layers that are on. */
   show(): void {
-    for (const figure of this.figures) figure.show(this.isOn);
+    for (const figure of this.figures) {
+      figure.show(this.isOn);
+      figure.group.visible = this.hasPoses;
+    }
     for (const { mark, overlay } of this.marks) holder(mark).visible = this.isOn(overlay.layer);
     this.terrain.show(this.isOn);
   }
