@@ -11,11 +11,15 @@ import type { State } from "./messages";
 import type { TimelineRow } from "./format";
 import { LIVE_SPAN } from "./plots";
 
+/** Moves of a grip sent per second at most; the server sends a page away that says too much. */
+const MOVES = 80;
+
 export class Live implements Transport {
   readonly connection: Connection;
   private readonly controls: Controls;
   private isPaused = false;
   private events: TimelineRow[] = [];
+  private moved = 0;
 
   constructor(
     private readonly app: App,
@@ -32,7 +36,10 @@ export class Live implements Transport {
       if (!grip) return this.connection.send({ type: "release" });
       const target = grip.target.toArray();
       if (isNew) this.connection.send({ type: "grab", track: grip.track, body: grip.body, point: grip.point.toArray(), target });
-      else this.connection.send({ type: "move", target });
+      else if (performance.now() - this.moved > 1000 / MOVES) {
+        this.moved = performance.now();
+        this.connection.send({ type: "move", target });
+      }
     };
     this.connection = new Connection(address, {
       scene: (bytes) => this.scene(bytes),

@@ -1,0 +1,222 @@
+"""The live page in a real browser: what moves comes in, what the viewer does goes out."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import poise
+from poise.scene import Control, Plot, Points, Scene, Series
+from poise.terrain import Terrain
+from tests.chromium import launched, needs_browser, opened, pixels, until
+from tests.record_figures import sliding_track
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from poise.studio.viewer import Viewer
+
+pytestmark = [needs_browser]
+pytest.importorskip("websockets", reason="the extra 'studio' is not installed")
+
+ONCE = np.array([0.0])
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launched() as found:
+        yield found
+
+
+def live_scene(title: str = "Live") -> Scene:
+    figure = sliding_track(ONCE)
+    return Scene(
+        ONCE,
+        (figure,),
+        Terrain.flat(),
+        title=title,
+        overlays=(Points("com", "com", (0.5, 0.1, 0.8), figure.positions[:, :1], size=0.1),),
+        plots=(Plot("Height", "m", (Series("z", (0.5, 0.1, 0.8), np.zeros(1)),)),),
+        controls=(Control("slope", "Slope", low=-30.0, high=30.0, step=1.0, unit="deg"),),
+    )
+
+
+class Feed:
+    """Sends a figure that stands wherever `place` says, 50 times a second, and keeps what the pages ask for."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self.viewer = viewer
+        self.place = np.zeros(3)
+        self.time = 0.0
+        self.paused = False
+        self.commands: list[Any] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        viewer.show(live_scene())
+        self._thread.start()
+
+    def _run(self) -> None:
+        track = sliding_track(ONCE)
+        while not self._ended.wait(0.02):
+            self.time += 0.02
+            places = track.positions[0] + self.place
+            poses = [(places, track.orientations[0])]
+            self.viewer.update(
+                self.time, poses, overlays=[places[:1]], values=[float(places[0, 2])], is_paused=self.paused
+            )
+            self.commands += self.viewer.commands()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def asked(self, kind: str, seconds: float = 20.0) -> Any:
+        """The fields of the last command of a kind, once there is one."""
+        last = time.monotonic() + seconds
+        while time.monotonic() < last:
+            found = [c for c in self.commands if c.kind == kind]
+            if found:
+                return found[-1].fields
+            time.sleep(0.02)
+        raise AssertionError(f"no {kind!r} among {[c.kind for c in self.commands]}")
+
+
+@contextmanager
+def fed(**viewer: Any) -> Iterator[Feed]:
+    with poise.Viewer(is_opened=False, **viewer) as view:
+        feed = Feed(view)
+        try:
+            yield feed
+        finally:
+            feed.stop()
+
+
+def test_states_are_drawn_and_acknowledged(browser: Browser) -> None:
+    with fed() as feed, opened(browser, feed.viewer.url) as page:
+        until(page, "window.__poise.stats.acks > 5")
+        counts = page.evaluate("window.__poise.stats")
+        assert counts["scenes"] == 1
+        assert 0 <= counts["frames"] - counts["acks"] <= 1
+        feed.place = np.array([0.0, 0.5, 0.0])
+        until(page, "Math.abs(window.__poise.pose('hips')[1] - 0.5) < 1e-6")
+        before = pixels(page)
+        assert len(np.unique(before.reshape(-1, 3), axis=0)) > 100
+        assert page.evaluate("window.__poise.state.live")
+        assert "0.8" in page.inner_text("#plots") or page.is_hidden("#plots")
+
+
+def test_a_body_is_dragged_by_the_mouse(browser: Browser) -> None:
+    with fed() as feed, opened(browser, feed.viewer.url) as page:
+        x, y = page.evaluate("window.__poise.project('hips')")
+        page.mouse.move(x, y - 20)
+        page.mouse.down()
+        taken = feed.asked("grab")
+        assert (taken["track"], taken["body"]) == (0, 0)
+        start = np.array(taken["target"])
+        # the held point is in the body's frame: on the surface of the trunk
+        assert np.linalg.norm(np.array(taken["point"]) + np.array([0.0, 0.0, 0.8]) - start) < 1e-3
+        page.mouse.move(x + 120, y - 20, steps=5)
+        moved = np.array(feed.asked("move")["target"])
+        assert np.linalg.norm(moved - start) > 0.2
+        view = page.evaluate("window.__poise.view")
+        away = np.array(view["target"]) - np.array(view["eye"])
+        assert abs((moved - start) @ away) / np.linalg.norm(away) < 0.02  # across the view, not into it
+        assert not any(c.kind == "release" for c in feed.commands)
+        page.mouse.up()
+        feed.asked("release")
+        # a drag on the empty ground turns the camera and asks for nothing
+        feed.commands.clear()
+        eye = page.evaluate("window.__poise.view.eye")
+        page.mouse.move(60, 500)
+        page.mouse.down()
+        page.mouse.move(160, 480, steps=4)
+        page.mouse.up()
+        until(page, f"Math.hypot(...window.__poise.view.eye.map((v, k) => v - {eye}[k])) > 0.1")
+        assert not feed.commands
+
+
+def test_buttons_and_sliders_speak(browser: Browser) -> None:
+    with fed() as feed, opened(browser, feed.viewer.url) as page:
+        page.click("#go-play")
+        assert feed.asked("pause") == {"on": True}
+        feed.paused = True
+        until(page, "document.querySelector('#go-play').dataset.icon === 'play'")
+        page.click("#go-on")
+        feed.asked("step")
+        page.click("#go-loop")
+        feed.asked("restart")
+        page.select_option("#speed", "0.5")
+        assert feed.asked("speed") == {"value": 0.5}
+        slider = page.locator("input[data-control=slope]")
+        slider.focus()
+        slider.press("ArrowRight")
+        assert feed.asked("set") == {"name": "slope", "value": 1.0}
+        feed.viewer.say(type="status", paused=True, speed=1.0, values={"slope": 12}, ended=False)
+        page.locator("#views").click(position={"x": 5, "y": 5})
+        until(page, "document.querySelector('input[data-control=slope]').value === '12'")
+
+
+def test_two_pages_see_the_same_and_a_new_scene_keeps_the_camera(browser: Browser) -> None:
+    with fed() as feed, opened(browser, feed.viewer.url) as one, opened(browser, feed.viewer.url) as other:
+        feed.place = np.array([0.3, 0.0, 0.0])
+        for page in (one, other):
+            until(page, "Math.abs(window.__poise.pose('hips')[0] - 0.3) < 1e-6")
+        one.evaluate("window.__poise.layer('com', false)")
+        distance = "Math.hypot(...window.__poise.view.eye.map((v, k) => v - window.__poise.view.target[k]))"
+        one.mouse.move(450, 250)
+        one.mouse.wheel(0, 400)
+        one.wait_for_timeout(400)
+        before = one.evaluate(distance)
+        feed.viewer.show(live_scene("Another"))
+        until(one, "document.querySelector('#title').textContent === 'Another'")
+        assert one.evaluate(distance) == pytest.approx(before, rel=0.05)
+        assert not one.is_checked("#layers input[data-layer=com]")
+
+
+def test_it_comes_back_after_the_server_starts_again(browser: Browser) -> None:
+    with fed(token="a-token-for-this-test-only") as feed:
+        url = feed.viewer.url
+        port = int(url.split(":")[2].split("/")[0])
+        with browser.new_context() as held:
+            page: Page = held.new_page()
+            page.goto(url)
+            page.evaluate("window.__poise.ready")
+            feed.stop()
+            feed.viewer.close()
+            until(page, "!document.querySelector('#notice').hidden")
+            with fed(port=port, token="a-token-for-this-test-only"):
+                until(page, "window.__poise.stats.scenes === 2 && document.querySelector('#notice').hidden")
+
+
+def test_a_dragged_figure_answers(browser: Browser) -> None:
+    """The whole way: mouse, socket, spring, simulation, and the pose that comes back."""
+    from poise.studio.live import LiveRun
+
+    motion = poise.load(poise.sample_path("walk"))
+    character = poise.Character.fit(motion)
+    chest = character.bodies[character.roles["chest"]].name
+    with poise.Viewer(is_opened=False) as viewer:
+        run = LiveRun(motion, character, viewer)
+        playing = threading.Thread(target=run.play, daemon=True)
+        playing.start()
+        gap = f"""Math.hypot(...window.__poise.pose('simulated', '{chest}').slice(0, 3)
+            .map((v, k) => v - window.__poise.pose('reference', '{chest}')[k]))"""
+        try:
+            with opened(browser, viewer.url) as page:
+                until(page, "window.__poise.stats.frames > 3", seconds=60)
+                assert page.evaluate(gap) < 0.01
+                x, y = page.evaluate("name => window.__poise.project(name)", chest)
+                page.mouse.move(x, y - 5)
+                page.mouse.down()
+                page.mouse.move(x + 150, y - 30, steps=6)
+                until(page, f"{gap} > 0.04", seconds=60)
+                page.mouse.up()
+        finally:
+            run.stop()
+            playing.join(30)
