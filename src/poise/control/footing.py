@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.control import kernels
+from poise.control.plan import PlannedFrame
 from poise.control.preset import EndEffector, Stepping
 from poise.control.reference import ReferenceFrame
 from poise.control.stepping import SteppingBack
@@ -62,7 +63,7 @@ class Footing:
         count: int,
         scale: float,
     ) -> None:
-        self._settings, self._terrain, self._floor, self._feet, self._scale = settings, terrain, floor, feet, scale
+        self._settings, self._terrain, self._floor, self.feet, self._scale = settings, terrain, floor, feet, scale
         self._stepping = SteppingBack(stepping, limbs, max(1, len(feet) // 2), count, scale)
         self._offset = np.zeros((count, 3))
         self._left_with = np.zeros((count, 3))
@@ -71,10 +72,12 @@ class Footing:
         self._shift = np.zeros((count, 2))
         self._chosen = np.full((count, 2), np.nan)
         self._nowhere = np.zeros(0)
+        self._floors, self._no_lift = np.full(count, floor), np.zeros(count)
 
     def place(
         self, reference: ReferenceFrame, points: Array, velocities: Array, heights: Array, gaps: Array, band: float,
         ground_velocities: Array | None, goal_shift: Array, home: Array | None, time: float, dt: float,
+        planned: PlannedFrame | None = None,
     ) -> Footholds:  # fmt: skip
         """Targets for this step.
 
@@ -89,11 +92,14 @@ class Footing:
             home: The same when the goal will have come to rest, or None where nothing moves it.
             time: [s].
             dt: Length of the step [s].
+            planned: The plan over the ground, if there is one.
         """
         still = np.zeros_like(points) if ground_velocities is None else ground_velocities
+        base = reference.points if planned is None else reference.points + planned.offsets
+        floors = self._floors if planned is None else self._floors + planned.offsets[:, 2]
         stands = kernels.stick(
-            reference.flags, gaps, band, heights, self._floor, points, reference.points, still, dt, self._offset,
-            self._left_with, self._stood, self._swung,
+            reference.flags, gaps, band, heights, floors, points, base, still, dt, self._offset, self._left_with,
+            self._stood, self._swung,
         )  # fmt: skip
         back = None
         if home is not None:
@@ -103,12 +109,19 @@ class Footing:
             )  # fmt: skip
         held = stands if back is None else stands | (back.moves & reference.flags)
         e = self._settings
-        targets = kernels.foothold_targets(
-            reference.points, reference.landings, reference.progress, self._left_with, self._offset, held, goal_shift,
-            self._shift, heights, self._floor, self._ground(reference, points, velocities, goal_shift, time),
-            e.clearance * self._scale,
-        )  # fmt: skip
         speeds, accelerations = reference.point_velocities, reference.point_accelerations
+        if planned is None:
+            targets = kernels.foothold_targets(
+                reference.points, reference.landings, reference.progress, self._left_with, self._offset, held,
+                goal_shift, self._shift, heights, self._floor,
+                self._ground(reference, points, velocities, goal_shift, time), e.clearance * self._scale,
+            )  # fmt: skip
+        else:
+            targets = kernels.planned_targets(
+                base, floors, np.isfinite(planned.landings[:, 0]), reference.progress, self._left_with, self._offset,
+                held, goal_shift, self._lifts(planned, goal_shift, time), heights, e.clearance * self._scale,
+            )  # fmt: skip
+            speeds, accelerations = speeds + planned.velocities, accelerations + planned.accelerations
         if ground_velocities is not None:
             speeds = speeds + np.where(stands[:, None], ground_velocities, 0.0)
         if back is not None:
@@ -117,6 +130,13 @@ class Footing:
                 speeds + back.velocities, accelerations + back.accelerations, stands & ~back.moves,
             )  # fmt: skip
         return Footholds(targets, speeds, accelerations, stands)
+
+    def _lifts(self, planned: PlannedFrame, goal_shift: Array, time: float) -> Array:
+        """How much higher the points land for being shifted with the goal [m], shape (P,)."""
+        if not goal_shift.any():
+            return self._no_lift
+        places = np.where(np.isfinite(planned.landings[:, :2]), planned.landings[:, :2], 0.0)
+        return self._terrain.heights(places + goal_shift, time) - self._terrain.heights(places, time)
 
     def _ground(
         self, reference: ReferenceFrame, points: Array, velocities: Array, goal_shift: Array, time: float
@@ -141,7 +161,7 @@ class Footing:
         candidates = candidates[np.argsort(np.abs(candidates), kind="stable")]
         forward = self._terrain.forward
         margin = 0.05 * self._scale
-        for foot in self._feet:
+        for foot in self.feet:
             index = np.array(foot)
             if not known[index].all() or reference.flags[index].any():
                 continue

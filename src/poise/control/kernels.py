@@ -218,7 +218,7 @@ def ground_rows(
 
 
 @njit(**_OPTIONS)
-def timed_weights(times_to_contact, contact_time, heights, floor, reach, gaps):
+def timed_weights(times_to_contact, contact_time, heights, reach, gaps):
     """Weights of each point (P,): along the tangents 1 − t / t_m, along the normal that and low · (1 − h / h_m).
 
     t is the time to contact, h the distance to the ground, each at most t_m and h_m (`reach`). Source: [Levine2012]_
@@ -227,7 +227,7 @@ def timed_weights(times_to_contact, contact_time, heights, floor, reach, gaps):
     tangent, normal = np.empty_like(gaps), np.empty_like(gaps)
     for i in range(gaps.shape[0]):
         tangent[i] = min(max(1.0 - times_to_contact[i] / contact_time, 0.0), 1.0)
-        low = min(max(2.0 - (heights[i] - floor) / reach, 0.0), 1.0)
+        low = min(max(2.0 - heights[i] / reach, 0.0), 1.0)
         normal[i] = tangent[i] + low * (1.0 - min(max(gaps[i] / reach, 0.0), 1.0))
     return tangent, normal
 
@@ -270,13 +270,17 @@ def place_servo(wished_a, wished_v, wished, v, now, speed, stiffness):
 
 
 @njit(**_OPTIONS)
-def near_ground(points, heights, normals, band):
-    """Distances of points to the ground (P,), and of those nearer than the band indices (K,) and normals (K, 3)."""
+def near_ground(points, radii, heights, normals, band):
+    """Distances of points to the ground (P,), and of those nearer than the band indices (K,) and normals (K, 3).
+
+    A point is center − radius · normal; the heights are those below the centers.
+    """
     count = points.shape[0]
     gaps = np.empty(count)
     near = 0
     for i in range(count):
-        gaps[i] = (points[i, 2] - heights[i]) * normals[i, 2]
+        up = normals[i, 2]
+        gaps[i] = (points[i, 2] + radii[i] * up - heights[i]) * up - radii[i]
         near += gaps[i] < band
     index, chosen = np.empty(near, np.int64), np.empty((near, 3))
     k = 0
@@ -291,9 +295,9 @@ def near_ground(points, heights, normals, band):
 
 @njit(**_OPTIONS)
 def stick(
-    flags, gaps, band, heights, floor, points, reference_points, ground_velocities, dt, offset, left_with, stood, swung
+    flags, gaps, band, heights, floors, points, reference_points, ground_velocities, dt, offset, left_with, stood, swung
 ):  # fmt: skip
-    """Which points stand (P,); keeps up their offsets to the reference.
+    """Which points stand (P,); keeps up their offsets to the reference, whose own floors (P,) may differ.
 
     A point that touches sticks where it is, and goes with the ground; one that leaves starts from where it was. Changes
     offset, left_with (P, 3), stood and swung (P,).
@@ -301,7 +305,7 @@ def stick(
     stands = np.empty_like(flags)
     for i in range(flags.shape[0]):
         stands[i] = flags[i] and gaps[i] < band
-        lift = heights[i] - floor
+        lift = heights[i] - floors[i]
         if stands[i] and not stood[i]:
             offset[i, 0] = points[i, 0] - reference_points[i, 0]
             offset[i, 1] = points[i, 1] - reference_points[i, 1]
@@ -368,6 +372,30 @@ def foothold_targets(
             shift[2] = max(shift[2], highest + min(height, clearance) - height)
         for c in range(3):
             out[i, c] += shift[c]
+    return out
+
+
+@njit(**_OPTIONS)
+def planned_targets(
+    planned_points, floors, known, progress, left_with, offset, stands, goal_shift, lifts, heights, clearance
+):  # fmt: skip
+    """Wished places of points (P, 3) that have a plan: the plan, with what differs from it fading over the swing.
+
+    floors (P,) is the height of the ground that the planned points belong to, lifts (P,) how much higher they land for
+    being shifted, heights (P,) the ground below them now. No point is sent below it.
+    """
+    out = planned_points.copy()
+    for i in range(planned_points.shape[0]):
+        if stands[i]:
+            for c in range(3):
+                out[i, c] += offset[i, c]
+            continue
+        part = progress[i] * progress[i] * (3.0 - 2.0 * progress[i]) if known[i] else 1.0
+        for c in range(2):
+            out[i, c] += (1.0 - part) * left_with[i, c] + part * goal_shift[c]
+        out[i, 2] += (1.0 - part) * left_with[i, 2] + part * lifts[i]
+        height = planned_points[i, 2] - floors[i]
+        out[i, 2] = max(out[i, 2], heights[i] + min(height, clearance))
     return out
 
 

@@ -101,6 +101,14 @@ class ReferenceBuilder:
         self._state.touch()
         return self._state.points.copy(), self._state.point_velocities.copy()
 
+    def body_places(self) -> Array:
+        """Places of the bodies' joints [m] in the pose last given to `kinematics`, shape (B − 1, 3)."""
+        return self._state.data.xpos[1:].copy()
+
+    def com(self) -> Array:
+        """Center of mass [m] in the pose last given to `kinematics`, shape (3,)."""
+        return self._state.com(self.model.roots[0]).copy()
+
     def frame(self, q: Array, v: Array, a: Array, touch: Touch) -> ReferenceFrame:
         """The reference at (q, v, a) with known contacts."""
         m, s = self.model, self._state

@@ -69,6 +69,7 @@ class Wishes:
         authority: Factor on the weights of what needs the ground's help, below 1 for a figure that falls.
         hung: How far the figure hovers, 0 … 1: then the root, which carries it in the reference, may bring it back,
             since no ground will.
+        rise: Factor on the weight of the root's height.
     """
 
     turning: Array
@@ -84,6 +85,7 @@ class Wishes:
     joints: Array | None = None
     authority: float = 1.0
     hung: float = 0.0
+    rise: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,12 @@ def quasi_physical(
             Objective(JointAcceleration((3, 6)), wishes.joints[3:6], wishes.authority * hanging[3:6], "root turn"),
         ]
     objectives.append(
-        Objective(JointAcceleration((0, 3)), wishes.root, wishes.authority * weights.pose * mass, "root place")
+        Objective(
+            JointAcceleration((0, 3)),
+            wishes.root,
+            wishes.authority * weights.pose * mass * np.array([1.0, 1.0, wishes.rise]),
+            "root place",
+        )
     )
     objectives += _end_effectors(wishes, wishes.authority * weights.end_effector * mass)
     if step.coefficient_count:

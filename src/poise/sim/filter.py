@@ -15,6 +15,7 @@ from poise.control.footing import Footholds, Footing
 from poise.control.goal import GoalParticle, TrunkSway
 from poise.control.ground import GroundFollower
 from poise.control.limits import NEAR, JointLimits
+from poise.control.plan import GroundPlan, PlannedFrame, Track, starts_level
 from poise.control.preset import Preset
 from poise.control.reference import ReferenceFrame
 from poise.control.unheld import (
@@ -51,6 +52,9 @@ FALLBACK_WEIGHT = 1e3
 
 GROUND_NEAR = 0.03
 """Points that would come nearer to the ground than this in one step get a row that keeps them out [m, leg 0.82 m]."""
+
+RISE = 10.0
+"""Factor on the weight of the root's height where a plan says it and something stands [1]."""
 
 GOALS = ("auto", "com-xy", "moving", "none")
 ENGINES = ("qp", "pd")
@@ -160,6 +164,7 @@ class Machine:
         """Numbers that no preset changes, for the report's settings."""
         return {
             "ground.near_m": GROUND_NEAR,
+            "ground.rise": RISE,
             "limits.near_rad": NEAR,
             "fallback.weight": FALLBACK_WEIGHT,
             "hover.root_share": HOVERING,
@@ -173,20 +178,31 @@ class Machine:
         """Begin at a pose (nq,) and velocity (nv,)."""
         self.q, self.v, self.time = q.copy(), v.copy(), time
 
-    def settle(self, reference: ReferenceFrame, seconds: float = 1.0) -> None:
+    def plan(self, track: Track) -> GroundPlan | None:
+        """The way of a whole clip over the ground; None on level ground and on ground that moves."""
+        if self.terrain.is_flat or not self.terrain.is_static:
+            return None
+        upright = np.array([self._upright(height) for height in track.com[:, 2]])
+        return GroundPlan(track, self.character, self.terrain, self.preset.end_effector, _feet(self.character), upright)
+
+    def settle(self, reference: ReferenceFrame, planned: PlannedFrame | None = None, *, seconds: float = 1.0) -> None:
         """Stand on the ground before time 0: hold the first reference pose still for a while, then take up its speed.
 
         A clip begins with feet on its own flat floor; on a slope they would start inside the ground. Where the ground
         under the first pose is the clip's own, nothing is done, so an undisturbed start stays exact.
         """
         self.state.move_to(self.q, self.v)
-        ground = self.terrain.heights(self.state.centers[:, :2], self.time)
-        if self.terrain.is_flat or not np.any(ground[self.state.centers[:, 2] - self.floor < self.scale] != self.floor):
+        is_level = starts_level(self.state.centers, self.terrain, self.floor, self.scale, self.time)
+        if is_level and (planned is None or not np.abs(planned.offsets).max() > 1e-6):
             return
-        v, start = self.v, self.time
+        v, start = self.v.copy(), self.time
         self.v = np.zeros_like(v)
+        standing = None
+        if planned is not None:
+            standing = planned.at_rest()
+            v[2] += planned.height_velocity
         for _ in range(round(seconds / self.dt)):
-            self.advance(reference, reference.q, reference.v)
+            self.advance(reference, reference.q, reference.v, planned=standing)
             self.time = start
         self.v = self.v + v
         self.tally, self.last, self._frame, self.shifts = Tally(), None, -1, []
@@ -202,6 +218,7 @@ class Machine:
         pushes: Sequence[Push | Pull] = (),
         *,
         is_glitch: bool = False,
+        planned: PlannedFrame | None = None,
     ) -> Array:
         """Move to the next pose and return it, shape (nq,).
 
@@ -211,6 +228,7 @@ class Machine:
             following_v: Its velocity, shape (nv,).
             pushes: What pushes and pulls now.
             is_glitch: The reference cannot be trusted here: carry the deviation instead of solving.
+            planned: The plan over the ground at this step, if there is one.
 
         Raises:
             SimulationDiverged: if two steps in a row had to be carried, or the state is not finite.
@@ -219,8 +237,8 @@ class Machine:
         self.shifts.append(self.particle.shift)
         if is_glitch:
             self.tally.fallbacks["glitch_carried"] += 1
-            return self._carry(reference, following, following_v)
-        scene = self._look(reference, pushes)
+            return self._carry(reference, following, following_v, planned)
+        scene = self._look(reference, pushes, planned)
         result = self._solve(reference, scene)
         if result is None:
             self.tally.fallbacks["carried"] += 1
@@ -231,7 +249,7 @@ class Machine:
                     "use --goal none.",
                     frame=round(self.time / self.dt), reason="no solution",
                 )  # fmt: skip
-            return self._carry(reference, following, following_v)
+            return self._carry(reference, following, following_v, planned)
         self.tally.in_a_row = 0
         self.v = self.v + self.dt * result.a
         self.q = self.model.integrate(self.q, self.v, self.dt)
@@ -251,7 +269,9 @@ class Machine:
         self.follower.advance(self.dt)
         self.time += self.dt
 
-    def _carry(self, reference: ReferenceFrame, following: Array, following_v: Array) -> Array:
+    def _carry(
+        self, reference: ReferenceFrame, following: Array, following_v: Array, planned: PlannedFrame | None
+    ) -> Array:
         """Keep the deviation from the reference, fading with the preset's half-life."""
         fade = 0.5 ** (self.dt / self.preset.glitch.halflife)
         deviation = self.model.difference(reference.q, self.q, 1.0)
@@ -261,7 +281,7 @@ class Machine:
         self._previous_error = None
         self.particle.accelerate(np.zeros(3), self.mass, np.zeros(2))
         self.sway.accelerate(np.zeros(3))
-        self.follower.acceleration = 0.0
+        self.follower.carry(planned)
         self._finish()
         if np.abs(deviation).max() > 1e-9:
             # the goal goes on from where the carried figure is, not from where a spring would have brought it
@@ -278,7 +298,7 @@ class Machine:
         self.state.move_to(q, v)
         return self.state.com(root)[:2].copy(), (self.state.com_jacobian(root) @ v)[:2]
 
-    def _look(self, reference: ReferenceFrame, pushes: Sequence[Push | Pull]) -> _Scene:
+    def _look(self, reference: ReferenceFrame, pushes: Sequence[Push | Pull], planned: PlannedFrame | None) -> _Scene:
         """The state, the ground under it, what pushes, and where everything should go."""
         s, dt = self.state, self.dt
         s.move_to(self.q, self.v)
@@ -297,7 +317,7 @@ class Machine:
         s.complete()
         external, force, moment = self._pushes(pushes)
         band = self.preset.contact.height * self.scale
-        gaps, touching, touching_normals = kernels.near_ground(s.points, heights, normals, band)
+        gaps, touching, touching_normals = kernels.near_ground(s.points, self.model.point_radii, heights, normals, band)
         root_ground = moving.mean(axis=0)[:2] if moving is not None else np.zeros(2)
         if self._goal_mode(pushes) == "moving":
             # a push of so many body weights moves figures of any size by the same part of their legs
@@ -307,14 +327,23 @@ class Machine:
             self.particle.accelerate(np.zeros(3), self.mass, root_ground)
             self.sway.accelerate(np.zeros(3))
         shift = self.particle.shift
-        place = reference.q[:3].copy()
-        place[:2] += shift
-        self.follower.accelerate(place, reference.v[:3], self.time)
+        self.follower.accelerate(reference.q[:3], reference.v[:3], shift, self.time, planned)
         footholds = self.footing.place(
-            reference, s.points, s.point_velocities, heights, gaps, band, moving, shift, self._home(), self.time, dt
+            reference,
+            s.points,
+            s.point_velocities,
+            heights,
+            gaps,
+            band,
+            moving,
+            shift,
+            self._home(),
+            self.time,
+            dt,
+            planned,
         )
         contacts = Contacts(touching, touching_normals, self.options.friction)
-        return _Scene(Step(s, contacts, dt=dt, external=external), heights, gaps, axes, footholds, moving)
+        return _Scene(Step(s, contacts, dt=dt, external=external), heights, gaps, axes, footholds, moving, planned)
 
     def _home(self) -> Array | None:
         """Where the goal will rest [m], shape (2,); None while it never moved, or where nobody holds the figure."""
@@ -382,10 +411,14 @@ class Machine:
             e.speed,
             e.stiffness,
         )
+        heights, gaps = reference.points[:, 2] - self.floor, scene.gaps
+        if scene.planned is not None:
+            heights, gaps = np.minimum(heights, scene.planned.gaps), np.minimum(gaps, scene.planned.gaps)
         tangent, normal = kernels.timed_weights(
-            reference.times_to_contact, e.contact_time, reference.points[:, 2], self.floor,
-            e.contact_height * self.scale, scene.gaps,
-        )  # fmt: skip
+            reference.times_to_contact, e.contact_time, heights, e.contact_height * self.scale, gaps
+        )
+        if scene.planned is not None:
+            normal = np.maximum(normal, scene.planned.climbs)
         bounds: list[AtLeast] = []
         weight = p.weights.bounds * self.mass
         limits = self.limits.constraint(s.q, s.v, reference, self.dt, self.load.area * weight)
@@ -398,6 +431,7 @@ class Machine:
             self._turning, root, points, scene.axes, tangent, normal, feet.stands, self._goal(reference),
             [g.at(self) for g in self.options.goal_points if g.is_on(self.time)], bounds, joints, standing,
             self._hung(reference, scene),
+            RISE if scene.planned is not None and feet.stands.any() else 1.0,
         )  # fmt: skip
 
     def _hung(self, reference: ReferenceFrame, scene: _Scene) -> float:
@@ -424,11 +458,17 @@ class Machine:
     def _lean(self, reference: ReferenceFrame) -> Array:
         """Part of the slope's turn each body takes: the upright lean uphill a little, others lie along the slope."""
         lean = self.preset.ground.lean
-        if lean == 0.0 or self._is_quadruped:
-            return -np.sign(lean) * self._lean_share
-        height = (reference.com[2] - self.floor) / self.character.leg_length
-        upright = float(np.clip((height - 0.45) / 0.35, 0.0, 1.0))
+        if lean == 0.0:
+            return 0.0 * self._lean_share
+        upright = self._upright(float(reference.com[2]))
         return upright * lean * self._lean_share - (1.0 - upright)
+
+    def _upright(self, height: float) -> float:
+        """1 for a figure that stands on two legs with its center of mass so high, 0 for one that lies or has four."""
+        if self.preset.ground.lean == 0.0:
+            return 1.0
+        height = (height - self.floor) / self.character.leg_length
+        return 0.0 if self._is_quadruped else float(np.clip((height - 0.45) / 0.35, 0.0, 1.0))
 
     def _goal(self, reference: ReferenceFrame) -> Array | None:
         """Horizontal acceleration that puts the center of mass on the goal in the next step, in error form.
@@ -531,6 +571,7 @@ class _Scene:
     axes: Array
     footholds: Footholds
     moving: Array | None
+    planned: PlannedFrame | None
 
 
 @dataclass(frozen=True)

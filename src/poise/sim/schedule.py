@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from poise.control.plan import Track
 from poise.control.preset import EndEffector
 from poise.control.reference import ReferenceBuilder, Touch
 from poise.dynamics import Model
@@ -29,6 +30,7 @@ class ClipSchedule:
 
     Attributes:
         flags: Touching in the reference, shape (F, P).
+        track: What a plan over the ground must know.
     """
 
     def __init__(
@@ -36,8 +38,10 @@ class ClipSchedule:
     ) -> None:
         frames, count = len(q), builder.model.point_count
         points, velocities = np.zeros((frames, count, 3)), np.zeros((frames, count, 3))
+        bodies, com = np.zeros((frames, builder.model.body_count - 1, 3)), np.zeros((frames, 3))
         for k in range(frames):
             points[k], velocities[k] = builder.kinematics(q[k], v[k])
+            bodies[k], com[k] = builder.body_places(), builder.com()
         heights = points[:, :, 2] - floor
         height_limit, speed_limit = contact_limits(v[:, :3], leg_length)
         flags = contact_flags(points, velocities, heights, height_limit=height_limit, speed_limit=speed_limit)
@@ -46,6 +50,7 @@ class ClipSchedule:
         times = dt * np.arange(frames, dtype=np.float64)
         self._times, self._lifts = times_to_contact(self.flags, times), times_to_contact(~self.flags, times)
         self._landings, self._progress = _swings(self.flags, points)
+        self.track = Track(points, self.flags, bodies, com, floor, dt)
 
     def touch(self, k: int) -> Touch:
         """Contacts of frame k."""

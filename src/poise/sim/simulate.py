@@ -122,7 +122,8 @@ def simulate(
     simulated = np.empty_like(q)
     machine.start(q[0], v[0])
     still = np.zeros_like(v[0])
-    machine.settle(builder.frame(q[0], still, still, schedule.touch(0)))
+    plan = machine.plan(schedule.track)
+    machine.settle(builder.frame(q[0], still, still, schedule.touch(0)), None if plan is None else plan.frame(0))
     simulated[0] = machine.q
     recorder = Recorder(machine, q, times)
     felt = list(pushes)
@@ -134,7 +135,12 @@ def simulate(
             reference = builder.frame(q[k], v[k], (v[k + 1] - v[k]) / dt, schedule.touch(k))
             active = [p for p in felt if p.is_on(machine.time)]
             simulated[k + 1] = machine.advance(
-                reference, q[k + 1], v[k + 1], active, is_glitch=bool(glitches[k] or glitches[k + 1])
+                reference,
+                q[k + 1],
+                v[k + 1],
+                active,
+                is_glitch=bool(glitches[k] or glitches[k + 1]),
+                planned=None if plan is None else plan.frame(k),
             )
             recorder.record(k, clock.perf_counter() - started)
             done = k + 2

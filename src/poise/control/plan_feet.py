@@ -1,0 +1,140 @@
+"""Ways of the contact points over known ground: shifts onto treads, heights to stand on and to clear."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import ndimage
+
+from poise.control.smooth import HOLD, smoothest
+from poise.terrain import Terrain
+
+if TYPE_CHECKING:
+    from poise.control.plan import Track
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Feet = tuple[tuple[int, ...], ...]
+
+EDGE = 0.04
+"""Feet keep so far from a riser where they can, for a leg of 0.82 m [m]."""
+LOW = 0.05
+"""Points of a standing foot lower than this must lie on its tread, for a leg of 0.82 m [m]."""
+PAUSE = 0.06
+"""A foot that lifts for less than this still stands [s]."""
+RETURN_TIME = 0.6
+"""A point that touches nothing for longer than this goes with the body [s]."""
+
+
+class Ways(NamedTuple):
+    """Heights for the points of every frame against the clip's own floor [m], shapes (F, P).
+
+    Attributes:
+        ground: Offset of a point that touches.
+        highest: The ground below and, for swinging feet, just before and behind.
+        lower: Least offset of a point that passes.
+    """
+
+    ground: Array
+    highest: Array
+    lower: Array
+
+
+def ways(
+    track: Track, terrain: Terrain, shift: Array, feet: Feet, radii: Array, scale: float, clearance: float
+) -> Ways:
+    """Heights to stand on and to clear.
+
+    Args:
+        track: The undisturbed clip.
+        terrain: Placed terrain.
+        shift: Of the points along the stairs [m], shape (F, P).
+        feet: Groups of points that land together.
+        radii: Of the points [m], shape (P,).
+        scale: Leg length / 0.82 m.
+        clearance: Kept above ground that is passed, if the reference is that high [m].
+    """
+    flat = (track.points[..., :2] + shift[..., None] * terrain.forward).reshape(-1, 2)
+    surface = terrain.sample(flat)
+    up = np.asarray(surface.normal)[:, 2].reshape(shift.shape)
+    level = np.asarray(surface.height).reshape(shift.shape) - track.floor
+    # the center of a ball on a slope is higher above the ground below it
+    ground = level + radii * (1.0 / up - up)
+    highest = ground
+    if terrain.treads:
+        swings = np.zeros_like(track.flags)
+        for foot in feet:
+            swings[:, foot] = ~np.any(track.flags[:, foot], axis=1, keepdims=True)
+        away = EDGE * scale * swings.reshape(-1, 1) * terrain.forward
+        around = np.maximum(terrain.heights(flat + away), terrain.heights(flat - away))
+        highest = np.maximum(ground, around.reshape(shift.shape) - track.floor)
+    height = track.points[..., 2] - track.floor
+    return Ways(ground, highest, highest + np.minimum(height, clearance) - height)
+
+
+def straight(touching: Flags, ground: Array, body: Array, dt: float) -> Array:
+    """Height offsets of a point (F,): the ground's while it touches, else straight from the last touch to the next.
+
+    Both are against the body's own offset (F,), with which a point goes that touches nothing for long.
+    """
+    frames = np.arange(len(ground))
+    known = frames[touching]
+    if not known.size:
+        return body.copy()
+    between = np.interp(frames, known, (ground - body)[known])
+    following = np.searchsorted(known, frames)
+    before, after = known[np.maximum(following - 1, 0)], known[np.minimum(following, len(known) - 1)]
+    away = dt * np.minimum(np.abs(frames - before), np.abs(frames - after))
+    return body + np.clip(2.0 - 2.0 * away / RETURN_TIME, 0.0, 1.0) * between
+
+
+def stances(standing: Flags, dt: float) -> list[slice]:
+    """Frames of each time a foot stands, shape (F,); short pauses do not end one."""
+    size = max(1, round(PAUSE / dt))
+    closed = ndimage.binary_closing(np.pad(standing, size), np.ones(size + 1, dtype=np.bool_))[size:-size]
+    label = np.asarray(ndimage.label(np.logical_or(closed, standing))[0])  # pyright: ignore[reportIndexIssue]
+    return [s[0] for s in ndimage.find_objects(label)]
+
+
+def tread_shifts(track: Track, terrain: Terrain, feet: Feet, reach: float, scale: float, *, is_level: bool) -> Array:
+    """Shift of every point along the stairs [m], shape (F, P), that puts each stance of a foot on one tread.
+
+    The smallest that keeps all the low points of the foot clear of the risers; with no room for that, off them.
+
+    Args:
+        track: The undisturbed clip.
+        terrain: Placed terrain.
+        feet: Groups of points that land together.
+        reach: Largest shift [m].
+        scale: Leg length / 0.82 m.
+        is_level: The clip starts on its own ground: feet in the air are not shifted there.
+    """
+    frames = len(track.points)
+    out = np.zeros(track.flags.shape)
+    if not terrain.treads or reach == 0.0:
+        return out
+    steps = 0.005 * scale * np.arange(-int(reach / (0.005 * scale)), int(reach / (0.005 * scale)) + 1)
+    candidates = steps[np.argsort(np.abs(steps), kind="stable")]
+    along = track.points[..., :2] @ terrain.forward
+    for foot in feet:
+        index = np.array(foot)
+        flags = np.asarray(track.flags[:, index])
+        wishes, weights = np.zeros(frames), np.full(frames, 1e-6)
+        for span in stances(np.logical_or.reduce(flags, axis=1), track.dt):
+            low = track.points[span, index, 2] - track.floor < LOW * scale
+            counts = flags[span] | (low & flags[span].any(axis=1, keepdims=True))
+            places = along[span][:, index][counts]
+            for margin in (EDGE * scale, 0.5 * EDGE * scale, 0.0):
+                ends = candidates[:, None] + np.array([places.min() - margin, places.max() + margin])
+                h = terrain.heights(ends.reshape(-1, 1) * terrain.forward).reshape(-1, 2)
+                level = np.flatnonzero(np.abs(h[:, 1] - h[:, 0]) < 1e-6)
+                if level.size:
+                    wishes[span] = candidates[level[0]]
+                    break
+            weights[span] = HOLD
+        if is_level and weights[0] < HOLD:
+            weights[:2] = HOLD
+        out[:, index] = smoothest(wishes, weights, np.ones(frames), track.dt)[:, None]
+    return out

@@ -1,0 +1,91 @@
+"""Height of the body over known ground."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
+from poise.control.smooth import HOLD, smoothest
+from poise.terrain import Terrain
+
+if TYPE_CHECKING:
+    from poise.control.plan import Track
+
+Array = npt.NDArray[np.float64]
+Feet = tuple[tuple[int, ...], ...]
+
+RISE_TIME = 0.15
+"""The body follows the height of what it stands on within about so long [s]."""
+FLIGHT_COST = 100.0
+"""An acceleration of the rise in flight costs so much more than one while something stands [1]."""
+REACH = 0.985
+"""Part of its length that a leg is stretched to, unless the clip itself stretches it further [1]."""
+REACH_WEIGHT = 1e2
+"""Weight of keeping within reach against that of keeping to the mean height [1]."""
+
+
+def rise(
+    track: Track, character: Character, terrain: Terrain, ground: Array, shift: Array, feet: Feet, upright: Array, *,
+    is_level: bool,
+) -> Array:  # fmt: skip
+    """Height of the root against the reference [m], shape (F,).
+
+    The upright stand on their feet; those that lie along the slope turn about the root and keep to the ground below it.
+
+    Args:
+        track: The undisturbed clip.
+        character: Whose clip.
+        terrain: Placed terrain.
+        ground: Height offset of points that touch [m], shape (F, P).
+        shift: Of the points along the stairs [m], shape (F, P).
+        feet: Groups of points that land together.
+        upright: 1 where the figure stands on its feet, 0 where it lies along the slope, shape (F,).
+        is_level: The clip starts on its own ground, so the height starts at zero.
+    """
+    frames = len(ground)
+    under = _under(track, terrain, 0.25 * character.leg_length / 0.82)
+    grouped = {i for foot in feet for i in foot}
+    groups = [*feet, tuple(i for i in range(ground.shape[1]) if i not in grouped)]
+    total, share = np.zeros(frames), np.zeros(frames)
+    upper = np.full(frames, np.inf)
+    for group in groups:
+        index = np.array(group, dtype=np.int64)
+        flags = track.flags[:, index]
+        count = flags.sum(axis=1)
+        mean = (ground[:, index] * flags).sum(axis=1) / np.maximum(count, 1)
+        total += mean
+        share += count > 0
+        if group in feet:
+            most = mean + _reach(track, character, group, shift[:, index[0]])
+            upper = np.where(count > 0, np.minimum(upper, most), upper)
+    stands = share > 0.0
+    if not stands.any():
+        return under
+    wishes = upright * total / np.maximum(share, 1.0) + (1.0 - upright) * under
+    weights = np.where(stands, 1.0, 0.0)
+    if is_level:
+        wishes[:2], weights[:2] = 0.0, HOLD
+    bends = RISE_TIME**4 * np.where(stands, 1.0, FLIGHT_COST)
+    return smoothest(wishes, weights, bends, track.dt, upper=upper, bound_weight=REACH_WEIGHT)
+
+
+def _under(track: Track, terrain: Terrain, reach: float) -> Array:
+    """Mean height of the ground below the root and about it, against the clip's floor [m], shape (F,)."""
+    cross = reach * np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    places = track.bodies[:, 0, None, :2] + cross
+    return terrain.heights(places.reshape(-1, 2)).reshape(-1, 5).mean(axis=1) - track.floor
+
+
+def _reach(track: Track, character: Character, foot: tuple[int, ...], shift: Array) -> Array:
+    """How much higher against the foot the root may be before the leg is stretched [m], shape (F,)."""
+    ankle = character.contact_points[foot[0]].body
+    limb = next(x for x in character.limbs if ankle in x.bodies and x.kind == "leg")
+    chain = limb.bodies[: limb.bodies.index(ankle) + 1]
+    length = sum(float(np.linalg.norm(character.bodies[b].offset)) for b in chain[1:])
+    way = track.bodies[:, ankle] - track.bodies[:, chain[0]]
+    longest = np.maximum(REACH * length, np.linalg.norm(way, axis=1))
+    aside = np.linalg.norm(way[:, :2], axis=1) + np.abs(shift)
+    return np.sqrt(np.maximum(longest**2 - aside**2, 0.0)) + way[:, 2]

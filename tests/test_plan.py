@@ -1,0 +1,149 @@
+"""The plan over known ground: smooth curves with bounds, and where feet and body go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from poise.character import fit
+from poise.character.posing import motion_to_q
+from poise.control.plan import GroundPlan, rates, starts_level
+from poise.control.preset import load_preset
+from poise.control.reference import ReferenceBuilder
+from poise.control.smooth import HOLD, smoothest
+from poise.io import load
+from poise.phases.travel import direction_of_travel
+from poise.samples import sample_path
+from poise.sim.filter import Machine, Options
+from poise.sim.schedule import ClipSchedule, reference_velocities
+from poise.sim.simulate import simulate
+from poise.terrain import Terrain
+
+DT = 1.0 / 60.0
+
+
+def test_between_supports_the_curve_is_a_beam() -> None:
+    """Clamped over two frames at both ends, the minimum of ∫ẍ² is the cubic 3 s² − 2 s³."""
+    n = 61
+    weights = np.zeros(n)
+    weights[[0, 1, -2, -1]] = HOLD
+    wishes = np.zeros(n)
+    wishes[-2:] = 1.0
+    x = smoothest(wishes, weights, np.ones(n), DT)
+    s = (np.arange(n) - 0.5) / (n - 2.0)
+    # the discrete beam differs from the cubic by the order of the spacing squared
+    assert np.abs(x - (3.0 * s**2 - 2.0 * s**3))[1:-1].max() < 2e-3
+
+
+def test_bounds_hold_and_cost_nothing_where_they_are_idle() -> None:
+    n = 200
+    weights = np.full(n, 0.15**-4)
+    lower = np.full(n, -1.0)
+    free = smoothest(np.zeros(n), weights, np.ones(n), DT, lower)
+    assert np.abs(free).max() < 1e-12
+    lower[80:120] = 0.5
+    x = smoothest(np.zeros(n), weights, np.ones(n), DT, lower)
+    assert (lower - x).max() < 1e-4
+    assert x.max() < 0.6  # no overshoot to speak of: the wishes hold it down
+    assert np.abs(x[[0, -1]]).max() < 1e-2
+
+
+def test_a_jumping_bound_still_converges() -> None:
+    """Bounds that jump made plain active sets cycle; the answer must be a minimum: no step from it improves."""
+    rng = np.random.default_rng(4)
+    n = 150
+    lower = np.where(rng.random(n) < 0.2, rng.uniform(0.0, 0.5, n), -np.inf)
+    weights = np.full(n, 50.0)
+    x = smoothest(np.zeros(n), weights, np.ones(n), DT, lower)
+    assert (lower - x).max() < 1e-3
+    again = smoothest(x, np.full(n, HOLD), np.ones(n), DT, lower)
+    assert np.abs(again - x).max() < 1e-3
+
+
+def test_rates_are_those_of_the_reference() -> None:
+    x = np.linspace(0.0, 1.0, 20) ** 2
+    v, a = rates(x, DT)
+    moved = x.copy()
+    for k in range(1, 19):
+        moved[k + 1] = moved[k] + DT * (v[k] + DT * a[k])
+    assert np.abs(moved - x)[2:].max() < 1e-12
+
+
+@pytest.fixture(scope="module")
+def walk():
+    motion = load(sample_path("walk"))
+    return motion, fit(motion)
+
+
+def _plan(walk, spec: str) -> tuple[GroundPlan, ClipSchedule, Terrain, Machine]:
+    motion, character = walk
+    q = motion_to_q(character, motion)
+    terrain = Terrain.parse(spec).placed(
+        origin=motion.world[0][0, 0, :2], heading=direction_of_travel(motion), ground=character.floor
+    )
+    machine = Machine(character, load_preset("recommended"), terrain, Options(), dt=motion.dt, floor=character.floor)
+    builder = ReferenceBuilder(machine.model, dt=motion.dt, friction=0.8)
+    v = reference_velocities(machine.model, q, motion.dt)
+    schedule = ClipSchedule(builder, q, v, dt=motion.dt, floor=character.floor, leg_length=character.leg_length)
+    plan = machine.plan(schedule.track)
+    assert plan is not None
+    return plan, schedule, terrain, machine
+
+
+def test_standing_points_are_planned_on_the_ground(walk) -> None:
+    plan, schedule, terrain, _ = _plan(walk, "slope:20")
+    flags, points = schedule.flags, schedule.track.points
+    flags = flags.copy()
+    flags[:2] = False  # the start is the settled pose
+    ground = terrain.heights(points[flags][:, :2]) - schedule.track.floor
+    assert np.abs(plan.offsets[flags][:, 2] - ground).max() < 1e-4
+
+
+def test_every_stance_lies_on_one_tread(walk) -> None:
+    plan, schedule, terrain, machine = _plan(walk, "stairs:0.2,0.6")
+    for foot in machine.footing.feet:
+        index = np.array(foot)
+        for k in np.flatnonzero(schedule.flags[:, index].any(axis=1)):
+            on = index[schedule.flags[k, index]]
+            places = schedule.track.points[k, on, :2] + plan.offsets[k, on, :2]
+            assert np.ptp(terrain.heights(places)) < 1e-6, f"frame {k}"
+
+
+def test_swinging_feet_clear_the_risers(walk) -> None:
+    plan, schedule, terrain, machine = _plan(walk, "stairs:0.2,0.6")
+    index = np.array([i for foot in machine.footing.feet for i in foot])
+    places = schedule.track.points[:, index] + plan.offsets[:, index]
+    gaps = places[..., 2] - terrain.heights(places[..., :2].reshape(-1, 2)).reshape(places.shape[:2])
+    own = schedule.track.points[:, index, 2] - schedule.track.floor
+    assert (np.minimum(own, 0.0) - gaps)[2:].max() < 2e-3
+
+
+def test_nothing_is_planned_for_level_ground(walk) -> None:
+    motion, character = walk
+    machine = Machine(
+        character, load_preset("recommended"), Terrain.flat(), Options(), dt=motion.dt, floor=character.floor
+    )
+    _, schedule, _, _ = _plan(walk, "slope:5")
+    assert machine.plan(schedule.track) is None
+
+
+def test_ground_that_begins_far_away_changes_nothing(walk) -> None:
+    motion, character = walk
+    run = simulate(motion, character, terrain=Terrain.step(0.5, distance=1e3))
+    assert run.report["deviation"]["joint_angle_max_deg"] < 1e-6
+    assert run.report["deviation"]["root_position_max_m"] < 1e-9
+
+
+def test_starts_level_looks_at_low_points_only(walk) -> None:
+    terrain = Terrain.step(0.2, distance=0.5).placed(origin=(0.0, 0.0), heading=0.0)
+    assert starts_level(np.array([[0.0, 0.0, 0.1], [1.0, 0.0, 1.5]]), terrain, 0.0, 1.0)
+    assert not starts_level(np.array([[0.0, 0.0, 0.1], [1.0, 0.0, 0.5]]), terrain, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "penetration", "floating"), [("slope:20", 0.02, 0.03), ("stairs:0.2,0.6", 0.05, 0.05)]
+)
+def test_the_sample_walk_meets_the_bars(walk, spec: str, penetration: float, floating: float) -> None:
+    contact = simulate(*walk, terrain=Terrain.parse(spec)).report["contact"]
+    assert contact["penetration_p95_m"] <= penetration
+    assert contact["float_p95_m"] <= floating
