@@ -1,6 +1,6 @@
 """`make bench`: prints the bars. `python -m benchmarks NAME …` runs some: identity, push, terrain, stairs, impossible,
-endurance, step, start, memory, agreement; `--clips TEXT` takes the clips whose name holds the text, `--all-rows` prints
-every run."""
+endurance, step, start, memory, agreement, analysis; `--clips TEXT` takes the clips whose name holds the text,
+`--all-rows` prints every run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,19 @@ import sys
 from benchmarks import behavior
 from benchmarks.clips import clips
 
-NAMES = ("identity", "push", "terrain", "stairs", "impossible", "endurance", "step", "start", "memory", "agreement")
+NAMES = (
+    "identity",
+    "push",
+    "terrain",
+    "stairs",
+    "impossible",
+    "endurance",
+    "step",
+    "start",
+    "memory",
+    "agreement",
+    "analysis",
+)
 
 
 def main() -> None:
@@ -22,7 +34,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100_000)
     wanted = parser.parse_args()
     chosen = []
-    if set(wanted.names) - {"step", "start", "memory", "agreement", "impossible"}:
+    if set(wanted.names) - {"step", "start", "memory", "agreement", "analysis", "impossible"}:
         chosen = [c for c in clips() if wanted.clips in c.name]
         for title, flag in (("grounded", "is_grounded"), ("push", "is_push")):
             print(f"{title}: {', '.join(c.name for c in chosen if getattr(c, flag))}")

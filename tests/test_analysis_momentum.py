@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from poise.analysis import analyze, body_motion, center_of_mass, choose_filter, momentum
+from poise.analysis.motion_kernels import solve_banded
 from poise.analysis.smoothing import LowPass, smooth
 from poise.character import fit
 from poise.character.character import Body, Character
@@ -21,6 +22,7 @@ from poise.motion import Motion
 from poise.samples import sample_path
 from poise.skeleton import Skeleton
 from poise.spatial import rotations
+from tests import analysis_plain
 from tests.clips import MOTIONS, needs_motions
 
 Array = npt.NDArray[np.float64]
@@ -187,3 +189,37 @@ def test_another_skeletons_character_is_refused() -> None:
     walk, dog = load(sample_path("walk")), load(sample_path("quadruped"))
     with pytest.raises(InvalidValue, match="another skeleton"):
         analyze(walk, fit(dog))
+
+
+@pytest.mark.parametrize("name", ["walk", "quadruped"])
+def test_compiled_loops_are_the_plain_ones(name: str) -> None:
+    motion = load(sample_path(name))
+    uneven = motion.times + 0.2 * motion.dt * np.sin(np.arange(motion.frame_count))
+    motion = replace(motion, times=uneven - uneven[0], rotations=motion.rotations * -1.0, source=None)
+    character = fit(motion)
+    breaks = (1, 3, 40, 41, 100)
+    bodies = body_motion(motion, character, NO_FILTER, breaks=breaks)
+    plain = analysis_plain.body_motion(motion, character, breaks)
+    found = (
+        bodies.joints, bodies.turns, bodies.com, bodies.velocities, bodies.accelerations,
+        bodies.angular_velocities, bodies.angular_accelerations,
+    )  # fmt: skip
+    for ours, theirs in zip(found, plain):
+        assert np.allclose(ours, theirs, rtol=1e-9, atol=1e-8)
+    whole = momentum(bodies, character)
+    for field, theirs in analysis_plain.momentum(character, plain).items():
+        assert np.allclose(getattr(whole, field), theirs, rtol=1e-8, atol=1e-8), field
+
+
+def test_the_banded_solve_is_lapacks() -> None:
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(30, 4))
+    band = np.zeros((4, 33))
+    for i in range(4):
+        for j in range(i, 4):
+            band[j - i, i : 30 + i] += rows[:, i] * rows[:, j]
+    band[0] += 0.1
+    right = rng.normal(size=(33, 5))
+    ours = right.copy()
+    solve_banded(band, ours)
+    assert np.allclose(ours, analysis_plain.banded(band, right), rtol=1e-9, atol=1e-9)

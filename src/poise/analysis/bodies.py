@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.analysis.smoothing import LowPass, derivatives, rates, smooth
+from poise.analysis import motion_kernels as kernels
+from poise.analysis.smoothing import LowPass, smooth_columns
 from poise.character.character import Character
 from poise.errors import InvalidValue
 from poise.motion import Motion
-from poise.skeleton import world_pose
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def body_motion(
     weights: Array | None = None,
     breaks: Sequence[int] = (),
 ) -> BodyMotion:
-    """How the bodies move, from the motion as drawn (joints that are moved by translation are moved).
+    """How the bodies move, from the motion as drawn: joints that are moved by translation are moved.
 
     Filtered are the root's place and the joints' rotations (as sign-continuous quaternions), so bones keep their
     length.
@@ -71,41 +71,71 @@ def body_motion(
         weights: How far each frame is believed, 0 … 1, shape (F,); see `smooth`.
         breaks: First frames of stretches across which nothing is filtered or compared.
     """
-    joints = np.array([b.joint for b in character.bodies])
-    positions, orientations = motion.world if not filter.is_on else _smoothed_pose(motion, filter, weights, breaks)
-    times, joints_at = motion.times, np.ascontiguousarray(positions[:, joints])
-    turned = np.ascontiguousarray(orientations[:, joints])
-    turns = rotations.to_matrix(turned)
-    com = joints_at + np.einsum("fbij,bj->fbi", turns, np.stack([b.com for b in character.bodies]))
-    velocities, accelerations = derivatives(com, times, breaks)
-    if len(times) < 2:
-        spins = angular_accelerations = np.zeros_like(com)
-    else:
-        relative = rotations.multiply(turned[1:], rotations.conjugate(turned[:-1]))
-        slopes = rotations.to_rotation_vector(relative) / np.diff(times)[:, None, None]
-        spins, angular_accelerations = rates(slopes, times, breaks)
-    return BodyMotion(times, joints_at, turns, com, velocities, accelerations, spins, angular_accelerations)
+    figure = _Figure.of(motion, character)
+    frames = motion.frame_count
+    columns = np.empty((0, 0))
+    if filter.is_on and frames >= 5:
+        columns = np.empty((frames, 3 * len(figure.moving) + 4 * len(figure.turning)))
+        kernels.gather(figure.translations, figure.rotations, figure.moving, figure.turning, columns)
+        smooth_columns(filter, motion.times, columns, weights, breaks)
+    joints, quaternions, turns, com = kernels.bodies(
+        figure.parents, figure.order, figure.translations, figure.rotations, columns, figure.moving, figure.turning,
+        figure.joints, figure.offsets,
+    )  # fmt: skip
+    velocities, accelerations, spins, spin_rates = (np.zeros_like(com) for _ in range(4))
+    edges = np.array([0, *breaks, frames], dtype=np.int64)
+    kernels.rates(motion.times, edges, com, quaternions, velocities, accelerations, spins, spin_rates)
+    return BodyMotion(motion.times, joints, turns, com, velocities, accelerations, spins, spin_rates)
 
 
 def center_of_mass(motion: Motion, character: Character) -> Array:
     """Center of mass of every frame as it stands, unfiltered [m], shape (F, 3): Σ m_i c_i / Σ m_i."""
     require_same_skeleton(character, motion)
-    positions, orientations = motion.world
-    total = np.zeros((motion.frame_count, 3))
-    for body in character.bodies:
-        total += body.mass * (positions[:, body.joint] + rotations.rotate(orientations[:, body.joint], body.com))
-    return total / character.mass
+    figure = _Figure.of(motion, character)
+    masses = np.array([b.mass for b in character.bodies])
+    return kernels.centers(
+        figure.parents, figure.order, figure.translations, figure.rotations, figure.joints, figure.offsets, masses
+    )
 
 
-def _smoothed_pose(
-    motion: Motion, filter: LowPass, weights: Array | None, breaks: Sequence[int]
-) -> tuple[Array, Array]:
-    """World positions and orientations of all joints of the low-passed motion."""
-    times, frames = motion.times, motion.frame_count
-    moving = sorted(motion.skeleton.translating)
-    translations = motion.translations
-    if moving:
-        translations = translations.copy()
-        translations[:, moving] = smooth(filter, times, motion.translations[:, moving], weights, breaks)
-    turned = smooth(filter, times, rotations.continuous(motion.rotations).reshape(frames, -1), weights, breaks)
-    return world_pose(motion.skeleton, translations, rotations.normalize(turned.reshape(frames, -1, 4)))
+@dataclass(frozen=True)
+class _Figure:
+    """What the compiled loops read of a motion and a character.
+
+    Attributes:
+        parents: Of all joints, shape (J,).
+        order: Joints that bodies hang on, parents first.
+        joints: Joint of each body, shape (B,).
+        offsets: Center of mass of each body in its frame [m], shape (B, 3).
+        moving, turning: Those of `order` that are moved by translation, and that turn.
+        translations, rotations: Of the motion.
+    """
+
+    parents: Index
+    order: Index
+    joints: Index
+    offsets: Array
+    moving: Index
+    turning: Index
+    translations: Array
+    rotations: Array
+
+    @classmethod
+    def of(cls, motion: Motion, character: Character) -> _Figure:
+        skeleton = motion.skeleton
+        joints = [b.joint for b in character.bodies]
+        needed = set(joints).union(*(skeleton.ancestors(j) for j in joints))
+        order = sorted(needed)
+        return cls(
+            np.ascontiguousarray(skeleton.parents, dtype=np.int64), np.array(order, dtype=np.int64),
+            np.array(joints, dtype=np.int64), np.stack([b.com for b in character.bodies]).astype(np.float64),
+            np.array(sorted(needed & skeleton.translating), dtype=np.int64),
+            np.array(sorted(needed - skeleton.fixed), dtype=np.int64),
+            _writeable(motion.translations), _writeable(motion.rotations),
+        )  # fmt: skip
+
+
+def _writeable(values: Array) -> Array:
+    """The same values in one block; compiled code takes a read-only array for another type."""
+    out = np.ascontiguousarray(values, dtype=np.float64)
+    return out if out.flags.writeable else out.copy()

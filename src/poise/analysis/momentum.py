@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.analysis import motion_kernels as kernels
 from poise.analysis.bodies import BodyMotion
 from poise.character.character import Character
 from poise.units import GRAVITY
@@ -54,24 +55,16 @@ def momentum(bodies: BodyMotion, character: Character, *, gravity: float = GRAVI
         gravity: Downward [m/s^2].
     """
     masses = np.array([b.mass for b in character.bodies])
-    inertias = np.stack([b.inertia for b in character.bodies])
-    share = masses / masses.sum()
-    com = np.einsum("b,fbi->fi", share, bodies.com)
-    velocity = np.einsum("b,fbi->fi", share, bodies.velocities)
-    acceleration = np.einsum("b,fbi->fi", share, bodies.accelerations)
-
-    spin, own, own_rate = bodies.angular_velocities, *_own_momentum(bodies, inertias)
-    places = bodies.com - com[:, None]
-    moving = masses[:, None] * (bodies.velocities - velocity[:, None])
-    forced = masses[:, None] * (bodies.accelerations - acceleration[:, None])
-    angular = (cross(places, moving) + own).sum(axis=1)
-    angular_rate = (cross(places, forced) + own_rate).sum(axis=1)
-    straight = 0.5 * masses * np.einsum("fbi,fbi->fb", bodies.velocities, bodies.velocities)
-    turning = 0.5 * np.einsum("fbi,fbi->fb", spin, own)
+    inertias = np.stack([b.inertia for b in character.bodies]).astype(np.float64)
+    whole, angular, angular_rate, translational, rotational, own, own_rate, kinetic = kernels.momenta(
+        masses, inertias, bodies.turns, bodies.com, bodies.velocities, bodies.accelerations,
+        bodies.angular_velocities, bodies.angular_accelerations,
+    )  # fmt: skip
+    com, velocity, acceleration = whole
     total = float(masses.sum())
     return Momentum(
         com, velocity, acceleration, total * velocity, angular, total * acceleration, angular_rate,
-        straight.sum(axis=1), turning.sum(axis=1), total * gravity * com[:, 2], own, own_rate, straight + turning,
+        translational, rotational, total * gravity * com[:, 2], own, own_rate, kinetic,
     )  # fmt: skip
 
 
@@ -84,18 +77,6 @@ def composite_inertia(bodies: BodyMotion, character: Character) -> Array:
     square = np.einsum("b,fbi,fbi->f", masses, places, places)
     turned = np.matmul(np.matmul(bodies.turns, inertias), np.swapaxes(bodies.turns, -1, -2)).sum(axis=1)
     return turned + square[:, None, None] * np.eye(3) - np.einsum("b,fbi,fbj->fij", masses, places, places)
-
-
-def _own_momentum(bodies: BodyMotion, inertias: Array) -> tuple[Array, Array]:
-    """I ω of each body about its own center, and its rate I α + ω × I ω."""
-    turns = bodies.turns
-
-    def with_inertia(x: Array) -> Array:
-        local = np.matmul(np.swapaxes(turns, -1, -2), x[..., None])
-        return np.matmul(turns, np.matmul(inertias, local))[..., 0]
-
-    own = with_inertia(bodies.angular_velocities)
-    return own, with_inertia(bodies.angular_accelerations) + cross(bodies.angular_velocities, own)
 
 
 def cross(a: Array, b: Array) -> Array:

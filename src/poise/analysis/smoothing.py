@@ -84,25 +84,34 @@ def smooth(
     frames = len(times)
     if not filter.is_on or frames < 5:
         return values
-    from scipy.linalg import solveh_banded
+    out = np.array(values, dtype=np.float64).reshape(frames, -1)
+    smooth_columns(filter, times, out, weights, breaks)
+    return out.reshape(values.shape)
+
+
+def smooth_columns(
+    filter: LowPass, times: Array, columns: Array, weights: Array | None = None, breaks: Sequence[int] = ()
+) -> None:
+    """`smooth` in place, for columns (F, n) of at least five frames."""
+    from poise.analysis.motion_kernels import solve_banded
 
     dt = float(np.median(np.diff(times)))
     strength = (math.sqrt(2.0) - 1.0) / (2.0 * math.sin(math.pi * filter.hz * dt)) ** 6
     rows = _third_differences(times, dt)
     for b in breaks:
         rows[max(0, b - 3) : b] = 0.0
+    frames = len(times)
     band = np.zeros((4, frames))
     for i in range(4):
         for j in range(i, 4):
             band[j - i, i : frames - 3 + i] += strength * rows[:, i] * rows[:, j]
-    right = values.reshape(frames, -1)
     if weights is None:
         band[0] += 1.0
     else:
         trusted = _trusted(weights, breaks)
         band[0] += trusted
-        right = right * trusted[:, None]
-    return np.asarray(solveh_banded(band, right, lower=True, check_finite=False)).reshape(values.shape)
+        columns *= trusted[:, None]
+    solve_banded(band, columns)
 
 
 def stretches(frames: int, breaks: Sequence[int]) -> list[slice]:
