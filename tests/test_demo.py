@@ -12,6 +12,8 @@ import pytest
 from PIL import Image
 
 import poise
+from poise.record.page import has_page
+from poise.record.unpack import read_recording
 
 
 @pytest.fixture(scope="module")
@@ -24,18 +26,24 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, done.stdout
 
 
-def test_it_writes_a_clip_a_report_a_strip_and_a_film(shown: tuple[Path, str]) -> None:
+def test_it_writes_a_clip_a_report_a_strip_and_a_recording(shown: tuple[Path, str]) -> None:
     folder, said = shown
     files = sorted(p.name for p in folder.iterdir())
-    assert files == ["demo.gif", "report.json", "strip.png", "walk_shoved.bvh"], "and no leftovers"
+    recording = "demo.html" if has_page() else "demo.gif"
+    assert files == [recording, "report.json", "strip.png", "walk_shoved.bvh"], "and no leftovers"
     for name in files:
         assert name in said or name.startswith("report")
-    assert (folder / "demo.gif").stat().st_size < 3e6
+    assert (folder / recording).stat().st_size < (1.2e6 if has_page() else 3e6)
     with Image.open(folder / "strip.png") as strip:
         assert strip.width > 1000
         assert np.asarray(strip.convert("RGB")).std() > 10.0
-    with Image.open(folder / "demo.gif") as film:
-        assert getattr(film, "n_frames", 1) > 60
+    if has_page():
+        seen = read_recording(folder / recording)
+        assert [t["name"] for t in seen.header["tracks"]] == ["simulated", "reference"]
+        assert seen.header["timeline"][0]["name"] == "pushes"
+    else:
+        with Image.open(folder / recording) as film:
+            assert getattr(film, "n_frames", 1) > 60
 
 
 def test_the_walk_is_visibly_shoved_and_stays_on_the_ground(shown: tuple[Path, str]) -> None:

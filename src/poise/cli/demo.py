@@ -18,20 +18,26 @@ def demo(
     folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files go.")] = Path("poise-demo"),
     headless: Annotated[bool, typer.Option("--headless", help="Do not open the recording.")] = False,
 ) -> None:
-    """Shove a walking figure while it crosses uneven ground; write the moved clip, a report and pictures.
+    """Shove a walking figure while it crosses uneven ground; write the moved clip, a report and a recording to play.
 
     Example: [bold]poise demo --out demo[/bold]
     """
     import poise.io
+    from poise.io.files import write_atomically
     from poise.record import Camera
+    from poise.record.pack import pack
+    from poise.record.page import has_page, recording_page
+    from poise.record.result_scene import scene_of
     from poise.samples import sample_path
     from poise.sim.forces import Push
     from poise.terrain import Terrain
 
     folder.mkdir(parents=True, exist_ok=True)
-    clip, report, strip, film = (folder / n for n in ("walk_shoved.bvh", "report.json", "strip.png", "demo.gif"))
+    # a film stands in where the player was not built
+    seen = folder / ("demo.html" if has_page() else "demo.gif")
+    clip, report, strip = (folder / n for n in ("walk_shoved.bvh", "report.json", "strip.png"))
     motion = poise.io.load(sample_path("walk"))
-    for path in (clip, report, strip, film):
+    for path in (clip, report, strip, seen):
         output_path(path, inputs=[sample_path("walk")], overwrite=True)
     # the walk goes towards −y: one shove from its right, then one from behind
     shoves = [Push("chest", (450.0, 0.0, 0.0), 1.4, 0.2), Push("chest", (0.0, -400.0, 0.0), 4.0, 0.2)]
@@ -39,10 +45,18 @@ def demo(
     poise.io.save(result.motion, clip)
     result.report.save(report)
     view = Camera("quarter", zoom=1.1)
-    draw(result, strip, width=250, height=360, camera=view, times=[0.8, 1.4, 1.6, 1.9, 2.6, 4.0, 4.2, 4.6])
-    draw(result, film, width=400, height=260, fps=12.5, camera=view)
+    times = [0.8, 1.4, 1.6, 1.9, 2.6, 4.0, 4.2, 4.6]
+    draw(result, strip, width=250, height=360, camera=view, times=times, painter="drawn")
+    if has_page():
+        scene = scene_of(result, title="A walk over uneven ground, shoved twice")
+        page = recording_page(pack(scene), scene.title, {"view": "quarter", "play": 1, "t": 0.6})
+        write_atomically(seen, page.encode())
+    else:
+        draw(result, seen, width=400, height=260, fps=12.5, camera=view, painter="drawn")
     out().print("A walking figure crosses uneven ground and is shoved twice; the ghost is what it was asked to do.")
     summarize(result, clip)
-    out().print(f"See {strip} and {film}; the numbers are in {report}.", markup=False)
-    if not headless and sys.stdout.isatty() and not webbrowser.open(film.resolve().as_uri()):
-        note(f"Could not open a viewer; open {film} by hand.")
+    if not has_page():
+        note("The player was not built with this installation, so the recording is a film; see README, Recordings.")
+    out().print(f"See {seen} and {strip}; the numbers are in {report}.", markup=False)
+    if not headless and sys.stdout.isatty() and not webbrowser.open(seen.resolve().as_uri()):
+        note(f"Could not open a viewer; open {seen} by hand.")

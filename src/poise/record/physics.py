@@ -123,11 +123,10 @@ def _center_of_mass(analysis: Analysis, at: Index, times: Array) -> list[Overlay
 
 def _support(analysis: Analysis, at: Index) -> list[Overlay]:
     s, size = analysis.support, _size(analysis)
-    corners = max(3, int(s.hull_counts.max(initial=0)))
-    places = np.minimum(np.arange(corners), np.maximum(s.hull_counts[:, None] - 1, 0))
-    hull = np.take_along_axis(s.hull, np.minimum(places, s.hull.shape[1] - 1), axis=1)
-    vertices = np.take_along_axis(analysis.touch.points, np.maximum(hull, 0)[:, :, None], axis=1)
-    vertices = np.where((s.hull_counts >= 3)[:, None, None], vertices, np.nan)
+    corners = max(3, int(s.corners.max(initial=0)))
+    places = np.minimum(np.arange(corners), np.maximum(s.corners[:, None] - 1, 0))
+    vertices = np.take_along_axis(s.polygon, np.minimum(places, s.polygon.shape[1] - 1)[:, :, None], axis=1)
+    vertices = np.where((s.corners >= 3)[:, None, None], vertices, np.nan)
     return [
         Polygon("support polygon", "support", SUPPORT_COLOR, vertices[at]),
         Points("center of pressure", "cop", COP_COLOR, s.cop[at][:, None], 0.06 * size),

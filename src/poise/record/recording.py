@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from poise.errors import InvalidValue, PoiseError
 from poise.io.files import write_atomically
-from poise.record import film, gl, page
+from poise.record import browser, film, gl, page
 from poise.record.camera import Camera, Follow, travel_heading
 from poise.record.join import side_by_side
 from poise.record.layout import film_times, picture_size, still_times, stills_per_row
@@ -31,6 +31,8 @@ Progress = Callable[[int, int], None]
 
 log = logging.getLogger(__name__)
 
+PAINTERS = ("auto", "page", "drawn", "mujoco", "plain")
+
 EXTENSIONS = (".html", ".png", ".gif", ".mp4")
 
 _FPS = {".png": 30.0, ".gif": 25.0, ".mp4": 30.0}
@@ -43,7 +45,7 @@ class Recording:
 
     Attributes:
         path: The file.
-        painter: "mujoco/egl", "mujoco/osmesa", … or "plain".
+        painter: "page", "mujoco/egl", "mujoco/osmesa", … or "plain".
         note: A sentence for the user where the pictures are not what was hoped for, else empty.
         frames: Pictures drawn.
         seconds: How long it took [s].
@@ -92,7 +94,8 @@ def record(
         fps: Pictures per second of a film, default 30 (mp4) or 25 (gif); a GIF takes the nearest hundredth of a second.
         times: For a strip, the times of its stills; for a film, its first and last time [s]. Default: all.
         camera: "side" (travel from left to right), "front", "back", "quarter", "top", or a `Camera`, or several.
-        painter: "auto" (MuJoCo's renderer, or the plain drawing where no GL is to be had), "mujoco" or "plain".
+        painter: "page" (the player in a headless browser: exactly its look), "mujoco" (its renderer) or "plain"; "auto"
+            takes the first of these that works here, "drawn" the first of the last two.
         progress: Called with pictures done and pictures in all.
 
     Returns:
@@ -196,11 +199,21 @@ def _panels(scenes: tuple[Scene, ...], cameras: tuple[Camera, ...]) -> list[_Pan
 
 def _painters(
     painter: str, panels: list[_Panel], size: tuple[int, int], smoothing: tuple[int, int], held: ExitStack
-) -> tuple[str, str, list[gl.GLPainter] | list[PlainPainter]]:
+) -> tuple[str, str, Sequence[browser.PagePainter | gl.GLPainter | PlainPainter]]:
     """What draws (its name), what the user should know, and a painter for each panel; `held` closes them."""
-    if painter not in ("auto", "mujoco", "plain"):
-        raise InvalidValue(f"No painter {painter!r}. Painters: auto, mujoco, plain.")
+    if painter not in PAINTERS:
+        raise InvalidValue(f"No painter {painter!r}. Painters: {', '.join(PAINTERS)}.")
     found = ""
+    if painter in ("auto", "page"):
+        found = browser.why_not()
+        if not found:
+            try:
+                return "page", "", _page_painters(panels, size, held)
+            except PoiseError as error:
+                found = str(error)
+        if painter == "page":
+            raise PoiseError(f"{found} Install Chromium and poise[studio], or use painter 'mujoco' or 'plain'.")
+        log.info(found)
     if painter != "plain":
         platform, found = gl.probe()
         if platform is not None:
@@ -216,6 +229,14 @@ def _painters(
         found += " The pictures are a plain drawing instead."
         log.warning(found)
     return "plain", found, [PlainPainter(p.scene, *size) for p in panels]
+
+
+def _page_painters(panels: list[_Panel], size: tuple[int, int], held: ExitStack) -> list[browser.PagePainter]:
+    by_scene: dict[int, browser.PagePainter] = {}
+    for p in panels:
+        if id(p.scene) not in by_scene:
+            by_scene[id(p.scene)] = held.enter_context(browser.PagePainter(p.scene, *size))
+    return [by_scene[id(p.scene)] for p in panels]
 
 
 def _gl_painters(
