@@ -171,8 +171,9 @@ def test_a_turn_put_into_the_air_is_a_spin(jump: Motion) -> None:
 def test_a_foot_that_slides_is_found_and_pinned(walk: Motion) -> None:
     assert not findings(walk, "skate")
     clip = analyze(walk)
-    on = clip.touch.flags[:, [i for i, s in enumerate(clip.touch.supports) if s == "left_leg"]].any(axis=1)
-    first = int(np.flatnonzero(on & ~np.roll(on, 1))[1])
+    columns = [i for i, s in enumerate(clip.touch.supports) if s == "left_leg"]
+    on = np.asarray(clip.touch.flags[:, columns].any(axis=1))
+    first = int(np.flatnonzero(on[1:] & ~on[:-1])[1]) + 1
     last = first + int(np.argmin(on[first:])) - 1
     t = np.clip((np.arange(walk.frame_count) - first) / (last - first), 0.0, 1.0)
     slide = 0.15 * t[:, None] * np.array([0.0, 1.0, 0.0])

@@ -77,7 +77,7 @@ def balance_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     frame = first + int(np.nanargmax(error[first : last + 1]))
     yield Finding(
         "balance", share, limit.least, bad,
-        f"The weight is over the feet in {100.0 * share:.0f} % of the frames on the ground only; worst at frame "
+        f"The weight is over the feet in only {100.0 * share:.0f} % of the frames on the ground; worst at frame "
         f"{frame}, where it would have to press {length_words(float(clip.support.distance[frame]))} beside them",
         ranked([*_shift(clip, judged, bad, limit.least), *_slow(clip, judged, limit.least)]),
         "whole clip", limit.fails,

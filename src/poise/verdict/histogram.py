@@ -10,6 +10,8 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
+from poise.verdict.page.svg import round_step
+
 Array = npt.NDArray[np.float64]
 
 WIDTH, HEIGHT = 420, 280
@@ -82,7 +84,8 @@ def histogram_svg(
         parts.append(
             f'<path d="M{x(mark):.1f} {TOP}V{HEIGHT - BOTTOM}" class="mark" stroke-width="1.2" stroke-dasharray="4 3"/>'
         )
-    for value in np.linspace(low, high, 5):
+    step = round_step(high - low, 5)
+    for value in np.arange(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1) * step:
         parts.append(
             f'<text x="{x(float(value)):.1f}" y="{HEIGHT - BOTTOM + 16}" class="soft" text-anchor="middle">'
             f"{_number(float(value))}</text>"

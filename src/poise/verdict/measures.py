@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from poise.analysis.analyze import KINDS, Analysis
+from poise.analysis.analyze import Analysis
 from poise.analysis.flights import FlightFit
 from poise.analysis.measures import Measures
 from poise.analysis.scale import ImpliedScale
@@ -22,6 +23,8 @@ from poise.verdict.samples import FlightSample, Samples, gait_of
 Array = npt.NDArray[np.float64]
 
 
+ON_HANDS = 0.1
+"""A clip in which hands, knees or the trunk touch for more than this share of its frames is no gait [1]."""
 TOUCHES_LIMIT = math.radians(1.0)
 """A joint violates its limit from here on [rad]."""
 
@@ -90,8 +93,15 @@ def samples_of(clip: Analysis) -> Samples:
     root = clip.motion.world[0][:, pelvis(clip.motion.skeleton), :2]
     path = float(np.linalg.norm(np.diff(root, axis=0), axis=1).sum())
     speed = path / max(clip.motion.duration, 1e-9) / clip.character.leg_length
-    share = np.bincount(clip.phase, minlength=len(KINDS)) / len(clip.phase)
-    gait = gait_of(speed, float(share[0]), float(share[2] + share[3]), float(share[1]))
+    on_feet = np.zeros(clip.motion.frame_count, dtype=np.int64)
+    for columns in feet(clip).values():
+        on_feet += clip.touch.flags[:, columns].any(axis=1)
+    others = clip.touch.flags[:, ~clip.touch.is_foot].any(axis=1)
+    air = clip.is_airborne & (on_feet == 0)
+    double, single = (on_feet > 1) & ~others, (on_feet == 1) & ~others
+    gait = gait_of(speed, float(air.mean()), float(double.mean()), float(single.mean()), _steps(clip))
+    if float(others.mean()) > ON_HANDS:
+        gait = "other"
     error = clip.support.error
     return Samples(
         clip.motion.frame_count, gait, tuple(_sample(clip, f) for f in clip.flights),
@@ -132,13 +142,24 @@ def facts_of(clip: Analysis, scale: ImpliedScale, gait: str) -> Facts:
     return Facts(key[:12], gait, values)
 
 
+def _landings(clip: Analysis) -> list[tuple[float, str]]:
+    """Time and foot of each landing, by time [s]."""
+    found = []
+    for foot, columns in feet(clip).items():
+        on = np.asarray(clip.touch.flags[:, columns].any(axis=1))
+        found += [(t, foot) for t in clip.times[1:][on[1:] & ~on[:-1]].tolist()]
+    return sorted(found)
+
+
+def _steps(clip: Analysis) -> int:
+    """How often a foot lands after another."""
+    order = [foot for _, foot in _landings(clip)]
+    return sum(a != b for a, b in pairwise(order))
+
+
 def _step_seconds(clip: Analysis) -> float | None:
     """Median time from one foot's landing to the next foot's [s], None for fewer than three."""
-    landings = []
-    for columns in feet(clip).values():
-        on = np.asarray(clip.touch.flags[:, columns].any(axis=1))
-        landings += clip.times[1:][on[1:] & ~on[:-1]].tolist()
-    apart = np.diff(sorted(landings))
+    apart = np.diff([t for t, _ in _landings(clip)])
     apart = apart[apart > 0.1 * math.sqrt(clip.character.leg_length / 0.82)]
     return float(np.median(apart)) if len(apart) >= 2 else None
 

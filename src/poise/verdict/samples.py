@@ -67,21 +67,24 @@ class Samples:
 WALK_SPEED, RUN_FLIGHT, WALK_FLIGHT = 0.3, 0.1, 0.02
 """A gait travels at least this many leg lengths a second; a run is in the air for at least this share of its frames, a
 walk for no more than that [1]."""
+LEAST_STEPS = 2
+"""A gait puts one foot down and then another at least so often."""
 
 
-def gait_of(speed: float, flight_share: float, double_share: float, single_share: float) -> str:
+def gait_of(speed: float, flight_share: float, double_share: float, single_share: float, steps: int) -> str:
     """The class of a clip by its phases: "walk", "run" or "other".
 
-    A walk travels with one foot or two on the ground at all times, and with both for a part of them; a run travels
-    with flights and hardly any double support.
+    A walk travels from foot to foot with one or two on the ground at all times, and with two for a part of them; a run
+    travels from foot to foot with flights and hardly any double support.
 
     Args:
         speed: Mean horizontal speed [leg lengths / s].
         flight_share: Share of frames in the air [1].
         double_share: Share of frames on two feet or more [1].
         single_share: Share of frames on one foot [1].
+        steps: How often a foot lands and the one that landed before it was another.
     """
-    if speed < WALK_SPEED or single_share + double_share < 0.2:
+    if speed < WALK_SPEED or steps < LEAST_STEPS:
         return "other"
     if flight_share >= RUN_FLIGHT and double_share < flight_share:
         return "run"

@@ -83,14 +83,16 @@ def arc(data: Arc) -> str:
     rise = float(np.ptp(np.concatenate([data.height, right[inside]])))
     over_ground = float(np.ptp(data.ground)) > TRAVELS * rise
     x = data.ground if over_ground else data.time
+    even = x.copy()  # a free body covers equal ground in equal times, whatever the clip does
+    even[inside] = np.interp(time, time[[0, -1]], x[inside][[0, -1]])
     y = np.concatenate([data.height, data.fitted[inside], right[inside]])
     box = _box(x, y, is_square=over_ground)
     name = f"frames {data.first}–{data.last}: {data.gravity:.2f} g"
     parts = [text(LEFT, 15, name, "title bad" if data.is_bad else "title")]
     parts += _axes(box, "m along the ground" if over_ground else "s")
     place = _placer(box)
-    parts.append(line(place(x, right), "right-path"))
-    parts.append(line(place(x, data.fitted), "fit-path"))
+    parts.append(line(place(even, right), "right-path"))
+    parts.append(line(place(even, data.fitted), "fit-path"))
     parts.append(dots(place(x[~inside], data.height[~inside]), "com-out"))
     parts.append(dots(place(x[inside], data.height[inside]), "com-in"))
     return picture(WIDTH, HEIGHT, parts, f"Path of the center of mass, {name}")

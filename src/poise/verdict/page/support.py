@@ -12,6 +12,8 @@ from poise.verdict.page.svg import dots, line, picture, round_step, text
 Array = npt.NDArray[np.float64]
 
 WIDTH, HEIGHT, MARGIN = 640.0, 300.0, 16.0
+FAR = 0.15
+"""How far beyond support and path a center of pressure is still drawn, as a part of the map [1]."""
 MOST, APART = 50, 0.03
 """Support areas drawn at most, and how far their middles are apart at least [m]."""
 
@@ -30,9 +32,12 @@ def support(com: Array, cop: Array, distance: Array, areas: Sequence[Array]) -> 
     ground = [com[:, :2], *shown]
     low = np.min([p.min(axis=0) for p in ground], axis=0)
     high = np.max([p.max(axis=0) for p in ground], axis=0)
-    reach = np.clip(cop[:, :2], low - 0.3 * (high - low).max(), high + 0.3 * (high - low).max())
-    if loaded.any():
-        low, high = np.minimum(low, reach[loaded].min(axis=0)), np.maximum(high, reach[loaded].max(axis=0))
+    # far outliers would shrink all the rest: they are left out
+    beyond = FAR * float((high - low).max())
+    flat = np.where(np.isfinite(cop[:, :2]), cop[:, :2], np.inf)
+    seen = loaded & (flat > low - beyond).all(axis=1) & (flat < high + beyond).all(axis=1)
+    if seen.any():
+        low, high = np.minimum(low, cop[seen, :2].min(axis=0)), np.maximum(high, cop[seen, :2].max(axis=0))
     upright = (high - low)[1] > (high - low)[0]
     if upright:  # the longer way lies across the page: turned by a quarter
         com, cop, shown = _turned(com), _turned(cop), [_turned(a) for a in shown]
@@ -52,7 +57,7 @@ def support(com: Array, cop: Array, distance: Array, areas: Sequence[Array]) -> 
         ((distance > 0.0) & (distance <= 1.0), "cop-near"),
         (distance > 1.0, "cop-out"),
     ):
-        parts.append(dots(place(cop[loaded & chosen]), look, 1.6))
+        parts.append(dots(place(cop[seen & chosen]), look, 1.6))
     step = round_step(span[0], 4)
     parts.append(line(np.array([[MARGIN, height - 8], [MARGIN + step * scale, height - 8]]), "ruler"))
     parts.append(text(MARGIN + step * scale + 6, height - 4, f"{step:g} m"))

@@ -1,0 +1,307 @@
+"""What a check writes: profiles, library, statistics, JUnit, the page; each without a file or a process."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import poise
+from poise.analysis import analyze
+from poise.errors import FileFormatError, UnknownName
+from poise.verdict.clip import ClipReport, Wanted, check_motion, unreadable
+from poise.verdict.finding import FLAWS, Cure, Finding
+from poise.verdict.histogram import bins_of, histogram_svg
+from poise.verdict.junit import junit_xml
+from poise.verdict.library import Facts, compare
+from poise.verdict.page.page import page
+from poise.verdict.profile import Profile, load_profile, profile_names
+from poise.verdict.samples import FlightSample, Samples, gait_of
+from poise.verdict.statistics import PAPER_GRAVITY, figures, quoted, write_statistics
+
+NASTY = "<b>\"a\" & 'b'</b> ]]> \x01\udc80.bvh"
+"""A name with everything that markup can choke on, and what XML cannot hold at all."""
+
+
+@pytest.fixture(scope="module")
+def hop() -> ClipReport:
+    motion = poise.load(poise.sample_path("hover_hop"))
+    return check_motion(analyze(motion), load_profile("realistic"), "hover_hop.bvh", Wanted(True, True))
+
+
+def nasty(hop: ClipReport) -> ClipReport:
+    finding = Finding("skate", 0.2, 0.06, ((1, 2),), f"{NASTY} slides", (Cure(f"pin {NASTY}", 0.1),), NASTY)
+    return ClipReport(NASTY, "<i>", "fail", (finding,), hop.measures, notes=(NASTY,), pictures=hop.pictures)
+
+
+# profiles
+
+
+def test_bundled_profiles_are_whole_and_stylized_lets_professional_jumps_pass() -> None:
+    assert profile_names() == ("realistic", "strict", "stylized")
+    for name in profile_names():
+        profile = load_profile(name)
+        assert set(profile.limits) == set(FLAWS)
+        assert profile.about
+    stylized = load_profile("stylized")
+    assert all(stylized["gravity"].allows(g) for g in PAPER_GRAVITY)
+    assert not load_profile("realistic")["gravity"].allows(2.2)
+
+
+def test_a_profile_of_ones_own_changes_what_it_names(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('base = "stylized"\n[gravity]\nmax = 2.0\n[skate]\nfail = false\n', encoding="utf-8")
+    mine, base = load_profile(str(path)), load_profile("stylized")
+    assert mine.name == "mine"
+    assert mine["gravity"].most == 2.0
+    assert mine["gravity"].least == base["gravity"].least
+    assert not mine["skate"].fails
+    assert mine["skate"].most == base["skate"].most
+    assert mine["balance"] == base["balance"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[gravty]\nmax = 2.0", "Did you mean 'gravity'"),
+        ("[gravity]\nmost = 2.0", "min, max, fail, check"),
+        ("[gravity]\nmax = 'two'", "must be a number"),
+        ("[gravity]\nmin = 3.0\nmax = 2.0", "above max"),
+        ("[gravity]\nfail = 1", "true or false"),
+        ("base = 'mine'", "realistic, strict, stylized"),
+        ("gravity = 3", "must be a table"),
+        ("[gravity", "no TOML"),
+    ],
+)
+def test_a_wrong_profile_is_refused_with_what_is_allowed(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises((FileFormatError, UnknownName), match=re.escape(said)):
+        load_profile(str(path))
+
+
+def test_failing_only_on_some_findings_still_tells_the_others() -> None:
+    profile = load_profile("stylized").failing_only_on(("jerk",))
+    assert profile["jerk"].fails
+    assert profile["jerk"].is_checked
+    assert not profile["gravity"].fails
+    assert profile["gravity"].is_checked
+    with pytest.raises(UnknownName, match="gravity"):
+        load_profile("stylized").failing_only_on(("gravty",))
+
+
+# library
+
+
+def facts(gravity: float, *, skeleton: str = "a", gait: str = "walk", step: float = 0.5) -> Facts:
+    return Facts(skeleton, gait, {"gravity": gravity, "leg": 0.8, "step": step})
+
+
+def test_a_clip_that_leaves_its_groups_spread_is_listed_and_others_are_not() -> None:
+    usual = [(f"clip {k}", facts(g)) for k, g in enumerate((0.95, 1.0, 1.02, 1.05, 0.98))]
+    odd, other = ("odd", facts(2.1)), ("other", facts(2.1, skeleton="b"))
+    groups = compare([*usual, odd, other])
+    (stray,) = [s for g in groups for s in g.strays]
+    assert (stray.clip, stray.quantity) == ("odd", "gravity")
+    assert stray.low < 0.95 < 1.05 < stray.high < 2.1
+    assert "2.1 g" in stray.sentence
+
+
+def test_step_times_are_compared_within_one_gait() -> None:
+    walks = [(f"walk {k}", facts(1.0, step=0.5 + 0.01 * k)) for k in range(5)]
+    runs = [(f"run {k}", facts(1.0, gait="run", step=0.25)) for k in range(5)]
+    assert not [s for g in compare([*walks, *runs]) for s in g.strays]
+    fast = ("fast", facts(1.0, step=0.25))
+    assert [s.clip for g in compare([*walks, *runs, fast]) for s in g.strays] == ["fast"]
+
+
+def test_a_few_clips_call_nobody_unusual() -> None:
+    assert not [s for g in compare([("a", facts(1.0)), ("b", facts(3.0)), ("c", facts(1.0))]) for s in g.strays]
+
+
+# statistics
+
+
+def one_flight(gravity: float, track: list[float], uncertainty: float = 0.01) -> FlightSample:
+    n = len(track)
+    return FlightSample((10, 9 + n), gravity, uncertainty, np.array(track), np.zeros((n, 2)), np.full((n, 3), np.nan))
+
+
+def test_quoted_numbers_are_shares_of_frames() -> None:
+    samples = [
+        ("a", Samples(100, "walk", (), np.array([-0.5, -0.1, 0.5, 2.0]))),
+        ("b", Samples(50, "run", (one_flight(0.5, [0.0, 0.05, 0.2]), one_flight(2.0, [0.0])), np.array([0.5, 3.0]))),
+        ("c", Samples(50, "other", (one_flight(1.0, [0.02]), one_flight(9.0, [0.0], 5.0)), np.array([-9.0]))),
+    ]
+    rows = {name: (mine, theirs) for name, mine, theirs in quoted(samples)}
+    assert rows["track error below 0.1 [% of frames]"] == (pytest.approx(100 * 5 / 6), 90.0)
+    assert rows["walk: COP inside the support [% of frames]"] == (50.0, 60.0)
+    assert rows["walk: COP within one radius [% of frames]"] == (75.0, 85.0)
+    assert rows["run: COP within one radius [% of frames]"] == (50.0, 70.0)
+    assert rows["median implied gravity [g]"] == (1.0, 1.02)  # the unsure 9 g do not count
+    assert rows["largest implied gravity [g]"] == (2.0, 3.35)
+    assert rows["frames in flight"][0] == 6
+    assert rows["clips with flight [%]"][0] == pytest.approx(200 / 3)
+    assert rows["frames in flight [%]"][0] == 3.0
+
+
+def test_the_papers_table_has_its_printed_median() -> None:
+    # the paper's text says 0.95; its table says 1.02
+    assert float(np.median(PAPER_GRAVITY)) == 1.02
+    assert len(PAPER_GRAVITY) == 13
+
+
+def test_statistics_are_written_as_figures_and_tables(tmp_path: Path, hop: ClipReport) -> None:
+    assert hop.samples is not None
+    written = write_statistics(tmp_path / "new" / "folder", [("=hop", hop.samples)])
+    names = {p.name for p in written}
+    assert {f"figure_{k}.svg" for k in ("6a", "6b", "6c", "6d", "6e", "6f", "7a", "7b")} <= names
+    for path in written:
+        if path.suffix == ".svg":
+            assert ElementTree.fromstring(path.read_text(encoding="utf-8")).tag.endswith("svg")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "new" / "folder" / "table_1.csv").read_text("utf-8"))))
+    assert float(rows[0]["gravity_g"]) == pytest.approx(hop.measures["flights"][0]["gravity_g"], rel=1e-4)
+    assert rows[0]["clip"] == "'=hop"  # no spreadsheet takes it for a formula
+
+
+def test_no_clips_make_empty_figures() -> None:
+    for figure in figures([]):
+        assert figure.bins.total == 0
+        ElementTree.fromstring(histogram_svg(figure.bins, title=figure.title, across=figure.across))
+    assert math.isnan(quoted([])[0][1])
+
+
+def test_values_beyond_a_histogram_are_counted_apart() -> None:
+    bins = bins_of(np.array([-5.0, 0.1, 0.1, 0.9, 7.0, 8.0, np.nan]), 0.0, 1.0, 2)
+    assert bins.counts.tolist() == [2, 1]
+    assert (bins.below, bins.above, bins.total) == (1, 2, 6)
+    drawn = histogram_svg(bins, title="a < b & c", across="x")
+    assert "1 below 0; 2 above 1" in drawn
+    ElementTree.fromstring(drawn)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "gait"),
+    [
+        ((1.2, 0.0, 0.25, 0.75, 6), "walk"),
+        ((3.0, 0.3, 0.0, 0.7, 5), "run"),
+        ((0.05, 0.0, 1.0, 0.0, 0), "other"),
+        ((1.2, 0.3, 0.6, 0.1, 5), "other"),  # jumps on two feet
+        ((1.2, 0.0, 0.25, 0.75, 1), "other"),
+    ],
+)
+def test_gaits_are_told_by_their_phases(arguments: tuple[float, float, float, float, int], gait: str) -> None:
+    assert gait_of(*arguments) == gait
+
+
+# reports
+
+
+def test_findings_say_measure_threshold_frames_and_ranked_cures(hop: ClipReport) -> None:
+    assert hop.verdict == "fail"
+    gravity = next(f for f in hop.findings if f.name == "gravity")
+    assert gravity.measure < gravity.threshold == load_profile("realistic")["gravity"].least
+    assert [c.cost for c in gravity.cures] == sorted(c.cost for c in gravity.cures)
+    entry = gravity.as_json()
+    assert {"name", "measure", "threshold", "frames", "cures"} <= entry.keys()
+    assert [f.fails for f in hop.findings] == sorted((f.fails for f in hop.findings), reverse=True)
+
+
+def check_junit(data: bytes) -> ElementTree.Element:
+    """Hold a report to the structure that build servers read (JUnit's own schema, as far as it goes)."""
+    root = ElementTree.fromstring(data)
+    assert root.tag == "testsuites"
+    total = {"tests": 0, "failures": 0, "errors": 0}
+    for suite in root:
+        assert suite.tag == "testsuite"
+        assert suite.attrib.keys() >= {"name", "tests", "failures", "errors", "time"}
+        float(suite.attrib["time"])
+        cases = list(suite)
+        assert {c.tag for c in cases} == {"testcase"}
+        assert all(c.attrib.keys() >= {"name", "classname", "time"} for c in cases)
+        assert len({(c.attrib["classname"], c.attrib["name"]) for c in cases}) == len(cases)
+        counted = {
+            "tests": len(cases),
+            "failures": len(suite.findall("testcase/failure")),
+            "errors": len(suite.findall("testcase/error")),
+        }
+        for key, count in counted.items():
+            assert int(suite.attrib[key]) == count
+            total[key] += count
+        for result in [r for c in cases for r in c]:
+            assert result.tag in {"failure", "error", "skipped", "system-out"}
+            if result.tag in ("failure", "error"):
+                assert result.attrib.keys() >= {"message", "type"}
+    assert {k: int(root.attrib[k]) for k in total} == total
+    return root
+
+
+def test_junit_counts_and_escapes(hop: ClipReport) -> None:
+    profile = load_profile("realistic")
+    root = check_junit(junit_xml([hop, nasty(hop), unreadable(Path(NASTY), f"bad {NASTY}")], profile))
+    assert int(root.attrib["errors"]) == 1
+    names = [s.attrib["name"] for s in root]
+    assert names[0] == "hover_hop.bvh"
+    assert names[1].startswith("<b>\"a\" & 'b'</b> ]]> ??.bvh")
+    failed = {c.attrib["name"] for c in root[0].findall("testcase") if c.find("failure") is not None}
+    assert failed == {f.name for f in hop.findings if f.fails}
+    texts = " ".join(e.text or "" for e in root[0].iter("failure"))
+    assert "or shorten the flight" in texts
+    check_junit(junit_xml([], profile))
+
+
+class Outline(HTMLParser):
+    """Tags in order, attributes, and what stands open at the end."""
+
+    VOID = frozenset({"meta", "input", "link", "br"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def outline(reports: list[ClipReport], profile: Profile) -> Outline:
+    text = page(reports, compare([]), profile)
+    parsed = Outline()
+    parsed.feed(text)
+    assert not parsed.open
+    return parsed
+
+
+def test_the_page_needs_nothing_else_and_escapes_every_name(hop: ClipReport) -> None:
+    parsed = outline([hop, nasty(hop), unreadable(Path(NASTY), NASTY)], load_profile("realistic"))
+    assert not {"script", "link", "img", "iframe", "b ", "i"} & set(parsed.tags) - {"b"}
+    # only the page's own two bold words in the lead
+    assert parsed.tags.count("b") == 2
+    assert not [v for k, v in parsed.attributes if k in ("src", "href") and not (v or "").startswith("#")]
+    assert not [k for k, _ in parsed.attributes if k.startswith("on")]
+    assert "<b>\"a\" & 'b'</b>" in parsed.words
+    assert parsed.tags.count("svg") >= 6
+    for name in FLAWS:
+        assert name in parsed.words
+
+
+def test_the_page_of_one_clip_has_no_table_of_clips(hop: ClipReport) -> None:
+    assert "input" not in outline([hop], load_profile("realistic")).tags
