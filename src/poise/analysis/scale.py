@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
+from poise.analysis.support_phases import supporting
 from poise.phases.points import pelvis, velocities
 from poise.phases.travel import in_place_velocity
 from poise.units import GRAVITY
@@ -20,12 +21,15 @@ Array = npt.NDArray[np.float64]
 
 WALK_FROUDE, RUN_FROUDE = 0.25, 1.0
 """v² / (g leg) at which people like to walk, and at which a run is easy [1]."""
-WALK_SPREAD, RUN_SPREAD = 0.7, 0.9
-"""Standard deviation of the logarithm of Froude numbers among walks and runs: speed alone says little of size."""
+WALK_SPREAD, RUN_SPREAD = 1.2, 1.2
+"""Standard deviation of the logarithm of Froude numbers among walks and runs, strolls, sneaking and sprints included:
+speed alone says little of size."""
 SURE, WORTH_SAYING = 0.9, 0.1
 """Another size is spoken of if it is this sure, and its logarithm differs by this much [1]."""
 LEAST_TRAVEL = 1.0
 """A gait is judged where it goes at least so many leg lengths [1]."""
+LEAST_STEPS = 4
+"""And takes at least so many steps."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +109,15 @@ def gait_speed(analysis: Analysis) -> float:
     speed = np.linalg.norm(moving, axis=1)
     steady = float(np.median(speed))
     goes = steady * motion.duration > LEAST_TRAVEL * leg and steady > 0.3 * math.sqrt(leg / 0.82)
+    goes = goes and _steps(analysis) >= LEAST_STEPS
     upright = float(np.median(root[:, 2] - analysis.floor)) > 0.6 * leg
     return steady if goes and upright else math.nan
+
+
+def _steps(analysis: Analysis) -> int:
+    """How often a support begins to carry after the start."""
+    on = supporting(analysis.touch)[1]
+    return int((on[1:] & ~on[:-1]).sum())
 
 
 def _flight_gravity(analysis: Analysis) -> tuple[float, float]:
