@@ -103,7 +103,7 @@ def pushes(clips: Sequence[Clip], *, goal: str, seconds: float = 3.0) -> Iterato
                     "joint_peak_deg": event["joint_peak_deg"], "root_peak_deg": event["root_peak_deg"],
                     "com_cm": 100.0 * event["com_excursion_max_m"] / scale,
                     "com_back_s": _number(event["com_back_s"]), "recovery_s": _number(event["recovery_s"]),
-                    "aligned_cm": 100.0 * position, "aligned_deg": angle,
+                    "aligned_cm": 100.0 * position / scale, "aligned_deg": angle,
                     "root_weight": run.report["root_residual"]["force_max_N"] / (9.81 * clip.character.mass),
                 },
             )  # fmt: skip

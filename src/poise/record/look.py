@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
-from poise.scene import Color, Scene, Style
+from poise.scene import GOALS, Color, Points, Scene, Style
 from poise.spatial import rotations
 from poise.units import GRAVITY
 
@@ -105,14 +106,29 @@ class Look:
             p, q = positions[shape.bodies], orientations[shape.bodies]
             starts.append(p + rotations.rotate(q, shape.starts))
             ends.append(p + rotations.rotate(q, shape.ends))
+        radii, colors = [s.radii for s in self._shapes], [s.colors for s in self._shapes]
+        for center, size, color in self._marks(time):
+            starts.append(center - 0.5 * size * np.eye(3))
+            ends.append(center + 0.5 * size * np.eye(3))
+            radii.append(np.full(3, 0.06 * size))
+            colors.append(np.tile([*color, 1.0], (3, 1)))
         return Still(
             time,
             np.concatenate(starts),
             np.concatenate(ends),
-            np.concatenate([s.radii for s in self._shapes]),
-            np.concatenate([s.colors for s in self._shapes]),
+            np.concatenate(radii),
+            np.concatenate(colors),
             tuple(self._arrows(time)),
         )
+
+    def _marks(self, time: float) -> Iterator[tuple[Array, float, Color]]:
+        """Place, size and color of the crosses at goals that act at a time [s]."""
+        nearest = int(np.argmin(np.abs(self._scene.times - time)))
+        for o in self._scene.overlays:
+            if isinstance(o, Points) and o.layer == GOALS:
+                for place in o.positions[nearest if len(o.positions) > 1 else 0]:
+                    if np.isfinite(place).all():
+                        yield place, o.size, o.color
 
     def _arrows(self, time: float) -> list[DrawnArrow]:
         drawn = []

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from poise.analysis import Analysis, FlightFit
 from poise.record.pack_overlays import force_scale
-from poise.scene import Color, Curve, Label, Layer, Overlay, Plot, Points, Polygon, Row, Scene, Series, Vectors
+from poise.scene import GOALS, Color, Curve, Label, Layer, Overlay, Plot, Points, Polygon, Row, Scene, Series, Vectors
 from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
@@ -37,6 +37,7 @@ LAYERS = (
     Layer("momentum", "Momentum", False),
     Layer("flights", "Flights"),
     Layer("pushes", "Pushes"),
+    Layer(GOALS, "Goals"),
 )
 """What can be shown and hidden, and what is shown at first."""
 

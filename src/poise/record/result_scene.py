@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from poise.motion import Motion
 from poise.record.skins import skins_of
-from poise.scene import GHOST, SOLID, Arrow, Color, Plot, Row, Scene, Series, Skinned, Track
+from poise.scene import GHOST, GOALS, SOLID, Arrow, Color, Plot, Points, Row, Scene, Series, Skinned, Track
 from poise.sim.forces import Push
 from poise.sim.hand import Hand
 from poise.sim.report import body_poses
@@ -20,6 +20,7 @@ Array = npt.NDArray[np.float64]
 
 SIMULATED_COLOR: Color = (0.85, 0.50, 0.15)
 REFERENCE_COLOR: Color = (0.25, 0.45, 0.65)
+GOAL_COLOR: Color = (0.10, 0.60, 0.30)
 
 FIELDS = {
     "deviation_rms_deg": ("Deviation, all joints (rms)", "deg"),
@@ -59,7 +60,8 @@ def scene_of(result: SimulationResult, *, ghost: bool = True, title: str = "", p
             force = push.stiffness * (np.array(push.point) - positions[:, body])
         arrows.append(Arrow(0, body, push.start, end, force, np.asarray(com), pulls=not isinstance(push, Push)))
     scene = Scene(
-        result.times, tuple(tracks), result.terrain, tuple(arrows), title, timeline=_events(result),
+        result.times, tuple(tracks), result.terrain, tuple(arrows), title, overlays=_goals(result),
+        timeline=_events(result),
         plots=report_plots(result), notes=_notes(result),
     )  # fmt: skip
     if not physics or motion.frame_count < 5:
@@ -68,6 +70,17 @@ def scene_of(result: SimulationResult, *, ghost: bool = True, title: str = "", p
     from poise.record.physics import with_physics
 
     return with_physics(scene, analyze(motion, character, terrain=result.terrain))
+
+
+def _goals(result: SimulationResult) -> tuple[Points, ...]:
+    """A cross at the target of every point goal while it acts."""
+    reach = 0.2 * result.character.leg_length
+    marks = []
+    for goal in result.goal_points:
+        places = [goal.place(t) if goal.is_on(t) else np.full(3, np.nan) for t in result.times.tolist()]
+        name = f"goal of {goal.body}"
+        marks.append(Points(name, GOALS, GOAL_COLOR, np.array(places)[:, None], reach, "cross", (goal.body,)))
+    return tuple(marks)
 
 
 def report_plots(result: SimulationResult) -> tuple[Plot, ...]:

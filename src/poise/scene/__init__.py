@@ -1,6 +1,7 @@
 """What is seen, as plain data: independent of any renderer, of the page, and of the simulation."""
 
 from poise.scene.overlays import (
+    GOALS,
     Control,
     Curve,
     Label,
@@ -33,7 +34,7 @@ from poise.scene.tracks import (
 )
 
 __all__ = [
-    "GHOST", "GHOST_COLOR", "SOLID", "SOLID_COLOR", "Arrow", "Ball", "Box", "Color", "Control", "Curve", "Cylinder",
-    "Label", "Layer", "Mesh", "Overlay", "Plot", "Points", "Polygon", "Prop", "Row", "Scene", "Series", "Shape", "Skin",
-    "Skinned", "Style", "Track", "Vectors", "track_of_motion",
+    "GHOST", "GHOST_COLOR", "GOALS", "SOLID", "SOLID_COLOR", "Arrow", "Ball", "Box", "Color", "Control", "Curve",
+    "Cylinder", "Label", "Layer", "Mesh", "Overlay", "Plot", "Points", "Polygon", "Prop", "Row", "Scene", "Series",
+    "Shape", "Skin", "Skinned", "Style", "Track", "Vectors", "track_of_motion",
 ]  # fmt: skip

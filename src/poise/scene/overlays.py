@@ -174,6 +174,10 @@ class Label:
 Overlay = Points | Vectors | Polygon | Curve | Label
 
 
+GOALS = "goals"
+"""Layer of the targets of point goals; its marks are in strips and films, too."""
+
+
 @dataclass(frozen=True)
 class Layer:
     """What can be shown and hidden at one click: a name, what it is called, and whether it is shown at first."""

@@ -127,6 +127,7 @@ class Machine:
         strengths = np.ones(self.model.body_count)
         strengths[1:] = [b.strength for b in character.bodies]
         self.goal_without = tuple(sorted({character.body_index(name) + 1 for name in options.goal_without}))
+        self.goal_points = tuple(goal.timed(dt) for goal in options.goal_points)
         self.load = LoadShare(self.model, strengths, self.scale)
         self.limits = JointLimits(character)
         self.particle = GoalParticle(preset.goal.frequency)
@@ -429,7 +430,7 @@ class Machine:
             bounds.append(ground)
         return Wishes(
             self._turning, root, points, scene.axes, tangent, normal, feet.stands, self._goal(reference),
-            [g.at(self) for g in self.options.goal_points if g.is_on(self.time)], bounds, joints, standing,
+            [g.at(self) for g in self.goal_points if g.is_on(self.time)], bounds, joints, standing,
             self._hung(reference, scene),
             RISE if scene.planned is not None and feet.stands.any() else 1.0,
         )  # fmt: skip

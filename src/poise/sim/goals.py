@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,18 +28,46 @@ class PointGoal:
 
     Attributes:
         body: A joint's own name or a role.
-        target: World place [m] (3,), or a function of time [s] that gives one.
+        target: World place [m] (3,); or one for each frame of the clip or stream, shape (F, 3); or (times [s] (N,),
+            places (N, 3)), from the first frame on; or a function of time [s] that gives one. Between given places
+            the target moves on a cubic spline, before the first and after the last it rests.
         start, duration: When it acts [s].
         offset: The place in the body's frame [m]; the joint itself by default.
         is_hard: A constraint of the step; soft goals give way to others.
     """
 
     body: str
-    target: tuple[float, float, float] | Array | Callable[[float], Array]
+    target: tuple[float, float, float] | Array | tuple[Array, Array] | Callable[[float], Array]
     start: float = 0.0
     duration: float = math.inf
     offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
     is_hard: bool = True
+
+    def __post_init__(self) -> None:
+        if callable(self.target) or (len(self.target) == 3 and np.ndim(self.target[0]) == 0):
+            return
+        if isinstance(self.target, tuple) and len(self.target) == 2:
+            object.__setattr__(self, "target", _path(self.body, *self.target))
+        elif np.ndim(self.target) != 2 or np.shape(self.target)[1] != 3:
+            raise InvalidValue(
+                f"The goal of {self.body!r} has a target of shape {np.shape(self.target)}; give a place (3,), one for "
+                "each frame (F, 3), (times, places), or a function of time."
+            )
+
+    def timed(self, times: Array | float) -> PointGoal:
+        """The goal with a place per frame bound to the frames' times; any other goal as it is.
+
+        Args:
+            times: Of the frames [s], shape (F,), or the time between two [s].
+
+        Raises:
+            InvalidValue: if there are not as many places as frames.
+        """
+        if callable(self.target) or np.ndim(self.target) != 2:
+            return self
+        places = np.asarray(self.target)
+        own = times * np.arange(len(places)) if isinstance(times, float | int) else times - times[0]
+        return replace(self, target=(own, places))
 
     def is_on(self, time: float) -> bool:
         return acts(self.start, self.duration, time)
@@ -72,6 +100,24 @@ class PointGoal:
         wish = target_a + 2.0 * w * (target_v - velocity) + w * w * error
         weight = None if is_hard else machine.preset.weights.end_effector * machine.mass
         return PlaceGoal(body, offset, wish, weight, f"goal of {self.body}")
+
+
+def _path(body: str, times: Array, places: Array) -> Callable[[float], Array]:
+    """Places over time as a function: a cubic spline, at rest before and after."""
+    times, places = np.asarray(times, dtype=np.float64), np.asarray(places, dtype=np.float64)
+    if times.ndim != 1 or places.shape != (len(times), 3) or not len(times):
+        raise InvalidValue(
+            f"The goal of {body!r} has times of shape {times.shape} and places of shape {places.shape}; give (N,) and "
+            "(N, 3), as many places as times or frames."
+        )
+    if not (np.isfinite(times).all() and np.isfinite(places).all() and (np.diff(times) > 0.0).all()):
+        raise InvalidValue(f"The goal of {body!r} needs finite places at finite times that rise.")
+    if len(times) == 1:
+        return lambda time: places[0]
+    from scipy.interpolate import CubicSpline
+
+    spline = CubicSpline(times, places)
+    return lambda time: np.asarray(spline(min(max(time, times[0]), times[-1])))
 
 
 REACH = 0.97

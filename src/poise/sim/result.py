@@ -10,6 +10,7 @@ import numpy.typing as npt
 from poise.character.character import Character
 from poise.motion import Motion
 from poise.sim.forces import Pull, Push
+from poise.sim.goals import PointGoal
 from poise.sim.report import Report
 from poise.terrain import Terrain
 
@@ -30,6 +31,7 @@ class SimulationResult:
         reference_q: Undisturbed coordinates, shape (S, nq).
         pushes: What pushed and pulled.
         report: Numbers of the run.
+        goal_points: Places on bodies that had targets of their own.
         is_complete: False if the run was interrupted.
     """
 
@@ -42,4 +44,5 @@ class SimulationResult:
     reference_q: Array
     pushes: tuple[Push | Pull, ...]
     report: Report
+    goal_points: tuple[PointGoal, ...] = ()
     is_complete: bool = True

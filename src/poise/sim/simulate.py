@@ -114,6 +114,7 @@ def simulate(
     ground = _placed(terrain, motion, floor)
     q = motion_to_q(character, reference_motion)
     machine = Machine(character, preset, ground, options, dt=dt, floor=floor)
+    machine.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
     for name in (*(p.body for p in pushes), *(g.body for g in options.goal_points), *only, *freeze):
         character.body_index(name)  # a name nobody answers to is refused before the run
     builder = ReferenceBuilder(machine.model, dt=dt, friction=options.friction, without=machine.goal_without)
@@ -158,7 +159,17 @@ def simulate(
         motion=motion, glitches=glitches, wall=wall, pushes=tuple(felt), simulated=simulated,
     )  # fmt: skip
     return SimulationResult(
-        result, kept, character, ground, times, simulated, q, tuple(felt), report, is_complete=done == frames
+        result,
+        kept,
+        character,
+        ground,
+        times,
+        simulated,
+        q,
+        tuple(felt),
+        report,
+        machine.goal_points,
+        is_complete=done == frames,
     )
 
 
