@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 CORE = ("numpy", "scipy", "mujoco", "daqp", "numba", "typer", "rich", "pydantic", "pillow")
-EXTRAS = {"pygltflib": "gltf", "av": "video", "trimesh": "mesh"}
+EXTRAS = {"pygltflib": "gltf", "av": "video", "trimesh": "mesh", "websockets": "studio"}
 
 
 def describe_system() -> dict[str, Any]:
@@ -27,6 +27,8 @@ def describe_system() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "encoding": sys.getfilesystemencoding(),
         "packages": packages,
+        "player": _player(),
+        "browser": _browser(),
         "gl": _gl(),
         "compile_cache": _cache(Path(poise.__file__).parent),
     }
@@ -37,6 +39,20 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def _player() -> str:
+    """Whether pages can be written."""
+    from poise.record.page import BUNDLE, has_page
+
+    return f"{BUNDLE}, {BUNDLE.stat().st_size / 1e3:.0f} kB" if has_page() else "not built; recordings are films"
+
+
+def _browser() -> str:
+    """What draws the player's pictures."""
+    from poise.record.browser import find_browser, why_not
+
+    return why_not() or str(find_browser())
 
 
 def _gl() -> str:

@@ -50,7 +50,7 @@ def pack(scene: Scene, *, is_live: bool = False) -> bytes:
         "heading": travel_heading(scene),
         "size": stature(scene),
         "tracks": tracks,
-        "terrain": pack_terrain(scene, blobs),
+        "terrain": pack_terrain(scene, blobs, is_live=is_live),
         "overlays": overlays,
         "timeline": [pack_row(r) for r in scene.timeline],
         "plots": [pack_plot(p, blobs, is_live=is_live) for p in scene.plots],

@@ -27,6 +27,9 @@ SPACING = 0.08
 MARGIN = 6.0
 """Ground beyond the figures' way [m, for a person]."""
 
+LIVE_MARGIN = 14.0
+"""The same where nobody knows the way [m, for a person]."""
+
 MOST_LINES = 400
 """Grid lines in one direction."""
 
@@ -34,11 +37,11 @@ FLATNESS = 1e-3
 """A grid line is left out where its neighbors tell its height to this [m, for a person]."""
 
 
-def pack_terrain(scene: Scene, blobs: Blobs) -> list[Header]:
-    """The ground under and around all figures."""
+def pack_terrain(scene: Scene, blobs: Blobs, *, is_live: bool = False) -> list[Header]:
+    """The ground under and around all figures; live, of which only a first place is known, farther around it."""
     shape, place = scene.terrain.shape, scene.terrain.place
     unit = stature(scene) / 1.7
-    low, high = _extent(scene, MARGIN * unit)
+    low, high = _extent(scene, (LIVE_MARGIN if is_live else MARGIN) * unit)
     if isinstance(shape, Steps):
         return [_steps(scene, low, high, blobs)]
     if isinstance(shape, Platform):

@@ -42,6 +42,9 @@ BEHIND = 0.25
 IDLE = 0.01
 """How long a paused run sleeps between looks at what the pages ask for [s]."""
 
+FARTHEST = 7.0
+"""Ground is laid anew when the figure is so far from where it was laid [m, for a leg of 0.82 m]."""
+
 SETTLE = 0.15
 """New ground is laid at most so often while a slider moves [s]."""
 
@@ -81,6 +84,7 @@ class LiveRun:
         self._poses: Array = np.zeros((0, 0))
         self._anchor = (0.0, 0.0)
         self._laid: float | None = None
+        self._shown_at = np.zeros(2)
         self.behind = 0.0
 
     def stop(self) -> None:
@@ -129,6 +133,7 @@ class LiveRun:
     def _begin(self) -> None:
         """Show the start of a round."""
         self._hands.clear()
+        self._machine = None
         self._ground.current = self._first
         self._lay(self._motion.world[0][0, 0])
         self._show()
@@ -141,6 +146,7 @@ class LiveRun:
         q = motion_to_q(self._character, self._motion.frames(np.arange(1)))[0] if self._machine is None else None
         pose = self._machine.q if q is None and self._machine is not None else q
         assert pose is not None
+        self._shown_at = pose[:2].copy()
         source = self._motion.source
         title = source.path.replace("\\", "/").rsplit("/", 1)[-1] if source else "live"
         controls = tuple(replace(c, value=self._values[c.name]) for c in CONTROLS)
@@ -188,6 +194,9 @@ class LiveRun:
             except InvalidValue as error:
                 log.warning("Page %d: %s", command.page, error)
                 self._viewer.say(type="refused", why=str(error))
+        far = FARTHEST * self._character.leg_length / 0.82
+        if np.linalg.norm(live.machine.q[:2] - self._shown_at) > far:
+            self._show()
         if self._laid is not None and clock.monotonic() - self._laid > SETTLE:
             self._laid = None
             self._lay(live.machine.q[:3])
@@ -269,7 +278,7 @@ class LiveRun:
 
     def _lay(self, position: Array) -> None:
         hill = Hill(float(self._values["slope"]), float(self._values["roughness"]))
-        if hill.slope or hill.roughness or (self._machine is not None and self._ground.current is not self._first):
+        if hill.slope or hill.roughness or self._ground.current is not self._first:
             self._ground.change(hill, np.asarray(position), self._heading)
 
     def _status(self, *, ended: bool = False) -> dict[str, Any]:
