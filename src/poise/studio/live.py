@@ -45,6 +45,9 @@ IDLE = 0.01
 FARTHEST = 7.0
 """Ground is laid anew when the figure is so far from where it was laid [m, for a leg of 0.82 m]."""
 
+REST = 1.0
+"""A run that fell apart starts again after this long [s]."""
+
 SETTLE = 0.15
 """New ground is laid at most so often while a slider moves [s]."""
 
@@ -85,6 +88,7 @@ class LiveRun:
         self._anchor = (0.0, 0.0)
         self._laid: float | None = None
         self._shown_at = np.zeros(2)
+        self._last: SimulationResult | None = None
         self.behind = 0.0
 
     def stop(self) -> None:
@@ -97,20 +101,27 @@ class LiveRun:
         Args:
             is_over: Asked after every step; True ends the run.
         """
-        result: SimulationResult | None = None
+        try:
+            result = self._rounds(is_over)
+        except KeyboardInterrupt:  # between rounds; within one the run itself keeps what is done
+            result = self._last
+        self._viewer.say(**self._status(ended=True))
+        return result
+
+    def _rounds(self, is_over: Callable[[], bool]) -> SimulationResult | None:
         while not self._stopped and not is_over():
             self._again = False
             self._begin()
             try:
-                result = self._round(is_over)
+                self._last = self._round(is_over)
             except SimulationDiverged as error:
                 log.warning("The run fell apart and starts again: %s", error)
                 self._viewer.say(type="mark", row="events", time=0.0, label="fell apart, started again")
+                clock.sleep(REST)
                 continue
-            if not result.is_complete and not self._again:
+            if not self._last.is_complete and not self._again:
                 break
-        self._viewer.say(**self._status(ended=True))
-        return result
+        return self._last
 
     def _round(self, is_over: Callable[[], bool]) -> SimulationResult:
         from poise.character.posing import motion_to_q

@@ -1,0 +1,163 @@
+"""`poise view` and `poise simulate --record OUT.html`, `--live`: what a user types, and what is there afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import poise
+from poise.cli.app import run
+from poise.record.browser import find_browser
+from poise.record.page import has_page, live_page, recording_page
+from poise.record.unpack import read_recording
+
+needs_page = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
+
+
+@pytest.fixture
+def walk(tmp_path: Path) -> Path:
+    path = tmp_path / "walk.bvh"
+    poise.save(poise.load(poise.sample_path("walk")).frames(np.arange(90)), path)
+    return path
+
+
+@needs_page
+def test_a_run_is_recorded_as_a_page(walk: Path, tmp_path: Path) -> None:
+    page, out, report = tmp_path / "run.html", tmp_path / "out.bvh", tmp_path / "r.json"
+    words = ["simulate", str(walk), "-o", str(out), "--push", "chest 300 0 0 @0.5+0.2", "--report", str(report)]
+    assert run([*words, "--record", str(page)]) == 0
+    seen = read_recording(page)
+    assert [t["name"] for t in seen.header["tracks"]] == ["simulated", "reference"]
+    assert {"pushes", "com", "forces", "support"} <= {layer["name"] for layer in seen.header["layers"]}
+    assert "chest, 300 N" in json.dumps(seen.header["timeline"])
+    # the moved clip with its report: the same plots again
+    both = tmp_path / "both.html"
+    assert run(["view", str(out), str(report), "-o", str(both)]) == 0
+    names = [[p["name"] for p in read_recording(f).header["plots"]] for f in (page, both)]
+    assert names[0] == names[1]
+
+
+@needs_page
+def test_clips_are_seen_together_or_side_by_side(
+    walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    together, beside = tmp_path / "a.html", tmp_path / "b.html"
+    assert run(["view", str(walk), str(walk), "-o", str(together)]) == 0
+    assert run(["view", str(walk), str(walk), "--side-by-side", "-o", str(beside)]) == 0
+    assert len(read_recording(together).header["tracks"]) == 2
+    assert "views" not in read_recording(together).header
+    assert read_recording(beside).header["views"] == ["walk", "walk (2)"]
+    assert run(["view", str(beside), "--headless"]) == 0
+    assert "90 frames" in capsys.readouterr().out
+
+
+@needs_page
+def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
+    motion = poise.load(poise.sample_path("walk")).frames(np.arange(10))
+    evil = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
+    scene = poise.scene_of_motion(motion, name=evil)
+    view = poise.view(scene, is_opened=False)
+    text = view.save(tmp_path / "evil.html").read_text(encoding="utf-8")
+    assert "alert(1)" not in text.replace("&lt;script&gt;alert(1)", "")
+    assert evil not in text
+    assert evil not in view._repr_html_()
+    assert evil not in recording_page(b"", evil, {"theme": evil})
+    assert evil not in live_page(evil, evil)
+    assert read_recording(tmp_path / "evil.html").header["title"] == evil
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere.bvh"], ["nowhere.bvh"]),
+        (["walk.bvh", "-o", "walk.avi"], [".avi", ".html"]),
+        (["walk.bvh", "-o", "walk.bvh"], ["input itself"]),
+        (["walk.bvh", "--side-by-side"], ["two to four"]),
+        (["page.html"], ["no recording"]),
+        (["page.html", "walk.bvh"], ["alone"]),
+        (["report.json"], ["clip"]),
+    ],
+    ids=lambda w: " ".join(w),
+)
+@needs_page
+def test_wrong_use_is_one_sentence(
+    words: list[str], said: list[str], walk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(walk.parent)
+    Path("page.html").write_text("<p>no", encoding="utf-8")
+    Path("report.json").write_text('{"schema": "poise.simulate/1"}', encoding="utf-8")
+    assert run(["view", *words]) == 2
+    complaint = capsys.readouterr().err
+    assert complaint.count("\n") == 1
+    for word in said:
+        assert word in complaint
+
+
+def test_without_the_player_it_says_what_cures_it(
+    walk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("poise.record.page.BUNDLE", tmp_path / "no" / "page.html")
+    out = str(tmp_path / "out.bvh")
+    for words in (["simulate", str(walk), "-o", out, "--record", "x.html"], ["view", str(walk)]):
+        assert run(words) == 2
+        assert "npm ci" in capsys.readouterr().err
+    assert not Path(out).exists()
+
+
+@needs_page
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent otherwise there")
+def test_a_live_run_ends_with_ctrl_c_and_saves_its_last_round(walk: Path, tmp_path: Path) -> None:
+    pytest.importorskip("websockets")
+    out = tmp_path / "out.bvh"
+    words = [sys.executable, "-m", "poise", "simulate", str(walk), "-o", str(out), "--live", "--headless"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        assert said.startswith("Live at http://127.0.0.1:")
+        from websockets.sync.client import connect
+
+        address = said.split()[2]
+        origin = address.split("/?")[0]
+        socket = address.replace("http://", "ws://").replace("/?", "/ws?")
+        with connect(socket, origin=origin, max_size=None) as page:  # type: ignore[arg-type]
+            while not (isinstance(message := page.recv(timeout=60.0), bytes) and message[0] == 1):
+                pass  # until it runs
+            process.send_signal(signal.SIGINT)
+            process.stderr.read()
+    assert process.returncode == 0
+    assert 1 <= poise.load(out).frame_count <= 90
+
+
+@needs_page
+@pytest.mark.skipif(not os.environ.get("POISE_BROWSER_TESTS") and not Path("/usr/bin/chromium").exists(), reason="none")
+def test_the_page_draws_its_own_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The figure stands where the camera says, as every painter draws it."""
+    pytest.importorskip("websockets")
+    monkeypatch.delenv("POISE_BROWSER", raising=False)
+    assert find_browser() is not None
+    from PIL import Image
+
+    from poise.record import record
+    from poise.scene import Scene
+    from poise.terrain import Terrain
+    from tests.record_figures import sliding_track
+
+    times = np.linspace(0.0, 1.0, 11)
+    scene = Scene(times, (sliding_track(times),), Terrain.flat())
+    seen = {}
+    for painter in ("page", "plain"):
+        path = tmp_path / f"{painter}.png"
+        done = record(scene, path, painter=painter, times=[0.5], width=160, height=200)
+        assert done.painter == painter
+        colors = np.asarray(Image.open(path).convert("RGB"), dtype=float)[-200:]
+        figure = (colors[..., 0] > 1.35 * colors[..., 2]) & (colors[..., 0] > 60)
+        rows, columns = np.nonzero(figure)
+        seen[painter] = (rows.min(), rows.max(), columns.mean())
+    np.testing.assert_allclose(seen["page"], seen["plain"], atol=8)
