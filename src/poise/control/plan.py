@@ -118,7 +118,9 @@ class GroundPlan:
         climbs = np.zeros_like(shift)
         for i in range(track.points.shape[1]):
             held = track.flags[:, i].copy()
-            straight = plan_feet.straight(held, ways.ground[:, i], self.height, dt)
+            # what lies along the slope rises with the ground below it, what stands with the root
+            body = upright * self.height + (1.0 - upright) * ways.ground[:, i]
+            straight = plan_feet.straight(held, ways.ground[:, i], body, dt)
             if is_level:
                 straight[:2], held[:2] = 0.0, True
             weights = np.where(held, HOLD, SWING_TIME**-4)

@@ -23,7 +23,7 @@ FLIGHT_COST = 100.0
 """An acceleration of the rise in flight costs so much more than one while something stands [1]."""
 REACH = 0.985
 """Part of its length that a leg is stretched to, unless the clip itself stretches it further [1]."""
-REACH_WEIGHT = 1e2
+REACH_WEIGHT = 2e1
 """Weight of keeping within reach against that of keeping to the mean height [1]."""
 
 
@@ -33,7 +33,8 @@ def rise(
 ) -> Array:  # fmt: skip
     """Height of the root against the reference [m], shape (F,).
 
-    The upright stand on their feet; those that lie along the slope turn about the root and keep to the ground below it.
+    The upright stand on their feet; those that lie along the slope turn about their center of mass, whose place is
+    given, and keep to the ground below it.
 
     Args:
         track: The undisturbed clip.
@@ -46,7 +47,7 @@ def rise(
         is_level: The clip starts on its own ground, so the height starts at zero.
     """
     frames = len(ground)
-    under = _under(track, terrain, 0.25 * character.leg_length / 0.82)
+    under = _laid(track, terrain, 0.25 * character.leg_length / 0.82)
     grouped = {i for foot in feet for i in foot}
     groups = [*feet, tuple(i for i in range(ground.shape[1]) if i not in grouped)]
     total, share = np.zeros(frames), np.zeros(frames)
@@ -60,7 +61,7 @@ def rise(
         share += count > 0
         if group in feet:
             most = mean + _reach(track, character, group, shift[:, index[0]])
-            upper = np.where(count > 0, np.minimum(upper, most), upper)
+            upper = np.where((count > 0) & (upright > 0.5), np.minimum(upper, most), upper)
     stands = share > 0.0
     if not stands.any():
         return under
@@ -72,11 +73,18 @@ def rise(
     return smoothest(wishes, weights, bends, track.dt, upper=upper, bound_weight=REACH_WEIGHT)
 
 
-def _under(track: Track, terrain: Terrain, reach: float) -> Array:
-    """Mean height of the ground below the root and about it, against the clip's floor [m], shape (F,)."""
+def _laid(track: Track, terrain: Terrain, reach: float) -> Array:
+    """Height of the root against the reference [m], shape (F,), if the body is laid along the ground below it."""
     cross = reach * np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    places = track.bodies[:, 0, None, :2] + cross
-    return terrain.heights(places.reshape(-1, 2)).reshape(-1, 5).mean(axis=1) - track.floor
+    places = track.com[:, None, :2] + cross
+    h = terrain.heights(places.reshape(-1, 2)).reshape(-1, 5) - track.floor
+    gradient = np.stack([h[:, 1] - h[:, 2], h[:, 3] - h[:, 4]], axis=1) / (2.0 * reach)
+    # a vector that rises with the slope by the angle atan |g|
+    to_root = track.bodies[:, 0] - track.com
+    cosine = 1.0 / np.sqrt(1.0 + np.einsum("kc,kc->k", gradient, gradient))
+    uphill = np.einsum("kc,kc->k", gradient, to_root[:, :2])
+    risen = (1.0 / cosine - 1.0) * (track.com[:, 2] - track.floor) + (cosine - 1.0) * to_root[:, 2]
+    return h.mean(axis=1) + cosine * uphill + risen
 
 
 def _reach(track: Track, character: Character, foot: tuple[int, ...], shift: Array) -> Array:

@@ -461,6 +461,8 @@ class Machine:
         lean = self.preset.ground.lean
         if lean == 0.0:
             return 0.0 * self._lean_share
+        if self._is_quadruped:
+            return -self._lean_share
         upright = self._upright(float(reference.com[2]))
         return upright * lean * self._lean_share - (1.0 - upright)
 
