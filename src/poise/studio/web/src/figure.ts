@@ -6,6 +6,9 @@ import { STRIDE, poseOf } from "./poses";
 import { bodyGeometry } from "./shapes";
 import { type SkinMesh, loadSkin } from "./skin";
 
+/** How many times lighter than their color ghosts are drawn: a dark veil before a dark ground is none. */
+export const ghosts = { lift: { value: 1 } };
+
 export class Figure {
   readonly group = new THREE.Group();
   readonly meshes: (THREE.Mesh | null)[] = [];
@@ -108,13 +111,14 @@ function ghost(behind: number): THREE.Material {
     transparent: true,
     depthWrite: false,
     vertexColors: true,
-    uniforms: { uBehind: { value: behind } },
+    uniforms: { uBehind: { value: behind }, uLift: ghosts.lift },
     vertexShader: BEHIND,
     fragmentShader: `
       varying vec3 vNormal, vEye, vTint;
+      uniform float uLift;
       void main() {
         float rim = 1.0 - abs(dot(normalize(vNormal), normalize(vEye)));
-        gl_FragColor = vec4(vTint, mix(0.13, 0.72, rim * rim));
+        gl_FragColor = vec4(min(vTint * uLift, vec3(1.0)), mix(0.13, 0.72, rim * rim));
         #include <colorspace_fragment>
       }`,
   });

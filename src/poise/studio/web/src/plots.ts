@@ -121,7 +121,7 @@ export class Plots {
     });
     frame.append(title, list);
     this.box.append(frame);
-    const axis = { stroke: this.palette.faint, font: "10.5px system-ui, sans-serif", ticks: { show: false } };
+    const axis = { stroke: this.palette.faint, font: "11px system-ui, sans-serif", ticks: { show: false } };
     const grid = { stroke: this.palette.rule, width: 1 };
     const chart: uPlot = new uPlot(
       {
@@ -233,6 +233,7 @@ export function ink(color: Color, palette: Palette): string {
 
 function short(value: number): string {
   const size = Math.abs(value);
+  if (size > 0 && size < 1e-3) return value.toExponential(0).replaceAll("-", "−");
   if (size >= 10000) return `${readable(value / 1000)}k`;
   return String(+value.toPrecision(4)).replace("-", "−");
 }

@@ -35,7 +35,7 @@ export class Terrain {
       const group = new THREE.Group();
       const isGrid = ground.kind === "grid";
       const geometry = isGrid ? await gridGeometry(pack, ground) : await meshGeometry(pack, ground);
-      const material = withFading(new THREE.MeshLambertMaterial({ side: THREE.DoubleSide, flatShading: !isGrid }), {
+      const material = withFading(new THREE.MeshLambertMaterial({ side: isGrid ? THREE.FrontSide : THREE.DoubleSide, flatShading: !isGrid }), {
         cell: gridCell(this.header.size),
         color: this.line,
       });

@@ -134,11 +134,17 @@ export class Timeline {
     context.roundRect(this.labels, top, this.width, ROW, 3);
     context.fill();
     context.globalAlpha = 1;
+    context.save();
+    context.beginPath();
+    context.rect(this.labels - 5, top, this.width + 10, ROW); // a live row holds more than is shown
+    context.clip();
     context.fillStyle = css(row.color, 0.85);
     for (const [from, to] of row.spans ?? []) {
-      const x = this.x(from);
+      const x = this.x(Math.max(from, this.start));
+      const width = this.x(Math.min(to, this.end)) - x;
+      if (width < 0) continue;
       context.beginPath();
-      context.roundRect(x, top, Math.max(2, this.x(to) - x), ROW, 3);
+      context.roundRect(x, top, Math.max(2, width), ROW, 3);
       context.fill();
     }
     context.fillStyle = css(row.color);
@@ -151,6 +157,7 @@ export class Timeline {
       context.lineTo(x - 4.5, top + ROW / 2);
       context.fill();
     }
+    context.restore();
   }
 
   private paintRuler(context: CanvasRenderingContext2D, top: number): void {

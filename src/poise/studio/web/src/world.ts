@@ -2,7 +2,7 @@
 import * as THREE from "three";
 import { bracket } from "./clock";
 import { Curve, Label } from "./curves";
-import { Figure } from "./figure";
+import { Figure, ghosts } from "./figure";
 import { type Header, type Overlay, viewOf } from "./format";
 import { type Held, type Mark, Points, Polygon, Vectors } from "./marks";
 import type { Pack } from "./pack";
@@ -93,6 +93,7 @@ export class World {
 
   paint(palette: Palette): void {
     this.terrain.paint(palette);
+    ghosts.lift.value = palette.isDark ? 2.4 : 1;
     for (const { mark } of this.marks) if (mark instanceof Label) mark.paint(palette, devicePixelRatio);
   }
 
