@@ -194,20 +194,24 @@ def test_cone_system_and_torques_equal_virtual_work() -> None:
     root = model.roots[0]
     d = state.data
     needed = rng.normal(size=model.nv)
-    index, H, f = kernels.cone_system(state.points, flags, directions, d.xpos[root], d.xmat[root], needed, 1e-6)
+    H, f, wrenches = np.empty((4 * count, 4 * count)), np.empty(4 * count), np.empty((4 * count, 6))
+    n = kernels.cone_system(
+        state.points, flags, directions, d.xpos[root], d.xmat[root], needed, 1e-6, wrenches, H, f
+    )  # fmt: skip
+    H, f, index = H[:n, :n], f[:n], np.flatnonzero(flags)
     jacobians = state.point_jacobians.reshape(-1, 3, model.nv)
     # the root's own six rows of Jᵀ V are the wrench of each column: force in the world, moment in the root's axes
     columns = np.concatenate([directions[i] @ jacobians[i] for i in index])
     gram = columns[:, :6] @ columns[:, :6].T
-    assert np.array_equal(index, np.flatnonzero(flags))
     assert np.allclose(H, gram + 1e-6 * np.trace(gram) / len(gram) * np.eye(len(gram)), rtol=1e-12, atol=1e-12)
     assert np.allclose(f, -columns[:, :6] @ needed[:6], rtol=1e-12, atol=1e-12)
     x = rng.random(len(f))
-    coefficients, torques = kernels.cone_torques(
-        model.point_body, state.points, index, directions, x, model.tree_root, d.subtree_com, model.parents,
-        model.dof_first, model.dof_count, d.cdof,
+    coefficients, left = np.empty((count, 4)), np.empty(model.nv)
+    kernels.cone_torques(
+        model.point_body, state.points, flags, directions, x, model.tree_root, d.subtree_com, model.parents,
+        model.dof_first, model.dof_count, d.cdof, needed, coefficients, left,
     )  # fmt: skip
-    assert np.allclose(torques, x @ columns, rtol=1e-12, atol=1e-12)
+    assert np.allclose(left, needed - x @ columns, rtol=1e-12, atol=1e-12)
     assert np.array_equal(coefficients[flags].ravel(), x)
     assert not coefficients[~flags].any()
 

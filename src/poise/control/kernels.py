@@ -9,8 +9,16 @@ _OPTIONS = {"cache": True, "error_model": "numpy"}
 
 
 @njit(**_OPTIONS)
-def orientation_servo(current, velocities, target, target_velocities, target_accelerations, speed, stiffness, out):
-    """α* + speed (ω* − ω) + stiffness Log(R* Rᵀ) of every body but the world, in world axes, into out (3 (B − 1),)."""
+def servos(
+    current, velocities, target, target_velocities, target_accelerations, root, reference_q, reference_v, reference_a,
+    q, v, shift, shift_v, shift_a, height, speed, stiffness, turning, off,
+):  # fmt: skip
+    """Wished accelerations a* + speed Δv + stiffness Δx of the bodies' turns and of the root's place.
+
+    Fills `turning` (3 (B − 1),) from orientations (B, 4) and spatial velocities (B, 6): α* + speed (ω* − ω) + stiffness
+    Log(R* Rᵀ) of every body but the world, in world axes; `off`, the way of the root to its wished place, and `root`,
+    its wished acceleration (3,): the reference moved sideways by a shift (2,) and up by a height, all with their rates.
+    """
     for b in range(1, current.shape[0]):
         # d = target · conj(current)
         aw, ax, ay, az = target[b, 0], target[b, 1], target[b, 2], target[b, 3]
@@ -19,15 +27,22 @@ def orientation_servo(current, velocities, target, target_velocities, target_acc
         x = aw * bx + ax * bw + ay * bz - az * by
         y = aw * by - ax * bz + ay * bw + az * bx
         z = aw * bz + ax * by - ay * bx + az * bw
-        if w < 0.0:
-            w, x, y, z = -w, -x, -y, -z
         sine = np.sqrt(x * x + y * y + z * z)
-        scale = 2.0 * np.arctan2(sine, w) / sine if sine > 1e-9 else 2.0
+        scale = 2.0 * np.arctan2(sine, abs(w)) / sine if sine > 1e-9 else 2.0
+        if w < 0.0:
+            scale = -scale
         error = (scale * x, scale * y, scale * z)
         for c in range(3):
-            out[3 * b - 3 + c] = (
+            turning[3 * b - 3 + c] = (
                 target_accelerations[b, c] + speed * (target_velocities[b, c] - velocities[b, c]) + stiffness * error[c]
             )
+    for c in range(3):
+        if c < 2:
+            x, dx, ddx = shift[c], shift_v[c], shift_a[c]
+        else:
+            x, dx, ddx = height
+        off[c] = reference_q[c] + x - q[c]
+        root[c] = reference_a[c] + ddx + speed * (reference_v[c] + dx - v[c]) + stiffness * off[c]
 
 
 @njit(**_OPTIONS)
@@ -71,39 +86,36 @@ def limit_angles(q, address, is_hinge, rest, axis, bend, side, out):
 
 
 @njit(**_OPTIONS)
-def _ball_rates(w, x, y, z, rest, axis, bend, side, ahead, behind, out):
-    """∂(twist, bend, side)/∂(turn about the joint's own axes), shape (3, 3), by central differences of 1e-6 rad."""
+def _ball_rate(w, x, y, z, ex, ey, ez, rest, axis, bend, side, ahead, behind):
+    """Rates of (twist, bend, side) per unit of turn along the unit vector e in the joint's own axes, into `ahead`.
+
+    Central differences of 1e-6 rad.
+    """
     half = 0.5e-6
-    for c in range(3):
-        ex, ey, ez = half * (c == 0), half * (c == 1), half * (c == 2)
-        dw, dx = -x * ex - y * ey - z * ez, w * ex + y * ez - z * ey
-        dy, dz = w * ey + z * ex - x * ez, w * ez + x * ey - y * ex
-        _ball_angles(w + dw, x + dx, y + dy, z + dz, rest, axis, bend, side, ahead)
-        _ball_angles(w - dw, x - dx, y - dy, z - dz, rest, axis, bend, side, behind)
-        for r in range(3):
-            out[r, c] = (ahead[r] - behind[r]) / (4.0 * half)
+    dw, dx = -x * ex - y * ey - z * ez, w * ex + y * ez - z * ey
+    dy, dz = w * ey + z * ex - x * ez, w * ez + x * ey - y * ex
+    for i in range(2):
+        t, out = (half, ahead) if i == 0 else (-half, behind)
+        _ball_angles(w + t * dw, x + t * dx, y + t * dy, z + t * dz, rest, axis, bend, side, out)
+    for r in range(3):
+        ahead[r] = (ahead[r] - behind[r]) / (4.0 * half)
 
 
 @njit(**_OPTIONS)
 def limit_rows(
     q, v, reference_q, reference_v, reference_a, dt, margin, address, v_address, is_hinge, rest, axis, bend, side,
-    lower, upper,
+    lower, upper, angles, rows, bounds,
 ):  # fmt: skip
-    """Rows and lower bounds (m, nv), (m,) of the angles nearer to a limit than the margin, as accelerations.
+    """Rows and lower bounds of the angles nearer to a limit than the margin, as accelerations; returns how many.
+
+    Fills the angles (L, 3), and the leading rows of rows (3 L, nv) and bounds (3 L,).
 
     For an angle θ with rates θ̇ = E ω: sign (θ + dt E v + dt² E a) ≥ the limit, widened to the reference's own next
     angle; from outside it comes back by 0.3 of the way a step.
     """
-    count = address.shape[0]
-    angles, planned = np.empty((count, 3)), np.empty(3)
+    count, planned = address.shape[0], np.zeros(3)
     limit_angles(q, address, is_hinge, rest, axis, bend, side, angles)
-    m = 0
-    for i in range(count):
-        for c in range(3):
-            m += angles[i, c] < lower[i, c] + margin or angles[i, c] > upper[i, c] - margin
-    rows, bounds = np.zeros((m, v.shape[0])), np.empty(m)
-    rates, reference_rates = np.empty((3, 3)), np.empty((3, 3))
-    ahead, behind = np.empty(3), np.empty(3)
+    rates, ahead, behind = np.empty((3, 3)), np.empty(3), np.empty(3)
     m = 0
     for i in range(count):
         is_near = False
@@ -114,32 +126,47 @@ def limit_rows(
         k, d = address[i], v_address[i]
         if is_hinge[i]:
             width = 1
-            rates[:, :], reference_rates[:, :] = 0.0, 0.0
-            rates[0, 0], reference_rates[0, 0] = 1.0, 1.0
-            planned[:] = 0.0
-            planned[0] = reference_q[k]
+            rates[0, 0] = 1.0
+            planned[0] = reference_q[k] + dt * reference_v[d] + dt * dt * reference_a[d]
         else:
             width = 3
-            _ball_rates(q[k], q[k + 1], q[k + 2], q[k + 3], rest[i], axis[i], bend[i], side[i], ahead, behind, rates)
+            sx = dt * reference_v[d] + dt * dt * reference_a[d]
+            sy = dt * reference_v[d + 1] + dt * dt * reference_a[d + 1]
+            sz = dt * reference_v[d + 2] + dt * dt * reference_a[d + 2]
+            size = max(np.sqrt(sx * sx + sy * sy + sz * sz), 1e-30)
             rw, rx, ry, rz = reference_q[k], reference_q[k + 1], reference_q[k + 2], reference_q[k + 3]
-            _ball_rates(rw, rx, ry, rz, rest[i], axis[i], bend[i], side[i], ahead, behind, reference_rates)
             _ball_angles(rw, rx, ry, rz, rest[i], axis[i], bend[i], side[i], planned)
+            for c in range(4):
+                # along the joint's own axes, and last along the reference's step
+                if c < 3:
+                    qw, qx, qy, qz = q[k], q[k + 1], q[k + 2], q[k + 3]
+                    ex, ey, ez = 1.0 * (c == 0), 1.0 * (c == 1), 1.0 * (c == 2)
+                else:
+                    qw, qx, qy, qz = rw, rx, ry, rz
+                    ex, ey, ez = sx / size, sy / size, sz / size
+                _ball_rate(qw, qx, qy, qz, ex, ey, ez, rest[i], axis[i], bend[i], side[i], ahead, behind)
+                for r in range(3):
+                    if c < 3:
+                        rates[r, c] = ahead[r]
+                    else:
+                        planned[r] += size * ahead[r]
         for c in range(3):
             is_low = angles[i, c] < lower[i, c] + margin
             if not (is_low or angles[i, c] > upper[i, c] - margin):
                 continue
             sign = 1.0 if is_low else -1.0
             bound = lower[i, c] if is_low else -upper[i, c]
-            speed, step = 0.0, planned[c]
+            speed = 0.0
+            for j in range(v.shape[0]):
+                rows[m, j] = 0.0
             for e in range(width):
                 speed += rates[c, e] * v[d + e]
-                step += reference_rates[c, e] * (dt * reference_v[d + e] + dt * dt * reference_a[d + e])
                 rows[m, d + e] = sign * rates[c, e]
             now = sign * angles[i, c]
-            floor = min(bound if now >= bound else now + 0.3 * (bound - now), sign * step - 1e-9)
+            floor = min(bound if now >= bound else now + 0.3 * (bound - now), sign * planned[c] - 1e-9)
             bounds[m] = (floor - now - dt * sign * speed) / (dt * dt)
             m += 1
-    return rows, bounds
+    return m
 
 
 @njit(**_OPTIONS)
@@ -181,26 +208,20 @@ def turned_figure(
 @njit(**_OPTIONS)
 def ground_rows(
     axes, gaps, velocities, ground_velocities, reference_points, reference_velocities, reference_accelerations, floor,
-    dt, reach,
+    dt, reach, index, normals, lower,
 ):  # fmt: skip
-    """Points nearer to the ground than `reach` next step: indices (K,), normals (K, 1, 3), least accelerations (K,).
+    """Points nearer to the ground than `reach` next step; returns how many.
 
-    A point may not be below the ground next step, nor deeper than the reference itself goes; one that is below comes
-    up by 0.3 of the way.
+    Fills the leading rows of index (P,), normals (P, 1, 3) and least accelerations (P,). A point may not be below the
+    ground next step, nor deeper than the reference itself goes; one that is below comes up by 0.3 of the way.
     """
-    count = gaps.shape[0]
-    ahead = np.empty(count)
     near = 0
-    for i in range(count):
+    for i in range(gaps.shape[0]):
         speed = 0.0
         for c in range(3):
             speed += axes[i, 2, c] * (velocities[i, c] - ground_velocities[i, c])
-        ahead[i] = gaps[i] + dt * speed
-        near += ahead[i] < reach
-    index, normals, lower = np.empty(near, np.int64), np.empty((near, 1, 3)), np.empty(near)
-    k = 0
-    for i in range(count):
-        if ahead[i] < reach:
+        ahead = gaps[i] + dt * speed
+        if ahead < reach:
             planned = (
                 reference_points[i, 2]
                 - floor
@@ -210,87 +231,53 @@ def ground_rows(
             least = min(0.0, planned - 1e-9)
             if gaps[i] < least:
                 least = min(0.7 * gaps[i], least)
-            index[k], lower[k] = i, (least - ahead[i]) / (dt * dt)
+            index[near], lower[near] = i, (least - ahead) / (dt * dt)
             for c in range(3):
-                normals[k, 0, c] = axes[i, 2, c]
-            k += 1
-    return index, normals, lower
+                normals[near, 0, c] = axes[i, 2, c]
+            near += 1
+    return near
 
 
 @njit(**_OPTIONS)
-def timed_weights(times_to_contact, contact_time, heights, reach, gaps):
-    """Weights of each point (P,): along the tangents 1 − t / t_m, along the normal that and low · (1 − h / h_m).
+def timed_ends(
+    wished_a, wished_v, wished, v, now, axes, speed, stiffness, times_to_contact, contact_time, heights, reach, gaps,
+    targets, weights,
+):  # fmt: skip
+    """What the contact points wish for along their axes (P, 3, 3), and how much it matters, both (3 P,).
 
-    t is the time to contact, h the distance to the ground, each at most t_m and h_m (`reach`). Source: [Levine2012]_
-    2.5. Deviates by `low`: 1 where the reference is below h_m, 0 from 2 h_m up, so that a fallen hand is not held down.
+    A target is axis · (a* + speed (v* − v) + stiffness (p* − p)). The weight along the tangents is 1 − t / t_m, along
+    the normal that and low · (1 − h / h_m): t is the time to contact, h the distance to the ground, each at most t_m
+    and h_m (`reach`). heights (P,) are the reference's. Source: [Levine2012]_ 2.5. Deviates by `low`: 1 where the
+    reference is below h_m, 0 from 2 h_m up, so that a fallen hand is not held down.
     """
-    tangent, normal = np.empty_like(gaps), np.empty_like(gaps)
     for i in range(gaps.shape[0]):
-        tangent[i] = min(max(1.0 - times_to_contact[i] / contact_time, 0.0), 1.0)
+        tangent = min(max(1.0 - times_to_contact[i] / contact_time, 0.0), 1.0)
         low = min(max(2.0 - heights[i] / reach, 0.0), 1.0)
-        normal[i] = tangent[i] + low * (1.0 - min(max(gaps[i] / reach, 0.0), 1.0))
-    return tangent, normal
-
-
-@njit(**_OPTIONS)
-def weighted_directions(tangent, normal, axes, wishes):
-    """Directions with a weight: point (m,), direction (m, 1, 3), wished acceleration along it (m,), weight (m,).
-
-    All three axes of points with a tangent weight, the normal alone of those with only a normal weight.
-    """
-    m = 0
-    for i in range(tangent.shape[0]):
-        m += 3 if tangent[i] > 0.0 else int(normal[i] > 0.0)
-    points, directions = np.empty(m, np.int64), np.empty((m, 1, 3))
-    targets, weights = np.empty(m), np.empty(m)
-    m = 0
-    for i in range(tangent.shape[0]):
+        normal = tangent + low * (1.0 - min(max(gaps[i] / reach, 0.0), 1.0))
         for e in range(3):
-            weight = normal[i] if e == 2 else tangent[i]
-            if not (tangent[i] > 0.0 or (e == 2 and weight > 0.0)):
-                continue
-            points[m], weights[m], targets[m] = i, weight, 0.0
+            weights[3 * i + e], total = normal if e == 2 else tangent, 0.0
             for c in range(3):
-                directions[m, 0, c] = axes[i, e, c]
-                targets[m] += axes[i, e, c] * wishes[i, c]
-            m += 1
-    return points, directions, targets, weights
+                wish = wished_a[i, c] + speed * (wished_v[i, c] - v[i, c]) + stiffness * (wished[i, c] - now[i, c])
+                total += axes[i, e, c] * wish
+            targets[3 * i + e] = total
 
 
 @njit(**_OPTIONS)
-def place_servo(wished_a, wished_v, wished, v, now, speed, stiffness):
-    """a* + speed (v* − v) + stiffness (p* − p) of places (P, 3)."""
-    out = np.empty_like(now)
-    for i in range(now.shape[0]):
-        for c in range(3):
-            out[i, c] = (
-                wished_a[i, c] + speed * (wished_v[i, c] - v[i, c]) + stiffness * (wished[i, c] - now[i, c])
-            )  # fmt: skip
-    return out
+def near_ground(points, radii, heights, normals, band, gaps, index, chosen):
+    """Distances of points to the ground, and which are nearer than the band.
 
-
-@njit(**_OPTIONS)
-def near_ground(points, radii, heights, normals, band):
-    """Distances of points to the ground (P,), and of those nearer than the band indices (K,) and normals (K, 3).
-
-    A point is center − radius · normal; the heights are those below the centers.
+    A point is center − radius · normal; the heights are those below the centers. Fills gaps (P,), and the leading rows of index (P,) and of their normals `chosen` (P, 3); returns how many.
     """
-    count = points.shape[0]
-    gaps = np.empty(count)
     near = 0
-    for i in range(count):
+    for i in range(points.shape[0]):
         up = normals[i, 2]
         gaps[i] = (points[i, 2] + radii[i] * up - heights[i]) * up - radii[i]
-        near += gaps[i] < band
-    index, chosen = np.empty(near, np.int64), np.empty((near, 3))
-    k = 0
-    for i in range(count):
         if gaps[i] < band:
-            index[k] = i
+            index[near] = i
             for c in range(3):
-                chosen[k, c] = normals[i, c]
-            k += 1
-    return gaps, index, chosen
+                chosen[near, c] = normals[i, c]
+            near += 1
+    return near
 
 
 @njit(**_OPTIONS)
@@ -397,22 +384,3 @@ def planned_targets(
         height = planned_points[i, 2] - floors[i]
         out[i, 2] = max(out[i, 2], heights[i] + min(height, clearance))
     return out
-
-
-@njit(**_OPTIONS)
-def root_servo(
-    reference_q, reference_v, reference_a, q, v, shift, shift_v, shift_a, height, height_v, height_a, speed, stiffness
-):  # fmt: skip
-    """Way to the wished place of the root (3,) and its wished acceleration (3,).
-
-    The wish is the reference, moved sideways by a shift (2,) and up by a height.
-    """
-    off, out = np.empty(3), np.empty(3)
-    for c in range(3):
-        if c < 2:
-            x, dx, ddx = shift[c], shift_v[c], shift_a[c]
-        else:
-            x, dx, ddx = height, height_v, height_a
-        off[c] = reference_q[c] + x - q[c]
-        out[c] = reference_a[c] + ddx + speed * (reference_v[c] + dx - v[c]) + stiffness * off[c]
-    return off, out

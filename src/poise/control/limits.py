@@ -53,11 +53,13 @@ class JointLimits:
         """Rows for the limits that are near, or None; soft with a weight, hard without."""
         if not len(self._q):
             return None
-        rows, lower = kernels.limit_rows(
+        count = len(self._q)
+        rows, lower = np.empty((3 * count, self.nv)), np.empty(3 * count)
+        near = kernels.limit_rows(
             q, v, reference.q, reference.v, reference.a, dt, NEAR, self._q, self._v, self._hinge, self._rest,
-            self._axis,
-            self._bend, self._side, self.lower, self.upper,
+            self._axis, self._bend, self._side, self.lower, self.upper, np.empty((count, 3)), rows, lower,
         )  # fmt: skip
-        if not len(lower):
+        if not near:
             return None
+        rows, lower = rows[:near], lower[:near]
         return AtLeast(JointAcceleration(along=rows), lower, weight, "joint limits")

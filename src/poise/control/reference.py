@@ -7,7 +7,6 @@ differences of positions. Then a = a*, λ = λ* makes every residual zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +30,7 @@ class Touch(NamedTuple):
     times_to_lift: Array
 
 
-@dataclass(frozen=True)
-class ReferenceFrame:
+class ReferenceFrame(NamedTuple):
     """The undisturbed character at one step; clip and stream both yield it, and methods see nothing else.
 
     Attributes:
@@ -94,6 +92,8 @@ class ReferenceBuilder:
         up[:, 2] = 1.0
         cone = Contacts(np.arange(model.point_count), up, friction)
         self._directions = cone.directions()[0].reshape(-1, 4, 3)
+        most = 4 * model.point_count
+        self._wrenches, self._H, self._f = np.empty((most, 6)), np.empty((most, most)), np.empty(most)
 
     def kinematics(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Positions [m] and velocities [m/s] of the contact points at (q, v), shapes (P, 3)."""
@@ -113,12 +113,14 @@ class ReferenceBuilder:
         """The reference at (q, v, a) with known contacts."""
         m, s = self.model, self._state
         s.move_to(q, v)
-        d, root = s.data, m.roots[0]
-        orientations, spins, turns, self._acceleration, points, velocities, accelerations, com, com_acceleration = (
-            kernels.moving_figure(
-                m.parents, m.dof_first, m.dof_count, m.point_body, m.point_radii, m.tree_root, m.body_masses, root,
-                s.centers, d.xquat, d.xipos, d.subtree_com, d.cdof, d.cdof_dot, d.cvel, v, a,
-            )
+        d, root, bodies, count = s.data, m.roots[0], m.body_count, m.point_count
+        orientations, spins, turns = np.empty((bodies, 4)), np.empty((bodies, 3)), np.empty((bodies, 3))
+        points, velocities, accelerations = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, 3))
+        com, com_acceleration = np.empty(3), np.empty(3)
+        kernels.moving_figure(
+            m.parents, m.dof_first, m.dof_count, m.point_body, m.point_radii, m.tree_root, m.body_masses, root,
+            s.centers, d.xquat, d.xipos, d.subtree_com, d.cdof, d.cdof_dot, d.cvel, v, a, orientations, spins, turns,
+            self._acceleration, points, velocities, accelerations, com, com_acceleration,
         )  # fmt: skip
         if self.without:
             com = s.com_without(root, self.without)
@@ -158,17 +160,16 @@ class ReferenceBuilder:
         """
         m, d = self.model, self._state.data
         root = m.roots[0]
-        index, H, f = kernels.cone_system(
-            points, flags, self._directions, d.xpos[root], d.xmat[root], needed, self.regularization
-        )
-        if not len(index):
-            return needed, np.zeros((m.point_count, 4))
-        x = np.zeros(len(f))
-        if nonnegative(H, f, self._warm[index].ravel(), x) < 0:
+        n = kernels.cone_system(
+            points, flags, self._directions, d.xpos[root], d.xmat[root], needed, self.regularization, self._wrenches,
+            self._H, self._f,
+        )  # fmt: skip
+        x, coefficients, torque = np.zeros(n), np.empty((m.point_count, 4)), np.empty(m.nv)
+        if n and nonnegative(self._H, self._f[:n], self._warm[flags].ravel(), x) < 0:
             x[:] = 0.0  # any λ* keeps the run exact: τ* takes what is left
-        coefficients, carried = kernels.cone_torques(
-            m.point_body, points, index, self._directions, x, m.tree_root, d.subtree_com, m.parents, m.dof_first,
-            m.dof_count, d.cdof,
+        kernels.cone_torques(
+            m.point_body, points, flags, self._directions, x, m.tree_root, d.subtree_com, m.parents, m.dof_first,
+            m.dof_count, d.cdof, needed, coefficients, torque,
         )  # fmt: skip
         self._warm = coefficients > 0.0
-        return needed - carried, coefficients
+        return torque, coefficients

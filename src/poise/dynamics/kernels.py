@@ -142,93 +142,85 @@ def touch_points(
 @njit(**_OPTIONS)
 def moving_figure(
     parents, dof_first, dof_count, point_body, radii, tree_root, masses, root, centers, xquat, xipos, subtree_com, cdof,
-    cdof_dot, cvel, v, a,
+    cdof_dot, cvel, v, a, orientations, spins, turns, cacc, points, velocities, accelerations, com, com_a,
 ):  # fmt: skip
-    """Everything known of a figure that moves with (v, a) above level ground, in arrays of its own.
+    """Everything known of a figure that moves with (v, a) above level ground.
 
-    Returns orientations (B, 4), angular velocities and accelerations (B, 3), spatial accelerations (B, 6), points,
-    their velocities and accelerations (P, 3), center of mass and its acceleration (3,).
+    Fills orientations (B, 4), angular velocities and accelerations (B, 3), spatial accelerations (B, 6), points, their
+    velocities and accelerations (P, 3), center of mass and its acceleration (3,).
     """
-    bodies, count = parents.shape[0], point_body.shape[0]
-    cacc = np.empty((bodies, 6))
     body_accelerations(parents, dof_first, dof_count, cdof, cdof_dot, v, a, cacc)
-    points = centers.copy()
-    for i in range(count):
-        points[i, 2] -= radii[i]
-    velocities, accelerations = np.empty((count, 3)), np.empty((count, 3))
+    for b in range(parents.shape[0]):
+        for c in range(4):
+            orientations[b, c] = xquat[b, c]
+        for c in range(3):
+            spins[b, c], turns[b, c] = cvel[b, c], cacc[b, c]
+    for i in range(point_body.shape[0]):
+        for c in range(3):
+            points[i, c] = centers[i, c] - (radii[i] if c == 2 else 0.0)
     point_motion(point_body, points, tree_root, subtree_com, cvel, cacc, velocities, accelerations)
-    com = np.empty(3)
-    com_acceleration(masses, xipos, tree_root, subtree_com, cvel, cacc, root, com)
-    return (
-        xquat.copy(), cvel[:, :3].copy(), cacc[:, :3].copy(), cacc, points, velocities, accelerations,
-        subtree_com[root].copy(), com,
-    )  # fmt: skip
+    com_acceleration(masses, xipos, tree_root, subtree_com, cvel, cacc, root, com_a)
+    for c in range(3):
+        com[c] = subtree_com[root, c]
 
 
 @njit(**_OPTIONS)
-def cone_wrenches(points, index, directions, place, axes, out):
-    """Force (world axes) and moment about `place` (in `axes`, row-major (9,)) per coefficient, shape (K C, 6)."""
-    m = 0
-    for k in range(index.shape[0]):
-        i = index[k]
-        rx, ry, rz = points[i, 0] - place[0], points[i, 1] - place[1], points[i, 2] - place[2]
-        for c in range(directions.shape[1]):
-            fx, fy, fz = directions[i, c, 0], directions[i, c, 1], directions[i, c, 2]
-            mx, my, mz = ry * fz - rz * fy, rz * fx - rx * fz, rx * fy - ry * fx
-            out[m, 0], out[m, 1], out[m, 2] = fx, fy, fz
-            for e in range(3):
-                out[m, 3 + e] = axes[e] * mx + axes[3 + e] * my + axes[6 + e] * mz
-            m += 1
+def cone_system(points, flags, directions, place, axes, needed, regularization, wrenches, H, f):
+    """Least squares of a wrench (6,) by the cones of the flagged points, directions (P, C, 3).
 
-
-@njit(**_OPTIONS)
-def cone_system(points, flags, directions, place, axes, needed, regularization):
-    """Least squares of a wrench (6,) by the cones of the flagged points.
-
-    Returns their indices (K,), and H (K C, K C), f (K C,) of min ½ xᵀH x + fᵀx, with the regularization relative to the
-    mean diagonal.
+    Force in world axes, moment about `place` in `axes`, row-major (9,). Fills H and f of min ½ xᵀH x + fᵀx for the
+    coefficients of the flagged points in order, with the regularization relative to the mean diagonal, and the wrench
+    of each (P C, 6); returns the number of coefficients n. H and f are larger than that.
     """
-    index = np.flatnonzero(flags)
-    n = index.shape[0] * directions.shape[1]
-    wrenches = np.empty((n, 6))
-    cone_wrenches(points, index, directions, place, axes, wrenches)
-    H, f = np.empty((n, n)), np.empty(n)
-    trace = 0.0
+    n, trace = 0, 0.0
+    for i in range(flags.shape[0]):
+        if flags[i]:
+            rx, ry, rz = points[i, 0] - place[0], points[i, 1] - place[1], points[i, 2] - place[2]
+            for c in range(directions.shape[1]):
+                fx, fy, fz = directions[i, c, 0], directions[i, c, 1], directions[i, c, 2]
+                mx, my, mz = ry * fz - rz * fy, rz * fx - rx * fz, rx * fy - ry * fx
+                wrenches[n, 0], wrenches[n, 1], wrenches[n, 2] = fx, fy, fz
+                for e in range(3):
+                    wrenches[n, 3 + e] = axes[e] * mx + axes[3 + e] * my + axes[6 + e] * mz
+                n += 1
     for i in range(n):
+        total = 0.0
         for j in range(i + 1):
             s = 0.0
             for e in range(6):
                 s += wrenches[i, e] * wrenches[j, e]
-            H[i, j] = s
-            H[j, i] = s
+            H[i, j], H[j, i] = s, s
         trace += H[i, i]
-        s = 0.0
         for e in range(6):
-            s -= wrenches[i, e] * needed[e]
-        f[i] = s
+            total -= wrenches[i, e] * needed[e]
+        f[i] = total
     for i in range(n):
         H[i, i] += regularization * trace / n
-    return index, H, f
+    return n
 
 
 @njit(**_OPTIONS)
 def cone_torques(
-    point_body, points, index, directions, x, tree_root, subtree_com, parents, dof_first, dof_count, cdof
+    point_body, points, flags, directions, x, tree_root, subtree_com, parents, dof_first, dof_count, cdof, needed,
+    coefficients, torque,
 ):  # fmt: skip
-    """Coefficients of all points (P, C) from those of some (K C,), and the generalized force of them all (nv,)."""
+    """Coefficients of all points (P, C) from those of the flagged ones (n,), and what they leave of a force.
+
+    torque = needed − Σ Jᵀ f, shape (nv,).
+    """
     count, columns = directions.shape[0], directions.shape[1]
-    coefficients, forces = np.zeros((count, columns)), np.zeros((count, 3))
-    for k in range(index.shape[0]):
-        i = index[k]
+    forces, n = np.empty((count, 3)), 0
+    for i in range(count):
+        for e in range(3):
+            forces[i, e] = 0.0
         for c in range(columns):
-            coefficients[i, c] = x[k * columns + c]
+            coefficients[i, c] = x[n] if flags[i] else 0.0
+            n += flags[i]
             for e in range(3):
                 forces[i, e] += coefficients[i, c] * directions[i, c, e]
-    torques = np.empty(cdof.shape[0])
-    point_torques(
-        point_body, points, forces, tree_root, subtree_com, parents, dof_first, dof_count, cdof, torques
-    )  # fmt: skip
-    return coefficients, torques
+    point_torques(point_body, points, forces, tree_root, subtree_com, parents, dof_first, dof_count, cdof, torque)
+    for j in range(torque.shape[0]):
+        torque[j] = needed[j] - torque[j]
 
 
 @njit(**_OPTIONS)
@@ -265,64 +257,34 @@ def com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, out
 
 
 @njit(**_OPTIONS)
-def com_rows(masses, subtree_mass, xipos, tree_root, dof_body, subtree_com, cvel, cdof, biases, root):
+def com_rows(masses, subtree_mass, xipos, tree_root, dof_body, subtree_com, cvel, cdof, biases, root, jacobian, bias):
     """`com_jacobian` (3, nv) and `com_acceleration` at a = 0 (3,) of the tree on `root`."""
-    jacobian, bias = np.empty((3, cdof.shape[0])), np.empty(3)
     com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, jacobian)
     com_acceleration(masses, xipos, tree_root, subtree_com, cvel, biases, root, bias)
-    return jacobian, bias
 
 
 @njit(**_OPTIONS)
-def orientation_normal(parents, dof_first, dof_count, cdof, biases, weights, targets, Q, b):
-    """Add Σ_bodies w ‖J_ω a + bias − target‖² in normal form to the upper triangle of Q and to b, without building J_ω.
-
-    The columns of J_ω are the angular parts of cdof for a body's own and its ancestors' dofs, so the entry (i, j) of
-    JᵀWJ is (weights summed over the subtree of the deeper body) · ω_i · ω_j. weights and targets have three rows a
-    body, the world left out. Returns the constant Σ w (target − bias)², or −1, with nothing added, where the three
-    weights of a body differ.
-    """
-    count = parents.shape[0]
-    w, r = np.zeros(count), np.zeros((count, 3))
-    constant = 0.0
-    for body in range(1, count):
-        at = 3 * body - 3
-        w[body] = weights[at]
-        if weights[at + 1] != w[body] or weights[at + 2] != w[body]:
-            return -1.0
-        for c in range(3):
-            residual = targets[at + c] - biases[body, c]
-            r[body, c] = w[body] * residual
-            constant += r[body, c] * residual
-    for body in range(count - 1, 0, -1):
-        w[parents[body]] += w[body]
-        for c in range(3):
-            r[parents[body], c] += r[body, c]
-    for body in range(1, count):
-        for j in range(dof_first[body], dof_first[body] + dof_count[body]):
-            b[j] += cdof[j, 0] * r[body, 0] + cdof[j, 1] * r[body, 1] + cdof[j, 2] * r[body, 2]
-            x = body
-            while x > 0:
-                for i in range(dof_first[x], dof_first[x] + dof_count[x]):
-                    if i <= j:
-                        Q[i, j] += w[body] * (
-                            cdof[i, 0] * cdof[j, 0] + cdof[i, 1] * cdof[j, 1] + cdof[i, 2] * cdof[j, 2]
-                        )
-                x = parents[x]
-    return constant
-
-
-@njit(**_OPTIONS)
-def point_rows(points, axes, jacobians, biases):
-    """Rows axes · J (K m, nv) and axes · bias (K m,) of some points, axes (K, m, 3), jacobians (3 P, nv)."""
-    count, m, nv = axes.shape[0], axes.shape[1], jacobians.shape[1]
-    rows, constants = np.empty((count * m, nv)), np.empty(count * m)
-    for k in range(count):
+def point_rows(
+    points, axes, places, biases, point_body, tree_root, subtree_com, parents, dof_first, dof_count, cdof, rows,
+    constants,
+):  # fmt: skip
+    """Rows axes · J (K m, nv) and axes · bias (K m,) of some points, axes (K, m, 3), places and biases (P, 3)."""
+    for k in range(axes.shape[0]):
         i = points[k]
-        for e in range(m):
+        o = subtree_com[tree_root[point_body[i]]]
+        for e in range(axes.shape[1]):
+            at = k * axes.shape[1] + e
             x, y, z = axes[k, e, 0], axes[k, e, 1], axes[k, e, 2]
-            at = k * m + e
+            rx, ry, rz = places[i, 0] - o[0], places[i, 1] - o[1], places[i, 2] - o[2]
+            mx, my, mz = ry * z - rz * y, rz * x - rx * z, rx * y - ry * x
             constants[at] = x * biases[i, 0] + y * biases[i, 1] + z * biases[i, 2]
-            for j in range(nv):
-                rows[at, j] = x * jacobians[3 * i, j] + y * jacobians[3 * i + 1, j] + z * jacobians[3 * i + 2, j]
-    return rows, constants
+            for j in range(cdof.shape[0]):
+                rows[at, j] = 0.0
+            b = point_body[i]
+            while b > 0:
+                for j in range(dof_first[b], dof_first[b] + dof_count[b]):
+                    rows[at, j] = (
+                        cdof[j, 0] * mx + cdof[j, 1] * my + cdof[j, 2] * mz
+                        + cdof[j, 3] * x + cdof[j, 4] * y + cdof[j, 5] * z
+                    )  # fmt: skip
+                b = parents[b]

@@ -10,6 +10,7 @@ from poise.dynamics.mujoco_backend import Data, Model
 from poise.errors import InvalidValue
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
 
 
 class State:
@@ -25,7 +26,6 @@ class State:
         points: The touching points, center − radius · normal [m], shape (P, 3).
         point_velocities: [m/s], shape (P, 3).
         point_biases: Acceleration of each point at a = 0 [m/s^2], shape (P, 3).
-        point_jacobians: Shape (3 P, nv).
         body_biases: Spatial acceleration (angular, linear) of each body at a = 0, shape (B, 6).
     """
 
@@ -38,7 +38,6 @@ class State:
         self.M, self.bias = self.data.M, self.data.bias
         self.centers, self.points = np.zeros((P, 3)), np.zeros((P, 3))
         self.point_velocities, self.point_biases = np.zeros((P, 3)), np.zeros((P, 3))
-        self.point_jacobians = np.zeros((3 * P, nv))
         self.body_biases = np.zeros((model.body_count, 6))
         self._zero = np.zeros(nv)
         self._up = np.zeros((P, 3))
@@ -75,13 +74,18 @@ class State:
         )  # fmt: skip
 
     def complete(self) -> None:
-        """Mass matrix, bias force and point Jacobians of the state."""
+        """Mass matrix and bias force of the state."""
+        self.data.mass_and_bias()
+
+    @property
+    def point_jacobians(self) -> Array:
+        """Jacobian of the velocity of each touching point, shape (3 P, nv)."""
         m, d = self.model, self.data
-        d.mass_and_bias()
+        out = np.empty((3 * m.point_count, m.nv))
         kernels.point_jacobians(
-            m.point_body, self.points, m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count, d.cdof,
-            self.point_jacobians,
+            m.point_body, self.points, m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count, d.cdof, out,
         )  # fmt: skip
+        return out
 
     def at(self, q: Array, v: Array) -> State:
         """Move to (q, v) above level ground and complete: the short way for examples and tests."""
@@ -128,10 +132,22 @@ class State:
     def com_rows(self, root: int = 1) -> tuple[Array, Array]:
         """`com_jacobian` and `com_bias` in one."""
         m, d = self.model, self.data
-        return kernels.com_rows(
+        jacobian, bias = np.empty((3, m.nv)), np.empty(3)
+        kernels.com_rows(
             m.body_masses, m.subtree_masses, d.xipos, m.tree_root, m.dof_body, d.subtree_com, d.cvel, d.cdof,
-            self.body_biases, root,
+            self.body_biases, root, jacobian, bias,
         )  # fmt: skip
+        return jacobian, bias
+
+    def point_rows(self, points: Index, axes: Array) -> tuple[Array, Array]:
+        """Rows axes · J (K m, nv) and axes · bias (K m,) of contact points (K,) along axes (K, m, 3)."""
+        m, d, count = self.model, self.data, axes.shape[0] * axes.shape[1]
+        rows, bias = np.empty((count, m.nv)), np.empty(count)
+        kernels.point_rows(
+            points, axes, self.points, self.point_biases, m.point_body, m.tree_root, d.subtree_com, m.parents,
+            m.dof_first, m.dof_count, d.cdof, rows, bias,
+        )  # fmt: skip
+        return rows, bias
 
     def body_jacobian(self, body: int, place: Array) -> Array:
         """Jacobian of the velocity of the material point of `body` at `place` (world, (3,)) [m], shape (3, nv)."""

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.control import kernels
 from poise.control.preset import Weights
 from poise.control.reference import ReferenceFrame
 from poise.dynamics import Model
@@ -58,9 +57,9 @@ class Wishes:
     Attributes:
         turning: Wished angular acceleration of every body but the world [rad/s²], shape (3 (B − 1),).
         root: Wished acceleration of the root [m/s²], shape (3,).
-        points: Wished acceleration of the contact points [m/s²], shape (P, 3).
+        points: Wished acceleration of the contact points along their axes [m/s²], shape (3 P,).
         axes: Two tangents and the surface normal at each point, rows, shape (P, 3, 3).
-        tangent_weights, normal_weights: 0 … 2, shape (P,), [Levine2012]_ 2.5.
+        shares: Weight of each of these, 0 … 2, shape (3 P,), [Levine2012]_ 2.5.
         stands: Points that stand, shape (P,).
         goal: Wished horizontal acceleration of the center of mass [m/s²], shape (2,), or None.
         places: Goals of single places.
@@ -76,8 +75,7 @@ class Wishes:
     root: Array
     points: Array
     axes: Array
-    tangent_weights: Array
-    normal_weights: Array
+    shares: Array
     stands: Flags
     goal: Array | None
     places: Sequence[PlaceGoal]
@@ -128,6 +126,7 @@ class LoadShare:
                 self._standing[foot, b] = self._total - model.subtree_masses[b]
                 b = int(model.parents[b])
         self._point_body = model.point_body
+        self.every_point = np.arange(model.point_count)
         self._known: dict[bytes, Array] = {}
         self.area = scale**2
         self.hanging = self._hanging[model.dof_body] * np.where(np.arange(model.nv) < 3, 1.0, self.area)
@@ -203,7 +202,9 @@ def quasi_physical(
             "root place",
         )
     )
-    objectives += _end_effectors(wishes, wishes.authority * weights.end_effector * mass)
+    ends = wishes.authority * weights.end_effector * mass * wishes.shares
+    points = PointAcceleration(load.every_point, wishes.axes)
+    objectives.append(Objective(points, wishes.points, ends, "end effectors"))
     if step.coefficient_count:
         objectives.append(
             Objective(
@@ -228,16 +229,6 @@ def quasi_physical(
             objectives.append(Objective(quantity, place.acceleration, place.weight, place.label))
     constraints += wishes.bounds
     return objectives, constraints
-
-
-def _end_effectors(wishes: Wishes, weight: float) -> list[Objective]:
-    """Points that stand or soon will, along all axes; points that are merely low, along the normal."""
-    points, directions, targets, shares = kernels.weighted_directions(
-        wishes.tangent_weights, wishes.normal_weights, wishes.axes, wishes.points
-    )
-    if not len(points):
-        return []
-    return [Objective(PointAcceleration(points, directions), targets, weight * shares, "end effectors")]
 
 
 def _coefficient_weight(step: Step, effort: Array, weights: Weights, *, is_off: bool) -> float:

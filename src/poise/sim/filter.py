@@ -318,7 +318,10 @@ class Machine:
         s.complete()
         external, force, moment = self._pushes(pushes)
         band = self.preset.contact.height * self.scale
-        gaps, touching, touching_normals = kernels.near_ground(s.points, self.model.point_radii, heights, normals, band)
+        count = self.model.point_count
+        gaps, touching, touching_normals = np.empty(count), np.empty(count, dtype=np.int64), np.empty((count, 3))
+        near = kernels.near_ground(s.points, self.model.point_radii, heights, normals, band, gaps, touching, touching_normals)
+        touching, touching_normals = touching[:near], touching_normals[:near]
         root_ground = moving.mean(axis=0)[:2] if moving is not None else np.zeros(2)
         if self._goal_mode(pushes) == "moving":
             # a push of so many body weights moves figures of any size by the same part of their legs
@@ -383,43 +386,29 @@ class Machine:
             joints = joint_servo(error, s.v, reference.v, reference.a, p.pose.speed, p.pose.stiffness)
             drop = float(error[2]) + self.follower.height
             standing = authority(float(np.linalg.norm(error[3:6])), drop, self.character.leg_length)
-        kernels.orientation_servo(
-            s.data.xquat,
-            s.data.cvel[:, :3],
-            target,
-            speeds,
-            accelerations,
-            p.pose.speed,
-            p.pose.stiffness,
-            self._turning,
-        )
-        off, root = kernels.root_servo(
-            reference.q, reference.v, reference.a, s.q, s.v, self.particle.shift, self.particle.velocity,
-            self.particle.acceleration, float(self.follower.height), float(self.follower.velocity),
-            float(self.follower.acceleration), p.pose.speed, p.pose.stiffness,
+        shift, ground = self.particle, self.follower
+        off, root = np.empty(3), np.empty(3)
+        kernels.servos(
+            s.data.xquat, s.data.cvel, target, speeds, accelerations, root, reference.q, reference.v, reference.a, s.q,
+            s.v, shift.shift, shift.velocity, shift.acceleration,
+            (float(ground.height), float(ground.velocity), float(ground.acceleration)), p.pose.speed, p.pose.stiffness,
+            self._turning, off,
         )  # fmt: skip
+        feet = scene.footholds
+        places = feet.positions
         if self.options.physicality.is_strict:
             root += p.pose.stiffness * (within(off, self.scale) - off)
-        feet = scene.footholds
-        points = kernels.place_servo(
-            feet.accelerations,
-            feet.velocities,
-            feet.positions
-            if not self.options.physicality.is_strict
-            else s.points + within(feet.positions - s.points, self.scale),
-            s.point_velocities,
-            s.points,
-            e.speed,
-            e.stiffness,
-        )
+            places = s.points + within(feet.positions - s.points, self.scale)
         heights, gaps = reference.points[:, 2] - self.floor, scene.gaps
         if scene.planned is not None:
             heights, gaps = np.minimum(heights, scene.planned.gaps), np.minimum(gaps, scene.planned.gaps)
-        tangent, normal = kernels.timed_weights(
-            reference.times_to_contact, e.contact_time, heights, e.contact_height * self.scale, gaps
-        )
+        points, shares = np.empty(3 * self.model.point_count), np.empty(3 * self.model.point_count)
+        kernels.timed_ends(
+            feet.accelerations, feet.velocities, places, s.point_velocities, s.points, scene.axes, e.speed, e.stiffness,
+            reference.times_to_contact, e.contact_time, heights, e.contact_height * self.scale, gaps, points, shares,
+        )  # fmt: skip
         if scene.planned is not None:
-            normal = np.maximum(normal, scene.planned.climbs)
+            shares[2::3] = np.maximum(shares[2::3], scene.planned.climbs)
         bounds: list[AtLeast] = []
         weight = p.weights.bounds * self.mass
         limits = self.limits.constraint(s.q, s.v, reference, self.dt, self.load.area * weight)
@@ -429,7 +418,7 @@ class Machine:
         if ground is not None:
             bounds.append(ground)
         return Wishes(
-            self._turning, root, points, scene.axes, tangent, normal, feet.stands, self._goal(reference),
+            self._turning, root, points, scene.axes, shares, feet.stands, self._goal(reference),
             [g.at(self) for g in self.goal_points if g.is_on(self.time)], bounds, joints, standing,
             self._hung(reference, scene),
             RISE if scene.planned is not None and feet.stands.any() else 1.0,
@@ -496,12 +485,16 @@ class Machine:
 
     def _ground(self, reference: ReferenceFrame, scene: _Scene, weight: float | None) -> AtLeast | None:
         """Rows for points near the ground: not below it next step, nor deeper than the reference itself goes."""
-        near, normals, lower = kernels.ground_rows(
+        count = self.model.point_count
+        index, normals, lower = np.empty(count, dtype=np.int64), np.empty((count, 1, 3)), np.empty(count)
+        near = kernels.ground_rows(
             scene.axes, scene.gaps, self.state.point_velocities, self._still if scene.moving is None else scene.moving,
             reference.points, reference.point_velocities, reference.point_accelerations, self.floor, self.dt,
-            GROUND_NEAR * self.scale,
+            GROUND_NEAR * self.scale, index, normals, lower,
         )  # fmt: skip
-        return AtLeast(PointAcceleration(near, normals), lower, weight, "ground") if len(near) else None
+        return (
+            AtLeast(PointAcceleration(index[:near], normals[:near]), lower[:near], weight, "ground") if near else None
+        )
 
     # --- solving, with named fallbacks
 

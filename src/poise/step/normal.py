@@ -159,6 +159,8 @@ def _add_directions(points, axes, weight, target, places, biases, point_body, tr
         for m in range(axes.shape[1]):
             at = k * axes.shape[1] + m
             w, r = weight[at] if weight[at] >= 0.0 else np.nan, target[at]
+            if w == 0.0:
+                continue
             for e in range(3):
                 # the row is (place × axis, axis), the place seen from the tree's center of mass
                 y, z = (e + 1) % 3, (e + 2) % 3

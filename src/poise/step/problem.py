@@ -8,6 +8,7 @@ Source: [Levine2012]_ eqs. (1)-(3).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -81,6 +82,9 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
             add_on_coefficients(objective, lambda_weight, lambda_target)
             continue
         rows = quantity.rows(step)
+        weight = objective.weight
+        if isinstance(weight, np.ndarray) and weight.shape == rows.c.shape and not weight.all():
+            rows, objective = _weighty(rows, objective, weight != 0.0)
         block = _Block(rows, objective.weight, objective.target, objective.name)
         (plain if rows.on_lambda is None else coupled).append(block)
     equal: list[_Block] = []
@@ -104,6 +108,14 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
         A, X, w, r, lambda_weight, lambda_target, G, D, g, tuple([block.name for block in equal]),
         soft_J, soft_X, soft_lower, soft_weight, hard_J, hard_X, hard_lower, tuple([block.name for block in hard]),
     )  # fmt: skip
+
+
+def _weighty(rows: Rows, objective: Objective, kept: npt.NDArray[np.bool_]) -> tuple[Rows, Objective]:
+    """Rows that weigh something; the others add nothing."""
+    target = as_rows(objective.target, len(kept), objective.name)[kept]
+    on_lambda = None if rows.on_lambda is None else rows.on_lambda[kept]
+    weight = as_rows(objective.weight, len(kept), objective.name)[kept]
+    return Rows(rows.on_a[kept], rows.c[kept], on_lambda), replace(objective, target=target, weight=weight)
 
 
 def add_on_coefficients(objective: Objective, weight: Array, target: Array) -> None:

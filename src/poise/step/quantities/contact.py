@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.dynamics import kernels
 from poise.step.normal import Normal
 from poise.step.objective import Objective
 from poise.step.quantity import Quantity
@@ -30,8 +29,7 @@ class PointAcceleration(Quantity):
     axes: Array
 
     def rows(self, step: Step) -> Rows:
-        state = step.state
-        return Rows(*kernels.point_rows(*self._arrays(), state.point_jacobians, state.point_biases))
+        return Rows(*step.state.point_rows(*self._arrays()))
 
     def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
         normal.add_directions(objective, *self._arrays())
