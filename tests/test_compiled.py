@@ -18,7 +18,7 @@ from poise.character.limits import limit_angles
 from poise.control import kernels as control
 from poise.dynamics import kernels
 from poise.spatial import rotations
-from poise.step import AtLeast, Contacts, Equal, Objective, Step, condensed, lapack, solve_step
+from poise.step import AtLeast, Contacts, Equal, Objective, Step, lapack, solve_step
 from poise.step.active_set import nonnegative
 from poise.step.cones import Columns, frames
 from poise.step.contacts import tangents
@@ -109,7 +109,7 @@ def test_blas_keeps_its_number_of_threads() -> None:
         step = Step(random_state(biped(), 1), dt=0.02)
         solve_step(step, *_list(step))
         assert library.scipy_openblas_get_num_threads() == 2
-        assert condensed.set_threads(lapack.addresses(), 1) == 2
+        assert lapack.set_threads(lapack.addresses(), 1) == 2
         assert library.scipy_openblas_get_num_threads() == 1
     finally:
         library.scipy_openblas_set_num_threads(before)

@@ -15,7 +15,7 @@ from poise.step.cones import Columns
 from poise.step.constraint import Constraint, Equal, Within
 from poise.step.normal import Normal
 from poise.step.objective import Objective, as_rows
-from poise.step.problem import add_on_coefficients
+from poise.step.problem import coefficient_terms
 from poise.step.step import Rows, Step
 
 Array = npt.NDArray[np.float64]
@@ -64,61 +64,72 @@ def condense(
     """
     step.require_current()
     rows = [constraint.quantity.rows(step) for constraint in constraints]
-    others: list[tuple[Objective, Rows]] = []
     if columns is None:
-        columns = step.columns if all([r.on_lambda is None for r in rows]) else Columns.plain(step.force_map)
-    weight, target = np.zeros(step.coefficient_count), np.zeros(step.coefficient_count)
+        columns = step.columns
+        for r in rows:
+            if r.on_lambda is not None:
+                columns = Columns.plain(step.force_map)
+                break
     normal = Normal(step.state, columns)
+    on_lambda: list[Objective] = []
     for objective in objectives:
         quantity = objective.quantity
         if quantity.is_on_coefficients:
-            add_on_coefficients(objective, weight, target)
+            on_lambda.append(objective)
         elif not quantity.add_normal(step, objective, normal):
-            others.append((objective, quantity.rows(step)))
-    if columns is step.columns and any([r.on_lambda is not None for _, r in others]):
-        return condense(step, objectives, constraints, Columns.plain(step.force_map))
-    for objective, r in others:
-        normal.add(objective, _plain(r.on_a), r.c, None if r.on_lambda is None else _plain(r.on_lambda))
+            r = quantity.rows(step)
+            if r.on_lambda is not None and columns is step.columns:
+                # rows that name single coefficients need a column for each: begin again with those
+                return condense(step, objectives, constraints, Columns.plain(step.force_map))
+            normal.add(objective, _plain(r.on_a), r.c, None if r.on_lambda is None else _plain(r.on_lambda))
     normal.close()
-    return Condensed(
-        normal, _equalities(constraints, rows, normal), _bounds(constraints, rows, normal), weight, target
-    )  # fmt: skip
+    weight, target = coefficient_terms(on_lambda, step.coefficient_count)
+    equal: list[tuple[Constraint, Rows]] = []
+    bounds: list[tuple[Constraint, Rows]] = []
+    for pair in zip(constraints, rows, strict=True):
+        (equal if isinstance(pair[0], Equal) else bounds).append(pair)
+    return Condensed(normal, _equalities(equal, normal), _bounds(bounds, normal), weight, target)
 
 
-def _equalities(constraints: Sequence[Constraint], rows: Sequence[Rows], normal: Normal) -> Equalities:
-    blocks = [(c, r) for c, r in zip(constraints, rows, strict=True) if isinstance(c, Equal)]
-    targets = [as_rows(c.target, len(r.c), c.name) - r.c for c, r in blocks]
-    return Equalities(
-        _joined([r.on_a for _, r in blocks], len(normal.b)),
-        _joined([_coupling(r, normal) for _, r in blocks], len(normal.f)),
-        np.concatenate(targets) if targets else np.empty(0),
-    )
+def _equalities(blocks: Sequence[tuple[Constraint, Rows]], normal: Normal) -> Equalities:
+    G: list[Array] = []
+    D: list[Array] = []
+    g: list[Array] = []
+    for constraint, r in blocks:
+        assert isinstance(constraint, Equal)
+        G.append(r.on_a)
+        D.append(_coupling(r, normal))
+        g.append(as_rows(constraint.target, len(r.c), constraint) - r.c)
+    return Equalities(_joined(G, len(normal.b)), _joined(D, len(normal.f)), _joined_numbers(g))
 
 
-def _bounds(constraints: Sequence[Constraint], rows: Sequence[Rows], normal: Normal) -> Bounds:
+def _bounds(blocks: Sequence[tuple[Constraint, Rows]], normal: Normal) -> Bounds:
     """A bound from above is one from below on the opposite."""
     J: list[Array] = []
     X: list[Array] = []
     lower: list[Array] = []
     weight: list[Array] = []
-    is_coupled = any([r.on_lambda is not None for c, r in zip(constraints, rows, strict=True)
-                      if not isinstance(c, Equal)])  # fmt: skip
-    for constraint, r in zip(constraints, rows, strict=True):
-        if isinstance(constraint, Equal) or constraint.weight is None:
+    is_coupled = any([r.on_lambda is not None for _, r in blocks])
+    for constraint, r in blocks:
+        assert not isinstance(constraint, Equal)
+        if constraint.weight is None:
             continue
-        count, name = len(r.c), constraint.name
-        for sign in (1.0, -1.0) if isinstance(constraint, Within) else (1.0,):
-            wall = constraint.upper if isinstance(constraint, Within) and sign < 0.0 else constraint.lower
-            J.append(r.on_a if sign > 0.0 else -r.on_a)
-            lower.append(sign * (as_rows(wall, count, name) - r.c))
-            weight.append(as_rows(constraint.weight, count, name))
+        count = len(r.c)
+        J.append(r.on_a)
+        lower.append(as_rows(constraint.lower, count, constraint) - r.c)
+        weight.append(as_rows(constraint.weight, count, constraint))
+        if is_coupled:
+            X.append(_coupling(r, normal))
+        if isinstance(constraint, Within):
+            J.append(-r.on_a)
+            lower.append(r.c - as_rows(constraint.upper, count, constraint))
+            weight.append(weight[-1])
             if is_coupled:
-                X.append(sign * _coupling(r, normal))
+                X.append(-X[-1])
+    low = _joined_numbers(lower)
+    no_columns = np.empty((len(low), 0))
     return Bounds(
-        _joined(J, len(normal.b)),
-        _joined(X, len(normal.f)) if is_coupled else np.empty((sum(map(len, lower)), 0)),
-        np.concatenate(lower) if lower else np.empty(0),
-        np.concatenate(weight) if weight else np.empty(0),
+        _joined(J, len(normal.b)), _joined(X, len(normal.f)) if is_coupled else no_columns, low, _joined_numbers(weight)
     )
 
 
@@ -130,6 +141,12 @@ def _joined(blocks: Sequence[Array], width: int) -> Array:
     if len(blocks) == 1:
         return _plain(blocks[0])
     return np.concatenate(blocks) if blocks else np.empty((0, width))
+
+
+def _joined_numbers(blocks: Sequence[Array]) -> Array:
+    if len(blocks) == 1:
+        return blocks[0]
+    return np.concatenate(blocks) if blocks else np.empty(0)
 
 
 def _plain(rows: Array) -> Array:

@@ -14,7 +14,7 @@ from typing import Any
 
 import scipy
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.extending import get_cython_function_address, intrinsic
 from scipy.linalg import cython_blas  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -77,3 +77,9 @@ def _limit_threads(typingctx: Any, address: Any, count: Any) -> Any:
 
 call: Any = intrinsic(_call)
 limit_threads: Any = intrinsic(_limit_threads)
+
+
+@njit(cache=True)
+def set_threads(addresses: tuple[int, ...], count: int) -> int:
+    """Limit BLAS to some threads; the number before, or 0 where it has no such limit."""
+    return limit_threads(addresses[3], count) if addresses[3] != 0 else 0

@@ -85,7 +85,7 @@ class Normal:
 
 def _numbers(term: Objective, count: int) -> tuple[Array, Array]:
     """Weight and target, one number per row."""
-    return as_rows(term.weight, count, term.name), as_rows(term.target, count, term.name)
+    return as_rows(term.weight, count, term), as_rows(term.target, count, term)
 
 
 @njit(**_OPTIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +35,15 @@ class Objective:
         return self.label or type(self.quantity).__name__
 
 
-def as_rows(value: Array | float, count: int, name: str) -> Array:
-    """A weight or target as one number per row, shape (count,).
+class Named(Protocol):
+    """An objective or a constraint."""
+
+    @property
+    def name(self) -> str: ...
+
+
+def as_rows(value: Array | float, count: int, term: Named) -> Array:
+    """A weight, target or bound of a term as one number per row, shape (count,).
 
     Raises:
         InvalidValue: if it has another shape; says whose it is.
@@ -47,6 +55,6 @@ def as_rows(value: Array | float, count: int, name: str) -> Array:
         out[:] = value
     except ValueError:
         raise InvalidValue(
-            f"{name}: weight or target has shape {np.shape(value)}; {(count,)} is needed, or one number."
+            f"{term.name}: weight or target has shape {np.shape(value)}; {(count,)} is needed, or one number."
         ) from None
     return out

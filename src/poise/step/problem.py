@@ -56,12 +56,12 @@ class Gathered(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Rows with a weight and a target, for the sake of a message with the name they come from."""
+    """Rows with a weight and a target, for the sake of a message with the term they come from."""
 
     rows: Rows
     weight: Array | float
     target: Array | float
-    name: str
+    term: Objective | Constraint
     sign: float = 1.0
 
 
@@ -75,59 +75,61 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     nv, n = step.nv, step.coefficient_count
     coupled: list[_Block] = []
     plain: list[_Block] = []
-    lambda_weight, lambda_target = np.zeros(n), np.zeros(n)
+    on_lambda: list[Objective] = []
     for objective in objectives:
         quantity = objective.quantity
         if quantity.is_on_coefficients:
-            add_on_coefficients(objective, lambda_weight, lambda_target)
+            on_lambda.append(objective)
             continue
         rows = quantity.rows(step)
         weight = objective.weight
         if isinstance(weight, np.ndarray) and weight.shape == rows.c.shape and not weight.all():
             rows, objective = _weighty(rows, objective, weight != 0.0)
-        block = _Block(rows, objective.weight, objective.target, objective.name)
+        block = _Block(rows, objective.weight, objective.target, objective)
         (plain if rows.on_lambda is None else coupled).append(block)
+    lambda_weight, lambda_target = coefficient_terms(on_lambda, n)
     equal: list[_Block] = []
     soft: list[_Block] = []
     hard: list[_Block] = []
     for constraint in constraints:
-        rows, name = constraint.quantity.rows(step), constraint.name
+        rows = constraint.quantity.rows(step)
         if isinstance(constraint, Equal):
-            equal.append(_Block(rows, 1.0, constraint.target, name))
+            equal.append(_Block(rows, 1.0, constraint.target, constraint))
             continue
         blocks, weight = (hard, 1.0) if constraint.weight is None else (soft, constraint.weight)
-        blocks.append(_Block(rows, weight, constraint.lower, name))
+        blocks.append(_Block(rows, weight, constraint.lower, constraint))
         if isinstance(constraint, Within):
-            blocks.append(_Block(rows, weight, constraint.upper, name, -1.0))
+            blocks.append(_Block(rows, weight, constraint.upper, constraint, -1.0))
     A, X, w, r = _stack(coupled + plain, nv, n, sum([len(block.rows.c) for block in coupled]))
     G, D, _, g = _stack(equal, nv, n)
     is_soft_coupled = any([block.rows.on_lambda is not None for block in soft])
     soft_J, soft_X, soft_weight, soft_lower = _stack(soft, nv, n if is_soft_coupled else 0)
     hard_J, hard_X, _, hard_lower = _stack(hard, nv, n)
     return Gathered(
-        A, X, w, r, lambda_weight, lambda_target, G, D, g, tuple([block.name for block in equal]),
-        soft_J, soft_X, soft_lower, soft_weight, hard_J, hard_X, hard_lower, tuple([block.name for block in hard]),
+        A, X, w, r, lambda_weight, lambda_target, G, D, g, tuple([block.term.name for block in equal]),
+        soft_J, soft_X, soft_lower, soft_weight, hard_J, hard_X, hard_lower, tuple([block.term.name for block in hard]),
     )  # fmt: skip
 
 
 def _weighty(rows: Rows, objective: Objective, kept: npt.NDArray[np.bool_]) -> tuple[Rows, Objective]:
     """Rows that weigh something; the others add nothing."""
-    target = as_rows(objective.target, len(kept), objective.name)[kept]
+    target = as_rows(objective.target, len(kept), objective)[kept]
     on_lambda = None if rows.on_lambda is None else rows.on_lambda[kept]
-    weight = as_rows(objective.weight, len(kept), objective.name)[kept]
+    weight = as_rows(objective.weight, len(kept), objective)[kept]
     return Rows(rows.on_a[kept], rows.c[kept], on_lambda), replace(objective, target=target, weight=weight)
 
 
-def add_on_coefficients(objective: Objective, weight: Array, target: Array) -> None:
-    """Add w (λ − t)² in place; two such terms are one with the mean target."""
-    more = as_rows(objective.weight, len(weight), objective.name)
-    wished = as_rows(objective.target, len(weight), objective.name)
-    if not weight.any():
-        weight[:], target[:] = more, wished
-        return
-    mean = weight * target + more * wished
-    weight += more
-    np.divide(mean, weight, out=target, where=weight != 0.0)
+def coefficient_terms(objectives: Sequence[Objective], n: int) -> tuple[Array, Array]:
+    """Weight and target of λ, shapes (n,); several such terms are one with the mean target."""
+    if not objectives:
+        return np.zeros(n), np.zeros(n)
+    weight, target = as_rows(objectives[0].weight, n, objectives[0]), as_rows(objectives[0].target, n, objectives[0])
+    for objective in objectives[1:]:
+        more, wished = as_rows(objective.weight, n, objective), as_rows(objective.target, n, objective)
+        mean = weight * target + more * wished
+        weight = weight + more
+        target = np.divide(mean, weight, out=np.zeros(n), where=weight != 0.0)
+    return weight, target
 
 
 def require_numbers(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> None:
@@ -151,13 +153,13 @@ def _stack(blocks: Sequence[_Block], nv: int, n: int, coupled: int | None = None
     if not count:
         return A, XT.T, w, r
     at = 0
-    for rows, weight, target, name, sign in blocks:
+    for rows, weight, target, term, sign in blocks:
         end = at + len(rows.c)
         A[at:end] = rows.on_a
         if rows.on_lambda is not None:
             XT[:, at:end] = rows.on_lambda.T
-        w[at:end] = as_rows(weight, end - at, name)
-        r[at:end] = as_rows(target, end - at, name) - rows.c
+        w[at:end] = as_rows(weight, end - at, term)
+        r[at:end] = as_rows(target, end - at, term) - rows.c
         if sign < 0.0:
             A[at:end] *= -1.0
             r[at:end] *= -1.0
