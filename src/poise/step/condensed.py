@@ -13,7 +13,7 @@ Matrices are in C order; a symmetric one is kept in its upper triangle, which is
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +61,20 @@ def solve_condensed(problem: Condensed, warm: Flags, taken: Flags) -> Answer:
     normal, equal, bounds, weight, target = problem
     share, first, width, _ = normal.columns
     (c, nv), n, k = normal.C.shape, len(weight), len(equal.g)
-    sums: tuple[Array, ...] = (normal.Q, normal.b, normal.S, normal.f, normal.C, *equal, *bounds)
+    given: Any = (
+        normal.Q,
+        normal.b,
+        normal.S,
+        normal.f,
+        normal.C,
+        *equal,
+        *bounds,
+        share,
+        first,
+        width,
+        weight,
+        target,
+    )
     a, residuals, slacks = np.empty(nv), np.zeros(4), np.zeros(len(taken))
     status = MORE
     for _ in range(_ROUNDS):
@@ -70,10 +83,8 @@ def solve_condensed(problem: Condensed, warm: Flags, taken: Flags) -> Answer:
         size, count = c + more, n + more
         U, Y, N, z = np.empty((nv, nv)), np.empty((1 + k + size, nv)), np.empty((k, 2 + 2 * size)), np.empty(size)
         x, h, H = np.empty(count), np.empty(count), np.empty((count, count))
-        status = eliminate(
-            *sums, chosen, share, first, width, weight, target, _ADDRESSES, U, Y, N, np.empty((size, size)),
-            np.empty((n, size)), z, H, h,
-        )  # fmt: skip
+        Z, half = np.empty((size, size)), np.empty((n, size))
+        status = eliminate(*given, *(chosen, _ADDRESSES, U, Y, N, Z, half, z, H, h))
         if status != SOLVED:
             break
         solves = nonnegative(H, h, np.concatenate([warm, np.zeros(more, dtype=np.bool_)]) if more else warm, x)
@@ -81,9 +92,7 @@ def solve_condensed(problem: Condensed, warm: Flags, taken: Flags) -> Answer:
             status = CYCLED
             break
         residuals[3] += solves
-        status = recover(
-            *sums, chosen, share, first, width, weight, target, U, Y, N, x, z, a, slacks, taken, residuals
-        )  # fmt: skip
+        status = recover(*given, *(chosen, U, Y, N, x, z, a, slacks, taken, residuals))
         if status == SOLVED:
             return Answer(SOLVED, a, x[:n], taken & (slacks <= 0.0), residuals)
         if status != MORE:

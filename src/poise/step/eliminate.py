@@ -15,7 +15,7 @@ SOLVED, NOT_POSITIVE, DEPENDENT = 0, 1, 2
 
 @njit(**_OPTIONS)
 def eliminate(
-    Q, b, S, f, C, G, D, g, J, X, lower, bound_weight, chosen, share, first, width, x_weight, x_target, addresses,
+    Q, b, S, f, C, G, D, g, J, X, lower, bound_weight, share, first, width, x_weight, x_target, chosen, addresses,
     U, Y, N, Z, half, z, H, h,
 ):  # fmt: skip
     """Bring a problem to min ½ xᵀH x + hᵀx; fills U, Y, N, H, h; returns a status.

@@ -13,7 +13,7 @@ SOLVED, NOT_POSITIVE, MORE = 0, 1, 4
 
 @njit(**_OPTIONS)
 def recover(
-    Q, b, S, f, C, G, D, g, J, X, lower, bound_weight, chosen, share, first, width, x_weight, x_target, U, Y, N, x, z,
+    Q, b, S, f, C, G, D, g, J, X, lower, bound_weight, share, first, width, x_weight, x_target, chosen, U, Y, N, x, z,
     a, slacks, taken, residuals,
 ):  # fmt: skip
     """From x to a (nv,) and slacks; returns a status.
