@@ -320,7 +320,9 @@ class Machine:
         band = self.preset.contact.height * self.scale
         count = self.model.point_count
         gaps, touching, touching_normals = np.empty(count), np.empty(count, dtype=np.int64), np.empty((count, 3))
-        near = kernels.near_ground(s.points, self.model.point_radii, heights, normals, band, gaps, touching, touching_normals)
+        near = kernels.near_ground(
+            s.points, self.model.point_radii, heights, normals, band, gaps, touching, touching_normals
+        )
         touching, touching_normals = touching[:near], touching_normals[:near]
         root_ground = moving.mean(axis=0)[:2] if moving is not None else np.zeros(2)
         if self._goal_mode(pushes) == "moving":
