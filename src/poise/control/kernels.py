@@ -266,7 +266,8 @@ def timed_ends(
 def near_ground(points, radii, heights, normals, band, gaps, index, chosen):
     """Distances of points to the ground, and which are nearer than the band.
 
-    A point is center − radius · normal; the heights are those below the centers. Fills gaps (P,), and the leading rows of index (P,) and of their normals `chosen` (P, 3); returns how many.
+    A point is center − radius · normal; the heights are those below the centers.
+    Fills gaps (P,), and the leading rows of index (P,) and of their normals `chosen` (P, 3); returns how many.
     """
     near = 0
     for i in range(points.shape[0]):

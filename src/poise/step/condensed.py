@@ -84,7 +84,7 @@ def solve_condensed(problem: Condensed, warm: Flags, taken: Flags) -> Answer:
         U, Y, N, z = np.empty((nv, nv)), np.empty((1 + k + size, nv)), np.empty((k, 2 + 2 * size)), np.empty(size)
         x, h, H = np.empty(count), np.empty(count), np.empty((count, count))
         Z, half = np.empty((size, size)), np.empty((n, size))
-        status = eliminate(*(*given, chosen, _ADDRESSES, U, Y, N, Z, half, z, H, h))
+        status = eliminate(*given, chosen, _ADDRESSES, U, Y, N, Z, half, z, H, h)  # pyright: ignore[reportCallIssue]
         if status != SOLVED:
             break
         solves = nonnegative(H, h, np.concatenate([warm, np.zeros(more, dtype=np.bool_)]) if more else warm, x)
@@ -92,7 +92,7 @@ def solve_condensed(problem: Condensed, warm: Flags, taken: Flags) -> Answer:
             status = CYCLED
             break
         residuals[3] += solves
-        status = recover(*(*given, chosen, U, Y, N, x, z, a, slacks, taken, residuals))
+        status = recover(*given, chosen, U, Y, N, x, z, a, slacks, taken, residuals)  # pyright: ignore[reportCallIssue]
         if status == SOLVED:
             return Answer(SOLVED, a, x[:n], taken & (slacks <= 0.0), residuals)
         if status != MORE:
