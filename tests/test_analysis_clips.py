@@ -107,6 +107,19 @@ def test_a_walk_is_single_and_double_support_in_turn() -> None:
     assert first[1] <= first[2]
 
 
+@needs_motions
+def test_capture_noise_does_not_tear_phases_apart() -> None:
+    jumps = in_hertz("bvh/cmu_3dsmax/143_05.bvh", 60.0)
+    kinds = [(p.kind, p.last - p.first + 1) for p in jumps.phases]
+    assert [k for k, _ in kinds].count("flight") == 3
+    assert kinds[0] == ("double", 120)  # standing and crouching, before the first jump
+    assert len(kinds) < 14
+    roll = in_hertz("deepmimic/humanoid3d_roll.txt", None)
+    assert not any(p.kind == "flight" for p in roll.phases)  # it lies on its back
+    walk = in_hertz("asf_amc/02_01.amc", None)  # on a floor that the capture tilted by 2 cm a meter
+    assert {p.kind for p in walk.phases} == {"single", "double"}
+
+
 def test_a_trot_stands_on_diagonal_legs_and_its_pressure_is_less_steady() -> None:
     dog, walk = analyze(load(sample_path("quadruped"))), analyze(load(sample_path("walk")))
     doubles = [set(p.supports) for p in dog.phases if p.kind == "double"]

@@ -85,6 +85,27 @@ def test_torques_are_the_engines_own() -> None:
         assert np.allclose(local, wanted[at : at + 3], atol=1e-4 * scale)
 
 
+def test_torques_are_the_engines_own_with_contacts_too() -> None:
+    source = load(sample_path("walk"))
+    moved, q, v, a = around(source, 30, 1e-4)
+    character = fit(source)
+    state = State(model_of(character)).at(q, v)
+    bodies = body_motion(moved, character, NO_FILTER)
+    ground = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=character.floor)
+    flags = np.zeros((3, len(character.contact_points)), dtype=np.bool_)
+    flags[:, [i for i, p in enumerate(character.contact_points) if p.part == "foot"]] = True
+    touch = touching(moved, character, terrain=ground, contacts=flags)
+    forces = inverse_dynamics(bodies, momentum(bodies, character), touch, character)
+    assert np.linalg.norm(forces.contact[1], axis=1).max() > 10.0
+    pushed = np.einsum("pi,pij->j", forces.contact[1], state.point_jacobians.reshape(-1, 3, state.model.nv))
+    wanted = state.data.inverse_dynamics(a) - pushed
+    scale = character.mass * 9.81
+    assert np.allclose(forces.residual_force[1], wanted[:3], atol=1e-4 * scale)
+    for i in range(len(character.bodies)):
+        at = character.v_addresses[i] + (3 if i == 0 else 0)
+        assert np.allclose(bodies.turns[1, i].T @ forces.joint_torques[1, i], wanted[at : at + 3], atol=1e-4 * scale)
+
+
 def test_contact_forces_are_the_non_negative_least_squares() -> None:
     rng = np.random.default_rng(3)
     frames, count, friction, length = 40, 9, 0.7, 0.9

@@ -170,6 +170,21 @@ def test_the_center_of_mass_is_that_of_the_frames_as_they_stand() -> None:
     assert np.abs(analysis.com - analysis.momentum.com).max() < 0.01
 
 
+def test_a_frozen_figure_that_turns_has_its_composite_inertia() -> None:
+    pose = load(sample_path("walk")).frames(np.array([40]))
+    times = np.arange(7) / 240.0
+    spin = np.array([0.7, -0.4, 1.1])
+    turns = rotations.from_rotation_vector(times[:, None] * spin)
+    local = np.repeat(pose.rotations, 7, axis=0)
+    local[:, 0] = rotations.multiply(turns, local[:, 0])
+    place = np.repeat(pose.translations, 7, axis=0)
+    place[:, 0] = rotations.rotate(turns, place[:, 0])
+    motion = Motion(pose.skeleton, times, place, local)
+    analysis = analyze(motion, fit(load(sample_path("walk"))), filter_hz=None)
+    wanted = np.einsum("fij,j->fi", analysis.inertia, spin)
+    assert np.allclose(analysis.momentum.angular, wanted, rtol=1e-4, atol=1e-4 * np.linalg.norm(wanted[3]))
+
+
 @needs_motions
 def test_turning_the_world_turns_the_answer() -> None:
     motion = load(MOTIONS / "asf_amc" / "02_04.amc")

@@ -14,7 +14,14 @@ from poise.analysis.forces import Forces, inverse_dynamics
 from poise.analysis.momentum import Momentum, composite_inertia, momentum
 from poise.analysis.smoothing import LowPass, choose_filter
 from poise.analysis.support import Support, support
-from poise.analysis.support_phases import KINDS, SupportPhase, kind_per_frame, support_phases
+from poise.analysis.support_phases import (
+    KINDS,
+    SupportPhase,
+    kind_per_frame,
+    steady_supports,
+    support_phases,
+    supporting,
+)
 from poise.analysis.touching import Touching, touching
 from poise.character.character import Character
 from poise.character.fit import fit
@@ -97,15 +104,25 @@ class Analysis:
             is_flat=self.terrain.is_flat, friction=self.friction, gravity=self.gravity,
         )  # fmt: skip
 
+    @property
+    def support_names(self) -> tuple[str, ...]:
+        """Limbs, or bodies that belong to none, that can carry."""
+        return supporting(self.touch)[0]
+
+    @cached_property
+    def supports(self) -> Flags:
+        """Which of `support_names` carry in each frame, without short gaps and touches, shape (F, S)."""
+        return steady_supports(self.touch, self.is_airborne, self.times)
+
     @cached_property
     def phase(self) -> npt.NDArray[np.int64]:
         """Index into `KINDS` of each frame, shape (F,)."""
-        return kind_per_frame(self.touch, self.is_airborne)
+        return kind_per_frame(self.supports, self.is_airborne)
 
     @cached_property
     def phases(self) -> tuple[SupportPhase, ...]:
         """Flight, single, double, … support, in order."""
-        return support_phases(self.touch, self.is_airborne, self.support, self.times)
+        return support_phases(self.support_names, self.supports, self.is_airborne, self.support, self.times)
 
     @cached_property
     def flights(self) -> tuple[FlightFit, ...]:

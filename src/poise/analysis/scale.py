@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
-from poise.analysis.support_phases import supporting
 from poise.phases.points import pelvis, velocities
 from poise.phases.travel import in_place_velocity
 from poise.units import GRAVITY
@@ -116,7 +115,7 @@ def gait_speed(analysis: Analysis) -> float:
 
 def _steps(analysis: Analysis) -> int:
     """How often a support begins to carry after the start."""
-    on = supporting(analysis.touch)[1]
+    on = analysis.supports
     return int((on[1:] & ~on[:-1]).sum())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,6 +18,8 @@ Index = npt.NDArray[np.int64]
 
 KINDS = ("flight", "single", "double", "multiple", "none")
 """By number of limbs that carry: 0 in the air, 1, 2, 3 or more; "none": nothing can, and yet it is no flight."""
+SHORTEST = 0.035
+"""Shorter gaps and touches of a support are noise [s]."""
 
 
 @dataclass(frozen=True)
@@ -51,31 +54,61 @@ def supporting(touch: Touching) -> tuple[tuple[str, ...], Flags]:
     return names, np.stack(columns, axis=1) if columns else np.zeros((len(touch.carries), 0), dtype=np.bool_)
 
 
-def kind_per_frame(touch: Touching, airborne: Flags) -> Index:
-    """Index into KINDS for each frame, shape (F,)."""
-    count = supporting(touch)[1].sum(axis=1)
-    return np.where(airborne, 0, np.where(count == 0, 4, np.minimum(count, 3))).astype(np.int64)
+def steady_supports(touch: Touching, airborne: Flags, times: Array) -> Flags:
+    """`supporting` without gaps and touches shorter than SHORTEST, which are noise, shape (F, S).
+
+    A touch that alone carries a frame stays, however short. A gap is closed by the limb that carries on both sides, or by
+    those that carried before it.
+    """
+    on = supporting(touch)[1] & ~airborne[:, None]
+    frames = max(2, math.ceil(SHORTEST / float(np.median(np.diff(times))))) if len(times) > 1 else 2
+    for s in range(on.shape[1]):
+        for first, end in _runs(~on[:, s]):
+            if first > 0 and end < len(on) and end - first < frames:
+                on[first:end, s] = True
+    for first, end in _runs(~on.any(axis=1)):
+        if first > 0 and end < len(on) and end - first < frames:
+            on[first:end] = on[first - 1]
+    for s in range(on.shape[1]):
+        for first, end in _runs(on[:, s]):
+            if end - first < frames and (on[first:end].sum(axis=1) > 1).all():
+                on[first:end, s] = False
+    return on
 
 
-def support_phases(touch: Touching, airborne: Flags, pressure: Support, times: Array) -> tuple[SupportPhase, ...]:
+def _runs(flags: Flags) -> list[tuple[int, int]]:
+    """First frame and end of each stretch of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
+    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
+
+
+def kind_per_frame(on: Flags, airborne: Flags) -> Index:
+    """Index into KINDS for each frame, shape (F,), from what carries, shape (F, S)."""
+    count = on.sum(axis=1)
+    return np.where(count == 0, np.where(airborne, 0, 4), np.minimum(count, 3)).astype(np.int64)
+
+
+def support_phases(
+    names: tuple[str, ...], on: Flags, airborne: Flags, pressure: Support, times: Array
+) -> tuple[SupportPhase, ...]:
     """All stretches in order; a new one begins where the set of supports changes.
 
     Args:
-        touch: The contact points.
+        names: Of the supports.
+        on: Which of them carry in each frame, shape (F, S).
         airborne: True in flight, shape (F,).
         pressure: Zero-moment point and polygon.
         times: Of the frames [s], shape (F,).
     """
-    names, on = supporting(touch)
-    kinds = kind_per_frame(touch, airborne)
-    state = np.column_stack([kinds, np.where(airborne[:, None], False, on)])
+    kinds = kind_per_frame(on, airborne)
+    state = np.column_stack([kinds, on])
     cuts = [0, *(np.flatnonzero((np.diff(state, axis=0) != 0).any(axis=1)) + 1).tolist(), len(times)]
     found: list[SupportPhase] = []
     for first, end in pairwise(cuts):
         error = pressure.error[first:end]
         error = error[np.isfinite(error)]
         some = len(error) > 0
-        held = tuple(name for name, is_on in zip(names, on[first]) if is_on and not airborne[first])
+        held = tuple(name for name, is_on in zip(names, on[first]) if is_on)
         found.append(
             SupportPhase(
                 KINDS[int(kinds[first])], held, first, end - 1, float(times[first]), float(times[end - 1]),
