@@ -57,8 +57,8 @@ def supporting(touch: Touching) -> tuple[tuple[str, ...], Flags]:
 def steady_supports(touch: Touching, airborne: Flags, times: Array) -> Flags:
     """`supporting` without gaps and touches shorter than SHORTEST, which are noise, shape (F, S).
 
-    A touch that alone carries a frame stays, however short. A gap is closed by the limb that carries on both sides, or by
-    those that carried before it.
+    A touch that alone carries a frame stays, however short. A gap is closed by the limb that carries on both sides, or
+    by those that carried before it.
     """
     on = supporting(touch)[1] & ~airborne[:, None]
     frames = max(2, math.ceil(SHORTEST / float(np.median(np.diff(times))))) if len(times) > 1 else 2

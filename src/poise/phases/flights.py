@@ -166,8 +166,11 @@ def airborne_frames(motion: Motion, *, floor: float | None = None, ground: Array
         ground = np.array(find_floor(motion).value if floor is None else floor)
     scale = leg_length(motion.skeleton) / 0.82
     height = positions[:, :, 2] - ground
-    speed = np.linalg.norm(velocities(positions, motion.times), axis=-1)
-    resting = (height < SUPPORT_HEIGHT * scale) & (speed < SUPPORT_SPEED * math.sqrt(scale))
+    low = height < SUPPORT_HEIGHT * scale
+    near = low.any(axis=0)  # what never comes down rests nowhere
+    speed = np.full(height.shape, np.inf)
+    speed[:, near] = np.linalg.norm(velocities(positions[:, near], motion.times), axis=-1)
+    resting = low & (speed < SUPPORT_SPEED * math.sqrt(scale))
     frames = max(2, math.ceil(SUPPORT_SECONDS * math.sqrt(scale) / motion.dt))
     supported = ndimage.binary_opening(resting, structure=np.ones((frames, 1))).any(axis=1)
     return (height.min(axis=1) > CLEARANCE * scale) & ~supported & ~glitch_frames(motion)

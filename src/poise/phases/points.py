@@ -18,8 +18,14 @@ def body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
     What stands above the pelvis, an armature or a trajectory joint on the floor, is left out.
 
     Returns:
-        Positions [m], shape (F, N, 3), and the joint each point hangs on, shape (N,).
+        Positions [m], shape (F, N, 3), read-only, and the joint each point hangs on, shape (N,).
     """
+    if "body points" not in motion.found:
+        motion.found["body points"] = _body_points(motion)
+    return motion.found["body points"]
+
+
+def _body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
     skeleton = motion.skeleton
     first = pelvis(skeleton)
     joints = [j for j in range(skeleton.joint_count) if j == first or first in skeleton.ancestors(j)]
@@ -27,6 +33,7 @@ def body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
     positions = motion.world[0][:, joints]
     if sites:
         positions = np.concatenate([positions, np.stack([motion.end_positions(s) for s in sites], axis=1)], axis=1)
+    positions.flags.writeable = False
     return positions, np.array(joints + [site.joint for site in sites], dtype=np.int64)
 
 
