@@ -66,6 +66,23 @@ class StepInfeasible(PoiseError, RuntimeError):
         super().__init__(message)
 
 
+class BudgetExceeded(PoiseError, RuntimeError):
+    """An edit would change more than it was allowed to; nothing was changed.
+
+    Attributes:
+        seen: What the edit would have changed at most, by the budget's names [rad, m].
+        allowed: The budget [rad, m].
+        amount: Part of the edit (0 … 1) that keeps the budget, as far as a change in proportion tells.
+        report: The whole report of the edit that was refused.
+    """
+
+    def __init__(
+        self, message: str, *, seen: dict[str, float], allowed: dict[str, float], amount: float, report: Any = None
+    ) -> None:
+        self.seen, self.allowed, self.amount, self.report = seen, allowed, amount, report
+        super().__init__(message)
+
+
 class SimulationDiverged(PoiseError, RuntimeError):
     """The run left the range where its answer means anything.
 

@@ -178,7 +178,8 @@ def write(motion: Motion, path: Path) -> None:
     a MotionWarning says by how much.
 
     Raises:
-        InvalidValue: if the motion was not read from ASF/AMC, or another .asf stands in the way.
+        InvalidValue: if the motion was not read from ASF/AMC, another .asf stands in the way, or its frames are not
+            evenly spaced.
     """
     document = motion.source.document if motion.source else None
     if path.suffix.lower() != ".amc" or not isinstance(document, AmcDocument):
@@ -189,6 +190,11 @@ def write(motion: Motion, path: Path) -> None:
     if motion.skeleton.names != ("root", *(b.name for b in document.asf.bones)):
         raise InvalidValue(
             "The motion's joints are not those of the .asf it was read with. Write .bvh, .npz or .glb instead."
+        )
+    if not motion.is_uniform:
+        raise InvalidValue(
+            "AMC states no times and these frames are not evenly spaced. Resample: poise convert --fps N, or "
+            "save(motion, path, fps=N)."
         )
     if abs(motion.fps - CMU_FPS) > 0.5:
         warnings.warn(

@@ -1,0 +1,130 @@
+"""Which flights an edit is for, the center of mass on its way, and how far before and after them it may act."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.analysis.bodies import center_of_mass
+from poise.analysis.flights import FlightFit, fit_flight
+from poise.analysis.smoothing import derivatives
+from poise.character.character import Character
+from poise.character.fit import fit
+from poise.character.posing import root_mover
+from poise.edit.scope import Scope
+from poise.errors import InvalidValue
+from poise.motion import Motion
+from poise.phases.flights import airborne_frames, flight_spans
+
+Array = npt.NDArray[np.float64]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What moves as a whole: a character, or an object with one joint.
+
+    Attributes:
+        character: Its bodies; None for an object whose weight sits in its joint.
+        root: The joint that carries it.
+        mass: [kg]; 1 for an object.
+        leg_length: A length that its sizes go with [m].
+    """
+
+    character: Character | None
+    root: int
+    mass: float
+    leg_length: float
+
+    @classmethod
+    def of(cls, motion: Motion, character: Character | None) -> Figure:
+        """The given character; else one fitted to the motion, or an object where the motion has one joint only."""
+        if character is None and motion.skeleton.joint_count == 1 and not motion.skeleton.end_sites:
+            return cls(None, 0, 1.0, 0.82)
+        character = fit(motion) if character is None else character
+        return cls(character, root_mover(character), character.mass, character.leg_length)
+
+    def com(self, motion: Motion) -> Array:
+        """Center of mass of every frame [m], shape (F, 3)."""
+        return motion.world[0][:, 0] if self.character is None else center_of_mass(motion, self.character)
+
+
+def choose_flights(
+    motion: Motion, figure: Figure, wanted: str | Sequence[Span], scope: Scope
+) -> tuple[Span, ...]:
+    """First and last frame of each flight an edit is for.
+
+    Args:
+        motion: F frames.
+        figure: Whose they are.
+        wanted: "all" for every flight in the scope's interval, or first and last frames.
+        scope: Its interval limits "all".
+
+    Raises:
+        InvalidValue: if a given flight is no pair of frames of the clip, overlaps another or leaves the interval, or
+            none is found.
+    """
+    lowest, highest = scope.frames(motion)
+    if isinstance(wanted, str):
+        if wanted != "all":
+            raise InvalidValue(f"flights is {wanted!r}; give 'all' or pairs of first and last frames.")
+        floor = None if figure.character is None else figure.character.floor
+        found = flight_spans(airborne_frames(motion, floor=floor), motion.times)
+        spans = tuple(s for s in found if s[0] >= lowest and s[1] <= highest)
+        if not spans:
+            where = " in the interval" if scope.interval is not None and found else ""
+            raise InvalidValue(
+                f"No flight was found{where}: at no time is every point of the figure off the floor for long enough. "
+                "Name its first and last frame, such as --flight 120:131."
+            )
+        return spans
+    spans = tuple(sorted((int(a), int(b)) for a, b in wanted))
+    for first, last in spans:
+        if not (0 <= first and last < motion.frame_count and last - first >= 2):
+            raise InvalidValue(
+                f"Flight {first}:{last} is none of this clip, which has frames 0 to {motion.frame_count - 1}; give "
+                "a first and a last frame at least two apart."
+            )
+        if first < lowest or last > highest:
+            raise InvalidValue(f"Flight {first}:{last} leaves the interval, which holds frames {lowest} to {highest}.")
+    for one, other in zip(spans, spans[1:]):
+        if other[0] <= one[1]:
+            raise InvalidValue(f"Flights {one[0]}:{one[1]} and {other[0]}:{other[1]} overlap; give one of them.")
+    if not spans:
+        raise InvalidValue("No flight was given; give 'all' or pairs of first and last frames.")
+    return spans
+
+
+def windows(motion: Motion, spans: Sequence[Span], scope: Scope) -> tuple[Span, ...]:
+    """For each flight the first and last frame that may change with it: `blend` around it, half way to the next."""
+    lowest, highest = scope.frames(motion)
+    times = motion.times
+    found: list[Span] = []
+    for k, (first, last) in enumerate(spans):
+        before = lowest if k == 0 else (spans[k - 1][1] + first + 1) // 2
+        after = highest if k == len(spans) - 1 else (last + spans[k + 1][0]) // 2
+        inside = np.flatnonzero((times >= times[first] - scope.blend - 1e-9) & (times <= times[last] + scope.blend + 1e-9))
+        found.append((min(first, max(before, int(inside[0]))), max(last, min(after, int(inside[-1])))))
+    return tuple(found)
+
+
+def measure(motion: Motion, figure: Figure, com: Array, span: Span, angular: Array | None = None) -> FlightFit:
+    """A flight against a free body, from its own frames only.
+
+    Args:
+        motion: The frames.
+        figure: Whose flight it is.
+        com: Center of mass of every frame [m], shape (F, 3).
+        span: First and last frame.
+        angular: Angular momentum of the flight's frames [kg m²/s], shape (n, 3); zero if not given.
+    """
+    inside = slice(span[0], span[1] + 1)
+    times, path = motion.times[inside], com[inside]
+    linear = figure.mass * derivatives(path, times)[0]
+    return fit_flight(
+        0, len(times) - 1, times=times, com=path, linear=linear,
+        angular=np.zeros_like(path) if angular is None else angular, mass=figure.mass, leg_length=figure.leg_length,
+    )  # fmt: skip

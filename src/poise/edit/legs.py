@@ -1,0 +1,208 @@
+"""Legs that bend so that feet are where they should be: two-bone inverse kinematics, all frames at once.
+
+A leg turns in two joints: the knee about its own bend axis until hip and foot are as far apart as wanted, then the hip
+by the least turn that brings the foot to its place. So a knee stays on its side, keeps bending the way it bends, and
+nothing jumps from frame to frame; the foot keeps its orientation in the world.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
+from poise.motion import Motion
+from poise.spatial import rotations
+
+Array = npt.NDArray[np.float64]
+
+REACH = 0.9999
+"""Part of its full length that a leg stretches to at most [1]."""
+STRAIGHT = 0.15
+"""Sine of a flexion below which the bend axis of the joint limits counts more than the plane the leg lies in [1]."""
+SAME_PLACE = 1e-9
+"""A foot this near to its target is not touched [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leg:
+    """A limb that can be solved for its foot, as joints of the skeleton.
+
+    Attributes:
+        name: Of the limb.
+        hip, knee, foot: Joints; the knee is the joint between that folds the limb most.
+        axis: Bend axis of the knee: in the knee's own frame for a hinge, else in the frame of its parent body at rest.
+        axis_joint: The joint whose frame `axis` is given in.
+        is_hinge: The knee turns about `axis` only.
+        foot_turns: False where the foot's joint cannot be turned freely.
+    """
+
+    name: str
+    hip: int
+    knee: int
+    foot: int
+    axis: Array
+    axis_joint: int
+    is_hinge: bool
+    foot_turns: bool
+
+
+def find_legs(character: Character, motion: Motion, *, arms: bool = False) -> tuple[Leg, ...]:
+    """The legs of a character that can be solved; with `arms`, its arms as well, for figures on their hands.
+
+    The foot is the first body of the limb with contact points of a foot (or hand); a limb without a joint between hip
+    and foot is left out.
+    """
+    found: list[Leg] = []
+    for limb in character.limbs:
+        if limb.kind != "leg" and not (arms and limb.kind == "arm"):
+            continue
+        part = "foot" if limb.kind == "leg" else "hand"
+        touching = {p.body for p in character.contact_points if p.part == part}
+        at = next((k for k, b in enumerate(limb.bodies) if b in touching), len(limb.bodies) - 1)
+        if at < 2:
+            continue
+        chain = limb.bodies[: at + 1]
+        joints = [character.bodies[b].joint for b in chain]
+        positions = motion.world[0]
+        hip, foot = positions[:, joints[0]], positions[:, joints[-1]]
+
+        def lever(k: int, hip: Array = hip, foot: Array = foot, joints: list[int] = joints) -> float:
+            knee = motion.world[0][:, joints[k]]
+            return float(np.mean(np.linalg.norm(knee - hip, axis=1) * np.linalg.norm(knee - foot, axis=1)))
+
+        k = max(range(1, at), key=lever)
+        body, last = character.bodies[chain[k]], character.bodies[chain[-1]]
+        if body.kind == "hinge":
+            assert body.axis is not None
+            axis, frame = body.axis, body.joint
+        elif body.limits is not None:
+            axis = rotations.rotate(body.limits.rest, body.limits.swing_axis)
+            frame = character.bodies[body.parent].joint
+        else:
+            continue
+        leg = Leg(
+            limb.name, joints[0], joints[k], joints[-1], axis, frame, body.kind == "hinge", last.kind == "ball"
+        )
+        found.append(_right_way(leg, motion))
+    return tuple(found)
+
+
+def _right_way(leg: Leg, motion: Motion) -> Leg:
+    """The leg with its axis turned so that the flexion of the clip is positive; limits decide where it hardly bends."""
+    u, w, axis = _bones(leg, motion, np.arange(motion.frame_count))
+    bend = np.einsum("fi,fi->f", np.cross(-u, w), axis)
+    bend /= np.linalg.norm(u, axis=1) * np.linalg.norm(w, axis=1) + 1e-12
+    return replace(leg, axis=-leg.axis) if np.mean(bend) < -0.1 else leg
+
+
+def _bones(leg: Leg, motion: Motion, frames: npt.NDArray[np.int64]) -> tuple[Array, Array, Array]:
+    """Knee to hip, knee to foot [m], and the bend axis, in the world, shapes (n, 3)."""
+    positions, orientations = motion.world
+    knee = positions[frames, leg.knee]
+    axis = rotations.rotate(orientations[frames, leg.axis_joint], leg.axis)
+    return positions[frames, leg.hip] - knee, positions[frames, leg.foot] - knee, axis
+
+
+def knee_flexion(leg: Leg, motion: Motion) -> Array:
+    """Angle by which the knee is bent, positive the way this knee bends [rad], shape (F,)."""
+    u, w, axis = _bones(leg, motion, np.arange(motion.frame_count))
+    normal = _bend_axis(leg, u, w, axis)
+    return _flexion(u, w, normal)[0]
+
+
+def reach(leg: Leg, motion: Motion) -> Array:
+    """How far the foot's joint gets from the hip with the knee straight [m], shape (F,)."""
+    u, w, axis = _bones(leg, motion, np.arange(motion.frame_count))
+    _, c, rho = _flexion(u, w, _bend_axis(leg, u, w, axis))
+    return REACH * np.sqrt(np.einsum("fi,fi->f", u, u) + np.einsum("fi,fi->f", w, w) - 2.0 * (c - rho))
+
+
+def _bend_axis(leg: Leg, u: Array, w: Array, axis: Array) -> Array:
+    """Unit axis to bend about: the normal of the plane the leg lies in, on the side of the joint's own axis."""
+    if leg.is_hinge:
+        return axis
+    plane = np.cross(-u, w) / (np.linalg.norm(u, axis=1) * np.linalg.norm(w, axis=1) + 1e-12)[:, None]
+    side = np.where(np.einsum("fi,fi->f", plane, axis) < 0.0, -1.0, 1.0)[:, None]
+    return _unit(side * plane + STRAIGHT * axis)
+
+
+def _flexion(u: Array, w: Array, normal: Array) -> tuple[Array, Array, Array]:
+    """Signed flexion f about the normal, and c and ρ of u·w(f) = c − ρ cos f."""
+    along_u, along_w = np.einsum("fi,fi->f", u, normal), np.einsum("fi,fi->f", w, normal)
+    flat_u, flat_w = u - along_u[:, None] * normal, w - along_w[:, None] * normal
+    cosine = -np.einsum("fi,fi->f", flat_u, flat_w)
+    sine = np.einsum("fi,fi->f", np.cross(-flat_u, flat_w), normal)
+    return np.arctan2(sine, cosine), along_u * along_w, np.hypot(sine, cosine)
+
+
+def solve_legs(motion: Motion, targets: dict[Leg, tuple[Array, Array]], frames: npt.NDArray[np.int64]) -> Motion:
+    """The motion with the feet of some legs brought to their targets in some frames.
+
+    Args:
+        motion: The pose that legs start from; root and trunk stay.
+        targets: For each leg, wanted place of its foot's joint [m] (F, 3) and the foot's orientation (F, 4), world.
+        frames: Frames to solve.
+
+    Returns:
+        The motion. A foot out of reach comes as near as the leg's length allows.
+    """
+    turned = motion.rotations.copy()
+    orientations = motion.world[1]
+    parents = motion.skeleton.parents
+    for leg, (places, turns) in targets.items():
+        off = np.linalg.norm(places[frames] - motion.world[0][frames, leg.foot], axis=1) > SAME_PLACE
+        off |= rotations.angle_between(turns[frames], orientations[frames, leg.foot]) > 1e-8
+        index = frames[off]
+        if not len(index):
+            continue
+        knee_turn, hip_turn = _solve(leg, motion, index, places[index])
+
+        def world(joint: int, index: npt.NDArray[np.int64] = index) -> Array:
+            return orientations[index, joint]
+
+        hip_parent = int(parents[leg.hip])
+        above = world(hip_parent) if hip_parent >= 0 else rotations.IDENTITY
+        turned[index, leg.hip] = rotations.multiply(
+            rotations.conjugate(above), rotations.multiply(hip_turn, world(leg.hip))
+        )
+        knee_parent = int(parents[leg.knee])
+        bent = rotations.multiply(rotations.conjugate(world(knee_parent)), rotations.multiply(knee_turn, world(leg.knee)))
+        turned[index, leg.knee] = bent
+        if leg.foot_turns:
+            lower = rotations.multiply(rotations.multiply(hip_turn, knee_turn), world(int(parents[leg.foot])))
+            turned[index, leg.foot] = rotations.multiply(rotations.conjugate(lower), turns[index])
+        for joint in (leg.hip, leg.knee, leg.foot):
+            turned[index, joint] = rotations.normalize(turned[index, joint])
+    return replace(motion, rotations=turned)
+
+
+def _solve(leg: Leg, motion: Motion, frames: npt.NDArray[np.int64], places: Array) -> tuple[Array, Array]:
+    """World turns of knee and hip, shapes (n, 4): law of cosines in the knee, least turn in the hip."""
+    u, w, axis = _bones(leg, motion, frames)
+    hip = motion.world[0][frames, leg.hip]
+    normal = _bend_axis(leg, u, w, axis)
+    flexion, c, rho = _flexion(u, w, normal)
+    wanted = places - hip
+    # |u − w(f)|² = |u|² + |w|² − 2 (c − ρ cos f) = distance²
+    square = np.einsum("fi,fi->f", u, u) + np.einsum("fi,fi->f", w, w) - 2.0 * c
+    longest = REACH * np.sqrt(square + 2.0 * rho)
+    distance = np.minimum(np.linalg.norm(wanted, axis=1), np.maximum(longest, np.linalg.norm(u - w, axis=1)))
+    bent = np.arccos(np.clip((distance**2 - square) / (2.0 * rho + 1e-15), -1.0, 1.0))
+    # a knee that capture left bent backwards stays so only as far as it was
+    bent = np.where((flexion < 0.0) & (bent <= -flexion), -bent, bent)
+    knee_turn = rotations.from_rotation_vector((bent - flexion)[:, None] * normal)
+    foot = rotations.rotate(knee_turn, w) - u
+    return knee_turn, _least_turn(foot, wanted)
+
+
+def _least_turn(a: Array, b: Array) -> Array:
+    """Shortest turns that bring directions a (n, 3) into directions b (n, 3), shape (n, 4)."""
+    a, b = _unit(a), _unit(b)
+    return rotations.normalize(np.concatenate([1.0 + np.einsum("fi,fi->f", a, b)[:, None], np.cross(a, b)], axis=1))
+
+
+def _unit(x: Array) -> Array:
+    return x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12)

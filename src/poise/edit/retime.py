@@ -1,0 +1,209 @@
+"""A clip, or a part of it, slower or faster: by a factor, to a gravity, or with keys at given times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
+from poise.edit.flight import Figure, choose_flights, measure
+from poise.edit.report import Budget, Changes, Edited, report_of
+from poise.edit.retiming import Stretch, Timing, border, on_grid, rekeyed, retimed, stretched
+from poise.edit.scope import Scope
+from poise.errors import InvalidValue
+from poise.motion import Motion
+from poise.phases.points import pelvis
+from poise.units import GRAVITY
+
+Array = npt.NDArray[np.float64]
+TimeMap = Callable[[Array], Array]
+
+FACTORS = (0.05, 20.0)
+"""Outside of this a factor is a slip of the keyboard [1]."""
+
+
+def retime(
+    motion: Motion,
+    character: Character | None = None,
+    *,
+    factor: float | None = None,
+    gravity: float | None = None,
+    keys: Mapping[int, float] | None = None,
+    move_keys: bool = False,
+    scope: Scope | None = None,
+    budget: Budget | None = None,
+) -> Edited:
+    """Play a clip slower or faster; poses stay, only when they happen changes.
+
+    Inside an interval the speed comes and goes over `blend` within it, every part takes a whole number of frames, and
+    what lies outside keeps the source's own frames.
+
+    Args:
+        motion: F frames.
+        character: For `gravity`; fitted to the motion if not given.
+        factor: New duration over old one [1].
+        gravity: Retime so that the flights fall with this [m/s^2] on the whole.
+        keys: New time [s] of some frames; the time between is a smooth rising curve through them.
+        move_keys: Keep every frame and move it to its new time, instead of new frames at the clip's own rate. For
+            formats that hold key times; BVH does not.
+        scope: Amount (of the change of time), interval and blend.
+        budget: What may change at most; retiming turns no joint and moves no root.
+
+    Raises:
+        InvalidValue: if not exactly one of factor, gravity and keys is given, or it cannot be used.
+    """
+    scope = scope or Scope()
+    given = [x for x in (factor, gravity, keys) if x is not None]
+    if len(given) != 1:
+        raise InvalidValue(f"{len(given)} of factor, gravity and keys were given; give one of them.")
+    if motion.frame_count < 2:
+        raise InvalidValue("A motion of one frame has no time to change.")
+    figure = Figure.of(motion, character) if gravity is not None else None
+    spans: tuple[tuple[int, int], ...] = ()
+    if gravity is not None and figure is not None:
+        spans = choose_flights(motion, figure, "all", scope)
+        factor = gravity_factor(motion, figure, spans, gravity)
+    if scope.amount == 0.0:
+        timing, to_new = Timing(motion.times, motion.times), _identity
+    elif keys is not None:
+        if scope.interval is not None:
+            raise InvalidValue("Keys say themselves where time changes; leave the interval out.")
+        to_new, to_source = key_map(motion, keys, scope.amount)
+        timing = on_grid(motion, to_new, to_source)
+    else:
+        assert factor is not None
+        if not (math.isfinite(factor) and FACTORS[0] <= factor <= FACTORS[1]):
+            raise InvalidValue(f"factor is {factor:g}; give a number from {FACTORS[0]:g} to {FACTORS[1]:g}.")
+        slow = 1.0 + (factor - 1.0) * scope.amount
+        if scope.interval is None:
+            to_new, to_source = (lambda t: slow * t), (lambda t: t / slow)
+            timing = on_grid(motion, to_new, to_source)
+        else:
+            timing = stretched(motion, _parts(motion, scope, slow))
+            known = timing
+            to_new = lambda t: np.interp(t, known.source, known.times)  # noqa: E731
+    result = motion
+    if scope.amount > 0.0:
+        result = rekeyed(motion, to_new) if move_keys else retimed(motion, timing)
+    played = motion if move_keys else result
+    before: dict[str, Any] = {"duration_s": motion.duration, "frames": motion.frame_count}
+    after: dict[str, Any] = {"duration_s": result.duration, "frames": result.frame_count}
+    if figure is not None:
+        before["flights"] = [_gravity(motion, figure, s) for s in spans]
+        moved = spans if move_keys else tuple(tuple(timing.frame(float(motion.times[f])) for f in s) for s in spans)
+        after["flights"] = [_gravity(result, figure, (s[0], s[1])) for s in moved]
+    report = report_of(
+        "retime", motion, result, Changes.between(played, result, pelvis(motion.skeleton)),
+        settings={
+            "factor": factor, "gravity_m_s2": gravity, "keys": dict(keys) if keys is not None else None,
+            "move_keys": move_keys, "amount": scope.amount, "blend_s": scope.blend, "interval": scope.interval,
+        },
+        before=before, after=after, kept={"joint_angle_max_deg": 0.0, "root_position_max_m": 0.0},
+        budget=budget, amount=scope.amount,
+    )  # fmt: skip
+    late = to_new(motion.times) - motion.times
+    report.data["changed"]["time_max_s"] = float(np.abs(late).max())
+    report.data["changed"]["frames"] = int((np.abs(late) > 1e-9).sum())
+    return Edited(result, report)
+
+
+def gravity_factor(
+    motion: Motion, figure: Figure, spans: tuple[tuple[int, int], ...], gravity: float = GRAVITY
+) -> float:
+    """How many times longer a clip must last for its flights to fall with `gravity` [m/s^2], on the whole.
+
+    Gravity seen goes with one over time squared. Flights count by how far gravity bends their paths.
+
+    Raises:
+        InvalidValue: if the gravity is not positive, or no flight falls at all.
+    """
+    if not (math.isfinite(gravity) and gravity > 0.0):
+        raise InvalidValue(f"gravity is {gravity} m/s²; give a positive number.")
+    com = figure.com(motion)
+    fits = [measure(motion, figure, com, s) for s in spans]
+    good = [f for f in fits if f.gravity > 0.05 * gravity]
+    if not good:
+        raise InvalidValue("No flight of this clip falls, so no timing gives it a gravity. Give a factor instead.")
+    weight = np.array([f.gravity * f.duration**2 for f in good])
+    typical = math.exp(float(np.average(np.log([f.gravity for f in good]), weights=weight)))
+    return math.sqrt(typical / gravity)
+
+
+def key_map(motion: Motion, keys: Mapping[int, float], amount: float = 1.0) -> tuple[TimeMap, TimeMap]:
+    """The rising C¹ curve from old times to new ones through some keys, and its inverse.
+
+    Before the first key the clip starts at 0 as it did; after the last one it goes on at its own speed.
+
+    Raises:
+        InvalidValue: if a frame is none of the clip's or times do not rise.
+    """
+    from scipy.interpolate import PchipInterpolator
+
+    if not keys:
+        raise InvalidValue("No keys were given; give some as frame:time.")
+    frames = sorted(keys)
+    if frames[0] < 0 or frames[-1] >= motion.frame_count:
+        raise InvalidValue(
+            f"Frames {frames[0]} … {frames[-1]} were given; the clip has 0 to {motion.frame_count - 1}."
+        )
+    old = [float(motion.times[f]) for f in frames]
+    new = [float(keys[f]) for f in frames]
+    if frames[0] == 0 and abs(new[0]) > 1e-9:
+        raise InvalidValue(f"Frame 0 was given the time {new[0]:g} s; a clip starts at 0.")
+    if frames[0] != 0:
+        old, new = [0.0, *old], [0.0, *new]
+    if frames[-1] != motion.frame_count - 1:
+        end = float(motion.times[-1])
+        new, old = [*new, new[-1] + end - old[-1]], [*old, end]
+    if not all(b > a for a, b in zip(new, new[1:])) or not all(math.isfinite(t) for t in new):
+        listed = ", ".join(f"{f}:{keys[f]:g}" for f in frames)
+        raise InvalidValue(f"The times of keys {listed} do not rise from 0; give later frames later times.")
+    curve = PchipInterpolator(old, (1.0 - amount) * np.array(old) + amount * np.array(new))
+    slope = curve.derivative()
+    grid = np.unique(np.concatenate([np.linspace(old[0], old[-1], 2000), old]))
+    values = curve(grid)
+
+    def to_source(t: Array) -> Array:
+        s = np.interp(t, values, grid)
+        for _ in range(3):
+            s = np.clip(s - (curve(s) - t) / np.maximum(slope(s), 1e-6), grid[0], grid[-1])
+        return s
+
+    return (lambda t: np.asarray(curve(t))), to_source
+
+
+def _identity(t: Array) -> Array:
+    return t
+
+
+def _parts(motion: Motion, scope: Scope, slow: float) -> list[Stretch]:
+    """Speed going to 1/slow inside the scope's interval and back, in whole frames."""
+    first, last = scope.frames(motion)
+    if last - first < 2:
+        raise InvalidValue("The interval holds fewer than three frames; give a longer one.")
+    times = motion.times
+    blend = min(scope.blend, float(times[last] - times[first]) / 3.0)
+    a = first if first == 0 else int(np.argmin(np.abs(times - (times[first] + blend))))
+    b = last if last == motion.frame_count - 1 else int(np.argmin(np.abs(times - (times[last] - blend))))
+    parts: list[Stretch] = []
+    if a > first:
+        parts.append(border(motion, first, a, slow, leads_in=True))
+    if b > a:
+        parts.append(Stretch(a, b, max(1, round(float(times[b] - times[a]) / motion.dt * slow))))
+    if last > b:
+        parts.append(border(motion, b, last, slow, leads_in=False))
+    return parts
+
+
+def _gravity(motion: Motion, figure: Figure, span: tuple[int, int]) -> dict[str, Any]:
+    fit = measure(motion, figure, figure.com(motion), span)
+    return {
+        "frames": list(span),
+        "start_s": float(motion.times[span[0]]),
+        "end_s": float(motion.times[span[1]]),
+        "gravity_g": fit.gravity_g,
+    }

@@ -1,0 +1,85 @@
+"""Size and time together: a figure K times as tall moves √K times slower."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from poise.edit.report import Budget, Changes, Edited, report_of
+from poise.edit.retiming import on_grid, retimed
+from poise.edit.scope import Scope
+from poise.errors import InvalidValue
+from poise.motion import Motion
+from poise.phases.points import pelvis
+from poise.skeleton import rest_pose
+
+SIZES = (1e-3, 1e3)
+"""Outside of this a size is a slip of the keyboard [1]."""
+
+
+def scale(
+    motion: Motion,
+    size: float,
+    *,
+    keep_time: bool = False,
+    keep_size: bool = False,
+    scope: Scope | None = None,
+    budget: Budget | None = None,
+) -> Edited:
+    """Make a figure K times as large: its bones and its path by K, its time by √K; joint angles stay.
+
+    So it falls under the same gravity as before: K / √K² = 1.
+
+    Args:
+        motion: F frames.
+        size: K, new height over old one [1].
+        keep_time: Change the size only.
+        keep_size: Change the time only: it then moves like a figure K times as tall.
+        scope: Amount (K becomes K to that power); no interval, since a figure has one size.
+        budget: What may change at most.
+
+    Raises:
+        InvalidValue: if the size is not positive, both are to be kept, or an interval is given.
+        BudgetExceeded: if more would change than the budget allows.
+
+    Source: [ShapiroLee2011]_ eq. (22), t₁/t₂ = √(h₁/h₂). Their example says 3.19 for ten times the size; √10 is 3.16.
+    """
+    scope = scope or Scope()
+    if not (math.isfinite(size) and SIZES[0] <= size <= SIZES[1]):
+        raise InvalidValue(f"size is {size:g}; give a number from {SIZES[0]:g} to {SIZES[1]:g}.")
+    if keep_time and keep_size:
+        raise InvalidValue("Keeping both time and size changes nothing; leave one of them out.")
+    if scope.interval is not None:
+        raise InvalidValue("A figure has one size in a clip; leave the interval out. `poise edit retime` takes one.")
+    part = size**scope.amount
+    slow = 1.0 if keep_time else math.sqrt(part)
+    played = motion
+    if slow != 1.0 and motion.frame_count > 1:
+        played = retimed(motion, on_grid(motion, lambda t: slow * t, lambda t: t / slow))
+    result = played if keep_size or part == 1.0 else _sized(played, part)
+    changes = Changes.between(played, result, pelvis(motion.skeleton))
+    report = report_of(
+        "scale", motion, result, changes,
+        settings={"size": size, "keep_time": keep_time, "keep_size": keep_size, "amount": scope.amount},
+        before={"height_m": rest_height(motion), "duration_s": motion.duration},
+        after={"height_m": rest_height(result), "duration_s": result.duration},
+        kept={"joint_angle_max_deg": math.degrees(float(changes.angles.max()))}, budget=budget, amount=scope.amount,
+    )  # fmt: skip
+    report.data["changed"]["time_max_s"] = (slow - 1.0) * motion.duration
+    report.data["changed"]["size"] = 1.0 if keep_size else part
+    return Edited(result, report)
+
+
+def _sized(motion: Motion, size: float) -> Motion:
+    """Bones, tips and all translations multiplied by `size`."""
+    skeleton = motion.skeleton
+    sites = tuple(replace(s, offset=size * s.offset) for s in skeleton.end_sites)
+    larger = replace(skeleton, offsets=size * skeleton.offsets, end_sites=sites)
+    return replace(motion, skeleton=larger, translations=size * motion.translations)
+
+
+def rest_height(motion: Motion) -> float:
+    """Height of the rest pose's joints [m]."""
+    return float(np.ptp(rest_pose(motion.skeleton)[0][:, 2]))
