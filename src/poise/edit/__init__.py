@@ -10,8 +10,12 @@ from poise.edit.ballistic_path import (
     path_from_start,
     path_to_end,
 )
+from poise.edit.ground import ground
 from poise.edit.report import Budget, Edited, EditReport
+from poise.edit.retime import retime
+from poise.edit.scale import scale
 from poise.edit.scope import Scope
+from poise.edit.spin import spin
 
 __all__ = [
     "BallisticPath",
@@ -23,8 +27,12 @@ __all__ = [
     "ballistic",
     "fit_path",
     "gravity_vector",
+    "ground",
     "path_between",
     "path_family",
     "path_from_start",
     "path_to_end",
+    "retime",
+    "scale",
+    "spin",
 ]

@@ -59,9 +59,10 @@ class Tumble:
         positions, orientations = motion.world
         turns = np.ascontiguousarray(orientations[first : last + 1, joints])
         matrices = rotations.to_matrix(turns)
-        centers = positions[first : last + 1, joints] + np.matmul(
-            matrices, np.stack([b.com for b in character.bodies])[..., None]
-        )[..., 0]
+        centers = (
+            positions[first : last + 1, joints]
+            + np.matmul(matrices, np.stack([b.com for b in character.bodies])[..., None])[..., 0]
+        )
         com = np.einsum("b,fbi->fi", masses / masses.sum(), centers)
         inertias = matrices @ np.stack([b.inertia for b in character.bodies]) @ np.swapaxes(matrices, -1, -2)
         return cls(motion.times[first : last + 1], masses, centers - com[:, None], turns, inertias)
@@ -94,9 +95,7 @@ def momentum_between(tumble: Tumble) -> Array:
 
 def _spins(tumble: Tumble) -> Array:
     """Rotation vector of each body from each frame to the next, world axes [rad], shape (n − 1, B, 3)."""
-    return rotations.to_rotation_vector(
-        rotations.multiply(tumble.turns[1:], rotations.conjugate(tumble.turns[:-1]))
-    )
+    return rotations.to_rotation_vector(rotations.multiply(tumble.turns[1:], rotations.conjugate(tumble.turns[:-1])))
 
 
 def _momentum(tumble: Tumble, spins: Array) -> Array:
@@ -166,9 +165,7 @@ def _inverse_left_rest(theta: Array) -> Array:
     return np.where(angle > 1e-3, 1.0 / safe**2 - 0.5 / (safe * np.tan(0.5 * safe)), 1.0 / 12.0)
 
 
-def turns_for(
-    tumble: Tumble, wish: Array, fixed: tuple[int, ...], *, damping: float = 1.0
-) -> tuple[Array, Array, int]:
+def turns_for(tumble: Tumble, wish: Array, fixed: tuple[int, ...], *, damping: float = 1.0) -> tuple[Array, Array, int]:
     """Turns of all frames of a flight that give it a constant angular momentum, by Newton's method on all at once.
 
     One fixed frame leaves the wish free to be met: the rest is marched from it, forwards and backwards. Between two
@@ -205,8 +202,8 @@ def turns_for(
         if done:
             return turn, target, count
     raise PoiseError(
-        "No turns of the root give this flight the wished angular momentum. Wish for one nearer to the clip's own, such "
-        "as mean, or a smaller amount."
+        "No turns of the root give this flight the wished angular momentum. Wish for one nearer to the clip's own, "
+        "such as mean, or a smaller amount."
     )
 
 
@@ -217,15 +214,14 @@ class _System:
         n = len(tumble.times)
         self.fixed = fixed
         self.still = np.tile(rotations.IDENTITY, (n, 1))
-        self._given = tuple(
-            np.ascontiguousarray(x)
-            for x in (tumble.places, tumble.turns, tumble.inertias, tumble.masses, tumble.steps)
-        )
+        t = tumble
+        self._given = [np.ascontiguousarray(x) for x in (t.places, t.turns, t.inertias, t.masses, t.steps)]
         self._filled = np.empty((n - 1, 3)), np.empty((n - 1, 3, 3)), np.empty((n - 1, 3, 3))
 
     def momentum_at(self, turn: Array) -> tuple[Array, Array, Array]:
         """Momentum and its Jacobians with the frames turned; the arrays hold until the next call."""
-        kernels.turned_momentum(turn, *self._given, *self._filled)
+        places, turns, inertias, masses, steps = self._given
+        kernels.turned_momentum(turn, places, turns, inertias, masses, steps, *self._filled)
         return self._filled
 
     def step(self, goal: Array) -> tuple[Array, Array]:

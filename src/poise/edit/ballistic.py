@@ -127,7 +127,9 @@ def ballistic(
     spans = choose_flights(motion, figure, flights, scope)
     if not wish.is_open and len(spans) > 1:
         listed = ", ".join(f"{a}:{b}" for a, b in spans)
-        raise InvalidValue(f"A path was given and the clip has {len(spans)} flights: {listed}. Say which: --flight A:B.")
+        raise InvalidValue(
+            f"A path was given and the clip has {len(spans)} flights: {listed}. Say which: --flight A:B."
+        )
     if not wish.is_open and scope.interval is not None and not (wish.start is None and wish.end is None):
         raise InvalidValue("A path with other ends moves the rest of the clip along; leave the interval out.")
     com = figure.com(motion)
@@ -158,7 +160,8 @@ def ballistic(
         settings={
             "keep": keep, "gravity_m_s2": g, "amount": scope.amount, "blend_s": scope.blend, "interval": scope.interval,
         },
-        before={"flights": before, "frames": motion.frame_count}, after={"flights": after, "frames": result.frame_count},
+        before={"flights": before, "frames": motion.frame_count},
+        after={"flights": after, "frames": result.frame_count},
         kept=kept, budget=budget, amount=scope.amount, notes=tuple(notes),
     )  # fmt: skip
     report.data["changed"]["time_max_s"] = float(np.abs(timing.times - timing.source).max())
@@ -167,7 +170,14 @@ def ballistic(
 
 
 def _timed(
-    motion: Motion, com: Array, spans: tuple[Span, ...], keep: str, g: Array, wish: PathWish, scope: Scope, notes: list[str]
+    motion: Motion,
+    com: Array,
+    spans: tuple[Span, ...],
+    keep: str,
+    g: Array,
+    wish: PathWish,
+    scope: Scope,
+    notes: list[str],
 ) -> tuple[Motion, Timing, tuple[Span, ...]]:
     """The motion with each flight as long as it needs to be, and where the flights then are."""
     parts: list[Stretch] = []
@@ -182,7 +192,9 @@ def _timed(
             factor = _factor(motion, com, span, g)
         steps = max(2, round(own * (1.0 + (factor - 1.0) * scope.amount)))
         if wish.duration is not None and abs(steps * motion.dt - wish.duration) > 1e-6 and scope.amount == 1.0:
-            notes.append(f"{wish.duration:g} s is no whole number of frames; the flight takes {steps * motion.dt:.4g} s.")
+            notes.append(
+                f"{wish.duration:g} s is no whole number of frames; the flight takes {steps * motion.dt:.4g} s."
+            )
         if steps == round(own):
             continue
         factor = steps / own
@@ -207,8 +219,8 @@ def _factor(motion: Motion, com: Array, span: Span, g: Array) -> float:
     factor = math.sqrt(seen / strength) if seen > 0.0 and strength > 0.0 else 0.0
     if not FACTORS[0] <= factor <= FACTORS[1]:
         raise InvalidValue(
-            f"Flight {span[0]}:{span[1]} falls with {seen:.2f} m/s²; no timing makes that {strength:.2f} m/s². Keep its "
-            "timing and let the height of the path give (--keep timing), or name another flight."
+            f"Flight {span[0]}:{span[1]} falls with {seen:.2f} m/s²; no timing makes that {strength:.2f} m/s². Keep "
+            "its timing and let the height of the path give (--keep timing), or name another flight."
         )
     return factor
 

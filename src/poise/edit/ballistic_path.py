@@ -145,9 +145,7 @@ def path_family(
     return tuple(path_between(start, end, t, gravity=gravity, up=up) for t in times)
 
 
-def fit_path(
-    times: Array, positions: Array, *, gravity: float | Array | None = None, up: Array = UP
-) -> BallisticPath:
+def fit_path(times: Array, positions: Array, *, gravity: float | Array | None = None, up: Array = UP) -> BallisticPath:
     """The path nearest to given positions in the least-squares sense.
 
     Args:

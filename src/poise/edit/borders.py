@@ -18,6 +18,10 @@ SLACK = 0.002
 """How far a foot may be out of reach before the correction at a border is made smaller [m]."""
 
 
+MOST = 0.12
+"""How far a correction at a border moves the root at most, for a leg of 0.82 m [m]."""
+
+
 @dataclass(frozen=True)
 class Carry:
     """A change of velocity at a border that the frames beside it take up.
@@ -32,7 +36,7 @@ class Carry:
     until: int
     slope: Array
 
-    def shift(self, times: Array) -> tuple[Array, Array]:
+    def shift(self, times: Array) -> tuple[npt.NDArray[np.int64], Array]:
         """The frames it moves, and by how much [m], shape (n, 3).
 
         A quintic that is zero at both ends, has the slope at the border, and is otherwise at rest there.
@@ -44,12 +48,11 @@ class Carry:
         return frames, span * (x**3 * (-4.0 + x * (7.0 - 3.0 * x)))[:, None] * self.slope
 
 
-def absorb(
-    motion: Motion, character: Character | None, root: int, carries: list[Carry]
-) -> tuple[Motion, float]:
+def absorb(motion: Motion, character: Character | None, root: int, carries: list[Carry]) -> tuple[Motion, float]:
     """The motion with velocity changes at borders taken up by the root beside them; feet stay by bending the legs.
 
-    A correction that legs are too short for is made smaller: then a part of the kink stays.
+    A correction that legs are too short for, or that moves the root further than MOST, is made smaller: then a part of
+    the kink stays.
 
     Returns:
         The motion, and how far a foot came off its place at most [m].
@@ -60,6 +63,8 @@ def absorb(
     for carry in carries:
         frames, moved = carry.shift(motion.times)
         if len(frames) and np.abs(moved).max() > 1e-9:
+            most = MOST * (character.leg_length / 0.82 if character is not None else 1.0)
+            moved = moved * min(1.0, most / float(np.linalg.norm(moved, axis=1).max()))
             shift[frames] += _within_reach(motion, legs, lengths, frames, moved) * moved
     changed = np.flatnonzero(np.abs(shift).max(axis=1) > 1e-9)
     if not len(changed):

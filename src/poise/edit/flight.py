@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from poise.analysis.analyze import analyze
 from poise.analysis.bodies import center_of_mass
 from poise.analysis.flights import FlightFit, fit_flight
 from poise.analysis.smoothing import derivatives
@@ -44,7 +46,7 @@ class Figure:
         """The given character; else one fitted to the motion, or an object where the motion has one joint only."""
         if character is None and motion.skeleton.joint_count == 1 and not motion.skeleton.end_sites:
             return cls(None, 0, 1.0, 0.82)
-        character = fit(motion) if character is None else character
+        character = fit(motion, masses="auto") if character is None else character
         return cls(character, root_mover(character), character.mass, character.leg_length)
 
     def com(self, motion: Motion) -> Array:
@@ -52,9 +54,7 @@ class Figure:
         return motion.world[0][:, 0] if self.character is None else center_of_mass(motion, self.character)
 
 
-def choose_flights(
-    motion: Motion, figure: Figure, wanted: str | Sequence[Span], scope: Scope
-) -> tuple[Span, ...]:
+def choose_flights(motion: Motion, figure: Figure, wanted: str | Sequence[Span], scope: Scope) -> tuple[Span, ...]:
     """First and last frame of each flight an edit is for.
 
     Args:
@@ -71,8 +71,11 @@ def choose_flights(
     if isinstance(wanted, str):
         if wanted != "all":
             raise InvalidValue(f"flights is {wanted!r}; give 'all' or pairs of first and last frames.")
-        floor = None if figure.character is None else figure.character.floor
-        found = flight_spans(airborne_frames(motion, floor=floor), motion.times)
+        if figure.character is None:
+            airborne = airborne_frames(motion)
+        else:
+            airborne = analyze(motion, figure.character, filter_hz=None).is_airborne
+        found = flight_spans(airborne, motion.times)
         spans = tuple(s for s in found if s[0] >= lowest and s[1] <= highest)
         if not spans:
             where = " in the interval" if scope.interval is not None and found else ""
@@ -83,14 +86,14 @@ def choose_flights(
         return spans
     spans = tuple(sorted((int(a), int(b)) for a, b in wanted))
     for first, last in spans:
-        if not (0 <= first and last < motion.frame_count and last - first >= 2):
+        if not (first >= 0 and last < motion.frame_count and last - first >= 2):
             raise InvalidValue(
                 f"Flight {first}:{last} is none of this clip, which has frames 0 to {motion.frame_count - 1}; give "
                 "a first and a last frame at least two apart."
             )
         if first < lowest or last > highest:
             raise InvalidValue(f"Flight {first}:{last} leaves the interval, which holds frames {lowest} to {highest}.")
-    for one, other in zip(spans, spans[1:]):
+    for one, other in pairwise(spans):
         if other[0] <= one[1]:
             raise InvalidValue(f"Flights {one[0]}:{one[1]} and {other[0]}:{other[1]} overlap; give one of them.")
     if not spans:
@@ -106,7 +109,9 @@ def windows(motion: Motion, spans: Sequence[Span], scope: Scope) -> tuple[Span, 
     for k, (first, last) in enumerate(spans):
         before = lowest if k == 0 else (spans[k - 1][1] + first + 1) // 2
         after = highest if k == len(spans) - 1 else (last + spans[k + 1][0]) // 2
-        inside = np.flatnonzero((times >= times[first] - scope.blend - 1e-9) & (times <= times[last] + scope.blend + 1e-9))
+        inside = np.flatnonzero(
+            (times >= times[first] - scope.blend - 1e-9) & (times <= times[last] + scope.blend + 1e-9)
+        )
         found.append((min(first, max(before, int(inside[0]))), max(last, min(after, int(inside[-1])))))
     return tuple(found)
 

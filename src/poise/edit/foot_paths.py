@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 BEARS = 0.005
-"""A point of a standing foot bears the less the more it is above the lowest one, by this scale, for a leg of 0.82 m [m].
+"""A point of a standing foot bears the less the more it is above the lowest one, by this scale, leg 0.82 m [m].
 
 It hangs on the foot alone and not on which points count as touching, so that what was locked stays locked."""
 ON_FLOOR = 0.012
@@ -56,7 +57,7 @@ def correction(foot: Foot, blend: float) -> Array:
         foot: As it moves now.
         blend: Time in which a correction comes and goes where the foot is in the air for long [s].
     """
-    standing = foot.flags.any(axis=1)
+    standing = np.asarray(foot.flags.any(axis=1))
     lowest = foot.gaps.min(axis=1)
     on_floor = standing & (np.abs(lowest) < ON_FLOOR * foot.size)
     on_floor |= standing & (lowest < 0.0)
@@ -117,11 +118,7 @@ def between(times: Array, values: Array, held: Flags, blend: float) -> Array:
     """
     out = np.where(held[:, None], values, 0.0)
     stances = runs(held)
-    ends = [(None, stances[0])] if stances else []
-    ends += [(a, b) for a, b in zip(stances, stances[1:])]
-    if stances:
-        ends.append((stances[-1], None))
-    for before, after in ends:
+    for before, after in pairwise((None, *stances, None) if stances else ()):
         first = 0 if before is None else before[1] + 1
         last = len(times) - 1 if after is None else after[0] - 1
         if last < first:

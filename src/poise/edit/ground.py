@@ -33,7 +33,7 @@ ROUNDS, MOST_ROUNDS = 8, 40
 fitted anew, this often in all."""
 MOST_LOWERED = 0.06
 """How far the root goes down or up at most, for a leg of 0.82 m [m]."""
-ROOT_HZ = 3.0
+ROOT_HZ = 6.0
 """How fast it may do so, for a leg of 0.82 m [Hz]."""
 SKATING_HEIGHT, SKATING_SPEED = 0.05, 0.2
 """A foot this low in two frames that moves faster than this skates, for a leg of 0.82 m [m], [m/s]."""
@@ -116,7 +116,7 @@ def ground(
 
 def _fixed(motion: Motion, character: Character | None, floor: float | None) -> _Ground:
     """The floor is as high as the feet mostly stand, unless it is given: only what leaves that level is wrong."""
-    character = fit(motion) if character is None else character
+    character = fit(motion, masses="auto") if character is None else character
     drift, size = in_place_velocity(motion), character.leg_length / 0.82
     fixed = _Ground(character, root_mover(character), 0.0, _flat(character.floor), drift, size)
     if floor is None:
@@ -134,25 +134,19 @@ def _flat(floor: float) -> Terrain:
 
 
 def _touch(motion: Motion, fixed: _Ground) -> Touching:
-    return touching(motion, fixed.character, terrain=fixed.terrain, floor=fixed.floor)
+    return touching(motion, fixed.character, terrain=fixed.terrain)
 
 
 def _points(character: Character, leg: Leg, touch: Touching) -> npt.NDArray[np.int64]:
     """Contact points of a limb's foot or hand."""
     parts = ("foot", "hand")
     return np.array(
-        [
-            i
-            for i, p in enumerate(character.contact_points)
-            if touch.supports[i] == leg.name and p.part in parts
-        ],
+        [i for i, p in enumerate(character.contact_points) if touch.supports[i] == leg.name and p.part in parts],
         dtype=np.int64,
     )
 
 
-def _rounds(
-    motion: Motion, fixed: _Ground, legs: tuple[Leg, ...], touch: Touching, scope: Scope
-) -> tuple[Motion, int]:
+def _rounds(motion: Motion, fixed: _Ground, legs: tuple[Leg, ...], touch: Touching, scope: Scope) -> tuple[Motion, int]:
     """Correct, find touches anew, correct what they say, until nothing is left; the part asked for at the end."""
     shifts = {leg: np.zeros((motion.frame_count, 3)) for leg in legs}
     weights = scope.weights(motion)
@@ -161,9 +155,7 @@ def _rounds(
     for count in range(ROUNDS):
         # what once stood goes on standing: touches only ever grow, so that this ends
         flags = flags | touch.flags
-        more = {
-            leg: weights[:, None] * _foot(motion, fixed, leg, touch, flags, scope) for leg in legs
-        }
+        more = {leg: weights[:, None] * _foot(motion, fixed, leg, touch, flags, scope) for leg in legs}
         largest = max((float(np.abs(m).max()) for m in more.values()), default=0.0)
         if largest < DONE * fixed.size:
             return result, count
@@ -203,10 +195,11 @@ def _root_height(
     wanted, weight = np.zeros(frames), np.zeros(frames)
     stances: dict[Leg, npt.NDArray[np.bool_]] = {}
     for leg in legs:
-        stances[leg] = flags[:, [i for i, n in enumerate(names) if n == leg.name]].any(axis=1)
+        stances[leg] = np.asarray(flags[:, [i for i, n in enumerate(names) if n == leg.name]].any(axis=1))
         away = positions[:, leg.foot] - positions[:, leg.hip]
         along = away / np.linalg.norm(away, axis=1, keepdims=True)
-        stiff = np.where(stances[leg], along[:, 2] ** 2 / (0.02 + np.sin(0.5 * knee_flexion(leg, motion)) ** 2), 0.0)
+        moves = stances[leg] | (np.abs(shifts[leg]).max(axis=1) > 1e-4)
+        stiff = np.where(moves, along[:, 2] ** 2 / (0.02 + np.sin(0.5 * knee_flexion(leg, motion)) ** 2), 0.0)
         # u·(shift − h z) = 0 keeps the length
         wanted += stiff * np.einsum("fi,fi->f", along, shifts[leg]) / np.where(stiff > 0.0, along[:, 2], 1.0)
         weight += stiff
@@ -217,7 +210,6 @@ def _root_height(
         limit = MOST_LOWERED * fixed.size
         target = np.clip(wanted / np.maximum(weight, 1e-12), -limit, limit)
         height = smooth(filter, motion.times, target, believed)
-        height *= scope.weights(motion)
     short = np.zeros(frames)
     for leg in legs:
         away = positions[:, leg.foot] + shifts[leg] - positions[:, leg.hip]
@@ -227,7 +219,7 @@ def _root_height(
         lacks = np.where(stances[leg] & (away[:, 2] < 0.0), height - away[:, 2] - drop, 0.0)
         short = np.maximum(short, np.clip(lacks, 0.0, MOST_LOWERED * fixed.size))
     short[short < 1e-6] = 0.0
-    return height - _spread(motion.times, short, scope.blend)
+    return scope.weights(motion) * (height - _spread(motion.times, short, scope.blend))
 
 
 def _spread(times: Array, values: Array, reach_s: float) -> Array:
@@ -248,9 +240,7 @@ def _placed(
     start = motion
     if height.any():
         start = move_root(motion, fixed.root, amount * height[:, None] * np.array([0.0, 0.0, 1.0]))
-    targets = {
-        leg: (positions[:, leg.foot] + amount * shifts[leg], orientations[:, leg.foot]) for leg in legs
-    }
+    targets = {leg: (positions[:, leg.foot] + amount * shifts[leg], orientations[:, leg.foot]) for leg in legs}
     return solve_legs(start, targets, np.arange(motion.frame_count))
 
 

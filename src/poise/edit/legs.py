@@ -83,9 +83,7 @@ def find_legs(character: Character, motion: Motion, *, arms: bool = False) -> tu
             frame = character.bodies[body.parent].joint
         else:
             continue
-        leg = Leg(
-            limb.name, joints[0], joints[k], joints[-1], axis, frame, body.kind == "hinge", last.kind == "ball"
-        )
+        leg = Leg(limb.name, joints[0], joints[k], joints[-1], axis, frame, body.kind == "hinge", last.kind == "ball")
         found.append(_right_way(leg, motion))
     return tuple(found)
 
@@ -169,7 +167,9 @@ def solve_legs(motion: Motion, targets: dict[Leg, tuple[Array, Array]], frames: 
             rotations.conjugate(above), rotations.multiply(hip_turn, world(leg.hip))
         )
         knee_parent = int(parents[leg.knee])
-        bent = rotations.multiply(rotations.conjugate(world(knee_parent)), rotations.multiply(knee_turn, world(leg.knee)))
+        bent = rotations.multiply(
+            rotations.conjugate(world(knee_parent)), rotations.multiply(knee_turn, world(leg.knee))
+        )
         turned[index, leg.knee] = bent
         if leg.foot_turns:
             lower = rotations.multiply(rotations.multiply(hip_turn, knee_turn), world(int(parents[leg.foot])))

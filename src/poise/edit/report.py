@@ -117,9 +117,7 @@ class Changes:
             "joint_frame": frame if is_any else None,
             "root_frame": int(np.argmax(self.root_moved)) if self.root_moved.max() > SAME_LENGTH else None,
             "ranges": ranges(frames),
-            "joints_deg": {
-                n: float(a) for n, a in zip(self.names, by_joint) if a > math.degrees(SAME_ANGLE)
-            },
+            "joints_deg": {n: float(a) for n, a in zip(self.names, by_joint) if a > math.degrees(SAME_ANGLE)},
         }
 
     def seen(self) -> dict[str, float]:
@@ -219,8 +217,10 @@ def _require(budget: Budget, changes: Changes, amount: float, report: EditReport
         what = f"moves the root {100 * seen[worst]:.3g} cm in frame {frame}"
         allowed = f"{100 * limits[worst]:.3g} cm"
     else:
-        angles = changes.angles if worst == "root_turn" else np.where(
-            np.arange(changes.angles.shape[1]) == changes.root, 0.0, changes.angles
+        angles = (
+            changes.angles
+            if worst == "root_turn"
+            else np.where(np.arange(changes.angles.shape[1]) == changes.root, 0.0, changes.angles)
         )
         joint = changes.root if worst == "root_turn" else int(np.argmax(angles.max(axis=0)))
         frame = int(np.argmax(angles[:, joint]))

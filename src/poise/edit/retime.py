@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -147,9 +148,7 @@ def key_map(motion: Motion, keys: Mapping[int, float], amount: float = 1.0) -> t
         raise InvalidValue("No keys were given; give some as frame:time.")
     frames = sorted(keys)
     if frames[0] < 0 or frames[-1] >= motion.frame_count:
-        raise InvalidValue(
-            f"Frames {frames[0]} … {frames[-1]} were given; the clip has 0 to {motion.frame_count - 1}."
-        )
+        raise InvalidValue(f"Frames {frames[0]} … {frames[-1]} were given; the clip has 0 to {motion.frame_count - 1}.")
     old = [float(motion.times[f]) for f in frames]
     new = [float(keys[f]) for f in frames]
     if frames[0] == 0 and abs(new[0]) > 1e-9:
@@ -159,7 +158,7 @@ def key_map(motion: Motion, keys: Mapping[int, float], amount: float = 1.0) -> t
     if frames[-1] != motion.frame_count - 1:
         end = float(motion.times[-1])
         new, old = [*new, new[-1] + end - old[-1]], [*old, end]
-    if not all(b > a for a, b in zip(new, new[1:])) or not all(math.isfinite(t) for t in new):
+    if not all(b > a for a, b in pairwise(new)) or not all(math.isfinite(t) for t in new):
         listed = ", ".join(f"{f}:{keys[f]:g}" for f in frames)
         raise InvalidValue(f"The times of keys {listed} do not rise from 0; give later frames later times.")
     curve = PchipInterpolator(old, (1.0 - amount) * np.array(old) + amount * np.array(new))

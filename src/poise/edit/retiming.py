@@ -135,5 +135,5 @@ def on_grid(motion: Motion, to_new: Callable[[Array], Array], to_source: Callabl
     """
     end = float(to_new(motion.times[-1:])[0])
     count = int(np.ceil(end / motion.dt - 1e-3)) + 1
-    times = motion.dt * np.arange(count)
+    times = motion.dt * np.arange(count, dtype=np.float64)
     return Timing(times, np.clip(to_source(np.minimum(times, end)), motion.times[0], motion.times[-1]))

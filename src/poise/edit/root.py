@@ -14,7 +14,7 @@ Array = npt.NDArray[np.float64]
 
 
 def move_root(motion: Motion, root: int, shift: Array) -> Motion:
-    """The motion with the figure moved by `shift` [m] (F, 3) in the world; frames without a shift keep their numbers."""
+    """The motion with the figure moved by `shift` [m] (F, 3) in the world; a frame without one keeps its numbers."""
     local = shift
     parent = int(motion.skeleton.parents[root])
     if parent >= 0:

@@ -47,9 +47,7 @@ class Scope:
         if self.interval is None:
             return 0, motion.frame_count - 1
         slack = 0.01 * motion.dt
-        inside = np.flatnonzero(
-            (motion.times >= self.interval[0] - slack) & (motion.times <= self.interval[1] + slack)
-        )
+        inside = np.flatnonzero((motion.times >= self.interval[0] - slack) & (motion.times <= self.interval[1] + slack))
         if not len(inside):
             raise InvalidValue(
                 f"No frame lies in the interval {self.interval[0]:g}:{self.interval[1]:g} s; the motion lasts "

@@ -1,0 +1,146 @@
+"""`poise edit`: what each tool writes, its report, and one sentence for each wrong use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import poise
+from poise.cli.app import run
+from poise.cli.edit_options import flights_of, gravity_of, vector
+from poise.errors import InvalidValue
+from poise.units import GRAVITY
+
+CHANGED = {"joint_angle_max_deg", "root_position_max_m", "frames"}
+TOOLS = {
+    "ballistic": ["--keep", "timing"],
+    "spin": ["--momentum", "mean"],
+    "retime": ["--factor", "1.25"],
+    "scale": ["--size", "2"],
+    "ground": [],
+}
+
+
+@pytest.fixture(scope="module")
+def hop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled hop around its flight, as a BVH of its own."""
+    path = tmp_path_factory.mktemp("clip") / "hop.bvh"
+    poise.save(poise.load(poise.sample_path("hover_hop")).cut(1.9, 4.4), path)
+    return path
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_each_tool_writes_a_clip_and_its_report(tool: str, hop: Path, tmp_path: Path) -> None:
+    out, report = tmp_path / "out.bvh", tmp_path / "out.json"
+    assert run(["edit", tool, str(hop), "-o", str(out), "--report", str(report), *TOOLS[tool]]) == 0
+    data = json.loads(report.read_text(encoding="utf-8"))
+    assert data["schema"] == "poise.edit/1"
+    assert data["edit"] == tool
+    assert data["changed"].keys() >= CHANGED
+    assert {"before", "after", "kept"} <= data.keys()
+    before, after = poise.load(hop), poise.load(out)
+    assert after.skeleton.names == before.skeleton.names
+    assert after.fps == pytest.approx(before.fps)
+    assert after.frame_count == data["frames"]
+
+
+def test_what_did_not_change_keeps_the_numbers_of_the_file(hop: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bvh"
+    assert run(["edit", "ballistic", str(hop), "-o", str(out)]) == 0
+    rows = [path.read_text(encoding="utf-8").split("Frame Time")[1].splitlines()[1:] for path in (hop, out)]
+    assert len(rows[1]) < len(rows[0])  # the flight was too long
+    assert rows[0][:10] == rows[1][:10]
+    assert rows[0][-10:] == rows[1][-10:]
+    nothing = tmp_path / "nothing.bvh"
+    assert run(["edit", "spin", str(hop), "-o", str(nothing), "--amount", "0"]) == 0
+    assert nothing.read_bytes() == hop.read_bytes()
+
+
+def test_grounding_twice_writes_the_same_file(hop: Path, tmp_path: Path) -> None:
+    once, twice = tmp_path / "once.bvh", tmp_path / "twice.bvh"
+    assert run(["edit", "ground", str(hop), "-o", str(once)]) == 0
+    assert run(["edit", "ground", str(once), "-o", str(twice)]) == 0
+    assert once.read_bytes() == twice.read_bytes()
+
+
+def test_a_budget_refuses_with_exit_1_and_writes_the_report_only(
+    hop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, report = tmp_path / "out.bvh", tmp_path / "out.json"
+    words = ["edit", "ballistic", str(hop), "-o", str(out), "--keep", "timing", "--report", str(report)]
+    assert run([*words, "--budget", "joint 3deg, root 2cm"]) == 1
+    assert not out.exists()
+    assert "the budget allows 2 cm" in capsys.readouterr().err
+    assert "refused" in json.loads(report.read_text(encoding="utf-8"))
+    assert run([*words, "--budget", "joint 90deg, root 9m", "--overwrite"]) == 0
+
+
+def test_a_range_of_durations_writes_one_clip_each(hop: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bvh"
+    assert run(["edit", "ballistic", str(hop), "-o", str(out), "--duration", "0.4:0.8", "--count", "3"]) == 0
+    frames = [poise.load(tmp_path / f"out-{k}.bvh").frame_count for k in (1, 2, 3)]
+    assert all(12 <= more <= 14 for more in np.diff(frames))  # the borders take up to a frame each
+    assert not out.exists()
+
+
+def test_before_and_after_are_drawn(hop: Path, tmp_path: Path) -> None:
+    out, strip = tmp_path / "out.bvh", tmp_path / "out.png"
+    assert run(["edit", "ballistic", str(hop), "-o", str(out), "--record", str(strip)]) == 0
+    with Image.open(strip) as picture:
+        assert np.asarray(picture.convert("L")).std() > 5.0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["ballistic", "--flight", "x"], "give frames such as 120:131"),
+        (["ballistic", "--flight", "3:9999"], "none of this clip"),
+        (["ballistic", "--gravity", "up"], "--gravity is 'up'"),
+        (["ballistic", "--from", "1,2"], "three numbers"),
+        (["ballistic", "--count", "3"], "goes with a range"),
+        (["ballistic", "--keep", "both"], "give 'ends' or 'timing'"),
+        (["spin", "--priority", "a"], "frame numbers"),
+        (["spin", "--by", "magic"], "'root' or 'pose'"),
+        (["retime"], "give one of them"),
+        (["retime", "--keys", "3"], "frames and seconds"),
+        (["scale", "--size", "-1"], "size is -1"),
+        (["ground", "--amount", "2"], "from 0 to 1"),
+        (["ground", "--interval", "5"], "two numbers with a colon"),
+        (["ground", "--budget", "leg 3deg"], "Write it as"),
+    ],
+    ids=lambda x: " ".join(x) if isinstance(x, list) else "",
+)
+def test_wrong_use_is_one_sentence_and_exit_2(
+    words: list[str], said: str, hop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["edit", words[0], str(hop), "-o", str(tmp_path / "out.bvh"), *words[1:]]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "out.bvh").exists()
+
+
+def test_the_input_and_existing_files_are_never_written_over(hop: Path, tmp_path: Path) -> None:
+    was = hop.read_bytes()
+    assert run(["edit", "retime", str(hop), "-o", str(hop), "--factor", "2", "--overwrite"]) == 2
+    other = tmp_path / "other.bvh"
+    other.write_text("mine", encoding="utf-8")
+    assert run(["edit", "retime", str(hop), "-o", str(other), "--factor", "2"]) == 2
+    assert hop.read_bytes() == was
+    assert other.read_text(encoding="utf-8") == "mine"
+
+
+def test_what_words_mean() -> None:
+    assert gravity_of("1.3") == pytest.approx(1.3 * GRAVITY)
+    assert gravity_of("1.3g") == pytest.approx(1.3 * GRAVITY)
+    assert gravity_of("1.62m/s2") == pytest.approx(1.62)
+    assert gravity_of("9.81") == pytest.approx(9.81)
+    np.testing.assert_array_equal(gravity_of("0,-9.81,0"), [0.0, -9.81, 0.0])
+    assert flights_of(None) == "all"
+    assert flights_of(["3:9", "20:40,50:60"]) == [(3, 9), (20, 40), (50, 60)]
+    with pytest.raises(InvalidValue):
+        vector("--to", "1,2,x")

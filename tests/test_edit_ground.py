@@ -1,0 +1,141 @@
+"""`ground` and the legs that it solves: reach, knees, locked feet, and that twice is once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import poise
+from poise.edit import Budget, Scope, ground
+from poise.edit.foot_paths import between, runs
+from poise.edit.legs import find_legs, knee_flexion, reach, solve_legs
+from poise.edit.root import move_root
+from poise.errors import BudgetExceeded
+from poise.motion import Motion
+from poise.spatial import rotations
+from tests.clips import MOTIONS, needs_motions
+
+
+def walk() -> Motion:
+    return poise.load(poise.sample_path("walk")).cut(0.0, 2.2)
+
+
+def skating(motion: Motion) -> Motion:
+    """The walk on feet that slip: its root drifts, and dips into the floor."""
+    t = motion.times
+    drift = np.stack([0.12 * np.sin(2.0 * t), 0.05 * t, 0.015 * np.sin(5.0 * t)], axis=1)
+    return move_root(motion, 0, drift)
+
+
+@pytest.mark.parametrize("name", ["walk", "quadruped"])
+def test_feet_go_where_they_are_sent_and_keep_their_orientation(name: str) -> None:
+    motion = poise.load(poise.sample_path(name)).cut(0.0, 1.0)
+    legs = find_legs(poise.Character.fit(motion), motion)
+    assert len(legs) == (2 if name == "walk" else 4)
+    positions, orientations = motion.world
+    t = motion.times[:, None]
+    sent = np.concatenate([0.03 * np.sin(7.0 * t), 0.02 * np.cos(5.0 * t), 0.04 + 0.02 * np.sin(9.0 * t)], axis=1)
+    sent *= poise.Character.fit(motion).leg_length / 0.82
+    targets = {leg: (positions[:, leg.foot] + sent, orientations[:, leg.foot]) for leg in legs}
+    result = solve_legs(motion, targets, np.arange(motion.frame_count))
+    for leg in legs:
+        np.testing.assert_allclose(result.world[0][:, leg.foot], targets[leg][0], atol=1e-9)
+        assert rotations.angle_between(result.world[1][:, leg.foot], orientations[:, leg.foot]).max() < 1e-7
+        # bones keep their length because only rotations changed; knees stay on their side and do not jump
+        before, after = knee_flexion(leg, motion), knee_flexion(leg, result)
+        assert after.min() > min(0.0, before.min()) - 1e-9
+        assert np.abs(np.diff(after)).max() < np.abs(np.diff(before)).max() + 0.1
+    untouched = [j for j in range(motion.skeleton.joint_count) if not any(j in (k.hip, k.knee, k.foot) for k in legs)]
+    assert np.array_equal(result.rotations[:, untouched], motion.rotations[:, untouched])
+
+
+def test_a_foot_that_stays_leaves_the_leg_bit_for_bit() -> None:
+    motion = walk()
+    legs = find_legs(poise.Character.fit(motion), motion)
+    positions, orientations = motion.world
+    targets = {leg: (positions[:, leg.foot], orientations[:, leg.foot]) for leg in legs}
+    result = solve_legs(motion, targets, np.arange(motion.frame_count))
+    assert np.array_equal(result.rotations, motion.rotations)
+
+
+def test_a_foot_out_of_reach_comes_as_near_as_the_leg_is_long() -> None:
+    motion = walk()
+    leg = find_legs(poise.Character.fit(motion), motion)[0]
+    positions, orientations = motion.world
+    away = positions[:, leg.foot] - positions[:, leg.hip]
+    target = positions[:, leg.hip] + 3.0 * away
+    result = solve_legs(motion, {leg: (target, orientations[:, leg.foot])}, np.arange(motion.frame_count))
+    got = result.world[0][:, leg.foot] - result.world[0][:, leg.hip]
+    np.testing.assert_allclose(np.linalg.norm(got, axis=1), reach(leg, motion), rtol=2e-4)
+    assert np.abs(knee_flexion(leg, result)).max() < 0.05
+    np.testing.assert_allclose(np.cross(got, away), 0.0, atol=1e-9)
+
+
+def test_locked_feet_stand_still_and_nothing_sinks_in() -> None:
+    motion = skating(walk())
+    character = poise.Character.fit(walk(), masses="auto")
+    result, report = ground(motion, character, floor=character.floor)
+    before, after = report["before"], report["after"]
+    assert after["foot_slide_mm_per_frame"] < 0.5 * before["foot_slide_mm_per_frame"]
+    assert before["penetration_max_m"] > 0.01
+    assert after["penetration_max_m"] < 0.005  # what `poise check` lets pass
+    assert report["kept"]["foot_angle_max_deg"] < 1e-6
+    assert report["kept"]["knees_bend_the_right_way"]
+    arms = [motion.skeleton.index(n) for n in motion.skeleton.names if "Arm" in n]
+    assert np.array_equal(result.rotations[:, arms], motion.rotations[:, arms])
+
+
+def test_twice_is_once() -> None:
+    motion = skating(walk())
+    once = ground(motion)
+    assert once.report["changed"]["frames"] > 0
+    assert ground(once.motion).motion is once.motion
+    character = poise.Character.fit(motion)
+    own = ground(motion, character).motion
+    assert ground(own, character).motion is own
+
+
+def test_amount_interval_and_budget() -> None:
+    motion = skating(walk())
+    character = poise.Character.fit(walk(), masses="auto")
+    assert ground(motion, character, scope=Scope(0.0)).motion is motion
+    part = ground(motion, character, scope=Scope(interval=(0.5, 1.5))).motion
+    outside = (motion.times < 0.49) | (motion.times > 1.51)
+    assert np.array_equal(part.rotations[outside], motion.rotations[outside])
+    assert np.array_equal(part.translations[outside], motion.translations[outside])
+    with pytest.raises(BudgetExceeded, match="amount of about"):
+        ground(motion, character, budget=Budget.parse("joint 0.5deg"))
+
+
+def test_what_is_held_stays_and_what_lies_between_is_smooth() -> None:
+    times = np.linspace(0.0, 2.0, 121)
+    held = ((times > 0.3) & (times < 0.6)) | ((times > 0.75) & (times < 1.0)) | (times > 1.8)
+    values = np.where(times < 0.7, 1.0, np.where(times < 1.2, -2.0, 0.5))[:, None]
+    out = between(times, values, held, 0.2)
+    assert np.array_equal(out[held], values[held])
+    assert runs(held) == [(19, 35), (46, 59), (109, 120)]
+    assert np.abs(np.diff(out, 2, axis=0)).max() < 0.3  # a jump of 3 would show as 3
+    assert out[70:95].max() == 0.0
+    assert out[70:95].min() > -1e-12 or np.abs(out[80]).max() == 0.0
+
+
+@needs_motions
+@pytest.mark.parametrize(
+    ("path", "fps"),
+    [
+        ("bvh/cmu_3dsmax/143_05.bvh", 60.0),
+        ("bvh/accad/Female1_B15_WalkTurnAround180.bvh", None),
+        ("deepmimic/humanoid3d_walk.txt", None),
+        ("nc/dog3d_pace.txt", None),
+    ],
+)
+def test_real_clips(path: str, fps: float | None) -> None:
+    motion = poise.load(MOTIONS / path, fps=fps)
+    motion = motion.cut(0.0, 3.0)
+    result, report = ground(motion)
+    assert report["after"]["foot_slide_mm_per_frame"] < 0.75 * report["before"]["foot_slide_mm_per_frame"]
+    assert report["after"]["penetration_max_m"] < 0.0055  # 5 mm for a leg of 0.82 m; these are a little longer
+    assert report["kept"]["knees_bend_the_right_way"]
+    assert ground(replace(result, source=None)).report["changed"]["frames"] == 0

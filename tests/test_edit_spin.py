@@ -1,0 +1,232 @@
+"""`spin`: the momentum between frames, its Jacobian against central differences, and what the edit promises."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from poise.analysis import analyze, center_of_mass
+from poise.character.limits import limit_angles
+from poise.edit import Budget, Scope, kernels, spin
+from poise.edit.angular_momentum import Tumble, frame_jacobians, momentum_between, turns_for
+from poise.edit.spin_pose import _axes, _posed, swing_jacobians
+from poise.errors import BudgetExceeded, InvalidValue, PoiseError, UnknownName
+from poise.spatial import rotations
+from tests.clips import needs_motions
+from tests.edit_clips import FLIGHTS, clip, hop, tumbling, turned_about_z
+
+Array = np.ndarray
+
+
+def flight() -> tuple[Tumble, int, int]:
+    motion, character = hop()
+    return Tumble.of(motion, character, 36, 66), 36, 66
+
+
+def test_a_body_that_tumbles_freely_keeps_its_angular_momentum_to_second_order() -> None:
+    errors = []
+    for fps in (60.0, 120.0):
+        motion, character, momentum = tumbling(int(fps / 2), fps)
+        seen = momentum_between(Tumble.of(motion, character, 0, motion.frame_count - 1))
+        errors.append(np.abs(seen - momentum).max() / np.linalg.norm(momentum))
+    assert errors[1] < 1e-3
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)  # Δt²
+
+
+def test_the_momentum_is_that_of_the_analysis() -> None:
+    motion, character, momentum = tumbling()
+    found = analyze(motion, character, filter_hz=None).momentum.angular
+    between = momentum_between(Tumble.of(motion, character, 0, motion.frame_count - 1))
+    np.testing.assert_allclose(
+        0.5 * (between[1:] + between[:-1]), found[1:-1], atol=3e-3 * float(np.linalg.norm(momentum))
+    )
+
+
+def test_the_jacobian_of_equation_5_is_that_of_central_differences() -> None:
+    tumble, _, _ = flight()
+    n, h = len(tumble.times), 1e-6
+    turn = rotations.from_rotation_vector(np.random.default_rng(2).normal(size=(n, 3)))
+    tumble = tumble.turned(turn)
+    for side, jacobian in enumerate(frame_jacobians(tumble)):
+        for axis in range(3):
+            step = np.zeros((n, 3))
+            step[side::2, axis] = h  # frames of one parity: each interval feels one of its two
+            ends = [momentum_between(tumble.turned(rotations.from_rotation_vector(s * step))) for s in (1.0, -1.0)]
+            measured = ((ends[0] - ends[1]) / (2.0 * h))[::2]
+            np.testing.assert_allclose(measured, jacobian[::2, :, axis], atol=2e-7 * np.abs(jacobian).max())
+
+
+def test_the_jacobian_is_the_composite_inertia_over_the_time_step_and_half_the_momentum() -> None:
+    motion, character, momentum = tumbling(fps=1200.0, frames=20)
+    tumble = Tumble.of(motion, character, 0, 19)
+    earlier, later = frame_jacobians(tumble)
+    dt = tumble.steps[0]
+    inertia = 0.5 * (tumble.inertias[:-1, 0] + tumble.inertias[1:, 0])
+    for jacobian, sign in ((earlier, -1.0), (later, 1.0)):
+        symmetric = 0.5 * (jacobian + np.swapaxes(jacobian, 1, 2))
+        np.testing.assert_allclose(symmetric, sign * inertia / dt, atol=2e-3 * np.abs(inertia).max() / dt)
+        x, y, z = momentum
+        cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        skew = 0.5 * (jacobian - np.swapaxes(jacobian, 1, 2))
+        np.testing.assert_allclose(skew, np.broadcast_to(-0.5 * cross, skew.shape), atol=2e-2 * np.abs(cross).max())
+
+
+def test_the_compiled_loop_is_its_plain_twin() -> None:
+    tumble, _, _ = flight()
+    n = len(tumble.times)
+    turn = rotations.from_rotation_vector(np.random.default_rng(3).normal(size=(n, 3)))
+    out = np.empty((n - 1, 3)), np.empty((n - 1, 3, 3)), np.empty((n - 1, 3, 3))
+    kernels.turned_momentum(
+        turn, tumble.places, np.ascontiguousarray(tumble.turns), tumble.inertias, tumble.masses, tumble.steps, *out
+    )
+    now = tumble.turned(turn)
+    for compiled, plain in zip(out, (momentum_between(now), *frame_jacobians(now))):
+        np.testing.assert_allclose(compiled, plain, atol=1e-11 * np.abs(plain).max())
+
+
+@pytest.mark.parametrize("fixed", [(0,), (12,), (30,), (0, 30), (0, 11, 20), (5, 30)])
+def test_turns_give_a_constant_momentum_and_leave_the_fixed_frames(fixed: tuple[int, ...]) -> None:
+    tumble, _, _ = flight()
+    wish = np.array([1.0, 6.0, -2.0])
+    turn, target, _ = turns_for(tumble, wish, fixed)
+    np.testing.assert_allclose(turn[list(fixed)], np.tile(rotations.IDENTITY, (len(fixed), 1)), atol=1e-12)
+    seen = momentum_between(tumble.turned(turn))
+    np.testing.assert_allclose(seen, target, atol=1e-7)
+    np.testing.assert_allclose(seen[: fixed[0]], np.tile(wish, (fixed[0], 1)), atol=1e-7)
+    np.testing.assert_allclose(seen[fixed[-1] :], np.tile(wish, (30 - fixed[-1], 1)), atol=1e-7)
+    for one, other in pairwise(fixed):
+        assert np.ptp(target[one:other], axis=0).max() == 0.0
+
+
+def test_any_damping_comes_to_the_same_turns() -> None:
+    tumble, _, _ = flight()
+    wish = np.array([1.0, 6.0, -2.0])
+    whole, _, few = turns_for(tumble, wish, (0,))
+    damped, _, many = turns_for(tumble, wish, (0,), damping=0.6)
+    np.testing.assert_allclose(rotations.angle_between(whole, damped), 0.0, atol=1e-6)
+    assert many > few
+
+
+def test_a_body_that_already_keeps_its_momentum_is_left_alone() -> None:
+    motion, character, _ = tumbling()
+    result, report = spin(motion, character, flights=[(0, motion.frame_count - 1)])
+    assert report["changed"]["joint_angle_max_deg"] < 0.1  # the error of Δt² that there is to take out
+    assert np.abs(center_of_mass(result, character) - center_of_mass(motion, character)).max() < 1e-12
+
+
+@pytest.mark.parametrize("momentum", ["mean", "takeoff", np.array([0.0, 5.0, 1.0])], ids=["mean", "takeoff", "given"])
+def test_by_the_root_nothing_but_the_root_turns_and_the_path_stays(momentum: str | Array) -> None:
+    motion, character = hop()
+    result, report = spin(motion, character, momentum=momentum)
+    (flight,) = report["after"]["flights"]
+    assert flight["angular_momentum_spread_kg_m2_s"] < 1e-6
+    assert flight["wish_error_max_kg_m2_s"] < 1e-6
+    np.testing.assert_allclose(center_of_mass(result, character), center_of_mass(motion, character), atol=1e-9)
+    assert np.array_equal(result.rotations[:, 1:], motion.rotations[:, 1:])
+    a, _ = flight["frames"]
+    assert np.array_equal(result.rotations[: a + 1], motion.rotations[: a + 1])
+
+
+def test_the_analysis_finds_the_momentum_constant() -> None:
+    motion, character = hop()
+    before = analyze(motion, character, filter_hz=None).flights[0]
+    result = spin(motion, character, flights=[(before.first, before.last)]).motion
+    after = analyze(result, character, filter_hz=None).flights[0]
+    assert np.abs(after.angular_error).max() < 0.05 * np.abs(before.angular_error).max()
+
+
+def test_priority_frames_survive() -> None:
+    motion, character = hop()
+    a, b = spin(motion, character).report["after"]["flights"][0]["frames"]
+    middle = (a + b) // 2
+    result, report = spin(motion, character, priority=[a, middle, b], momentum="takeoff")
+    for frame in (a, middle, b):
+        assert rotations.angle_between(result.rotations[frame], motion.rotations[frame]).max() < 1e-9
+    assert any("constant that joins them" in note for note in report["notes"])
+    same = np.r_[0:a, b : motion.frame_count]
+    assert np.array_equal(result.rotations[same], motion.rotations[same])
+
+
+def test_world_rotation_does_not_matter() -> None:
+    motion, character = hop()
+    other = turned_about_z(motion, 1.1, np.array([-1.0, 4.0, 0.0]))
+    lift = rotations.from_rotation_vector(np.array([0.0, 0.0, 1.1]))
+    one = spin(motion, character, flights=[(36, 128)]).motion
+    two = spin(other, character, flights=[(36, 128)]).motion
+    assert rotations.angle_between(two.rotations[:, 0], rotations.multiply(lift, one.rotations[:, 0])).max() < 1e-7
+
+
+def test_amount_budget_and_wrong_use() -> None:
+    motion, character = hop()
+    assert spin(motion, character, scope=Scope(0.0)).motion is motion
+    whole, half = (spin(motion, character, scope=Scope(x)).report["changed"] for x in (1.0, 0.5))
+    assert half["joint_angle_max_deg"] == pytest.approx(0.5 * whole["joint_angle_max_deg"], rel=0.05)
+    with pytest.raises(BudgetExceeded, match="turns"):
+        spin(motion, character, budget=Budget.parse("root 0.01deg"))
+    with pytest.raises(InvalidValue, match="in no flight"):
+        spin(motion, character, priority=[2])
+    with pytest.raises(InvalidValue, match="mean, takeoff or three"):
+        spin(motion, character, momentum="max")
+    with pytest.raises(UnknownName, match="Limbs:"):
+        spin(motion, character, by="pose", limbs=["wing"])
+    with pytest.raises(PoiseError, match="nearer to the clip's own"):
+        spin(motion, character, momentum=np.array([0.0, 1e6, 0.0]))
+
+
+def test_the_jacobian_of_a_swing_is_that_of_central_differences() -> None:
+    motion, character = hop()
+    piece = motion.frames(np.arange(36, 46))
+    axes = _axes(character, ())
+    width = sum(len(a.axes) for a in axes)
+    tumble = Tumble.of(piece, character, 0, 9)
+    h = 1e-6
+    for side, jacobian in enumerate(swing_jacobians(tumble, piece, character, axes)):
+        for k in range(width):
+            ends = []
+            for sign in (h, -h):
+                step = np.zeros((10, width))
+                step[side::2, k] = sign
+                moved = _posed(piece, character, piece.rotations, axes, step)[0]
+                ends.append(momentum_between(Tumble.of(moved, character, 0, 9)))
+            measured = ((ends[0] - ends[1]) / (2.0 * h))[::2]
+            np.testing.assert_allclose(measured, jacobian[::2, :, k], atol=1e-6 * np.abs(jacobian).max())
+
+
+def test_by_the_pose_limbs_swing_within_their_limits_and_the_trunk_stays() -> None:
+    motion, character = hop()
+    result, report = spin(motion, character, by="pose")
+    (old,), (new,) = report["before"]["flights"], report["after"]["flights"]
+    assert new["angular_momentum_spread_kg_m2_s"] < 0.6 * old["angular_momentum_spread_kg_m2_s"]
+    np.testing.assert_allclose(center_of_mass(result, character), center_of_mass(motion, character), atol=1e-9)
+    swung = {n for n, a in report["changed"]["joints_deg"].items() if a > 1e-3}
+    arms = {character.bodies[b].name for limb in character.limbs if limb.kind == "arm" for b in limb.bodies}
+    assert swung
+    assert swung <= arms
+    for frame in new["frames"]:
+        assert np.array_equal(result.rotations[frame], motion.rotations[frame])
+    for body in character.bodies:
+        if body.limits is not None and body.kind == "ball" and body.name in swung:
+            angles = limit_angles(body.limits, result.rotations[:, body.joint])
+            low = [body.limits.twist_lower, body.limits.bend_lower, body.limits.side_lower]
+            high = [body.limits.twist_upper, body.limits.bend_upper, body.limits.side_upper]
+            assert (angles >= np.array(low) - 1e-6).all()
+            assert (angles <= np.array(high) + 1e-6).all()
+
+
+@needs_motions
+@pytest.mark.parametrize("name", FLIGHTS)
+def test_real_flights(name: str) -> None:
+    motion, character = clip(name)
+    result, report = spin(motion, character)
+    for new in report["after"]["flights"]:
+        assert new["angular_momentum_spread_kg_m2_s"] < 1e-6
+    assert report["kept"]["com_path_error_max_m"] < 1e-9
+    assert report["kept"]["joint_angle_max_deg"] == 0.0
+    swung = spin(motion, character, by="pose").report
+    assert swung["kept"]["com_path_error_max_m"] < 1e-9
+    for old, new in zip(swung["before"]["flights"], swung["after"]["flights"]):
+        part = 0.95 if name == "backflip" else 0.6  # two arms cannot make up for what 16 frames a second lost
+        assert new["angular_momentum_spread_kg_m2_s"] < part * old["angular_momentum_spread_kg_m2_s"]
+    assert result.frame_count == motion.frame_count

@@ -1,0 +1,149 @@
+"""`retime` and `scale`: when things happen, what keeps its frames, and how size and time go together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import poise
+from poise.analysis import center_of_mass
+from poise.edit import Budget, Scope, ballistic, fit_path, retime, scale
+from poise.errors import BudgetExceeded, InvalidValue
+from poise.spatial import rotations
+from tests.clips import needs_motions
+from tests.edit_clips import FLIGHTS, ball, clip, hop
+
+
+def test_a_factor_makes_the_clip_longer_and_its_gravity_weaker_by_the_square() -> None:
+    motion = ball(gravity=9.0)
+    result, report = retime(motion, factor=1.5)
+    assert report["after"]["duration_s"] == pytest.approx(1.5 * motion.duration, abs=motion.dt)
+    assert result.fps == pytest.approx(motion.fps)
+    fit = fit_path(result.times[:-1], result.translations[:-1, 0])
+    assert -fit.acceleration[2] == pytest.approx(9.0 / 1.5**2, rel=1e-9)
+
+
+def test_both_ends_are_kept_and_poses_are_those_of_the_source() -> None:
+    motion, _ = hop()
+    for factor in (0.7, 1.0, 1.37, 3.0):
+        result = retime(motion, factor=factor).motion
+        for frame in (0, -1):
+            assert rotations.angle_between(result.rotations[frame], motion.rotations[frame]).max() < 1e-9
+            np.testing.assert_allclose(result.translations[frame], motion.translations[frame], atol=1e-12)
+
+
+def test_outside_of_an_interval_the_frames_are_the_sources_own() -> None:
+    motion, _ = hop()
+    result, report = retime(motion, factor=1.4, scope=Scope(interval=(0.5, 1.5)))
+    first, last = np.searchsorted(motion.times, [0.5, 1.5])
+    tail = motion.frame_count - last - 1
+    assert np.array_equal(result.rotations[:first], motion.rotations[:first])
+    assert np.array_equal(result.translations[-tail:], motion.translations[-tail:])
+    assert result.is_uniform
+    assert report["changed"]["joint_angle_max_deg"] == 0.0
+    # the speed goes smoothly: its change from frame to frame stays far below a jump from 1 to 1 / 1.4
+    pelvis = result.translations[:, 0]
+    speed = np.linalg.norm(np.diff(pelvis[:, :2], axis=0), axis=1) * result.fps
+    own = np.linalg.norm(np.diff(motion.translations[:, 0, :2], axis=0), axis=1) * motion.fps
+    assert np.abs(np.diff(speed)).max() < 1.5 * np.abs(np.diff(own)).max()
+
+
+def test_keys_happen_when_they_were_told_to() -> None:
+    motion, _ = hop()
+    wanted = {30: 0.9, 90: 1.5, 120: 2.6}
+    moved = retime(motion, keys=wanted, move_keys=True).motion
+    for frame, time in wanted.items():
+        assert moved.times[frame] == pytest.approx(time, abs=1e-12)
+    assert np.array_equal(moved.rotations, motion.rotations)
+    result = retime(motion, keys=wanted).motion
+    for frame, time in wanted.items():
+        k = int(np.argmin(np.abs(result.times - time)))
+        assert abs(result.times[k] - time) < 1e-6  # on the grid, but for the rounding of the file's frame time
+        assert rotations.angle_between(result.rotations[k], motion.rotations[frame]).max() < 1e-5
+
+
+def test_gravity_puts_the_flights_right_on_the_whole() -> None:
+    motion, character = hop()
+    _, report = retime(motion, character, gravity=9.81)
+    assert report["before"]["flights"][0]["gravity_g"] < 0.3
+    assert report["after"]["flights"][0]["gravity_g"] == pytest.approx(
+        1.0,
+        rel=0.15,  # this hop is no parabola, and its third of the frames fall elsewhere on it
+    )
+
+
+def test_an_amount_of_zero_is_the_motion_itself() -> None:
+    motion, _ = hop()
+    assert retime(motion, factor=2.0, scope=Scope(0.0)).motion is motion
+    assert scale(motion, 2.0, scope=Scope(0.0)).motion is motion
+    half = retime(motion, factor=2.0, scope=Scope(0.5))
+    assert half.motion.duration == pytest.approx(1.5 * motion.duration, abs=motion.dt)
+
+
+def test_a_scaled_clip_scales_as_predicted() -> None:
+    motion, character = hop()
+    size = 2.25
+    result, report = scale(motion, size)
+    assert result.duration == pytest.approx(1.5 * motion.duration, abs=motion.dt)
+    assert report["after"]["height_m"] == pytest.approx(size * report["before"]["height_m"])
+    # at every moment the figure is the source's, K times as large, √K times later
+    at = motion.resampled(np.minimum(result.times / 1.5, motion.times[-1]))
+    np.testing.assert_allclose(result.world[0], size * at.world[0], atol=1e-9)
+    # so it falls under the same gravity
+    larger = poise.Character.fit(result, masses="auto")
+    before = fit_path(motion.times[40:120], center_of_mass(motion, character)[40:120]).acceleration[2]
+    after = fit_path(result.times[60:180], center_of_mass(result, larger)[60:180]).acceleration[2]
+    assert after == pytest.approx(before, rel=0.02)
+    assert scale(motion, size, keep_size=True).report["after"]["height_m"] == report["before"]["height_m"]
+    assert scale(motion, size, keep_time=True).motion.duration == motion.duration
+    back = scale(scale(motion, 4.0, keep_time=True).motion, 0.25, keep_time=True).motion
+    np.testing.assert_allclose(back.world[0], motion.world[0], atol=1e-12)
+
+
+def test_ten_times_as_tall_is_the_root_of_ten_slower() -> None:
+    report = scale(hop()[0], 10.0).report
+    assert report["after"]["duration_s"] / report["before"]["duration_s"] == pytest.approx(math.sqrt(10.0), abs=0.01)
+
+
+def test_wrong_use_is_refused() -> None:
+    motion, _ = hop()
+    with pytest.raises(InvalidValue, match="give one of them"):
+        retime(motion)
+    with pytest.raises(InvalidValue, match="give one of them"):
+        retime(motion, factor=1.2, gravity=9.81)
+    with pytest.raises(InvalidValue, match=r"0\.05 to 20"):
+        retime(motion, factor=0.0)
+    with pytest.raises(InvalidValue, match="do not rise"):
+        retime(motion, keys={30: 1.0, 60: 0.5})
+    with pytest.raises(InvalidValue, match="the clip has 0 to"):
+        retime(motion, keys={9999: 1.0})
+    with pytest.raises(InvalidValue, match="one size"):
+        scale(motion, 2.0, scope=Scope(interval=(0.0, 1.0)))
+    with pytest.raises(InvalidValue, match="changes nothing"):
+        scale(motion, 2.0, keep_time=True, keep_size=True)
+    with pytest.raises(BudgetExceeded):
+        scale(motion, 2.0, budget=Budget.parse("root 1cm"))
+
+
+def test_units_do_not_matter() -> None:
+    motion, character = hop()
+    size = 100.0
+    sites = tuple(replace(s, offset=size * s.offset) for s in motion.skeleton.end_sites)
+    skeleton = replace(motion.skeleton, offsets=size * motion.skeleton.offsets, end_sites=sites)
+    big = replace(motion, skeleton=skeleton, translations=size * motion.translations, source=None)
+    heavy = poise.Character.fit(big, masses="auto", mass=character.mass)
+    one = ballistic(motion, character, flights=[(36, 128)], keep="timing").motion
+    two = ballistic(big, heavy, flights=[(36, 128)], keep="timing", gravity=981.0).motion
+    np.testing.assert_allclose(two.world[0] / size, one.world[0], atol=2e-3)  # fitted shapes differ a little with size
+
+
+@needs_motions
+def test_a_quadruped_is_retimed_and_scaled_like_anyone() -> None:
+    motion = poise.load(poise.sample_path("quadruped"))
+    result = scale(motion, 0.25).motion
+    assert result.duration == pytest.approx(0.5 * motion.duration, abs=motion.dt)
+    assert "high jump" in FLIGHTS
+    assert clip("high jump")[0].frame_count > 0
