@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -201,6 +202,29 @@ def test_a_skin_is_where_the_file_puts_it(name: str) -> None:
     nearest = np.linalg.norm(posed[:, None] - positions[frame][None], axis=2).min(axis=1)
     assert nearest.max() < 0.6 * (high - low).max()
     assert track["skins"][0]["texture"]["type"] in ("image/png", "image/jpeg")
+
+
+@needs_motions
+def test_a_skin_under_scaled_nodes_is_as_large_as_its_bones(tmp_path: Path) -> None:
+    """The same file below a node of scale 2: bones and skin are twice as large."""
+    source = MOTIONS / "gltf" / "cesium_man.gltf"
+    file = json.loads(source.read_text(encoding="utf-8"))
+    scene = file["scenes"][file.get("scene", 0)]
+    file["nodes"].append({"name": "twice", "scale": [2.0, 2.0, 2.0], "children": scene["nodes"]})
+    scene["nodes"] = [len(file["nodes"]) - 1]
+    twice = tmp_path / "twice.gltf"
+    twice.write_text(json.dumps(file), encoding="utf-8")
+    heights = []
+    for path in (source, twice):
+        motion = poise.load(path)
+        (skin, *_) = skins_of(motion)
+        positions, turns = (a[0] for a in motion.world)
+        matrices = np.tile(np.eye(4), (len(positions), 1, 1))
+        matrices[:, :3, :3], matrices[:, :3, 3] = rotations.to_matrix(turns), positions
+        vertices = np.c_[skin.vertices, np.ones(len(skin.vertices))]
+        posed = np.einsum("vk,vkij,vj->vi", skin.weights, (matrices @ skin.inverse_binds)[skin.joints], vertices)
+        heights.append((np.ptp(posed[:, 2]), np.ptp(positions[:, 2])))
+    np.testing.assert_allclose(heights[1], 2.0 * np.array(heights[0]), rtol=1e-4)
 
 
 @needs_motions
