@@ -115,14 +115,15 @@ class GroundPlan:
         self.height = rise(track, character, terrain, ways.ground, shift, feet, upright, is_level=is_level)
         self.offsets = np.zeros_like(track.points)
         self.offsets[..., :2] = shift[..., None] * terrain.forward
-        climbs = np.zeros_like(shift)
+        climbs, landing = np.zeros_like(shift), {i for foot in feet for i in foot}
         for i in range(track.points.shape[1]):
             held = track.flags[:, i].copy()
             # what lies along the slope rises with the ground below it, what stands with the root
             body = upright * self.height + (1.0 - upright) * ways.ground[:, i]
             straight = plan_feet.straight(held, ways.ground[:, i], body, dt)
-            if is_level:
-                straight[:2], held[:2] = 0.0, True
+            if is_level or i in landing:  # where it came from is not known: from the ground below it
+                straight[:2] = 0.0 if is_level else ways.ground[:2, i]
+                held[:2] = True
             weights = np.where(held, HOLD, SWING_TIME**-4)
             lower = np.where(held, -np.inf, ways.lower[:, i])
             self.offsets[:, i, 2] = smoothest(straight, weights, np.ones(len(straight)), dt, lower)
