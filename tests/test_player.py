@@ -242,6 +242,13 @@ def test_two_views_stand_side_by_side(browser: Browser, tmp_path: Path) -> None:
             x, y = page.evaluate("k => window.__poise.project(k, 0)", k)
             assert page.evaluate("([x, y]) => window.__poise.pick(x, y)", [x, y])["track"] == k
         assert page.locator(".view-name").all_inner_texts() == ["first", "second"]
+    # on a narrow page they stand above each other
+    with opened(browser, tmp_path / "page.html", size=(400, 800)) as page:
+        seek(page, 2.0)
+        places = [page.evaluate("k => window.__poise.project(k, 0)", k) for k in (0, 1)]
+        assert abs(places[0][0] - places[1][0]) < 30
+        assert places[1][1] - places[0][1] > 200
+        assert [page.evaluate("([x, y]) => window.__poise.pick(x, y)", p)["track"] for p in places] == [0, 1]
 
 
 def test_a_picture_takes_its_size_and_its_camera(browser: Browser, tmp_path: Path) -> None:

@@ -103,12 +103,13 @@ export class App {
       const label = document.createElement("div");
       label.className = "view-name";
       label.textContent = name;
-      label.style.left = `${(100 * k) / views.length}%`;
+      label.style.setProperty("--part", `${(100 * k) / views.length}%`);
+      label.style.setProperty("--end", `${100 - (100 * (k + 1)) / views.length}%`);
       $("stage").append(label);
       if (!k) return;
       const rule = document.createElement("div");
       rule.className = "view-rule";
-      rule.style.left = `${(100 * k) / views.length}%`;
+      rule.style.setProperty("--part", `${(100 * k) / views.length}%`);
       $("stage").append(rule);
     });
   }

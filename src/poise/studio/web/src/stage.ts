@@ -166,16 +166,16 @@ export class Stage {
     renderer.clear();
     renderer.setScissorTest(this.views.length > 1);
     this.views.forEach((view, k) => {
-      const { x, w } = this.part(k, width);
+      const { x, y, w, h } = this.part(k, width, height);
       const { camera } = view;
       const focus = new THREE.Vector3(...(eye?.target ?? this.controls.target.toArray())).add(view.shift);
-      this.aim(view, w / height, eye);
+      this.aim(view, w / h, eye);
       view.light(focus);
       fading.focus.value.copy(focus);
       const wish = Math.max(9 * view.size, 3.2 * camera.position.distanceTo(focus));
       fading.reach.value = Math.min(wish, Math.max(2.5 * view.size, this.edge(focus)));
-      renderer.setViewport(x, 0, w, height);
-      renderer.setScissor(x, 0, w, height);
+      renderer.setViewport(x, height - y - h, w, h); // counted from below
+      renderer.setScissor(x, height - y - h, w, h);
       renderer.clear();
       renderer.render(view.scene, camera);
     });
@@ -193,9 +193,15 @@ export class Stage {
     camera.updateMatrixWorld();
   }
 
-  private part(k: number, width: number): { x: number; w: number } {
-    const w = Math.floor(width / this.views.length);
-    return { x: k * w, w: k === this.views.length - 1 ? width - k * w : w };
+  /** The box of one view in a picture: halves beside each other, or above each other where it is taller than wide. */
+  private part(k: number, width = this.width, height = this.height): { x: number; y: number; w: number; h: number } {
+    const count = this.views.length;
+    if (height > width) {
+      const h = Math.floor(height / count);
+      return { x: 0, y: k * h, w: width, h: k === count - 1 ? height - k * h : h };
+    }
+    const w = Math.floor(width / count);
+    return { x: k * w, y: 0, w: k === count - 1 ? width - k * w : w, h: height };
   }
 
   private resize(): void {
@@ -204,27 +210,29 @@ export class Stage {
     this.width = clientWidth;
     this.height = clientHeight;
     this.renderer.setSize(clientWidth, clientHeight);
+    this.box.parentElement?.classList.toggle("is-stacked", clientHeight > clientWidth);
     this.invalidate();
   }
 
   /** Width over height of one view. */
   get aspect(): number {
-    return this.width / Math.max(1, this.views.length) / this.height;
+    const { w, h } = this.part(0);
+    return w / h;
   }
 
   get pixelHeight(): number {
-    return this.height;
+    return this.part(0).h;
   }
 
   /** Where a point of the world stands on the page [CSS px], or null behind the camera. */
   project(point: THREE.Vector3, k: number): [number, number] | null {
     const view = this.views[k];
-    this.aim(view, this.part(k, this.width).w / this.height); // it may have moved since the last picture
+    const { x, y, w, h } = this.part(k);
+    this.aim(view, w / h); // it may have moved since the last picture
     const at = point.clone().project(view.camera);
     if (at.z > 1 || at.z < -1) return null;
     const box = this.canvas.getBoundingClientRect();
-    const { x, w } = this.part(k, this.width);
-    return [box.left + x + ((at.x + 1) / 2) * w, box.top + ((1 - at.y) / 2) * this.height];
+    return [box.left + x + ((at.x + 1) / 2) * w, box.top + y + ((1 - at.y) / 2) * h];
   }
 
   /** The view under a place on the page and the ray into it. */
@@ -233,21 +241,26 @@ export class Stage {
     const x = pageX - box.left;
     const y = pageY - box.top;
     if (x < 0 || y < 0 || x >= this.width || y >= this.height) return null;
-    const index = Math.min(this.views.length - 1, Math.floor(x / Math.floor(this.width / this.views.length)));
-    const part = this.part(index, this.width);
-    this.aim(this.views[index], part.w / this.height);
+    const inside = (_: View, k: number) => {
+      const part = this.part(k);
+      return x >= part.x && x < part.x + part.w && y >= part.y && y < part.y + part.h;
+    };
+    const index = this.views.findIndex(inside);
+    if (index < 0) return null;
+    const part = this.part(index);
+    this.aim(this.views[index], part.w / part.h);
     const caster = new THREE.Raycaster();
-    const ndc = new THREE.Vector2((2 * (x - part.x)) / part.w - 1, 1 - (2 * y) / this.height);
+    const ndc = new THREE.Vector2((2 * (x - part.x)) / part.w - 1, 1 - (2 * (y - part.y)) / part.h);
     caster.setFromCamera(ndc, this.views[index].camera);
     return { view: this.views[index], index, caster };
   }
 
   /** A PNG of the views in a given size, as a data URL. */
   picture(width: number, height: number): string {
-    const usual = this.height;
-    this.height = height; // of what is drawn now: words keep their size in it
+    const usual = [this.width, this.height];
+    [this.width, this.height] = [width, height]; // words keep their size in what is drawn now
     this.prepare();
-    this.height = usual;
+    [this.width, this.height] = usual;
     const ratio = this.renderer.getPixelRatio();
     this.renderer.setPixelRatio(1);
     this.renderer.setSize(width, height, false);
