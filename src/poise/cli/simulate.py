@@ -212,10 +212,6 @@ def simulate(
 def _options(
     goal: str, points: list[str] | None, without: str | None, physicality: str, friction: float, hard: bool, engine: str
 ) -> Options:
-    if goal not in _GOALS:
-        raise InvalidValue(f"--goal is {goal!r}; give one of {', '.join(_GOALS)}.")
-    if engine not in ("qp", "pd"):
-        raise InvalidValue(f"--engine is {engine!r}; give qp or pd. (The coupled engine is not there yet.)")
     from poise.methods.quasi_physical import Physicality
     from poise.sim.filter import Options
     from poise.sim.goals import parse_goal
@@ -227,8 +223,6 @@ def _options(
             knob = Physicality(float(physicality))
         except ValueError:  # no number, or none that the knob takes
             raise InvalidValue(f"--physicality is {physicality!r}; give a positive number, strict or off.") from None
-    if not (math.isfinite(friction) and friction >= 0.0):
-        raise InvalidValue(f"--friction is {friction}; give zero or more.")
     return Options(
         goal=goal, goal_points=tuple(parse_goal(p) for p in points or ()), goal_without=_names(without),
         physicality=knob, friction=friction, hard_contact=hard, engine=engine,

@@ -84,7 +84,7 @@ def save(
 
     Args:
         motion: The motion.
-        path: Where to; an existing file is replaced.
+        path: Where to; an existing file is replaced, as Python's own writers do. (The commands ask for --overwrite.)
         fps: Resample to this rate [1/s] first, by C² splines; None keeps the motion's own frames.
         unit: Meters per unit of the new file (a number, or a name as for `load`); None for the source's, or the
             format's custom (BVH: centimeters).
