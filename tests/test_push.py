@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from poise.character import Character, fit
+from poise.control.preset import load_preset
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.motion import Motion
@@ -113,3 +114,18 @@ def test_a_foot_that_landed_off_its_place_steps_back() -> None:
     # one at a time: some foot always carries
     assert min(result.report["per_frame"]["contacts"][60:-1]) >= 1
     assert_exact(simulate(lifted, character))
+
+
+def test_numbers_that_kernels_use_are_in_the_preset_and_do_what_they_say() -> None:
+    motion, character = walk(1.0)
+    plain = load_preset("recommended")
+    report = simulate(motion, character, preset=plain).report
+    for name in ("bounds.return_share", "bounds.near_ground", "goal.sway_arms", "ground.lean_neck", "stepping.height"):
+        assert name in report["settings"]
+    stiff = replace(plain, goal=replace(plain.goal, sway_arms=1.0, sway_pelvis=0.0))
+    push = shove(character)
+    turns = []
+    for preset in (plain, stiff):
+        result = simulate(motion, character, preset=preset, pushes=[push])
+        turns.append(joint_deviations(character, result.reference_q, result.q).max(axis=0))
+    assert turns[1][0] < 0.6 * turns[0][0], "the pelvis takes no part of the turn"

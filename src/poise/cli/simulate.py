@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from poise.sim.result import SimulationResult
     from poise.terrain import Terrain
 
-_GOALS = ("auto", "com-xy", "moving", "none")
-
 RECOVERY = 3.0
 """What `--loop` leaves after the last push [s]."""
 
@@ -68,7 +66,7 @@ def simulate(
     goal: Annotated[
         str,
         typer.Option(
-            metavar="|".join(_GOALS), help="What guides the center of mass; auto: moving when anything pushes."
+            metavar="auto|com-xy|moving|none", help="What guides the center of mass; auto: moving when anything pushes."
         ),
     ] = "auto",
     goal_point: Annotated[

@@ -103,15 +103,15 @@ def _ball_rate(w, x, y, z, ex, ey, ez, rest, axis, bend, side, ahead, behind):
 
 @njit(**_OPTIONS)
 def limit_rows(
-    q, v, reference_q, reference_v, reference_a, dt, margin, address, v_address, is_hinge, rest, axis, bend, side,
-    lower, upper, angles, rows, bounds,
+    q, v, reference_q, reference_v, reference_a, dt, margin, share, address, v_address, is_hinge, rest, axis, bend,
+    side, lower, upper, angles, rows, bounds,
 ):  # fmt: skip
     """Rows and lower bounds of the angles nearer to a limit than the margin, as accelerations; returns how many.
 
     Fills the angles (L, 3), and the leading rows of rows (3 L, nv) and bounds (3 L,).
 
     For an angle θ with rates θ̇ = E ω: sign (θ + dt E v + dt² E a) ≥ the limit, widened to the reference's own next
-    angle; from outside it comes back by 0.3 of the way a step.
+    angle; from outside it comes back by a share of the way a step.
     """
     count, planned = address.shape[0], np.zeros(3)
     limit_angles(q, address, is_hinge, rest, axis, bend, side, angles)
@@ -163,7 +163,7 @@ def limit_rows(
                 speed += rates[c, e] * v[d + e]
                 rows[m, d + e] = sign * rates[c, e]
             now = sign * angles[i, c]
-            floor = min(bound if now >= bound else now + 0.3 * (bound - now), sign * planned[c] - 1e-9)
+            floor = min(bound if now >= bound else now + share * (bound - now), sign * planned[c] - 1e-9)
             bounds[m] = (floor - now - dt * sign * speed) / (dt * dt)
             m += 1
     return m
@@ -208,12 +208,12 @@ def turned_figure(
 @njit(**_OPTIONS)
 def ground_rows(
     axes, gaps, velocities, ground_velocities, reference_points, reference_velocities, reference_accelerations, floor,
-    dt, reach, index, normals, lower,
+    dt, reach, share, index, normals, lower,
 ):  # fmt: skip
     """Points nearer to the ground than `reach` next step; returns how many.
 
     Fills the leading rows of index (P,), normals (P, 1, 3) and least accelerations (P,). A point may not be below the
-    ground next step, nor deeper than the reference itself goes; one that is below comes up by 0.3 of the way.
+    ground next step, nor deeper than the reference itself goes; one that is below comes up by a share of the way.
     """
     near = 0
     for i in range(gaps.shape[0]):
@@ -230,7 +230,7 @@ def ground_rows(
             )
             least = min(0.0, planned - 1e-9)
             if gaps[i] < least:
-                least = min(0.7 * gaps[i], least)
+                least = min((1.0 - share) * gaps[i], least)
             index[near], lower[near] = i, (least - ahead) / (dt * dt)
             for c in range(3):
                 normals[near, 0, c] = axes[i, 2, c]

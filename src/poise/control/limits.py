@@ -7,25 +7,26 @@ limit by itself still comes back exactly.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
 from poise.control import kernels
+from poise.control.preset import Bounds
 from poise.control.reference import ReferenceFrame
 from poise.step import AtLeast
 from poise.step.quantities import JointAcceleration
 
 Array = npt.NDArray[np.float64]
 
-NEAR = float(np.radians(15.0))
-"""Angles nearer than this to a limit get a row in the step [rad]."""
-
 
 class JointLimits:
-    """The limits of a character as arrays."""
+    """The limits of a character as arrays, and when they act."""
 
-    def __init__(self, character: Character) -> None:
+    def __init__(self, character: Character, bounds: Bounds) -> None:
+        self._near, self._share = math.radians(bounds.near_angle), bounds.return_share
         limited = [(i, b) for i, b in enumerate(character.bodies) if b.kind != "free" and b.limits is not None]
         self.nv = character.nv
         self.names = [b.name for _, b in limited]
@@ -56,8 +57,8 @@ class JointLimits:
         count = len(self._q)
         rows, lower = np.empty((3 * count, self.nv)), np.empty(3 * count)
         near = kernels.limit_rows(
-            q, v, reference.q, reference.v, reference.a, dt, NEAR, self._q, self._v, self._hinge, self._rest,
-            self._axis, self._bend, self._side, self.lower, self.upper, np.empty((count, 3)), rows, lower,
+            q, v, reference.q, reference.v, reference.a, dt, self._near, self._share, self._q, self._v, self._hinge,
+            self._rest, self._axis, self._bend, self._side, self.lower, self.upper, np.empty((count, 3)), rows, lower,
         )  # fmt: skip
         if not near:
             return None

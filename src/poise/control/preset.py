@@ -78,6 +78,15 @@ class ContactLimits:
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """When joint limits and the ground get rows in a step, and how fast what is past them comes back."""
+
+    near_angle: float
+    near_ground: float
+    return_share: float
+
+
+@dataclass(frozen=True)
 class Goal:
     """The moving goal and the trunk that turns under a push."""
 
@@ -87,6 +96,8 @@ class Goal:
     sway_frequency: float
     sway_damping: float
     sway_inertia: float
+    sway_pelvis: float
+    sway_arms: float
 
 
 @dataclass(frozen=True)
@@ -96,6 +107,12 @@ class Ground:
     frequency: float
     lean: float
     lean_frequency: float
+    lean_pelvis: float
+    lean_neck: float
+    lean_arms: float
+    lean_tail: float
+    lies_below: float
+    stands_above: float
 
 
 @dataclass(frozen=True)
@@ -124,6 +141,7 @@ class Preset:
     end_effector: EndEffector
     stepping: Stepping
     contact: ContactLimits
+    bounds: Bounds
     goal: Goal
     ground: Ground
     glitch: Glitch
@@ -145,6 +163,7 @@ _SECTIONS: dict[str, type] = {
     "end_effector": EndEffector,
     "stepping": Stepping,
     "contact": ContactLimits,
+    "bounds": Bounds,
     "goal": Goal,
     "ground": Ground,
     "glitch": Glitch,

@@ -14,7 +14,7 @@ from poise.control import kernels
 from poise.control.footing import Footholds, Footing
 from poise.control.goal import GoalParticle, TrunkSway
 from poise.control.ground import GroundFollower
-from poise.control.limits import NEAR, JointLimits
+from poise.control.limits import JointLimits
 from poise.control.plan import GroundPlan, PlannedFrame, Track, starts_level
 from poise.control.preset import Preset
 from poise.control.reference import ReferenceFrame
@@ -49,9 +49,6 @@ FASTEST = 1e4
 
 FALLBACK_WEIGHT = 1e3
 """Weight of hard constraints that had to give way in a step, times the total mass [kg]; such steps are counted."""
-
-GROUND_NEAR = 0.03
-"""Points that would come nearer to the ground than this in one step get a row that keeps them out [m, leg 0.82 m]."""
 
 RISE = 10.0
 """Factor on the weight of the root's height where a plan says it and something stands [1]."""
@@ -129,7 +126,7 @@ class Machine:
         self.goal_without = tuple(sorted({character.body_index(name) + 1 for name in options.goal_without}))
         self.goal_points = tuple(goal.timed(dt) for goal in options.goal_points)
         self.load = LoadShare(self.model, strengths, self.scale)
-        self.limits = JointLimits(character)
+        self.limits = JointLimits(character, preset.bounds)
         self.particle = GoalParticle(preset.goal.frequency)
         self.sway = TrunkSway(preset.goal, self.mass, self.scale)
         self.follower = GroundFollower(preset.ground, terrain, floor, 0.25 * self.scale)
@@ -147,7 +144,7 @@ class Machine:
         self.time = 0.0
         self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
         self._is_quadruped = sum(limb.kind == "leg" for limb in character.limbs) >= 4
-        self._sway_share, self._lean_share = _shares(character, self._is_quadruped)
+        self._sway_share, self._lean_share = _shares(character, preset, self._is_quadruped)
         self._turning = np.zeros(3 * (self.model.body_count - 1))
         self._previous_error: Array | None = None
         self._warm = np.zeros((self.model.point_count, 4), dtype=np.bool_)
@@ -164,9 +161,7 @@ class Machine:
     def constants(self) -> dict[str, float]:
         """Numbers that no preset changes, for the report's settings."""
         return {
-            "ground.near_m": GROUND_NEAR,
             "ground.rise": RISE,
-            "limits.near_rad": NEAR,
             "fallback.weight": FALLBACK_WEIGHT,
             "hover.root_share": HOVERING,
             "unheld.largest_turn_rad": LARGEST_TURN,
@@ -459,10 +454,12 @@ class Machine:
 
     def _upright(self, height: float) -> float:
         """1 for a figure that stands on two legs with its center of mass so high, 0 for one that lies or has four."""
-        if self.preset.ground.lean == 0.0:
+        ground = self.preset.ground
+        if ground.lean == 0.0:
             return 1.0
         height = (height - self.floor) / self.character.leg_length
-        return 0.0 if self._is_quadruped else float(np.clip((height - 0.45) / 0.35, 0.0, 1.0))
+        upright = (height - ground.lies_below) / (ground.stands_above - ground.lies_below)
+        return 0.0 if self._is_quadruped else float(np.clip(upright, 0.0, 1.0))
 
     def _goal(self, reference: ReferenceFrame) -> Array | None:
         """Horizontal acceleration that puts the center of mass on the goal in the next step, in error form.
@@ -492,7 +489,7 @@ class Machine:
         near = kernels.ground_rows(
             scene.axes, scene.gaps, self.state.point_velocities, self._still if scene.moving is None else scene.moving,
             reference.points, reference.point_velocities, reference.point_accelerations, self.floor, self.dt,
-            GROUND_NEAR * self.scale, index, normals, lower,
+            self.preset.bounds.near_ground * self.scale, self.preset.bounds.return_share, index, normals, lower,
         )  # fmt: skip
         return (
             AtLeast(PointAcceleration(index[:near], normals[:near]), lower[:near], weight, "ground") if near else None
@@ -605,14 +602,15 @@ def _limbs(character: Character) -> tuple[tuple[int, ...], ...]:
     return tuple(p for p in points if p)
 
 
-def _shares(character: Character, is_quadruped: bool) -> tuple[Array, Array]:
+def _shares(character: Character, preset: Preset, is_quadruped: bool) -> tuple[Array, Array]:
     """Part of the trunk's sway and of its lean that each body of the model takes, shapes (B,); the world's is 0."""
-    swaying = {"spine": 1.0, "neck": 1.0, "arm": 0.3}
-    leaning = {"spine": 1.0, "neck": 0.6, "arm": 0.5, "tail": 0.8}
+    goal, ground = preset.goal, preset.ground
+    swaying = {"spine": 1.0, "neck": 1.0, "arm": goal.sway_arms}
+    leaning = {"spine": 1.0, "neck": ground.lean_neck, "arm": ground.lean_arms, "tail": ground.lean_tail}
     sway, lean = np.zeros(len(character.bodies) + 1), np.zeros(len(character.bodies) + 1)
     for limb in character.limbs:
         for body in limb.bodies:
             sway[body + 1] = swaying.get(limb.kind, 0.0)
             lean[body + 1] = leaning.get(limb.kind, 0.0)
-    sway[1], lean[1] = 0.4, 1.0 if is_quadruped else 0.5
+    sway[1], lean[1] = goal.sway_pelvis, 1.0 if is_quadruped else ground.lean_pelvis
     return sway, lean
