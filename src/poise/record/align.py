@@ -24,12 +24,14 @@ FASTEST = 2.0
 
 def landings(analysis: Analysis) -> tuple[Landing, ...]:
     """When each foot comes down: its limb and the time [s], in order."""
-    touch, found = analysis.touch, []
-    for name in dict.fromkeys(touch.supports):
-        points = [i for i, s in enumerate(touch.supports) if s == name and touch.is_foot[i]]
-        if points:
-            down = touch.flags[:, points].any(axis=1).astype(np.int8)
-            found += [(name, float(analysis.times[k + 1])) for k in np.flatnonzero(np.diff(down) > 0)]
+    touch = analysis.touch
+    feet = {s for s, is_foot in zip(touch.supports, touch.is_foot) if is_foot}
+    found = [
+        (name, float(analysis.times[k + 1]))
+        for i, name in enumerate(analysis.support_names)
+        if name in feet
+        for k in np.flatnonzero(np.diff(analysis.supports[:, i].astype(np.int8)) > 0)
+    ]
     return tuple(sorted(found, key=lambda landing: landing[1]))
 
 

@@ -49,7 +49,8 @@ START_SECONDS = 60.0
 _QUIET = (
     "--headless=new", "--remote-debugging-port=0", "--remote-allow-origins=*", "--no-first-run", "--disable-sync",
     "--no-default-browser-check", "--disable-background-networking", "--disable-component-update", "--disable-quic",
-    "--disable-extensions", "--hide-scrollbars", "--mute-audio", "--window-size=64,64", "--allow-file-access-from-files",
+    "--disable-extensions", "--hide-scrollbars", "--mute-audio", "--window-size=64,64",
+    "--allow-file-access-from-files",
 )  # fmt: skip
 
 _GL = {

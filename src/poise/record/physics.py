@@ -206,11 +206,10 @@ def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
 
 def _rows(analysis: Analysis) -> list[Row]:
     """Who touches when, when it flies, and where the capture has faults."""
-    touch, times = analysis.touch, analysis.times
+    times = analysis.times
     rows: list[Row] = []
-    for name in dict.fromkeys(touch.supports):
-        own = [i for i, s in enumerate(touch.supports) if s == name]
-        spans = _spans(np.asarray(touch.flags[:, own].any(axis=1)), times)
+    for k, name in enumerate(analysis.support_names):
+        spans = _spans(analysis.supports[:, k], times)
         if spans:
             side = next((c for s, c in SIDE_COLORS.items() if name.startswith(s)), ROW_COLOR)
             rows.append(Row(name.replace("_", " "), side, spans))
