@@ -1,6 +1,6 @@
 """`make bench`: prints the bars. `python -m benchmarks NAME …` runs some: identity, push, terrain, stairs, impossible,
-endurance, step, start, memory, agreement, analysis, live, recording; `--clips TEXT` takes the clips whose name holds
-the text, `--all-rows` prints every run."""
+endurance, step, start, memory, agreement, analysis, edit, live, recording; `--clips TEXT` takes the clips whose name
+holds the text, `--all-rows` prints every run."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ NAMES = (
     "memory",
     "agreement",
     "analysis",
+    "edit",
     "live",
     "recording",
 )
@@ -36,7 +37,17 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100_000)
     wanted = parser.parse_args()
     chosen = []
-    if set(wanted.names) - {"step", "start", "memory", "agreement", "analysis", "impossible", "live", "recording"}:
+    if set(wanted.names) - {
+        "step",
+        "start",
+        "memory",
+        "agreement",
+        "analysis",
+        "edit",
+        "impossible",
+        "live",
+        "recording",
+    }:
         chosen = [c for c in clips() if wanted.clips in c.name]
         for title, flag in (("grounded", "is_grounded"), ("push", "is_push")):
             print(f"{title}: {', '.join(c.name for c in chosen if getattr(c, flag))}")

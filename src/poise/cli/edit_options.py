@@ -160,7 +160,9 @@ def write(common: Common, motion: Motion, edited: Edited) -> None:
         from poise.record.edit_scene import scene_of_edit
 
         with waiting("Drawing"):
-            made = record(scene_of_edit(motion, edited.motion, edited.report.data), common.record)
+            has_layers = common.record.suffix.lower() in (".html", ".htm")
+            seen = scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers)
+            made = record(seen, common.record)
         if made.note:
             note(made.note)
     if common.json:
