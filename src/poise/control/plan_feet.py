@@ -20,6 +20,8 @@ Feet = tuple[tuple[int, ...], ...]
 
 EDGE = 0.04
 """Feet keep so far from a riser where they can, for a leg of 0.82 m [m]."""
+EDGE_TIME = 0.15
+"""That distance is reached so long after a foot lifts, and left so long before it lands [s]."""
 LOW = 0.05
 """Points of a standing foot lower than this must lie on its tread, for a leg of 0.82 m [m]."""
 PAUSE = 0.06
@@ -64,9 +66,11 @@ def ways(
     ground = level + radii * (1.0 / up - up)
     highest = ground
     if terrain.treads:
-        swings = np.zeros_like(track.flags)
+        swings = np.zeros(shift.shape)
         for foot in feet:
-            swings[:, foot] = ~np.any(track.flags[:, foot], axis=1, keepdims=True)
+            flying = ~np.logical_or.reduce(np.asarray(track.flags[:, foot]), axis=1)
+            away = np.asarray(ndimage.distance_transform_edt(flying)) if not flying.all() else np.full(len(flying), 1e9)
+            swings[:, foot] = np.minimum(away * track.dt / EDGE_TIME, 1.0)[:, None]
         away = EDGE * scale * swings.reshape(-1, 1) * terrain.forward
         around = np.maximum(terrain.heights(flat + away), terrain.heights(flat - away))
         highest = np.maximum(ground, around.reshape(shift.shape) - track.floor)
