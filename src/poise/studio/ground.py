@@ -34,7 +34,8 @@ class ChangingGround(Shape):
 
     @property
     def is_static(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.current.is_static
+        """Never: a way over ground that rests is planned ahead, and this may be other ground by then."""
+        return False
 
     @property
     def treads(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -43,7 +44,7 @@ class ChangingGround(Shape):
     def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
         del place
         surface = self.current.sample(points, time)
-        return np.array(surface.height), np.array(surface.normal), None if self.is_static else surface.velocity
+        return np.array(surface.height), np.array(surface.normal), np.array(surface.velocity)
 
     def change(self, hill: Hill, position: Array, heading: float) -> None:
         """New ground that meets the old one where the figure is.
