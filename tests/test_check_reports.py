@@ -16,13 +16,14 @@ import pytest
 import poise
 from poise.analysis import analyze
 from poise.errors import FileFormatError, UnknownName
-from poise.verdict.clip import ClipReport, Wanted, check_motion, unreadable
+from poise.verdict.clip import check_motion
 from poise.verdict.finding import FLAWS, Cure, Finding
 from poise.verdict.histogram import bins_of, histogram_svg
 from poise.verdict.junit import junit_xml
 from poise.verdict.library import Facts, compare
 from poise.verdict.page.page import page
 from poise.verdict.profile import Profile, load_profile, profile_names
+from poise.verdict.report import ClipReport, Wanted, unreadable
 from poise.verdict.samples import FlightSample, Samples, gait_of
 from poise.verdict.statistics import PAPER_GRAVITY, figures, quoted, write_statistics
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from poise.io.format import ReadOptions
-    from poise.verdict.clip import ClipReport, Wanted
     from poise.verdict.library import Group
     from poise.verdict.profile import Profile
+    from poise.verdict.report import ClipReport, Wanted
 
 VERDICT_NO = 1
 MOST_CURES = 3
@@ -62,9 +62,9 @@ def check(
     Example: [bold]poise check clips/ --profile stylized --html check.html --junit check.xml[/bold]
     """
     from poise.io import read_options
-    from poise.verdict.clip import Wanted
     from poise.verdict.files import clip_files
     from poise.verdict.profile import load_profile
+    from poise.verdict.report import Wanted
 
     paths = clip_files(files)
     if not paths:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from poise.verdict.clip import ClipReport
 from poise.verdict.library import Group
 from poise.verdict.profile import Profile
+from poise.verdict.report import ClipReport
 
 SCHEMA = "poise.check/1"
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from poise.analysis.analyze import Analysis, analyze
 from poise.analysis.measures import measures
@@ -15,64 +13,11 @@ from poise.errors import PoiseError
 from poise.io import load
 from poise.io.format import ReadOptions
 from poise.verdict.files import clips_of_refused
-from poise.verdict.finding import Finding
 from poise.verdict.judge import judge
-from poise.verdict.library import Facts
 from poise.verdict.measures import facts_of, measures_of, samples_of
-from poise.verdict.page.pictures import Pictures, pictures_of
+from poise.verdict.page.pictures import pictures_of
 from poise.verdict.profile import Profile
-from poise.verdict.samples import Samples
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What to make besides the findings."""
-
-    pictures: bool = False
-    samples: bool = False
-
-
-@dataclass(frozen=True)
-class ClipReport:
-    """What one clip came out as. It holds plain values only, so that it travels between processes.
-
-    Attributes:
-        file: The file as named.
-        clip: Which of its clips, or "" where it holds one.
-        verdict: "pass", "fail", "unreadable", or "skipped" for a file with a skeleton and no motion.
-        findings: What is wrong, failures first, the farthest past its threshold first.
-        measures: The fields of poise.check/1 besides findings.
-        error: Why it is unreadable.
-        notes: What its reader found worth knowing.
-        seconds: Time the check took [s].
-        facts: What a library is compared by.
-        samples: What statistics are made of, where wanted.
-        pictures: Drawn, where wanted.
-    """
-
-    file: str
-    clip: str
-    verdict: str
-    findings: tuple[Finding, ...] = ()
-    measures: dict[str, Any] = field(default_factory=dict)
-    error: str = ""
-    notes: tuple[str, ...] = ()
-    seconds: float = 0.0
-    facts: Facts | None = None
-    samples: Samples | None = None
-    pictures: Pictures | None = None
-
-    @property
-    def name(self) -> str:
-        """The file, and the clip in it where it holds several."""
-        return f"{self.file} [{self.clip}]" if self.clip else self.file
-
-    def as_json(self) -> dict[str, Any]:
-        """The clip's entry in poise.check/1."""
-        entry: dict[str, Any] = {"file": self.file, "clip": self.clip or None, "verdict": self.verdict}
-        if self.verdict == "unreadable":
-            return entry | {"error": self.error, "findings": []}
-        return entry | _finite(self.measures) | {"findings": [_finite(f.as_json()) for f in self.findings]}
+from poise.verdict.report import ClipReport, Wanted, unreadable
 
 
 def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) -> ClipReport:
@@ -119,11 +64,6 @@ def check_file(path: Path, profile: Profile, options: ReadOptions, wanted: Wante
     return tuple(found)
 
 
-def unreadable(path: Path, reason: str) -> ClipReport:
-    """The report of a file that could not be read."""
-    return ClipReport(str(path), "", "unreadable", error=" ".join(reason.split()))
-
-
 def _check_one(path: Path, profile: Profile, options: ReadOptions, wanted: Wanted) -> ClipReport:
     start = time.perf_counter()
     motion = load(
@@ -132,14 +72,3 @@ def _check_one(path: Path, profile: Profile, options: ReadOptions, wanted: Wante
     )  # fmt: skip
     report = check_motion(analyze(motion), profile, str(path), wanted)
     return replace(report, seconds=time.perf_counter() - start)
-
-
-def _finite(value: Any) -> Any:
-    """The value with what JSON cannot hold as null."""
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

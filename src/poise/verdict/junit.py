@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from poise.verdict.clip import ClipReport
 from poise.verdict.finding import FLAWS, Finding
 from poise.verdict.profile import Profile
+from poise.verdict.report import ClipReport
 from poise.verdict.words import frame_words
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from poise.errors import InvalidValue
 from poise.io.format import ReadOptions
-from poise.verdict.clip import ClipReport, Wanted, check_file, unreadable
 from poise.verdict.profile import Profile
+from poise.verdict.report import ClipReport, Wanted, unreadable
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """What numerical libraries ask for their number of threads; one each, where the cores are shared out by clips."""
@@ -61,10 +61,17 @@ def check_files(
 
     if count <= 1:
         for index, path in enumerate(files):
-            finished(index, check_file(path, profile, options, wanted))
+            finished(index, check_one(path, profile, options, wanted))
     else:
         _in_processes(files, profile, options, wanted, count, finished)
     return tuple(report for index in range(len(files)) for report in reports[index])
+
+
+def check_one(path: Path, profile: Profile, options: ReadOptions, wanted: Wanted) -> tuple[ClipReport, ...]:
+    """What the process that checks a file runs: only there the physics is loaded."""
+    from poise.verdict.clip import check_file
+
+    return check_file(path, profile, options, wanted)
 
 
 def process_count(files: Sequence[Path]) -> int:
@@ -89,7 +96,7 @@ def _in_processes(
         with _pool(count) as pool:
             pending: dict[Future[tuple[ClipReport, ...]], int] = {}
             for index in order:
-                pending[pool.submit(check_file, files[index], profile, options, wanted)] = index
+                pending[pool.submit(check_one, files[index], profile, options, wanted)] = index
             while pending:
                 complete, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in complete:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from poise.analysis.analyze import Analysis
-from poise.phases.travel import facing
+if TYPE_CHECKING:
+    from poise.analysis.analyze import Analysis
 
 Array = npt.NDArray[np.float64]
 
@@ -39,6 +40,8 @@ def stretches(flags: npt.NDArray[np.bool_], offset: int = 0) -> Frames:
 
 def facing_at(clip: Analysis, frame: int) -> float:
     """Where the body looks in one frame, counterclockwise from world +x [rad]."""
+    from poise.phases.travel import facing
+
     return facing(clip.motion.frames(np.array([frame])))
 
 

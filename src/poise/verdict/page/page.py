@@ -9,10 +9,10 @@ from html import escape
 from importlib import resources
 
 from poise import __version__
-from poise.verdict.clip import ClipReport
 from poise.verdict.finding import FLAWS, Finding
 from poise.verdict.library import Group
 from poise.verdict.profile import Limit, Profile
+from poise.verdict.report import ClipReport
 from poise.verdict.words import frame_words
 
 _ORDER = {"unreadable": 0, "fail": 1, "pass": 2}

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from poise.analysis.analyze import Analysis
 from poise.verdict.air import parabola_height
 from poise.verdict.finding import Finding
 from poise.verdict.page.arc import arc, arc_of
 from poise.verdict.page.strip import strip
 from poise.verdict.page.support import support
+from poise.verdict.report import Pictures
 
 MOST_ARCS = 6
 """Flights drawn of one clip: those that a finding names first, then the longest."""
-
-
-@dataclass(frozen=True)
-class Pictures:
-    """Inline SVG: figures, one path per flight, a map of the support ("" where nothing is on the ground)."""
-
-    strip: str
-    arcs: tuple[str, ...]
-    support: str
 
 
 def pictures_of(clip: Analysis, findings: tuple[Finding, ...]) -> Pictures:
