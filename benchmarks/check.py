@@ -47,7 +47,7 @@ def long_clip(path: Path) -> None:
         motion = poise.load(MOTIONS / "bvh" / "cmu_3dsmax" / "143_32.bvh")
         back_and_forth = np.concatenate([np.arange(motion.frame_count), np.arange(motion.frame_count - 2, 0, -1)])
         index = np.resize(back_and_forth, 5400)
-        times = motion.dt * np.arange(len(index))
+        times = np.arange(len(index), dtype=np.float64) * motion.dt
         poise.save(Motion(motion.skeleton, times, motion.translations[index], motion.rotations[index]), path)
 
 

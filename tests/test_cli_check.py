@@ -178,9 +178,14 @@ def test_several_processes_say_what_one_says(library: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="interrupts are sent another way there")
 def test_an_interrupt_leaves_no_half_file(library: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    command = [sys.executable, "-m", "poise", "check", str(library), str(HOP), "--html", str(page), "--jobs", "2"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
-    time.sleep(1.5)
+    words = ["check", str(library), str(HOP), "--html", str(page), "--jobs", "2"]
+    code = f"from poise.cli import main; print('ready', flush=True); main({words!r})"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(1.0)
     os.killpg(process.pid, signal.SIGINT)
     _, error = process.communicate(timeout=60)
     if process.returncode == 1:
