@@ -11,6 +11,7 @@ from scipy.optimize import nnls
 
 from poise.analysis import analyze, body_motion, inverse_dynamics, kernels, momentum, touching
 from poise.analysis.forces import REGULARIZATION
+from poise.analysis.support import zero_moment_point
 from poise.character import fit
 from poise.character.character import Character
 from poise.dynamics import State
@@ -130,6 +131,15 @@ def test_contact_forces_are_the_non_negative_least_squares() -> None:
         x = nnls(np.concatenate([W, np.sqrt(small) * np.eye(W.shape[1])]), np.concatenate([b, np.zeros(W.shape[1])]))[0]
         wanted = (x[:, None] * V).reshape(-1, 4, 3).sum(axis=1)
         assert np.allclose(found[k, on], wanted, atol=1e-5 * np.linalg.norm(b))
+
+
+def test_at_the_zero_moment_point_the_demanded_force_leaves_no_horizontal_moment() -> None:
+    rng = np.random.default_rng(8)
+    com, force = rng.normal(size=(20, 3)), rng.normal(size=(20, 3)) * 100.0 + [0.0, 0.0, 600.0]
+    moment, level = rng.normal(size=(20, 3)) * 50.0, rng.normal(size=20)
+    place = zero_moment_point(com, force, moment, level)
+    assert np.array_equal(place[:, 2], level)
+    assert np.allclose(np.cross(place - com, force)[:, :2], moment[:, :2], atol=1e-9)
 
 
 def test_hulls_and_distances() -> None:
