@@ -129,3 +129,17 @@ def test_numbers_that_kernels_use_are_in_the_preset_and_do_what_they_say() -> No
         result = simulate(motion, character, preset=preset, pushes=[push])
         turns.append(joint_deviations(character, result.reference_q, result.q).max(axis=0))
     assert turns[1][0] < 0.6 * turns[0][0], "the pelvis takes no part of the turn"
+
+
+def test_a_weak_arm_gives_and_comes_back() -> None:
+    motion, character = walk(1.0)
+    arms = [b for limb in character.limbs if limb.kind == "arm" for b in limb.bodies]
+    weak = tuple(replace(b, strength=0.05) if i in arms else b for i, b in enumerate(character.bodies))
+    push = Push("left_hand", (0.0, 60.0, 0.0), 0.3, 0.2)
+    turned = []
+    for figure in (character, replace(character, bodies=weak)):
+        assert_exact(simulate(motion, figure))
+        result = simulate(motion, figure, pushes=[push])
+        turned.append(joint_deviations(character, result.reference_q, result.q)[:, arms].max(axis=1))
+    assert turned[1].max() > 3.0 * turned[0].max()
+    assert turned[1][-1] < 0.6 * turned[1].max()

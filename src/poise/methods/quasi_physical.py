@@ -112,6 +112,9 @@ class LoadShare:
 
     Weights on turns are multiplied, and those on moments divided, by (leg / 0.82 m)², so that figures of any size are
     alike: forces, places and turns keep their share in the sum.
+
+    A joint's strength divides the weight of its torque, as in the paper; below one it also multiplies the weight of its
+    body's pose, which is so much the larger of the two that a weak joint would else be held like any other.
     """
 
     def __init__(self, model: Model, strengths: Array, scale: float = 1.0) -> None:
@@ -129,8 +132,9 @@ class LoadShare:
         self.every_point = np.arange(model.point_count)
         self._known: dict[bytes, Array] = {}
         self.area = scale**2
-        self.hanging = self._hanging[model.dof_body] * np.where(np.arange(model.nv) < 3, 1.0, self.area)
-        self.hanging_by_row = self.area * np.repeat(self._hanging[1:], 3)
+        held = self._hanging * np.minimum(strengths, 1.0)
+        self.hanging = held[model.dof_body] * np.where(np.arange(model.nv) < 3, 1.0, self.area)
+        self.hanging_by_row = self.area * np.repeat(held[1:], 3)
 
     def torque_weights(self, stands: Flags) -> Array:
         """Inverse of the mass each dof carries times its strength [1/kg], shape (nv,), when some points stand."""
