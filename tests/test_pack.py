@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import poise
@@ -30,6 +30,7 @@ def there_and_back(values: np.ndarray, step: float) -> tuple[dict, np.ndarray]:
     return array, read_array(array, [inflate(body[a : a + n], raw) for a, n, raw in places])
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine drawing is slow
 @given(st.lists(st.floats(-1e4, 1e4), min_size=2, max_size=40), st.sampled_from([1e-3, 0.02, 1.0]), st.integers(1, 3))
 def test_an_array_comes_back_to_half_a_step(values: list[float], step: float, columns: int) -> None:
     table = np.resize(np.array(values), (len(values), columns))
