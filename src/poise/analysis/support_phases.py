@@ -66,7 +66,8 @@ def steady_supports(touch: Touching, airborne: Flags, times: Array) -> Flags:
         for first, end in _runs(~on[:, s]):
             if first > 0 and end < len(on) and end - first < frames:
                 on[first:end, s] = True
-    for first, end in _runs(~on.any(axis=1)):
+    nowhere: Flags = np.logical_not(on.any(axis=1))
+    for first, end in _runs(nowhere):
         if first > 0 and end < len(on) and end - first < frames:
             on[first:end] = on[first - 1]
     for s in range(on.shape[1]):
