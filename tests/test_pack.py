@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 import poise
 from poise.errors import InvalidValue
 from poise.record.arrays import Blobs, inflate, read_array
-from poise.record.pack import pack
+from poise.record.limits import MOST_BODIES
+from poise.record.pack import MAGIC, pack
 from poise.record.unpack import unpack
 from poise.scene import GHOST, Box, Curve, Layer, Plot, Points, Polygon, Prop, Row, Scene, Series, Vectors
 from poise.spatial import rotations
@@ -187,3 +190,52 @@ def test_a_broken_pack_is_refused() -> None:
             unpack(bytes(torn))
         except (InvalidValue, ValueError):
             continue
+
+
+def header_of(whole: bytes) -> tuple[dict, bytes]:
+    packed = int.from_bytes(whole[8:12], "little")
+    return json.loads(zlib.decompress(whole[16 : 16 + packed])), whole[16 + packed :]
+
+
+def with_header(header: object, body: bytes) -> bytes:
+    text = json.dumps(header).encode()
+    head = zlib.compress(text)
+    return MAGIC + len(head).to_bytes(4, "little") + len(text).to_bytes(4, "little") + head + body
+
+
+def test_a_header_that_lies_is_refused_before_anything_is_unpacked() -> None:
+    header, body = header_of(pack(Scene(TIMES, (sliding_track(TIMES),), Terrain.flat())))
+    assert unpack(with_header(header, body)).header == header
+    times, track = header["times"], header["tracks"][0]
+    lies = [
+        [], "words", {"format": "poise.scene"}, {**header, "version": "1"}, {**header, "blobs": [[0, 1]]},
+        {**header, "blobs": [[0, len(body), 1 << 27]] * 9},
+        {**header, "times": {**times, "shape": [50_000_000]}},
+        {**header, "tracks": [{**track, "bodies": track["bodies"] * 5000}]},
+        {**header, "terrain": [{"kind": "mesh", "vertices": {"shape": [5_000_000, 3]}}]},
+    ]  # fmt: skip
+    for lie in lies:
+        with pytest.raises(InvalidValue):
+            unpack(with_header(lie, body))
+    deep = b"[" * 200_000
+    head = zlib.compress(deep)
+    with pytest.raises(InvalidValue):
+        unpack(MAGIC + len(head).to_bytes(4, "little") + len(deep).to_bytes(4, "little") + head)
+
+
+def test_an_array_that_lies_is_refused() -> None:
+    seen = unpack(pack(Scene(TIMES, (sliding_track(TIMES),), Terrain.flat())))
+    good = seen.header["times"]
+    assert len(seen.array(good)) == len(TIMES)
+    wrong = [("order", 10**9), ("planes", 0), ("planes", 9), ("shape", [-1, -4]), ("blob", 10**6), ("kind", "f64")]
+    for name, value in [*wrong, ("shape", [2**40, 2**40])]:
+        with pytest.raises(InvalidValue):
+            seen.array({**good, name: value})
+    with pytest.raises(InvalidValue):
+        seen.array({"kind": "f32"})
+
+
+def test_a_scene_too_large_for_a_page_is_not_written() -> None:
+    many = tuple(sliding_track(TIMES) for _ in range(MOST_BODIES + 1))
+    with pytest.raises(InvalidValue, match="bodies"):
+        pack(Scene(TIMES, many, Terrain.flat()))

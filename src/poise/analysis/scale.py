@@ -96,7 +96,7 @@ def implied_scale(analysis: Analysis) -> ImpliedScale:
 def gait_speed(analysis: Analysis) -> float:
     """Horizontal speed of a body that goes somewhere on its legs [m/s]; nan for one that does not.
 
-    The median over the clip of the pelvis's speed against the ground, smoothed over strides by its filter's doing.
+    The median over the clip of the pelvis's horizontal speed against the ground, unfiltered, glitches left out.
     """
     motion = analysis.motion
     leg = analysis.character.leg_length

@@ -130,6 +130,7 @@ def _with_report(scene: Scene, path: Path) -> Scene:
     import numpy as np
 
     from poise.io.files import read_text
+    from poise.record.look import ARROW_COLOR
     from poise.record.result_scene import fields_plots
     from poise.scene import Row
 
@@ -142,6 +143,7 @@ def _with_report(scene: Scene, path: Path) -> Scene:
             raise ValueError
         plots = fields_plots(fields, times, scene.times)
     except (KeyError, TypeError, ValueError) as error:
-        raise FileFormatError("This is no report of poise simulate.", path=path) from error
-    row = (Row("pushes", (0.85, 0.10, 0.16), (), tuple(rows)),) if rows else ()
+        cure = "Give a report that `poise simulate --report` wrote for this clip."
+        raise FileFormatError("This is no report of poise simulate.", path=path, cure=cure) from error
+    row = (Row("pushes", ARROW_COLOR, (), tuple(rows)),) if rows else ()
     return replace(scene, plots=(*plots, *scene.plots), timeline=(*row, *scene.timeline))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -17,11 +18,17 @@ Header = dict[str, Any]
 KINDS = {"f32": "<f4", "u8": "<u1", "u16": "<u2", "u32": "<u4"}
 """Numbers that are stored as they are, and their NumPy type."""
 
+TIME_STEP = 1e-6
+"""Times are stored to half of this [s]."""
+
 LARGEST = 2**30
 """Largest packed integer in size."""
 
 MAX_BLOB = 1 << 28
 """No blob unpacks to more than this [bytes]."""
+
+MOST_ORDER, MOST_PLANES = 2, 4
+"""Differences that are taken at most, and bytes of a packed integer."""
 
 
 class Blobs:
@@ -86,27 +93,31 @@ def read_array(array: Header, blobs: Sequence[bytes]) -> npt.NDArray[Any]:
     Raises:
         InvalidValue: if blob and description do not fit.
     """
-    data, shape = blobs[array["blob"]], tuple(int(n) for n in array["shape"])
-    if any(n < 0 for n in shape):
-        raise InvalidValue(f"An array of a pack has the shape {shape}.")
-    size = int(np.prod(shape, dtype=np.int64))
-    if array["kind"] in KINDS:
-        kind = np.dtype(KINDS[array["kind"]])
-        if len(data) != size * kind.itemsize:
-            raise InvalidValue(f"An array of shape {shape} needs {size * kind.itemsize} bytes; there are {len(data)}.")
-        return np.frombuffer(data, kind).reshape(shape)
-    if array["kind"] != "packed" or len(data) != size * array["planes"]:
-        raise InvalidValue(f"An array of kind {array['kind']!r} and shape {shape} does not fit {len(data)} bytes.")
+    try:
+        data, shape, kind = blobs[array["blob"]], tuple(int(n) for n in array["shape"]), str(array["kind"])
+        order, count, step = int(array.get("order", 0)), int(array.get("planes", 1)), float(array.get("step", 1.0))
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise InvalidValue(f"An array of a pack is not described as it must be: {error!r}.") from error
+    if any(n < 0 for n in shape) or not 0 <= order <= MOST_ORDER or not 1 <= count <= MOST_PLANES:
+        raise InvalidValue(f"An array of a pack has the shape {shape}, order {order} and {count} planes.")
+    size = math.prod(shape)
+    if kind in KINDS:
+        plain = np.dtype(KINDS[kind])
+        if len(data) != size * plain.itemsize:
+            raise InvalidValue(f"An array of shape {shape} needs {size * plain.itemsize} bytes; there are {len(data)}.")
+        return np.frombuffer(data, plain).reshape(shape)
+    if kind != "packed" or len(data) != size * count:
+        raise InvalidValue(f"An array of kind {kind!r} and shape {shape} does not fit {len(data)} bytes.")
     rows = shape[0] if shape else 1
-    planes = np.frombuffer(data, np.uint8).reshape(array["planes"], -1).astype(np.uint32)
+    planes = np.frombuffer(data, np.uint8).reshape(count, -1).astype(np.uint32)
     zigzag = np.zeros(size, np.uint32)
     for p, plane in enumerate(planes):
         zigzag |= plane << np.uint32(8 * p)
     whole = ((zigzag >> np.uint32(1)) ^ (np.uint32(0) - (zigzag & np.uint32(1)))).view(np.int32)
     whole = whole.reshape(-1, rows).T.astype(np.int64) if size else np.zeros((rows, 0), np.int64)
-    for _ in range(array["order"]):
+    for _ in range(order):
         whole = np.cumsum(whole, axis=0).astype(np.int32).astype(np.int64)
-    return whole.reshape(shape) * float(array["step"])
+    return whole.reshape(shape) * step
 
 
 def inflate(data: bytes, size: int) -> bytes:

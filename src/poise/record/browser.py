@@ -47,10 +47,9 @@ START_SECONDS = 60.0
 """A browser that has not shown the page after this long counts as none [s]."""
 
 _QUIET = (
-    "--headless=new", "--remote-debugging-port=0", "--remote-allow-origins=*", "--no-first-run", "--disable-sync",
+    "--headless=new", "--remote-debugging-port=0", "--no-first-run", "--disable-sync",
     "--no-default-browser-check", "--disable-background-networking", "--disable-component-update", "--disable-quic",
     "--disable-extensions", "--hide-scrollbars", "--mute-audio", "--window-size=64,64",
-    "--allow-file-access-from-files",
 )  # fmt: skip
 
 _GL = {
@@ -184,12 +183,13 @@ def _connect(profile: Path, process: subprocess.Popen[bytes]) -> ClientConnectio
 
     end = clock.monotonic() + START_SECONDS
     told = profile / "DevToolsActivePort"
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never through a proxy
     while clock.monotonic() < end:
         if process.poll() is not None:
             raise PoiseError(f"The browser ended at once with code {process.returncode}.")
         try:
             port = int(told.read_text(encoding="utf-8").split()[0])
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=5.0) as answer:
+            with direct.open(f"http://127.0.0.1:{port}/json/list", timeout=5.0) as answer:
                 tabs = [t for t in json.load(answer) if t.get("type") == "page"]
             if tabs:
                 return connect(tabs[0]["webSocketDebuggerUrl"], max_size=None, open_timeout=20.0, proxy=None)

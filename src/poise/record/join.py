@@ -19,7 +19,7 @@ Index = npt.NDArray[np.int64]
 def side_by_side(scenes: Sequence[Scene]) -> Scene:
     """Scenes beside each other in one page, each in a view of its own, under one timeline.
 
-    Times are those of the first; where another ends earlier its last frame stays. The ground is the first's.
+    Times are those of the longest; where another ends earlier its last frame stays. The ground is the first's.
 
     Raises:
         InvalidValue: if there is no scene, or one has views already.

@@ -8,20 +8,18 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
-from poise.record.arrays import Blobs, Header
+from poise.record.arrays import TIME_STEP, Blobs, Header
 from poise.record.camera import stature, travel_heading
+from poise.record.limits import require_within
 from poise.record.pack_overlays import pack_overlay, pack_plot, pack_row, push_overlays
 from poise.record.pack_terrain import pack_terrain
 from poise.record.pack_tracks import pack_prop, pack_track
-from poise.scene import Layer, Scene
+from poise.scene import Control, Layer, Scene
 
 Array = npt.NDArray[np.float64]
 
 MAGIC = b"POISESC1"
 VERSION = 1
-
-TIME_STEP = 1e-6
-"""Times are stored to half of this [s]."""
 
 LABELS = {"shapes": "capsules", "com": "center of mass", "cop": "center of pressure", "zmp": "zero-moment point"}
 """What layers are called that nobody gave a label."""
@@ -33,6 +31,9 @@ def pack(scene: Scene, *, is_live: bool = False) -> bytes:
     Args:
         scene: What is seen. Live, its first frame says what there is; poses come later, as states.
         is_live: Leave out everything over time.
+
+    Raises:
+        InvalidValue: if it is larger than a page may be, or a number in it is not finite.
     """
     blobs = Blobs()
     every = None if is_live else scene.times
@@ -61,6 +62,7 @@ def pack(scene: Scene, *, is_live: bool = False) -> bytes:
     used = [layer for t in tracks for layer in (t["layer"], *([f"{t['layer']}.shapes"] if t["skins"] else []))]
     used += [o["layer"] for o in overlays]
     header["layers"] = [{"name": x.name, "label": x.label, "on": x.is_on} for x in _layers(scene, used)]
+    require_within(header)
     header["blobs"], body = blobs.join()
     text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     head = zlib.compress(text, 9)
@@ -80,7 +82,7 @@ def _label(name: str) -> str:
     return " ".join([*words[:-1], LABELS.get(words[-1], words[-1])])
 
 
-def _control(control) -> Header:
+def _control(control: Control) -> Header:
     c: Header = {"name": control.name, "label": control.label, "kind": control.kind, "value": control.value}
     if control.kind == "slider":
         c |= {"unit": control.unit, "low": control.low, "high": control.high, "step": control.step}

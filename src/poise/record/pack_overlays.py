@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.record.arrays import Blobs, Header
+from poise.record.arrays import TIME_STEP, Blobs, Header
 from poise.record.look import ARROW_AFTERGLOW, ARROW_COLOR
 from poise.scene import Arrow, Curve, Label, Overlay, Plot, Points, Polygon, Row, Scene, Vectors
 from poise.spatial import rotations
@@ -72,7 +72,7 @@ def pack_overlay(overlay: Overlay, blobs: Blobs, *, is_live: bool) -> Header:
     if isinstance(overlay, Curve):
         entry = {"kind": "curve", "vertices": blobs.packed(overlay.vertices, PLACE_STEP), "show": overlay.show}
         if overlay.times is not None:
-            entry["times"] = blobs.packed(overlay.times, 1e-6)
+            entry["times"] = blobs.packed(overlay.times, TIME_STEP)
         entry |= {"trail": overlay.trail, "ticks": overlay.has_ticks, "dashed": overlay.is_dashed}
         return {**entry, **_span(overlay.span), **common}
     if isinstance(overlay, Points):

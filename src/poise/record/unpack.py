@@ -15,6 +15,7 @@ import numpy.typing as npt
 from poise.errors import FileFormatError, InvalidValue
 from poise.io.files import read_text
 from poise.record.arrays import inflate, read_array
+from poise.record.limits import require_within
 from poise.record.pack import MAGIC, VERSION
 from poise.spatial import rotations
 
@@ -22,6 +23,9 @@ Array = npt.NDArray[np.float64]
 
 MAX_HEADER = 32_000_000
 """Largest header, unpacked [bytes]."""
+
+MAX_WHOLE = 1 << 30
+"""No pack unpacks to more than this in all [bytes]."""
 
 _RECORDING = re.compile(r'<script[^>]*\bid="poise-recording"[^>]*>([^<]*)</script>')
 
@@ -61,18 +65,28 @@ def unpack(data: bytes) -> Unpacked:
     """Read a pack.
 
     Raises:
-        InvalidValue: if it is none, of a higher version, or its lengths do not fit.
+        InvalidValue: if it is none, of a higher version, too large, or its lengths do not fit.
     """
     if data[:8] != MAGIC or len(data) < 16:
         raise InvalidValue("These bytes are no pack: they do not begin with POISESC1.")
     packed, size = (int.from_bytes(data[k : k + 4], "little") for k in (8, 12))
     if size > MAX_HEADER or 16 + packed > len(data):
         raise InvalidValue(f"A pack's header of {packed} bytes, {size} unpacked, does not fit {len(data)} bytes.")
-    header = json.loads(inflate(data[16 : 16 + packed], size))
-    if header.get("format") != "poise.scene" or not 1 <= header.get("version", 0) <= VERSION:
-        raise InvalidValue(f"A pack of version {header.get('version')} cannot be read; this Poise reads {VERSION}.")
+    try:
+        header = json.loads(inflate(data[16 : 16 + packed], size))
+        if header["format"] != "poise.scene" or not 1 <= header["version"] <= VERSION:
+            raise InvalidValue(f"A pack of version {header['version']} cannot be read; this Poise reads {VERSION}.")
+        require_within(header)
+        places = [(int(at), int(length), int(raw)) for at, length, raw in header["blobs"]]
+    except InvalidValue:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+        raise InvalidValue(f"A pack's header is not as docs/scene_format.md has it: {error!r}.") from error
+    whole = sum(raw or length for _, length, raw in places)
+    if whole > MAX_WHOLE:
+        raise InvalidValue(f"A pack would unpack to {whole} bytes; at most {MAX_WHOLE} are read.")
     body, blobs = data[16 + packed :], []
-    for at, length, raw in header["blobs"]:
+    for at, length, raw in places:
         if not 0 <= at <= at + length <= len(body):
             raise InvalidValue("A blob of the pack lies outside of it.")
         part = body[at : at + length]
@@ -92,4 +106,5 @@ def read_recording(path: Path) -> Unpacked:
     try:
         return unpack(base64.b64decode(found[1], validate=True))
     except ValueError as error:
-        raise FileFormatError(f"The recording cannot be read: {error}", path=path) from error
+        cure = "Record it again, or open it with the Poise that wrote it."
+        raise FileFormatError(f"The recording cannot be read: {error}", path=path, cure=cure) from error

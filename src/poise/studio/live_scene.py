@@ -7,8 +7,9 @@ import numpy.typing as npt
 
 from poise.analysis.kernels import hulls
 from poise.character.character import Character
+from poise.record.look import ARROW_COLOR
 from poise.record.pack_overlays import force_scale
-from poise.record.physics import COM_COLOR, FORCE_COLOR, LAYERS, SUPPORT_COLOR
+from poise.record.physics import COM_COLOR, FORCE_COLOR, LAYERS, LEAST_FORCE, SUPPORT_COLOR
 from poise.record.result_scene import SIMULATED_COLOR
 from poise.scene import GHOST, SOLID, Control, Plot, Points, Polygon, Scene, Series, Track, Vectors
 from poise.sim.filter import Machine, StepRecord
@@ -27,10 +28,8 @@ MOST_ARROWS = 6
 MOST_CORNERS = 12
 """Corners of the support polygon."""
 
-LEAST_FORCE = 0.01
-"""A contact force below this part of the weight is not drawn."""
-
-ARROW_COLOR = (0.85, 0.10, 0.16)
+LEAST_PRESS = 1.0
+"""A contact point that pushes with less than this is no corner of the support [N]."""
 
 CONTROLS = (
     Control("slope", "Slope", value=0.0, unit="°", low=-25.0, high=25.0, step=0.5),
@@ -140,7 +139,7 @@ def _polygon(machine: Machine) -> Array:
     last = machine.last
     if last is None:
         return corners
-    pressing = last.step.contacts.points[np.linalg.norm(last.result.forces, axis=1) > 1.0]
+    pressing = last.step.contacts.points[np.linalg.norm(last.result.forces, axis=1) > LEAST_PRESS]
     flags = np.zeros((1, machine.model.point_count), dtype=np.bool_)
     flags[0, pressing] = True
     points = np.ascontiguousarray(machine.state.points[None])

@@ -210,7 +210,8 @@ def _scene(what: SimulationResult | Motion | Scene | Sequence[Motion], side_by_s
         return scene_of(what)
     motions = [what] if isinstance(what, Motion) else list(what)
     if not all(isinstance(m, Motion) for m in motions):
-        raise InvalidValue("Only a result, motions or a scene can be shown.")
+        seen = ", ".join(sorted({type(m).__name__ for m in motions if not isinstance(m, Motion)}))
+        raise InvalidValue(f"{seen} cannot be shown; give a result of simulate, a motion, several of them, or a scene.")
     return compare(motions) if side_by_side else scene_of_motions(motions)
 
 

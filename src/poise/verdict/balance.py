@@ -84,10 +84,6 @@ def balance_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _beside(distance: float) -> str:
-    return f"{length_words(distance)} beside" if distance < 1.0 else "more than a meter from"
-
-
 def _shift(clip: Analysis, judged: Flags, bad: Frames, wanted: float) -> list[Cure]:
     """Move the body over the feet in the worst stretches, where one or two of them are what is lacking."""
     missing = wanted * judged.sum() - (judged & (clip.support.error <= 1.0)).sum()

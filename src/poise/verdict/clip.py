@@ -54,14 +54,20 @@ def check_file(path: Path, profile: Profile, options: ReadOptions, wanted: Wante
         if not names:
             return (ClipReport(str(path), "", "skipped"),)
     except Exception as error:
-        return (unreadable(path, f"Poise failed inside ({type(error).__name__}: {error}). Please report this."),)
+        return (unreadable(path, _failed(error)),)
     found = []
     for name in names:
         try:
             found.append(replace(_check_one(path, profile, replace(options, clip=name), wanted), clip=name))
         except PoiseError as error:
             found.append(replace(unreadable(path, str(error)), clip=name))
+        except Exception as error:
+            found.append(replace(unreadable(path, _failed(error)), clip=name))
     return tuple(found)
+
+
+def _failed(error: Exception) -> str:
+    return f"Poise failed inside ({type(error).__name__}: {error}). Please report this."
 
 
 def _check_one(path: Path, profile: Profile, options: ReadOptions, wanted: Wanted) -> ClipReport:

@@ -31,6 +31,10 @@ PAPER_SHARES = {
 """Percent of frames in [ShapiroLee2011]_: "more than" for the first two, as printed."""
 
 
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""A text that begins so would be a formula in a spreadsheet: clip names come from others."""
+
+
 @dataclass(frozen=True)
 class Figure:
     """One histogram of the paper, of other clips.
@@ -188,4 +192,4 @@ def _cell(value: object) -> str:
     if isinstance(value, (float, np.floating)):
         return f"{value:.6g}" if np.isfinite(value) else ""
     text = str(value)
-    return f"'{text}" if text[:1] in ("=", "+", "@") else text
+    return f"'{text}" if text[:1] in FORMULAS else text

@@ -3,7 +3,11 @@ import type { ArrayRef, Header } from "./format";
 
 const MAGIC = "POISESC1";
 const HEADER_LIMIT = 32e6;
-const BLOB_LIMIT = 512e6;
+const BLOB_LIMIT = 2 ** 28;
+const WHOLE_LIMIT = 2 ** 30;
+const MOST_BODIES = 4096;
+const MOST_POSES = 40e6;
+const MOST_VERTICES = 4e6;
 
 /** Bytes that are no pack, or one this page cannot read; the message is for the viewer. */
 export class PackError extends Error {}
@@ -39,7 +43,11 @@ export class Pack {
       throw new PackError(`The recording has format ${header.version}; this page reads 1. Open it with a newer Poise.`);
     }
     for (const key of ["layers", "tracks", "terrain", "overlays", "timeline", "plots", "controls"] as const) header[key] ??= [];
+    requireWithin(header);
     const base = 16 + packed;
+    if (header.blobs.reduce((sum, [, length, raw]) => sum + (raw || length), 0) > WHOLE_LIMIT) {
+      throw new PackError("The recording is too large for a page.");
+    }
     for (const [offset, length, rawLength] of header.blobs) {
       if (base + offset + length > bytes.length || offset < 0 || length < 0 || rawLength > BLOB_LIMIT) {
         throw new PackError("The recording is cut short or damaged.");
@@ -71,6 +79,17 @@ export class Pack {
   async floats(ref: ArrayRef): Promise<Float32Array> {
     const { values } = await this.array(ref);
     return values instanceof Float32Array ? values : Float32Array.from(values);
+  }
+}
+
+/** Refuses a header that describes more than a page should hold. */
+function requireWithin({ tracks, terrain, times }: Header): void {
+  const bodies = tracks.flatMap((track) => track.bodies);
+  const meshes = [...tracks.flatMap((track) => track.skins ?? []), ...bodies.flatMap((body) => body.shapes), ...terrain];
+  const vertices = meshes.reduce((sum, mesh) => sum + ("vertices" in mesh ? mesh.vertices.shape[0] : 0), 0);
+  const poses = (times?.shape[0] ?? 0) * bodies.length;
+  if (bodies.length > MOST_BODIES || poses > MOST_POSES || vertices > MOST_VERTICES) {
+    throw new PackError("The recording is too large for a page.");
   }
 }
 

@@ -70,6 +70,8 @@ test("what is no pack, newer, cut short or damaged is refused with a sentence", 
   await refused(container({ ...scene, version: 2 }), /newer Poise/);
   await refused(container({ ...scene, format: "other" }), /no Poise recording/);
   await refused(container({ ...scene, blobs: [[0, 99, 99]] }), /cut short/);
+  await refused(container({ ...scene, blobs: Array(9).fill([0, 0, 2 ** 27]) }), /too large/);
+  await refused(container({ ...scene, times: { blob: 0, shape: [5e7], kind: "f32" }, tracks: [{ bodies: [{ shapes: [] }] }] }), /too large/);
   const whole = container(scene);
   await refused(whole.subarray(0, whole.length - 4), /cut short|damaged/);
   const longer = whole.slice();
