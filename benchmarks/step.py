@@ -25,6 +25,7 @@ import mujoco
 import numpy as np
 
 import poise.sim.filter as machinery
+import poise.sim.solving as fallbacks
 import poise.step.condensed as condensed
 import poise.step.solve as solving
 from poise.character import fit
@@ -46,11 +47,11 @@ from poise.terrain import Terrain
 ACTIVE = 16
 STAGES: list[tuple[Any, str, str]] = [
     (ReferenceBuilder, "frame", "reference side"),
-    (Machine, "_look", "look at the state and the ground"),
+    (machinery, "look", "look at the state and the ground"),
     (Footing, "place", "  of which footholds"),
-    (Machine, "_wishes", "wishes"),
+    (fallbacks, "wishes", "wishes"),
     (JointLimits, "constraint", "  of which joint limits"),
-    (machinery, "quasi_physical", "lists"),
+    (fallbacks, "quasi_physical", "lists"),
     (solving, "condense", "lists to normal form"),
     (condensed, "solve_condensed", "condense and solve"),
     (solving, "balance", "torque and forces"),

@@ -9,7 +9,8 @@ is left for points with none. All offsets are zero on flat ground with nothing p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +26,7 @@ Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Footholds:
+class Footholds(NamedTuple):
     """Targets of the contact points at one step.
 
     Attributes:
@@ -72,6 +72,7 @@ class Footing:
         self._shift = np.zeros((count, 2))
         self._chosen = np.full((count, 2), np.nan)
         self._nowhere = np.zeros(0)
+        self._still = np.zeros((count, 3))
         self._floors, self._no_lift = np.full(count, floor), np.zeros(count)
 
     def place(
@@ -94,7 +95,7 @@ class Footing:
             dt: Length of the step [s].
             planned: The plan over the ground, if there is one.
         """
-        still = np.zeros_like(points) if ground_velocities is None else ground_velocities
+        still = self._still if ground_velocities is None else ground_velocities
         base = reference.points if planned is None else reference.points + planned.offsets
         floors = self._floors if planned is None else self._floors + planned.offsets[:, 2]
         stands = kernels.stick(
@@ -105,7 +106,7 @@ class Footing:
         if home is not None:
             back = self._stepping.advance(
                 self._offset, reference.flags, stands, reference.times_to_lift, home,
-                float(np.linalg.norm(goal_shift - home)), dt,
+                math.dist(goal_shift.tolist(), home.tolist()), dt,
             )  # fmt: skip
         held = stands if back is None else stands | (back.moves & reference.flags)
         e = self._settings

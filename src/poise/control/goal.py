@@ -26,21 +26,38 @@ class GoalParticle:
     def __init__(self, frequency: float) -> None:
         self.frequency = frequency
         self.shift, self.velocity, self.acceleration = np.zeros(2), np.zeros(2), np.zeros(2)
-        self.ground = np.zeros(2)
+        self.ground, self.ground_velocity = np.zeros(2), np.zeros(2)
+
+    @property
+    def is_away(self) -> bool:
+        """The goal is not at the reference's own place."""
+        return any(self.shift.tolist())
+
+    @property
+    def is_at_rest(self) -> bool:
+        """The goal is at the reference's own place and does not move from it."""
+        return not (any(self.shift.tolist()) or any(self.velocity.tolist()))
 
     def accelerate(self, force: Array, mass: float, ground_velocity: Array) -> None:
         """Set the acceleration for this step from the force [N] (3,) and the ground's velocity [m/s] (2,)."""
         w = self.frequency
-        self.acceleration = (
-            w * w * (self.ground - self.shift) + 2.0 * w * (ground_velocity - self.velocity) + force[:2] / mass
+        near, far = w * w, 2.0 * w
+        (x, y), (vx, vy), (dx, dy) = self.shift.tolist(), self.velocity.tolist(), self.ground.tolist()
+        fx, fy, _ = force.tolist()
+        ux, uy = ground_velocity.tolist()
+        self.acceleration = np.array(
+            (near * (dx - x) + far * (ux - vx) + fx / mass, near * (dy - y) + far * (uy - vy) + fy / mass)
         )
         self.ground_velocity = ground_velocity
 
     def advance(self, dt: float) -> None:
         """Semi-implicit step, like the character's own."""
-        self.velocity = self.velocity + dt * self.acceleration
-        self.shift = self.shift + dt * self.velocity
-        self.ground = self.ground + dt * self.ground_velocity
+        (x, y), (vx, vy), (ax, ay) = self.shift.tolist(), self.velocity.tolist(), self.acceleration.tolist()
+        vx, vy = vx + dt * ax, vy + dt * ay
+        self.velocity = np.array((vx, vy))
+        self.shift = np.array((x + dt * vx, y + dt * vy))
+        if any(self.ground_velocity.tolist()):
+            self.ground = self.ground + dt * self.ground_velocity
 
 
 class TrunkSway:
@@ -48,23 +65,33 @@ class TrunkSway:
 
     Attributes:
         turn, velocity, acceleration: Rotation vector in world axes [rad] and its rates, shape (3,).
+        is_at_rest: Nothing has turned it yet; all three are zero.
     """
 
     def __init__(self, goal: Goal, mass: float, leg_scale: float) -> None:
-        self._goal = goal
-        self._inertia = goal.sway_inertia * (mass / 70.0) * leg_scale**2
+        inertia = goal.sway_inertia * (mass / 70.0) * leg_scale**2
+        self._push = goal.sway_gain / inertia
+        self._spring, self._damper = goal.sway_frequency**2, 2.0 * goal.sway_damping * goal.sway_frequency
         self.turn, self.velocity, self.acceleration = np.zeros(3), np.zeros(3), np.zeros(3)
+        self.is_at_rest = True
 
     def accelerate(self, moment: Array) -> None:
         """Set the acceleration for this step from the moment of the pushes about the center of mass [N m]."""
-        g = self._goal
-        self.acceleration = (
-            g.sway_gain * moment / self._inertia
-            - g.sway_frequency**2 * self.turn
-            - 2.0 * g.sway_damping * g.sway_frequency * self.velocity
+        moments = moment.tolist()
+        if self.is_at_rest and not any(moments):
+            return
+        self.is_at_rest = False
+        turn, velocity = self.turn.tolist(), self.velocity.tolist()
+        self.acceleration = np.array(
+            [
+                self._push * m - self._spring * x - self._damper * v
+                for m, x, v in zip(moments, turn, velocity, strict=True)
+            ]
         )
 
     def advance(self, dt: float) -> None:
         """Semi-implicit step."""
+        if self.is_at_rest:
+            return
         self.velocity = self.velocity + dt * self.acceleration
         self.turn = self.turn + dt * self.velocity

@@ -311,6 +311,26 @@ def stick(
 
 
 @njit(**_OPTIONS)
+def limbs_seen(members, ends, flags, stands, times_to_lift, offsets, home, seen):
+    """Fill rows of (points that touch, of them stand, least time to lift [s], mean way home [m]), one for each limb.
+
+    members are the points of all limbs, limb after limb, and ends (L,) where each ends; `stands` only where `flags`.
+    """
+    first = 0
+    for limb in range(ends.shape[0]):
+        touching, standing, least, way = 0, 0, np.inf, 0.0
+        for k in range(first, ends[limb]):
+            i = members[k]
+            if flags[i]:
+                touching += 1
+                standing += 1 if stands[i] else 0
+                least = min(least, times_to_lift[i])
+                way += np.sqrt((offsets[i, 0] - home[0]) ** 2 + (offsets[i, 1] - home[1]) ** 2)
+        first = ends[limb]
+        seen[limb, 0], seen[limb, 1], seen[limb, 2], seen[limb, 3] = touching, standing, least, way / max(touching, 1)
+
+
+@njit(**_OPTIONS)
 def swing_places(points, velocities, places, look_ahead, clearance_time):
     """Where the ground's height is wanted, (4 P, 2): landing places, ahead, at the clearance's edge, half way there."""
     count = points.shape[0]

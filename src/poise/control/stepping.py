@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.control import kernels
 from poise.control.preset import Stepping
 
 Array = npt.NDArray[np.float64]
@@ -69,6 +70,8 @@ class SteppingBack:
         self._needed = needed
         self._rested = math.inf
         self._count = count
+        self._members = np.concatenate([[], *(limb.points for limb in self._limbs)]).astype(np.int64)
+        self._ends = np.cumsum([len(limb.points) for limb in self._limbs], dtype=np.int64)
 
     def advance(
         self, offsets: Array, flags: Flags, stands: Flags, times_to_lift: Array, home: Array, away: float, dt: float
@@ -85,36 +88,33 @@ class SteppingBack:
             dt: [s].
         """
         self._rested += dt
-        for limb in self._limbs:
-            if not flags[limb.points].any() or away > 4.0 * self._distance:
+        seen = np.empty((len(self._limbs), 4))
+        kernels.limbs_seen(self._members, self._ends, flags, stands, times_to_lift, offsets, home, seen)
+        seen = seen.tolist()
+        moving = None
+        for limb, (touching, _, _, _) in zip(self._limbs, seen, strict=True):
+            if not touching or away > 4.0 * self._distance:
                 limb.has_stepped = False
-        if not any(limb.moves for limb in self._limbs) and self._rested >= self._pause:
-            self._begin(offsets, flags, stands, times_to_lift, home, away)
-        for limb in self._limbs:
-            if limb.moves:
-                return self._move(limb, offsets, flags, home, dt)
-        return None
+            if moving is None and limb.moves:
+                moving = limb
+        if moving is None and self._rested >= self._pause:
+            moving = self._begin(offsets, seen, away)
+        return None if moving is None else self._move(moving, offsets, flags, home, dt)
 
-    def _begin(
-        self, offsets: Array, flags: Flags, stands: Flags, times_to_lift: Array, home: Array, away: float
-    ) -> None:
+    def _begin(self, offsets: Array, seen: list[list[float]], away: float) -> _Limb | None:
         """Let the limb that is furthest from home go, if one may."""
-        standing = [bool(stands[limb.points].any()) for limb in self._limbs]
-        if sum(standing) <= self._needed:
-            return
+        if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self._needed:
+            return None
         furthest, chosen = self._distance, None
-        for limb, is_standing in zip(self._limbs, standing, strict=True):
-            touching = limb.points[flags[limb.points]]
-            if limb.has_stepped or not is_standing or not len(touching):
+        for limb, (touching, standing, time_to_lift, way) in zip(self._limbs, seen, strict=True):
+            if limb.has_stepped or not touching or standing < touching or time_to_lift < 2.0 * self._duration:
                 continue
-            if not stands[touching].all() or times_to_lift[touching].min() < 2.0 * self._duration:
-                continue
-            way = float(np.linalg.norm(offsets[touching, :2] - home, axis=1).mean())
             if way > furthest and away < 0.5 * way:
                 furthest, chosen = way, limb
         if chosen is not None:
             chosen.part, chosen.has_stepped = 0.0, True
             chosen.start = offsets[chosen.points, :2].copy()
+        return chosen
 
     def _move(self, limb: _Limb, offsets: Array, flags: Flags, home: Array, dt: float) -> StepBack | None:
         limb.part += dt / self._duration

@@ -1,0 +1,150 @@
+"""One look at the world in a step: the state, the ground below it, what pushes, and where everything should go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
+from poise.control import kernels
+from poise.control.footing import Footholds
+from poise.control.plan import PlannedFrame
+from poise.control.reference import ReferenceFrame
+from poise.sim.forces import Pull, Push
+from poise.step import Contacts, Step
+from poise.step.cones import frames
+
+if TYPE_CHECKING:
+    from poise.sim.filter import Machine
+
+Array = npt.NDArray[np.float64]
+
+_NOTHING = np.zeros(3)
+_RESTING = np.zeros(2)
+
+
+class Scene(NamedTuple):
+    """One look at the world: what the wishes and the step are made from.
+
+    Attributes:
+        step: The step to be solved.
+        heights, gaps: Of the ground below the contact points [m], and their distance to it [m], shape (P,).
+        axes: Two tangents and the surface normal at each point, rows, shape (P, 3, 3).
+        footholds: Where the contact points should be.
+        moving: Velocity of the ground below them [m/s], shape (P, 3), or None where it rests.
+        planned: The plan over the ground, if there is one.
+    """
+
+    step: Step
+    heights: Array
+    gaps: Array
+    axes: Array
+    footholds: Footholds
+    moving: Array | None
+    planned: PlannedFrame | None
+
+
+class LevelGround:
+    """What the contact points see on level ground at rest; made once.
+
+    Attributes:
+        axes, normals, heights, still: As in `Scene`; `still` is a velocity of zero.
+    """
+
+    def __init__(self, count: int, floor: float) -> None:
+        self.axes = np.tile(np.eye(3), (count, 1, 1))
+        self.normals = np.ascontiguousarray(self.axes[:, 2])
+        self.heights = np.full(count, floor)
+        self.still = np.zeros((count, 3))
+
+
+def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Push | Pull], planned: PlannedFrame | None) -> Scene:
+    """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
+    s, dt = m.state, m.dt
+    s.move_to(m.q, m.v)
+    moving = None
+    if m.terrain.is_flat:
+        normals, axes, heights = m.level.normals, m.level.axes, m.level.heights
+        s.touch()
+    else:
+        surface = m.terrain.sample(s.centers[:, :2], m.time)
+        normals, heights = np.array(surface.normal), np.array(surface.height)
+        s.touch(normals)
+        axes = frames(normals)
+        if not m.terrain.is_static:
+            moving = surface.velocity
+    s.complete()
+    external, force, moment = _pushes(m, pushes) if pushes else (m.no_push, _NOTHING, _NOTHING)
+    band = m.preset.contact.height * m.scale
+    count = m.model.point_count
+    gaps, touching, touching_normals = np.empty(count), np.empty(count, dtype=np.int64), np.empty((count, 3))
+    near = kernels.near_ground(
+        s.points, m.model.point_radii, heights, normals, band, gaps, touching, touching_normals
+    )  # fmt: skip
+    below = _RESTING if moving is None else moving.mean(axis=0)[:2]
+    if _is_moving(m, pushes):
+        # a push of so many body weights moves figures of any size by the same part of their legs
+        m.particle.accelerate(m.scale * force, m.mass, below)
+        m.sway.accelerate(m.scale * moment)
+    else:
+        m.particle.accelerate(_NOTHING, m.mass, below)
+        m.sway.accelerate(_NOTHING)
+    shift = m.particle.shift
+    m.follower.accelerate(reference.q[:3], reference.v[:3], shift, m.time, planned)
+    footholds = m.footing.place(
+        reference, s.points, s.point_velocities, heights, gaps, band, moving, shift, _home(m), m.time, dt, planned,
+    )  # fmt: skip
+    contacts = Contacts(touching[:near], touching_normals[:near], m.options.friction)
+    return Scene(Step(s, contacts, dt=dt, external=external), heights, gaps, axes, footholds, moving, planned)
+
+
+def _home(m: Machine) -> Array | None:
+    """Where the goal will rest [m], shape (2,); None while it never moved, or where nobody holds the figure."""
+    if m.options.goal == "none" or m.options.physicality.is_strict or not m.particle.is_away:
+        return None
+    return m.particle.ground
+
+
+def _pushes(m: Machine, pushes: Sequence[Push | Pull]) -> tuple[Array, Array, Array]:
+    """Generalized force (nv,), force [N] and moment about the center of mass [N m], (3,), of all that pushes."""
+    external, force, moment = np.zeros(m.model.nv), np.zeros(3), np.zeros(3)
+    for push in pushes:
+        body = push.body_of(m.character) + 1
+        place = m.state.data.xipos[body].copy()
+        velocity = m.state.body_point_motion(body, place)[0]
+        f = push.force_at(place, velocity, m.time, m.model.body_masses[body])
+        external += m.state.external_torque(body, place, f)
+        force += f
+        (x, y, z), (fx, fy, fz) = (place - m.state.com(m.model.roots[0])).tolist(), f.tolist()
+        moment += (y * fz - z * fy, z * fx - x * fz, x * fy - y * fx)
+    return external, force, moment
+
+
+def _is_moving(m: Machine, pushes: Sequence[Push | Pull]) -> bool:
+    """The goal moves with what pushes."""
+    if m.options.goal != "auto":
+        return m.options.goal == "moving"
+    return bool(pushes) or not m.particle.is_at_rest or not m.terrain.is_static
+
+
+def feet_of(character: Character) -> tuple[tuple[int, ...], ...]:
+    """Contact points of each foot, by limb."""
+    feet: list[tuple[int, ...]] = []
+    for limb in character.limbs:
+        if limb.kind == "leg":
+            points = tuple(
+                i for i, p in enumerate(character.contact_points) if p.body in limb.bodies and p.part == "foot"
+            )
+            if points:
+                feet.append(points)
+    return tuple(feet)
+
+
+def limbs_of(character: Character) -> tuple[tuple[int, ...], ...]:
+    """Contact points of each leg and arm: what can step back."""
+    limbs = [limb for limb in character.limbs if limb.kind in ("leg", "arm")]
+    points = [tuple(i for i, p in enumerate(character.contact_points) if p.body in limb.bodies) for limb in limbs]
+    return tuple(p for p in points if p)

@@ -1,0 +1,96 @@
+"""Solving one step of the filter, with named fallbacks where the constraints conflict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.control.reference import ReferenceFrame
+from poise.errors import StepInfeasible
+from poise.methods.pd import proportional_derivative
+from poise.methods.quasi_physical import quasi_physical
+from poise.sim.looking import Scene
+from poise.sim.wishing import wishes
+from poise.step import Constraint, Equal, Objective, Step, StepResult, solve_step
+
+if TYPE_CHECKING:
+    from poise.sim.filter import Machine
+
+Array = npt.NDArray[np.float64]
+
+FALLBACK_WEIGHT = 1e3
+"""Weight of hard constraints that had to give way in a step, times the total mass [kg]; such steps are counted."""
+
+
+class StepRecord(NamedTuple):
+    """The last solved step, for reports."""
+
+    frame: int
+    reference: ReferenceFrame
+    result: StepResult
+    step: Step
+    gaps: Array
+    velocities: Array
+    com: Array
+
+
+def solve(m: Machine, reference: ReferenceFrame, scene: Scene) -> StepResult | None:
+    """Solve this step and keep what the next one starts from; None where nothing helps."""
+    if m.options.engine == "pd":
+        objectives, constraints = proportional_derivative(scene.step, reference, m.preset.pd)
+    else:
+        objectives, constraints = quasi_physical(
+            scene.step, reference, wishes(m, reference, scene), m.preset.weights, m.load,
+            physicality=m.options.physicality, goal_without=m.goal_without,
+        )  # fmt: skip
+    points = scene.step.contacts.points
+    result = _attempt(m, scene.step, objectives, constraints, m.warm[points].ravel(), reference.a + m.off)
+    if result is None:
+        return None
+    m.warm[:] = False
+    m.warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
+    m.off = result.a - reference.a
+    t = m.tally
+    t.solves += 1
+    t.primal = max(t.primal, result.certificate.primal)
+    t.dual = max(t.dual, result.certificate.dual)
+    t.dynamics = max(t.dynamics, result.certificate.dynamics)
+    root = m.model.roots[0]
+    com = m.state.com_without(root, m.goal_without) if m.goal_without else m.state.com(root)
+    m.last = StepRecord(m.frame, reference, result, scene.step, scene.gaps, m.state.point_velocities.copy(), com)
+    return result
+
+
+def _attempt(
+    m: Machine, step: Step, objectives: list[Objective], constraints: list[Constraint], warm: npt.NDArray[np.bool_],
+    guess: Array,
+) -> StepResult | None:  # fmt: skip
+    try:
+        return solve_step(
+            step, objectives, constraints, readable=m.options.readable, warm=warm, guess=guess, costs=False
+        )
+    except StepInfeasible as error:
+        m.tally.failures += 1
+        names = " + ".join(error.constraints) or "none"
+        m.tally.conflicts[names] = m.tally.conflicts.get(names, 0) + 1
+    try:
+        result = solve_step(step, objectives, constraints, readable=True, costs=False)
+        m.tally.fallbacks["daqp"] += 1
+        return result
+    except StepInfeasible:
+        pass
+    soft: list[Constraint] = []
+    for c in constraints:
+        if isinstance(c, Equal):
+            objectives = [*objectives, Objective(c.quantity, c.target, FALLBACK_WEIGHT * m.mass, c.name)]
+        else:
+            soft.append(c if c.weight is not None else replace(c, weight=FALLBACK_WEIGHT * m.mass))
+    try:
+        result = solve_step(step, objectives, soft, costs=False)
+        m.tally.fallbacks["goal_soft"] += 1
+        return result
+    except StepInfeasible:
+        return None
