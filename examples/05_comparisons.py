@@ -29,7 +29,8 @@ def main() -> None:
     walk, knob = poise.load(poise.sample_path("walk")).cut(0.0, 3.0), {}
     print("a step of 30 cm   physicality   arms turned (rms)   root force (rms)")
     for name, value in KNOB.items():
-        knob[name] = poise.simulate(walk, terrain=poise.Terrain.step(0.3), options=poise.Options(physicality=value))
+        online = poise.Options(physicality=value, plans_ahead=False)  # as in the paper; a plan spares the arms the work
+        knob[name] = poise.simulate(walk, terrain=poise.Terrain.step(0.3), options=online)
         print(f"{name:>29}{arms(knob[name]):>19.2f}°{knob[name].report['root_residual']['force_rms_N']:>17.0f} N")
     draw(knob, "physicality.png")
     clips, drift = {"walk": walk}, {}

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import numpy.typing as npt
 import typer
 
 from poise.cli import options
@@ -19,11 +17,14 @@ from poise.errors import BudgetExceeded, InvalidValue
 from poise.units import GRAVITY
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from poise.character.character import Character
     from poise.edit import Budget, Edited, Scope
     from poise.motion import Motion
 
-Array = npt.NDArray[np.float64]
+    Array = npt.NDArray[np.float64]
 
 Output = Annotated[
     Path,
@@ -236,6 +237,8 @@ def vector(name: str, text: str | None) -> Array | None:
     Raises:
         InvalidValue: naming the option.
     """
+    import numpy as np
+
     if text is None:
         return None
     try:

@@ -221,10 +221,14 @@ def _options(
             knob = Physicality(float(physicality))
         except ValueError:  # no number, or none that the knob takes
             raise InvalidValue(f"--physicality is {physicality!r}; give a positive number, strict or off.") from None
-    return Options(
-        goal=goal, goal_points=tuple(parse_goal(p) for p in points or ()), goal_without=_names(without),
-        physicality=knob, friction=friction, hard_contact=hard, engine=engine,
-    )  # fmt: skip
+    goals = tuple(parse_goal(p) for p in points or ())
+    try:
+        return Options(
+            goal=goal, goal_points=goals, goal_without=_names(without), physicality=knob, friction=friction,
+            hard_contact=hard, engine=engine,
+        )  # fmt: skip
+    except InvalidValue as error:  # it names the option it is about
+        raise InvalidValue(f"--{error}") from None
 
 
 def _pushes(push: list[str] | None, pull: list[str] | None) -> list[Any]:

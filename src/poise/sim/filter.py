@@ -113,8 +113,8 @@ class Machine:
         self.q, self.v, self.time = q.copy(), v.copy(), time
 
     def plan(self, track: Track) -> GroundPlan | None:
-        """The way of a whole clip over the ground; None on level ground and on ground that moves."""
-        if self.terrain.is_flat or not self.terrain.is_static:
+        """The way of a whole clip over the ground; None on level ground, on ground that moves, and where not wanted."""
+        if self.terrain.is_flat or not self.terrain.is_static or not self.options.plans_ahead:
             return None
         stands = np.array([upright(self, height) for height in track.com[:, 2]])
         feet = feet_of(self.character)

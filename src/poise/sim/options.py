@@ -26,6 +26,8 @@ class Options:
         hard_contact: No point goes below the ground, as hard rows (slower: the full program).
         readable: Solve every step with the readable path.
         engine: "qp", or "pd" for the baseline of the paper's comparison.
+        plans_ahead: A clip's way over ground that rests is planned from all of it; else, as in a stream, from what lies
+            just ahead.
     """
 
     goal: str = "auto"
@@ -36,6 +38,7 @@ class Options:
     hard_contact: bool = False
     readable: bool = False
     engine: str = "qp"
+    plans_ahead: bool = True
 
     def __post_init__(self) -> None:
         for name, value, allowed in (("goal", self.goal, GOALS), ("engine", self.engine, ENGINES)):
