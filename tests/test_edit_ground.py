@@ -118,7 +118,7 @@ def test_what_is_held_stays_and_what_lies_between_is_smooth() -> None:
     assert runs(held) == [(19, 35), (46, 59), (109, 120)]
     assert np.abs(np.diff(out, 2, axis=0)).max() < 0.3  # a jump of 3 would show as 3
     assert out[70:95].max() == 0.0
-    assert out[70:95].min() > -1e-12 or np.abs(out[80]).max() == 0.0
+    assert out[80] == 0.0  # faded to nothing between stances that are far apart
 
 
 @needs_motions

@@ -5,6 +5,9 @@ from __future__ import annotations
 GRAVITY = 9.81
 """Standard gravity used everywhere [m/s^2]."""
 
+HUMAN_LEG = 0.82
+"""Thigh plus shank of a grown person [m]. Lengths of settings are for this leg and go with a character's own."""
+
 CMU_UNIT = (1.0 / 0.45) * 0.0254
 """Meters per unit of the CMU database (ASF/AMC and the BVH releases made from it) [m]."""
 

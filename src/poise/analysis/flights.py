@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.units import GRAVITY
+from poise.units import GRAVITY, HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -103,7 +103,7 @@ def fit_flight(
     far = float(track.max(initial=0.0))
     return FlightFit(
         first, last, float(times[first]), float(times[last]), start, velocity, gravity, gravity / GRAVITY,
-        _gravity_error(t, deviation[:, 2], COM_DRIFT * leg_length / 0.82), residual,
+        _gravity_error(t, deviation[:, 2], COM_DRIFT * leg_length / HUMAN_LEG), residual,
         float(path[:, 2].max() - min(path[0, 2], path[-1, 2])), length, track,
         far / length if length > TINY * leg_length else float("nan"),
         linear_error, (L - mean) / L_by, float(p_by), float(L_by), bool(L_tiny), bool(p_tiny),

@@ -16,6 +16,7 @@ from poise.character.posing import motion_to_q
 from poise.errors import InvalidValue
 from poise.motion import Motion
 from poise.spatial import rotations
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -72,7 +73,7 @@ def measures(analysis: Analysis, *, skating_speed: float = SKATING_SPEED) -> Mea
         skating_speed: Horizontal speed above which a low foot skates [m/s].
     """
     touch, motion, character = analysis.touch, analysis.motion, analysis.character
-    scale = character.leg_length / 0.82
+    scale = character.leg_length / HUMAN_LEG
     speed = np.linalg.norm(touch.velocities[:, :, :2], axis=2)
     low = (touch.gaps < SKATING_HEIGHT * scale) & touch.is_foot
     both = low.copy()

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from poise.analysis.analyze import Analysis
 from poise.phases.points import pelvis, velocities
 from poise.phases.travel import in_place_velocity
-from poise.units import GRAVITY
+from poise.units import GRAVITY, HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -107,7 +107,7 @@ def gait_speed(analysis: Analysis) -> float:
         return math.nan
     speed = np.linalg.norm(moving, axis=1)
     steady = float(np.median(speed))
-    goes = steady * motion.duration > LEAST_TRAVEL * leg and steady > 0.3 * math.sqrt(leg / 0.82)
+    goes = steady * motion.duration > LEAST_TRAVEL * leg and steady > 0.3 * math.sqrt(leg / HUMAN_LEG)
     goes = goes and _steps(analysis) >= LEAST_STEPS
     upright = float(np.median(root[:, 2] - analysis.floor)) > 0.6 * leg
     return steady if goes and upright else math.nan

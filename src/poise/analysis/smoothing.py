@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.errors import InvalidValue
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -63,7 +64,7 @@ def choose_filter(hz: float | str | None, *, fps: float, leg_length: float) -> L
     if isinstance(hz, str):
         if hz != "auto":
             raise InvalidValue(f"filter_hz is {hz!r}; give a cut-off in hertz, 'auto', or None for no filter.")
-        hz = CUTOFF / math.sqrt(leg_length / 0.82)
+        hz = CUTOFF / math.sqrt(leg_length / HUMAN_LEG)
     if not hz > 0.0:
         raise InvalidValue(f"filter_hz is {hz}; give a positive cut-off in hertz, 'auto', or None for no filter.")
     return LowPass(float(hz) if hz < WIDEST * fps else math.inf)

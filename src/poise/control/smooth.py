@@ -14,6 +14,8 @@ BOUND_WEIGHT = 1e10
 """Weight of a broken bound against that of a wish of weight 1 [1]."""
 STAGES = 4
 """The weight of bounds grows to its full value in so many stages, each by a factor of 100."""
+RIDGE = 1e-12
+"""Added to the diagonal, as a part of its largest entry plus one: wishes may be few, the factor must be positive [1]."""
 ROUNDS = 12
 """Most Newton steps a stage; few are needed."""
 
@@ -25,7 +27,7 @@ def smoothest(
     """Least Σ bends_k ((x_{k+1} − 2 x_k + x_{k−1}) / Δt²)² + weights_k (x_k − wishes_k)², bounds as one-sided wishes.
 
     Where nothing is wished the curve is a cubic, as a beam between its supports. Solved by Newton's method on the set
-    of broken bounds, each step shortened until it improves.
+    of broken bounds, each step shortened until it improves; RIDGE x² is added, which keeps the system solvable.
 
     Args:
         wishes: y [m], shape (F,).
@@ -48,7 +50,7 @@ def smoothest(
         band[1, 1:-1] -= 2.0 * c
         band[1, 2:] -= 2.0 * c
         band[0, 2:] += c
-    diagonal = band[2] + weights + 1e-12 * (1.0 + float(band[2].max()))
+    diagonal = band[2] + weights + RIDGE * (1.0 + float(band[2].max()))
     lower = np.full(n, -np.inf) if lower is None else lower
     upper = np.full(n, np.inf) if upper is None else upper
 

@@ -11,6 +11,7 @@ from poise.character.character import Character
 from poise.edit.legs import Leg, find_legs, reach, solve_legs
 from poise.edit.root import move_root
 from poise.motion import Motion
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -63,7 +64,7 @@ def absorb(motion: Motion, character: Character | None, root: int, carries: list
     for carry in carries:
         frames, moved = carry.shift(motion.times)
         if len(frames) and np.abs(moved).max() > 1e-9:
-            most = MOST * (character.leg_length / 0.82 if character is not None else 1.0)
+            most = MOST * (character.leg_length / HUMAN_LEG if character is not None else 1.0)
             moved = moved * min(1.0, most / float(np.linalg.norm(moved, axis=1).max()))
             shift[frames] += _within_reach(motion, legs, lengths, frames, moved) * moved
     changed = np.flatnonzero(np.abs(shift).max(axis=1) > 1e-9)

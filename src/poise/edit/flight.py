@@ -20,6 +20,7 @@ from poise.edit.scope import Scope
 from poise.errors import InvalidValue
 from poise.motion import Motion
 from poise.phases.flights import airborne_frames, flight_spans
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Span = tuple[int, int]
@@ -45,7 +46,7 @@ class Figure:
     def of(cls, motion: Motion, character: Character | None) -> Figure:
         """The given character; else one fitted to the motion, or an object where the motion has one joint only."""
         if character is None and motion.skeleton.joint_count == 1 and not motion.skeleton.end_sites:
-            return cls(None, 0, 1.0, 0.82)
+            return cls(None, 0, 1.0, HUMAN_LEG)
         character = fit(motion, masses="auto") if character is None else character
         return cls(character, root_mover(character), character.mass, character.leg_length)
 

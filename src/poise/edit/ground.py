@@ -23,6 +23,7 @@ from poise.errors import InvalidValue
 from poise.motion import Motion
 from poise.phases.travel import in_place_velocity
 from poise.terrain import Terrain
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -117,7 +118,7 @@ def ground(
 def _fixed(motion: Motion, character: Character | None, floor: float | None) -> _Ground:
     """The floor is as high as the feet mostly stand, unless it is given: only what leaves that level is wrong."""
     character = fit(motion, masses="auto") if character is None else character
-    drift, size = in_place_velocity(motion), character.leg_length / 0.82
+    drift, size = in_place_velocity(motion), character.leg_length / HUMAN_LEG
     fixed = _Ground(character, root_mover(character), 0.0, _flat(character.floor), drift, size)
     if floor is None:
         fixed = replace(fixed, floor=character.floor)

@@ -12,12 +12,9 @@ from poise.io.bvh_limbs import THIGHS, UPPER_ARMS, leg_length, limb, plain, upri
 from poise.io.format import ReadOptions
 from poise.motion import Evidence
 from poise.spatial import rotations
-from poise.units import UNITS
+from poise.units import HUMAN_LEG, UNITS
 
 Array = npt.NDArray[np.float64]
-
-ADULT_LEG = 0.82
-"""Thigh plus shank of a grown person [m]."""
 
 UNIT_PRIORS = {"cm": 0.0, "m": 0.0, "cmu": 1.0, "mm": 1.0, "inch": 2.0}
 """How much rarer than cm each unit is, as a cost beside the squared error of the leg's length."""
@@ -128,21 +125,21 @@ def _unit(document: BvhDocument, offsets: Array, options: ReadOptions, who: str)
     if leg == 0.0:
         return UNITS["cm"], Evidence(UNITS["cm"], 0.1, "no bone has a length; centimeters are the custom")
     costs = {
-        name: 0.5 * (np.log(leg * UNITS[name] / ADULT_LEG) / SIZE_SPREAD) ** 2 + prior
+        name: 0.5 * (np.log(leg * UNITS[name] / HUMAN_LEG) / SIZE_SPREAD) ** 2 + prior
         for name, prior in UNIT_PRIORS.items()
     }
     if who.startswith("CMU"):
         costs["cmu"] -= 2.0
     best = min(costs, key=lambda n: costs[n])
     weights = {n: np.exp(costs[best] - c) for n, c in costs.items()}
-    plausible = np.exp(-0.5 * max(0.0, abs(np.log(leg * UNITS[best] / ADULT_LEG)) / SIZE_SPREAD - 1.0) ** 2)
+    plausible = np.exp(-0.5 * max(0.0, abs(np.log(leg * UNITS[best] / HUMAN_LEG)) / SIZE_SPREAD - 1.0) ** 2)
     confidence = float(sure * plausible / sum(weights.values()))
     unit = UNITS[best]
     return unit, Evidence(
         unit,
         round(confidence, 2),
         f"{UNIT_WORDS[best]}: thigh and shank ({chain}) are {leg:.4g} units, so {leg * unit:.2f} m; "
-        f"a grown person has {ADULT_LEG} m",
+        f"a grown person has {HUMAN_LEG} m",
     )
 
 

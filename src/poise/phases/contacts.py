@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy import ndimage
 
 from poise.errors import InvalidValue
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -37,7 +38,7 @@ def contact_limits(root_velocity: Array, leg_length: float) -> tuple[float, Arra
     Returns:
         Height limit [m], and speed limit of each frame [m/s], shape (F, 1).
     """
-    scale = leg_length / 0.82
+    scale = leg_length / HUMAN_LEG
     speed = np.linalg.norm(root_velocity[:, :2], axis=1)
     return HEIGHT_LIMIT * scale, np.maximum(SPEED_LIMIT * math.sqrt(scale), TRAVEL_SHARE * speed)[:, None]
 

@@ -13,7 +13,7 @@ from poise.motion import Motion
 from poise.phases.floor import find_floor
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, bone_weights, leg_length, velocities
-from poise.units import GRAVITY
+from poise.units import GRAVITY, HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -164,7 +164,7 @@ def airborne_frames(motion: Motion, *, floor: float | None = None, ground: Array
     positions, _ = body_points(motion)
     if ground is None:
         ground = np.array(find_floor(motion).value if floor is None else floor)
-    scale = leg_length(motion.skeleton) / 0.82
+    scale = leg_length(motion.skeleton) / HUMAN_LEG
     height = positions[:, :, 2] - ground
     low = height < SUPPORT_HEIGHT * scale
     near = low.any(axis=0)  # what never comes down rests nowhere

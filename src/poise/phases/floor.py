@@ -9,6 +9,7 @@ from poise.motion import Evidence, Motion
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, leg_length, velocities
 from poise.phases.travel import in_place_velocity
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -28,7 +29,7 @@ def find_floor(motion: Motion) -> Evidence:
     good = ~glitch_frames(motion)
     if good.sum() < 3:
         good[:] = True
-    scale = leg_length(motion.skeleton) / 0.82
+    scale = leg_length(motion.skeleton) / HUMAN_LEG
     lowest = np.argmin(positions[:, :, 2], axis=1)
     frames = np.arange(len(positions))
     height = positions[frames, lowest, 2]

@@ -17,6 +17,7 @@ from poise.motion import Motion
 from poise.phases.points import leg_length, pelvis
 from poise.skeleton import Skeleton
 from poise.spatial import rotations
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -120,7 +121,7 @@ def glitch_frames(
     if not found:
         return flags
     if joints is None:
-        smallest = 0.05 * leg_length(motion.skeleton) / 0.82
+        smallest = 0.05 * leg_length(motion.skeleton) / HUMAN_LEG
         joints = set(np.flatnonzero(reach(motion.skeleton) >= smallest).tolist()) | {0, pelvis(motion.skeleton)}
     spread = max(1, math.ceil(GUARD_SECONDS / motion.dt)) if guard is None else guard
     for glitch in found:
@@ -192,7 +193,7 @@ def _moved(motion: Motion, joint: int, lead: int) -> list[Glitch]:
     """Jumps and spikes of one joint's place in its parent's frame."""
     place = motion.translations[:, joint]
     step = np.linalg.norm(np.diff(place, axis=0), axis=1)
-    scale = leg_length(motion.skeleton) / 0.82
+    scale = leg_length(motion.skeleton) / HUMAN_LEG
     if step.max() < JUMP * scale:
         return []
     rate = step / np.diff(motion.times)

@@ -14,6 +14,7 @@ from poise.motion import Motion
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, leg_length, pelvis, velocities
 from poise.spatial import rotations
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -89,7 +90,7 @@ def _in_place_velocity(motion: Motion) -> Array:
     mean = np.median(sliding, axis=0)
     speed = float(np.linalg.norm(mean))
     carried = float(np.linalg.norm(path[-1, :2] - path[0, :2])) / max(motion.duration, 1e-9)
-    if speed > SLIDE * math.sqrt(leg / 0.82) and speed > SLIDE_STEADY * pace and carried < 0.25 * speed:
+    if speed > SLIDE * math.sqrt(leg / HUMAN_LEG) and speed > SLIDE_STEADY * pace and carried < 0.25 * speed:
         return np.array([mean[0], mean[1], 0.0])
     return still
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from poise.analysis import Analysis, FlightFit
 from poise.record.pack_overlays import force_scale
 from poise.scene import GOALS, Color, Curve, Label, Layer, Overlay, Plot, Points, Polygon, Row, Scene, Series, Vectors
-from poise.units import GRAVITY
+from poise.units import GRAVITY, HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -98,7 +98,7 @@ def physics(analysis: Analysis, times: Array) -> Physics:
 
 
 def _size(analysis: Analysis) -> float:
-    return analysis.character.leg_length / 0.82
+    return analysis.character.leg_length / HUMAN_LEG
 
 
 def _ground(analysis: Analysis, points: Array, times: Array) -> Array:

@@ -28,6 +28,7 @@ from poise.studio.live_scene import CONTROLS, live_moment, live_scene
 from poise.studio.protocol import Command
 from poise.studio.viewer import Viewer
 from poise.terrain import Terrain
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -205,7 +206,7 @@ class LiveRun:
             except InvalidValue as error:
                 log.warning("Page %d: %s", command.page, error)
                 self._viewer.say(type="refused", why=str(error))
-        far = FARTHEST * self._character.leg_length / 0.82
+        far = FARTHEST * self._character.leg_length / HUMAN_LEG
         if np.linalg.norm(live.machine.q[:2] - self._shown_at) > far:
             self._show()
         if self._laid is not None and clock.monotonic() - self._laid > SETTLE:

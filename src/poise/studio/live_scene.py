@@ -18,7 +18,7 @@ from poise.sim.report import body_poses, joint_deviations
 from poise.spatial import rotations
 from poise.studio.protocol import Moment
 from poise.terrain import Terrain
-from poise.units import GRAVITY
+from poise.units import GRAVITY, HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def live_scene(
     """
     positions, orientations = body_poses(character, q[None])
     supports = _supports(character)
-    none, size = np.full((1, max(len(supports), 1), 3), np.nan), character.leg_length / 0.82
+    none, size = np.full((1, max(len(supports), 1), 3), np.nan), character.leg_length / HUMAN_LEG
     hands = np.full((1, MOST_ARROWS, 3), np.nan)
     scale = force_scale(character.leg_length, character.mass)
     return Scene(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from poise.analysis.analyze import Analysis
 from poise.analysis.flights import FlightFit
 from poise.phases.flights import implied_fps
-from poise.units import GRAVITY
+from poise.units import GRAVITY, HUMAN_LEG
 from poise.verdict.finding import Cure, Finding, ranked
 from poise.verdict.flight_cures import gravity_cures
 from poise.verdict.profile import Profile
@@ -50,7 +50,7 @@ def bend_of(flight: FlightFit) -> float:
 
 def is_clear(flight: FlightFit, leg: float) -> bool:
     """True if a flight is long enough to tell how it falls."""
-    return bend_of(flight) >= BEND * leg / 0.82 and flight.last - flight.first >= 4
+    return bend_of(flight) >= BEND * leg / HUMAN_LEG and flight.last - flight.first >= 4
 
 
 def frame_rate_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
@@ -106,9 +106,9 @@ def _arc(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Ite
     worst = int(np.argmax(np.abs(off)))
     far = float(abs(off[worst]))
     ratio = far / bend_of(flight)
-    if limit.allows(ratio) or far < SEEN * leg / 0.82:
+    if limit.allows(ratio) or far < SEEN * leg / HUMAN_LEG:
         return
-    bad = stretches(np.abs(off) > max(limit.most * bend_of(flight), SEEN * leg / 0.82), flight.first)
+    bad = stretches(np.abs(off) > max(limit.most * bend_of(flight), SEEN * leg / HUMAN_LEG), flight.first)
     frame = flight.first + worst
     word = "lower" if off[worst] > 0.0 else "raise"
     yield Finding(
@@ -127,7 +127,7 @@ def _arc(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Ite
 def _track(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Iterator[Finding]:
     limit, leg = profile["track"], clip.character.leg_length
     far = float(flight.track.max(initial=0.0))
-    if not limit.is_checked or limit.allows(flight.track_error) or far < SEEN_ASIDE * leg / 0.82:
+    if not limit.is_checked or limit.allows(flight.track_error) or far < SEEN_ASIDE * leg / HUMAN_LEG:
         return
     worst = int(np.argmax(flight.track))
     frame = flight.first + worst
@@ -135,7 +135,7 @@ def _track(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
     line = path[-1] - path[0]
     on_line = path[0] + line * np.clip((path[worst] - path[0]) @ line / max(float(line @ line), 1e-12), 0.0, 1.0)
     way = way_word(on_line - path[worst], facing_at(clip, frame))
-    bad = stretches(flight.track > max(limit.most * flight.track_length, SEEN_ASIDE * leg / 0.82), flight.first)
+    bad = stretches(flight.track > max(limit.most * flight.track_length, SEEN_ASIDE * leg / HUMAN_LEG), flight.first)
     yield Finding(
         "track", flight.track_error, limit.most, bad,
         f"{where.capitalize()} curves: seen from above it is {length_words(far)} off the straight line of "
@@ -159,7 +159,7 @@ def _drift(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
     size = np.linalg.norm(change, axis=1) / scale
     worst = int(np.argmax(size))
     ratio = float(size[worst])
-    if limit.allows(ratio) or ratio * scale < SEEN_SPEED * math.sqrt(leg / 0.82):
+    if limit.allows(ratio) or ratio * scale < SEEN_SPEED * math.sqrt(leg / HUMAN_LEG):
         return
     frame = flight.first + worst
     even = float(np.linalg.norm(level))

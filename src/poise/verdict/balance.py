@@ -12,7 +12,7 @@ from scipy import ndimage
 from poise.analysis import kernels
 from poise.analysis.analyze import Analysis
 from poise.analysis.support import zero_moment_point
-from poise.units import GRAVITY
+from poise.units import GRAVITY, HUMAN_LEG
 from poise.verdict.finding import Cure, Finding, ranked
 from poise.verdict.ground import NEAR_FLOOR
 from poise.verdict.profile import Profile
@@ -44,7 +44,7 @@ def judged_frames(clip: Analysis) -> Flags:
     which a hand, a knee or the trunk is near the floor: where those touch is guessed from bones. The short stances of
     a run are left out, too: there the weight flies from foot to foot.
     """
-    scale = clip.character.leg_length / 0.82
+    scale = clip.character.leg_length / HUMAN_LEG
     touch, root = clip.touch, math.sqrt(scale)
     flags = np.isfinite(clip.support.error) & ~clip.is_glitch
     flags &= clip.forces.demanded[:, 2] > CARRIED * clip.mass * clip.gravity
@@ -67,7 +67,7 @@ def balance_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         return
     judged = judged_frames(clip)
     error = clip.support.error
-    if judged.sum() * clip.motion.dt < LEAST_SECONDS * math.sqrt(leg / 0.82):
+    if judged.sum() * clip.motion.dt < LEAST_SECONDS * math.sqrt(leg / HUMAN_LEG):
         return
     share = float((error[judged] <= 1.0).mean())
     if limit.allows(share):

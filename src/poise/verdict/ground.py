@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
+from poise.units import HUMAN_LEG
 from poise.verdict.finding import Cure, Finding, ranked
 from poise.verdict.profile import Profile
 from poise.verdict.words import facing_at, length_words, opposite, stretches, way_word
@@ -17,8 +18,6 @@ from poise.verdict.words import facing_at, length_words, opposite, stretches, wa
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-HUMAN_LEG = 0.82
-"""The leg that lengths in profiles and here are meant for [m]."""
 SETTLING = 0.06
 """Heel strike and toe-off: this long at either end of a touch says nothing of sliding, for a leg of 0.82 m [s]."""
 STANDING_STILL = 0.35

@@ -11,10 +11,9 @@ from poise.analysis.analyze import Analysis
 from poise.analysis.measures import Measures, normalized_jerk
 from poise.analysis.scale import ImpliedScale
 from poise.analysis.smoothing import LowPass, smooth
-from poise.units import UNITS
+from poise.units import HUMAN_LEG, UNITS
 from poise.verdict.balance import judged_frames
 from poise.verdict.finding import Cure, Finding, ranked
-from poise.verdict.ground import HUMAN_LEG
 from poise.verdict.profile import Profile
 from poise.verdict.words import stretches
 
