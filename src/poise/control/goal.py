@@ -77,17 +77,10 @@ class TrunkSway:
 
     def accelerate(self, moment: Array) -> None:
         """Set the acceleration for this step from the moment of the pushes about the center of mass [N m]."""
-        moments = moment.tolist()
-        if self.is_at_rest and not any(moments):
+        if self.is_at_rest and not any(moment.tolist()):
             return
         self.is_at_rest = False
-        turn, velocity = self.turn.tolist(), self.velocity.tolist()
-        self.acceleration = np.array(
-            [
-                self._push * m - self._spring * x - self._damper * v
-                for m, x, v in zip(moments, turn, velocity, strict=True)
-            ]
-        )
+        self.acceleration = self._push * moment - self._spring * self.turn - self._damper * self.velocity
 
     def advance(self, dt: float) -> None:
         """Semi-implicit step."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,8 +51,7 @@ class PlaceGoal:
     label: str
 
 
-@dataclass(frozen=True)
-class Wishes:
+class Wishes(NamedTuple):
     """What the controllers ask of one step.
 
     Attributes:
@@ -130,29 +130,48 @@ class LoadShare:
                 b = int(model.parents[b])
         self._point_body = model.point_body
         self.every_point = np.arange(model.point_count)
-        self._known: dict[bytes, Array] = {}
+        self._known: dict[tuple[bytes, float, float], Array] = {}
+        self._turns: tuple[float, Array] = (0.0, np.zeros(3 * (model.body_count - 1)))
         self.area = scale**2
         held = self._hanging * np.minimum(strengths, 1.0)
         self.hanging = held[model.dof_body] * np.where(np.arange(model.nv) < 3, 1.0, self.area)
         self.hanging_by_row = self.area * np.repeat(held[1:], 3)
 
-    def torque_weights(self, stands: Flags) -> Array:
-        """Inverse of the mass each dof carries times its strength [1/kg], shape (nv,), when some points stand."""
-        key = stands.tobytes()
-        if key not in self._known:
+    def effort(self, stands: Flags, joints: float, root: float) -> Array:
+        """Weight of the torque of every dof, shape (nv,), when some points stand; not to be changed.
+
+        `joints` over the mass each carries times its strength [1/kg]; for the root's force and moment `root` over the
+        total mass.
+        """
+        key = stands.tobytes(), joints, root
+        known = self._known.get(key)
+        if known is None:
             carried = self._hanging
             if stands.any():
                 carried = np.maximum(carried, self._standing[self._point_body[stands]].max(axis=0))
-            self._known[key] = 1.0 / (self.area * (carried * self._strengths)[self._dof_body])
-        return self._known[key].copy()
+            known = joints * (1.0 / (self.area * (carried * self._strengths)[self._dof_body]))
+            known[:6] = root / self._total * np.array([1.0, 1.0, 1.0, *([1.0 / self.area] * 3)])
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[key] = known
+        return known
 
-    def root_weights(self, weight: float) -> Array:
-        """Weight of the root's force and moment, over the total mass [1/kg], shape (6,)."""
-        return weight / self._total * np.array([1.0, 1.0, 1.0, *([1.0 / self.area] * 3)])
+    def turning(self, pose: float) -> Array:
+        """Weight of the turning of every body but the world, shape (3 (B − 1),); not to be changed."""
+        if self._turns[0] != pose:
+            self._turns = pose, pose * self.hanging_by_row
+        return self._turns[1]
 
+
+_REMEMBERED = 1000
+"""So many sets of standing points a `LoadShare` remembers the weights of."""
 
 HOVERING = 0.1
 """Part of the root's weight, but for its horizontal force, that is left where a motion hovers."""
+
+
+_ROOT, _MUSCLES, _TURNING = RootWrench(), JointTorque((6, None)), BodyAngularAcceleration()
+_PLACE, _COEFFICIENTS = JointAcceleration((0, 3)), ContactCoefficients()
 
 
 def quasi_physical(
@@ -180,17 +199,18 @@ def quasi_physical(
     mass = step.state.mass(model.roots[0])
     objectives: list[Objective] = []
     constraints: list[Constraint] = []
-    effort = weights.joint_torque * load.torque_weights(wishes.stands)
-    effort[:6] = load.root_weights(physicality.factor * weights.root_wrench)
-    effort[2:6] *= 1.0 - (1.0 - HOVERING) * wishes.hung
+    effort = load.effort(wishes.stands, weights.joint_torque, physicality.factor * weights.root_wrench)
+    if wishes.hung:
+        effort = effort.copy()
+        effort[2:6] *= 1.0 - (1.0 - HOVERING) * wishes.hung
     if physicality.is_strict:
-        constraints.append(Equal(RootWrench(), 0.0, "root wrench"))
+        constraints.append(Equal(_ROOT, 0.0, "root wrench"))
     elif not physicality.is_off:
-        objectives.append(Objective(RootWrench(), reference.torque[:6], effort[:6], "root wrench"))
+        objectives.append(Objective(_ROOT, reference.torque[:6], effort[:6], "root wrench"))
     if not physicality.is_off:
-        objectives.append(Objective(JointTorque((6, None)), reference.torque[6:], effort[6:], "joint torque"))
+        objectives.append(Objective(_MUSCLES, reference.torque[6:], effort[6:], "joint torque"))
     if wishes.joints is None:
-        pose = Objective(BodyAngularAcceleration(), wishes.turning, weights.pose * load.hanging_by_row, "pose")
+        pose = Objective(_TURNING, wishes.turning, load.turning(weights.pose), "pose")
         objectives.append(pose)
     else:
         hanging = weights.pose * load.hanging
@@ -198,11 +218,12 @@ def quasi_physical(
             Objective(JointAcceleration((6, None)), wishes.joints[6:], hanging[6:], "pose"),
             Objective(JointAcceleration((3, 6)), wishes.joints[3:6], wishes.authority * hanging[3:6], "root turn"),
         ]
+    place = wishes.authority * weights.pose * mass
     objectives.append(
         Objective(
-            JointAcceleration((0, 3)),
+            _PLACE,
             wishes.root,
-            wishes.authority * weights.pose * mass * np.array([1.0, 1.0, wishes.rise]),
+            np.array((place, place, place * wishes.rise)),
             "root place",
         )
     )
@@ -212,7 +233,7 @@ def quasi_physical(
     if step.coefficient_count:
         objectives.append(
             Objective(
-                ContactCoefficients(),
+                _COEFFICIENTS,
                 reference.coefficients[step.contacts.points].ravel(),
                 _coefficient_weight(step, effort, weights, is_off=physicality.is_off),
                 "contact coefficients",
@@ -225,12 +246,12 @@ def quasi_physical(
             objectives.append(Objective(quantity, wishes.goal, weight, "center of mass"))
         else:
             constraints.append(Equal(quantity, wishes.goal, "center of mass"))
-    for place in wishes.places:
-        quantity = PlaceAcceleration(place.body, place.offset)
-        if place.weight is None:
-            constraints.append(Equal(quantity, place.acceleration, place.label))
+    for wish in wishes.places:
+        quantity = PlaceAcceleration(wish.body, wish.offset)
+        if wish.weight is None:
+            constraints.append(Equal(quantity, wish.acceleration, wish.label))
         else:
-            objectives.append(Objective(quantity, place.acceleration, place.weight, place.label))
+            objectives.append(Objective(quantity, wish.acceleration, wish.weight, wish.label))
     constraints += wishes.bounds
     return objectives, constraints
 
