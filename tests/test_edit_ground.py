@@ -9,11 +9,12 @@ import pytest
 
 import poise
 from poise.edit import Budget, Scope, ground
-from poise.edit.foot_paths import between, runs
+from poise.edit.foot_paths import between
 from poise.edit.legs import find_legs, knee_flexion, reach, solve_legs
 from poise.edit.root import move_root
 from poise.errors import BudgetExceeded
 from poise.motion import Motion
+from poise.phases.runs import runs
 from poise.spatial import rotations
 from tests.clips import MOTIONS, needs_motions
 
@@ -115,7 +116,7 @@ def test_what_is_held_stays_and_what_lies_between_is_smooth() -> None:
     values = np.where(times < 0.7, 1.0, np.where(times < 1.2, -2.0, 0.5))[:, None]
     out = between(times, values, held, 0.2)
     assert np.array_equal(out[held], values[held])
-    assert runs(held) == [(19, 35), (46, 59), (109, 120)]
+    assert runs(held) == ((19, 35), (46, 59), (109, 120))
     assert np.abs(np.diff(out, 2, axis=0)).max() < 0.3  # a jump of 3 would show as 3
     assert out[70:95].max() == 0.0
     assert out[80] == 0.0  # faded to nothing between stances that are far apart

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from poise.analysis.support import Support
 from poise.analysis.touching import Touching
+from poise.phases.runs import runs
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -63,24 +64,18 @@ def steady_supports(touch: Touching, airborne: Flags, times: Array) -> Flags:
     on = supporting(touch)[1] & ~airborne[:, None]
     frames = max(2, math.ceil(SHORTEST / float(np.median(np.diff(times))))) if len(times) > 1 else 2
     for s in range(on.shape[1]):
-        for first, end in _runs(~on[:, s]):
-            if first > 0 and end < len(on) and end - first < frames:
-                on[first:end, s] = True
+        for first, last in runs(~on[:, s]):
+            if first > 0 and last + 1 < len(on) and last + 1 - first < frames:
+                on[first : last + 1, s] = True
     nowhere: Flags = np.logical_not(on.any(axis=1))
-    for first, end in _runs(nowhere):
-        if first > 0 and end < len(on) and end - first < frames:
-            on[first:end] = on[first - 1]
+    for first, last in runs(nowhere):
+        if first > 0 and last + 1 < len(on) and last + 1 - first < frames:
+            on[first : last + 1] = on[first - 1]
     for s in range(on.shape[1]):
-        for first, end in _runs(on[:, s]):
-            if end - first < frames and (on[first:end].sum(axis=1) > 1).all():
-                on[first:end, s] = False
+        for first, last in runs(on[:, s]):
+            if last + 1 - first < frames and (on[first : last + 1].sum(axis=1) > 1).all():
+                on[first : last + 1, s] = False
     return on
-
-
-def _runs(flags: Flags) -> list[tuple[int, int]]:
-    """First frame and end of each stretch of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
-    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
 
 
 def kind_per_frame(on: Flags, airborne: Flags) -> Index:

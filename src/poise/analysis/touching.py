@@ -13,6 +13,7 @@ from poise.errors import InvalidValue
 from poise.motion import Motion
 from poise.phases.contacts import contact_flags, contact_limits
 from poise.phases.points import pelvis, velocities
+from poise.phases.runs import runs
 from poise.phases.travel import in_place_velocity
 from poise.spatial import rotations
 from poise.terrain import Terrain
@@ -58,8 +59,7 @@ class Touching:
         """Every touch as (point, first, last time [s]), by point and time; `times` are those of the frames (F,)."""
         found: list[tuple[str, float, float]] = []
         for i, name in enumerate(self.names):
-            edges = np.flatnonzero(np.diff(np.concatenate([[0], self.flags[:, i].astype(np.int8), [0]])))
-            found += [(name, float(times[a]), float(times[b - 1])) for a, b in edges.reshape(-1, 2).tolist()]
+            found += [(name, float(times[a]), float(times[b])) for a, b in runs(self.flags[:, i])]
         return tuple(found)
 
 

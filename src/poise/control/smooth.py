@@ -15,7 +15,7 @@ BOUND_WEIGHT = 1e10
 STAGES = 4
 """The weight of bounds grows to its full value in so many stages, each by a factor of 100."""
 RIDGE = 1e-12
-"""Added to the diagonal, as a part of its largest entry plus one: wishes may be few, the factor must be positive [1]."""
+"""Added to the diagonal, as a part of one plus its largest entry [1]: where wishes are few, it can be solved."""
 ROUNDS = 12
 """Most Newton steps a stage; few are needed."""
 
@@ -27,7 +27,7 @@ def smoothest(
     """Least Σ bends_k ((x_{k+1} − 2 x_k + x_{k−1}) / Δt²)² + weights_k (x_k − wishes_k)², bounds as one-sided wishes.
 
     Where nothing is wished the curve is a cubic, as a beam between its supports. Solved by Newton's method on the set
-    of broken bounds, each step shortened until it improves; RIDGE x² is added, which keeps the system solvable.
+    of broken bounds, each step shortened until it improves; a ridge (RIDGE) is added.
 
     Args:
         wishes: y [m], shape (F,).

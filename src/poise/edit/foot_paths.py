@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.edit.scope import smooth_step
+from poise.phases.runs import runs
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -135,9 +136,3 @@ def between(times: Array, values: Array, held: Flags, blend: float) -> Array:
             gap += smooth_step(1.0 - (times[after[0]] - t) / width)[:, None] * values[after[0]]
         out[first : last + 1] = gap
     return out
-
-
-def runs(flags: Flags) -> list[tuple[int, int]]:
-    """First and last index of each run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
-    return [(int(a), int(b) - 1) for a, b in edges.reshape(-1, 2)]

@@ -13,6 +13,7 @@ from poise.motion import Motion
 from poise.phases.floor import find_floor
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, bone_weights, leg_length, velocities
+from poise.phases.runs import runs
 from poise.units import GRAVITY, HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
@@ -109,11 +110,10 @@ def flight_spans(airborne: Flags, times: Array) -> tuple[tuple[int, int], ...]:
         airborne: Frames in the air, shape (F,).
         times: Of the frames [s], shape (F,).
     """
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], airborne.astype(np.int8), [0]])))
     return tuple(
-        (first, end - 1)
-        for first, end in edges.reshape(-1, 2).tolist()
-        if end - first >= MIN_FRAMES and times[end - 1] - times[first] >= MIN_SECONDS - 1e-9
+        (first, last)
+        for first, last in runs(airborne)
+        if last - first + 1 >= MIN_FRAMES and times[last] - times[first] >= MIN_SECONDS - 1e-9
     )
 
 

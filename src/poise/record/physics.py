@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis import Analysis, FlightFit
+from poise.phases.runs import runs
 from poise.record.pack_overlays import force_scale
 from poise.scene import GOALS, Color, Curve, Label, Layer, Overlay, Plot, Points, Polygon, Row, Scene, Series, Vectors
 from poise.units import GRAVITY, HUMAN_LEG
@@ -226,8 +227,7 @@ def _rows(analysis: Analysis) -> list[Row]:
 
 
 def _spans(flags: npt.NDArray[np.bool_], times: Array) -> tuple[tuple[float, float, str], ...]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
-    return tuple((float(times[a]), float(times[b - 1]), "") for a, b in edges.reshape(-1, 2).tolist())
+    return tuple((float(times[a]), float(times[b]), "") for a, b in runs(flags))
 
 
 def _plots(analysis: Analysis, at: Index) -> list[Plot]:

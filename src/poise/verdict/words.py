@@ -34,8 +34,9 @@ def frame_words(frames: Frames, limit: int = 4) -> str:
 
 def stretches(flags: npt.NDArray[np.bool_], offset: int = 0) -> Frames:
     """First and last frame of each run of flags, counted from `offset`."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
-    return tuple((offset + a, offset + b - 1) for a, b in edges.reshape(-1, 2).tolist())
+    from poise.phases.runs import runs
+
+    return tuple((offset + a, offset + b) for a, b in runs(flags))
 
 
 def facing_at(clip: Analysis, frame: int) -> float:
