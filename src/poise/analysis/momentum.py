@@ -53,6 +53,9 @@ def momentum(bodies: BodyMotion, character: Character, *, gravity: float = GRAVI
         bodies: How they move.
         character: Their masses and inertias.
         gravity: Downward [m/s^2].
+
+    Source: [ShapiroLee2011]_ eq. (2). Deviates: about the whole's own center of mass in world axes, with velocities
+    by central differences of the filtered motion.
     """
     masses = np.array([b.mass for b in character.bodies])
     inertias = np.stack([b.inertia for b in character.bodies]).astype(np.float64)
@@ -80,7 +83,7 @@ def composite_inertia(bodies: BodyMotion, character: Character) -> Array:
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Cross product over the last axis; np.cross copies more."""
+    """Cross product a × b over the last axis, shapes (..., 3); np.cross copies more."""
     out = np.empty(np.broadcast_shapes(a.shape, b.shape))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]

@@ -42,6 +42,7 @@ class LowPass:
 
     @property
     def is_on(self) -> bool:
+        """True if anything is filtered."""
         return math.isfinite(self.hz)
 
     def __str__(self) -> str:

@@ -138,7 +138,7 @@ class Character:
         contact_points: What may touch the world.
         limbs: Chains with a purpose.
         roles: Body index by role: "pelvis", "chest", "head", "left_hand", "right_foot", …
-        leg_length: Hip to sole of the longest leg [m]; lengths of settings scale with leg_length / 0.82.
+        leg_length: Hip to sole of the longest leg [m]; lengths of settings go with it over `units.HUMAN_LEG`.
         floor: Height of the floor of the clip it was fitted to, in the clip's world frame [m].
     """
 

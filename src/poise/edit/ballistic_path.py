@@ -132,7 +132,15 @@ def path_family(
     gravity: float | Array = GRAVITY,
     up: Array = UP,
 ) -> tuple[BallisticPath, ...]:
-    """Paths between two places with durations evenly spread from a shortest to a longest [s], both included.
+    """Paths between two places with durations evenly spread from a shortest to a longest, both included.
+
+    Args:
+        start: Position at t = 0 in the world frame [m], shape (3,).
+        end: Position at landing [m], shape (3,).
+        shortest, longest: Flight times [s], positive.
+        count: Number of paths, at least 2.
+        gravity: Strength [m/s^2] along -up, or the vector (3,).
+        up: Direction against gravity, shape (3,).
 
     Raises:
         InvalidValue: if count is less than 2, or the longest is not longer than the shortest.

@@ -222,7 +222,7 @@ def _spin(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> It
 
 
 def parabola_height(flight: FlightFit, times: Array) -> Array:
-    """Height of the fitted parabola at the flight's frames [m]."""
+    """Height of the fitted parabola at the flight's frames [m], shape (n,); `times` are the clip's (F,) [s]."""
     t = times[flight.first : flight.last + 1] - flight.start_s
     return flight.start[2] + t * flight.velocity[2] - 0.5 * flight.gravity * t * t
 

@@ -39,7 +39,7 @@ class Bins:
 
 
 def bins_of(values: Array, low: float, high: float, count: int) -> Bins:
-    """The finite values in `count` bins from `low` to `high`; those beyond are counted apart."""
+    """The finite values (n,) in `count` bins from `low` to `high`; those beyond are counted apart."""
     values = values[np.isfinite(values)]
     edges = np.linspace(low, high, count + 1)
     return Bins(

@@ -47,7 +47,7 @@ def facing_at(clip: Analysis, frame: int) -> float:
 
 
 def way_word(way: Array, facing: float) -> str:
-    """A horizontal direction as a character that looks this way has it."""
+    """A horizontal direction (2,) as a character has it that looks along `facing`, from world +x [rad]."""
     ahead = float(way[0]) * math.cos(facing) + float(way[1]) * math.sin(facing)
     left = -float(way[0]) * math.sin(facing) + float(way[1]) * math.cos(facing)
     if abs(ahead) >= abs(left):
@@ -62,7 +62,7 @@ def opposite(way: str) -> str:
 
 
 def turn_word(turn: Array, facing: float) -> str:
-    """What a rotation vector does to a body that looks this way."""
+    """What a rotation vector (3,) [rad], world axes, does to a body that looks along `facing`, from world +x [rad]."""
     ahead = np.array([math.cos(facing), math.sin(facing), 0.0])
     left = np.array([-math.sin(facing), math.cos(facing), 0.0])
     roll, pitch, yaw = float(turn @ ahead), float(turn @ left), float(turn[2])
