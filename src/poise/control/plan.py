@@ -147,7 +147,7 @@ class GroundPlan:
 
 
 def rates(values: Array, dt: float) -> tuple[Array, Array]:
-    """First and second rate of values (F, ...) at steps of `dt` [s], as the reference has them, [Levine2012]_ (4), (5)."""
+    """First and second rate of values (F, ...) at steps of `dt` [s], by [Levine2012]_ eqs. (4), (5)."""
     v, a = np.zeros_like(values), np.zeros_like(values)
     v[1:] = np.diff(values, axis=0) / dt
     v[0] = v[1]
