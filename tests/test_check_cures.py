@@ -168,6 +168,15 @@ def test_a_turn_put_into_the_air_is_a_spin(jump: Motion) -> None:
 # the ground
 
 
+@needs_motions
+def test_cures_of_a_flip_do_not_make_it_hang_and_do_not_ask_its_arms_for_what_they_cannot() -> None:
+    flip = poise.load(MOTIONS / "deepmimic" / "humanoid3d_backflip.txt")
+    still = poise.edit.ground(flip).motion  # slower, it would be in balance: at a tenth of gravity
+    cures = [c.text for f in findings(still) if f.name in ("balance", "spin") for c in f.cures]
+    assert cures
+    assert not [c for c in cures if "slower" in c or "--by pose" in c]
+
+
 def test_a_foot_that_slides_is_found_and_pinned(walk: Motion) -> None:
     assert not findings(walk, "skate")
     clip = analyze(walk)

@@ -254,7 +254,7 @@ def test_junit_counts_and_escapes(hop: ClipReport) -> None:
     failed = {c.attrib["name"] for c in root[0].findall("testcase") if c.find("failure") is not None}
     assert failed == {f.name for f in hop.findings if f.fails}
     texts = " ".join(e.text or "" for e in root[0].iter("failure"))
-    assert "or shorten the flight" in texts
+    assert "cure: shorten the flight" in texts
     check_junit(junit_xml([], profile))
 
 

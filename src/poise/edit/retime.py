@@ -60,7 +60,9 @@ def retime(
     scope = scope or Scope()
     given = [x for x in (factor, gravity, keys) if x is not None]
     if len(given) != 1:
-        raise InvalidValue(f"{len(given)} of factor, gravity and keys were given; give one of them.")
+        raise InvalidValue(
+            f"{'More than one' if given else 'None'} of factor, gravity and keys is given; give one of them."
+        )
     if motion.frame_count < 2:
         raise InvalidValue("A motion of one frame has no time to change.")
     figure = Figure.of(motion, character) if gravity is not None else None

@@ -120,6 +120,8 @@ def spin(
                 f"The pose at landing is turned by up to {ends:.1f}°, which fades in {scope.blend:g} s; a priority "
                 "frame at the landing keeps it, and `poise edit ground` holds the feet."
             )
+    elif scope.amount == 1.0:
+        notes += [text for a, b, span in zip(tumbles, final, spans) if (text := _left(a, b, span))]
     scale = body.mass * math.sqrt(GRAVITY * body.leg_length) * body.leg_length
     report = report_of(
         "spin", motion, result, changes,
@@ -220,6 +222,23 @@ def _joined(span: Span, fixed: tuple[int, ...], target: Array | None) -> str:
     return (
         f"Between frames {first} and {last} both poses are kept, so the momentum is the constant that joins them: "
         f"{words} kg m²/s{' at first' if len(fixed) > 2 else ''}."
+    )
+
+
+def _left(before: Tumble, after: Tumble, span: Span) -> str:
+    """What to say where the limbs, within their limits, cannot take most of the unevenness."""
+
+    def spread(tumble: Tumble) -> float:
+        seen, steps = momentum_between(tumble), tumble.steps
+        return float(np.linalg.norm(seen - steps @ seen / steps.sum(), axis=1).max())
+
+    first, last = spread(before), spread(after)
+    if last <= 0.5 * first:
+        return ""
+    taken = 100.0 * max(0.0, 1.0 - last / first)
+    return (
+        f"Flight {span[0]}:{span[1]}: within their limits the limbs take only {taken:.0f} % of the unevenness; name "
+        "more --limbs, or turn the figure as a whole (--by root)."
     )
 
 

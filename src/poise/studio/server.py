@@ -103,8 +103,9 @@ class Server:
         self._thread.start()
         ready.wait()
         if self._failed is not None:
+            why = str(self._failed).rstrip(".")
             raise PoiseError(
-                f"No page can be served on port {port}: {self._failed}. Choose another --port, or leave it out."
+                f"No page can be served on port {port}: {why}. Choose another --port, or leave it out."
             ) from self._failed
 
     @property

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
 from poise.analysis.flights import FlightFit
+from poise.edit.spin import spin
+from poise.errors import PoiseError
 from poise.phases.flights import implied_fps
 from poise.units import GRAVITY, HUMAN_LEG
 from poise.verdict.finding import Cure, Finding, ranked
@@ -28,6 +30,8 @@ SEEN, SEEN_ASIDE = 0.01, 0.04
 fitted masses place it no better."""
 SEEN_SPEED = 0.15
 """The same of its horizontal speed [m/s]."""
+MOST_LEFT = 0.5
+"""Swinging limbs is offered where it leaves at most this part of the unevenness of the spin [1]."""
 SURE = 0.7
 """Confidence from which a frame rate is called wrong [1]: two flights that agree have it, one alone has not."""
 
@@ -215,10 +219,24 @@ def _spin(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> It
         ranked([
             Cure(f"{word} the whole body {degrees:.0f}° at frame {frame}, less and less toward frames {flight.first} "
                  f"and {flight.last} (poise edit spin {span})", float(size[most])),
-            Cure(f"swing the free limbs against it: poise edit spin {span} --by pose", float(size[most]) + 1e-6),
+            *_swing(clip, flight, f"poise edit spin {span} --by pose", float(size[most]) + 1e-6),
         ]),
         where, limit.fails,
     )  # fmt: skip
+
+
+def _swing(clip: Analysis, flight: FlightFit, command: str, cost: float) -> list[Cure]:
+    """Swing the limbs against the spin, where that takes most of it: tried, since their limits have a say."""
+    span = (flight.first, flight.last)
+    try:
+        report = spin(clip.motion, clip.character, flights=[span], by="pose").report
+    except PoiseError:
+        return []
+    spread = [report[when]["flights"][0]["angular_momentum_spread_kg_m2_s"] for when in ("before", "after")]
+    if spread[1] > MOST_LEFT * spread[0]:
+        return []
+    taken = 100.0 * (1.0 - spread[1] / spread[0])
+    return [Cure(f"swing the free limbs against it, which takes {taken:.0f} % of it: {command}", cost)]
 
 
 def parabola_height(flight: FlightFit, times: Array) -> Array:

@@ -79,7 +79,7 @@ def balance_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         "balance", share, limit.least, bad,
         f"The weight is over the feet in only {100.0 * share:.0f} % of the frames on the ground; worst at frame "
         f"{frame}, where it would have to press {length_words(float(clip.support.distance[frame]))} beside them",
-        ranked([*_shift(clip, judged, bad, limit.least), *_slow(clip, judged, limit.least)]),
+        ranked([*_shift(clip, judged, bad, limit.least), *_slow(clip, judged, limit.least, _slowest(clip, profile))]),
         "whole clip", limit.fails,
     )  # fmt: skip
 
@@ -107,7 +107,15 @@ def _shift(clip: Analysis, judged: Flags, bad: Frames, wanted: float) -> list[Cu
     return [Cure(f"move the hips {', and '.join(words)}", most / leg)]
 
 
-def _slow(clip: Analysis, judged: Flags, wanted: float) -> list[Cure]:
+def _slowest(clip: Analysis, profile: Profile) -> float:
+    """How many times slower a clip may play before one of its flights hangs in the air, by the same profile [1]."""
+    least = profile["gravity"].least
+    if not least:
+        return SLOWEST
+    return min([SLOWEST, *(math.sqrt(max(f.gravity_g, 0.0) / least) for f in clip.flights)])
+
+
+def _slow(clip: Analysis, judged: Flags, wanted: float, slowest: float) -> list[Cure]:
     """Play the clip slower: k times the time leaves 1 / k² of its accelerations.
 
     Offered are the least that passes, and the least that gains nearly all there is to gain.
@@ -116,12 +124,12 @@ def _slow(clip: Analysis, judged: Flags, wanted: float) -> list[Cure]:
     def share(k: float) -> float:
         return float((slowed_error(clip, k)[judged] <= 1.0).mean())
 
-    most = share(SLOWEST)
+    most = share(slowest) if slowest > 1.02 else 0.0
     if most < wanted:
         return []
     cures, asked = [], [wanted, max(wanted, NEARLY_ALL * most)]
     for goal in asked:
-        k = next((k for k in np.geomspace(1.02, SLOWEST, 40).tolist() if share(k) >= goal), SLOWEST)
+        k = next((k for k in np.geomspace(1.02, slowest, 40).tolist() if share(k) >= goal), slowest)
         if not cures or math.log(k) > 1.3 * cures[0].cost:
             words = f"play it {k:.2f} × slower: {100.0 * share(k):.0f} % are then in balance"
             cures.append(Cure(f"{words} (poise edit retime --factor {k:.2f})", math.log(k)))

@@ -64,7 +64,9 @@ def _suite(report: ClipReport, profile: Profile) -> ElementTree.Element:
 
 def _lines(finding: Finding) -> str:
     frames = f" (frames {frame_words(finding.frames)})" if finding.frames else ""
-    return "\n".join([f"{finding.sentence}{frames}", *(f"  or {c.text}" for c in finding.cures)])
+    return "\n".join(
+        [f"{finding.sentence}{frames}", *(f"  {'or' if k else 'cure'}: {c.text}" for k, c in enumerate(finding.cures))]
+    )
 
 
 def _element(tag: str, text: str | None = None, **attributes: str) -> ElementTree.Element:
