@@ -13,6 +13,7 @@ import poise
 from poise.analysis import analyze
 from poise.analysis.measures import measures
 from poise.analysis.scale import implied_scale
+from poise.edit import ground
 from poise.motion import Motion
 from poise.spatial import rotations
 from poise.verdict.finding import FLAWS, Finding
@@ -171,7 +172,7 @@ def test_a_turn_put_into_the_air_is_a_spin(jump: Motion) -> None:
 @needs_motions
 def test_cures_of_a_flip_do_not_make_it_hang_and_do_not_ask_its_arms_for_what_they_cannot() -> None:
     flip = poise.load(MOTIONS / "deepmimic" / "humanoid3d_backflip.txt")
-    still = poise.edit.ground(flip).motion  # slower, it would be in balance: at a tenth of gravity
+    still = ground(flip).motion  # slower, it would be in balance: at a tenth of gravity
     cures = [c.text for f in findings(still) if f.name in ("balance", "spin") for c in f.cures]
     assert cures
     assert not [c for c in cures if "slower" in c or "--by pose" in c]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 
 import poise
 from poise.analysis import analyze
+from poise.edit import ballistic
 from poise.errors import FileFormatError, InvalidValue
 from poise.record.align import in_step, landings, matched, retimed
+from poise.record.edit_scene import scene_of_edit
 from poise.record.join import side_by_side
 from poise.record.motion_scene import compare, scene_of_motion, scene_of_motions
 from poise.record.pack import pack
@@ -24,6 +27,7 @@ from poise.spatial import rotations
 from poise.terrain import Terrain
 from poise.units import GRAVITY
 from tests.clips import MOTIONS, needs_motions
+from tests.edit_clips import hop
 from tests.record_figures import sliding_track
 
 
@@ -100,6 +104,16 @@ def test_a_ballistic_path_takes_the_frames_gravity_needs() -> None:
     np.testing.assert_allclose(fall, -GRAVITY, rtol=0.01)
     label = next(o for o in scene.overlays if isinstance(o, Label))
     assert label.text.startswith(f"{frames} frames, ballistic {frames / np.sqrt(3.0):.0f} (−")
+
+
+def test_a_flight_edited_to_fall_as_on_the_moon_is_compared_with_the_moon() -> None:
+    motion, character = hop()
+    edited = ballistic(motion, character, gravity=1.62)
+    scene = scene_of_edit(motion, edited.motion, edited.report.data, physics=True)
+    (label,) = [o for o in scene.overlays if isinstance(o, Label)]
+    frames, needed = (int(n) for n in re.findall(r"(\d+) frames, ballistic (\d+)", label.text)[0])
+    assert abs(frames - needed) <= 1
+    assert "0.1" in label.text.split("·")[1]
 
 
 def test_contacts_are_rows_and_pushes_too(walk: poise.Motion, seen: Scene) -> None:

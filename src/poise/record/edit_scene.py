@@ -13,6 +13,7 @@ from poise.motion import Motion
 from poise.record.motion_scene import scene_of_motion
 from poise.scene import GHOST, GHOST_COLOR, Curve, Scene, track_of_motion
 from poise.terrain import Terrain
+from poise.units import GRAVITY
 
 
 def scene_of_edit(
@@ -35,7 +36,7 @@ def scene_of_edit(
     hold = np.minimum(np.arange(after.frame_count), len(ghost.positions) - 1)
     ghost = replace(ghost, positions=ghost.positions[hold], orientations=ghost.orientations[hold])
     terrain = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=own.floor)
-    scene = scene_of_motion(after, edited, terrain=terrain, name="after", physics=physics)
+    scene = scene_of_motion(after, edited, terrain=terrain, name="after", physics=physics, gravity=_gravity(report))
     overlays = scene.overlays
     if any(layer.name == "com" for layer in scene.layers):
         path = center_of_mass(before, own)
@@ -44,3 +45,12 @@ def scene_of_edit(
     if report is not None:
         title, notes = f"poise edit {report['edit']}", notes + tuple(report["notes"])
     return replace(scene, tracks=(*scene.tracks, ghost), overlays=overlays, title=title, notes=notes)
+
+
+def _gravity(report: dict[str, Any] | None) -> float:
+    """The gravity that an edit was told to give the flights, where it points down; else that of the Earth [m/s^2]."""
+    told = None if report is None else report["settings"].get("gravity_m_s2")
+    if told is None or np.ndim(told) == 0:
+        return GRAVITY if told is None else float(told)
+    x, y, z = (float(v) for v in told)
+    return -z if z < 0.0 and x == y == 0.0 else GRAVITY

@@ -22,6 +22,7 @@ from poise.record.skins import skins_of
 from poise.scene import SOLID, Color, Plot, Scene, Series, Style, track_of_motion
 from poise.spatial import rotations
 from poise.terrain import Terrain
+from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 
@@ -43,6 +44,7 @@ def scene_of_motion(
     name: str = "",
     style: Style = SOLID,
     physics: bool = True,
+    gravity: float = GRAVITY,
 ) -> Scene:
     """A clip with what its analysis finds: forces, support, center of mass, momenta, flights and their plots.
 
@@ -53,8 +55,9 @@ def scene_of_motion(
         name: What it is called; by default the name of its file.
         style: How it is drawn.
         physics: Analyze it.
+        gravity: What its flights are compared with [m/s^2].
     """
-    return _seen(motion, character, terrain, name, style, physics)[0]
+    return _seen(motion, character, terrain, name, style, physics, gravity)[0]
 
 
 def scene_of_motions(motions: Sequence[Motion], *, names: Sequence[str] = (), physics: bool = True) -> Scene:
@@ -113,7 +116,13 @@ def compare(motions: Sequence[Motion], *, names: Sequence[str] = (), physics: bo
 
 
 def _seen(
-    motion: Motion, character: Character | None, terrain: Terrain | None, name: str, style: Style, physics: bool
+    motion: Motion,
+    character: Character | None,
+    terrain: Terrain | None,
+    name: str,
+    style: Style,
+    physics: bool,
+    gravity: float = GRAVITY,
 ) -> tuple[Scene, Analysis | None]:
     character = fit(motion, masses="auto") if character is None else character
     name = name or _names([motion], ())[0]
@@ -124,7 +133,7 @@ def _seen(
     scene = Scene(motion.times, (track,), terrain, title=name, notes=(note,))
     if not physics or motion.frame_count < 5:
         return scene, None
-    analysis = analyze(motion, character, terrain=terrain)
+    analysis = analyze(motion, character, terrain=terrain, gravity=gravity)
     return with_physics(scene, analysis), analysis
 
 

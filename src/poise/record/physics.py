@@ -173,7 +173,7 @@ def _momenta(analysis: Analysis, at: Index) -> list[Overlay]:
 
 
 def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
-    """The path taken and, beside it, the same path under gravity as it is: a tick a frame.
+    """The path taken and, beside it, the same path under the analysis' gravity: a tick a frame.
 
     The fitted parabola start + v t − ½ γ t² ẑ, run through sqrt(g / γ) times as fast, falls with g: the ballistic path
     of the same places and height. The label tells how many frames it takes.
@@ -188,10 +188,10 @@ def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
     actual = Curve("path in the air", "flights", ACTUAL_COLOR, path, times, span=span, has_ticks=True)
     end = path[-1]
     frames = flight.last - flight.first
-    if flight.gravity < LEAST_GRAVITY * GRAVITY:
+    if min(flight.gravity, analysis.gravity) < LEAST_GRAVITY * GRAVITY:
         words = f"{frames} frames · {flight.gravity_g:.2f} g".replace("-", "−")
         return [actual, Label(words, "flights", ACTUAL_COLOR, end, span)]
-    faster = float(np.sqrt(GRAVITY / flight.gravity))
+    faster = float(np.sqrt(analysis.gravity / flight.gravity))
     length = (flight.end_s - flight.start_s) / faster
     moments = np.append(np.arange(0.0, length - 1e-9, dt), length) * faster
     fitted = flight.start + moments[:, None] * flight.velocity
