@@ -100,3 +100,9 @@ def test_layers_of_data_need_no_engine(module: str) -> None:
 
 def test_the_step_needs_the_engine() -> None:
     assert {"mujoco", "numba", "daqp"} <= _modules_after("import poise.step")
+
+
+def test_families_are_reached_after_import_poise_alone() -> None:
+    code = "import poise; poise.edit.ballistic, poise.step.solve_step, poise.io.load, poise.verdict"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr

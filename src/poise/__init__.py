@@ -51,6 +51,11 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
+    from poise import analysis as analysis
+    from poise import edit as edit
+    from poise import io as io
+    from poise import step as step
+    from poise import verdict as verdict
     from poise.analysis import Analysis as Analysis
     from poise.analysis import analyze as analyze
     from poise.character import load_character as load_character
@@ -88,11 +93,17 @@ if TYPE_CHECKING:
     from poise.terrain import Terrain as Terrain
 
 
+_FAMILIES = ("analysis", "edit", "io", "step", "verdict")
+"""Packages whose names are reached as `poise.edit.ballistic` after `import poise` alone."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _FAMILIES:
+        return import_module(f"poise.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'poise' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_FAMILIES, "__version__"]
