@@ -28,6 +28,7 @@ from poise.sim.solving import FALLBACK_WEIGHT, solve
 from poise.sim.solving import StepRecord as StepRecord
 from poise.sim.wishing import RISE, shares_of, upright
 from poise.terrain import Terrain
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -58,7 +59,7 @@ class Machine:
         self.dt, self.floor = dt, floor
         self.model = model_of(character)
         self.state = State(self.model)
-        self.scale = character.leg_length / 0.82
+        self.scale = character.leg_length / HUMAN_LEG
         self.mass = float(self.model.subtree_masses[self.model.roots[0]])
         strengths = np.ones(self.model.body_count)
         strengths[1:] = [b.strength for b in character.bodies]
