@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.motion import Motion
+from poise.record.look import ARROW_COLOR
 from poise.record.skins import skins_of
 from poise.scene import GHOST, GOALS, SOLID, Arrow, Color, Plot, Points, Row, Scene, Series, Skinned, Track
 from poise.sim.forces import Push
@@ -119,7 +120,7 @@ def _events(result: SimulationResult) -> tuple[Row, ...]:
         return ()
     last = float(result.times[-1])
     spans = tuple((p.start, min(p.start + p.duration, last), _said(p)) for p in result.pushes if p.start <= last)
-    return (Row("pushes", (0.85, 0.10, 0.16), spans),)
+    return (Row("pushes", ARROW_COLOR, spans),)
 
 
 def _said(push: object) -> str:
