@@ -47,7 +47,7 @@ def solve(m: Machine, reference: ReferenceFrame, scene: Scene) -> StepResult | N
             physicality=m.options.physicality, goal_without=m.goal_without,
         )  # fmt: skip
     points = scene.step.contacts.points
-    result = _attempt(m, scene.step, objectives, constraints, m.warm[points].ravel(), reference.a + m.off)
+    result = attempt(m, scene.step, objectives, constraints, m.warm[points].ravel(), reference.a + m.off)
     if result is None:
         return None
     m.warm[:] = False
@@ -64,10 +64,11 @@ def solve(m: Machine, reference: ReferenceFrame, scene: Scene) -> StepResult | N
     return result
 
 
-def _attempt(
+def attempt(
     m: Machine, step: Step, objectives: list[Objective], constraints: list[Constraint], warm: npt.NDArray[np.bool_],
     guess: Array,
 ) -> StepResult | None:  # fmt: skip
+    """The answer of the fast path, else of the full program, else with the goal softened; None where all fail."""
     try:
         return solve_step(
             step, objectives, constraints, readable=m.options.readable, warm=warm, guess=guess, costs=False
