@@ -185,7 +185,12 @@ def test_an_interrupt_leaves_no_half_file(library: Path, tmp_path: Path) -> None
     )
     assert process.stdout is not None
     process.stdout.readline()
-    time.sleep(1.0)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")  # workers, and who keeps their resources
+    for _ in range(300):
+        if not children.exists() or len(children.read_text(encoding="utf-8").split()) > 2:
+            break
+        time.sleep(0.1)
+    time.sleep(0.3)
     os.killpg(process.pid, signal.SIGINT)
     _, error = process.communicate(timeout=60)
     if process.returncode == 1:
