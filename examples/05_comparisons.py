@@ -29,8 +29,8 @@ def main() -> None:
     walk, knob = poise.load(poise.sample_path("walk")).cut(0.0, 3.0), {}
     print("a step of 30 cm   physicality   arms turned (rms)   root force (rms)")
     for name, value in KNOB.items():
-        online = poise.Options(physicality=value, plans_ahead=False)  # as in the paper; a plan spares the arms the work
-        knob[name] = poise.simulate(walk, terrain=poise.Terrain.step(0.3), options=online)
+        options = poise.Options(physicality=value, plans_ahead=False)  # as in the paper; a plan spares the arms
+        knob[name] = poise.simulate(walk, terrain=poise.Terrain.step(0.3), options=options)
         print(f"{name:>29}{arms(knob[name]):>19.2f}°{knob[name].report['root_residual']['force_rms_N']:>17.0f} N")
     draw(knob, "physicality.png")
     clips, drift = {"walk": walk}, {}
@@ -43,8 +43,7 @@ def main() -> None:
             pair = {e: poise.simulate(motion, pushes=pushes, options=poise.Options(engine=e)) for e in ("qp", "pd")}
             for engine, result in pair.items():
                 most, rms, root, _ = result.report["deviation"].values()
-                drift[name, shove, engine] = most
-                numbers = f"{rms:>10.2f}°{most:>7.1f}°{100 * root:>6.1f} cm{jitter(result):>8.1f} m/s²"
+                numbers, drift[name, shove, engine] = f"{rms:>10.2f}°{most:>7.1f}°{100 * root:>6.1f} cm{jitter(result):>8.1f} m/s²", most
                 print(f"{name:<9}{shove:<7}{engine:<6}{numbers}")
             draw(pair, f"pd_{name}_{shove}.png")
     print("Settings used:", poise.load_preset("recommended").weights, poise.load_preset("recommended").pd)
@@ -53,8 +52,8 @@ def main() -> None:
 
 def draw(results: dict[str, poise.SimulationResult], name: str) -> None:
     """A row for each result."""
-    scenes = [poise.scene_of(result, title=title) for title, result in results.items()]
-    record(scenes, OUT / name, width=200, height=300, times=np.array([0.35, 0.5, 0.65, 0.8]) * scenes[0].duration)
+    rows = [poise.scene_of(result, title=title) for title, result in results.items()]
+    record(rows, OUT / name, width=200, height=300, times=np.array([0.35, 0.5, 0.65, 0.8]) * rows[0].duration)
 
 
 def arms(result: poise.SimulationResult) -> float:
