@@ -1,9 +1,8 @@
 """Comparisons
 
-The paper's two comparisons (section 4). The physicality knob: a walk goes up a step with the torque term at the
-paper's weight, five times it, and off. What the legs do reaches the arms through the equations of motion alone. Then
-proportional-derivative control of all joints and the root: gains tuned on the walk (`scripts/tune_pd.py`), then run
-unchanged on a sideways walk and on runs (of the folder POISE_MOTIONS), beside the filter, which is tuned for nothing.
+The paper's two comparisons (section 4). Physicality: a walk goes up a step, online as in the paper, with the torque
+term at the paper's weight, five times it, and off. Then proportional-derivative control of joints and root, tuned on the
+walk (`scripts/tune_pd.py`), on a sideways walk and runs (of the folder POISE_MOTIONS), beside the filter.
 """
 
 import os
@@ -43,7 +42,8 @@ def main() -> None:
             pair = {e: poise.simulate(motion, pushes=pushes, options=poise.Options(engine=e)) for e in ("qp", "pd")}
             for engine, result in pair.items():
                 most, rms, root, _ = result.report["deviation"].values()
-                numbers, drift[name, shove, engine] = f"{rms:>10.2f}°{most:>7.1f}°{100 * root:>6.1f} cm{jitter(result):>8.1f} m/s²", most
+                drift[name, shove, engine], shaking = most, jitter(result)
+                numbers = f"{rms:>10.2f}°{most:>7.1f}°{100 * root:>6.1f} cm{shaking:>8.1f} m/s²"
                 print(f"{name:<9}{shove:<7}{engine:<6}{numbers}")
             draw(pair, f"pd_{name}_{shove}.png")
     print("Settings used:", poise.load_preset("recommended").weights, poise.load_preset("recommended").pd)
