@@ -1,8 +1,8 @@
 """Comparisons
 
 The paper's two comparisons (section 4). Physicality: a walk goes up a step, online as in the paper, with the torque
-term at the paper's weight, five times it, and off. Then proportional-derivative control of joints and root, tuned on the
-walk (`scripts/tune_pd.py`), on a sideways walk and runs (of the folder POISE_MOTIONS), beside the filter.
+term at the paper's weight, five times it, and off. Then proportional-derivative control of joints and root, tuned on
+the walk (`scripts/tune_pd.py`), on a sideways walk and runs (of the folder POISE_MOTIONS), beside the filter.
 """
 
 import os
