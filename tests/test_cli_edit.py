@@ -87,6 +87,14 @@ def test_a_range_of_durations_writes_one_clip_each(hop: Path, tmp_path: Path) ->
     assert not out.exists()
 
 
+def test_a_family_is_refused_before_its_first_file_is_written(hop: Path, tmp_path: Path) -> None:
+    out, last = tmp_path / "out.bvh", tmp_path / "out-3.bvh"
+    last.write_text("mine", encoding="utf-8")
+    assert run(["edit", "ballistic", str(hop), "-o", str(out), "--duration", "0.4:0.8", "--count", "3"]) == 2
+    assert last.read_text(encoding="utf-8") == "mine"
+    assert sorted(p.name for p in tmp_path.glob("out*")) == ["out-3.bvh"]
+
+
 def test_before_and_after_are_drawn(hop: Path, tmp_path: Path) -> None:
     out, strip = tmp_path / "out.bvh", tmp_path / "out.png"
     assert run(["edit", "ballistic", str(hop), "-o", str(out), "--record", str(strip)]) == 0

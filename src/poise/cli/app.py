@@ -151,6 +151,27 @@ def output_path(path: Path, *, inputs: Sequence[Path], overwrite: bool) -> Path:
     return path
 
 
+def output_paths(paths: Sequence[Path | None], named: str, *, inputs: Sequence[Path | None], overwrite: bool) -> None:
+    """Refuse early what could not be written at the end.
+
+    Args:
+        paths: What will be written; None for what was not asked for.
+        named: The options they come from, for the message, such as "-o and --report".
+        inputs: Files that are read.
+        overwrite: Existing files may be replaced.
+
+    Raises:
+        InvalidValue: if two are the same file, one may not be written (`output_path`), or its folder is not there.
+    """
+    written = [p for p in paths if p is not None]
+    if len({p.resolve() for p in written}) < len(written):
+        raise InvalidValue(f"{named} name the same file; give each its own.")
+    for path in written:
+        output_path(path, inputs=[p for p in inputs if p is not None], overwrite=overwrite)
+        if not path.parent.is_dir():
+            raise InvalidValue(f"Cannot write {path}: there is no folder {path.parent}. Create it first.")
+
+
 def _complain(sentence: str) -> None:
     print(f"poise: {' '.join(sentence.split())}", file=sys.stderr)
 

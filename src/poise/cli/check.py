@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import WRONG_USE, app, note, out, output_path, print_json, progress
+from poise.cli.app import WRONG_USE, app, note, out, output_paths, print_json, progress
 from poise.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -98,12 +98,7 @@ def _exit_code(reports: Sequence[ClipReport]) -> int:
 
 def _outputs(written: list[Path], stats: Path | None, inputs: Sequence[Path], *, overwrite: bool) -> None:
     """Refuse early what could not be written at the end."""
-    if len({p.resolve() for p in written}) < len(written):
-        raise InvalidValue("--html and --junit name the same file; give each its own.")
-    for path in written:
-        output_path(path, inputs=inputs, overwrite=overwrite)
-        if not path.parent.is_dir():
-            raise InvalidValue(f"Cannot write {path}: there is no folder {path.parent}. Create it first.")
+    output_paths(written, "--html and --junit", inputs=inputs, overwrite=overwrite)
     if stats is not None and stats.exists() and not stats.is_dir():
         raise InvalidValue(f"--stats {stats} is a file; name a folder.")
     if stats is not None and stats.is_dir() and any(stats.iterdir()) and not overwrite:

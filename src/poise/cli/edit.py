@@ -96,9 +96,12 @@ def ballistic(
     if len(durations) == 1:
         common.run_edit(asked, tool(durations[0]))
         return
-    for k, seconds in enumerate(durations):
+    family = [(_numbered(asked, k + 1), seconds) for k, seconds in enumerate(durations)]
+    for one, _ in family:  # all of them, before the first is written
+        one.check_outputs()
+    for one, seconds in family:
         out().print(f"{seconds:.4g} s in the air", markup=False)
-        common.run_edit(_numbered(asked, k + 1), tool(seconds))
+        common.run_edit(one, tool(seconds))
 
 
 @edit.command()

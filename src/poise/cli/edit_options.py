@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import note, note_warnings, out, output_path, print_json, waiting
+from poise.cli.app import note, note_warnings, out, output_paths, print_json, waiting
 from poise.errors import BudgetExceeded, InvalidValue
 from poise.units import GRAVITY
 
@@ -81,21 +81,25 @@ class Common:
     overwrite: bool
     json: bool
 
-    def outputs(self) -> list[Path]:
-        return [p for p in (self.output, self.report, self.record) if p is not None]
+    def check_outputs(self) -> None:
+        """Refuse what could not be written at the end."""
+        output_paths(
+            (self.output, self.report, self.record), "-o, --report and --record",
+            inputs=(self.file, self.skeleton, self.character), overwrite=self.overwrite,
+        )  # fmt: skip
 
 
 Tool = Callable[["Motion", "Character | None", "Scope", "Budget | None"], "Edited"]
 
 
-def run_edit(common: Common, tool: Tool, outputs: list[Path] | None = None) -> Edited | None:
+def run_edit(common: Common, tool: Tool) -> None:
     """Read the clip, edit it, write what was asked for, and say what happened.
 
     Raises:
         InvalidValue: if an option makes no sense or a file would be written over.
         Exit: with 1 if the budget refuses the edit; then the report says so and nothing else is written.
     """
-    motion, character, scope, budget = prepare(common, outputs)
+    motion, character, scope, budget = prepare(common)
     try:
         with waiting("Editing (the first run on a machine compiles)"):
             edited = tool(motion, character, scope, budget)
@@ -106,21 +110,13 @@ def run_edit(common: Common, tool: Tool, outputs: list[Path] | None = None) -> E
         note(str(error))
         raise typer.Exit(1) from error
     write(common, motion, edited)
-    return edited
 
 
-def prepare(common: Common, outputs: list[Path] | None = None) -> tuple[Motion, Character | None, Scope, Budget | None]:
+def prepare(common: Common) -> tuple[Motion, Character | None, Scope, Budget | None]:
     """Check what was asked for before anything is computed; read the clip and the character."""
     from poise.edit import Budget, Scope
 
-    written = outputs or common.outputs()
-    if len({p.resolve() for p in written}) < len(written):
-        raise InvalidValue("-o, --report and --record name the same file; give each its own.")
-    for path in written:
-        inputs = [p for p in (common.file, common.skeleton, common.character) if p is not None]
-        output_path(path, inputs=inputs, overwrite=common.overwrite)
-        if not path.parent.is_dir():
-            raise InvalidValue(f"Cannot write {path}: there is no folder {path.parent}. Create it first.")
+    common.check_outputs()
     interval = None if common.interval is None else pair("--interval", common.interval)
     scope = Scope(common.amount, interval, common.blend)
     budget = None if common.budget is None else Budget.parse(common.budget)

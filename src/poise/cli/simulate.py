@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, output_path, print_json, progress
+from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, output_paths, print_json, progress
 from poise.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -128,14 +128,9 @@ def simulate(
 
     Example: [bold]poise simulate walk.bvh -o out.bvh --push 'chest 300 0 0 @1+0.2' --terrain slope:15[/bold]
     """
-    written = [p.resolve() for p in (output, report, record) if p is not None]
-    if len(set(written)) < len(written):
-        raise InvalidValue("-o, --report and --record name the same file; give each its own.")
-    for path in (output, report, record):
-        if path is not None:
-            output_path(path, inputs=[p for p in (file, skeleton, character) if p is not None], overwrite=overwrite)
-            if not path.parent.is_dir():
-                raise InvalidValue(f"Cannot write {path}: there is no folder {path.parent}. Create it first.")
+    output_paths(
+        (output, report, record), "-o, --report and --record", inputs=(file, skeleton, character), overwrite=overwrite
+    )
     if live:
         from poise.record.page import require_page
         from poise.studio.server import require_server

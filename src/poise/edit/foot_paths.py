@@ -75,7 +75,7 @@ def correction(foot: Foot, blend: float) -> Array:
     for first, last in runs(deep > LEFT * foot.size):
         if deep[first : last + 1].max() > OFF * foot.size:
             sunk[first : last + 1] = deep[first : last + 1] - LEFT * foot.size
-    out[:, 2] += _lifted(foot.times, sunk, on_floor, blend)
+    out[:, 2] += spread(foot.times, sunk, blend, held=on_floor)
     return out
 
 
@@ -95,20 +95,18 @@ def _still(foot: Foot, standing: Flags) -> Array:
     return out
 
 
-def _lifted(times: Array, sunk: Array, held: Flags, blend: float) -> Array:
-    """A smooth curve nowhere below `sunk` (F,) [m] that fades within `blend` and before any held frame."""
-    out = sunk.copy()
-    if not sunk.any():
-        return out
-    held_times = times[held]
-    for k in np.flatnonzero(sunk):
+def spread(times: Array, values: Array, blend: float, *, held: Flags | None = None) -> Array:
+    """A smooth curve nowhere below `values` (F,) that fades within `blend` [s] of them, and before any held frame."""
+    out = values.copy()
+    held_times = times[:0] if held is None else times[held]
+    for k in np.flatnonzero(values):
         room = float(np.abs(held_times - times[k]).min()) if len(held_times) else blend
         width = min(blend, room)
         if width <= 0.0:
             continue
         near = np.flatnonzero(np.abs(times - times[k]) < width)
         fade = smooth_step(1.0 - np.abs(times[near] - times[k]) / width)
-        out[near] = np.maximum(out[near], sunk[k] * fade)
+        out[near] = np.maximum(out[near], values[k] * fade)
     return out
 
 

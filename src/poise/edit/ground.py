@@ -14,11 +14,11 @@ from poise.analysis.touching import Touching, support_names, touching
 from poise.character.character import Character
 from poise.character.fit import fit
 from poise.character.posing import root_mover
-from poise.edit.foot_paths import Foot, correction
+from poise.edit.foot_paths import Foot, correction, spread
 from poise.edit.legs import Leg, find_legs, knee_flexion, reach, solve_legs
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.root import move_root
-from poise.edit.scope import Scope, smooth_step
+from poise.edit.scope import Scope
 from poise.errors import InvalidValue
 from poise.motion import Motion
 from poise.phases.travel import in_place_velocity
@@ -220,17 +220,7 @@ def _root_height(
         lacks = np.where(stances[leg] & (away[:, 2] < 0.0), height - away[:, 2] - drop, 0.0)
         short = np.maximum(short, np.clip(lacks, 0.0, MOST_LOWERED * fixed.size))
     short[short < 1e-6] = 0.0
-    return scope.weights(motion) * (height - _spread(motion.times, short, scope.blend))
-
-
-def _spread(times: Array, values: Array, reach_s: float) -> Array:
-    """A smooth curve that is nowhere below the values and fades within `reach_s` [s] of them."""
-    out = values.copy()
-    for k in np.flatnonzero(values):
-        near = np.flatnonzero(np.abs(times - times[k]) < reach_s)
-        fade = smooth_step(1.0 - np.abs(times[near] - times[k]) / max(reach_s, 1e-12))
-        out[near] = np.maximum(out[near], values[k] * fade)
-    return out
+    return scope.weights(motion) * (height - spread(motion.times, short, scope.blend))
 
 
 def _placed(

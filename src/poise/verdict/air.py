@@ -121,11 +121,15 @@ def _arc(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Ite
         ranked([
             Cure(f"{word} the hips {length_words(far)} at frame {frame}, less and less toward frames {flight.first} "
                  f"and {flight.last}", far / leg),
-            Cure(f"let the path follow the parabola: poise edit ballistic --flight {flight.first}:{flight.last}",
-                 far / leg + 1e-6),
+            _ballistic("let the path follow the parabola", flight, far / leg),
         ]),
         where, limit.fails,
     )  # fmt: skip
+
+
+def _ballistic(words: str, flight: FlightFit, cost: float) -> Cure:
+    """The same done by `poise edit ballistic`, ranked just behind the cure by hand."""
+    return Cure(f"{words}: poise edit ballistic --flight {flight.first}:{flight.last}", cost + 1e-6)
 
 
 def _track(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Iterator[Finding]:
@@ -147,8 +151,7 @@ def _track(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
         ranked([
             Cure(f"move the hips {length_words(far)} {way} at frame {frame}, less and less toward frames "
                  f"{flight.first} and {flight.last}", far / leg),
-            Cure(f"let the path be straight: poise edit ballistic --flight {flight.first}:{flight.last}",
-                 far / leg + 1e-6),
+            _ballistic("let the path be straight", flight, far / leg),
         ]),
         where, limit.fails,
     )  # fmt: skip
@@ -178,8 +181,7 @@ def _drift(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
         ranked([
             Cure(f"space the hips evenly from frame {flight.first} to {flight.last}, which moves them "
                  f"{length_words(moved)} at most", moved / leg),
-            Cure(f"let the path be even: poise edit ballistic --flight {flight.first}:{flight.last}",
-                 moved / leg + 1e-6),
+            _ballistic("let the path be even", flight, moved / leg),
         ]),
         where, limit.fails,
     )  # fmt: skip

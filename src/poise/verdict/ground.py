@@ -12,7 +12,7 @@ import numpy.typing as npt
 from poise.analysis.analyze import Analysis
 from poise.units import HUMAN_LEG
 from poise.verdict.finding import Cure, Finding, ranked
-from poise.verdict.profile import Profile
+from poise.verdict.profile import Limit, Profile
 from poise.verdict.words import facing_at, length_words, opposite, stretches, way_word
 
 Array = npt.NDArray[np.float64]
@@ -99,8 +99,13 @@ def foot_word(limb: str) -> str:
     return words.removesuffix(" leg") + " foot" if words.endswith(" leg") else words
 
 
+def _limit(clip: Analysis, profile: Profile, flaw: str) -> Limit:
+    """A profile's length, which is for a leg of 0.82 m, for the legs of this clip [m]."""
+    return profile[flaw].scaled(clip.character.leg_length / HUMAN_LEG)
+
+
 def _skate(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> Iterator[Finding]:
-    limit, leg = profile["skate"].scaled(clip.character.leg_length / HUMAN_LEG), clip.character.leg_length
+    limit, leg = _limit(clip, profile, "skate"), clip.character.leg_length
     if not limit.is_checked:
         return
     for foot in dict.fromkeys(s.foot for s in standing):
@@ -129,11 +134,7 @@ def _skate(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> It
 
 def _nothing_stands(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     """Frames in which the body is carried, and yet all that is near the floor moves: too fast to count as a touch."""
-    limit, touch, leg = (
-        profile["skate"].scaled(clip.character.leg_length / HUMAN_LEG),
-        clip.touch,
-        clip.character.leg_length,
-    )
+    limit, touch, leg = _limit(clip, profile, "skate"), clip.touch, clip.character.leg_length
     scale = leg / HUMAN_LEG
     columns = np.flatnonzero(touch.is_foot)
     if not len(columns):
@@ -171,11 +172,7 @@ def _nothing_stands(clip: Analysis, profile: Profile) -> Iterator[Finding]:
 
 
 def _penetration(clip: Analysis, profile: Profile) -> Iterator[Finding]:
-    limit, touch, leg = (
-        profile["penetration"].scaled(clip.character.leg_length / HUMAN_LEG),
-        clip.touch,
-        clip.character.leg_length,
-    )
+    limit, touch, leg = _limit(clip, profile, "penetration"), clip.touch, clip.character.leg_length
     if not limit.is_checked or not touch.names:
         return
     depth = np.where(clip.is_glitch[:, None], 0.0, np.maximum(-touch.gaps, 0.0))
@@ -209,7 +206,7 @@ def _penetration(clip: Analysis, profile: Profile) -> Iterator[Finding]:
 
 
 def _float(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> Iterator[Finding]:
-    limit, leg = profile["float"].scaled(clip.character.leg_length / HUMAN_LEG), clip.character.leg_length
+    limit, leg = _limit(clip, profile, "float"), clip.character.leg_length
     if not limit.is_checked:
         return
     for foot in dict.fromkeys(s.foot for s in standing):
@@ -231,11 +228,7 @@ def _float(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> It
 
 def _hovering(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     """Stretches where nothing touches and the body does not fall either."""
-    limit, touch, leg = (
-        profile["float"].scaled(clip.character.leg_length / HUMAN_LEG),
-        clip.touch,
-        clip.character.leg_length,
-    )
+    limit, touch, leg = _limit(clip, profile, "float"), clip.touch, clip.character.leg_length
     if not touch.names:
         return
     scale = leg / HUMAN_LEG
