@@ -39,19 +39,22 @@ class Contacts:
     Attributes:
         points: Index of each touching point in the model, shape (K,).
         normals: Unit surface normals, away from the surface, shape (K, 3).
-        friction: Coulomb coefficient μ ≥ 0.
+        friction: Coulomb coefficient μ ≥ 0, one for all or one each, shape (K,).
         others: Index of the point that is pushed back, -1 for the world, shape (K,).
         grips: True where the contact also pulls, shape (K,).
+        slips: Unit direction in which the point slides, zero where it does not, shape (K, 3); a sliding contact has one
+            column n − μ slip, [Jain2009]_ eq. (12).
     """
 
     points: Index
     normals: Array
-    friction: float = 0.8
+    friction: float | Array = 0.8
     others: Index | None = None
     grips: npt.NDArray[np.bool_] | None = None
+    slips: Array | None = None
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.friction < math.inf:
+        if not (np.min(self.friction, initial=0.0) >= 0.0 and np.max(self.friction, initial=0.0) < math.inf):
             raise InvalidValue(f"Friction is {self.friction}; give a finite coefficient of zero or more.")
         if self.normals.shape != (len(self.points), 3):
             raise InvalidValue(
@@ -69,7 +72,8 @@ class Contacts:
 
     def columns(self, state: State) -> tuple[Array, Index, Columns]:
         """`directions`, and what the coefficients act through; compiled where all are plain ones with the world."""
-        if self.others is None and self.grips is None:
+        plain = self.others is None and self.grips is None and self.slips is None
+        if plain and isinstance(self.friction, (int, float)):
             return cones.columns(state, self.points, self.normals, self.friction)
         directions, owner = self.directions()
         return directions, owner, Columns.plain(self.force_map(state, directions, owner))
@@ -77,23 +81,29 @@ class Contacts:
     def directions(self) -> tuple[Array, Index]:
         """Columns of V as rows, shape (n, 3), and the contact each belongs to, shape (n,)."""
         first, second = tangents(self.normals)
+        friction = np.broadcast_to(self.friction, self.count)[:, None]
         edges = np.stack(
             [
-                self.normals + self.friction * first,
-                self.normals - self.friction * first,
-                self.normals + self.friction * second,
-                self.normals - self.friction * second,
+                self.normals + friction * first,
+                self.normals - friction * first,
+                self.normals + friction * second,
+                self.normals - friction * second,
             ],
             axis=1,
         )
-        if self.grips is None or not self.grips.any():
+        grips = np.zeros(self.count, dtype=np.bool_) if self.grips is None else self.grips
+        slips = np.zeros((self.count, 3)) if self.slips is None else self.slips
+        slides = slips.any(axis=1)
+        if not (grips.any() or slides.any()):
             return edges.reshape(-1, 3), np.repeat(np.arange(self.count), 4)
         rows: list[Array] = []
         owner: list[int] = []
         for k in range(self.count):
-            if self.grips[k]:
+            if grips[k]:
                 frame = np.stack([self.normals[k], first[k], second[k]])
                 block = np.concatenate([frame, -frame])
+            elif slides[k]:
+                block = (self.normals[k] - friction[k] * slips[k])[None]
             else:
                 block = edges[k]
             rows.append(block)

@@ -17,6 +17,8 @@ from poise.step.problem import Gathered
 Array = npt.NDArray[np.float64]
 
 _EQUALITY = 5
+_NOT_CONVEX = -5
+_PROXIMAL = 1e-7
 
 
 def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
@@ -61,24 +63,34 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     )
     sense = np.zeros(len(lower), dtype=np.int32)
     sense[nv + n + k : nv + n + k + len(problem.g)] = _EQUALITY
-    z, _, flag, info = daqp.solve(
-        np.ascontiguousarray(P * scale * scale[:, None]), q * scale, np.ascontiguousarray(A / size[:, None]),
-        np.where(np.isinf(upper), 1e30, upper), np.where(np.isinf(lower), -1e30, lower), sense,
-        primal_tol=1e-11, dual_tol=1e-13, eps_prox=0.0,
-        cycle_tol=50,  # many points on one body: progress is slow without being a cycle
-    )  # fmt: skip
+    P_scaled, A_scaled = np.ascontiguousarray(P * scale * scale[:, None]), np.ascontiguousarray(A / size[:, None])
+    most, least = np.where(np.isinf(upper), 1e30, upper), np.where(np.isinf(lower), -1e30, lower)
+    for proximal in (0.0, _PROXIMAL):  # the second is patient with rows of very different weight
+        z, _, flag, info = daqp.solve(
+            P_scaled, q * scale, A_scaled, most, least, sense,
+            primal_tol=1e-11, dual_tol=1e-13, eps_prox=proximal,
+            cycle_tol=50,  # many points on one body: progress is slow without being a cycle
+        )  # fmt: skip
+        if flag != _NOT_CONVEX:
+            break
+    if flag < 1 or z is None:
+        raise _infeasible(problem, flag)
     scaled = np.asarray(z)
     z = scaled * scale
-    if flag < 1 or not np.isfinite(z).all():
-        names = tuple(dict.fromkeys(problem.equal_names + problem.hard_names))
-        raise StepInfeasible(
-            f"No solution: daqp stopped with flag {flag}. Hard constraints in play: {', '.join(names) or 'none'}. "
-            "Give one of them a weight, or move its target.",
-            problem=problem,
-            constraints=names,
-        )
+    if not np.isfinite(z).all():
+        raise _infeasible(problem, flag)
     residuals = _certify(P, q, A, scale, lower, upper, scaled, np.asarray(info["lam"]), size, info["iterations"])
     return z[:nv], np.maximum(z[nv : nv + n], 0.0), np.maximum(z[nv + n :], 0.0), residuals
+
+
+def _infeasible(problem: Gathered, flag: int) -> StepInfeasible:
+    names = tuple(dict.fromkeys(problem.equal_names + problem.hard_names))
+    return StepInfeasible(
+        f"No solution: daqp stopped with flag {flag}. Hard constraints in play: {', '.join(names) or 'none'}. "
+        "Give one of them a weight, or move its target.",
+        problem=problem,
+        constraints=names,
+    )
 
 
 def _certify(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from poise.step.quantities.bodies import BodyAngularAcceleration, PlaceAcceleration
-from poise.step.quantities.contact import ContactCoefficients, PointAcceleration
+from poise.step.quantities.bodies import AxisAcceleration, BodyAngularAcceleration, PlaceAcceleration
+from poise.step.quantities.contact import ContactCoefficients, ContactForce, PointAcceleration
 from poise.step.quantities.joints import JointAcceleration, JointTorque, RootWrench
 from poise.step.quantities.momentum import AngularMomentumRate, ComAcceleration
 from poise.step.quantity import Quantity
 
 __all__ = [
     "AngularMomentumRate",
+    "AxisAcceleration",
     "BodyAngularAcceleration",
     "ComAcceleration",
     "ContactCoefficients",
+    "ContactForce",
     "JointAcceleration",
     "JointTorque",
     "PlaceAcceleration",

@@ -53,3 +53,34 @@ class PlaceAcceleration(Quantity):
         state = step.state
         place = state.body_place(self.body, self.offset)
         return Rows(state.body_jacobian(self.body, place), state.body_point_motion(self.body, place)[1])
+
+
+@dataclass(frozen=True, eq=False)
+class AxisAcceleration(Quantity):
+    """Second rate of a unit axis fixed to a body, α × u + ω × (ω × u) [1/s^2].
+
+    Attributes:
+        body: The body.
+        axis: The unit axis in the body's frame, shape (3,).
+        along: World directions to measure along, shape (m, 3); all three by default.
+    """
+
+    body: int
+    axis: Array
+    along: Array | None = None
+
+    def rows(self, step: Step) -> Rows:
+        model, state = step.state.model, step.state
+        u = state.data.xmat[self.body].reshape(3, 3) @ self.axis
+        turn = state.data.cvel[self.body, :3]
+        jacobian = np.zeros((3, model.nv))
+        b = self.body
+        while b > 0:
+            dofs = slice(model.dof_first[b], model.dof_first[b] + model.dof_count[b])
+            jacobian[:, dofs] = state.data.cdof[dofs, :3].T
+            b = int(model.parents[b])
+        across = np.array([[0.0, u[2], -u[1]], [-u[2], 0.0, u[0]], [u[1], -u[0], 0.0]])  # α × u = across α
+        bias = across @ state.body_biases[self.body, :3] + turn * (turn @ u) - u * (turn @ turn)
+        if self.along is None:
+            return Rows(across @ jacobian, bias)
+        return Rows(self.along @ across @ jacobian, self.along @ bias)

@@ -48,3 +48,19 @@ class ContactCoefficients(Quantity):
     def rows(self, step: Step) -> Rows:
         n = step.coefficient_count
         return Rows(np.zeros((n, step.nv)), np.zeros(n), np.eye(n))
+
+
+@dataclass(frozen=True, eq=False)
+class ContactForce(Quantity):
+    """Force on contact points f = V λ in the world [N], three rows a point; zero for a point that touches nothing.
+
+    Attributes:
+        points: Index of each point in the model, shape (K,).
+    """
+
+    points: Index
+
+    def rows(self, step: Step) -> Rows:
+        mine = step.contacts.points[step.owner][None, :] == np.asarray(self.points)[:, None]
+        on_lambda = (mine[:, None, :] * step.directions.T[None]).reshape(-1, step.coefficient_count)
+        return Rows(np.zeros((len(on_lambda), step.nv)), np.zeros(len(on_lambda)), on_lambda)

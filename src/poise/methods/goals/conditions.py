@@ -1,0 +1,123 @@
+"""When a state of a controller applies: conditions as data, true while the state may go on."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+
+from poise.methods.goals.polygon import distance_inside
+from poise.methods.goals.view import View
+from poise.units import GRAVITY
+
+
+class Condition(abc.ABC):
+    """True while a state applies; a condition may note what it saw in the view's memory."""
+
+    @abc.abstractmethod
+    def holds(self, view: View) -> bool:
+        """Whether the state may go on."""
+
+
+@dataclass(frozen=True)
+class Always(Condition):
+    """The state never fails."""
+
+    def holds(self, view: View) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class For(Condition):
+    """The state lasts so long [s]."""
+
+    seconds: float
+
+    def holds(self, view: View) -> bool:
+        return view.since < self.seconds
+
+
+@dataclass(frozen=True)
+class Balanced(Condition):
+    """The figure can come to rest over its feet: [Jain2009]_ 6.1.1, with the capture point for the center of mass.
+
+    Attributes:
+        near: Points at most this far over the ground count as support [m].
+        margin: How far inside the polygon the point must lie [m].
+        settle: Time after a step in which the state holds anyway [s].
+        literal: Judge by the center of mass itself, as the paper does.
+    """
+
+    near: float = 0.03
+    margin: float = 0.0
+    settle: float = 0.15
+    literal: bool = False
+
+    def holds(self, view: View) -> bool:
+        if view.is_delayed or view.time - view.memory.get("placed", -1e9) < self.settle:
+            return True
+        points = view.near_ground("both", self.near * view.body.scale)
+        place = view.com[:2] if self.literal else view.capture_point
+        return len(points) < 3 or distance_inside(points, place) >= self.margin * view.body.scale
+
+
+@dataclass(frozen=True)
+class Loaded(Condition):
+    """A foot still carries weight, and not for longer than `seconds`.
+
+    Attributes:
+        part: Whose weight.
+        force: Weight under which it counts as free, in parts of body weight.
+        seconds: When the figure stops waiting [s].
+    """
+
+    part: str = "swing"
+    force: float = 0.044
+    seconds: float = 0.04
+
+    def holds(self, view: View) -> bool:
+        weight = view.state.mass(view.body.root) * GRAVITY
+        return view.since <= self.seconds and view.load(view.part(self.part)) > self.force * weight
+
+
+@dataclass(frozen=True)
+class Stepping(Condition):
+    """The swing foot is on its way: until it has landed, or `late` after its time [s]."""
+
+    seconds: float = 0.25
+    least: float = 0.1
+    late: float = 0.25
+
+    def holds(self, view: View) -> bool:
+        if view.since < self.least:
+            return True
+        landed = int(view.touching[view.foot("swing")].sum()) >= 2
+        if (landed and view.since > 0.5 * self.seconds) or view.since > self.seconds + self.late:
+            view.memory["placed"] = view.time
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class Standing(Condition):
+    """The center of mass is high enough to stand, and another condition holds as well.
+
+    Attributes:
+        also: The other condition.
+        height: In parts of the height at rest.
+    """
+
+    also: Condition
+    height: float = 0.65
+
+    def holds(self, view: View) -> bool:
+        return not Lying(self.height).holds(view) and self.also.holds(view)
+
+
+@dataclass(frozen=True)
+class Lying(Condition):
+    """The center of mass is too low to stand, in parts of its height at rest."""
+
+    height: float = 0.65
+
+    def holds(self, view: View) -> bool:
+        return float(view.com[2]) - view.ground_height < self.height * view.body.com_height

@@ -1,0 +1,217 @@
+"""What a controller sees in one step: the figure, what it touches, what stands around it, and what it remembers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Body as CharacterBody
+from poise.character.character import Character
+from poise.dynamics import State
+from poise.errors import InvalidValue, UnknownName
+from poise.methods.goals.polygon import centroid
+from poise.units import GRAVITY
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int64]
+
+SIDES = ("left", "right")
+
+
+@dataclass(frozen=True)
+class Body:
+    """The parts of a figure that controllers speak of.
+
+    Attributes:
+        character: Its bodies.
+        index: Which tree of the model it is.
+        root: The model's body of its root; its body b is the model's `root + b`.
+        joints: First dof of its joints, and the one after the last; the six before are its root's.
+        rest: The pose it likes to return to, shape (nq,).
+        feet: Contact points of each foot by side, "left" and "right".
+        hands: The same of the hands.
+        com_height: Height of the center of mass over the soles in the rest pose [m].
+        up_axes: Axis of each body that points up in the rest pose, in its own frame, shape (B, 3).
+        tips: Far end of each body in its own frame [m], shape (B, 3).
+        forward_axis, forward: Direction the root faces at rest, in its own frame and in the world, shapes (3,).
+    """
+
+    character: Character
+    index: int
+    root: int
+    joints: tuple[int, int]
+    rest: Array
+    feet: dict[str, Index]
+    hands: dict[str, Index]
+    com_height: float
+    up_axes: Array
+    tips: Array
+    forward_axis: Array
+    forward: Array
+
+    @property
+    def scale(self) -> float:
+        """Leg length against a grown-up's 0.82 m; lengths of settings are multiplied by it."""
+        return self.character.leg_length / 0.82
+
+
+def body_of(character: Character, state: State, index: int = 0, first_point: int = 0) -> Body:
+    """The parts of a figure, found from its limbs and contact points.
+
+    Args:
+        character: With two legs.
+        state: Completed where the figure stands in the pose it likes, soles on the ground.
+        index: Which tree of the model it is.
+        first_point: The model's index of its first contact point.
+
+    Raises:
+        InvalidValue: if it has no left and right foot.
+    """
+    feet = {side: first_point + _points(character, f"{side}_foot", "foot") for side in SIDES}
+    if any(not len(points) for points in feet.values()):
+        raise InvalidValue(
+            "Motion from goals needs a figure with a left and a right foot; this one has none. Roles: "
+            f"{', '.join(sorted(character.roles)) or 'none'}."
+        )
+    hands = {side: first_point + _points(character, f"{side}_hand", "hand") for side in SIDES}
+    model = state.model
+    root = model.roots[index]
+    end = root + len(character.bodies)
+    turns = state.data.xmat[root:end].reshape(-1, 3, 3)
+    first = int(model.dof_first[root])
+    soles = state.points[np.concatenate([feet[side] for side in SIDES])]
+    left = soles[: len(feet["left"]), :2].mean(axis=0) - soles[len(feet["left"]) :, :2].mean(axis=0)
+    forward = np.array([left[1], -left[0], 0.0]) / np.linalg.norm(left)
+    return Body(
+        character, index, root, (first + 6, first + character.nv), state.q.copy(), feet, hands,
+        float(state.com(root)[2] - soles[:, 2].min()), turns[:, 2, :].copy(),
+        np.array([_tip(body) for body in character.bodies]), turns[0].T @ forward, forward,
+    )  # fmt: skip
+
+
+def _points(character: Character, role: str, part: str) -> Index:
+    """Contact points of a part that lie on a role's body or beyond it."""
+    if role not in character.roles:
+        return np.zeros(0, dtype=np.int64)
+    beyond = {character.roles[role]}
+    for i, body in enumerate(character.bodies):
+        if body.parent in beyond:
+            beyond.add(i)
+    return np.array([i for i, p in enumerate(character.contact_points) if p.part == part and p.body in beyond], np.int64)
+
+
+def _tip(body: CharacterBody) -> Array:
+    ends = [c.end for c in body.capsules]
+    return max(ends, key=lambda end: float(np.linalg.norm(end))) if ends else np.zeros(3)
+
+
+@dataclass
+class View:
+    """One look at the figure and the world; valid until the figure moves on.
+
+    Attributes:
+        body: The figure's parts.
+        state: Completed dynamic state.
+        time: [s].
+        dt: Length of the step [s].
+        since: Time since the machine entered its present state [s].
+        touching: Points in contact, shape (P,).
+        gaps: Height of each point over the nearest surface [m], shape (P,).
+        forces: Contact force on each point in the last step [N], shape (P, 3).
+        is_delayed: The figure has been pushed and cannot answer yet.
+        is_literal: Objectives in the paper's own form, without a horizon.
+        memory: What the machine remembers; conditions and entries may write here, goals only read.
+    """
+
+    body: Body
+    state: State
+    time: float
+    dt: float
+    since: float
+    touching: Flags
+    gaps: Array
+    forces: Array
+    is_delayed: bool
+    is_literal: bool
+    memory: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def com(self) -> Array:
+        """Center of mass [m], shape (3,)."""
+        return self.state.com(self.body.root)
+
+    @cached_property
+    def com_velocity(self) -> Array:
+        """[m/s], shape (3,)."""
+        return self.state.com_jacobian(self.body.root) @ self.state.v
+
+    @cached_property
+    def pendulum(self) -> float:
+        """Rate ω = √(g / h) of the inverted pendulum the figure stands as [1/s]."""
+        height = max(float(self.com[2] - self.ground_height), 0.5 * self.body.com_height)
+        return float(np.sqrt(GRAVITY / height))
+
+    @cached_property
+    def ground_height(self) -> float:
+        """Height of the ground below the feet [m]."""
+        return self.ground_height_below("both")
+
+    def ground_height_below(self, foot: str) -> float:
+        """Height of the ground below a foot [m]."""
+        points = self.foot(foot)
+        return float((self.state.points[points, 2] - self.gaps[points]).mean())
+
+    @property
+    def capture_point(self) -> Array:
+        """Where the figure must stand to come to rest, r + ṙ / ω, in the plane [m], shape (2,)."""
+        return self.com[:2] + self.com_velocity[:2] / self.pendulum
+
+    @cached_property
+    def heading(self) -> Array:
+        """Unit direction the pelvis faces in the plane, shape (2,); the figure's left is (−y, x)."""
+        left = self.state.data.xmat[self.body.root].reshape(3, 3)[:2, 1]
+        size = float(np.linalg.norm(left))
+        left = left / size if size > 1e-9 else np.array([0.0, 1.0])
+        return np.array([left[1], -left[0]])
+
+    def foot(self, which: str) -> Index:
+        """Contact points of a foot: "left", "right", "both", or "swing" and "stance" as the machine remembers.
+
+        Raises:
+            UnknownName: if it is none of these.
+        """
+        if which in ("swing", "stance"):
+            which = self.memory.get(which, "both")
+        if which == "both":
+            return np.concatenate([self.body.feet[side] for side in SIDES])
+        if which not in self.body.feet:
+            raise UnknownName(f"No foot {which!r}. Feet: left, right, both, swing, stance.")
+        return self.body.feet[which]
+
+    def part(self, which: str) -> Index:
+        """Contact points of a foot as in `foot`, or of "left_hand", "right_hand"."""
+        side = which.removesuffix("_hand")
+        return self.body.hands[side] if which.endswith("_hand") and side in SIDES else self.foot(which)
+
+    def middle(self, points: Index) -> tuple[Array, Array]:
+        """Mean place [m] and velocity [m/s] of some contact points, shapes (3,)."""
+        return self.state.points[points].mean(axis=0), self.state.point_velocities[points].mean(axis=0)
+
+    def load(self, points: Index) -> float:
+        """Force that some points carried in the last step [N]."""
+        return float(np.linalg.norm(self.forces[points].sum(axis=0)))
+
+    def near_ground(self, which: str, height: float) -> Array:
+        """Places in the plane of those points of a foot that are within a height of the ground [m], shape (K, 2)."""
+        points = self.foot(which)
+        return self.state.points[points[self.gaps[points] < height], :2]
+
+    def support_center(self, which: str, height: float) -> Array:
+        """Center of the polygon of points near the ground; the foot's own middle where nothing is near, shape (2,)."""
+        near = self.near_ground(which, height)
+        return centroid(near if len(near) else self.state.points[self.foot(which), :2])

@@ -1,0 +1,103 @@
+"""The pose a figure starts from and likes to return to: standing, knees a little bent, soles on the ground."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Body, Character
+from poise.character.posing import hinge_angle
+from poise.dynamics import State
+from poise.dynamics.from_character import model_of
+from poise.errors import InvalidValue
+from poise.spatial import rotations
+
+Array = npt.NDArray[np.float64]
+
+BEND = {"hip": -0.55, "knee": 0.45, "elbow": -1.0}
+"""Turn of a thigh, a shin and a forearm in the world about the axis to the left, in parts of the bend."""
+
+
+LEAST_INERTIA = 4e-3
+"""No body of a person of 70 kg with legs of 0.82 m turns more easily than this about any axis [kg m²]."""
+
+
+def steadied(character: Character) -> Character:
+    """The figure with no body that turns too easily for a step of 0.01 s.
+
+    A hand of 0.4 kg turns about its own length with 1e-4 kg m²; a wrist's 20 N m would spin it by 2000 rad/s in one step.
+    A living wrist turns the forearm with it. Masses stay, inertias are widened, in proportion to mass times leg².
+    """
+    least = LEAST_INERTIA * character.mass / 70.0 * (character.leg_length / 0.82) ** 2
+    bodies: list[Body] = []
+    for body in character.bodies:
+        values, vectors = np.linalg.eigh(body.inertia)
+        wide = (vectors * np.maximum(values, least)) @ vectors.T
+        bodies.append(replace(body, inertia=wide) if values.min() < least else body)
+    return replace(character, bodies=tuple(bodies))
+
+
+def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25) -> Array:
+    """Coordinates of a figure that stands, shape (nq,), with its skeleton's rest pose bent at knees and elbows.
+
+    Args:
+        character: With two legs.
+        knees, elbows: How far they bend [rad].
+
+    Raises:
+        InvalidValue: if the figure has no left and right leg.
+    """
+    missing = [r for side in ("left", "right") for r in (f"{side}_hip", f"{side}_knee") if r not in character.roles]
+    if missing:
+        raise InvalidValue(f"This figure cannot stand: it has no {missing[0]}. Motion from goals needs two legs.")
+    skeleton = character.skeleton
+    world = np.empty((skeleton.joint_count, 4))
+    for j, parent in enumerate(skeleton.parents.tolist()):
+        own = skeleton.rest_rotations[j]
+        world[j] = own if parent < 0 else rotations.multiply(world[parent], own)
+    turned = world[[b.joint for b in character.bodies]]
+    roles = character.roles
+    places = _places(character, turned)
+    left = places[roles["left_hip"]] - places[roles["right_hip"]]
+    left = np.array([left[0], left[1], 0.0]) / np.linalg.norm(left[:2])
+    for role, share in BEND.items():
+        for side in ("left", "right"):
+            body = roles.get(f"{side}_{role}")
+            if body is not None:
+                turn = rotations.from_rotation_vector(share * (elbows if role == "elbow" else knees) * left)
+                reached = [body, roles.get(f"{side}_hand", body)] if role == "elbow" else [body]
+                for b in set(reached):
+                    turned[b] = rotations.multiply(turn, turned[b])
+    q = _coordinates(character, turned)
+    model = model_of(character)
+    points = State(model).at(q, np.zeros(model.nv)).points
+    soles = [i for i, p in enumerate(character.contact_points) if p.part == "foot"]
+    q[2] -= points[soles, 2].min()
+    return q
+
+
+def _places(character: Character, turned: Array) -> Array:
+    """World places of the bodies [m], root at zero, shape (B, 3)."""
+    places = np.zeros((len(character.bodies), 3))
+    for i, body in enumerate(character.bodies):
+        if body.parent >= 0:
+            places[i] = places[body.parent] + rotations.rotate(turned[body.parent], body.offset)
+    return places
+
+
+def _coordinates(character: Character, turned: Array) -> Array:
+    """Coordinates of bodies with these world orientations (B, 4), root at the origin, shape (nq,)."""
+    q = np.zeros(character.nq)
+    for i, body in enumerate(character.bodies):
+        at = character.q_addresses[i]
+        if body.kind == "free":
+            q[at + 3 : at + 7] = turned[i]
+            continue
+        local = rotations.multiply(rotations.conjugate(turned[body.parent]), turned[i])
+        if body.kind == "ball":
+            q[at : at + 4] = local
+        else:
+            q[at] = hinge_angle(body.axis, local[None], body.rest_rotation)[0]
+    return q
