@@ -31,6 +31,7 @@ from poise.sim.forces import Pull, Push
 from poise.synthesis.audit import Audit
 from poise.synthesis.surroundings import Ground, Surface, ground_below
 from poise.step import AtLeast, Constraint, Contacts, Objective, Step, StepResult, Within, solve_step
+from poise.step.quantities import JointAcceleration
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -45,6 +46,8 @@ PULLED = 1.0
 """A contact that ends while it carries more than this is rolled back [N]."""
 SLIDING = 0.05
 """A touching point that moves along its surface faster than this slides [m/s]."""
+FASTEST = 20.0
+"""No joint wishes to turn faster than this [rad/s]; a living knee in a kick reaches it."""
 LIMITS = Bounds(near_angle=20.0, near_ground=0.05, return_share=0.3)
 """When a joint's limit acts."""
 BRAKING = 0.02
@@ -165,7 +168,8 @@ class Synthesizer:
         s.complete()
         ground = ground_below(self.surfaces, s.points)
         view = View(
-            self.body, self.state, self.time, self.settings.dt, 0.0, self.touching, ground.gaps, self.forces,
+            self.body, self.state, self.time, self.settings.dt, 0.0, self.touching, ground.gaps,
+            np.zeros_like(ground.gaps), self.forces,
             self.time < self._held_until - 1e-9, self.settings.is_literal, self.course.memory,
         )  # fmt: skip
         return view, ground
@@ -195,7 +199,7 @@ class Synthesizer:
         slips = self._slips(ground)
         bend = np.zeros(len(ground.gaps))
         for attempt in range(ROUNDS):
-            result, points = self._solve(replace(view, gaps=ground.gaps + bend), wishes, free, ground, slips, external)
+            result, points = self._solve(replace(view, bends=bend), wishes, free, ground, slips, external)
             after = self.v + dt * result.a
             q = self.model.integrate(self.q, after, dt)
             rising = np.einsum("pi,pi->p", ground.normals, (s.point_jacobians @ after).reshape(-1, 3))
@@ -303,7 +307,15 @@ class Synthesizer:
     def _bounds(self) -> list[Constraint]:
         rest = _Rest(self.body.rest, np.zeros(self.model.nv), np.zeros(self.model.nv))
         limits = self._joint_limits.constraint(self.q, self.v, rest, BRAKING, self.weights.bounds)
-        return [] if limits is None else [limits]
+        bounds: list[Constraint] = [] if limits is None else [limits]
+        first, end = self.body.joints
+        fast = first + np.flatnonzero(np.abs(self.v[first:end]) > 0.5 * FASTEST)
+        if len(fast):
+            along = np.zeros((len(fast), self.model.nv))
+            along[np.arange(len(fast)), fast] = -np.sign(self.v[fast])
+            lower = (np.abs(self.v[fast]) - FASTEST) / self.settings.dt
+            bounds.append(AtLeast(JointAcceleration(along=along), lower, self.weights.bounds, "joint speed"))
+        return bounds
 
     def _overrun(self, result: StepResult, held: Array | None) -> float:
         """How far torques leave their limits or the band they are held in [N m]."""

@@ -130,9 +130,9 @@ RETURN = 0.2
 
 
 def _ground(step: Step, view: View) -> AtLeast:
-    """No touching point goes below its surface in this step: gap + Δt n · ẋ⁺ ≥ 0."""
+    """No touching point goes below its surface in this step: gap + Δt n · ẋ⁺ + bend ≥ 0."""
     points, normals, dt = step.contacts.points, step.contacts.normals, step.dt
     gaps = view.gaps[points]
     speed = np.einsum("ki,ki->k", normals, step.state.point_velocities[points])
-    lower = (-np.where(gaps > 0.0, gaps, RETURN * gaps) / dt - speed) / dt
+    lower = (-(np.where(gaps > 0.0, gaps, RETURN * gaps) + view.bends[points]) / dt - speed) / dt
     return AtLeast(PointAcceleration(points, normals[:, None, :]), lower, None, "ground")

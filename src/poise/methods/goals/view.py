@@ -122,6 +122,7 @@ class View:
         since: Time since the machine entered its present state [s].
         touching: Points in contact, shape (P,).
         gaps: Height of each point over the nearest surface [m], shape (P,).
+        bends: How far the way of each point bends up from its tangent in this step [m], as the last solve has it, (P,).
         forces: Contact force on each point in the last step [N], shape (P, 3).
         is_delayed: The figure has been pushed and cannot answer yet.
         is_literal: Objectives in the paper's own form, without a horizon.
@@ -135,6 +136,7 @@ class View:
     since: float
     touching: Flags
     gaps: Array
+    bends: Array
     forces: Array
     is_delayed: bool
     is_literal: bool
