@@ -197,12 +197,14 @@ class Synthesizer:
         self.touching |= (ground.gaps < 0.0) | ((ground.gaps < MADE) & (closing <= 1e-6))
         self.touching &= ground.gaps < 0.5
         slips = self._slips(ground)
-        bend = np.zeros(len(ground.gaps))
+        jacobians = s.point_jacobians
+        bias = np.einsum("pi,pi->p", ground.normals, s.point_biases)
+        bend = -0.5 * dt**2 * bias
         for attempt in range(ROUNDS):
             result, points = self._solve(replace(view, bends=bend), wishes, free, ground, slips, external)
             after = self.v + dt * result.a
             q = self.model.integrate(self.q, after, dt)
-            rising = np.einsum("pi,pi->p", ground.normals, (s.point_jacobians @ after).reshape(-1, 3))
+            rising = np.einsum("pi,pi->p", ground.normals, (jacobians @ after).reshape(-1, 3))
             landed = self._places(q)
             gaps = ground.gaps + np.einsum("pi,pi->p", ground.normals, landed - s.centers)
             forces = np.zeros_like(self.forces)
@@ -213,13 +215,13 @@ class Synthesizer:
             sunk = self.touching & (gaps < -DEEPER) & (gaps < ground.gaps - 0.1 * DEEPER)
             if attempt + 1 == ROUNDS or not (made.any() or pulled.any() or sunk.any()):
                 break
-            bend = np.where(self.touching | made, gaps - ground.gaps - dt * rising, 0.0)
+            bend = np.where(self.touching | made, gaps - ground.gaps - dt * (rising + dt * bias), 0.0)
             self.tally.rollbacks += int(pulled.sum())
             self.tally.rounds += 1
             self.touching = (self.touching | made) & ~pulled
         self.touching = self.touching & ~leaving
         self.forces, self.torque = forces, result.torque[6:].copy()
-        jacobians = s.point_jacobians.reshape(-1, 3, self.model.nv)
+        jacobians = jacobians.reshape(-1, 3, self.model.nv)
         # by recursive Newton-Euler, a path of its own
         self.root_wrench = (
             s.data.inverse_dynamics(result.a) - np.einsum("pij,pi->j", jacobians[points], result.forces) - external
