@@ -1,14 +1,15 @@
-"""A character as MJCF text: bodies, joints, inertias, shapes and contact sites for MuJoCo."""
+"""Characters as MJCF text: bodies, joints, inertias, shapes and contact sites for MuJoCo."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Body, Character
+from poise.errors import InvalidValue
 from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
@@ -48,11 +49,41 @@ def to_mjcf(character: Character, *, floor: bool = False, timestep: float = 0.00
         floor: Add a floor plane at the character's own floor height.
         timestep: MuJoCo's time step [s].
     """
-    names = body_names(character)
-    children: list[list[int]] = [[] for _ in character.bodies]
-    for i, body in enumerate(character.bodies):
-        if body.parent >= 0:
-            children[body.parent].append(i)
+    return scene_mjcf((character,), floor=floor, timestep=timestep)
+
+
+def prefixes(characters: Sequence[Character], names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """What stands before the names of each character's bodies and points in a scene: "name/", nothing for one alone.
+
+    Args:
+        names: Of the characters, made unique; by default "1", "2", …
+
+    Raises:
+        InvalidValue: if there is not one name for each.
+    """
+    if names is None:
+        names = [str(k + 1) for k in range(len(characters))]
+    if len(names) != len(characters):
+        raise InvalidValue(f"{len(characters)} characters have {len(names)} names; give one each.")
+    return ("",) if len(characters) == 1 else tuple(f"{name}/" for name in unique_names(names))
+
+
+def scene_mjcf(
+    characters: Sequence[Character], *, names: Sequence[str] | None = None, floor: bool = False, timestep: float = 0.005
+) -> str:
+    """MJCF text of several characters in one world, one tree after the other, each as `to_mjcf` writes it.
+
+    Args:
+        characters: What to write, one at least.
+        names: Of the characters, which stand before those of their bodies; see `prefixes`.
+        floor: Add a floor plane at the first character's own floor height.
+        timestep: MuJoCo's time step [s].
+
+    Raises:
+        InvalidValue: if there is no character, or not one name for each.
+    """
+    if not characters:
+        raise InvalidValue("A scene has no character; give one at least.")
     out = [
         '<mujoco model="poise character">',
         '  <compiler angle="radian" inertiafromgeom="false" autolimits="true"/>',
@@ -60,16 +91,23 @@ def to_mjcf(character: Character, *, floor: bool = False, timestep: float = 0.00
         "  <worldbody>",
     ]
     if floor:
-        place = f'type="plane" size="20 20 1" pos="0 0 {_number(character.floor)}"'
+        place = f'type="plane" size="20 20 1" pos="0 0 {_number(characters[0].floor)}"'
         out.append(f'    <geom name="floor" {place} contype="0" conaffinity="1"/>')
-    _write_body(character, 0, names, children, out, "    ")
+    for character, prefix in zip(characters, prefixes(characters, names), strict=True):
+        children: list[list[int]] = [[] for _ in character.bodies]
+        for i, body in enumerate(character.bodies):
+            if body.parent >= 0:
+                children[body.parent].append(i)
+        bodies = tuple(prefix + name for name in body_names(character))
+        _write_body(character, 0, bodies, children, out, "    ", prefix)
     out += ["  </worldbody>", "</mujoco>", ""]
     return "\n".join(out)
 
 
 def _write_body(
-    character: Character, index: int, names: tuple[str, ...], children: list[list[int]], out: list[str], indent: str
-) -> None:
+    character: Character, index: int, names: tuple[str, ...], children: list[list[int]], out: list[str], indent: str,
+    prefix: str,
+) -> None:  # fmt: skip
     body, name = character.bodies[index], names[index]
     turn = "" if body.rest_rotation is None else f' quat="{_numbers(body.rest_rotation)}"'
     out.append(f'{indent}<body name={quoteattr(name)} pos="{_numbers(body.offset)}"{turn}>')
@@ -89,11 +127,11 @@ def _write_body(
     for point in character.contact_points:
         if point.body == index:
             out.append(
-                f'{inner}<site name={quoteattr(point.name)} pos="{_numbers(point.offset)}" '
+                f'{inner}<site name={quoteattr(prefix + point.name)} pos="{_numbers(point.offset)}" '
                 f'size="{_number(max(point.radius, 0.005))}"/>'
             )
     for child in children[index]:
-        _write_body(character, child, names, children, out, inner)
+        _write_body(character, child, names, children, out, inner, prefix)
     out.append(f"{indent}</body>")
 
 

@@ -118,7 +118,7 @@ class ReferenceBuilder:
         points, velocities, accelerations = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, 3))
         com, com_acceleration = np.empty(3), np.empty(3)
         kernels.moving_figure(
-            m.parents, m.dof_first, m.dof_count, m.point_body, m.point_radii, m.tree_root, m.body_masses, root,
+            m.parents, m.dof_first, m.dof_count, s.point_body, m.point_radii, m.tree_root, m.body_masses, root,
             s.centers, d.xquat, d.xipos, d.subtree_com, d.cdof, d.cdof_dot, d.cvel, v, a, orientations, spins, turns,
             self._acceleration, points, velocities, accelerations, com, com_acceleration,
         )  # fmt: skip
@@ -168,7 +168,7 @@ class ReferenceBuilder:
         if n and nonnegative(self._H, self._f[:n], self._warm[flags].ravel(), x) < 0:
             x[:] = 0.0  # any λ* keeps the run exact: τ* takes what is left
         kernels.cone_torques(
-            m.point_body, points, flags, self._directions, x, m.tree_root, d.subtree_com, m.parents, m.dof_first,
+            self._state.point_body, points, flags, self._directions, x, m.tree_root, d.subtree_com, m.parents, m.dof_first,
             m.dof_count, d.cdof, needed, coefficients, torque,
         )  # fmt: skip
         self._warm = coefficients > 0.0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from poise.dynamics.from_character import model_of, model_of_scene
 from poise.dynamics.mujoco_backend import Model
 from poise.dynamics.state import State
 
-__all__ = ["Model", "State"]
+__all__ = ["Model", "State", "model_of", "model_of_scene"]

@@ -140,6 +140,32 @@ def touch_points(
 
 
 @njit(**_OPTIONS)
+def place_rovers(
+    bodies, places, start, xpos, xmat, tree_root, subtree_com, cvel, cacc, point_body, offsets, centers, points,
+    velocities, accelerations,
+):  # fmt: skip
+    """Put points from `start` on at places (K, 3) of bodies (K,), and fill all that is known of them."""
+    for k in range(bodies.shape[0]):
+        i, b = start + k, bodies[k]
+        point_body[i] = b
+        o = subtree_com[tree_root[b]]
+        for c in range(3):
+            offsets[i, c] = 0.0
+            for e in range(3):
+                offsets[i, c] += xmat[b, 3 * e + c] * (places[k, e] - xpos[b, e])
+            centers[i, c], points[i, c] = places[k, c], places[k, c]
+        _material(
+            cvel[b],
+            cacc[b],
+            places[k, 0] - o[0],
+            places[k, 1] - o[1],
+            places[k, 2] - o[2],
+            velocities[i],
+            accelerations[i],
+        )
+
+
+@njit(**_OPTIONS)
 def moving_figure(
     parents, dof_first, dof_count, point_body, radii, tree_root, masses, root, centers, xquat, xipos, subtree_com, cdof,
     cdof_dot, cvel, v, a, orientations, spins, turns, cacc, points, velocities, accelerations, com, com_a,

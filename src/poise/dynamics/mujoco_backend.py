@@ -51,11 +51,16 @@ class Model:
         q_body: Body of each coordinate, shape (nq,).
         body_masses, subtree_masses: [kg], shape (B,).
         points: The contact points, in order.
-        point_body, point_offsets, point_radii: The same as arrays.
+        rovers: How many of them, the last ones, rove: a state places them on bodies, see `State.place_rovers`. Here
+            they lie on the world, with no radius.
+        point_body, point_offsets, point_radii: The points as arrays. A state has its own bodies and offsets.
         roots: Bodies on which a tree hangs.
     """
 
-    def __init__(self, xml: str, points: Sequence[Point] = ()) -> None:
+    def __init__(self, xml: str, points: Sequence[Point] = (), rovers: int = 0) -> None:
+        if rovers < 0:
+            raise InvalidValue(f"A model with {rovers} roving points; give a count of zero or more.")
+        points = (*points, *(Point(f"rover {k + 1}", 0, (0.0, 0.0, 0.0)) for k in range(rovers)))
         try:
             self._m = mujoco.MjModel.from_xml_string(xml)
         except ValueError as error:
@@ -74,7 +79,7 @@ class Model:
         self.body_masses: Array = m.body_mass.copy()
         self.subtree_masses: Array = m.body_subtreemass.copy()
         self.gravity: Array = m.opt.gravity.copy()
-        self.points = tuple(points)
+        self.points, self.rovers = points, rovers
         self.point_body: Index = np.array([p.body for p in points], dtype=np.int64)
         self.point_offsets: Array = np.array([p.offset for p in points], dtype=np.float64).reshape(-1, 3)
         self.point_radii: Array = np.array([p.radius for p in points], dtype=np.float64)

@@ -27,6 +27,8 @@ class State:
         point_velocities: [m/s], shape (P, 3).
         point_biases: Acceleration of each point at a = 0 [m/s^2], shape (P, 3).
         body_biases: Spatial acceleration (angular, linear) of each body at a = 0, shape (B, 6).
+        point_body, point_offsets: Body of each point (P,) and its place there (P, 3): the model's own, but where the
+            model has rovers, whose bodies and places change.
     """
 
     def __init__(self, model: Model) -> None:
@@ -39,6 +41,9 @@ class State:
         self.centers, self.points = np.zeros((P, 3)), np.zeros((P, 3))
         self.point_velocities, self.point_biases = np.zeros((P, 3)), np.zeros((P, 3))
         self.body_biases = np.zeros((model.body_count, 6))
+        self.point_body, self.point_offsets = model.point_body, model.point_offsets
+        if model.rovers:
+            self.point_body, self.point_offsets = self.point_body.copy(), self.point_offsets.copy()
         self._zero = np.zeros(nv)
         self._up = np.zeros((P, 3))
         self._up[:, 2] = 1.0
@@ -54,8 +59,8 @@ class State:
         m, d = self.model, self.data
         d.move_to(q, v)
         bad = kernels.place_bodies(
-            m.parents, m.dof_first, m.dof_count, m.point_body, m.point_offsets, d.xpos, d.xmat, d.cdof, d.cdof_dot, q,
-            v, self._zero, self.body_biases, self.centers,
+            m.parents, m.dof_first, m.dof_count, self.point_body, self.point_offsets, d.xpos, d.xmat, d.cdof,
+            d.cdof_dot, q, v, self._zero, self.body_biases, self.centers,
         )  # fmt: skip
         if bad >= 0:
             wrong = np.concatenate([m.q_body[~np.isfinite(q)], m.dof_body[~np.isfinite(v)]])
@@ -69,9 +74,43 @@ class State:
         elif not normals.flags.writeable:  # compiled code takes a read-only array for another type
             normals = normals.copy()
         kernels.touch_points(
-            m.point_body, self.centers, m.point_radii, normals, m.tree_root,
+            self.point_body, self.centers, m.point_radii, normals, m.tree_root,
             d.subtree_com, d.cvel, self.body_biases, self.points, self.point_velocities, self.point_biases,
         )  # fmt: skip
+
+    def place_rovers(self, first: int, bodies: Index, places: Array) -> Index:
+        """Put roving points on bodies, at places in the world; they move with the bodies until put anew.
+
+        Call it after `move_to`, before or after `touch`; steps made before it are stale. A rover on body 0, the world,
+        stands still: no velocity, no Jacobian.
+
+        Args:
+            first: Which rover is the first to be put, from 0.
+            bodies: Body of each, shape (K,).
+            places: In the world [m], shape (K, 3).
+
+        Returns:
+            Index of each among the points, shape (K,).
+
+        Raises:
+            InvalidValue: if there are not so many rovers.
+        """
+        m, d, count = self.model, self.data, len(bodies)
+        if not (first >= 0 and first + count <= m.rovers):
+            raise InvalidValue(
+                f"Rovers {first} to {first + count - 1} were to be placed; this model has {m.rovers}. "
+                "Give Model or model_of_scene more."
+            )
+        start = m.point_count - m.rovers + first
+        end = start + count
+        if count:
+            self.generation += 1
+            kernels.place_rovers(
+                np.ascontiguousarray(bodies, dtype=np.int64), np.ascontiguousarray(places, dtype=np.float64), start,
+                d.xpos, d.xmat, m.tree_root, d.subtree_com, d.cvel, self.body_biases, self.point_body,
+                self.point_offsets, self.centers, self.points, self.point_velocities, self.point_biases,
+            )  # fmt: skip
+        return np.arange(start, end, dtype=np.int64)
 
     def complete(self) -> None:
         """Mass matrix and bias force of the state."""
@@ -83,7 +122,7 @@ class State:
         m, d = self.model, self.data
         out = np.empty((3 * m.point_count, m.nv))
         kernels.point_jacobians(
-            m.point_body, self.points, m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count, d.cdof, out,
+            self.point_body, self.points, m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count, d.cdof, out,
         )  # fmt: skip
         return out
 
@@ -144,7 +183,7 @@ class State:
         m, d, count = self.model, self.data, axes.shape[0] * axes.shape[1]
         rows, bias = np.empty((count, m.nv)), np.empty(count)
         kernels.point_rows(
-            points, axes, self.points, self.point_biases, m.point_body, m.tree_root, d.subtree_com, m.parents,
+            points, axes, self.points, self.point_biases, self.point_body, m.tree_root, d.subtree_com, m.parents,
             m.dof_first, m.dof_count, d.cdof, rows, bias,
         )  # fmt: skip
         return rows, bias

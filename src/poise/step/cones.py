@@ -60,12 +60,12 @@ def columns(state: State, points: Index, normals: Array, friction: float) -> tup
     directions, share = np.empty((n, 3)), np.empty((n, 6))
     owner, first, width = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     count = _wrenches(
-        points, np.ascontiguousarray(normals), float(friction), state.points, m.point_body, m.tree_root,
+        points, np.ascontiguousarray(normals), float(friction), state.points, state.point_body, m.tree_root,
         state.data.subtree_com, directions, owner, share, first, width,
     )  # fmt: skip
     acts = np.zeros((m.nv, count))
-    _map(points, first, width, state.points, m.point_body, m.tree_root, state.data.subtree_com, m.parents, m.dof_first,
-         m.dof_count, state.data.cdof, acts)  # fmt: skip
+    _map(points, first, width, state.points, state.point_body, m.tree_root, state.data.subtree_com, m.parents,
+         m.dof_first, m.dof_count, state.data.cdof, acts)  # fmt: skip
     return directions, owner, Columns(share, first, width, acts)
 
 

@@ -93,7 +93,7 @@ class Contacts:
         )
         grips = np.zeros(self.count, dtype=np.bool_) if self.grips is None else self.grips
         slips = np.zeros((self.count, 3)) if self.slips is None else self.slips
-        slides = slips.any(axis=1)
+        slides = np.any(slips, axis=1)
         if not (grips.any() or slides.any()):
             return edges.reshape(-1, 3), np.repeat(np.arange(self.count), 4)
         rows: list[Array] = []

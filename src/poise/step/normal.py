@@ -65,7 +65,7 @@ class Normal:
         weight, target = _numbers(objective, axes.shape[0] * axes.shape[1])
         squares, sums = self._bodies()
         _add_directions(
-            points, axes, weight, target, state.points, state.point_biases, model.point_body, model.tree_root,
+            points, axes, weight, target, state.points, state.point_biases, state.point_body, model.tree_root,
             state.data.subtree_com, squares, sums,
         )  # fmt: skip
 

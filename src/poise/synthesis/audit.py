@@ -8,24 +8,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from poise.synthesis.surroundings import Ground
-
 if TYPE_CHECKING:
-    from poise.step import StepResult
-    from poise.synthesis.synthesizer import Synthesizer
+    from poise.synthesis.world import Moved, World
 
 Array = npt.NDArray[np.float64]
 
 
 @dataclass
 class Audit:
-    """Extremes and sums over a run.
+    """Extremes and sums over a run; one of the world's watchers.
 
     Attributes:
-        root_force, root_moment: Largest wrench that held the root, by inverse dynamics [N], [N m].
+        root_force, root_moment: Largest wrench that held a root, by inverse dynamics [N], [N m].
         cone: Largest excess of a tangential force over μ times the normal one [N].
         penetration: Deepest point below a surface [m].
-        contact_work: Work that contacts put in, by true displacements [J].
+        overlap: Deepest overlap of two bodies [m].
+        grip_drift: Largest distance of a closed hand from what it holds [m].
+        contact_work: Work that contacts put in, by true displacements against what they touch [J].
         joint_work: Work of the joints, in and out added up [J].
         torque: Largest joint torque [N m].
     """
@@ -34,28 +33,33 @@ class Audit:
     root_moment: float = 0.0
     cone: float = 0.0
     penetration: float = 0.0
+    overlap: float = 0.0
+    grip_drift: float = 0.0
     contact_work: float = 0.0
     joint_work: float = 0.0
     torque: float = 0.0
     step_seconds: list[float] = field(default_factory=list)
 
-    def take(self, figure: Synthesizer, result: StepResult, ground: Ground, moved: Array) -> None:
-        """Take in one step.
-
-        Args:
-            figure: After the step.
-            result: Of the step.
-            ground: Below the points before it.
-            moved: Way of each contact point in it [m], shape (P, 3).
-        """
-        forces, dt = figure.forces, figure.settings.dt
-        wrench = figure.root_wrench
-        self.root_force = max(self.root_force, float(np.linalg.norm(wrench[:3])))
-        self.root_moment = max(self.root_moment, float(np.linalg.norm(wrench[3:])))
-        pressing = np.einsum("pi,pi->p", forces, ground.normals)
-        across = forces - pressing[:, None] * ground.normals
-        self.cone = max(self.cone, float((np.linalg.norm(across, axis=1) - ground.friction * pressing).max(initial=0.0)))
-        self.penetration = max(self.penetration, float(-ground.gaps[ground.gaps > -0.2].min(initial=0.0)))
-        self.contact_work += float(np.maximum(np.einsum("pi,pi->p", forces, moved), 0.0).sum())
-        self.joint_work += float(np.abs(result.torque[6:] * figure.v[6:]).sum()) * dt
-        self.torque = max(self.torque, float(np.abs(result.torque[6:]).max()))
+    def __call__(self, world: World, moved: Moved) -> None:
+        """Take in one step."""
+        spots, forces, dt = moved.spots, moved.forces, world.settings.dt
+        for figure in world.figures:
+            self.root_force = max(self.root_force, float(np.linalg.norm(figure.root_wrench[:3])))
+            self.root_moment = max(self.root_moment, float(np.linalg.norm(figure.root_wrench[3:])))
+            torque = figure.torque
+            if torque is not None:
+                speed = world.v[figure.dofs][6:]
+                self.joint_work += float(np.abs(torque * speed).sum()) * dt
+                self.torque = max(self.torque, float(np.abs(torque).max()))
+        pressing = np.einsum("si,si->s", forces, spots.normals)
+        across = forces - pressing[:, None] * spots.normals
+        over = np.linalg.norm(across, axis=1) - spots.friction * pressing
+        self.cone = max(self.cone, float(over.max(initial=0.0)))
+        count = spots.point_count
+        own, pairs = moved.gaps[:count], moved.gaps[count:]
+        self.penetration = max(self.penetration, float(-own[own > -0.2].min(initial=0.0)))
+        self.overlap = max(self.overlap, float(-pairs.min(initial=0.0)))
+        work = np.einsum("si,si->s", forces, moved.ways - moved.drifts)
+        self.contact_work += float(np.maximum(work, 0.0).sum())
+        for grip in world.grips:
+            self.grip_drift = max(self.grip_drift, grip.drift)

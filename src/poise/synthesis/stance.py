@@ -19,7 +19,8 @@ Array = npt.NDArray[np.float64]
 BEND = {"hip": -0.55, "knee": 0.45, "elbow": -1.0}
 """Turn of a thigh, a shin and a forearm in the world about the axis to the left, in parts of the bend."""
 
-
+SPREAD = 0.14
+"""Slope of hanging upper arms away from the sides."""
 LEAST_INERTIA = 4e-3
 """No body of a person of 70 kg with legs of 0.82 m turns more easily than this about any axis [kg m²]."""
 
@@ -42,6 +43,8 @@ def steadied(character: Character) -> Character:
 def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25) -> Array:
     """Coordinates of a figure that stands, shape (nq,), with its skeleton's rest pose bent at knees and elbows.
 
+    The upper arms hang, whatever the skeleton's rest pose does with them, so far from the sides that they touch nothing.
+
     Args:
         character: With two legs.
         knees, elbows: How far they bend [rad].
@@ -62,6 +65,8 @@ def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25)
     places = _places(character, turned)
     left = places[roles["left_hip"]] - places[roles["right_hip"]]
     left = np.array([left[0], left[1], 0.0]) / np.linalg.norm(left[:2])
+    for side, out in (("left", left), ("right", -left)):
+        _hang(character, turned, places, side, np.array([0.0, 0.0, -1.0]) + SPREAD * out)
     for role, share in BEND.items():
         for side in ("left", "right"):
             body = roles.get(f"{side}_{role}")
@@ -76,6 +81,20 @@ def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25)
     soles = [i for i, p in enumerate(character.contact_points) if p.part == "foot"]
     q[2] -= points[soles, 2].min()
     return q
+
+
+def _hang(character: Character, turned: Array, places: Array, side: str, way: Array) -> None:
+    """Turn an arm as a whole so that its upper arm points along a way."""
+    shoulder, elbow = character.roles.get(f"{side}_shoulder"), character.roles.get(f"{side}_elbow")
+    if shoulder is None or elbow is None:
+        return
+    arm = places[elbow] - places[shoulder]
+    turn = rotations.between(arm / np.linalg.norm(arm), way / np.linalg.norm(way))
+    moved = {shoulder}
+    for i, body in enumerate(character.bodies):
+        if i in moved or body.parent in moved:
+            moved.add(i)
+            turned[i] = rotations.multiply(turn, turned[i])
 
 
 def _places(character: Character, turned: Array) -> Array:

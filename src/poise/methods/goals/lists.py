@@ -17,8 +17,15 @@ import numpy.typing as npt
 
 from poise.errors import InvalidValue
 from poise.methods.goals.view import View
-from poise.step import AtLeast, Constraint, Equal, Objective, Step, Within
-from poise.step.quantities import ContactCoefficients, JointAcceleration, JointTorque, PointAcceleration, RootWrench
+from poise.step import AtLeast, Constraint, Equal, Objective, Quantity, Step, Within
+from poise.step.quantities import (
+    ContactAcceleration,
+    ContactCoefficients,
+    JointAcceleration,
+    JointTorque,
+    PointAcceleration,
+    RootWrench,
+)
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -71,20 +78,17 @@ class Effort:
     band: Array | float = 0.0
 
 
-def goal_control(
-    step: Step, view: View, wishes: Sequence[Objective], effort: Effort, weights: Weights, lifted: Index,
-    bounds: Sequence[Constraint],
-) -> tuple[list[Objective], list[Constraint]]:  # fmt: skip
-    """Objectives and constraints of one step of a figure that nobody holds.
+def figure_control(
+    view: View, wishes: Sequence[Objective], musts: Sequence[Objective], effort: Effort, weights: Weights
+) -> tuple[list[Objective], list[Constraint]]:
+    """Objectives and constraints of one figure that nobody holds.
 
     Args:
-        step: State, contacts and pushes.
         view: What the figure sees.
         wishes: Goals of the controller's present state.
+        musts: Goals that must be met: hard rows.
         effort: What the muscles did and may do.
         weights: Of everything that is no goal.
-        lifted: Points that may leave their contact.
-        bounds: Joint limits and further constraints of the user.
     """
     body = view.body
     count = body.joints[1] - body.joints[0]
@@ -97,24 +101,9 @@ def goal_control(
         change *= (STRONG * body.character.mass * body.character.leg_length / (70.0 * 0.82) / effort.strength) ** 2
     if effort.held is not None and view.is_literal:
         reference = effort.held
-    objectives = [
-        Objective(torque, reference, change, "torque change"),
-        *wishes,
-        Objective(ContactCoefficients(), 0.0, weights.coefficients, "share"),
-        Objective(JointAcceleration(), 0.0, weights.acceleration, "smallest"),
-    ]
-    constraints: list[Constraint] = [Equal(RootWrench(of=body.index), 0.0, "root wrench"), *bounds]
-    points = step.contacts.points
-    if len(points):
-        stays = np.setdiff1d(points, lifted)
-        if len(stays):
-            axes = np.tile(np.eye(3), (len(stays), 1, 1))
-            stop = -step.state.point_velocities[stays] / step.dt
-            size = np.linalg.norm(stop, axis=1, keepdims=True)
-            stop *= np.minimum(1.0, MOST_STOPPING / np.maximum(size, MOST_STOPPING))
-            quantity = PointAcceleration(stays, axes)
-            objectives.append(Objective(quantity, stop.ravel(), weights.contact_stays, "contact stays"))
-        constraints.append(_ground(step, view))
+    objectives = [Objective(torque, reference, change, "torque change"), *wishes]
+    constraints: list[Constraint] = [Equal(RootWrench(of=body.index), 0.0, "root wrench")]
+    constraints += [Equal(must.quantity, must.target, f"must: {must.name}") for must in musts]
     if np.isfinite(effort.limit).all():
         constraints.append(Within(torque, -effort.limit, effort.limit, None, "torque limit"))
     if effort.held is not None and not view.is_literal:
@@ -123,16 +112,91 @@ def goal_control(
     return objectives, constraints
 
 
+@dataclass(frozen=True)
+class Touching:
+    """The contacts of one step that push, and where they must not go.
+
+    Attributes:
+        points, others: Index of each contact's point, and of the point it touches or -1 for the world, shape (K,).
+        normals: Away from what is touched, shape (K, 3).
+        gaps: Now [m], shape (K,).
+        bends: What the way of the gap in this step has beyond what its acceleration says [m], shape (K,).
+        drifts: Way of the touched matter in this step [m], shape (K, 3).
+        stays: False where the contact may move as it likes, shape (K,).
+    """
+
+    points: Index
+    others: Index
+    normals: Array
+    gaps: Array
+    bends: Array
+    drifts: Array
+    stays: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Held:
+    """Grips of one step: points that stay on what they hold.
+
+    Attributes:
+        points, others: As in `Touching`, shape (G,).
+        ways: Way each point must go, against the other, in this step [m], shape (G, 3).
+        bends: What its way has beyond what its acceleration says [m], shape (G, 3).
+    """
+
+    points: Index
+    others: Index
+    ways: Array
+    bends: Array
+
+
+def contact_control(
+    step: Step, touching: Touching, held: Held, weights: Weights
+) -> tuple[list[Objective], list[Constraint]]:
+    """Objectives and constraints of all contacts: they stay if they can, never sink, and grips hold."""
+    dt = step.dt
+    objectives = [
+        Objective(ContactCoefficients(), 0.0, weights.coefficients, "share"),
+        Objective(JointAcceleration(), 0.0, weights.acceleration, "smallest"),
+    ]
+    constraints: list[Constraint] = []
+    t = touching
+    if len(t.points):
+        velocities = relative(step.state.point_velocities, t.points, t.others)
+        k = np.flatnonzero(t.stays)
+        if len(k):
+            stop = (t.drifts[k] / dt - velocities[k]) / dt
+            size = np.linalg.norm(stop, axis=1, keepdims=True)
+            stop *= np.minimum(1.0, MOST_STOPPING / np.maximum(size, MOST_STOPPING))
+            stays = acceleration_of(t.points[k], t.others[k], np.tile(np.eye(3), (len(k), 1, 1)))
+            objectives.append(Objective(stays, stop.ravel(), weights.contact_stays, "contact stays"))
+        # gap + Δt n · ẋ⁺ + bend ≥ 0; a part of what has already sunk comes back
+        gaps = np.where(t.gaps > 0.0, t.gaps, RETURN * t.gaps) + t.bends
+        lower = -(gaps / dt + np.einsum("ki,ki->k", t.normals, velocities)) / dt
+        constraints.append(AtLeast(acceleration_of(t.points, t.others, t.normals[:, None, :]), lower, None, "ground"))
+    if len(held.points):
+        velocities = relative(step.state.point_velocities, held.points, held.others)
+        target = ((held.ways - held.bends) / dt - velocities) / dt
+        holds = acceleration_of(held.points, held.others, np.tile(np.eye(3), (len(held.points), 1, 1)))
+        constraints.append(Equal(holds, target.ravel(), "grip"))
+    return objectives, constraints
+
+
+def relative(values: Array, points: Index, others: Index) -> Array:
+    """Values (P, 3) at points (K,), less those at the points they touch; the world's are zero. Shape (K, 3)."""
+    out = values[points]
+    moving = others >= 0
+    if moving.any():
+        out = out - np.where(moving[:, None], values[others], 0.0)
+    return out
+
+
+def acceleration_of(points: Index, others: Index, axes: Array) -> Quantity:
+    """Acceleration of points (K,) against what they touch, along axes (K, m, 3)."""
+    return PointAcceleration(points, axes) if (others < 0).all() else ContactAcceleration(points, others, axes)
+
+
 MOST_STOPPING = 40.0
 """Largest acceleration asked of a touching point that moves [m/s²]."""
 RETURN = 0.2
 """Part of a point's depth in the ground that a step takes back."""
-
-
-def _ground(step: Step, view: View) -> AtLeast:
-    """No touching point goes below its surface in this step: gap + Δt n · ẋ⁺ + bend ≥ 0."""
-    points, normals, dt = step.contacts.points, step.contacts.normals, step.dt
-    gaps = view.gaps[points]
-    speed = np.einsum("ki,ki->k", normals, step.state.point_velocities[points])
-    lower = (-(np.where(gaps > 0.0, gaps, RETURN * gaps) + view.bends[points]) / dt - speed) / dt
-    return AtLeast(PointAcceleration(points, normals[:, None, :]), lower, None, "ground")

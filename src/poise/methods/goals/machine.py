@@ -25,7 +25,10 @@ class ControlState:
         condition: True while the strategy applies.
         then: States that may follow, in the order in which they are tried.
         enter: What to note when the state is entered, such as which foot shall step.
-        lifts: Parts whose points may leave their contacts: "swing", "left_hand", …
+        lifts: Parts whose points may leave their contacts and whose grips open: "swing", "left_hand", …
+        grips: Hands and feet that close around what they reach for: "left_hand", …; the machine's memory names it as
+            "left_hand reaches": a hold, or "figure:left_hand".
+        musts: Goals that must be met, as hard rows; where they cannot be, the slack is reported.
     """
 
     name: str
@@ -34,6 +37,8 @@ class ControlState:
     then: tuple[str, ...] = ()
     enter: Callable[[View], None] | None = None
     lifts: tuple[str, ...] = ()
+    grips: tuple[str, ...] = ()
+    musts: tuple[Wish, ...] = ()
 
 
 @dataclass(frozen=True)

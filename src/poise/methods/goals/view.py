@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ from poise.character.character import Character
 from poise.dynamics import State
 from poise.errors import InvalidValue, UnknownName
 from poise.methods.goals.polygon import centroid
+from poise.methods.goals.surroundings import Ball, Scene
 from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
@@ -110,6 +112,22 @@ def _tip(body: CharacterBody) -> Array:
     return max(ends, key=lambda end: float(np.linalg.norm(end))) if ends else np.zeros(3)
 
 
+@dataclass(frozen=True)
+class Thing:
+    """A ball as it is now.
+
+    Attributes:
+        ball: What was thrown.
+        place, velocity: Of its middle [m], [m/s], shapes (3,).
+        is_free: Whether it has been let go.
+    """
+
+    ball: Ball
+    place: Array
+    velocity: Array
+    is_free: bool
+
+
 @dataclass
 class View:
     """One look at the figure and the world; valid until the figure moves on.
@@ -122,10 +140,13 @@ class View:
         since: Time since the machine entered its present state [s].
         touching: Points in contact, shape (P,).
         gaps: Height of each point over the nearest surface [m], shape (P,).
-        bends: How far the way of each point bends up from its tangent in this step [m], as the last solve has it, (P,).
         forces: Contact force on each point in the last step [N], shape (P, 3).
         is_delayed: The figure has been pushed and cannot answer yet.
         is_literal: Objectives in the paper's own form, without a horizon.
+        scene: What stands around.
+        things: Balls, held or in flight.
+        people: The other figures.
+        grips: Name of the hold, or "figure:part", that each closed hand or foot has: "left_hand" → "bar".
         memory: What the machine remembers; conditions and entries may write here, goals only read.
     """
 
@@ -136,10 +157,13 @@ class View:
     since: float
     touching: Flags
     gaps: Array
-    bends: Array
     forces: Array
     is_delayed: bool
     is_literal: bool
+    scene: Scene = field(default_factory=Scene)
+    things: tuple[Thing, ...] = ()
+    people: Mapping[str, Body] = field(default_factory=dict)
+    grips: Mapping[str, str] = field(default_factory=dict)
     memory: dict[str, Any] = field(default_factory=dict)
 
     @cached_property

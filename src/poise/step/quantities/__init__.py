@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from poise.step.quantities.bodies import AxisAcceleration, BodyAngularAcceleration, PlaceAcceleration
-from poise.step.quantities.contact import ContactCoefficients, ContactForce, PointAcceleration
+from poise.step.quantities.contact import (
+    ContactAcceleration,
+    ContactCoefficients,
+    ContactForce,
+    PointAcceleration,
+)
 from poise.step.quantities.joints import JointAcceleration, JointTorque, RootWrench
 from poise.step.quantities.momentum import AngularMomentumRate, ComAcceleration
 from poise.step.quantity import Quantity
@@ -13,6 +18,7 @@ __all__ = [
     "AxisAcceleration",
     "BodyAngularAcceleration",
     "ComAcceleration",
+    "ContactAcceleration",
     "ContactCoefficients",
     "ContactForce",
     "JointAcceleration",

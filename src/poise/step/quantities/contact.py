@@ -1,4 +1,4 @@
-"""Quantities at contact points: accelerations of points, and the coefficients of the contact forces."""
+"""Quantities at contact points: their accelerations, against the world and each other, and contact forces."""
 
 from __future__ import annotations
 
@@ -37,6 +37,39 @@ class PointAcceleration(Quantity):
 
     def _arrays(self) -> tuple[Index, Array]:
         return np.ascontiguousarray(self.points, dtype=np.int64), np.ascontiguousarray(self.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class ContactAcceleration(Quantity):
+    """Acceleration of contact points against what they touch [m/s^2]: the world, or another contact point.
+
+    Attributes:
+        points: Index of each point in the state, shape (K,).
+        others: Index of the point it is measured against, -1 for the world, shape (K,).
+        axes: Directions to measure along, shape (K, m, 3).
+    """
+
+    points: Index
+    others: Index
+    axes: Array
+
+    def rows(self, step: Step) -> Rows:
+        points, axes = PointAcceleration(self.points, self.axes)._arrays()
+        on_a, c = step.state.point_rows(points, axes)
+        joined = np.flatnonzero(np.asarray(self.others) >= 0)
+        if len(joined):
+            others = np.ascontiguousarray(self.others, dtype=np.int64)[joined]
+            minus_a, minus_c = step.state.point_rows(others, axes[joined])
+            count = axes.shape[1]
+            at = (joined[:, None] * count + np.arange(count)).ravel()
+            on_a[at] -= minus_a
+            c[at] -= minus_c
+        return Rows(on_a, c)
+
+    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
+        if (np.asarray(self.others) >= 0).any():
+            return False
+        return PointAcceleration(self.points, self.axes).add_normal(step, objective, normal)
 
 
 @dataclass(frozen=True)

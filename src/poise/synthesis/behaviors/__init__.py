@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from poise.synthesis.behaviors.balance import BALANCE
-from poise.synthesis.behaviors.behavior import Behavior, Setup
+from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
 from poise.synthesis.behaviors.step import ICE, STEP
 
 BEHAVIORS: dict[str, Behavior] = {b.name: b for b in (BALANCE, STEP, ICE)}
 
-__all__ = ["BEHAVIORS", "Behavior", "Setup"]
+__all__ = ["BEHAVIORS", "Behavior", "Role", "Setup"]

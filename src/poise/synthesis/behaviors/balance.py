@@ -5,8 +5,8 @@ from __future__ import annotations
 from poise.methods.goals.conditions import Always, Lying, Standing
 from poise.methods.goals.machine import ControlState, Machine
 from poise.methods.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright, Wish
-from poise.synthesis.behaviors.behavior import Behavior, Options, Setup
-from poise.synthesis.surroundings import Surface
+from poise.methods.goals.surroundings import floor
+from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 
 POSTURE: tuple[Wish, ...] = (
     Upright(0.1, ("chest",)),
@@ -25,12 +25,12 @@ FALLEN = ControlState("fallen", (Pose(0.02, horizon=0.3), Still(0.02)), Lying())
 
 def _balance(options: Options) -> Setup:
     state = ControlState("balance", (ComOver(0.3), *POSTURE, Land(0.2)), Standing(Always()), ("fallen",))
-    return Setup(Machine("balance", (state, FALLEN)), (Surface("floor", friction=options["friction"]),))
+    return Setup((Role(Machine("balance", (state, FALLEN))),), floor(options["friction"]))
 
 
 def _literal(options: Options) -> Setup:
     state = ControlState("balance", (ComOver(5.0), Upright(70.0, ("chest",)), Still(0.5)))
-    return Setup(Machine("balance", (state,)), (Surface("floor", friction=options["friction"]),))
+    return Setup((Role(Machine("balance", (state,))),), floor(options["friction"]))
 
 
 BALANCE = Behavior("balance", "Stand in place and answer pushes.", _balance, {"friction": 1.0}, _literal)

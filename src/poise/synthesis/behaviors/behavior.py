@@ -5,11 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
 from poise.errors import InvalidValue, UnknownName
 from poise.methods.goals.machine import Machine
-from poise.synthesis.surroundings import Surface
+from poise.methods.goals.surroundings import Scene
+from poise.synthesis.stance import standing
 
+Array = npt.NDArray[np.float64]
 Options = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Role:
+    """One figure of a behavior.
+
+    Attributes:
+        machine: Its controller.
+        name: Unique in the behavior.
+        character: A built-in figure, or None for the one the user brings.
+        place: Where it stands in the plane [m].
+        turn: Heading against the figure's own [rad], about the upward axis.
+        pose: Coordinates of a character at the start, before it is placed.
+    """
+
+    machine: Machine
+    name: str = "figure"
+    character: str | None = None
+    place: tuple[float, float] = (0.0, 0.0)
+    turn: float = 0.0
+    pose: Callable[[Character], Array] = standing
 
 
 @dataclass(frozen=True)
@@ -17,13 +44,13 @@ class Setup:
     """A behavior ready to run.
 
     Attributes:
-        machine: The controller.
-        surfaces: What stands around the figure.
+        roles: Who takes part; the first is the user's.
+        scene: What stands around.
         seconds: How long it runs if nobody says [s].
     """
 
-    machine: Machine
-    surfaces: tuple[Surface, ...] = (Surface("floor"),)
+    roles: tuple[Role, ...]
+    scene: Scene = field(default_factory=Scene)
     seconds: float = 6.0
 
 

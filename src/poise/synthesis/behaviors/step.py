@@ -7,8 +7,8 @@ from poise.methods.goals.machine import ControlState, Machine
 from poise.methods.goals.objectives import ComOver, Land, Unload, Upright
 from poise.methods.goals.stepping import StepTo, choose_swing_foot
 from poise.synthesis.behaviors.balance import FALLEN, POSTURE
-from poise.synthesis.behaviors.behavior import Behavior, Options, Setup
-from poise.synthesis.surroundings import Surface
+from poise.methods.goals.surroundings import floor
+from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 
 STEPPING = Machine(
     "step",
@@ -31,7 +31,7 @@ STEPPING = Machine(
 
 
 def _step(options: Options) -> Setup:
-    return Setup(STEPPING, (Surface("floor", friction=options["friction"]),))
+    return Setup((Role(STEPPING),), floor(options["friction"]))
 
 
 STEP = Behavior("step", "Take protective steps when pushed off balance.", _step, {"friction": 1.0})

@@ -1,0 +1,275 @@
+"""What stands around a synthesized figure, as data: flat surfaces that may move, holds to grip, balls in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.errors import InvalidValue, UnknownName
+from poise.spatial import rotations
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+Triple = tuple[float, float, float]
+
+FAR = 1e3
+"""Gap of a point that is beside every surface [m]."""
+
+
+@dataclass(frozen=True)
+class Movement:
+    """A key-framed path of a thing: smooth from key to key, at rest in each, resting before and after.
+
+    Attributes:
+        times: Rising [s], at least one.
+        shifts: Displacement from its place at each key [m].
+        turns: Rotation vector about its own origin at each key [rad]; none turns it if left out.
+    """
+
+    times: tuple[float, ...]
+    shifts: tuple[Triple, ...]
+    turns: tuple[Triple, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.times or len(self.shifts) != len(self.times) or len(self.turns) not in (0, len(self.times)):
+            raise InvalidValue(
+                f"A movement needs one shift (and one turn, or none at all) a key; it has {len(self.times)} times, "
+                f"{len(self.shifts)} shifts and {len(self.turns)} turns."
+            )
+        if any(b <= a for a, b in zip(self.times, self.times[1:], strict=False)):
+            raise InvalidValue(f"Keys of a movement must rise in time; they are at {self.times}.")
+
+    def at(self, time: float) -> tuple[Array, Array]:
+        """Shift [m], shape (3,), and rotation matrix (3, 3) at a time [s]."""
+        k = int(np.clip(np.searchsorted(self.times, time, side="right") - 1, 0, max(len(self.times) - 2, 0)))
+        after = min(k + 1, len(self.times) - 1)
+        span = self.times[after] - self.times[k]
+        part = float(np.clip((time - self.times[k]) / span, 0.0, 1.0)) if span > 0.0 else 0.0
+        part = part * part * (3.0 - 2.0 * part)
+        shift = (1.0 - part) * np.array(self.shifts[k]) + part * np.array(self.shifts[after])
+        if not self.turns:
+            return shift, np.eye(3)
+        turn = (1.0 - part) * np.array(self.turns[k]) + part * np.array(self.turns[after])
+        return shift, rotations.to_matrix(rotations.from_rotation_vector(turn))
+
+
+def _place(place: Triple, movement: Movement | None, time: float) -> Array:
+    return np.array(place) if movement is None else np.array(place) + movement.at(time)[0]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A flat face that pushes back: a floor, a wall, the side of a box.
+
+    Attributes:
+        name: What it is called in reports.
+        origin: Its middle [m].
+        normal: Unit, away from the matter.
+        size: Width and height around the middle [m]; inf for a floor without end.
+        friction: Coulomb coefficient.
+        depth: Points deeper inside than this are behind the face and do not touch it [m].
+        movement: How it moves, if it does.
+        until: When it is taken away [s].
+    """
+
+    name: str
+    origin: Triple = (0.0, 0.0, 0.0)
+    normal: Triple = (0.0, 0.0, 1.0)
+    size: tuple[float, float] = (np.inf, np.inf)
+    friction: float = 1.0
+    depth: float = 0.2
+    movement: Movement | None = None
+    until: float = np.inf
+
+    def __post_init__(self) -> None:
+        if abs(np.linalg.norm(self.normal) - 1.0) > 1e-6:
+            raise InvalidValue(f"Surface {self.name!r} has normal {self.normal}; give a unit vector.")
+        if not self.friction >= 0.0:
+            raise InvalidValue(f"Surface {self.name!r} has friction {self.friction}; give zero or more.")
+
+    @cached_property
+    def frame(self) -> Array:
+        """Rows: the directions of its width, of its height, and its normal, shape (3, 3)."""
+        normal = np.array(self.normal)
+        side = np.array([0.0, 1.0, 0.0]) if abs(normal[1]) < 0.9 else np.array([1.0, 0.0, 0.0])
+        across = np.cross(side, normal)
+        across /= np.linalg.norm(across)
+        return np.stack([np.cross(normal, across), across, normal])
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Something a hand closes around: a point, or a bar.
+
+    Attributes:
+        name: Unique in its scene.
+        place: Its middle [m].
+        radius: [m].
+        axis: Direction of a bar, unit; none for a point.
+        half_length: Of a bar [m].
+        movement: How it moves, if it does.
+        until: When it is taken away [s].
+    """
+
+    name: str
+    place: Triple
+    radius: float = 0.02
+    axis: Triple | None = None
+    half_length: float = 0.0
+    movement: Movement | None = None
+    until: float = np.inf
+
+    def middle(self, time: float) -> Array:
+        """Its middle at a time [m], shape (3,)."""
+        return _place(self.place, self.movement, time)
+
+    def nearest(self, place: Array, time: float) -> Array:
+        """The point of its axis nearest to a place [m], shape (3,)."""
+        middle = self.middle(time)
+        if self.axis is None:
+            return middle
+        axis = np.array(self.axis)
+        return middle + axis * float(np.clip((place - middle) @ axis, -self.half_length, self.half_length))
+
+
+@dataclass(frozen=True)
+class Ball:
+    """Something thrown: held at its place until its time, then free.
+
+    Attributes:
+        name: Unique in its scene.
+        place: Where it starts [m].
+        velocity: When it is let go [m/s].
+        at: When it is let go [s].
+        radius: [m].
+        mass: [kg].
+        harmful: Whether it is to be feared.
+    """
+
+    name: str
+    place: Triple
+    velocity: Triple
+    at: float = 1.0
+    radius: float = 0.034
+    mass: float = 0.058
+    harmful: bool = False
+
+    def __post_init__(self) -> None:
+        if not (self.radius > 0.0 and self.mass > 0.0):
+            raise InvalidValue(f"Ball {self.name!r} has radius {self.radius} m and mass {self.mass} kg; give positive ones.")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that stands around the figures.
+
+    Attributes:
+        surfaces, holds, balls: Each with a name of its own.
+    """
+
+    surfaces: tuple[Surface, ...] = (Surface("floor"),)
+    holds: tuple[Hold, ...] = ()
+    balls: tuple[Ball, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [x.name for x in (*self.surfaces, *self.holds, *self.balls)]
+        doubles = sorted({n for n in names if names.count(n) > 1})
+        if doubles:
+            raise InvalidValue(f"Names in a scene must differ; {', '.join(map(repr, doubles))} stand for several things.")
+
+    def hold(self, name: str) -> Hold:
+        """The hold with this name."""
+        for hold in self.holds:
+            if hold.name == name:
+                return hold
+        raise UnknownName(f"No hold {name!r} in the scene. Holds: {', '.join(h.name for h in self.holds) or 'none'}.")
+
+
+def floor(friction: float = 1.0) -> Scene:
+    """A level floor without end."""
+    return Scene((Surface("floor", friction=friction),))
+
+
+@dataclass(frozen=True)
+class Faces:
+    """The surfaces of a scene at one time, as arrays.
+
+    Attributes:
+        origins: [m], shape (S, 3).
+        frames: As `Surface.frame`, shape (S, 3, 3).
+        half: Half of width and height [m], shape (S, 2).
+        depth, friction: Shape (S,).
+        exists: False for one that was taken away, shape (S,).
+    """
+
+    origins: Array
+    frames: Array
+    half: Array
+    depth: Array
+    friction: Array
+    exists: npt.NDArray[np.bool_]
+
+    @staticmethod
+    def at(surfaces: Sequence[Surface], time: float) -> Faces:
+        """The surfaces at a time [s]."""
+        origins = np.array([s.origin for s in surfaces], dtype=np.float64).reshape(-1, 3)
+        frames = np.array([s.frame for s in surfaces]).reshape(-1, 3, 3)
+        for i, surface in enumerate(surfaces):
+            if surface.movement is not None:
+                shift, turn = surface.movement.at(time)
+                origins[i] += shift
+                frames[i] = frames[i] @ turn.T
+        return Faces(
+            origins, frames, np.array([s.size for s in surfaces], dtype=np.float64).reshape(-1, 2) / 2.0,
+            np.array([s.depth for s in surfaces]), np.array([s.friction for s in surfaces]),
+            np.array([time < s.until - 1e-9 for s in surfaces], dtype=np.bool_),
+        )  # fmt: skip
+
+    def heights(self, places: Array) -> Array:
+        """Height of places (P, 3) over each surface [m], `FAR` where they are beside or behind it, shape (S, P)."""
+        local = np.einsum("sij,spj->spi", self.frames, places[None] - self.origins[:, None])
+        inside = (np.abs(local[..., :2]) <= self.half[:, None]).all(axis=-1)
+        inside &= (local[..., 2] > -self.depth[:, None]) & self.exists[:, None]
+        return np.where(inside, local[..., 2], FAR)
+
+    def below(self, places: Array, radii: Array) -> Ground:
+        """For each sphere at places (P, 3) with radii (P,), the surface it is nearest to."""
+        count = len(places)
+        if not len(self.origins):
+            none = np.zeros(count, dtype=np.int64)
+            return Ground(np.full(count, FAR), np.tile([0.0, 0.0, 1.0], (count, 1)), np.ones(count), none)
+        heights = self.heights(places)
+        nearest = np.abs(heights - radii).argmin(axis=0)
+        gaps = heights[nearest, np.arange(count)] - radii
+        return Ground(gaps, self.frames[nearest, 2], self.friction[nearest], nearest)
+
+    def gaps(self, places: Array, radii: Array, surface: Index) -> Array:
+        """Gap of spheres (P, 3) to given surfaces (P,), however far beside them [m], shape (P,)."""
+        away = places - self.origins[surface]
+        return np.einsum("pi,pi->p", away, self.frames[surface, 2]) - radii
+
+    def carried(self, after: Faces, places: Array, surface: Index) -> Array:
+        """Way of the matter at places (P, 3) of the given surfaces (P,) until a later time [m], shape (P, 3)."""
+        local = np.einsum("pij,pj->pi", self.frames[surface], places - self.origins[surface])
+        return after.origins[surface] + np.einsum("pij,pi->pj", after.frames[surface], local) - places
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The nearest surface of each point.
+
+    Attributes:
+        gaps: Height over it [m], shape (P,).
+        normals: Its normal, shape (P, 3).
+        friction: Shape (P,).
+        surface: Its index, shape (P,).
+    """
+
+    gaps: Array
+    normals: Array
+    friction: Array
+    surface: Index

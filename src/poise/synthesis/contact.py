@@ -1,0 +1,141 @@
+"""What may touch in a step: contact points and the surfaces nearest to them, bodies near other bodies, and grips."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.dynamics import State
+from poise.dynamics.capsules import CapsulePairs
+from poise.methods.goals.lists import relative
+from poise.methods.goals.surroundings import Faces
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int64]
+
+REACH = 0.03
+"""Bodies nearer to one another than this may touch in a step [m]."""
+NEAR = 16
+"""Most pairs of bodies that may touch in one step."""
+FLESH = 0.002
+"""Pairs nearer than this at the start count as overlapping [m]."""
+BODY_FRICTION = 0.5
+"""Coulomb coefficient between bodies."""
+
+
+@dataclass
+class Grip:
+    """A hand or foot that has closed around something.
+
+    Attributes:
+        figure: Index of its figure.
+        part: "left_hand", …
+        what: Name of the hold, or "figure:part".
+        point: The model's contact point that holds.
+        other: The point it holds, or -1 for a hold.
+        anchor: Where the hold is gripped, from its middle in its own frame [m], shape (3,).
+        start: When it closed [s].
+        force: On the point in the last step [N], shape (3,).
+        drift: Largest distance between the point and what it holds so far [m].
+    """
+
+    figure: int
+    part: str
+    what: str
+    point: int
+    other: int
+    anchor: Array
+    start: float
+    force: Array = field(default_factory=lambda: np.zeros(3))
+    drift: float = 0.0
+
+
+@dataclass(frozen=True)
+class Spots:
+    """Every place where something may touch in this step: first all contact points, then near pairs of bodies.
+
+    Attributes:
+        points, others: The model's point, and the point it touches or -1 for the world, shape (S,).
+        normals: Away from what is touched, shape (S, 3).
+        gaps: [m], shape (S,).
+        friction: Shape (S,).
+        surface: Index of the surface of each contact point, shape (P,).
+        pairs: Which pair of capsules each further spot is, shape (S − P,).
+    """
+
+    points: Index
+    others: Index
+    normals: Array
+    gaps: Array
+    friction: Array
+    surface: Index
+    pairs: Index
+
+    @property
+    def point_count(self) -> int:
+        return len(self.surface)
+
+    def along(self, values: Array) -> Array:
+        """Part along the normals of values at the model's points (P, 3), less those of what they touch, shape (S,)."""
+        return np.einsum("si,si->s", self.normals, relative(values, self.points, self.others))
+
+
+def overlaps(capsules: CapsulePairs, state: State) -> Array:
+    """How far pairs of capsules overlap in a state [m], shape (N,): that much is flesh, and touches nobody later."""
+    every = np.arange(len(capsules.pairs))
+    return np.maximum(FLESH - capsules.gaps_at(every, state.data.xpos, state.data.xmat), 0.0)
+
+
+def look(
+    state: State, faces: Faces, capsules: CapsulePairs, flesh: Array, radii: Array, gripped: Flags
+) -> Spots:  # fmt: skip
+    """The spots of a state that has been moved; places its roving points and completes it.
+
+    Args:
+        state: After `move_to`.
+        faces: The surfaces now.
+        capsules: Of all bodies.
+        flesh: How far each pair of them overlaps without touching [m], shape (N,).
+        radii: Of the figures' own contact points [m], shape (P,).
+        gripped: Points that hold something and touch nothing else, shape (P,).
+    """
+    count = len(radii)
+    ground = faces.below(state.centers[:count], radii)
+    normals = ground.normals.copy()
+    normals[gripped] = 0.0
+    every = np.zeros((state.model.point_count, 3))
+    every[:count] = normals
+    pairs, others, points = np.zeros(0, dtype=np.int64), np.full(count, -1), np.arange(count)
+    gaps, friction = np.where(gripped, np.inf, ground.gaps), ground.friction
+    if len(capsules.pairs):
+        near = capsules.near_pairs(state.data.xpos, state.data.xmat, REACH)
+        free = near.gaps + flesh[near.pairs]
+        chosen = np.argsort(free, kind="stable")[:NEAR]
+        if len(chosen):
+            pairs = near.pairs[chosen]
+            bodies = np.stack([capsules.first_body[pairs], capsules.second_body[pairs]], axis=1).ravel()
+            places = np.stack([near.firsts[chosen], near.seconds[chosen]], axis=1).reshape(-1, 3)
+            rovers = state.place_rovers(0, bodies, places).reshape(-1, 2)
+            points, others = np.concatenate([points, rovers[:, 0]]), np.concatenate([others, rovers[:, 1]])
+            normals = np.concatenate([normals, near.normals[chosen]])
+            gaps = np.concatenate([gaps, free[chosen]])
+            friction = np.concatenate([friction, np.full(len(pairs), BODY_FRICTION)])
+    state.touch(every)
+    state.complete()
+    return Spots(points, others, normals, gaps, friction, ground.surface, pairs)
+
+
+def gaps_after(
+    spots: Spots, state: State, faces: Faces, capsules: CapsulePairs, flesh: Array, radii: Array
+) -> Array:  # fmt: skip
+    """Gaps of the same spots in another state [m], shape (S,)."""
+    count = spots.point_count
+    own = faces.gaps(state.centers[:count], radii, spots.surface) if len(faces.origins) else np.full(count, np.inf)
+    own = np.where(np.isfinite(spots.gaps[:count]), own, np.inf)
+    if not len(spots.pairs):
+        return own
+    pairs = capsules.gaps_at(spots.pairs, state.data.xpos, state.data.xmat) + flesh[spots.pairs]
+    return np.concatenate([own, pairs])

@@ -1,0 +1,140 @@
+"""One figure of a world: its controller, its muscles, and what it is asked from outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
+from poise.character.torque_limits import torque_limits
+from poise.control.limits import JointLimits
+from poise.control.preset import Bounds
+from poise.dynamics import State
+from poise.methods.goals.lists import Effort, Weights
+from poise.methods.goals.machine import Course, Machine
+from poise.methods.goals.objectives import Wish
+from poise.methods.goals.view import Body, View, body_of
+from poise.step import AtLeast, Constraint, Objective
+from poise.step.quantities import JointAcceleration
+
+Array = npt.NDArray[np.float64]
+
+FASTEST = 20.0
+"""No joint wishes to turn faster than this [rad/s]; a living knee in a kick reaches it."""
+LIMITS = Bounds(near_angle=20.0, near_ground=0.05, return_share=0.3)
+"""When a joint's limit acts."""
+BRAKING = 0.02
+"""Joints near a limit slow down so that they would reach it in no less than this time [s]."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Who takes part, how it is controlled, and where it begins.
+
+    Attributes:
+        name: Unique in its world.
+        character: Its body.
+        machine: Its controller.
+        q: Coordinates at the start, shape (nq,).
+    """
+
+    name: str
+    character: Character
+    machine: Machine
+    q: Array
+
+
+class _Rest(NamedTuple):
+    """What joint limits are measured against: a figure at rest, inside all of them."""
+
+    q: Array
+    v: Array
+    a: Array
+
+
+class Figure:
+    """A figure at work; holds what changes in a run.
+
+    Attributes:
+        name, character: As started.
+        body: Its parts in the model.
+        course: The controller at work.
+        wishes: Goals that the user added, by name.
+        musts: Hard goals that the user added, by name.
+        torque: Joint torques of the last step [N m], or None before the first.
+        held, held_until: Torques that cannot change, and until when [s].
+        points: The model's contact points that are its own.
+        root_wrench: What held the root in the last step, by recursive Newton-Euler: force [N], moment [N m], shape (6,).
+    """
+
+    def __init__(self, start: Start, state: State, index: int, first_point: int, first_q: int) -> None:
+        self.name, self.character = start.name, start.character
+        self.body: Body = body_of(start.character, state, index, first_point)
+        self.course = Course(start.machine)
+        self.wishes: dict[str, Wish] = {}
+        self.musts: dict[str, Wish] = {}
+        self.torque: Array | None = None
+        self.held: Array | None = None
+        self.held_until = -np.inf
+        self.points = slice(first_point, first_point + len(start.character.contact_points))
+        self.root_wrench = np.zeros(6)
+        self.strength = torque_limits(start.character)
+        self._q = slice(first_q, first_q + start.character.nq)
+        self._v = slice(self.body.joints[0] - 6, self.body.joints[1])
+        nv = start.character.nv
+        self._rest = _Rest(start.q.copy(), np.zeros(nv), np.zeros(nv))
+        self._limits = JointLimits(start.character, LIMITS)
+
+    @property
+    def dofs(self) -> slice:
+        """Its dofs in the model."""
+        return self._v
+
+    @property
+    def coordinates(self) -> slice:
+        """Its coordinates in the model."""
+        return self._q
+
+    def startle(self, time: float, delay: float) -> None:
+        """Hold the present torques for the reaction delay: what a push, a hit or a lost support does."""
+        if self.torque is not None and delay > 0.0:
+            self.held, self.held_until = self.torque.copy(), time + delay
+
+    def is_delayed(self, time: float) -> bool:
+        """Whether it was startled and cannot answer yet."""
+        return time < self.held_until - 1e-9
+
+    def effort(self, time: float, *, is_limited: bool, band: float) -> Effort:
+        """What its muscles may do now."""
+        limit = self.strength if is_limited else np.full(len(self.strength), np.inf)
+        held = self.held if self.is_delayed(time) else None
+        return Effort(self.torque, self.strength, limit, held, band * self.strength)
+
+    def goals(self, view: View, wishes: tuple[Wish, ...], musts: tuple[Wish, ...], factor: float) -> tuple[list[Objective], list[Objective]]:
+        """Objectives of the controller and the user now, and those that must be met."""
+        wished = [o for wish in (*wishes, *self.wishes.values()) for o in wish.objectives(view)]
+        if factor != 1.0:
+            wished = [replace(o, weight=factor * np.asarray(o.weight)) for o in wished]
+        return wished, [o for must in (*musts, *self.musts.values()) for o in must.objectives(view)]
+
+    def bounds(self, q: Array, v: Array, dt: float, weight: float) -> list[Constraint]:
+        """Soft joint limits and joint speeds."""
+        bounds: list[Constraint] = []
+        limits = self._limits.constraint(q[self._q], v[self._v], self._rest, BRAKING, weight)
+        if limits is not None:
+            assert isinstance(limits.quantity, JointAcceleration) and limits.quantity.along is not None
+            own = limits.quantity.along
+            along = np.zeros((len(own), len(v)))
+            along[:, self._v] = own
+            bounds.append(AtLeast(JointAcceleration(along=along), limits.lower, weight, "joint limits"))
+        first, end = self.body.joints
+        fast = first + np.flatnonzero(np.abs(v[first:end]) > 0.5 * FASTEST)
+        if len(fast):
+            along = np.zeros((len(fast), len(v)))
+            along[np.arange(len(fast)), fast] = -np.sign(v[fast])
+            lower = (np.abs(v[fast]) - FASTEST) / dt
+            bounds.append(AtLeast(JointAcceleration(along=along), lower, weight, "joint speed"))
+        return bounds
