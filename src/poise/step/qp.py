@@ -17,8 +17,8 @@ from poise.step.problem import Gathered
 Array = npt.NDArray[np.float64]
 
 _EQUALITY = 5
-_NOT_CONVEX = -5
-_PROXIMAL = 1e-7
+_TRIES = ((0.0, 1e-11, 1e-13), (1e-7, 1e-11, 1e-13), (1e-7, 1e-9, 1e-11))
+"""Proximal term, primal and dual tolerance: exact first, then more patient with rows of very different weight."""
 
 
 def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
@@ -65,13 +65,13 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     sense[nv + n + k : nv + n + k + len(problem.g)] = _EQUALITY
     P_scaled, A_scaled = np.ascontiguousarray(P * scale * scale[:, None]), np.ascontiguousarray(A / size[:, None])
     most, least = np.where(np.isinf(upper), 1e30, upper), np.where(np.isinf(lower), -1e30, lower)
-    for proximal in (0.0, _PROXIMAL):  # the second is patient with rows of very different weight
+    for proximal, primal, dual in _TRIES:
         z, _, flag, info = daqp.solve(
             P_scaled, q * scale, A_scaled, most, least, sense,
-            primal_tol=1e-11, dual_tol=1e-13, eps_prox=proximal,
+            primal_tol=primal, dual_tol=dual, eps_prox=proximal,
             cycle_tol=50,  # many points on one body: progress is slow without being a cycle
         )  # fmt: skip
-        if flag != _NOT_CONVEX:
+        if flag >= 1 and z is not None:
             break
     if flag < 1 or z is None:
         raise _infeasible(problem, flag)

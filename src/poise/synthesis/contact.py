@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.int64]
 
-REACH = 0.03
+REACH = 0.08
 """Bodies nearer to one another than this may touch in a step [m]."""
 NEAR = 16
 """Most pairs of bodies that may touch in one step."""

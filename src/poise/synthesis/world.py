@@ -50,8 +50,8 @@ CLOSE = 0.02
 """A hand this near to the surface of a hold, or to another's hand, closes [m]."""
 SLIP_OUT = 0.03
 """A grip that has drifted so far has lost what it held [m]."""
-ROUNDS = 8
-"""Solves of one step at most."""
+ROUNDS, ROLLBACKS = 16, 5
+"""Solves of one step at most, and how many of them may still drop a contact."""
 SOFT = {"torque limit": 1.0, "reaction delay": 1.0, "ground": 1e4, "grip": 1e4}
 """Weights of hard rows where they cannot all hold; other musts get `SOFT_MUST`."""
 SOFT_MUST = 1e3
@@ -261,6 +261,7 @@ class World:
             leaving = on & (gaps > LEFT) & (rising > LEAVING)
             made = ~on & (gaps < -DEEPER)
             pulled = leaving & (np.linalg.norm(forces, axis=1) > PULLED) & ~kept
+            pulled &= attempt < ROLLBACKS
             sunk = on & (gaps < -DEEPER) & (gaps < spots.gaps - 0.1 * DEEPER)
             gone = self._grip_moves(ways)
             strained = len(gone) > 0 and float(np.abs(gone - ways).max()) > DEEPER
