@@ -16,9 +16,12 @@ from poise.step import Contacts, Quantity, Step
 from poise.step.contacts import tangents
 from poise.step.quantities import (
     AngularMomentumRate,
+    AxisAcceleration,
     BodyAngularAcceleration,
     ComAcceleration,
+    ContactAcceleration,
     ContactCoefficients,
+    ContactForce,
     JointAcceleration,
     JointTorque,
     PlaceAcceleration,
@@ -76,10 +79,10 @@ def joint_torque(step: Step, a: Array, coefficients: Array) -> Array:
     torque = oracle.inverse(a) - step.external
     for k, force in enumerate(contact_forces(contacts, coefficients)):
         point = int(contacts.points[k])
-        torque -= oracle.applied(int(state.model.point_body[point]), state.points[point], force)
+        torque -= oracle.applied(int(state.point_body[point]), state.points[point], force)
         other = -1 if contacts.others is None else int(contacts.others[k])
         if other >= 0:
-            torque += oracle.applied(int(state.model.point_body[other]), state.points[other], force)
+            torque += oracle.applied(int(state.point_body[other]), state.points[other], force)
     return torque
 
 
@@ -107,10 +110,40 @@ def _point_rates(quantity: PointAcceleration, step: Step, a: Array) -> Array:
     here = Oracle(state.model).of(state)
     out: list[Array] = []
     for axes, point in zip(quantity.axes, quantity.points, strict=True):
-        body = int(state.model.point_body[point])
+        body = int(state.point_body[point])
         offset = here.offset(body, state.points[point])
         out.append(axes @ rate(step, a, lambda o, body=body, offset=offset: o.place_velocity(body, offset)))
     return np.concatenate(out)
+
+
+def _relative_rates(quantity: ContactAcceleration, step: Step, a: Array) -> Array:
+    state, out = step.state, []
+    here = Oracle(state.model).of(state)
+    for axes, *pair in zip(quantity.axes, quantity.points, quantity.others, strict=True):
+        sides = [np.zeros(3), np.zeros(3)]
+        for side, point in enumerate(pair):
+            if point >= 0:
+                body = int(state.point_body[point])
+                offset = here.offset(body, state.points[point])
+                sides[side] = rate(step, a, lambda o, body=body, offset=offset: o.place_velocity(body, offset))
+        out.append(axes @ (sides[0] - sides[1]))
+    return np.concatenate(out)
+
+
+def _axis_rates(quantity: AxisAcceleration, step: Step, a: Array) -> Array:
+    """Rate of the axis's own velocity ω × u."""
+
+    def value(oracle: Oracle) -> Array:
+        turn = oracle.jacobians(quantity.body, np.zeros(3))[1] @ oracle.d.qvel
+        return np.cross(turn, oracle.d.xmat[quantity.body].reshape(3, 3) @ quantity.axis)
+
+    measured = rate(step, a, value)
+    return measured if quantity.along is None else quantity.along @ measured
+
+
+def _forces_on_points(quantity: ContactForce, step: Step, coefficients: Array) -> Array:
+    forces = contact_forces(step.contacts, coefficients)
+    return np.concatenate([forces[step.contacts.points == point].sum(axis=0) for point in quantity.points])
 
 
 def _joint_rates(quantity: JointAcceleration, step: Step, a: Array) -> Array:
@@ -119,6 +152,18 @@ def _joint_rates(quantity: JointAcceleration, step: Step, a: Array) -> Array:
     after, before = (moving(model, step.state, a, side)[0] for side in (t, -t))
     measured = (model.difference(q, after, t) - model.difference(before, q, t)) / t
     return measured[slice(*quantity.dofs)] if quantity.along is None else quantity.along @ measured
+
+
+def _some_pairs(step: Step) -> list[ContactAcceleration]:
+    rng = np.random.default_rng(8)
+    count = step.state.model.point_count
+    points = np.arange(count)
+    turned = np.stack([np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in points])
+    return [
+        ContactAcceleration(points, np.where(points % 2 == 0, -1, (points + 1) % count), turned),
+        ContactAcceleration(points, points[::-1].copy(), turned[:, :1]),
+        ContactAcceleration(points, np.full(count, -1), turned[:, 1:]),
+    ]
 
 
 def _some_axes(step: Step) -> list[PointAcceleration]:
@@ -158,6 +203,15 @@ MEASURED: dict[type[Quantity], Entry] = {
         lambda quantity, s, a, _: rate(s, a, lambda o: o.place_velocity(quantity.body, quantity.offset)),
     ),
     PointAcceleration: Entry(_some_axes, lambda quantity, s, a, _: _point_rates(quantity, s, a)),
+    ContactAcceleration: Entry(_some_pairs, lambda quantity, s, a, _: _relative_rates(quantity, s, a)),
+    AxisAcceleration: Entry(
+        lambda s: [
+            AxisAcceleration(b, np.array([0.48, -0.6, 0.64]), along)
+            for b in range(1, s.state.model.body_count)
+            for along in (None, np.array([[0.0, 0.6, 0.8]]))
+        ],
+        lambda quantity, s, a, _: _axis_rates(quantity, s, a),
+    ),
     JointAcceleration: Entry(
         lambda s: [
             JointAcceleration(),
@@ -174,6 +228,10 @@ MEASURED: dict[type[Quantity], Entry] = {
     RootWrench: Entry(
         lambda s: [RootWrench(of=k) for k in trees(s)],
         lambda quantity, s, a, coefficients: joint_torque(s, a, coefficients)[_root_dofs(quantity, s)],
+    ),
+    ContactForce: Entry(
+        lambda s: [ContactForce(np.arange(s.state.model.point_count)), ContactForce(np.array([1]))],
+        lambda quantity, s, _, coefficients: _forces_on_points(quantity, s, coefficients),
     ),
     ContactCoefficients: Entry(lambda _: [ContactCoefficients()], lambda _, __, ___, coefficients: coefficients),
 }
