@@ -49,7 +49,7 @@ class Audit:
             torque = figure.torque
             if torque is not None:
                 speed = world.v[figure.dofs][6:]
-                self.joint_work += float(np.abs(torque * speed).sum()) * dt
+                self.joint_work += float(np.abs((torque - figure.damping * speed) * speed).sum()) * dt
                 self.torque = max(self.torque, float(np.abs(torque).max()))
         pressing = np.einsum("si,si->s", forces, spots.normals)
         across = forces - pressing[:, None] * spots.normals

@@ -26,6 +26,8 @@ FASTEST = 20.0
 """No joint wishes to turn faster than this [rad/s]; a living knee in a kick reaches it."""
 LIMITS = Bounds(near_angle=20.0, near_ground=0.05, return_share=0.3)
 """When a joint's limit acts."""
+TISSUE = 0.005
+"""Damping of a joint's tissue, in parts of its strength, per rad/s; about 1 N m s in a hip."""
 BRAKING = 0.02
 """Joints near a limit slow down so that they would reach it in no less than this time [s]."""
 
@@ -64,7 +66,8 @@ class Figure:
         course: The controller at work.
         wishes: Goals that the user added, by name.
         musts: Hard goals that the user added, by name.
-        torque: Joint torques of the last step [N m], or None before the first.
+        torque: What the muscles gave in the last step [N m], or None before the first.
+        damping: Of the joints' tissue [N m s], on top of the muscles, shape (nv − 6,).
         held, held_until: Torques that cannot change, and until when [s].
         points: The model's contact points that are its own.
         root_wrench: What held the root in the last step, by recursive Newton-Euler: force [N], moment [N m], shape (6,).
@@ -82,6 +85,7 @@ class Figure:
         self.points = slice(first_point, first_point + len(start.character.contact_points))
         self.root_wrench = np.zeros(6)
         self.strength = torque_limits(start.character)
+        self.damping = TISSUE * self.strength
         self._q = slice(first_q, first_q + start.character.nq)
         self._v = slice(self.body.joints[0] - 6, self.body.joints[1])
         nv = start.character.nv
@@ -107,11 +111,12 @@ class Figure:
         """Whether it was startled and cannot answer yet."""
         return time < self.held_until - 1e-9
 
-    def effort(self, time: float, *, is_limited: bool, band: float) -> Effort:
+    def effort(self, time: float, v: Array, *, is_limited: bool, band: float) -> Effort:
         """What its muscles may do now."""
         limit = self.strength if is_limited else np.full(len(self.strength), np.inf)
         held = self.held if self.is_delayed(time) else None
-        return Effort(self.torque, self.strength, limit, held, band * self.strength)
+        speed = v[self.body.joints[0] : self.body.joints[1]]
+        return Effort(self.torque, self.strength, limit, held, band * self.strength, self.damping, speed)
 
     def goals(self, view: View, wishes: tuple[Wish, ...], musts: tuple[Wish, ...], factor: float) -> tuple[list[Objective], list[Objective]]:
         """Objectives of the controller and the user now, and those that must be met."""

@@ -52,6 +52,8 @@ SLIP_OUT = 0.03
 """A grip that has drifted so far has lost what it held [m]."""
 ROUNDS, ROLLBACKS = 16, 5
 """Solves of one step at most, and how many of them may still drop a contact."""
+MOST_BEND = 0.03
+"""What the way of a gap has beyond its velocity counts up to this [m]: in an impact it may know no bound."""
 SOFT = {"torque limit": 1.0, "reaction delay": 1.0, "ground": 1e4, "grip": 1e4}
 """Weights of hard rows where they cannot all hold; other musts get `SOFT_MUST`."""
 SOFT_MUST = 1e3
@@ -235,21 +237,31 @@ class World:
         drifts = np.zeros((len(spots.points), 3))
         if not self._stays:
             drifts[:count] = now.carried(after, s.points[:count], spots.surface)
-        slips = self._slips(spots, drifts)
+        slips = np.where(before[:, None], self._slips(spots, drifts), 0.0)
         jacobians = s.point_jacobians
         own_bias = spots.along(s.point_biases)
-        bends = -np.einsum("si,si->s", spots.normals, drifts) - 0.5 * dt**2 * own_bias
+        drifting = np.einsum("si,si->s", spots.normals, drifts)
+        # what a gap's way has beyond Δt n · ẋ⁺: half of the point's own curve to begin with, then as the last solve had it
+        curve = np.where(spots.others < 0, 0.5 * dt**2 * own_bias, 0.0)
         ways = self._grip_ways(self.time + dt)
         grip_bends = -0.5 * dt**2 * self._at_grips(s.point_biases)
         kept, dropped = np.zeros(len(on), dtype=np.bool_), np.zeros(len(on), dtype=np.bool_)
+        result: StepResult | None = None
         for attempt in range(ROUNDS):
             k = np.flatnonzero(on)
             touching = Touching(
-                spots.points[k], spots.others[k], spots.normals[k], spots.gaps[k], bends[k], drifts[k],
-                ~lifted[spots.points[k]],
+                spots.points[k], spots.others[k], spots.normals[k], spots.gaps[k],
+                (curve - drifting - dt**2 * own_bias)[k], drifts[k],
+                (spots.others[k] < 0) & ~lifted[spots.points[k]],
             )  # fmt: skip
             held = Held(*self._grip_points(), ways, grip_bends)
-            result = self._solve(objectives, constraints, touching, held, spots.friction[k], slips[k], external)
+            try:
+                result = self._solve(objectives, constraints, touching, held, spots.friction[k], slips[k], external)
+            except StepInfeasible:
+                if result is None:
+                    raise
+                self._count_conflict("contacts not settled")
+                break
             v = self.v + dt * result.a
             q = self.model.integrate(self.q, v, dt)
             self._other.move_to(q, v)
@@ -257,7 +269,7 @@ class World:
             forces = np.zeros((len(on), 3))
             forces[k] = result.forces[: len(k)]
             velocities = (jacobians @ v).reshape(-1, 3)
-            rising = spots.along(velocities) - np.einsum("si,si->s", spots.normals, drifts) / dt
+            rising = spots.along(velocities) - drifting / dt
             leaving = on & (gaps > LEFT) & (rising > LEAVING)
             made = ~on & (gaps < -DEEPER)
             pulled = leaving & (np.linalg.norm(forces, axis=1) > PULLED) & ~kept
@@ -267,8 +279,8 @@ class World:
             strained = len(gone) > 0 and float(np.abs(gone - ways).max()) > DEEPER
             if attempt + 1 == ROUNDS or not (made.any() or pulled.any() or sunk.any() or strained):
                 break
-            predicted = dt * spots.along(velocities) + dt**2 * own_bias
-            bends = np.where(on | made, gaps - spots.gaps - predicted, bends)
+            found = np.clip(gaps - spots.gaps - dt * rising, -MOST_BEND, MOST_BEND)
+            curve = np.where(on | made, found, curve)
             if len(gone):
                 grip_bends = gone - dt * self._at_grips(velocities) - dt**2 * self._at_grips(s.point_biases)
             self.tally.rollbacks += int(pulled.sum())
@@ -276,6 +288,7 @@ class World:
             kept |= made & dropped
             dropped |= pulled
             on = (on | made) & ~pulled
+        assert result is not None
         on &= ~leaving
         moved = Moved(spots, forces, self._ways(spots), drifts, gaps, result)
         self._note(spots, forces, on, before, result, external, jacobians)
@@ -378,7 +391,7 @@ class World:
             for part in state.grips:
                 self._close(who, part, view)
             wishes, musts = figure.goals(view, state.wishes, state.musts, settings.responsiveness)
-            effort = figure.effort(self.time, is_limited=settings.torque_limits, band=settings.band)
+            effort = figure.effort(self.time, self.v, is_limited=settings.torque_limits, band=settings.band)
             more, bounds = figure_control(view, wishes, musts, effort, self.weights)
             objectives += more
             constraints += bounds
@@ -504,12 +517,15 @@ class World:
                     raise
                 continue
             if kind:
-                self.tally.conflicts[kind] = self.tally.conflicts.get(kind, 0) + 1
+                self._count_conflict(kind)
             break
         assert result is not None
         t, c = self.tally, result.certificate
         t.primal, t.dual, t.dynamics = max(t.primal, c.primal), max(t.dual, c.dual), max(t.dynamics, c.dynamics)
         return result
+
+    def _count_conflict(self, kind: str) -> None:
+        self.tally.conflicts[kind] = self.tally.conflicts.get(kind, 0) + 1
 
     # --- what is remembered
 
@@ -551,7 +567,8 @@ class World:
         for figure in self.figures:
             first = figure.dofs.start
             figure.root_wrench = wrench[first : first + 6]
-            figure.torque = result.torque[first + 6 : figure.dofs.stop].copy()
+            joints = slice(first + 6, figure.dofs.stop)
+            figure.torque = result.torque[joints] + figure.damping * (self.v + self.settings.dt * result.a)[joints]
 
     def _note_supports(self, spots: Spots, new: Index) -> None:
         for point in new.tolist():

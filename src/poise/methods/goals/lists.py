@@ -69,6 +69,8 @@ class Effort:
         limit: Largest torque each dof may give [N m]; `strength`, or inf.
         held: Torques that cannot change yet, or None.
         band: Half-width around `held` [N m].
+        damping: Of the joints' tissue [N m s]; it answers at once, and what the muscles do comes on top of it.
+        speed: Of the joints now [rad/s].
     """
 
     last: Array | None
@@ -76,6 +78,8 @@ class Effort:
     limit: Array
     held: Array | None = None
     band: Array | float = 0.0
+    damping: Array | float = 0.0
+    speed: Array | float = 0.0
 
 
 def figure_control(
@@ -94,20 +98,22 @@ def figure_control(
     count = body.joints[1] - body.joints[0]
     if np.shape(effort.limit) != (count,):
         raise InvalidValue(f"Torque limits have shape {np.shape(effort.limit)}; ({count},), one per joint dof, is needed.")
-    torque = JointTorque(body.joints)
+    # muscles give τ + d v⁺ = (τ + Δt d a) + d v, so that tissue, −d v⁺, and muscles together are τ
+    damping = np.broadcast_to(effort.damping, count)
+    torque, tissue = JointTorque(body.joints, damping), damping * effort.speed
     reference = effort.last if effort.last is not None else np.zeros(count)
     change = np.full(count, weights.torque_change * (1.0 if effort.last is not None else 1e-3))
     if not view.is_literal:
         change *= (STRONG * body.character.mass * body.character.leg_length / (70.0 * 0.82) / effort.strength) ** 2
     if effort.held is not None and view.is_literal:
         reference = effort.held
-    objectives = [Objective(torque, reference, change, "torque change"), *wishes]
+    objectives = [Objective(torque, reference - tissue, change, "torque change"), *wishes]
     constraints: list[Constraint] = [Equal(RootWrench(of=body.index), 0.0, "root wrench")]
     constraints += [Equal(must.quantity, must.target, f"must: {must.name}") for must in musts]
     if np.isfinite(effort.limit).all():
-        constraints.append(Within(torque, -effort.limit, effort.limit, None, "torque limit"))
+        constraints.append(Within(torque, -effort.limit - tissue, effort.limit - tissue, None, "torque limit"))
     if effort.held is not None and not view.is_literal:
-        lower, upper = effort.held - effort.band, effort.held + effort.band
+        lower, upper = effort.held - effort.band - tissue, effort.held + effort.band - tissue
         constraints.append(Within(torque, lower, upper, None, "reaction delay"))
     return objectives, constraints
 
