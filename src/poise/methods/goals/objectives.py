@@ -132,7 +132,7 @@ class Upright(Wish):
         for name in self.bodies:
             for body in _bodies(view, name):
                 axis = view.body.up_axes[body]
-                out.append(_axis_toward(view, body, axis, UP, self.weight, self.horizon, f"upright {name}"))
+                out.append(axis_toward(view, body, axis, UP, self.weight, self.horizon, f"upright {name}"))
         return out
 
 
@@ -145,7 +145,7 @@ class Facing(Wish):
 
     def objectives(self, view: View) -> list[Objective]:
         body = view.body
-        return [_axis_toward(view, 0, body.forward_axis, body.forward, self.weight, self.horizon, "facing")]
+        return [axis_toward(view, 0, body.forward_axis, body.forward, self.weight, self.horizon, "facing")]
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,9 @@ def place_toward(view: View, body: int, offset: Array, place: Array, weight: flo
     return toward(view, PlaceAcceleration(model_body, offset), place - here, velocity, weight, horizon, "reach")
 
 
-def _axis_toward(view: View, body: int, axis: Array, wished: Array, weight: float, horizon: float, label: str) -> Objective:
+def axis_toward(
+    view: View, body: int, axis: Array, wished: Array, weight: float, horizon: float, label: str
+) -> Objective:
     """An axis of a body turns to a unit direction of the world; only the part across that direction counts."""
     data, model_body = view.state.data, view.body.root + body
     u = data.xmat[model_body].reshape(3, 3) @ axis

@@ -93,12 +93,12 @@ class Surface:
 
     @cached_property
     def frame(self) -> Array:
-        """Rows: the directions of its width, of its height, and its normal, shape (3, 3)."""
+        """Rows: the directions of its width, of its height, and its normal, right-handed, shape (3, 3)."""
         normal = np.array(self.normal)
         side = np.array([0.0, 1.0, 0.0]) if abs(normal[1]) < 0.9 else np.array([1.0, 0.0, 0.0])
         across = np.cross(side, normal)
         across /= np.linalg.norm(across)
-        return np.stack([np.cross(normal, across), across, normal])
+        return np.stack([np.cross(across, normal), across, normal])
 
 
 @dataclass(frozen=True)

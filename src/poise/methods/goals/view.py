@@ -41,6 +41,8 @@ class Body:
         up_axes: Axis of each body that points up in the rest pose, in its own frame, shape (B, 3).
         tips: Far end of each body in its own frame [m], shape (B, 3).
         forward_axis, forward: Direction the root faces at rest, in its own frame and in the world, shapes (3,).
+        head: Body that looks: the head, else the chest, else the root.
+        face: Direction the head faces at rest, in its own frame, shape (3,).
     """
 
     character: Character
@@ -55,6 +57,8 @@ class Body:
     tips: Array
     forward_axis: Array
     forward: Array
+    head: int
+    face: Array
 
     @property
     def scale(self) -> float:
@@ -89,10 +93,13 @@ def body_of(character: Character, state: State, index: int = 0, first_point: int
     soles = state.points[np.concatenate([feet[side] for side in SIDES])]
     left = soles[: len(feet["left"]), :2].mean(axis=0) - soles[len(feet["left"]) :, :2].mean(axis=0)
     forward = np.array([left[1], -left[0], 0.0]) / np.linalg.norm(left)
+    roles = character.roles
+    head = roles.get("head", roles.get("neck", roles.get("chest", 0)))
     return Body(
         character, index, root, (first + 6, first + character.nv), state.q.copy(), feet, hands,
         float(state.com(root)[2] - soles[:, 2].min()), turns[:, 2, :].copy(),
         np.array([_tip(body) for body in character.bodies]), turns[0].T @ forward, forward,
+        head, turns[head].T @ forward,
     )  # fmt: skip
 
 
@@ -220,9 +227,13 @@ class View:
         return self.body.feet[which]
 
     def part(self, which: str) -> Index:
-        """Contact points of a foot as in `foot`, or of "left_hand", "right_hand"."""
+        """Contact points of a foot as in `foot`, of "left_hand", "right_hand", or of the "hand" in memory."""
+        if which == "hand":
+            which = self.memory.get("hand") or "none_hand"
         side = which.removesuffix("_hand")
-        return self.body.hands[side] if which.endswith("_hand") and side in SIDES else self.foot(which)
+        if which.endswith("_hand"):
+            return self.body.hands.get(side, np.zeros(0, dtype=np.int64))
+        return self.foot(which.removesuffix("_foot"))
 
     def middle(self, points: Index) -> tuple[Array, Array]:
         """Mean place [m] and velocity [m/s] of some contact points, shapes (3,)."""

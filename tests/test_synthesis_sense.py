@@ -1,0 +1,96 @@
+"""What a figure sees and can reach: field of view, limbs, walls, holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from poise.character.figure import figure
+from poise.methods.goals.sense import MARGIN, nearest_hand, reachable, sees, socket
+from poise.methods.goals.surroundings import Hold, Movement, Scene, Surface
+from poise.methods.goals.view import View, body_of
+from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.run import world_of
+
+
+def view_of(*holds: Hold, walls: tuple[Surface, ...] = (), time: float = 0.0, name: str = "adult") -> View:
+    """What a standing figure sees that faces +x."""
+    world = world_of(BEHAVIORS["balance"].setup(), figure(name))
+    state = world.state
+    state.touch(np.tile([0.0, 0.0, 1.0], (world.model.point_count, 1)))
+    state.complete()
+    count = len(figure(name).contact_points)
+    body = body_of(figure(name), state)
+    return View(
+        body, state, time, 0.01, 0.0, np.zeros(count, np.bool_), np.ones(count), np.zeros((count, 3)), False, False,
+        scene=Scene((Surface("floor"), *walls), holds),
+    )  # fmt: skip
+
+
+def wall(distance: float, name: str = "wall", **more: object) -> Surface:
+    """A wall ahead."""
+    return replace(Surface(name, (distance, 0.0, 1.25), (-1.0, 0.0, 0.0), (4.0, 2.5)), **more)
+
+
+def test_what_is_ahead_below_and_beside_is_seen_and_what_is_behind_is_not() -> None:
+    view = view_of()
+    assert sees(view, np.array([2.0, 0.0, 1.5]))
+    assert sees(view, np.array([0.05, 0.0, 0.0]))
+    assert sees(view, np.array([0.0, 1.0, 1.5]))
+    assert not sees(view, np.array([-2.0, 0.0, 1.5]))
+    assert not sees(view, np.array([2.0, 2.0, 1.5]), field=0.3)
+
+
+def test_a_limb_is_as_long_as_its_parts_and_hangs_from_shoulder_or_hip() -> None:
+    view = view_of()
+    arm, leg = socket(view, "left_hand"), socket(view, "left_foot")
+    assert arm.length == pytest.approx(0.28 + 0.25 + 0.5 * 0.1564, abs=0.002)
+    assert leg.length == pytest.approx(0.41 + 0.40 + 0.067, abs=0.01)
+    assert arm.place[1] == pytest.approx(0.18, abs=0.01)
+    assert socket(view, "left").length == leg.length
+    assert socket(view_of(name="child"), "left_hand").length == pytest.approx(arm.length * 1.2 / 1.7, rel=0.05)
+
+
+def test_walls_are_in_reach_up_to_the_length_of_the_arm_less_a_margin() -> None:
+    shoulder = socket(view_of(), "left_hand")
+    far = shoulder.place[0] + (1.0 - MARGIN) * shoulder.length
+    near = reachable(view_of(walls=(wall(far - 0.01),)), "left_hand")
+    assert [w.name for w in near] == ["wall"]
+    assert near[0].kind == "wall"
+    assert near[0].place[0] == pytest.approx(far - 0.01)
+    assert near[0].normal == pytest.approx([-1.0, 0.0, 0.0])
+    assert near[0].stretch <= 1.0 - MARGIN + 1e-9
+    assert not reachable(view_of(walls=(wall(far + 0.01),)), "left_hand")
+    assert not reachable(view_of(walls=(wall(0.4),)), "left_foot"), "feet do not push walls"
+
+
+def test_what_is_not_seen_is_not_listed_unless_asked_for() -> None:
+    behind = Surface("wall", (-0.4, 0.0, 1.25), (1.0, 0.0, 0.0), (4.0, 2.5))
+    view = view_of(walls=(behind,))
+    assert not reachable(view, "left_hand")
+    assert [w.name for w in reachable(view, "left_hand", is_blind=True)] == ["wall"]
+
+
+def test_the_nearest_thing_comes_first_and_what_is_gone_or_has_moved_away_is_not_listed() -> None:
+    near, far = Hold("near", (0.2, 0.2, 1.0)), Hold("far", (0.4, 0.2, 1.2))
+    bar = Hold("bar", (0.3, 0.0, 1.6), axis=(0.0, 1.0, 0.0), half_length=0.5)
+    found = reachable(view_of(far, bar, near), "left_hand")
+    assert [(w.name, w.kind) for w in found] == [("near", "hold"), ("far", "hold"), ("bar", "bar")]
+    assert found[2].place[1] == pytest.approx(view_of().middle(view_of().part("left_hand"))[0][1]), (
+        "bars are met anywhere"
+    )
+    assert [w.name for w in reachable(view_of(replace(near, until=1.0), far, time=1.0), "left_hand")] == ["far"]
+    gone = Movement((0.0, 1.0), ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)))
+    assert not reachable(view_of(walls=(wall(0.4, movement=gone),), time=1.0), "left_hand")
+    assert reachable(view_of(walls=(wall(0.4, movement=gone),)), "left_hand")
+
+
+def test_the_hand_nearer_to_something_wins() -> None:
+    left = Surface("left wall", (0.0, 0.5, 1.25), (0.0, -1.0, 0.0), (4.0, 2.5))
+    right = Surface("right wall", (0.0, -0.4, 1.25), (0.0, 1.0, 0.0), (4.0, 2.5))
+    chosen = nearest_hand(view_of(walls=(left, right)))
+    assert chosen is not None
+    assert (chosen[0], chosen[1].name) == ("right_hand", "right wall")
+    assert nearest_hand(view_of()) is None
