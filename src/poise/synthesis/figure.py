@@ -16,7 +16,7 @@ from poise.dynamics import State
 from poise.methods.goals.lists import Effort, Weights
 from poise.methods.goals.machine import Course, Machine
 from poise.methods.goals.objectives import Wish
-from poise.methods.goals.view import Body, View, body_of
+from poise.methods.goals.view import Body, Clip, View, body_of
 from poise.step import AtLeast, Constraint, Objective
 from poise.step.quantities import JointAcceleration
 
@@ -41,12 +41,14 @@ class Start:
         character: Its body.
         machine: Its controller.
         q: Coordinates at the start, shape (nq,).
+        clip: What it follows where its controller says so.
     """
 
     name: str
     character: Character
     machine: Machine
     q: Array
+    clip: Clip | None = None
 
 
 class _Rest(NamedTuple):
@@ -74,7 +76,7 @@ class Figure:
     """
 
     def __init__(self, start: Start, state: State, index: int, first_point: int, first_q: int) -> None:
-        self.name, self.character = start.name, start.character
+        self.name, self.character, self.clip = start.name, start.character, start.clip
         self.body: Body = body_of(start.character, state, index, first_point)
         self.course = Course(start.machine)
         self.wishes: dict[str, Wish] = {}

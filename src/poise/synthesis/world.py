@@ -371,7 +371,8 @@ class World:
             spots.gaps[: self._count], self.forces, figure.is_delayed(self.time), self.settings.is_literal,
             scene=self.scene, things=things,
             people={f.name: f.body for f in self.figures if f is not figure},
-            grips={g.part: g.what for g in self.grips if g.figure == who}, memory=figure.course.memory,
+            grips={g.part: g.what for g in self.grips if g.figure == who}, clip=figure.clip,
+            memory=figure.course.memory,
         )  # fmt: skip
 
     def _wish(self, spots: Spots) -> tuple[list[Objective], list[Constraint], Flags]:

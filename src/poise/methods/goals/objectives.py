@@ -130,7 +130,7 @@ class Upright(Wish):
     def objectives(self, view: View) -> list[Objective]:
         out: list[Objective] = []
         for name in self.bodies:
-            for body in _bodies(view, name):
+            for body in bodies_named(view, name):
                 axis = view.body.up_axes[body]
                 out.append(axis_toward(view, body, axis, UP, self.weight, self.horizon, f"upright {name}"))
         return out
@@ -185,7 +185,7 @@ class Pose(Wish):
         error = state.model.difference(state.q, view.body.rest, 1.0)[first:end]
         chosen = np.full(len(error), not self.only)
         for names, value in ((self.only, True), (self.without, False)):
-            for body in (b for name in names for b in _bodies(view, name)):
+            for body in (b for name in names for b in bodies_named(view, name)):
                 if body > 0:
                     at = character.v_addresses[body] - 6
                     chosen[at : at + V_SIZES[character.bodies[body].kind]] = value
@@ -282,12 +282,19 @@ def axis_toward(
     )
 
 
-def _bodies(view: View, name: str) -> list[int]:
-    """Bodies behind a name: "feet", "swing", "stance", or a role or joint."""
+def bodies_named(view: View, name: str) -> list[int]:
+    """Bodies behind a name: "feet", "swing", "stance", "stance leg", or a role or joint."""
     index = view.body.character.body_index
     if name == "feet":
         return [index("left_foot"), index("right_foot")]
     if name in ("swing", "stance"):
         side = view.memory.get(name)
         return [index(f"{side}_foot")] if side else []
+    if name == "stance leg":
+        side = view.memory.get("stance")
+        chain: list[int] = [index(f"{side}_hip")] if side else []
+        for i, body in enumerate(view.body.character.bodies):
+            if body.parent in chain:
+                chain.append(i)
+        return chain
     return [index(name)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -135,6 +135,14 @@ class Thing:
     is_free: bool
 
 
+class Clip(Protocol):
+    """A captured motion of this very figure."""
+
+    def at(self, time: float) -> tuple[Array, Array]:
+        """Coordinates (nq,) and velocities (nv,) at a time [s]; its ends are held."""
+        ...
+
+
 @dataclass
 class View:
     """One look at the figure and the world; valid until the figure moves on.
@@ -154,6 +162,7 @@ class View:
         things: Balls, held or in flight.
         people: The other figures.
         grips: Name of the hold, or "figure:part", that each closed hand or foot has: "left_hand" → "bar".
+        clip: What `Follow` follows, if there is one.
         memory: What the machine remembers; conditions and entries may write here, goals only read.
     """
 
@@ -171,7 +180,14 @@ class View:
     things: tuple[Thing, ...] = ()
     people: Mapping[str, Body] = field(default_factory=dict)
     grips: Mapping[str, str] = field(default_factory=dict)
+    clip: Clip | None = None
     memory: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def coordinates(self) -> slice:
+        """The figure's coordinates in the model."""
+        first = int(np.searchsorted(self.state.model.q_body, self.body.root))
+        return slice(first, first + self.body.character.nq)
 
     @cached_property
     def com(self) -> Array:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from poise.synthesis.behaviors.balance import BALANCE
 from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
+from poise.synthesis.behaviors.hands import HANDS
+from poise.synthesis.behaviors.one_foot import ONE_FOOT
+from poise.synthesis.behaviors.reach import REACH
 from poise.synthesis.behaviors.step import ICE, STEP
 
-BEHAVIORS: dict[str, Behavior] = {b.name: b for b in (BALANCE, STEP, ICE)}
+BEHAVIORS: dict[str, Behavior] = {b.name: b for b in (BALANCE, ONE_FOOT, STEP, ICE, HANDS, REACH)}
 
 __all__ = ["BEHAVIORS", "Behavior", "Role", "Setup"]

@@ -1,0 +1,49 @@
+"""A child and a grown-up: when the child is about to fall it takes the other's hand. [Jain2009]_ 6.3."""
+
+from __future__ import annotations
+
+import math
+
+from poise.methods.goals.conditions import Always, Balanced, Standing
+from poise.methods.goals.machine import ControlState, Machine
+from poise.methods.goals.objectives import ComOver, Land
+from poise.methods.goals.reaching import OfferHand, TakeHand, choose_hands
+from poise.methods.goals.surroundings import floor
+from poise.synthesis.behaviors.balance import FALLEN, POSTURE
+from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+
+
+def _hands(options: Options) -> Setup:
+    stand = (ComOver(0.3), *POSTURE, Land(0.2))
+    child = Machine(
+        "child",
+        (
+            ControlState("balance", stand, Standing(Balanced()), ("fallen", "take hand")),
+            ControlState(
+                "take hand", (*stand, TakeHand(options["weight"])), Standing(Always()), ("fallen",), choose_hands,
+                grips=("left_hand", "right_hand") if options["grip"] > 0.5 else (),
+            ),
+            FALLEN,
+        ),
+    )  # fmt: skip
+    grown_up = Machine(
+        "grown-up",
+        (
+            ControlState("balance", (*stand, OfferHand(0.5, "left_hand")), Standing(Always()), ("fallen",)),
+            FALLEN,
+        ),
+    )
+    return Setup(
+        (
+            Role(child, "child", "child"),
+            Role(grown_up, "adult", "adult", place=(options["ahead"], -options["distance"]), turn=math.radians(options["turn"])),
+        ),
+        floor(options["friction"]),
+        6.0,
+    )  # fmt: skip
+
+
+HANDS = Behavior(
+    "hands", "A child takes a grown-up's hand when it is about to fall.", _hands,
+    {"distance": 0.75, "ahead": 0.0, "turn": 0.0, "weight": 1.0, "grip": 1.0, "friction": 1.0},
+)  # fmt: skip

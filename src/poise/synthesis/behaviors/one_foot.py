@@ -1,0 +1,65 @@
+"""Standing on one foot, in any captured pose if there is a clip. [Jain2009]_ 6.1.1."""
+
+from __future__ import annotations
+
+from poise.methods.goals.conditions import Always, Standing
+from poise.methods.goals.following import Follow
+from poise.methods.goals.machine import ControlState, Machine
+from poise.methods.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright
+from poise.methods.goals.one_foot import OnOneFoot, RaiseFoot, Shifting, stand_on_left, stand_on_right
+from poise.methods.goals.surroundings import floor
+from poise.synthesis.behaviors.balance import FALLEN, POSTURE
+from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+
+SLOW = 0.35
+"""Horizon of the weight's way [s]: sooner it overshoots the sole."""
+
+
+def _one_foot(options: Options) -> Setup:
+    enter = stand_on_left if options["left"] > 0.5 else stand_on_right
+    keep = (Upright(0.1, ("chest",)), Upright(0.2, ("pelvis",)), Facing(0.2), ComHeight(0.3), Still(0.003))
+    machine = Machine(
+        "one foot",
+        (
+            ControlState(
+                "shift", (ComOver(3.0, "stance", horizon=SLOW), *POSTURE, Land(0.2)), Standing(Shifting()),
+                ("fallen", "lift"), enter,
+            ),
+            ControlState(
+                "lift",
+                (
+                    ComOver(10.0, "stance", horizon=SLOW),
+                    *keep,
+                    Pose(0.002),
+                    RaiseFoot(0.1, options["height"]),
+                    Follow(0.05, 0.15, ("stance leg",)),
+                    Upright(0.3, ("stance",)),
+                ),
+                Standing(OnOneFoot()),
+                ("fallen", "put down"),
+                lifts=("swing",),
+            ),
+            ControlState("put down", (ComOver(0.3), *POSTURE, Land(0.2)), Standing(Always()), ("fallen",)),
+            FALLEN,
+        ),
+    )  # fmt: skip
+    return Setup((Role(machine),), floor(options["friction"]), 10.0)
+
+
+def _literal(options: Options) -> Setup:
+    enter = stand_on_left if options["left"] > 0.5 else stand_on_right
+    own = (Upright(70.0, ("chest",)), Still(0.5))
+    machine = Machine(
+        "one foot",
+        (
+            ControlState("shift", (ComOver(5.0, "stance"), *own), Shifting(), ("lift",), enter),
+            ControlState("lift", (ComOver(5.0, "stance"), *own, RaiseFoot(0.8, options["height"])), lifts=("swing",)),
+        ),
+    )
+    return Setup((Role(machine),), floor(options["friction"]), 10.0)
+
+
+ONE_FOOT = Behavior(
+    "one-foot", "Move the weight over one foot, then lift the other.", _one_foot,
+    {"left": 1.0, "height": 0.25, "friction": 1.0}, _literal,
+)  # fmt: skip
