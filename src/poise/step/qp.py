@@ -17,7 +17,7 @@ from poise.step.problem import Gathered
 Array = npt.NDArray[np.float64]
 
 _EQUALITY = 5
-_TRIES = ((0.0, 1e-11, 1e-13), (1e-7, 1e-11, 1e-13), (1e-7, 1e-9, 1e-11))
+_TRIES = ((0.0, 1e-11, 1e-13), (1e-7, 1e-9, 1e-11), (1e-5, 1e-8, 1e-10))
 """Proximal term, primal and dual tolerance: exact first, then more patient with rows of very different weight."""
 
 

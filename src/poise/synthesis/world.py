@@ -47,7 +47,11 @@ PULLED = 1.0
 SLIDING = 0.05
 """A touching point that moves along its surface faster than this slides [m/s]."""
 CLOSE = 0.02
-"""A hand this near to the surface of a hold, or to another's hand, closes [m]."""
+"""A hand this near to the surface of a hold closes [m]."""
+CLOSING = 0.2
+"""Speed at which hands that took one another draw together [m/s]."""
+PALM = 0.07
+"""Hands whose middles are this near take one another [m]."""
 SLIP_OUT = 0.03
 """A grip that has drifted so far has lost what it held [m]."""
 ROUNDS, ROLLBACKS = 16, 5
@@ -279,8 +283,8 @@ class World:
             strained = len(gone) > 0 and float(np.abs(gone - ways).max()) > DEEPER
             if attempt + 1 == ROUNDS or not (made.any() or pulled.any() or sunk.any() or strained):
                 break
-            found = np.clip(gaps - spots.gaps - dt * rising, -MOST_BEND, MOST_BEND)
-            curve = np.where(on | made, found, curve)
+            k = np.flatnonzero(on | made)
+            curve[k] = np.clip(gaps[k] - spots.gaps[k] - dt * rising[k], -MOST_BEND, MOST_BEND)
             if len(gone):
                 grip_bends = gone - dt * self._at_grips(velocities) - dt**2 * self._at_grips(s.point_biases)
             self.tally.rollbacks += int(pulled.sum())
@@ -420,7 +424,7 @@ class World:
             theirs = other.body.hands[other_part.removesuffix("_hand")]
             away = np.linalg.norm(centers[points][:, None] - centers[theirs][None], axis=2)
             i, j = np.unravel_index(int(away.argmin()), away.shape)
-            if away[i, j] <= self._radii[points[i]] + self._radii[theirs[j]] + CLOSE:
+            if away[i, j] <= PALM:
                 anchor = centers[points[i]] - centers[theirs[j]]
                 self._grip(Grip(who, part, str(what), int(points[i]), int(theirs[j]), anchor, self.time))
             return
@@ -548,6 +552,10 @@ class World:
             grip.drift = float(np.linalg.norm(
                 self._other.centers[grip.point] - self._grip_anchor(grip, self._other, self.time + self.settings.dt)
             ))  # fmt: skip
+            if grip.other >= 0:  # hands that met close until they touch
+                apart = float(np.linalg.norm(grip.anchor))
+                close = self._radii[grip.point] + self._radii[grip.other]
+                grip.anchor = grip.anchor * (max(apart - CLOSING * self.settings.dt, min(close, apart)) / max(apart, 1e-9))
         self._surface = spots.surface
         self.touching = on[:count].copy()
         new = np.flatnonzero(on & ~before)
