@@ -46,6 +46,8 @@ PULLED = 1.0
 """A contact that ends while it carries more than this is rolled back [N]."""
 SLIDING = 0.05
 """A touching point that moves along its surface faster than this slides [m/s]."""
+HELPED = 1e-3
+"""A point that friction moves along by more than this in a step is solved again as one that slides [J]."""
 CLOSE = 0.02
 """A hand this near to the surface of a hold, or to another's hand, closes [m]."""
 SLIP_OUT = 0.03
@@ -237,7 +239,8 @@ class World:
         drifts = np.zeros((len(spots.points), 3))
         if not self._stays:
             drifts[:count] = now.carried(after, s.points[:count], spots.surface)
-        slips = np.where(before[:, None], self._slips(spots, drifts), 0.0)
+        slips = np.where(before[:, None], self._slips(spots, drifts, s.point_velocities), 0.0)
+        slid = np.zeros(len(on), dtype=np.bool_)
         jacobians = s.point_jacobians
         own_bias = spots.along(s.point_biases)
         drifting = np.einsum("si,si->s", spots.normals, drifts)
@@ -274,10 +277,12 @@ class World:
             made = ~on & (gaps < -DEEPER)
             pulled = leaving & (np.linalg.norm(forces, axis=1) > PULLED) & ~kept
             pulled &= attempt < ROLLBACKS
+            helped = self._helped(spots, forces, velocities, drifts) & ~slid
             sunk = on & (gaps < -DEEPER) & (gaps < spots.gaps - 0.1 * DEEPER)
             gone = self._grip_moves(ways)
             strained = len(gone) > 0 and float(np.abs(gone - ways).max()) > DEEPER
-            if attempt + 1 == ROUNDS or not (made.any() or pulled.any() or sunk.any() or strained):
+            again = made.any() or pulled.any() or sunk.any() or helped.any() or strained
+            if attempt + 1 == ROUNDS or not again:
                 break
             found = np.clip(gaps - spots.gaps - dt * rising, -MOST_BEND, MOST_BEND)
             curve = np.where(on | made, found, curve)
@@ -287,6 +292,8 @@ class World:
             self.tally.rounds += 1
             kept |= made & dropped
             dropped |= pulled
+            slid |= helped
+            slips = np.where(helped[:, None], self._slips(spots, drifts, velocities), slips)
             on = (on | made) & ~pulled
         assert result is not None
         on &= ~leaving
@@ -338,12 +345,22 @@ class World:
                 out[grip.other] = True
         return out
 
-    def _slips(self, spots: Spots, drifts: Array) -> Array:
+    def _slips(self, spots: Spots, drifts: Array, velocities: Array) -> Array:
         """Direction in which points slide along what they touch, zero where they stand, shape (S, 3)."""
-        velocities = relative(self.state.point_velocities, spots.points, spots.others) - drifts / self.settings.dt
-        across = velocities - np.einsum("si,si->s", velocities, spots.normals)[:, None] * spots.normals
+        across = self._across(spots, drifts, velocities)
         speed = np.linalg.norm(across, axis=1)
         return np.where((speed > SLIDING)[:, None], across / np.maximum(speed, SLIDING)[:, None], 0.0)
+
+    def _across(self, spots: Spots, drifts: Array, velocities: Array) -> Array:
+        """Velocity of each spot's point along what it touches [m/s], shape (S, 3), for velocities of all points."""
+        velocities = relative(velocities, spots.points, spots.others) - drifts / self.settings.dt
+        return velocities - np.einsum("si,si->s", velocities, spots.normals)[:, None] * spots.normals
+
+    def _helped(self, spots: Spots, forces: Array, velocities: Array, drifts: Array) -> Flags:
+        """Spots that slide the way their friction pushes: friction cannot do that, shape (S,)."""
+        across = self._across(spots, drifts, velocities)
+        work = self.settings.dt * np.einsum("si,si->s", forces, across)
+        return (np.linalg.norm(across, axis=1) > SLIDING) & (work > HELPED)
 
     def _external(self) -> Array:
         """Generalized force of the pushes; the first step of each starts the reaction delay."""
