@@ -175,7 +175,7 @@ class World:
         self.tally = Tally()
         self.watchers: list[Callable[[World, Moved], None]] = []
         self.weights = self.settings.weights or (LITERAL if self.settings.is_literal else Weights())
-        self._touching_pairs: set[int] = set()
+        self._touched: set[tuple[int, int]] = set()
         self._pushes: list[tuple[int, Push | Pull]] = []
         self._felt: set[int] = set()
         self._owner = [k for k, figure in enumerate(self.figures) for _ in range(len(figure.character.bodies))]
@@ -232,13 +232,15 @@ class World:
         self._startle_by_loss()
         objectives, constraints, lifted = self._wish(spots)
         closing = spots.along(s.point_velocities)
-        on = np.concatenate([self.touching, np.array([p in self._touching_pairs for p in spots.pairs], dtype=np.bool_)])
+        on = np.array([key in self._touched for key in spots.keys], dtype=np.bool_)
         before = on.copy()
         on |= (spots.gaps < 0.0) | ((spots.gaps < MADE) & (closing <= 1e-6))
         on &= spots.gaps < 0.5
         drifts = np.zeros((len(spots.points), 3))
         if not self._stays:
             drifts[:count] = now.carried(after, s.points[:count], spots.surface)
+            again = spots.points[spots.at_corners]
+            drifts[spots.at_corners] = now.carried(after, s.points[again], spots.corners)
         slips = np.where(before[:, None], self._slips(spots, drifts, s.point_velocities), 0.0)
         slid = np.zeros(len(on), dtype=np.bool_)
         jacobians = s.point_jacobians
@@ -552,13 +554,16 @@ class World:
         ways = np.zeros((len(spots.points), 3))
         count = self._count
         ways[:count] = self._other.centers[:count] - self.state.centers[:count]
+        ways[spots.at_corners] = ways[spots.points[spots.at_corners]]
         return ways
 
     def _note(
         self, spots: Spots, forces: Array, on: Flags, before: Flags, result: StepResult, external: Array, jacobians: Array
     ) -> None:
         count = self._count
+        again = spots.points[spots.at_corners]
         self.forces = forces[:count].copy()
+        np.add.at(self.forces, again, forces[spots.at_corners])
         for grip, force in zip(self.grips, result.forces[len(result.forces) - len(self.grips) :], strict=True):
             grip.force = force
             self.forces[grip.point] = force
@@ -567,10 +572,12 @@ class World:
             ))  # fmt: skip
         self._surface = spots.surface
         self.touching = on[:count].copy()
+        np.logical_or.at(self.touching, again, on[spots.at_corners])
         new = np.flatnonzero(on & ~before)
-        self._note_supports(spots, new[new < count])
-        self._note_hits(spots, new[new >= count], forces)
-        self._touching_pairs = set(spots.pairs[on[count:]].tolist())
+        between = spots.between
+        self._note_supports(spots, new[(new < between.start) | (new >= between.stop)])
+        self._note_hits(spots, new[(new >= between.start) & (new < between.stop)], forces)
+        self._touched = {key for key, touches in zip(spots.keys, on.tolist(), strict=True) if touches}
         reaction = np.zeros(self.model.nv)
         jacobians = jacobians.reshape(-1, 3, self.model.nv)
         held, holding = self._grip_points()
@@ -589,14 +596,15 @@ class World:
             figure.torque = result.torque[joints] + figure.damping * (self.v + self.settings.dt * result.a)[joints]
 
     def _note_supports(self, spots: Spots, new: Index) -> None:
-        for point in new.tolist():
+        keys = spots.keys
+        for point, surface in (keys[spot] for spot in new.tolist()):
             for figure in self.figures:
                 if figure.points.start <= point < figure.points.stop:
                     own = figure.character.contact_points[point - figure.points.start]
                     if own.part == "foot":
                         continue
                     body = figure.character.bodies[own.body].name
-                    what = self.scene.surfaces[int(spots.surface[point])].name
+                    what = self.scene.surfaces[surface].name
                     known = [x for x in self.supports if (x.figure, x.body, x.what) == (figure.name, body, what)]
                     if not known or self.time - known[-1].time > 0.5:
                         self.supports.append(Support(figure.name, body, what, self.time))
