@@ -55,8 +55,8 @@ class Audit:
         across = forces - pressing[:, None] * spots.normals
         over = np.linalg.norm(across, axis=1) - spots.friction * pressing
         self.cone = max(self.cone, float(over.max(initial=0.0)))
-        count = spots.point_count
-        own, pairs = moved.gaps[:count], moved.gaps[count:]
+        pairs = moved.gaps[spots.between]
+        own = np.concatenate([moved.gaps[: spots.point_count], moved.gaps[spots.at_corners]])
         self.penetration = max(self.penetration, float(-own[own > -0.2].min(initial=0.0)))
         self.overlap = max(self.overlap, float(-pairs.min(initial=0.0)))
         work = np.einsum("si,si->s", forces, moved.ways - moved.drifts)

@@ -55,7 +55,10 @@ class Grip:
 
 @dataclass(frozen=True)
 class Spots:
-    """Every place where something may touch in this step: first all contact points, then near pairs of bodies.
+    """Every place where something may touch in this step: all contact points with the surface nearest to each, then near
+    pairs of bodies, then contact points again with further surfaces they are near to, as in the corner of a room.
+
+    A point that is a sphere pushes on a further surface from where it touches the first; soles are points.
 
     Attributes:
         points, others: The model's point, and the point it touches or -1 for the world, shape (S,).
@@ -63,7 +66,8 @@ class Spots:
         gaps: [m], shape (S,).
         friction: Shape (S,).
         surface: Index of the surface of each contact point, shape (P,).
-        pairs: Which pair of capsules each further spot is, shape (S − P,).
+        pairs: Which pair of capsules each spot after the points is, shape (K,).
+        corners: Index of the surface of each spot after those, shape (S − P − K,).
     """
 
     points: Index
@@ -73,10 +77,28 @@ class Spots:
     friction: Array
     surface: Index
     pairs: Index
+    corners: Index
 
     @property
     def point_count(self) -> int:
         return len(self.surface)
+
+    @property
+    def between(self) -> slice:
+        """The spots that are pairs of bodies."""
+        return slice(len(self.surface), len(self.surface) + len(self.pairs))
+
+    @property
+    def at_corners(self) -> slice:
+        """The spots that are points near a further surface."""
+        return slice(len(self.surface) + len(self.pairs), len(self.points))
+
+    @property
+    def keys(self) -> list[tuple[int, int]]:
+        """What each spot is, so that it is known again in the next step: a point and its surface, or −1 and a pair."""
+        first = list(enumerate(self.surface.tolist()))
+        last = zip(self.points[self.at_corners].tolist(), self.corners.tolist(), strict=True)
+        return [*first, *((-1, pair) for pair in self.pairs.tolist()), *last]
 
     def along(self, values: Array) -> Array:
         """Part along the normals of values at the model's points (P, 3), less those of what they touch, shape (S,)."""
@@ -123,9 +145,18 @@ def look(
             normals = np.concatenate([normals, near.normals[chosen]])
             gaps = np.concatenate([gaps, free[chosen]])
             friction = np.concatenate([friction, np.full(len(pairs), BODY_FRICTION)])
+    heights = faces.heights(state.centers[:count]) - radii
+    near_too = (np.abs(heights) < REACH) & ~gripped
+    near_too[ground.surface, np.arange(count)] = False
+    corners, again = np.nonzero(near_too)
+    if len(corners):
+        points, others = np.concatenate([points, again]), np.concatenate([others, np.full(len(again), -1)])
+        normals = np.concatenate([normals, faces.frames[corners, 2]])
+        gaps = np.concatenate([gaps, heights[corners, again]])
+        friction = np.concatenate([friction, faces.friction[corners]])
     state.touch(every)
     state.complete()
-    return Spots(points, others, normals, gaps, friction, ground.surface, pairs)
+    return Spots(points, others, normals, gaps, friction, ground.surface, pairs, corners)
 
 
 def gaps_after(
@@ -134,8 +165,10 @@ def gaps_after(
     """Gaps of the same spots in another state [m], shape (S,)."""
     count = spots.point_count
     own = faces.gaps(state.centers[:count], radii, spots.surface) if len(faces.origins) else np.full(count, np.inf)
-    own = np.where(np.isfinite(spots.gaps[:count]), own, np.inf)
-    if not len(spots.pairs):
-        return own
-    pairs = capsules.gaps_at(spots.pairs, state.data.xpos, state.data.xmat) + flesh[spots.pairs]
-    return np.concatenate([own, pairs])
+    parts = [np.where(np.isfinite(spots.gaps[:count]), own, np.inf)]
+    if len(spots.pairs):
+        parts.append(capsules.gaps_at(spots.pairs, state.data.xpos, state.data.xmat) + flesh[spots.pairs])
+    if len(spots.corners):
+        again = spots.points[spots.at_corners]
+        parts.append(faces.gaps(state.centers[again], radii[again], spots.corners))
+    return np.concatenate(parts)

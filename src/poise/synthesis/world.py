@@ -46,6 +46,8 @@ PULLED = 1.0
 """A contact that ends while it carries more than this is rolled back [N]."""
 SLIDING = 0.05
 """A touching point that moves along its surface faster than this slides [m/s]."""
+HELPED = 1e-3
+"""A point that friction moves along by more than this in a step is solved again as one that slides [J]."""
 CLOSE = 0.02
 """A hand this near to the surface of a hold closes [m]."""
 CLOSING = 0.2
@@ -177,7 +179,7 @@ class World:
         self.tally = Tally()
         self.watchers: list[Callable[[World, Moved], None]] = []
         self.weights = self.settings.weights or (LITERAL if self.settings.is_literal else Weights())
-        self._touching_pairs: set[int] = set()
+        self._touched: set[tuple[int, int]] = set()
         self._pushes: list[tuple[int, Push | Pull]] = []
         self._felt: set[int] = set()
         self._owner = [k for k, figure in enumerate(self.figures) for _ in range(len(figure.character.bodies))]
@@ -234,14 +236,17 @@ class World:
         self._startle_by_loss()
         objectives, constraints, lifted = self._wish(spots)
         closing = spots.along(s.point_velocities)
-        on = np.concatenate([self.touching, np.array([p in self._touching_pairs for p in spots.pairs], dtype=np.bool_)])
+        on = np.array([key in self._touched for key in spots.keys], dtype=np.bool_)
         before = on.copy()
         on |= (spots.gaps < 0.0) | ((spots.gaps < MADE) & (closing <= 1e-6))
         on &= spots.gaps < 0.5
         drifts = np.zeros((len(spots.points), 3))
         if not self._stays:
             drifts[:count] = now.carried(after, s.points[:count], spots.surface)
-        slips = np.where(before[:, None], self._slips(spots, drifts), 0.0)
+            again = spots.points[spots.at_corners]
+            drifts[spots.at_corners] = now.carried(after, s.points[again], spots.corners)
+        slips = np.where(before[:, None], self._slips(spots, drifts, s.point_velocities), 0.0)
+        slid = np.zeros(len(on), dtype=np.bool_)
         jacobians = s.point_jacobians
         own_bias = spots.along(s.point_biases)
         drifting = np.einsum("si,si->s", spots.normals, drifts)
@@ -278,10 +283,12 @@ class World:
             made = ~on & (gaps < -DEEPER)
             pulled = leaving & (np.linalg.norm(forces, axis=1) > PULLED) & ~kept
             pulled &= attempt < ROLLBACKS
+            helped = self._helped(spots, forces, velocities, drifts) & ~slid
             sunk = on & (gaps < -DEEPER) & (gaps < spots.gaps - 0.1 * DEEPER)
             gone = self._grip_moves(ways)
             strained = len(gone) > 0 and float(np.abs(gone - ways).max()) > DEEPER
-            if attempt + 1 == ROUNDS or not (made.any() or pulled.any() or sunk.any() or strained):
+            again = made.any() or pulled.any() or sunk.any() or helped.any() or strained
+            if attempt + 1 == ROUNDS or not again:
                 break
             k = np.flatnonzero(on | made)
             curve[k] = np.clip(gaps[k] - spots.gaps[k] - dt * rising[k], -MOST_BEND, MOST_BEND)
@@ -291,6 +298,8 @@ class World:
             self.tally.rounds += 1
             kept |= made & dropped
             dropped |= pulled
+            slid |= helped
+            slips = np.where(helped[:, None], self._slips(spots, drifts, velocities), slips)
             on = (on | made) & ~pulled
         assert result is not None
         on &= ~leaving
@@ -342,12 +351,22 @@ class World:
                 out[grip.other] = True
         return out
 
-    def _slips(self, spots: Spots, drifts: Array) -> Array:
+    def _slips(self, spots: Spots, drifts: Array, velocities: Array) -> Array:
         """Direction in which points slide along what they touch, zero where they stand, shape (S, 3)."""
-        velocities = relative(self.state.point_velocities, spots.points, spots.others) - drifts / self.settings.dt
-        across = velocities - np.einsum("si,si->s", velocities, spots.normals)[:, None] * spots.normals
+        across = self._across(spots, drifts, velocities)
         speed = np.linalg.norm(across, axis=1)
         return np.where((speed > SLIDING)[:, None], across / np.maximum(speed, SLIDING)[:, None], 0.0)
+
+    def _across(self, spots: Spots, drifts: Array, velocities: Array) -> Array:
+        """Velocity of each spot's point along what it touches [m/s], shape (S, 3), for velocities of all points."""
+        velocities = relative(velocities, spots.points, spots.others) - drifts / self.settings.dt
+        return velocities - np.einsum("si,si->s", velocities, spots.normals)[:, None] * spots.normals
+
+    def _helped(self, spots: Spots, forces: Array, velocities: Array, drifts: Array) -> Flags:
+        """Spots that slide the way their friction pushes: friction cannot do that, shape (S,)."""
+        across = self._across(spots, drifts, velocities)
+        work = self.settings.dt * np.einsum("si,si->s", forces, across)
+        return (np.linalg.norm(across, axis=1) > SLIDING) & (work > HELPED)
 
     def _external(self) -> Array:
         """Generalized force of the pushes; the first step of each starts the reaction delay."""
@@ -539,13 +558,16 @@ class World:
         ways = np.zeros((len(spots.points), 3))
         count = self._count
         ways[:count] = self._other.centers[:count] - self.state.centers[:count]
+        ways[spots.at_corners] = ways[spots.points[spots.at_corners]]
         return ways
 
     def _note(
         self, spots: Spots, forces: Array, on: Flags, before: Flags, result: StepResult, external: Array, jacobians: Array
     ) -> None:
         count = self._count
+        again = spots.points[spots.at_corners]
         self.forces = forces[:count].copy()
+        np.add.at(self.forces, again, forces[spots.at_corners])
         for grip, force in zip(self.grips, result.forces[len(result.forces) - len(self.grips) :], strict=True):
             grip.force = force
             self.forces[grip.point] = force
@@ -558,10 +580,12 @@ class World:
                 grip.anchor = grip.anchor * (max(apart - CLOSING * self.settings.dt, min(close, apart)) / max(apart, 1e-9))
         self._surface = spots.surface
         self.touching = on[:count].copy()
+        np.logical_or.at(self.touching, again, on[spots.at_corners])
         new = np.flatnonzero(on & ~before)
-        self._note_supports(spots, new[new < count])
-        self._note_hits(spots, new[new >= count], forces)
-        self._touching_pairs = set(spots.pairs[on[count:]].tolist())
+        between = spots.between
+        self._note_supports(spots, new[(new < between.start) | (new >= between.stop)])
+        self._note_hits(spots, new[(new >= between.start) & (new < between.stop)], forces)
+        self._touched = {key for key, touches in zip(spots.keys, on.tolist(), strict=True) if touches}
         reaction = np.zeros(self.model.nv)
         jacobians = jacobians.reshape(-1, 3, self.model.nv)
         held, holding = self._grip_points()
@@ -580,14 +604,15 @@ class World:
             figure.torque = result.torque[joints] + figure.damping * (self.v + self.settings.dt * result.a)[joints]
 
     def _note_supports(self, spots: Spots, new: Index) -> None:
-        for point in new.tolist():
+        keys = spots.keys
+        for point, surface in (keys[spot] for spot in new.tolist()):
             for figure in self.figures:
                 if figure.points.start <= point < figure.points.stop:
                     own = figure.character.contact_points[point - figure.points.start]
                     if own.part == "foot":
                         continue
                     body = figure.character.bodies[own.body].name
-                    what = self.scene.surfaces[int(spots.surface[point])].name
+                    what = self.scene.surfaces[surface].name
                     known = [x for x in self.supports if (x.figure, x.body, x.what) == (figure.name, body, what)]
                     if not known or self.time - known[-1].time > 0.5:
                         self.supports.append(Support(figure.name, body, what, self.time))

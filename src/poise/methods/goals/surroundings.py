@@ -19,6 +19,9 @@ Triple = tuple[float, float, float]
 FAR = 1e3
 """Gap of a point that is beside every surface [m]."""
 
+EDGE = 0.01
+"""A face reaches so far beyond its edges, so that a corner of two has no gap [m]."""
+
 
 @dataclass(frozen=True)
 class Movement:
@@ -232,7 +235,7 @@ class Faces:
     def heights(self, places: Array) -> Array:
         """Height of places (P, 3) over each surface [m], `FAR` where they are beside or behind it, shape (S, P)."""
         local = np.einsum("sij,spj->spi", self.frames, places[None] - self.origins[:, None])
-        inside = (np.abs(local[..., :2]) <= self.half[:, None]).all(axis=-1)
+        inside = (np.abs(local[..., :2]) <= self.half[:, None] + EDGE).all(axis=-1)
         inside &= (local[..., 2] > -self.depth[:, None]) & self.exists[:, None]
         return np.where(inside, local[..., 2], FAR)
 
