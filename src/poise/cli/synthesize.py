@@ -11,7 +11,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note, out, output_paths, print_json, progress
-from poise.cli.synthesize_help import NamedHelp, describe, list_behaviors, list_goals
+from poise.cli.synthesize_help import NamedHelp, describe, list_behaviors, list_goals, shown
 from poise.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MODES = ("horizon", "literal")
 ENGINES = ("own", "mujoco")
+FAILED = 1
+"""Exit code of a run that ended early because a step had no solution."""
 BUILT_IN = ("adult", "child")
 
 
@@ -112,13 +114,12 @@ def synthesize(
 
     pushes = [parse_push(p) for p in push or ()]
     arguments: dict[str, Any] = {
-        "pushes": pushes, "seconds": seconds, "options": _changes(behavior, change, seed),
+        "pushes": pushes, "seconds": seconds,
+        **_changes(behavior, scene, change, seed),
         "settings": Settings(responsiveness=responsiveness, is_literal=mode == "literal"),
     }  # fmt: skip
     if engine == "mujoco":
         raise InvalidValue("--engine mujoco is not there yet; leave it out, or give --engine own.")
-    if scene is not None:
-        raise InvalidValue("--scene is not there yet; the behavior's own scene has options, see --describe.")
     figure = _character(character)
     result = _run(behavior, figure, **arguments)
     if output is not None:
@@ -134,7 +135,7 @@ def synthesize(
     else:
         summarize(result, output)
     if not result.is_complete and not live:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(INTERRUPTED if result.report["stopped"] == "interrupted" else FAILED)
 
 
 def _require_kinds(output: Path | None, record: Path | None, *, live: bool) -> None:
@@ -155,21 +156,31 @@ def _require_kinds(output: Path | None, record: Path | None, *, live: bool) -> N
         raise InvalidValue("--live is not there yet; --record OUT.html shows the run in the browser.")
 
 
-def _changes(behavior: Behavior, words: list[str] | None, seed: int | None) -> dict[str, Any]:
-    """What --set and --seed change, each value as its option has it."""
+def _changes(behavior: Behavior, scene: Path | None, words: list[str] | None, seed: int | None) -> dict[str, Any]:
+    """The options and the scene as --set, --seed and --scene have them; a name may be the behavior's or the scene's."""
+    from poise.synthesis.scene_file import load_scene, scene_options
+
+    of_scene = {} if scene is None else scene_options(scene)
+    known = {**of_scene, **behavior.options}
     changed: dict[str, Any] = {}
     for word in words or ():
         name, equals, text = word.partition("=")
         name, text = name.strip(), text.strip()
         if not equals or not name or not text:
             raise InvalidValue(f"Cannot read --set {word!r}. Write NAME=VALUE, such as --set friction=0.5.")
-        changed[name] = _value(name, text, behavior.options.get(name))
+        if name not in known:
+            told = ", ".join(f"{k}={shown(v)}" for k, v in known.items()) or "none"
+            raise InvalidValue(f"--set {name}: {behavior.name!r} has no such option. Options: {told}.")
+        changed[name] = _value(name, text, known[name])
     if seed is not None:
-        if "seed" in behavior.options:
+        if "seed" in known:
             changed["seed"] = float(seed)
         else:
             note(f"warning: nothing in {behavior.name!r} is drawn by chance, so --seed changes nothing.")
-    return changed
+    return {
+        "options": {k: v for k, v in changed.items() if k in behavior.options},
+        "scene": None if scene is None else load_scene(scene, {k: v for k, v in changed.items() if k in of_scene}),
+    }
 
 
 def _value(name: str, text: str, default: object) -> float | bool | str:
@@ -267,6 +278,6 @@ def summarize(result: SynthesisResult, output: Path | None) -> None:
     for kind, count in d["solver"]["fallbacks"].items():
         lines.append(f"In {count} steps: {kind}")
     if not result.is_complete:
-        lines.append("Interrupted: what was done is kept.")
+        lines.append(f"Not complete: {d['stopped']}. What was done is kept.")
     for line in lines:
         out().print(line, markup=False)

@@ -24,6 +24,12 @@ HARMFUL_COLOR: Color = (0.80, 0.15, 0.15)
 THICK = 0.03
 """Thickness of the plate that stands for a surface [m]."""
 
+FACES = ("front", "back", "left", "right", "top", "bottom")
+"""Last words of the names of a box's faces."""
+
+CLEAR = 0.8
+"""A wall larger than this is drawn as a veil, so that nobody is hidden behind it [m]."""
+
 ENDLESS = 12.0
 """Sides of the plate for a surface without end [m]."""
 
@@ -53,16 +59,29 @@ def ground_of(scene: Scene) -> Terrain:
 
 def props_of(scene: Scene, balls: Sequence[BallResult], times: Array) -> tuple[Prop, ...]:
     """Everything of a scene but its plain ground, at the times of a recording [s] (T,)."""
-    plates = [_plate(s, times) for s in scene.surfaces if not is_ground(s)]
-    return (*plates, *(_hold(h, times) for h in scene.holds), *(_ball(b, times) for b in balls))
+    plates = [s for s in scene.surfaces if not is_ground(s)]
+    boxes: dict[str, list[Surface]] = {}
+    for surface in plates:
+        name, _, face = surface.name.rpartition(" ")
+        boxes.setdefault(name if face in FACES and name else surface.name, []).append(surface)
+    return (*(_plates(name, faces, times) for name, faces in boxes.items()), *(_hold(h, times) for h in scene.holds), *(_ball(b, times) for b in balls))
 
 
-def _plate(surface: Surface, times: Array) -> Prop:
-    size = np.minimum(np.array(surface.size), ENDLESS)
-    shape = Box(np.array([0.0, 0.0, -0.5 * THICK]), np.array([0.5 * size[0], 0.5 * size[1], 0.5 * THICK]))
-    places, turns = _path(np.array(surface.origin), surface.frame.T, surface.movement, surface.until, times)
-    color = FLOOR_COLOR if surface.normal[2] > 0.7 else WALL_COLOR
-    return Prop(surface.name, (shape,), places, turns, color)
+def _plates(name: str, faces: Sequence[Surface], times: Array) -> Prop:
+    """One thing of all the faces of a box, or of one wall or floor; it moves as its first face does."""
+    first = faces[0]
+    origin, shapes = np.array(first.origin), []
+    for face in faces:
+        size = np.minimum(np.array(face.size), ENDLESS)
+        _, height, normal = face.frame
+        frame = np.stack([np.cross(height, normal), height, normal], axis=1)  # right-handed; the plate looks the same
+        center = np.array(face.origin) - origin - 0.5 * THICK * normal
+        half = np.array([0.5 * size[0], 0.5 * size[1], 0.5 * THICK])
+        shapes.append(Box(center, half, rotations.from_matrix(frame)))
+    places, turns = _path(origin, np.eye(3), first.movement, first.until, times)
+    is_floor = any(f.normal[2] > 0.7 for f in faces)
+    is_clear = not is_floor and max(first.size) > CLEAR
+    return Prop(name, tuple(shapes), places, turns, FLOOR_COLOR if is_floor else WALL_COLOR, is_clear=is_clear)
 
 
 def _hold(hold: Hold, times: Array) -> Prop:

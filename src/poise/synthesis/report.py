@@ -23,7 +23,7 @@ STEP = "take step"
 
 def report_of(
     name: str, world: World, audit: Audit, trace: Trace, figures: Sequence[FigureResult], *, wall: float,
-    options: Mapping[str, Any],
+    options: Mapping[str, Any], stopped: str | None,
 ) -> Report:  # fmt: skip
     """All fields of a run; SI units.
 
@@ -34,6 +34,7 @@ def report_of(
         figures: What they did; the fields without a name are the first one's.
         wall: How long it took [s].
         options: The behavior's, all of them.
+        stopped: Why it ended early, or None.
     """
     t, first = world.tally, figures[0]
     steps = 1000.0 * np.array(audit.step_seconds or [0.0])
@@ -43,6 +44,7 @@ def report_of(
         "schema": "poise.synthesize/1",
         "behavior": name,
         "is_literal": world.settings.is_literal,
+        "stopped": stopped,
         "fell": first.fell,
         "seconds": round(world.time, 9),
         "states": _states(first.visits),

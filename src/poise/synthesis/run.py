@@ -13,7 +13,7 @@ import numpy.typing as npt
 from poise.character.character import Character
 from poise.character.figure import figure
 from poise.character.posing import apply_deviation, motion_to_q
-from poise.errors import InvalidValue
+from poise.errors import InvalidValue, StepInfeasible
 from poise.methods.goals.machine import Visit
 from poise.methods.goals.surroundings import Ball, Scene
 from poise.motion import Motion
@@ -82,7 +82,7 @@ class SynthesisResult:
         pushes: What pushed.
         trace: What it looked like from inside.
         report: Schema "poise.synthesize/1".
-        is_complete: False if it was interrupted.
+        is_complete: False if it was interrupted, or if a step had no solution; the report's "stopped" says why.
     """
 
     figures: tuple[FigureResult, ...]
@@ -170,6 +170,7 @@ def synthesize(
     Raises:
         UnknownName: if there is no such behavior or option.
         InvalidValue: if the figure cannot stand or a number makes no sense.
+        StepInfeasible: if the first step has no solution; a later one ends the run, which is then not complete.
     """
     settings, wanted = settings or Settings(), find_behavior(behavior)
     setup = wanted.setup(options, is_literal=settings.is_literal)
@@ -183,7 +184,7 @@ def synthesize(
     world.watchers += [audit, tracer]
     poses, velocities = [world.q], [world.v]
     fell: dict[str, float] = {}
-    complete, began = True, time.perf_counter()
+    complete, stopped, began = True, None, time.perf_counter()
     try:
         for _ in range(round(seconds / settings.dt)):
             start = time.perf_counter()
@@ -197,7 +198,11 @@ def synthesize(
             if on_step is not None:
                 on_step(world)
     except KeyboardInterrupt:
-        complete = False
+        complete, stopped = False, "interrupted"
+    except StepInfeasible as error:
+        if len(poses) == 1:
+            raise
+        complete, stopped = False, f"the step at {world.time:.2f} s has no solution: {error}"
     q, v = np.array(poses), np.array(velocities)
     figures = tuple(
         FigureResult(
@@ -211,7 +216,7 @@ def synthesize(
     trace = tracer.trace(world)
     report = report_of(
         wanted.name, world, audit, trace, figures, wall=time.perf_counter() - began,
-        options={**wanted.options, **(options or {})},
+        options={**wanted.options, **(options or {})}, stopped=stopped,
     )  # fmt: skip
     return SynthesisResult(figures, balls, world.scene, world.pushes, trace, report, complete)
 
