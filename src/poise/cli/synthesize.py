@@ -30,9 +30,7 @@ BUILT_IN = ("adult", "child")
 def synthesize(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="NAME|FILE.toml", help="A behavior (--list), or a controller file.", show_default=False
-        ),
+        typer.Argument(metavar="NAME|FILE.toml", help="A behavior (--list), or a controller file.", show_default=False),
     ] = None,
     output: Annotated[
         Path | None,

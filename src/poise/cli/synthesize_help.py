@@ -1,4 +1,4 @@
-"""What `poise synthesize` tells of itself: its behaviors, their options and controllers, and what controllers can say."""
+"""What `poise synthesize` tells of itself: behaviors, their options and controllers, what files can say."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def list_behaviors() -> None:
         out().print(f"{behavior.name.ljust(width)}  {behavior.summary}", markup=False)
         if behavior.options:
             out().print(f"{' ' * width}    --set {_options(behavior.options)}", markup=False)
-    out().print(f"\nA controller of your own: a TOML file; --goals lists what it can say. {'':s}".rstrip(), markup=False)
+    out().print("\nA controller of your own: a TOML file; --goals lists what it can say.", markup=False)
 
 
 def _options(values: Mapping[str, Any]) -> str:

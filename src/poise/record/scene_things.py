@@ -64,7 +64,11 @@ def props_of(scene: Scene, balls: Sequence[BallResult], times: Array) -> tuple[P
     for surface in plates:
         name, _, face = surface.name.rpartition(" ")
         boxes.setdefault(name if face in FACES and name else surface.name, []).append(surface)
-    return (*(_plates(name, faces, times) for name, faces in boxes.items()), *(_hold(h, times) for h in scene.holds), *(_ball(b, times) for b in balls))
+    return (
+        *(_plates(name, faces, times) for name, faces in boxes.items()),
+        *(_hold(h, times) for h in scene.holds),
+        *(_ball(b, times) for b in balls),
+    )
 
 
 def _plates(name: str, faces: Sequence[Surface], times: Array) -> Prop:
@@ -94,9 +98,7 @@ def _hold(hold: Hold, times: Array) -> Prop:
     return Prop(hold.name, (shape,), places, turns, HOLD_COLOR)
 
 
-def _path(
-    place: Array, frame: Array, movement: Movement | None, until: float, times: Array
-) -> tuple[Array, Array]:
+def _path(place: Array, frame: Array, movement: Movement | None, until: float, times: Array) -> tuple[Array, Array]:
     """Places (T, 3) and orientations (T, 4) of a thing, (1, 3) and (1, 4) of one that never changes."""
     if movement is None:
         turn = rotations.from_matrix(frame)[None]

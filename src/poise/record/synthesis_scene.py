@@ -12,7 +12,21 @@ from poise.record.pack_overlays import force_scale
 from poise.record.physics import COM_COLOR, FORCE_COLOR, LEAST_FORCE, ROW_COLOR, SUPPORT_COLOR, TRAIL
 from poise.record.scene_things import HOLD_COLOR, ground_of, is_ground, props_of
 from poise.scene import (
-    SOLID_COLOR, Arrow, Color, Curve, Layer, Overlay, Plot, Points, Polygon, Row, Scene, Series, Style, Track, Vectors,
+    SOLID_COLOR,
+    Arrow,
+    Color,
+    Curve,
+    Layer,
+    Overlay,
+    Plot,
+    Points,
+    Polygon,
+    Row,
+    Scene,
+    Series,
+    Style,
+    Track,
+    Vectors,
 )  # fmt: skip
 from poise.sim.forces import Push
 from poise.sim.report import body_poses
@@ -151,7 +165,9 @@ def _states(figure: FigureResult, color: Color, is_named: bool) -> list[Row]:
     """The states of a controller as spans; those of machines inside a state in a row of their own."""
     rows = []
     for level, name in enumerate(("states", "states inside", "states further inside")):
-        spans = tuple((v.start, v.end, v.name.rpartition(" / ")[2]) for v in figure.visits if v.name.count(" / ") == level)
+        spans = tuple(
+            (v.start, v.end, v.name.rpartition(" / ")[2]) for v in figure.visits if v.name.count(" / ") == level
+        )
         if spans:
             rows.append(Row(f"{figure.name}: {name}" if is_named else name, color, spans))
     return rows

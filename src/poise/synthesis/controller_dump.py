@@ -83,9 +83,11 @@ def _list(key: str, items: list[str]) -> list[str]:
 
 def _thing(thing: Wish | Condition, where: str) -> str:
     """A goal or a condition with the settings that are not as they come."""
-    kind = type(thing)
+    kind: Any = type(thing)
     if kind.__name__ not in registry.wishes() | registry.conditions():
-        raise InvalidValue(f"State {where!r}: {kind.__name__} is no frozen dataclass, so it cannot be written in a file.")
+        raise InvalidValue(
+            f"State {where!r}: {kind.__name__} is no frozen dataclass, so it cannot be written in a file."
+        )
     parts = [f"is = {_text(kind.__name__)}"]
     for field in dataclasses.fields(kind):
         value = getattr(thing, field.name)
@@ -98,10 +100,10 @@ def _entry(entry: Entry, where: str) -> str:
     name = entry_name(entry)
     function = entry.func if isinstance(entry, partial) else entry
     known = registry.entries().get(name)
-    if known is None or (known is not function and not isinstance(function, known if isinstance(known, type) else ())):
+    if known is None or not (known is function or (isinstance(known, type) and isinstance(function, known))):
         raise InvalidValue(
-            f"State {where!r} enters with {name!r}, which no file can name. Mark a function of poise.methods.goals with "
-            "@entry, or leave it out."
+            f"State {where!r} enters with {name!r}, which no file can name. Mark a function of poise.methods.goals "
+            "with @entry, or leave it out."
         )
     settings: dict[str, Any] = dict(entry.keywords) if isinstance(entry, partial) else {}
     if isinstance(known, type):

@@ -12,9 +12,9 @@
     wishes = [{ is = "ComOver", weight = "$weight" }, { is = "Upright", weight = 0.1, bodies = ["chest"] }]
     then = ["fallen"]
 
-Goals, conditions and entries are named as in Python (`poise synthesize --goals` lists them). A list of goals that several
-states share has a name in [groups]. A machine inside a state is an item of `inside`: its states, or `use` with the name of
-a behavior or of another file.
+Goals, conditions and entries are named as in Python (`poise synthesize --goals` lists them). A list of goals that
+several states share has a name in [groups]. A machine inside a state is an item of `inside`: its states, or `use` with
+the name of a behavior or of another file.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def load_controller(path: str | os.PathLike[str]) -> Behavior:
 
     Raises:
         UnreadableFile: if there is no such file.
-        FileFormatError: if it is no TOML, or says what no controller can; names file, state and key, what is allowed and
-            what may have been meant.
+        FileFormatError: if it is no TOML, or says what no controller can; names file, state and key, what is allowed
+            and what may have been meant.
     """
     source = Path(path)
     return controller_of(read_text(source, limit=MAX_BYTES), path=source)
@@ -169,7 +169,7 @@ def _table(value: Any, spot: Spot) -> dict[str, Any]:
     if isinstance(value, str):
         return {"is": value}
     if not isinstance(value, dict) or "is" not in value:
-        raise spot.wrong('its name is missing.', 'Write { is = "Balanced" }, with its settings after the name.')
+        raise spot.wrong("its name is missing.", 'Write { is = "Balanced" }, with its settings after the name.')
     return dict(value)
 
 

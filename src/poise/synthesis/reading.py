@@ -1,4 +1,4 @@
-"""Tables of a controller or scene file as frozen dataclasses, checked key by key; every error says where and what else."""
+"""Tables of a controller or scene file as frozen dataclasses, checked key by key; errors say where and what else."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def only_keys(table: Mapping[str, Any], allowed: Iterable[str], spot: Spot) -> N
     allowed = list(allowed)
     for key in table:
         if key not in allowed:
-            raise spot.wrong(f"there is no key {key!r}.", f"{_meant(key, allowed)}Keys: {', '.join(allowed) or 'none'}.")
+            raise spot.wrong(
+                f"there is no key {key!r}.", f"{_meant(key, allowed)}Keys: {', '.join(allowed) or 'none'}."
+            )
 
 
 def named(name: Any, known: Mapping[str, Any], what: str, spot: Spot) -> Any:
@@ -69,7 +71,9 @@ def named(name: Any, known: Mapping[str, Any], what: str, spot: Spot) -> Any:
         FileFormatError: if nothing has it, with what it may have meant.
     """
     if not isinstance(name, str) or name not in known:
-        raise spot.wrong(f"there is no {what} {name!r}.", f"{_meant(str(name), known)}Known: {', '.join(known) or 'none'}.")
+        raise spot.wrong(
+            f"there is no {what} {name!r}.", f"{_meant(str(name), known)}Known: {', '.join(known) or 'none'}."
+        )
     return known[name]
 
 
@@ -209,7 +213,9 @@ def flat_options(table: Any, spot: Spot, *, above: str = "") -> dict[str, Option
         if isinstance(value, dict):
             out |= flat_options(value, spot, above=f"{above}{name}.")
         elif isinstance(value, bool | int | float | str) and value == value:
-            out[f"{above}{name}"] = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+            out[f"{above}{name}"] = (
+                float(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+            )
         else:
             raise spot.wrong(f"{above}{name} is {_seen(value)}; an option is a number, true or false, or text.")
     return out

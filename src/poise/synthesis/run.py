@@ -119,7 +119,9 @@ class SynthesisResult:
         return self.figures[0].visits
 
 
-def world_of(setup: Setup, character: Character | None = None, *, scene: Scene | None = None, settings: Settings | None = None) -> World:
+def world_of(
+    setup: Setup, character: Character | None = None, *, scene: Scene | None = None, settings: Settings | None = None
+) -> World:
     """The world of a behavior at its start.
 
     Args:
@@ -158,7 +160,7 @@ def synthesize(
     """Make a motion from goals.
 
     Args:
-        behavior: Name of a built-in one (`poise.synthesis.BEHAVIORS`), path of a controller file, a machine, a behavior.
+        behavior: A built-in one's name (`poise.synthesis.BEHAVIORS`), a controller file, a machine, a behavior.
         character: Who; by default the built-in grown-up.
         pushes: What pushes the first figure.
         seconds: How long [s]; by default as the behavior says.
@@ -230,7 +232,7 @@ def motion_of(character: Character, q: Array, dt: float) -> Motion:
     skeleton, frames = character.skeleton, len(q)
     rest = Motion(
         skeleton,
-        np.arange(frames) * dt,
+        np.arange(frames, dtype=np.float64) * dt,
         np.tile(skeleton.offsets, (frames, 1, 1)),
         np.tile(skeleton.rest_rotations, (frames, 1, 1)),
     )

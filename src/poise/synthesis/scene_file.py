@@ -181,7 +181,9 @@ def scene_of(
                 "nothing throws it.", f'Write [[events]] throw = "{name}", time, place, velocity.'
             )
     try:
-        return Scene(tuple(s for group in groups.values() for s in group), tuple(holds.values()), tuple(thrown.values()))
+        return Scene(
+            tuple(s for group in groups.values() for s in group), tuple(holds.values()), tuple(thrown.values())
+        )
     except InvalidValue as error:
         raise spot.wrong(str(error)) from error
 
@@ -202,8 +204,13 @@ def _floor(table: Any, spot: Spot) -> Surface:
     if not isinstance(table, dict):
         raise spot.wrong("it is no table.", "Write [floor] with its keys, or floor = false for none.")
     f = built(FloorTable, table, spot)
-    # a surface's width lies along y where it is level
-    return _surface(spot, f.name, f.place, (0.0, 0.0, 1.0), (f.size[1], f.size[0]), f.friction)
+    return _surface(spot, f.name, f.place, (0.0, 0.0, 1.0), _extents((0.0, 0.0, 1.0), (*f.size, 0.0)), f.friction)
+
+
+def _extents(normal: Triple, sides: Triple) -> tuple[float, float]:
+    """Width and height, as a surface across an axis has them, of sides along x, y and z."""
+    width, height = (sides[int(np.argmax(np.abs(row)))] for row in Surface("", (0.0, 0.0, 0.0), normal).frame[:2])
+    return width, height
 
 
 def _surface(
@@ -237,12 +244,12 @@ def _box(table: BoxTable, spot: Spot) -> list[Surface]:
             normal[axis] = sign
             place[axis] += 0.5 * sign * table.sides[axis]
             x, y, z = normal.tolist()
-            plain = Surface(end, (0.0, 0.0, 0.0), (x, y, z))
-            width, height = (float(np.abs(row) @ table.sides) for row in plain.frame[:2])
             depth = min(INSIDE, 0.5 * table.sides[axis])
             where = (float(place[0]), float(place[1]), float(place[2]))
             name = f"{table.name} {end}"
-            faces.append(_surface(spot, name, where, (x, y, z), (width, height), table.friction, depth))
+            faces.append(
+                _surface(spot, name, where, (x, y, z), _extents((x, y, z), table.sides), table.friction, depth)
+            )
     return faces
 
 
@@ -309,7 +316,9 @@ def _movement(table: dict[str, Any], spot: Spot) -> dict[str, Any]:
         for n, k in enumerate(tables(table.get("keys", []), spot.at("key 'keys'")))
     ]
     about = converted(table["about"], Triple, spot.at("key 'about'")) if "about" in table else None
-    turns = tuple((float(np.radians(k.turn[0])), float(np.radians(k.turn[1])), float(np.radians(k.turn[2]))) for k in keys)
+    turns = tuple(
+        (float(np.radians(k.turn[0])), float(np.radians(k.turn[1])), float(np.radians(k.turn[2]))) for k in keys
+    )
     try:
         return {"movement": Movement(tuple(k.time for k in keys), tuple(k.shift for k in keys), turns, about)}
     except InvalidValue as error:

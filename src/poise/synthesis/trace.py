@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +51,8 @@ class Trace:
         root_force: What held each figure's root [N], shape (S, N).
         effort: Largest torque of each figure in parts of its joint's limit, shape (S, N).
         is_delayed: Whether each figure could not answer yet, shape (S, N).
-        swing: Angle of each figure's center of mass from below what its hands hold [deg], NaN where it does not hang, (S, N).
+        swing: Angle of each figure's center of mass from below what its hands hold [deg], shape (S, N); NaN where it
+            does not hang.
         grips: All grips, in the order in which they closed.
     """
 
@@ -105,7 +106,7 @@ class Tracer:
             self._close(key, world.time)
         figures, points = len(world.figures), len(world.forces)
         shapes = ((points, 3), (points, 3), (figures, 3), (figures,), (figures,), (figures,), (figures,))
-        columns = [
+        columns: list[Any] = [
             np.array([row[k] for row in self._rows]).reshape(len(self._rows), *shape) for k, shape in enumerate(shapes)
         ]
         owners = np.zeros(points, dtype=np.int64)

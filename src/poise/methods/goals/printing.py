@@ -98,7 +98,9 @@ def entry_name(entry: Entry) -> str:
 
 def graph(machine: Machine) -> str:
     """The transitions of a controller in Graphviz' language; machines inside a state are boxes beside it."""
-    return "\n".join([f"digraph {_quoted(machine.name)} {{", "  node [shape=box, style=rounded];", *_part(machine, "", "  "), "}"])
+    return "\n".join(
+        [f"digraph {_quoted(machine.name)} {{", "  node [shape=box, style=rounded];", *_part(machine, "", "  "), "}"]
+    )
 
 
 def _part(machine: Machine, above: str, indent: str) -> list[str]:
@@ -107,11 +109,15 @@ def _part(machine: Machine, above: str, indent: str) -> list[str]:
         start = ", penwidth=2" if k == 0 else ""
         lines.append(f"{indent}{_quoted(above + state.name)} [label={_quoted(state.name)}{start}];")
         for n, name in enumerate(state.then):
-            lines.append(f"{indent}{_quoted(above + state.name)} -> {_quoted(above + name)} [label={_quoted(str(n + 1))}];")
+            lines.append(
+                f"{indent}{_quoted(above + state.name)} -> {_quoted(above + name)} [label={_quoted(str(n + 1))}];"
+            )
         for part in state.inside:
             path = f"{above}{state.name} / "
             lines.append(f"{indent}subgraph {_quoted('cluster ' + path + part.machine.name)} {{")
-            lines.append(f"{indent}  label={_quoted(f'{part.machine.name} inside {state.name}, priority {part.priority:g}')};")
+            lines.append(
+                f"{indent}  label={_quoted(f'{part.machine.name} inside {state.name}, priority {part.priority:g}')};"
+            )
             lines += [*_part(part.machine, f"{path}{part.machine.name}: ", indent + "  "), f"{indent}}}"]
     return lines
 

@@ -1,7 +1,7 @@
 """Wishes, conditions and entries by name: whatever module defines one makes it known, there is no second list.
 
-A wish or a condition is a frozen dataclass; its name is the class's, its settings are the fields. An entry is a function
-marked with `@entry`. Controller files, tables and help all read this.
+A wish or a condition is a frozen dataclass; its name is the class's, its settings are the fields. An entry is a
+function marked with `@entry`. Controller files, tables and help all read this.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from poise.methods.goals.conditions import Condition
 from poise.methods.goals.machine import Entry
 from poise.methods.goals.objectives import Wish
 from poise.methods.goals.printing import default_of
+
 
 def wishes() -> dict[str, type[Wish]]:
     """Every wish by name."""
