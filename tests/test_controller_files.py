@@ -172,7 +172,7 @@ def test_deep_nesting_is_refused_in_words() -> None:
 def test_what_no_file_can_hold_is_said_when_written() -> None:
     def enter(view: View) -> None: ...
 
-    with pytest.raises(InvalidValue, match=r"'s' enters with 'enter'.*@entry"):
+    with pytest.raises(InvalidValue, match=r"'s' enters with 'enter'.*poise.methods.goals"):
         controller_text(Machine("m", (ControlState("s", enter=enter),)))
 
 

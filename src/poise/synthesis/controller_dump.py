@@ -100,14 +100,12 @@ def _entry(entry: Entry, where: str) -> str:
     name = entry_name(entry)
     function = entry.func if isinstance(entry, partial) else entry
     known = registry.entries().get(name)
-    if known is None or not (known is function or (isinstance(known, type) and isinstance(function, known))):
+    if known is not function:
         raise InvalidValue(
-            f"State {where!r} enters with {name!r}, which no file can name. Mark a function of poise.methods.goals "
-            "with @entry, or leave it out."
+            f"State {where!r} enters with {name!r}, which no file can name: entries are public functions of "
+            "poise.methods.goals. Put it there, or leave it out."
         )
     settings: dict[str, Any] = dict(entry.keywords) if isinstance(entry, partial) else {}
-    if isinstance(known, type):
-        settings = {f.name: getattr(entry, f.name) for f in dataclasses.fields(known)}
     if not settings:
         return _text(name)
     words = [f"{k} = {_value(v, f'state {where!r}, {name}.{k}')}" for k, v in settings.items()]

@@ -177,8 +177,6 @@ def _entry(value: Any, spot: Spot) -> Entry:
     table = _table(value, spot)
     entries = registry.entries()
     function = named(table.pop("is", None), entries, "entry", spot)
-    if isinstance(function, type):
-        return built(function, table, spot)
     if not table:
         return function
     allowed = {p.name: p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY}

@@ -215,9 +215,3 @@ class Course:
 def at(machine: str) -> str:
     """Key in the memory under which a machine notes its present state."""
     return f"state of {machine}"
-
-
-def entry(function: Any) -> Any:
-    """Mark a function of a view (or a class of such) as one that a state may run when it is entered, in files too."""
-    function.is_entry = True
-    return function

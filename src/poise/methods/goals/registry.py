@@ -1,13 +1,14 @@
 """Wishes, conditions and entries by name: whatever module defines one makes it known, there is no second list.
 
-A wish or a condition is a frozen dataclass; its name is the class's, its settings are the fields. An entry is a
-function marked with `@entry`. Controller files, tables and help all read this.
+A wish or a condition is a frozen dataclass; its name is the class's, its settings are the fields. An entry is a public
+function `name(view: View, *, …) -> None` of a module here. Controller files, tables and help all read this.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import types
 import typing
 from importlib import import_module
@@ -34,10 +35,19 @@ def entries() -> dict[str, Entry]:
     """Every function that a state may run when it is entered, by name."""
     found: dict[str, Entry] = {}
     for module in _modules():
-        for thing in vars(module).values():
-            if getattr(thing, "is_entry", False):
-                found[thing.__name__] = thing
+        for name, thing in vars(module).items():
+            if isinstance(thing, types.FunctionType) and thing.__module__ == module.__name__ and _is_entry(name, thing):
+                found[name] = thing
     return dict(sorted(found.items()))
+
+
+def _is_entry(name: str, function: types.FunctionType) -> bool:
+    parameters = list(inspect.signature(function).parameters.values())
+    told = function.__annotations__
+    return (
+        not name.startswith("_") and bool(parameters) and told.get(parameters[0].name) == "View"
+        and told.get("return") == "None" and all(p.kind is p.KEYWORD_ONLY for p in parameters[1:])
+    )  # fmt: skip
 
 
 def settings_of(kind: type) -> dict[str, dataclasses.Field[Any]]:

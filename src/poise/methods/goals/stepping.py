@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.methods.goals.machine import entry
 from poise.methods.goals.objectives import Wish, toward
 from poise.methods.goals.view import View
 from poise.step import Objective
@@ -25,7 +24,6 @@ HASTE = 100.0
 OTHER = {"left": "right", "right": "left"}
 
 
-@entry
 def choose_swing_foot(view: View, *, sideways: float = 0.7, least: float = 0.08) -> None:
     """Remember which foot shall step: the falling side's in a fall to the side, else the one farther from the mass.
 
