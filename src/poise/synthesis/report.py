@@ -46,7 +46,7 @@ def report_of(
         "is_literal": world.settings.is_literal,
         "stopped": stopped,
         "fell": first.fell,
-        "seconds": round(world.time, 9),
+        "seconds": round((len(first.q) - 1) * world.settings.dt, 9),
         "states": _states(first.visits),
         "stuck_steps": world.figures[0].course.stuck,
         "figures": {f.name: {"fell": f.fell, "mass": f.character.mass, "states": _states(f.visits)} for f in figures},

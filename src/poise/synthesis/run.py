@@ -205,7 +205,8 @@ def synthesize(
         if len(poses) == 1:
             raise
         complete, stopped = False, f"the step at {world.time:.2f} s has no solution: {error}"
-    q, v = np.array(poses), np.array(velocities)
+    frames = len(velocities)  # an interrupt may fall between the two
+    q, v = np.array(poses[:frames]), np.array(velocities)
     figures = tuple(
         FigureResult(
             f.name, f.character, motion_of(f.character, q[:, f.coordinates], settings.dt), q[:, f.coordinates],
