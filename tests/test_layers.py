@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "poise"
 
 LAYERS = (
     "errors", "units", "spatial", "terrain", "skeleton", "motion", "io", "phases", "character", "dynamics", "step",
-    "control", "methods", "analysis", "edit", "verdict", "sim", "scene", "record", "studio", "cli",
+    "control", "methods", "analysis", "edit", "verdict", "sim", "synthesis", "scene", "record", "studio", "cli",
 )  # fmt: skip
 """From first to last; one may import itself and what comes before it."""
 
@@ -103,6 +103,6 @@ def test_the_step_needs_the_engine() -> None:
 
 
 def test_families_are_reached_after_import_poise_alone() -> None:
-    code = "import poise; poise.edit.ballistic, poise.step.solve_step, poise.io.load, poise.verdict"
+    code = "import poise; poise.edit.ballistic, poise.step.solve_step, poise.io.load, poise.verdict; poise.synthesis.BEHAVIORS"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr

@@ -29,6 +29,7 @@ _HOMES = {
     "SimulationResult": "poise.sim.result",
     "Skeleton": "poise.skeleton",
     "StepInfeasible": "poise.errors",
+    "SynthesisResult": "poise.synthesis.run",
     "Terrain": "poise.terrain",
     "View": "poise.studio.viewer",
     "Viewer": "poise.studio.viewer",
@@ -45,6 +46,7 @@ _HOMES = {
     "scene_of": "poise.record.result_scene",
     "scene_of_motion": "poise.record.motion_scene",
     "simulate": "poise.sim.simulate",
+    "synthesize": "poise.synthesis.run",
     "view": "poise.studio.viewer",
 }
 
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from poise import edit as edit
     from poise import io as io
     from poise import step as step
+    from poise import synthesis as synthesis
     from poise import verdict as verdict
     from poise.analysis import Analysis as Analysis
     from poise.analysis import analyze as analyze
@@ -90,10 +93,12 @@ if TYPE_CHECKING:
     from poise.studio.viewer import View as View
     from poise.studio.viewer import Viewer as Viewer
     from poise.studio.viewer import view as view
+    from poise.synthesis.run import SynthesisResult as SynthesisResult
+    from poise.synthesis.run import synthesize as synthesize
     from poise.terrain import Terrain as Terrain
 
 
-_FAMILIES = ("analysis", "edit", "io", "step", "verdict")
+_FAMILIES = ("analysis", "edit", "io", "step", "synthesis", "verdict")
 """Packages whose names are reached as `poise.edit.ballistic` after `import poise` alone."""
 
 

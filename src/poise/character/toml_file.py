@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from poise.character.character import Body, Capsule, Character, Limits
 from poise.character.mjcf import to_mjcf, unique_names
 from poise.errors import FileFormatError, InvalidValue
 from poise.io.files import read_text, write_atomically
+from poise.io.toml_text import parse_toml
 from poise.skeleton import Skeleton
 
 Array = npt.NDArray[np.float64]
@@ -174,17 +174,7 @@ def from_toml(text: str, *, path: str | os.PathLike[str] = "character.toml") -> 
     """
     from poise.character.toml_schema import character_from_tables
 
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"line (\d+), column (\d+)", str(error))
-        line, column = (int(place.group(1)), int(place.group(2))) if place else (None, None)
-        lines = text.splitlines()
-        shown = lines[line - 1] if line is not None and line <= len(lines) else None
-        problem = f"This is no TOML: {re.sub(r' [(]at .*[)]$', '', str(error))}."
-        raise FileFormatError(problem, path=path, line=line, column=column, text=shown) from error
-    except RecursionError as error:
-        raise FileFormatError("Tables are nested too deep for a character.", path=path) from error
+    tables = parse_toml(text, path)
     if tables.get("schema") != SCHEMA:
         raise FileFormatError(
             f"schema is {tables.get('schema')!r}; this version reads {SCHEMA!r}.",

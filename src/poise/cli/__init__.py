@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poise.cli import character, check, convert, demo, edit, info, simulate, view
+from poise.cli import character, check, convert, demo, edit, info, simulate, synthesize, view
 from poise.cli.app import app, main
 
-__all__ = ["app", "character", "check", "convert", "demo", "edit", "info", "main", "simulate", "view"]
+__all__ = ["app", "character", "check", "convert", "demo", "edit", "info", "main", "simulate", "synthesize", "view"]

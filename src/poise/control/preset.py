@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from poise.errors import FileFormatError, UnknownName
 from poise.io.files import read_text
+from poise.io.toml_text import parse_toml
 
 
 @dataclass(frozen=True)
@@ -190,10 +190,7 @@ def load_preset(name: str | Path) -> Preset:
         text, where = read_text(Path(name)), str(name)
     else:
         raise UnknownName(f"No preset {str(name)!r}. Presets: {', '.join(preset_names())}; or give a TOML file.")
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FileFormatError(f"not valid TOML: {error}.", path=where) from error
+    data = parse_toml(text, where)
     unknown = sorted(set(data) - set(_SECTIONS))
     if unknown:
         raise FileFormatError(f"unknown section {unknown[0]!r}; sections: {', '.join(_SECTIONS)}.", path=where)

@@ -27,6 +27,7 @@ FIELD_OF_VIEW = 24.0
 """Vertical field of view [deg]: a long lens, so that what is near does not grow."""
 
 _FOLLOW = 0.45  # standard deviation of the camera's smoothing [s]
+_BELOW = 0.4  # ground deeper below the lowest place than this, in heights of the figure, is not shown
 _FEET = 0.14  # the ground under the figure stands at least this far up the picture
 
 
@@ -108,7 +109,8 @@ class Follow:
         self._zoom = camera.zoom
         self._times = scene.times
         low, high, centers = _extent(scene)
-        ground = _ground(scene, centers)
+        # ground far below all that happens is no part of the picture
+        ground = np.maximum(_ground(scene, centers), low[:, 2].min() - _BELOW * stature(scene))
         shot = Shot(np.zeros(3), self._azimuth, self._elevation, 1.0)
         step = scene.duration / max(len(scene.times) - 1, 1)
         path = np.column_stack([centers[:, :2], ground])

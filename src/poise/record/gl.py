@@ -147,6 +147,7 @@ class GLPainter:
             raise
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._gl)
         capsules = 2 * sum(len(b.capsules) for t in scene.tracks for b in t.character.bodies)
+        capsules += 24 * sum(len(p.shapes) for p in scene.props)  # a box is drawn by its twelve edges
         self._view: Any = mujoco.MjvScene(self._model, capsules + 2 * len(scene.arrows) + 6 * len(scene.overlays) + 50)
         self._view.flags[mujoco.mjtRndFlag.mjRND_FOG] = 1
         self._view.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = int(self._patch is not None)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
-from poise.scene import GOALS, Color, Points, Scene, Style
+from poise.character.character import Capsule, Character
+from poise.scene import GOALS, Ball, Box, Color, Cylinder, Points, Prop, Scene, Style
 from poise.spatial import rotations
 from poise.units import GRAVITY
 
@@ -68,6 +68,18 @@ class _Shape:
     colors: Array
 
 
+@dataclass(frozen=True)
+class _Prop:
+    """Capsules of a thing in its own frame, and where it is."""
+
+    places: Array
+    turns: Array
+    starts: Array
+    ends: Array
+    radii: Array
+    colors: Array
+
+
 def body_sides(character: Character) -> list[str]:
     """The side of each body, "left", "right" or "", from the limbs' and roles' names."""
     sides = [""] * len(character.bodies)
@@ -97,6 +109,7 @@ class Look:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._shapes = [_shape(t.character, t.style) for t in scene.tracks]
+        self._props = [_prop(p) for p in scene.props if p.shapes]
 
     def still(self, time: float) -> Still:
         """Everything that moves, at a time [s]."""
@@ -107,6 +120,14 @@ class Look:
             starts.append(p + rotations.rotate(q, shape.starts))
             ends.append(p + rotations.rotate(q, shape.ends))
         radii, colors = [s.radii for s in self._shapes], [s.colors for s in self._shapes]
+        before, _, _ = self._scene.bracket(time)
+        for prop in self._props:
+            at = before if len(prop.places) > 1 else 0
+            place, turn = prop.places[at], prop.turns[at]
+            starts.append(place + rotations.rotate(turn, prop.starts))
+            ends.append(place + rotations.rotate(turn, prop.ends))
+            radii.append(prop.radii)
+            colors.append(prop.colors)
         for center, size, color in self._marks(time):
             starts.append(center - 0.5 * size * np.eye(3))
             ends.append(center + 0.5 * size * np.eye(3))
@@ -167,3 +188,28 @@ def _shape(character: Character, style: Style) -> _Shape:
         np.array([c.radius for _, c in pairs], dtype=np.float64) * grow[bodies],
         colors[bodies].reshape(-1, 4),
     )
+
+
+def _prop(prop: Prop) -> _Prop:
+    """A thing as capsules: balls and rods as they are, boxes by their edges; meshes are left out."""
+    parts: list[tuple[Array, Array, float]] = []
+    for shape in prop.shapes:
+        if isinstance(shape, Ball):
+            parts.append((shape.center, shape.center, shape.radius))
+        elif isinstance(shape, (Cylinder, Capsule)):
+            parts.append((np.asarray(shape.start), np.asarray(shape.end), shape.radius))
+        elif isinstance(shape, Box):
+            corners = shape.center + rotations.rotate(shape.rotation, _CORNERS * shape.half)
+            parts += [(corners[a], corners[b], EDGE) for a, b in _EDGES]
+    color = [*prop.color, 1.0]
+    return _Prop(
+        prop.positions, prop.orientations,
+        np.array([p[0] for p in parts]).reshape(-1, 3), np.array([p[1] for p in parts]).reshape(-1, 3),
+        np.array([p[2] for p in parts]), np.tile(color, (len(parts), 1)),
+    )  # fmt: skip
+
+
+EDGE = 0.008
+"""Radius of a box's edges in a drawing of capsules [m]."""
+_CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+_EDGES = [(a, b) for a in range(8) for b in range(a + 1, 8) if (_CORNERS[a] != _CORNERS[b]).sum() == 1]

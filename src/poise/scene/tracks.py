@@ -166,6 +166,7 @@ class Prop:
         color: Red, green, blue in 0 … 1.
         mass: [kg], 0 if it does not matter.
         is_draggable: A hand may take it in the live page.
+        is_clear: Drawn as a veil through which figures are seen, such as a wall before them.
     """
 
     name: str
@@ -175,6 +176,7 @@ class Prop:
     color: Color = PROP_COLOR
     mass: float = 0.0
     is_draggable: bool = False
+    is_clear: bool = False
 
     def __post_init__(self) -> None:
         _check_poses(f"Prop {self.name!r}", self.positions[:, None], self.orientations[:, None], 1)

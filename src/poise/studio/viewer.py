@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ from poise.scene import Scene
 from poise.sim.result import SimulationResult
 from poise.studio.protocol import Command, Layout, Moment, layout_of, state_numbers
 from poise.studio.server import Server
+
+if TYPE_CHECKING:
+    from poise.synthesis.run import SynthesisResult
 
 Array = npt.NDArray[np.float64]
 
@@ -179,7 +182,7 @@ class View:
 
 
 def view(
-    what: SimulationResult | Motion | Scene | Sequence[Motion],
+    what: SimulationResult | SynthesisResult | Motion | Scene | Sequence[Motion],
     *,
     side_by_side: bool = False,
     is_opened: bool | None = None,
@@ -200,18 +203,22 @@ def view(
     return seen
 
 
-def _scene(what: SimulationResult | Motion | Scene | Sequence[Motion], side_by_side: bool) -> Scene:
+def _scene(what: SimulationResult | SynthesisResult | Motion | Scene | Sequence[Motion], side_by_side: bool) -> Scene:
     from poise.record.motion_scene import compare, scene_of_motions
     from poise.record.result_scene import scene_of
+    from poise.record.synthesis_scene import scene_of_synthesis
+    from poise.synthesis.run import SynthesisResult
 
     if isinstance(what, Scene):
         return what
     if isinstance(what, SimulationResult):
         return scene_of(what)
+    if isinstance(what, SynthesisResult):
+        return scene_of_synthesis(what)
     motions = [what] if isinstance(what, Motion) else list(what)
     if not all(isinstance(m, Motion) for m in motions):
         seen = ", ".join(sorted({type(m).__name__ for m in motions if not isinstance(m, Motion)}))
-        raise InvalidValue(f"{seen} cannot be shown; give a result of simulate, a motion, several of them, or a scene.")
+        raise InvalidValue(f"{seen} cannot be shown; give a result of simulate or synthesize, a motion, several of them, or a scene.")
     return compare(motions) if side_by_side else scene_of_motions(motions)
 
 

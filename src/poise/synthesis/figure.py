@@ -120,12 +120,12 @@ class Figure:
         speed = v[self.body.joints[0] : self.body.joints[1]]
         return Effort(self.torque, self.strength, limit, held, band * self.strength, self.damping, speed)
 
-    def goals(self, view: View, wishes: tuple[Wish, ...], musts: tuple[Wish, ...], factor: float) -> tuple[list[Objective], list[Objective]]:
-        """Objectives of the controller and the user now, and those that must be met."""
-        wished = [o for wish in (*wishes, *self.wishes.values()) for o in wish.objectives(view)]
+    def goals(self, view: View, factor: float) -> tuple[list[Objective], list[Objective]]:
+        """Objectives of the controller and the user now, and those that must be met; wishes weigh `factor` as much."""
+        wished = self.course.objectives(view) + [o for wish in self.wishes.values() for o in wish.objectives(view)]
         if factor != 1.0:
             wished = [replace(o, weight=factor * np.asarray(o.weight)) for o in wished]
-        return wished, [o for must in (*musts, *self.musts.values()) for o in must.objectives(view)]
+        return wished, self.course.musts(view) + [o for must in self.musts.values() for o in must.objectives(view)]
 
     def bounds(self, q: Array, v: Array, dt: float, weight: float) -> list[Constraint]:
         """Soft joint limits and joint speeds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,21 @@ import numpy.typing as npt
 from poise.character.character import Character
 from poise.character.figure import figure
 from poise.character.posing import apply_deviation, motion_to_q
-from poise.errors import InvalidValue, UnknownName
+from poise.errors import InvalidValue, StepInfeasible
 from poise.methods.goals.machine import Visit
 from poise.methods.goals.surroundings import Ball, Scene
 from poise.motion import Motion
 from poise.sim.forces import Pull, Push
+from poise.sim.report import Report
 from poise.spatial import rotations
 from poise.synthesis.audit import Audit
-from poise.synthesis.behaviors import BEHAVIORS, Role, Setup
+from poise.synthesis.behaviors import Role, Setup
+from poise.synthesis.behaviors.find import Wanted, find_behavior
 from poise.synthesis.figure import Start
+from poise.synthesis.report import report_of
 from poise.synthesis.settings import Settings
 from poise.synthesis.stance import steadied
+from poise.synthesis.trace import Trace, Tracer
 from poise.synthesis.world import World
 
 Array = npt.NDArray[np.float64]
@@ -76,15 +80,17 @@ class SynthesisResult:
         balls: Where the balls were.
         scene: What stood around.
         pushes: What pushed.
+        trace: What it looked like from inside.
         report: Schema "poise.synthesize/1".
-        is_complete: False if it was interrupted.
+        is_complete: False if it was interrupted, or if a step had no solution; the report's "stopped" says why.
     """
 
     figures: tuple[FigureResult, ...]
     balls: tuple[BallResult, ...]
     scene: Scene
     pushes: tuple[Push | Pull, ...]
-    report: dict[str, Any]
+    trace: Trace
+    report: Report
     is_complete: bool = True
 
     @property
@@ -113,7 +119,9 @@ class SynthesisResult:
         return self.figures[0].visits
 
 
-def world_of(setup: Setup, character: Character | None = None, *, scene: Scene | None = None, settings: Settings | None = None) -> World:
+def world_of(
+    setup: Setup, character: Character | None = None, *, scene: Scene | None = None, settings: Settings | None = None
+) -> World:
     """The world of a behavior at its start.
 
     Args:
@@ -139,12 +147,12 @@ def _placed(role: Role, q: Array) -> Array:
 
 
 def synthesize(
-    name: str,
+    behavior: Wanted,
     character: Character | None = None,
     *,
     pushes: Iterable[Push | Pull] = (),
     seconds: float | None = None,
-    options: Mapping[str, float] | None = None,
+    options: Mapping[str, Any] | None = None,
     scene: Scene | None = None,
     settings: Settings | None = None,
     on_step: Callable[[World], None] | None = None,
@@ -152,7 +160,7 @@ def synthesize(
     """Make a motion from goals.
 
     Args:
-        name: A behavior, see `poise.synthesis.behaviors.BEHAVIORS`.
+        behavior: A built-in one's name (`poise.synthesis.BEHAVIORS`), a controller file, a machine, a behavior.
         character: Who; by default the built-in grown-up.
         pushes: What pushes the first figure.
         seconds: How long [s]; by default as the behavior says.
@@ -164,22 +172,21 @@ def synthesize(
     Raises:
         UnknownName: if there is no such behavior or option.
         InvalidValue: if the figure cannot stand or a number makes no sense.
+        StepInfeasible: if the first step has no solution; a later one ends the run, which is then not complete.
     """
-    if name not in BEHAVIORS:
-        raise UnknownName(f"No behavior {name!r}. Behaviors: {', '.join(BEHAVIORS)}.")
-    settings = settings or Settings()
-    setup = BEHAVIORS[name].setup(options, is_literal=settings.is_literal)
+    settings, wanted = settings or Settings(), find_behavior(behavior)
+    setup = wanted.setup(options, is_literal=settings.is_literal)
     seconds = setup.seconds if seconds is None else seconds
     if not (np.isfinite(seconds) and seconds > 0.0):
         raise InvalidValue(f"seconds is {seconds}; give a positive number.")
     world = world_of(setup, character, scene=scene, settings=settings)
     for push in pushes:
         world.push(push)
-    audit = Audit()
-    world.watchers.append(audit)
+    audit, tracer = Audit(), Tracer()
+    world.watchers += [audit, tracer]
     poses, velocities = [world.q], [world.v]
     fell: dict[str, float] = {}
-    complete, began = True, time.perf_counter()
+    complete, stopped, began = True, None, time.perf_counter()
     try:
         for _ in range(round(seconds / settings.dt)):
             start = time.perf_counter()
@@ -193,8 +200,13 @@ def synthesize(
             if on_step is not None:
                 on_step(world)
     except KeyboardInterrupt:
-        complete = False
-    q, v = np.array(poses), np.array(velocities)
+        complete, stopped = False, "interrupted"
+    except StepInfeasible as error:
+        if len(poses) == 1:
+            raise
+        complete, stopped = False, f"the step at {world.time:.2f} s has no solution: {error}"
+    frames = len(velocities)  # an interrupt may fall between the two
+    q, v = np.array(poses[:frames]), np.array(velocities)
     figures = tuple(
         FigureResult(
             f.name, f.character, motion_of(f.character, q[:, f.coordinates], settings.dt), q[:, f.coordinates],
@@ -204,8 +216,12 @@ def synthesize(
     )  # fmt: skip
     first = sum(f.character.nq for f in world.figures)
     balls = tuple(BallResult(b, q[:, first + 7 * k : first + 7 * k + 3]) for k, b in enumerate(world.scene.balls))
-    report = _report(name, world, audit, figures, time.perf_counter() - began, options or {})
-    return SynthesisResult(figures, balls, world.scene, world.pushes, report, complete)
+    trace = tracer.trace(world)
+    report = report_of(
+        wanted.name, world, audit, trace, figures, wall=time.perf_counter() - began,
+        options={**wanted.options, **(options or {})}, stopped=stopped,
+    )  # fmt: skip
+    return SynthesisResult(figures, balls, world.scene, world.pushes, trace, report, complete)
 
 
 def _has_fallen(world: World, root: int, height: float) -> bool:
@@ -217,55 +233,8 @@ def motion_of(character: Character, q: Array, dt: float) -> Motion:
     skeleton, frames = character.skeleton, len(q)
     rest = Motion(
         skeleton,
-        np.arange(frames) * dt,
+        np.arange(frames, dtype=np.float64) * dt,
         np.tile(skeleton.offsets, (frames, 1, 1)),
         np.tile(skeleton.rest_rotations, (frames, 1, 1)),
     )
     return apply_deviation(character, rest, motion_to_q(character, rest), q)
-
-
-def _report(
-    name: str, world: World, audit: Audit, figures: tuple[FigureResult, ...], wall: float, options: Mapping[str, float]
-) -> dict[str, Any]:
-    t = world.tally
-    steps = 1000.0 * np.array(audit.step_seconds or [0.0])
-    settings = asdict(world.settings)
-    settings["weights"] = asdict(world.weights)
-    return {
-        "schema": "poise.synthesize/1",
-        "behavior": name,
-        "fell": figures[0].fell,
-        "seconds": world.time,
-        "states": [{"name": v.name, "start": v.start, "end": v.end} for v in figures[0].visits],
-        "figures": {f.name: {"fell": f.fell, "states": [asdict(v) for v in f.visits]} for f in figures},
-        "steps_taken": sum(v.name == "take step" for v in figures[0].visits),
-        "climbed_m": 0.0,
-        "swing_max_deg": 0.0,
-        "supports": [asdict(s) for s in world.supports],
-        "hits": [asdict(h) for h in world.hits],
-        "root_residual_max": {"force_N": audit.root_force, "moment_Nm": audit.root_moment},
-        "cone_violation_max_N": audit.cone,
-        "penetration_max_m": audit.penetration,
-        "body_penetration_max_m": audit.overlap,
-        "grip_drift_max_m": audit.grip_drift,
-        "contact_work_ratio": audit.contact_work / audit.joint_work if audit.joint_work else 0.0,
-        "torque_max_Nm": audit.torque,
-        "slack_used_max": max(t.slack.values(), default=0.0),
-        "slack": dict(t.slack),
-        "solver": {
-            "name": "daqp",
-            "solves": t.solves,
-            "failures": t.failures,
-            "fallbacks": sum(t.conflicts.values()),
-            "rounds": t.rounds,
-            "rollbacks": t.rollbacks,
-            "conflicts": dict(t.conflicts),
-            "primal_residual_max": t.primal,
-            "dual_residual_max": t.dual,
-            "dynamics_residual_max": t.dynamics,
-        },
-        "wall_seconds": wall,
-        "step_ms": {"median": float(np.median(steps)), "p99": float(np.percentile(steps, 99))},
-        "realtime_factor": 1000.0 * world.settings.dt / float(np.median(steps)) if steps.any() else 0.0,
-        "settings": {**settings, "options": dict(options)},
-    }

@@ -407,14 +407,14 @@ class World:
         settings = self.settings
         for who, figure in enumerate(self.figures):
             view = self._view(figure, spots, things)
-            state = figure.course.advance(view)
-            view = replace(view, since=self.time - figure.course.entered)
-            for part in state.lifts:
+            course = figure.course
+            course.advance(view)
+            for part in course.lifts():
                 lifted[view.part(part)] = True
                 self.grips = [g for g in self.grips if not (g.figure == who and g.part == part)]
-            for part in state.grips:
+            for part in course.grips():
                 self._close(who, part, view)
-            wishes, musts = figure.goals(view, state.wishes, state.musts, settings.responsiveness)
+            wishes, musts = figure.goals(view, settings.responsiveness)
             effort = figure.effort(self.time, self.v, is_limited=settings.torque_limits, band=settings.band)
             more, bounds = figure_control(view, wishes, musts, effort, self.weights)
             objectives += more

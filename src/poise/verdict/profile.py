@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -13,6 +12,7 @@ from typing import Any
 
 from poise.errors import FileFormatError, UnknownName
 from poise.io.files import read_text
+from poise.io.toml_text import parse_toml
 from poise.verdict.finding import FLAWS
 
 KEYS = ("min", "max", "fail", "check")
@@ -120,10 +120,7 @@ def require_flaw(name: str) -> str:
 
 
 def _parse(text: str, name: str, path: str) -> Profile:
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FileFormatError(f"This is no TOML: {error}.", path=path) from error
+    data = parse_toml(text, path)
     about, base = str(data.pop("about", "")), data.pop("base", None)
     if base is not None and base not in profile_names():
         raise FileFormatError(

@@ -1,18 +1,29 @@
 """Controllers as state machines: states with goals and one condition, and the transitions between them.
 
 At each step the present state's condition is asked. When it fails, the first listed successor whose own condition holds
-is entered in the same step; if none does, the state stays and that is noted. Source: [Jain2009]_ 5.1.
+is entered in the same step; if none does, the state stays and that is noted. Source: [Jain2009]_ 5.1. Beyond it: whole
+machines may work inside a state, [Jain2009]_ 6.4, each with a priority; they begin anew when the state is entered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 
 from poise.errors import InvalidValue
 from poise.methods.goals.conditions import Always, Condition
 from poise.methods.goals.objectives import Wish
 from poise.methods.goals.view import View
+from poise.step import Objective
+
+Entry = Callable[[View], None]
+"""What a state does once when it is entered, such as choosing the foot that shall step; it writes the view's memory."""
+
+DEEPEST = 8
+"""Machines may be inside each other this deep."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +40,35 @@ class ControlState:
         grips: Hands and feet that close around what they reach for: "left_hand", …; the machine's memory names it as
             "left_hand reaches": a hold, or "figure:left_hand".
         musts: Goals that must be met, as hard rows; where they cannot be, the slack is reported.
+        inside: Machines that work while the state lasts; their goals come on top of its own.
     """
 
     name: str
-    wishes: tuple[Wish, ...]
+    wishes: tuple[Wish, ...] = ()
     condition: Condition = field(default_factory=Always)
     then: tuple[str, ...] = ()
-    enter: Callable[[View], None] | None = None
+    enter: Entry | None = None
     lifts: tuple[str, ...] = ()
     grips: tuple[str, ...] = ()
     musts: tuple[Wish, ...] = ()
+    inside: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """A machine inside a state.
+
+    Attributes:
+        machine: The machine.
+        priority: Multiplies the weights of all its goals.
+    """
+
+    machine: Machine
+    priority: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.priority) and self.priority > 0.0):
+            raise InvalidValue(f"Machine {self.machine.name!r} has priority {self.priority}; give a positive number.")
 
 
 @dataclass(frozen=True)
@@ -64,15 +94,22 @@ class Machine:
                         f"State {state.name!r} of controller {self.name!r} leads to {name!r}, which is none of its "
                         f"states: {', '.join(names)}."
                     )
+        if depth(self) > DEEPEST:
+            raise InvalidValue(f"Controller {self.name!r} has machines inside each other {depth(self)} deep.")
 
     def state(self, name: str) -> ControlState:
         """The state with this name."""
         return next(s for s in self.states if s.name == name)
 
 
+def depth(machine: Machine) -> int:
+    """How deep machines are inside each other; 1 for one without any inside."""
+    return 1 + max((depth(part.machine) for s in machine.states for part in s.inside), default=0)
+
+
 @dataclass(frozen=True)
 class Visit:
-    """One stay in a state: its name, and when it began and ended [s]."""
+    """One stay in a state: its name, "outer / inner" in a machine inside, and when it began and ended [s]."""
 
     name: str
     start: float
@@ -80,61 +117,101 @@ class Visit:
 
 
 class Course:
-    """A machine at work: where it is, and where it has been. The one changing thing of a controller."""
+    """A machine at work: where it is, and where it has been. The one changing thing of a controller.
 
-    def __init__(self, machine: Machine) -> None:
+    Attributes:
+        state: Where it is.
+        entered: Since when [s].
+        visits: Stays that are over, of the machines inside too.
+        stuck: Steps in which the state's condition failed and no successor's held.
+        memory: What conditions and entries noted; one for all machines inside each other.
+        inside: The machines at work inside the state, with their priorities.
+    """
+
+    def __init__(self, machine: Machine, *, memory: dict[str, Any] | None = None, above: str = "") -> None:
         self.machine = machine
         self.state = machine.states[0]
         self.entered = 0.0
         self.visits: list[Visit] = []
         self.stuck = 0
-        self.memory: dict[str, object] = {}
+        self.memory: dict[str, Any] = {} if memory is None else memory
+        self.inside: list[tuple[Course, float]] = []
+        self._above = above
         self._has_begun = False
 
     def advance(self, view: View) -> ControlState:
-        """The state that applies now; enters another if the present one fails."""
+        """The state that applies now; enters another if the present one fails. Machines inside follow."""
         if not self._has_begun:
+            if self.state.enter is not None:
+                self.state.enter(view)
             self._enter(self.state, view)
-        if self.state.condition.holds(replace(view, since=view.time - self.entered)):
-            return self.state
+        if not self.state.condition.holds(replace(view, since=view.time - self.entered)):
+            following = self._following(view)
+            if following is None:
+                self.stuck += 1
+            else:
+                self._leave(view.time)
+                self._enter(following, view)
+        for course, _ in self.inside:
+            course.advance(view)
+        return self.state
+
+    def _following(self, view: View) -> ControlState | None:
         for name in self.state.then:
-            following = self.machine.state(name)
-            trial = replace(view, since=0.0)
+            following, trial = self.machine.state(name), replace(view, since=0.0)
             if following.enter is not None:
                 following.enter(trial)
             if following.condition.holds(trial):
-                self.visits.append(Visit(self.state.name, self.entered, view.time))
-                self._enter(following, view)
-                return self.state
-        self.stuck += 1
-        return self.state
+                return following
+        return None
+
+    def objectives(self, view: View) -> list[Objective]:
+        """What the present state wishes, and what the machines inside wish, times their priorities."""
+        now = replace(view, since=view.time - self.entered)
+        wished = [o for wish in self.state.wishes for o in wish.objectives(now)]
+        for course, priority in self.inside:
+            inner = course.objectives(view)
+            wished += inner if priority == 1.0 else [replace(o, weight=priority * np.asarray(o.weight)) for o in inner]
+        return wished
+
+    def musts(self, view: View) -> list[Objective]:
+        """What must be met in the present state, the machines inside included."""
+        now = replace(view, since=view.time - self.entered)
+        own = [o for wish in self.state.musts for o in wish.objectives(now)]
+        return [*own, *(o for course, _ in self.inside for o in course.musts(view))]
+
+    def lifts(self) -> tuple[str, ...]:
+        """Parts whose points may leave their contacts now."""
+        return tuple(dict.fromkeys([*self.state.lifts, *(p for course, _ in self.inside for p in course.lifts())]))
+
+    def grips(self) -> tuple[str, ...]:
+        """Hands and feet that close around what they reach for now."""
+        return tuple(dict.fromkeys([*self.state.grips, *(p for course, _ in self.inside for p in course.grips())]))
 
     def _enter(self, state: ControlState, view: View) -> None:
-        if not self._has_begun and state.enter is not None:
-            state.enter(view)
         self._has_begun = True
         self.state, self.entered = state, view.time
+        path = f"{self._above}{state.name} / "
+        self.inside = [(Course(p.machine, memory=self.memory, above=path), p.priority) for p in state.inside]
+        self.memory[at(self.machine.name)] = state.name
+
+    def _leave(self, time: float) -> None:
+        self.visits = list(self.end(time))
+        for course, _ in self.inside:
+            course.forget()
+
+    def forget(self) -> None:
+        """Note that this machine is not at work any more."""
+        self.memory.pop(at(self.machine.name), None)
+        for course, _ in self.inside:
+            course.forget()
 
     def end(self, time: float) -> tuple[Visit, ...]:
-        """All visits, the present one closed at a time [s]."""
-        return (*self.visits, Visit(self.state.name, self.entered, time))
+        """All visits, the present ones closed at a time [s]; of machines inside right after the state's own."""
+        within = [visit for course, _ in self.inside for visit in course.end(time)]
+        return (*self.visits, Visit(f"{self._above}{self.state.name}", self.entered, time), *within)
 
 
-def table(machine: Machine) -> str:
-    """A controller as a table a person can read: state, goals with weights, condition, what follows."""
-    lines = [f"{machine.name}", ""]
-    for state in machine.states:
-        lines.append(f"{state.name}  [{_short(state.condition)}]  → {', '.join(state.then) or '—'}")
-        lines += [f"    {_short(wish)}" for wish in state.wishes]
-    return "\n".join(lines)
-
-
-def graph(machine: Machine) -> str:
-    """The transitions of a controller in Graphviz' language."""
-    edges = [f'  "{s.name}" -> "{name}";' for s in machine.states for name in s.then]
-    return "\n".join(["digraph {", *(f'  "{s.name}";' for s in machine.states), *edges, "}"])
-
-
-def _short(thing: Wish | Condition) -> str:
-    values = {k: v for k, v in vars(thing).items() if not isinstance(v, Wish)}
-    return f"{type(thing).__name__}({', '.join(f'{k}={v!r}' for k, v in values.items())})"
+def at(machine: str) -> str:
+    """Key in the memory under which a machine notes its present state."""
+    return f"state of {machine}"

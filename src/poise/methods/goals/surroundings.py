@@ -30,12 +30,14 @@ class Movement:
     Attributes:
         times: Rising [s], at least one.
         shifts: Displacement from its place at each key [m].
-        turns: Rotation vector about its own origin at each key [rad]; none turns it if left out.
+        turns: Rotation vector at each key [rad]; none turns it if left out.
+        about: Point of the world that it turns about before it is shifted [m]; None for each thing's own origin.
     """
 
     times: tuple[float, ...]
     shifts: tuple[Triple, ...]
     turns: tuple[Triple, ...] = ()
+    about: Triple | None = None
 
     def __post_init__(self) -> None:
         if not self.times or len(self.shifts) != len(self.times) or len(self.turns) not in (0, len(self.times)):
@@ -60,8 +62,17 @@ class Movement:
         return shift, rotations.to_matrix(rotations.from_rotation_vector(turn))
 
 
+    def placed(self, place: Array, time: float) -> tuple[Array, Array]:
+        """Where a place (3,) of the thing is at a time [m], and how the thing is turned, (3, 3)."""
+        shift, turn = self.at(time)
+        if self.about is None:
+            return place + shift, turn
+        pivot = np.array(self.about)
+        return pivot + turn @ (place - pivot) + shift, turn
+
+
 def _place(place: Triple, movement: Movement | None, time: float) -> Array:
-    return np.array(place) if movement is None else np.array(place) + movement.at(time)[0]
+    return np.array(place) if movement is None else movement.placed(np.array(place), time)[0]
 
 
 @dataclass(frozen=True)
@@ -223,8 +234,7 @@ class Faces:
         frames = np.array([s.frame for s in surfaces]).reshape(-1, 3, 3)
         for i, surface in enumerate(surfaces):
             if surface.movement is not None:
-                shift, turn = surface.movement.at(time)
-                origins[i] += shift
+                origins[i], turn = surface.movement.placed(origins[i], time)
                 frames[i] = frames[i] @ turn.T
         return Faces(
             origins, frames, np.array([s.size for s in surfaces], dtype=np.float64).reshape(-1, 2) / 2.0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,8 @@ from poise.methods.goals.surroundings import Scene
 from poise.synthesis.stance import standing
 
 Array = npt.NDArray[np.float64]
-Options = Mapping[str, float]
+Options = Mapping[str, Any]
+"""Values by name: numbers, true or false, or text."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,10 @@ class Behavior:
     name: str
     summary: str
     build: Callable[[Options], Setup]
-    options: Mapping[str, float] = field(default_factory=dict)
+    options: Options = field(default_factory=dict)
     literal: Callable[[Options], Setup] | None = None
 
-    def setup(self, changed: Mapping[str, float] | None = None, *, is_literal: bool = False) -> Setup:
+    def setup(self, changed: Options | None = None, *, is_literal: bool = False) -> Setup:
         """The setup, with some options changed.
 
         Raises:
@@ -81,7 +83,7 @@ class Behavior:
         """
         for name in changed or {}:
             if name not in self.options:
-                known = ", ".join(f"{k}={v:g}" for k, v in self.options.items()) or "none"
+                known = ", ".join(f"{k}={v}" for k, v in self.options.items()) or "none"
                 raise UnknownName(f"{self.name!r} has no option {name!r}. Options: {known}.")
         options = {**self.options, **(changed or {})}
         if not is_literal:

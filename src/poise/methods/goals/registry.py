@@ -1,0 +1,91 @@
+"""Wishes, conditions and entries by name: whatever module defines one makes it known, there is no second list.
+
+A wish or a condition is a frozen dataclass; its name is the class's, its settings are the fields. An entry is a public
+function `name(view: View, *, …) -> None` of a module here. Controller files, tables and help all read this.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import types
+import typing
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+from poise.methods.goals.conditions import Condition
+from poise.methods.goals.machine import Entry
+from poise.methods.goals.objectives import Wish
+from poise.methods.goals.printing import default_of
+
+
+def wishes() -> dict[str, type[Wish]]:
+    """Every wish by name."""
+    return _classes(Wish)
+
+
+def conditions() -> dict[str, type[Condition]]:
+    """Every condition by name."""
+    return _classes(Condition)
+
+
+def entries() -> dict[str, Entry]:
+    """Every function that a state may run when it is entered, by name."""
+    found: dict[str, Entry] = {}
+    for module in _modules():
+        for name, thing in vars(module).items():
+            if isinstance(thing, types.FunctionType) and thing.__module__ == module.__name__ and _is_entry(name, thing):
+                found[name] = thing
+    return dict(sorted(found.items()))
+
+
+def _is_entry(name: str, function: types.FunctionType) -> bool:
+    parameters = list(inspect.signature(function).parameters.values())
+    told = function.__annotations__
+    return (
+        not name.startswith("_") and bool(parameters) and told.get(parameters[0].name) == "View"
+        and told.get("return") == "None" and all(p.kind is p.KEYWORD_ONLY for p in parameters[1:])
+    )  # fmt: skip
+
+
+def settings_of(kind: type) -> dict[str, dataclasses.Field[Any]]:
+    """The settings of a wish or a condition by name, in the order in which its class lists them."""
+    return {f.name: f for f in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else {}
+
+
+@functools.cache
+def types_of(kind: type) -> dict[str, Any]:
+    """The type of each setting of a wish or a condition."""
+    return typing.get_type_hints(kind)
+
+
+def shown(kind: type) -> str:
+    """A wish or a condition as it is written: its name and settings, with their defaults."""
+    parts = []
+    for name, field in settings_of(kind).items():
+        default = default_of(field)
+        parts.append(name if default is dataclasses.MISSING else f"{name}={default!r}")
+    return f"{kind.__name__}({', '.join(parts)})"
+
+
+def _classes(root: type) -> dict[str, Any]:
+    _modules()
+    found: dict[str, Any] = {}
+    waiting = list(root.__subclasses__())
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        # classes of tests and scripts are theirs; a controller file speaks of what comes with Poise, or was registered
+        if dataclasses.is_dataclass(kind) and not kind.__name__.startswith("_"):
+            found[kind.__name__] = kind
+    return dict(sorted(found.items()))
+
+
+@functools.cache
+def _modules() -> tuple[types.ModuleType, ...]:
+    """All modules that may define one, imported."""
+    import poise.methods.goals as here
+
+    return tuple(import_module(f"{here.__name__}.{m.name}") for m in iter_modules(here.__path__))

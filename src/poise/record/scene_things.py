@@ -1,0 +1,120 @@
+"""What stands around synthesized figures as things to see: walls and floors as plates, holds, bars, balls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.methods.goals.surroundings import Hold, Movement, Scene, Surface
+from poise.scene import Ball, Box, Color, Cylinder, Prop
+from poise.spatial import rotations
+from poise.synthesis.run import BallResult
+from poise.terrain import Terrain
+
+Array = npt.NDArray[np.float64]
+
+FLOOR_COLOR: Color = (0.78, 0.80, 0.80)
+WALL_COLOR: Color = (0.66, 0.70, 0.74)
+HOLD_COLOR: Color = (0.80, 0.42, 0.18)
+BALL_COLOR: Color = (0.72, 0.82, 0.20)
+HARMFUL_COLOR: Color = (0.80, 0.15, 0.15)
+
+THICK = 0.03
+"""Thickness of the plate that stands for a surface [m]."""
+
+FACES = ("front", "back", "left", "right", "top", "bottom")
+"""Last words of the names of a box's faces."""
+
+CLEAR = 0.8
+"""A wall larger than this is drawn as a veil, so that nobody is hidden behind it [m]."""
+
+ENDLESS = 12.0
+"""Sides of the plate for a surface without end [m]."""
+
+GONE = -100.0
+"""A thing that was taken away is put down here [m], below every ground."""
+
+BELOW = 3.0
+"""Where the floor is no plain ground, the ground is drawn this far below the lowest thing [m]."""
+
+
+def is_ground(surface: Surface) -> bool:
+    """True for a level floor without end that stays."""
+    return (
+        surface.normal == (0.0, 0.0, 1.0) and not np.isfinite(surface.size).any() and surface.movement is None
+        and not np.isfinite(surface.until)
+    )  # fmt: skip
+
+
+def ground_of(scene: Scene) -> Terrain:
+    """The ground to draw: the floor without end, or a level one far below where there is none."""
+    for surface in scene.surfaces:
+        if is_ground(surface):
+            return Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=surface.origin[2])
+    lowest = min([0.0, *(s.origin[2] - (0.5 * s.size[1] if s.normal[2] == 0.0 else 0.0) for s in scene.surfaces)])
+    return Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=lowest - BELOW)
+
+
+def props_of(scene: Scene, balls: Sequence[BallResult], times: Array) -> tuple[Prop, ...]:
+    """Everything of a scene but its plain ground, at the times of a recording [s] (T,)."""
+    plates = [s for s in scene.surfaces if not is_ground(s)]
+    boxes: dict[str, list[Surface]] = {}
+    for surface in plates:
+        name, _, face = surface.name.rpartition(" ")
+        boxes.setdefault(name if face in FACES and name else surface.name, []).append(surface)
+    return (
+        *(_plates(name, faces, times) for name, faces in boxes.items()),
+        *(_hold(h, times) for h in scene.holds),
+        *(_ball(b, times) for b in balls),
+    )
+
+
+def _plates(name: str, faces: Sequence[Surface], times: Array) -> Prop:
+    """One thing of all the faces of a box, or of one wall or floor; it moves as its first face does."""
+    first = faces[0]
+    origin, shapes = np.array(first.origin), []
+    for face in faces:
+        size = np.minimum(np.array(face.size), ENDLESS)
+        _, height, normal = face.frame
+        frame = np.stack([np.cross(height, normal), height, normal], axis=1)  # right-handed; the plate looks the same
+        center = np.array(face.origin) - origin - 0.5 * THICK * normal
+        half = np.array([0.5 * size[0], 0.5 * size[1], 0.5 * THICK])
+        shapes.append(Box(center, half, rotations.from_matrix(frame)))
+    places, turns = _path(origin, np.eye(3), first.movement, first.until, times)
+    is_floor = any(f.normal[2] > 0.7 for f in faces)
+    is_clear = not is_floor and max(first.size) > CLEAR
+    return Prop(name, tuple(shapes), places, turns, FLOOR_COLOR if is_floor else WALL_COLOR, is_clear=is_clear)
+
+
+def _hold(hold: Hold, times: Array) -> Prop:
+    if hold.axis is None:
+        shape = Ball(np.zeros(3), hold.radius)
+    else:
+        along = hold.half_length * np.array(hold.axis)
+        shape = Cylinder(-along, along, hold.radius)
+    places, turns = _path(np.array(hold.place), np.eye(3), hold.movement, hold.until, times)
+    return Prop(hold.name, (shape,), places, turns, HOLD_COLOR)
+
+
+def _path(place: Array, frame: Array, movement: Movement | None, until: float, times: Array) -> tuple[Array, Array]:
+    """Places (T, 3) and orientations (T, 4) of a thing, (1, 3) and (1, 4) of one that never changes."""
+    if movement is None:
+        turn = rotations.from_matrix(frame)[None]
+        if not np.isfinite(until):
+            return place[None].copy(), turn
+        places, turns = np.tile(place, (len(times), 1)), np.tile(turn, (len(times), 1))
+    else:
+        placed = [movement.placed(place, float(t)) for t in times]
+        places = np.array([p for p, _ in placed])
+        turns = rotations.continuous(np.array([rotations.from_matrix(R @ frame) for _, R in placed]))
+    places[times >= until - 1e-9, 2] = GONE
+    return places, turns
+
+
+def _ball(result: BallResult, times: Array) -> Prop:
+    ball = result.ball
+    color = HARMFUL_COLOR if ball.harmful else BALL_COLOR
+    still = np.tile(rotations.IDENTITY, (len(times), 1))
+    return Prop(ball.name, (Ball(np.zeros(3), ball.radius),), result.places, still, color, ball.mass)

@@ -1,0 +1,60 @@
+"""Motion from goals alone: behaviors, controllers from files, scenes, and what a run gives back.
+
+Names are loaded at first use, since behaviors and the files beside them know each other.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOMES = {
+    "BEHAVIORS": "poise.synthesis.behaviors",
+    "Behavior": "poise.synthesis.behaviors.behavior",
+    "ControlState": "poise.methods.goals.machine",
+    "Machine": "poise.methods.goals.machine",
+    "Part": "poise.methods.goals.machine",
+    "Settings": "poise.synthesis.settings",
+    "Setup": "poise.synthesis.behaviors.behavior",
+    "SynthesisResult": "poise.synthesis.run",
+    "conditions": "poise.methods.goals.registry",
+    "controller_text": "poise.synthesis.controller_dump",
+    "find_behavior": "poise.synthesis.behaviors.find",
+    "graph": "poise.methods.goals.printing",
+    "load_controller": "poise.synthesis.controller_file",
+    "save_controller": "poise.synthesis.controller_dump",
+    "synthesize": "poise.synthesis.run",
+    "table": "poise.methods.goals.printing",
+    "wishes": "poise.methods.goals.registry",
+}
+
+__all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+if TYPE_CHECKING:
+    from poise.methods.goals.machine import ControlState as ControlState
+    from poise.methods.goals.machine import Machine as Machine
+    from poise.methods.goals.machine import Part as Part
+    from poise.methods.goals.printing import graph as graph
+    from poise.methods.goals.printing import table as table
+    from poise.methods.goals.registry import conditions as conditions
+    from poise.methods.goals.registry import wishes as wishes
+    from poise.synthesis.behaviors import BEHAVIORS as BEHAVIORS
+    from poise.synthesis.behaviors.behavior import Behavior as Behavior
+    from poise.synthesis.behaviors.behavior import Setup as Setup
+    from poise.synthesis.behaviors.find import find_behavior as find_behavior
+    from poise.synthesis.controller_dump import controller_text as controller_text
+    from poise.synthesis.controller_dump import save_controller as save_controller
+    from poise.synthesis.controller_file import load_controller as load_controller
+    from poise.synthesis.run import SynthesisResult as SynthesisResult
+    from poise.synthesis.run import synthesize as synthesize
+    from poise.synthesis.settings import Settings as Settings
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'poise.synthesis' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,94 @@
+"""The report of a synthesized run. Fields are the contract "poise.synthesize/1"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from poise.methods.goals.machine import Visit
+from poise.sim.report import Report
+
+if TYPE_CHECKING:
+    from poise.synthesis.audit import Audit
+    from poise.synthesis.run import FigureResult
+    from poise.synthesis.trace import Trace
+    from poise.synthesis.world import World
+
+STEP = "take step"
+"""The state that is a protective step."""
+
+
+def report_of(
+    name: str, world: World, audit: Audit, trace: Trace, figures: Sequence[FigureResult], *, wall: float,
+    options: Mapping[str, Any], stopped: str | None,
+) -> Report:  # fmt: skip
+    """All fields of a run; SI units.
+
+    Args:
+        name: The behavior's.
+        world: At its end.
+        audit, trace: Of its steps.
+        figures: What they did; the fields without a name are the first one's.
+        wall: How long it took [s].
+        options: The behavior's, all of them.
+        stopped: Why it ended early, or None.
+    """
+    t, first = world.tally, figures[0]
+    steps = 1000.0 * np.array(audit.step_seconds or [0.0])
+    median = float(np.median(steps))
+    settings = {**asdict(world.settings), "weights": asdict(world.weights), "options": dict(options)}
+    data: dict[str, Any] = {
+        "schema": "poise.synthesize/1",
+        "behavior": name,
+        "is_literal": world.settings.is_literal,
+        "stopped": stopped,
+        "fell": first.fell,
+        "seconds": round((len(first.q) - 1) * world.settings.dt, 9),
+        "states": _states(first.visits),
+        "stuck_steps": world.figures[0].course.stuck,
+        "figures": {f.name: {"fell": f.fell, "mass": f.character.mass, "states": _states(f.visits)} for f in figures},
+        "steps_taken": sum(v.name.rpartition(" / ")[2] == STEP for v in first.visits),
+        "climbed_m": _climbed(trace),
+        "swing_max_deg": float(np.nanmax(trace.swing[:, 0])) if np.isfinite(trace.swing[:, 0]).any() else 0.0,
+        "supports": [{"figure": s.figure, "body": s.body, "object": s.what, "time": s.time} for s in world.supports],
+        "hits": [asdict(h) for h in world.hits],
+        "pushes": [{"body": p.body, "start": p.start} for p in world.pushes],
+        "root_residual_max": {"force_N": audit.root_force, "moment_Nm": audit.root_moment},
+        "cone_violation_max_N": audit.cone,
+        "penetration_max_m": audit.penetration,
+        "body_penetration_max_m": audit.overlap,
+        "grip_drift_max_m": audit.grip_drift,
+        "contact_work_ratio": audit.contact_work / audit.joint_work if audit.joint_work else 0.0,
+        "torque_max_Nm": audit.torque,
+        "effort_max": float(trace.effort[:, 0].max(initial=0.0)),
+        "slack_used_max": max(t.slack.values(), default=0.0),
+        "slack": dict(t.slack),
+        "solver": {
+            "name": "daqp",
+            "solves": t.solves,
+            "failures": t.failures,
+            "fallbacks": dict(t.conflicts),
+            "rounds": t.rounds,
+            "rollbacks": t.rollbacks,
+            "primal_residual_max": t.primal,
+            "dual_residual_max": t.dual,
+            "dynamics_residual_max": t.dynamics,
+        },
+        "wall_seconds": wall,
+        "step_ms": {"median": median, "p99": float(np.percentile(steps, 99))},
+        "realtime_factor": 1000.0 * world.settings.dt / median if median else 0.0,
+        "settings": settings,
+    }
+    return Report(data)
+
+
+def _states(visits: Sequence[Visit]) -> list[dict[str, Any]]:
+    return [{"name": v.name, "start": v.start, "end": v.end} for v in visits]
+
+
+def _climbed(trace: Trace) -> float:
+    """How much higher the first figure's center of mass ended than it began, zero where it did not rise [m]."""
+    return max(0.0, float(trace.com[-1, 0, 2] - trace.com[0, 0, 2])) if len(trace.com) else 0.0

@@ -1,0 +1,359 @@
+"""Scenes as TOML that a person writes: what stands around a figure, and what happens to it.
+
+    schema = "poise.scene/1"
+
+    [options]
+    wall.distance = 0.6
+
+    [floor]
+    friction = 0.8
+
+    [[walls]]
+    name = "wall"
+    place = ["$wall.distance", 0.0, 1.2]
+    facing = [-1.0, 0.0, 0.0]
+
+    [[events]]
+    remove = "wall"
+    time = 3.0
+
+Lengths in meters, times in seconds, angles in degrees, Z up; the built-in figures stand at the origin and face +x.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from poise.errors import InvalidValue
+from poise.io.files import read_text
+from poise.io.toml_text import parse_toml
+from poise.methods.goals.surroundings import Ball, Hold, Movement, Scene, Surface, Triple
+from poise.synthesis.reading import Option, Spot, built, converted, flat_options, only_keys, tables
+from poise.units import GRAVITY
+
+SCHEMA = "poise.scene/1"
+MAX_BYTES = 1_000_000
+"""Largest scene file that is read [bytes]."""
+
+FILE_KEYS = ("schema", "name", "options", "floor", "walls", "boxes", "holds", "bars", "balls", "events")
+EVENTS = ("remove", "move", "throw")
+INSIDE = 0.2
+"""Points deeper inside a thin thing than this are behind it [m]."""
+
+
+@dataclass(frozen=True)
+class FloorTable:
+    """[floor]: level; without a size it has no end."""
+
+    name: str = "floor"
+    friction: float = 1.0
+    place: Triple = (0.0, 0.0, 0.0)
+    size: tuple[float, float] = (np.inf, np.inf)
+
+
+@dataclass(frozen=True)
+class WallTable:
+    """[[walls]]: flat, seen from the side it faces; any direction, so that it may be a slope."""
+
+    name: str
+    place: Triple
+    facing: Triple
+    size: tuple[float, float] = (2.0, 2.4)
+    friction: float = 1.0
+
+
+@dataclass(frozen=True)
+class BoxTable:
+    """[[boxes]]: its middle and its sides along x, y and z."""
+
+    name: str
+    place: Triple
+    sides: Triple
+    friction: float = 1.0
+
+
+@dataclass(frozen=True)
+class HoldTable:
+    """[[holds]]: a knob that a hand or foot closes around."""
+
+    name: str
+    place: Triple
+    radius: float = 0.02
+
+
+@dataclass(frozen=True)
+class BarTable:
+    """[[bars]]: a rod between two places, held anywhere along it."""
+
+    name: str
+    start: Triple
+    end: Triple
+    radius: float = 0.015
+
+
+@dataclass(frozen=True)
+class BallTable:
+    """[[balls]]: rests in the air until an event throws it."""
+
+    name: str
+    radius: float = 0.034
+    mass: float = 0.058
+    harmful: bool = False
+
+
+@dataclass(frozen=True)
+class KeyTable:
+    """One key of a movement: displacement, and turn as a rotation vector in degrees."""
+
+    time: float
+    shift: Triple = (0.0, 0.0, 0.0)
+    turn: Triple = (0.0, 0.0, 0.0)
+
+
+def load_scene(path: str | os.PathLike[str], options: Mapping[str, Option] | None = None) -> Scene:
+    """A scene from a file.
+
+    Args:
+        path: The file.
+        options: What to change of the file's [options].
+
+    Raises:
+        UnreadableFile: if there is no such file.
+        FileFormatError: if it is no TOML, or says what no scene can; names file, object and key, and what is allowed.
+    """
+    return scene_of(read_text(Path(path), limit=MAX_BYTES), options, path=path)
+
+
+def scene_options(path: str | os.PathLike[str]) -> dict[str, Option]:
+    """The options of a scene file by dotted name, with their defaults."""
+    data = parse_toml(read_text(Path(path), limit=MAX_BYTES), path)
+    return flat_options(data.get("options", {}), Spot(path, ("[options]",)))
+
+
+def scene_of(
+    text: str, options: Mapping[str, Option] | None = None, *, path: str | os.PathLike[str] = "scene.toml"
+) -> Scene:
+    """A scene from TOML text; `path` is what errors call it.
+
+    Raises:
+        FileFormatError: as `load_scene`.
+    """
+    data = parse_toml(text, path)
+    if data.get("schema") != SCHEMA:
+        raise Spot(path).wrong(
+            f"schema is {data.get('schema')!r}; this version reads {SCHEMA!r}.",
+            f'Begin the file with schema = "{SCHEMA}".',
+        )
+    only_keys(data, FILE_KEYS, Spot(path))
+    known = flat_options(data.get("options", {}), Spot(path, ("[options]",)))
+    for name in options or {}:
+        if name not in known:
+            raise Spot(path).wrong(f"there is no option {name!r}.", f"Options: {', '.join(known) or 'none'}.")
+    spot = Spot(path, (), {**known, **(options or {})})
+    groups: dict[str, list[Surface]] = {}
+    floor = data.get("floor", {})
+    if floor is not False:
+        found = _floor(floor, spot.at("[floor]"))
+        groups[found.name] = [found]
+    for table in _each(data, "walls", WallTable, spot):
+        _new(table.name, groups, spot)
+        groups[table.name] = [_wall(table, spot.at(f"wall {table.name!r}"))]
+    for table in _each(data, "boxes", BoxTable, spot):
+        _new(table.name, groups, spot)
+        groups[table.name] = _box(table, spot.at(f"box {table.name!r}"))
+    holds = {t.name: Hold(t.name, t.place, t.radius) for t in _each(data, "holds", HoldTable, spot)}
+    for table in _each(data, "bars", BarTable, spot):
+        _new(table.name, holds, spot)
+        holds[table.name] = _bar(table, spot.at(f"bar {table.name!r}"))
+    balls = {t.name: t for t in _each(data, "balls", BallTable, spot)}
+    thrown: dict[str, Ball] = {}
+    for number, table in enumerate(tables(data.get("events", []), spot.at("key 'events'"))):
+        _event(table, groups, holds, balls, thrown, spot.at(f"event {number + 1}"))
+    for name in balls:
+        if name not in thrown:
+            raise spot.at(f"ball {name!r}").wrong(
+                "nothing throws it.", f'Write [[events]] throw = "{name}", time, place, velocity.'
+            )
+    try:
+        return Scene(
+            tuple(s for group in groups.values() for s in group), tuple(holds.values()), tuple(thrown.values())
+        )
+    except InvalidValue as error:
+        raise spot.wrong(str(error)) from error
+
+
+def _each(data: Mapping[str, Any], key: str, kind: type, spot: Spot) -> list[Any]:
+    found = []
+    for number, table in enumerate(tables(data.get(key, []), spot.at(f"[[{key}]]"))):
+        found.append(built(kind, table, spot.at(f"{key} {table.get('name', number + 1)!r}")))
+    return found
+
+
+def _new(name: str, known: Mapping[str, Any], spot: Spot) -> None:
+    if name in known:
+        raise spot.wrong(f"two things are called {name!r}; give each a name of its own.")
+
+
+def _floor(table: Any, spot: Spot) -> Surface:
+    if not isinstance(table, dict):
+        raise spot.wrong("it is no table.", "Write [floor] with its keys, or floor = false for none.")
+    f = built(FloorTable, table, spot)
+    return _surface(spot, f.name, f.place, (0.0, 0.0, 1.0), _extents((0.0, 0.0, 1.0), (*f.size, 0.0)), f.friction)
+
+
+def _extents(normal: Triple, sides: Triple) -> tuple[float, float]:
+    """Width and height, as a surface across an axis has them, of sides along x, y and z."""
+    width, height = (sides[int(np.argmax(np.abs(row)))] for row in Surface("", (0.0, 0.0, 0.0), normal).frame[:2])
+    return width, height
+
+
+def _surface(
+    spot: Spot, name: str, place: Triple, normal: Triple, size: tuple[float, float], friction: float,
+    depth: float = INSIDE,
+) -> Surface:  # fmt: skip
+    if not (size[0] > 0.0 and size[1] > 0.0):
+        raise spot.wrong(f"its size is {size}; give positive lengths.")
+    try:
+        return Surface(name, place, normal, size, friction, depth)
+    except InvalidValue as error:
+        raise spot.wrong(str(error)) from error
+
+
+def _wall(table: WallTable, spot: Spot) -> Surface:
+    length = float(np.linalg.norm(table.facing))
+    if length < 1e-9:
+        raise spot.at("key 'facing'").wrong("it points nowhere; give the direction that the wall faces.")
+    x, y, z = (float(v) / length for v in table.facing)
+    return _surface(spot, table.name, table.place, (x, y, z), table.size, table.friction)
+
+
+def _box(table: BoxTable, spot: Spot) -> list[Surface]:
+    """Its six faces, each as large as the box there; a point is behind a face from half its depth."""
+    if min(table.sides) <= 0.0:
+        raise spot.at("key 'sides'").wrong(f"they are {list(table.sides)}; give positive lengths.")
+    faces: list[Surface] = []
+    for axis, ends in enumerate((("front", "back"), ("left", "right"), ("top", "bottom"))):
+        for end, sign in zip(ends, (1.0, -1.0)):
+            normal, place = np.zeros(3), np.array(table.place)
+            normal[axis] = sign
+            place[axis] += 0.5 * sign * table.sides[axis]
+            x, y, z = normal.tolist()
+            depth = min(INSIDE, 0.5 * table.sides[axis])
+            where = (float(place[0]), float(place[1]), float(place[2]))
+            name = f"{table.name} {end}"
+            faces.append(
+                _surface(spot, name, where, (x, y, z), _extents((x, y, z), table.sides), table.friction, depth)
+            )
+    return faces
+
+
+def _bar(table: BarTable, spot: Spot) -> Hold:
+    start, end = np.array(table.start), np.array(table.end)
+    length = float(np.linalg.norm(end - start))
+    if length < 1e-6:
+        raise spot.wrong("it begins where it ends; give two places, or write it as a hold.")
+    x, y, z = ((end - start) / length).tolist()
+    mx, my, mz = (0.5 * (start + end)).tolist()
+    return Hold(table.name, (mx, my, mz), table.radius, (x, y, z), 0.5 * length)
+
+
+def _event(
+    table: dict[str, Any], groups: dict[str, list[Surface]], holds: dict[str, Hold], balls: dict[str, BallTable],
+    thrown: dict[str, Ball], spot: Spot,
+) -> None:  # fmt: skip
+    kinds = [k for k in EVENTS if k in table]
+    if len(kinds) != 1:
+        raise spot.wrong(f"it has {' and '.join(kinds) or 'none'} of the keys {', '.join(EVENTS)}; give one of them.")
+    if kinds == ["throw"]:
+        _throw(table, balls, thrown, spot)
+        return
+    named = table[kinds[0]]
+    names = converted(named if isinstance(named, list) else [named], tuple[str, ...], spot.at(f"key {kinds[0]!r}"))
+    change = _removal(table, spot) if kinds == ["remove"] else _movement(table, spot)
+    for name in names:
+        if name not in groups and name not in holds:
+            known = ", ".join([*groups, *holds]) or "none"
+            raise spot.at(f"key {kinds[0]!r}").wrong(f"there is nothing called {name!r}.", f"Things: {known}.")
+        if name in groups:
+            groups[name] = [replace(s, **_about(change, groups[name], s)) for s in groups[name]]
+        if name in holds:
+            holds[name] = replace(holds[name], **change)
+
+
+def _about(change: dict[str, Any], group: list[Surface], surface: Surface) -> dict[str, Any]:
+    """The change of one face: all faces of a box turn about its middle."""
+    movement = change.get("movement")
+    if movement is None or movement.about is not None or len(group) == 1:
+        return change
+    x, y, z = np.mean([s.origin for s in group], axis=0).tolist()
+    return {"movement": replace(movement, about=(x, y, z))}
+
+
+def _removal(table: dict[str, Any], spot: Spot) -> dict[str, Any]:
+    only_keys(table, ("remove", "time"), spot)
+    return {"until": _time(table, spot)}
+
+
+def _time(table: Mapping[str, Any], spot: Spot) -> float:
+    if "time" not in table:
+        raise spot.wrong("the key 'time' is missing.")
+    time = converted(table["time"], float, spot.at("key 'time'"))
+    if not 0.0 <= time < np.inf:
+        raise spot.at("key 'time'").wrong(f"it is {time:g}; give a time of zero or more.")
+    return time
+
+
+def _movement(table: dict[str, Any], spot: Spot) -> dict[str, Any]:
+    only_keys(table, ("move", "keys", "about"), spot)
+    keys = [
+        built(KeyTable, k, spot.at(f"key {n + 1} of its movement"))
+        for n, k in enumerate(tables(table.get("keys", []), spot.at("key 'keys'")))
+    ]
+    about = converted(table["about"], Triple, spot.at("key 'about'")) if "about" in table else None
+    turns = tuple(
+        (float(np.radians(k.turn[0])), float(np.radians(k.turn[1])), float(np.radians(k.turn[2]))) for k in keys
+    )
+    try:
+        return {"movement": Movement(tuple(k.time for k in keys), tuple(k.shift for k in keys), turns, about)}
+    except InvalidValue as error:
+        raise spot.at("key 'keys'").wrong(str(error)) from error
+
+
+def _throw(table: dict[str, Any], balls: dict[str, BallTable], thrown: dict[str, Ball], spot: Spot) -> None:
+    only_keys(table, ("throw", "time", "place", "velocity", "to", "flight"), spot)
+    name = converted(table["throw"], str, spot.at("key 'throw'"))
+    if name not in balls:
+        raise spot.at("key 'throw'").wrong(f"there is no ball {name!r}.", f"Balls: {', '.join(balls) or 'none'}.")
+    if name in thrown:
+        raise spot.wrong(f"ball {name!r} is thrown twice; give each throw a ball of its own.")
+    if "place" not in table:
+        raise spot.wrong("the key 'place' is missing: where it is thrown from.")
+    place = converted(table["place"], Triple, spot.at("key 'place'"))
+    ball, at = balls[name], _time(table, spot)
+    velocity = _velocity(table, place, spot)
+    try:
+        thrown[name] = Ball(name, place, velocity, at, ball.radius, ball.mass, ball.harmful)
+    except InvalidValue as error:
+        raise spot.wrong(str(error)) from error
+
+
+def _velocity(table: Mapping[str, Any], place: Triple, spot: Spot) -> Triple:
+    """As given, or such that the ball passes a place after its flight: v = (to − place) / T + g T / 2."""
+    if "velocity" in table:
+        if "to" in table or "flight" in table:
+            raise spot.wrong("give either its velocity, or `to` and `flight`.")
+        return converted(table["velocity"], Triple, spot.at("key 'velocity'"))
+    if "to" not in table or "flight" not in table:
+        raise spot.wrong("give its velocity, or where it goes (`to`) and for how long (`flight`).")
+    to = converted(table["to"], Triple, spot.at("key 'to'"))
+    flight = converted(table["flight"], float, spot.at("key 'flight'"))
+    if not 0.0 < flight < np.inf:
+        raise spot.at("key 'flight'").wrong(f"it is {flight:g}; give a positive time.")
+    x, y, z = ((b - a) / flight for a, b in zip(place, to))
+    return x, y, z + 0.5 * GRAVITY * flight

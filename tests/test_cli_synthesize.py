@@ -1,0 +1,259 @@
+"""`poise synthesize`: what each option does, one sentence for each wrong use, the same bytes twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import poise
+from poise.cli.app import run
+from poise.synthesis.behaviors import BEHAVIORS
+
+SHOVE = "chest 60 0 0 @0.05+0.1"
+HERE = Path(__file__).parents[1]
+
+FIELDS: dict[str, type | tuple[type, ...]] = {
+    "schema": str, "behavior": str, "is_literal": bool, "stopped": (str, type(None)), "fell": (float, type(None)),
+    "seconds": float, "states": list, "stuck_steps": int, "figures": dict, "steps_taken": int, "climbed_m": float,
+    "swing_max_deg": float, "supports": list, "hits": list, "pushes": list, "root_residual_max": dict,
+    "cone_violation_max_N": float, "penetration_max_m": float, "body_penetration_max_m": float,
+    "grip_drift_max_m": float, "contact_work_ratio": float, "torque_max_Nm": float, "effort_max": float,
+    "slack_used_max": float, "slack": dict, "solver": dict, "wall_seconds": float, "step_ms": dict,
+    "realtime_factor": float, "settings": dict,
+}  # fmt: skip
+SOLVER = {
+    "name", "solves", "failures", "fallbacks", "primal_residual_max", "dual_residual_max", "dynamics_residual_max",
+}  # fmt: skip
+
+
+def synthesize(out: Path, *words: object, behavior: str = "balance", seconds: float = 0.3) -> dict[str, Any]:
+    """Run the command; the report it wrote."""
+    report = out.with_suffix(".json")
+    code = run(
+        ["synthesize", behavior, "-o", str(out), "--report", str(report), "--seconds", str(seconds), *map(str, words)]
+    )
+    assert code == 0
+    return json.loads(report.read_text(encoding="utf-8"))
+
+
+def test_a_run_writes_a_motion_and_a_report_of_the_contract(tmp_path: Path) -> None:
+    report = synthesize(tmp_path / "a.bvh", "--push", SHOVE)
+    wrong = {k: report.get(k) for k, kind in FIELDS.items() if k not in report or not isinstance(report[k], kind)}
+    assert not wrong
+    assert set(report) >= set(FIELDS)
+    assert set(report["solver"]) >= SOLVER
+    assert set(report["root_residual_max"]) == {"force_N", "moment_Nm"}
+    assert set(report["step_ms"]) == {"median", "p99"}
+    assert report["schema"] == "poise.synthesize/1"
+    assert [s["name"] for s in report["states"]] == ["balance"]
+    assert report["settings"]["options"] == dict(BEHAVIORS["balance"].options)
+    assert report["root_residual_max"]["force_N"] < 1e-6
+    motion = poise.load(tmp_path / "a.bvh")
+    assert motion.frame_count == 31
+    assert motion.fps == pytest.approx(100.0)
+    moved = motion.world[0][-1, motion.skeleton.names.index("Chest")] - motion.world[0][0, 0]
+    assert moved[0] > 0.005, "a push along x moves it along x, Z up"
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.glb"])
+def test_other_formats_hold_the_same_motion(tmp_path: Path, name: str) -> None:
+    synthesize(tmp_path / name, seconds=0.1)
+    assert poise.load(tmp_path / name).frame_count == 11
+
+
+def test_the_options_reach_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--set", "friction=0.4", "--responsiveness", "0.5", "--mode", "literal", "--character", "child", "--json")
+    report = synthesize(tmp_path / "a.bvh", *words, seconds=0.1)
+    assert report["settings"]["options"]["friction"] == 0.4
+    assert (report["settings"]["responsiveness"], report["is_literal"]) == (0.5, True)
+    assert next(iter(report["figures"].values()))["mass"] == pytest.approx(24.0, abs=0.5)
+    assert json.loads(capsys.readouterr().out)["schema"] == "poise.synthesize/1"
+
+
+def test_a_skeleton_file_becomes_a_figure(tmp_path: Path) -> None:
+    report = synthesize(tmp_path / "a.bvh", "--character", poise.sample_path("walk"), seconds=0.1)
+    assert report["fell"] is None
+    names = poise.load(tmp_path / "a.bvh").skeleton.names
+    assert names == poise.load(poise.sample_path("walk")).skeleton.names
+
+
+def test_controller_and_scene_files_run_with_their_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    controller, scene = tmp_path / "stand.toml", tmp_path / "room.toml"
+    controller.write_text(
+        'schema = "poise.controller/1"\nname = "stand"\nsummary = "Stands."\n[options]\nweight = 0.3\n'
+        '[[states]]\nname = "s"\nwishes = [{ is = "ComOver", weight = "$weight" }, { is = "Pose", weight = 0.005 }]\n',
+        encoding="utf-8",
+    )
+    scene.write_text(
+        'schema = "poise.scene/1"\n[options]\nwall.distance = 0.6\n'
+        '[[walls]]\nname = "wall"\nplace = ["$wall.distance", 0.0, 1.0]\nfacing = [-1.0, 0.0, 0.0]\n',
+        encoding="utf-8",
+    )
+    words = ("--scene", scene, "--set", "weight=0.5", "--set", "wall.distance=0.9")
+    report = synthesize(tmp_path / "a.bvh", *words, behavior=str(controller), seconds=0.1)
+    assert (report["behavior"], report["settings"]["options"]) == ("stand", {"weight": 0.5})
+    capsys.readouterr()
+    assert run(["synthesize", str(controller), "--describe"]) == 0
+    told = capsys.readouterr().out
+    assert "weight = 0.3" in told
+    assert "ComOver(0.3)" in told
+    assert "digraph" in told
+
+
+def test_list_help_and_goals_tell_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["synthesize", "--list"]) == 0
+    listed = capsys.readouterr().out
+    assert not [b.name for b in BEHAVIORS.values() if b.name not in listed or b.summary not in listed]
+    assert run(["synthesize", "step", "--help"]) == 0
+    helped = capsys.readouterr().out
+    assert "--responsiveness" in helped
+    assert "friction = 1" in helped
+    assert "choose_swing_foot" in helped
+    assert run(["synthesize", "--help"]) == 0
+    assert "friction = 1" not in capsys.readouterr().out
+    assert run(["synthesize", "--goals"]) == 0
+    goals = capsys.readouterr().out
+    assert "Upright(weight, bodies=('chest',), horizon=0.1)" in goals
+    assert "The center of mass stands over a foot's support" in goals
+
+
+@pytest.mark.parametrize("name", list(BEHAVIORS))
+def test_every_behavior_is_described(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["synthesize", name, "--describe"]) == 0
+    told = capsys.readouterr().out
+    behavior = BEHAVIORS[name]
+    assert not [o for o in behavior.options if f"  {o} = " not in told]
+    assert not [s.name for r in behavior.setup().roles for s in r.machine.states if s.name not in told]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "--list"),
+        (["blance", "-o", "a.bvh"], "No behavior 'blance'. Behaviors: balance"),
+        (["balance"], "-o balance.bvh"),
+        (["balance", "-o", "a.xyz"], "xyz"),
+        (["balance", "-o", "none/a.bvh"], "there is no folder none"),
+        (["balance", "-o", "a.bvh", "--report", "a.bvh"], "same file"),
+        (["balance", "-o", "a.bvh", "--record", "a.avi"], ".avi"),
+        (["balance", "-o", "a.bvh", "--set", "friction"], "NAME=VALUE"),
+        (["balance", "-o", "a.bvh", "--set", "frictoin=1"], "Options: friction=1"),
+        (["balance", "-o", "a.bvh", "--set", "friction=much"], "a number"),
+        (["balance", "-o", "a.bvh", "--seconds", "0"], "--seconds is 0"),
+        (["balance", "-o", "a.bvh", "--responsiveness", "nan"], "--responsiveness is nan"),
+        (["balance", "-o", "a.bvh", "--mode", "other"], "horizon or literal"),
+        (["balance", "-o", "a.bvh", "--engine", "other"], "own or mujoco"),
+        (["balance", "-o", "a.bvh", "--push", "chest 1 2"], "BODY FX FY FZ @START+DURATION"),
+        (["balance", "-o", "a.bvh", "--push", "tail 1 2 3 @0"], "tail"),
+        (["balance", "-o", "a.bvh", "--character", "giant"], "Built-in figures: adult, child"),
+        (["balance", "-o", "a.bvh", "--scene", "none.toml"], "none.toml"),
+        (["none.toml", "-o", "a.bvh"], "There is no file none.toml"),
+        (["hands", "-o", "a.bvh", "--mode", "literal"], "no literal form"),
+    ],
+)  # fmt: skip
+def test_wrong_use_is_one_sentence_and_writes_nothing(
+    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["synthesize", *words]) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_existing_file_is_kept_unless_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "a.bvh"
+    out.write_text("mine", encoding="utf-8")
+    assert run(["synthesize", "balance", "-o", str(out), "--seconds", "0.05"]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert out.read_text(encoding="utf-8") == "mine"
+    assert run(["synthesize", "balance", "-o", str(out), "--seconds", "0.05", "--overwrite"]) == 0
+    assert poise.load(out).frame_count == 6
+
+
+def test_python_says_the_same_as_the_command(tmp_path: Path) -> None:
+    synthesize(tmp_path / "a.npz", "--push", SHOVE, seconds=0.2)
+    result = poise.synthesize("balance", pushes=[poise.Push("chest", (60.0, 0.0, 0.0), 0.05, 0.1)], seconds=0.2)
+    assert isinstance(result, poise.SynthesisResult)
+    assert np.array_equal(poise.load(tmp_path / "a.npz").rotations, result.motion.rotations)
+    assert poise.synthesis.BEHAVIORS is BEHAVIORS
+
+
+def process(*words: object, hashed: int = 0) -> subprocess.Popen[bytes]:
+    """The command as a process of its own."""
+    environment = {**os.environ, "PYTHONHASHSEED": str(hashed), "PYTHONUNBUFFERED": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "poise", "synthesize", *map(str, words)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, cwd=HERE,
+    )  # fmt: skip
+
+
+def test_two_processes_make_the_same_bytes(tmp_path: Path) -> None:
+    shove = ("--push", "chest 250 40 0 @0.05+0.1", "--seconds", "0.6")
+    outs = [tmp_path / "a.bvh", tmp_path / "b.bvh"]
+    children = [
+        process("step", "-o", out, "--report", out.with_suffix(".json"), *shove, hashed=k + 1)
+        for k, out in enumerate(outs)
+    ]
+    for child in children:
+        _, told = child.communicate(timeout=300.0)
+        assert child.returncode == 0, told.decode()
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+    reports = [json.loads(out.with_suffix(".json").read_text(encoding="utf-8")) for out in outs]
+    for report in reports:
+        for timing in ("wall_seconds", "step_ms", "realtime_factor"):
+            report.pop(timing)
+    assert reports[0] == reports[1]
+    assert [s["name"] for s in reports[0]["states"]][:2] == ["balance", "relax foot"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGINT for one child on Windows")
+def test_interrupted_it_keeps_what_is_done(tmp_path: Path) -> None:
+    """Ctrl-C once the run goes on: a motion that can be read, a report that says so, exit code 130."""
+    out, report, mark = tmp_path / "a.bvh", tmp_path / "a.json", tmp_path / "mark"
+    code = (
+        "import sys, pathlib\n"
+        "from poise.synthesis.world import World\n"
+        "step = World.step\n"
+        "def marked(self):\n"
+        "    answer = step(self)\n"
+        "    if self.time > 0.05: pathlib.Path(sys.argv[1]).touch()\n"
+        "    return answer\n"
+        "World.step = marked\n"
+        "from poise.cli.app import run\n"
+        "sys.exit(run(sys.argv[2:]))\n"
+    )
+    words = ["synthesize", "balance", "-o", out, "--report", report, "--seconds", "600"]
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, str(mark), *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=HERE,
+    )
+    try:
+        until = time.monotonic() + 120.0
+        while not mark.exists():
+            assert child.poll() is None, "it ended by itself"
+            assert time.monotonic() < until, "it did not start"
+            time.sleep(0.02)
+        child.send_signal(signal.SIGINT)
+        _, told = child.communicate(timeout=60.0)
+    finally:
+        child.kill()
+    assert child.returncode == 130, told.decode()
+    assert b"Traceback" not in told
+    done = json.loads(report.read_text(encoding="utf-8"))
+    assert done["stopped"] == "interrupted"
+    assert 0.05 < done["seconds"] < 600.0
+    assert poise.load(out).frame_count == round(done["seconds"] / 0.01) + 1
+    assert not [p for p in tmp_path.iterdir() if p.suffix == ".part"]

@@ -1,0 +1,237 @@
+"""Controllers as TOML: what reads back the same, what is refused in words; machines inside states; tables, graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from poise.errors import FileFormatError, InvalidValue, UnknownName
+from poise.methods.goals import registry
+from poise.methods.goals.combining import AllOf, AnyOf, InState, Not
+from poise.methods.goals.conditions import Balanced, For, Lying, Standing
+from poise.methods.goals.machine import ControlState, Machine, Part
+from poise.methods.goals.objectives import ComOver, Pose, Reach, Still, Wish
+from poise.methods.goals.printing import graph, table
+from poise.methods.goals.stepping import choose_swing_foot
+from poise.methods.goals.view import View
+from poise.sim.forces import Push
+from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.controller_dump import controller_text
+from poise.synthesis.controller_file import controller_of, load_controller
+from poise.synthesis.run import synthesize
+
+LEAN = """
+schema = "poise.controller/1"
+name = "lean"
+seconds = 2.0
+
+[options]
+weight = 0.3
+hand.height = 1.2
+
+[groups]
+posture = [{ is = "Pose", weight = 0.005 }, { is = "Still", weight = 0.001 }]
+
+[[states]]
+name = "stand"
+condition = { is = "AllOf", of = ["Balanced", { is = "Not", of = { is = "Lying", height = 0.5 } }] }
+enter = "choose_swing_foot"
+wishes = [{ is = "ComOver", weight = "$weight", foot = "left" }, { group = "posture" }]
+then = ["fallen"]
+
+[[states.inside]]
+name = "waving"
+priority = 2.0
+
+[[states.inside.states]]
+name = "up"
+condition = { is = "For", seconds = 0.4 }
+wishes = [{ is = "Reach", weight = 0.1, body = "left_hand", place = [0.3, 0.4, "$hand.height"] }]
+
+[[states]]
+name = "fallen"
+condition = "Lying"
+wishes = [{ group = "posture" }]
+"""
+
+
+def machine_of(text: str) -> Machine:
+    return controller_of(text).setup().roles[0].machine
+
+
+def test_a_file_says_the_same_as_python() -> None:
+    posture = (Pose(0.005), Still(0.001))
+    wave = ControlState("up", (Reach(0.1, "left_hand", (0.3, 0.4, 1.2)),), For(0.4))
+    stand = ControlState(
+        "stand", (ComOver(0.3, "left"), *posture), AllOf((Balanced(), Not(Lying(0.5)))), ("fallen",), choose_swing_foot,
+        inside=(Part(Machine("waving", (wave,)), 2.0),),
+    )  # fmt: skip
+    assert machine_of(LEAN) == Machine("lean", (stand, ControlState("fallen", posture, Lying())))
+    assert controller_of(LEAN).setup().seconds == 2.0
+
+
+@pytest.mark.parametrize("name", list(BEHAVIORS))
+def test_every_built_in_controller_reads_back_as_it_was_written(name: str) -> None:
+    setup = BEHAVIORS[name].setup()
+    for role in setup.roles:
+        assert machine_of(controller_text(role.machine)) == role.machine
+
+
+def test_nested_machines_musts_and_settings_of_entries_read_back() -> None:
+    inner = Machine("inner", (ControlState("a", (Still(0.1),), For(0.2), ("b",)), ControlState("b")))
+    middle = Machine("middle", (ControlState("m", inside=(Part(inner, 0.5),)),))
+    outer = ControlState(
+        "o", condition=AnyOf((InState("inner", ("a",)), Standing(For(1.0)))), lifts=("swing",), grips=("left_hand",),
+        musts=(Still(1.0, root=True),), inside=(Part(middle), Part(inner, 3.0)),
+        enter=partial(choose_swing_foot, sideways=0.5),
+    )  # fmt: skip
+    written = machine_of(controller_text(Machine("outer", (outer,))))
+    state = written.states[0]
+    assert isinstance(state.enter, partial)
+    assert state.enter.func is choose_swing_foot
+    assert state.enter.keywords == {"sideways": 0.5}
+    assert state.inside == outer.inside
+    assert (state.condition, state.lifts, state.grips, state.musts) == (
+        outer.condition, outer.lifts, outer.grips, outer.musts,
+    )  # fmt: skip
+
+
+def test_options_change_what_a_file_says() -> None:
+    changed = controller_of(LEAN).setup({"hand.height": 0.9}).roles[0].machine
+    assert changed.states[0].inside[0].machine.states[0].wishes == (Reach(0.1, "left_hand", (0.3, 0.4, 0.9)),)
+    with pytest.raises(UnknownName, match=r"hand\.heigth.*hand\.height=1\.2"):
+        controller_of(LEAN).setup({"hand.heigth": 0.9})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ('"poise.controller/1"', '"poise.controller/9"', ["schema", "poise.controller/1"]),
+        ("seconds = 2.0", "second = 2.0", ["'second'", "Did you mean 'seconds'"]),
+        ("seconds = 2.0", "seconds = -2.0", ["seconds", "positive"]),
+        ('is = "ComOver"', 'is = "ComOvr"', ["state 'stand'", "wishes", "Did you mean 'ComOver'", "Upright"]),
+        ('weight = "$weight"', 'wieght = "$weight"', ["state 'stand'", "ComOver", "'wieght'", "Did you mean 'weight'"]),
+        ('weight = "$weight"', 'weight = "$wait"', ["state 'stand'", "option 'wait'", "hand.height"]),
+        ('weight = "$weight"', 'weight = "heavy"', ["state 'stand'", "'weight'", "'heavy'", "a number"]),
+        ('weight = "$weight"', "weight = true", ["'weight'", "True", "a number"]),
+        ('weight = "$weight"', "weight = nan", ["'weight'", "nan", "a number"]),
+        ('weight = "$weight"', "weight = -1.0", ["'weight'", "-1", "positive"]),
+        ('weight = "$weight", ', "", ["ComOver", "'weight' is missing", "foot"]),
+        ('"Balanced"', '"Balancd"', ["condition", "'Balancd'", "Did you mean 'Balanced'"]),
+        ('"choose_swing_foot"', '"choose_foot"', ["state 'stand'", "enter", "choose_swing_foot"]),
+        ('"choose_swing_foot"', '{ is = "choose_swing_foot", sidewise = 1.0 }', ["'sidewise'", "sideways"]),
+        ('then = ["fallen"]', 'then = ["falen"]', ["'stand'", "'falen'", "stand, fallen"]),
+        ('then = ["fallen"]', 'then = "fallen"', ["state 'stand'", "'then'", "[brackets]"]),
+        ('{ group = "posture" }', '{ group = "poster" }', ["state 'stand'", "'poster'", "Did you mean 'posture'"]),
+        ("priority = 2.0", "priority = 0.0", ["state 'stand'", "priority"]),
+        ('place = [0.3, 0.4, "$hand.height"]', "place = [0.3, 0.4]", ["'place'", "2 items", "3"]),
+        ('name = "fallen"', 'nme = "fallen"', ["state 2", "'nme'"]),
+        ('name = "fallen"', 'name = "stand"', ["'lean'", "names of their own"]),
+        ("[[states]]", "[[stats]]", ["'stats'", "Did you mean 'states'"]),
+        ("[groups]", "[groups", ["no TOML", ":10:"]),
+    ],
+)  # fmt: skip
+def test_what_a_file_gets_wrong_is_said(before: str, after: str, told: list[str]) -> None:
+    assert before in LEAN
+    with pytest.raises(FileFormatError) as caught:
+        controller_of(LEAN.replace(before, after), path="lean.toml")
+    message = str(caught.value)
+    assert message.startswith("lean.toml")
+    assert not [word for word in told if word not in message], message
+
+
+def test_a_machine_from_another_file_or_behavior_is_used(tmp_path: Path) -> None:
+    inner, outer = tmp_path / "inner.toml", tmp_path / "outer.toml"
+    inner.write_text(LEAN, encoding="utf-8")
+    head = 'schema = "poise.controller/1"\nname = "outer"\n[[states]]\nname = "all"\n'
+    outer.write_text(
+        head + 'inside = [{ use = "inner.toml" }, { use = "balance", priority = 0.5, name = "b" }]', encoding="utf-8"
+    )
+    parts = load_controller(outer).setup().roles[0].machine.states[0].inside
+    assert parts[0].machine == machine_of(LEAN)
+    assert parts[1].machine.states == BEHAVIORS["balance"].setup().roles[0].machine.states
+    assert (parts[1].machine.name, parts[1].priority) == ("b", 0.5)
+    inner.write_text(head + 'inside = [{ use = "outer.toml" }]', encoding="utf-8")
+    with pytest.raises(FileFormatError, match="uses itself"):
+        load_controller(outer)
+    outer.write_text(head + 'inside = [{ use = "no such" }]', encoding="utf-8")
+    with pytest.raises(FileFormatError, match="No behavior 'no such'"):
+        load_controller(outer)
+
+
+def test_deep_nesting_is_refused_in_words() -> None:
+    deep = '{ is = "Not", of = ' * 150 + '"Always"' + " }" * 150
+    with pytest.raises(FileFormatError, match="too deep"):
+        controller_of(LEAN.replace('"Lying"\n', deep + "\n"))
+
+
+def test_what_no_file_can_hold_is_said_when_written() -> None:
+    def enter(view: View) -> None: ...
+
+    with pytest.raises(InvalidValue, match=r"'s' enters with 'enter'.*poise.methods.goals"):
+        controller_text(Machine("m", (ControlState("s", enter=enter),)))
+
+
+def test_a_new_goal_is_found_by_its_class_alone() -> None:
+    @dataclass(frozen=True)
+    class Whistle(Wish):
+        """It whistles."""
+
+        weight: float
+        tune: str = "slow"
+
+        def objectives(self, view: View) -> list:
+            return []
+
+    text = LEAN.replace("{ group", '{ is = "Whistle", weight = 2.0 }, { group', 1)
+    assert Whistle(2.0) in machine_of(text).states[0].wishes
+    assert registry.shown(Whistle) == "Whistle(weight, tune='slow')"
+
+
+def test_tables_and_graphs_show_everything() -> None:
+    machine = machine_of(LEAN)
+    shown = table(machine)
+    for words in (
+        "AllOf((Balanced, Not(Lying(0.5))))",
+        "ComOver(0.3, foot='left')",
+        "choose_swing_foot",
+        "waving",
+        "up",
+    ):
+        assert words in shown, words
+    assert "horizon" not in shown  # as it comes
+    drawn = graph(machine)
+    assert '"stand" -> "fallen"' in drawn
+    assert '"stand / waving: up"' in drawn
+    quoted = graph(Machine('a "b"', (ControlState('c\\ "d"'),)))
+    assert '"c\\\\ \\"d\\""' in quoted
+
+
+def test_machines_inside_a_state_begin_with_it_and_end_with_it() -> None:
+    posture = (ComOver(0.3), Pose(0.005), Still(0.001))
+    inner = Machine("inner", (ControlState("a", posture, For(0.1), ("b",)), ControlState("b", posture)))
+    first = ControlState("first", condition=InState("inner", ("a",)), then=("second",), inside=(Part(inner),))
+    second = ControlState("second", posture, For(0.2), ("first",))
+    result = synthesize(Machine("outer", (first, second)), seconds=0.4)
+    names = [v.name for v in result.visits]
+    assert names == ["first", "first / a", "first / b", "second", "first", "first / a"]
+    starts = [v.start for v in result.visits]
+    # the inner machine goes to b at 0.10; the outer one sees it in the next step
+    assert starts == pytest.approx([0.0, 0.0, 0.1, 0.11, 0.31, 0.31], abs=0.0101)
+    assert result.visits[2].end == pytest.approx(result.visits[3].start)
+    assert result.report["fell"] is None
+
+
+def test_a_priority_weighs_what_a_machine_inside_wishes() -> None:
+    """The inner machine alone, or at twice the priority of half its weights: the same motion, to rounding."""
+    strong, weak = (ComOver(0.3), Pose(0.005), Still(0.001)), (ComOver(0.15), Pose(0.0025), Still(0.0005))
+    plain = Machine("plain", (ControlState("s", strong),))
+    nested = Machine("outer", (ControlState("s", inside=(Part(Machine("in", (ControlState("s", weak),)), 2.0),)),))
+    shove = [Push("chest", (60.0, 0.0, 0.0), 0.05, 0.1)]
+    a, b = (synthesize(m, seconds=0.4, pushes=shove).q for m in (plain, nested))
+    assert np.abs(a - a[0]).max() > 0.01
+    assert np.abs(a - b).max() < 1e-9
