@@ -42,7 +42,7 @@ class EngineMover:
         steps = world.settings.dt / timestep
         if abs(steps - round(steps)) > 1e-6:
             raise InvalidValue(
-                f"A step of {world.settings.dt} s is not a whole number of the engine's {timestep} s; change one of them."
+                f"A step of {world.settings.dt} s is no whole number of the engine's {timestep} s; change one of them."
             )
         damping = np.zeros(world.model.nv)
         for figure in world.figures:

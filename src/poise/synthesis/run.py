@@ -21,6 +21,7 @@ from poise.sim.forces import Pull, Push
 from poise.spatial import rotations
 from poise.synthesis.audit import Audit
 from poise.synthesis.behaviors import BEHAVIORS, Role, Setup
+from poise.synthesis.engine import EngineMover
 from poise.synthesis.figure import Start
 from poise.synthesis.settings import Settings
 from poise.synthesis.stance import steadied
@@ -127,7 +128,10 @@ def world_of(setup: Setup, character: Character | None = None, *, scene: Scene |
         who = character if k == 0 and character is not None else figure(role.character or "adult")
         who = steadied(who)
         starts.append(Start(role.name, who, role.machine, _placed(role, role.pose(who))))
-    return World(starts, scene or setup.scene, settings)
+    world = World(starts, scene or setup.scene, settings)
+    if world.settings.engine == "mujoco":
+        world.mover = EngineMover(world)
+    return world
 
 
 def _placed(role: Role, q: Array) -> Array:
@@ -264,6 +268,7 @@ def _report(
             "dual_residual_max": t.dual,
             "dynamics_residual_max": t.dynamics,
         },
+        "engine": world.mover.report() if world.mover else {"name": "poise"},
         "wall_seconds": wall,
         "step_ms": {"median": float(np.median(steps)), "p99": float(np.percentile(steps, 99))},
         "realtime_factor": 1000.0 * world.settings.dt / float(np.median(steps)) if steps.any() else 0.0,

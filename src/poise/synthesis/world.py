@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -123,6 +124,18 @@ class Moved:
     result: StepResult
 
 
+class Mover(Protocol):
+    """Another simulation that moves a world's figures; see `synthesis.engine`."""
+
+    def __call__(self, world: World, result: StepResult) -> tuple[Array, Array]:
+        """The state (q, v) after a step, given the step as it was solved."""
+        ...
+
+    def report(self) -> dict[str, float | str]:
+        """What it saw, for the run's report."""
+        ...
+
+
 class World:
     """Figures, their controllers, and what stands around them; holds the changing state of a run.
 
@@ -174,7 +187,7 @@ class World:
         self.supports: list[Support] = []
         self.tally = Tally()
         self.watchers: list[Callable[[World, Moved], None]] = []
-        self.mover: Callable[[World, StepResult], tuple[Array, Array]] | None = None
+        self.mover: Mover | None = None
         self.pushed: list[tuple[int, Array, Array]] = []
         self.weights = self.settings.weights or (LITERAL if self.settings.is_literal else Weights())
         self._touching_pairs: set[int] = set()
