@@ -23,6 +23,7 @@ from poise.spatial import rotations
 from poise.synthesis.audit import Audit
 from poise.synthesis.behaviors import Role, Setup
 from poise.synthesis.behaviors.find import Wanted, find_behavior
+from poise.synthesis.engine import EngineMover
 from poise.synthesis.figure import Start
 from poise.synthesis.report import report_of
 from poise.synthesis.settings import Settings
@@ -135,7 +136,10 @@ def world_of(
         who = character if k == 0 and character is not None else figure(role.character or "adult")
         who = steadied(who)
         starts.append(Start(role.name, who, role.machine, _placed(role, role.pose(who))))
-    return World(starts, scene or setup.scene, settings)
+    world = World(starts, scene or setup.scene, settings)
+    if world.settings.engine == "mujoco":
+        world.mover = EngineMover(world)
+    return world
 
 
 def _placed(role: Role, q: Array) -> Array:

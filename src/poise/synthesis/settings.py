@@ -6,8 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poise.errors import InvalidValue
+from poise.errors import InvalidValue, UnknownName
 from poise.methods.goals.lists import Weights
+
+
+ENGINES = ("poise", "mujoco")
+"""Who can move the figures."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,8 @@ class Settings:
         band: How far torques may change in that time, in parts of their limits.
         torque_limits: Whether joints are limited.
         is_literal: The paper's own form of goals.
+        engine: Who moves the figures: "poise", the step's own integration, or "mujoco", its forward simulation with its
+            own contacts, to which the figures' torques are given; see `synthesis.engine`.
         weights: Of everything that is no goal; by default those of the form.
     """
 
@@ -30,6 +36,7 @@ class Settings:
     band: float = 0.05
     torque_limits: bool = True
     is_literal: bool = False
+    engine: str = "poise"
     weights: Weights | None = None
 
     def __post_init__(self) -> None:
@@ -39,3 +46,5 @@ class Settings:
                 raise InvalidValue(f"{name} is {value}; give a positive number.")
         if not (np.isfinite(self.delay) and self.delay >= 0.0):
             raise InvalidValue(f"delay is {self.delay} s; give zero or more.")
+        if self.engine not in ENGINES:
+            raise UnknownName(f"No engine {self.engine!r}. Engines: {', '.join(ENGINES)}.")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -129,6 +130,18 @@ class Moved:
     result: StepResult
 
 
+class Mover(Protocol):
+    """Another simulation that moves a world's figures; see `synthesis.engine`."""
+
+    def __call__(self, world: World, result: StepResult) -> tuple[Array, Array]:
+        """The state (q, v) after a step, given the step as it was solved."""
+        ...
+
+    def report(self) -> dict[str, float | str]:
+        """What it saw, for the run's report."""
+        ...
+
+
 class World:
     """Figures, their controllers, and what stands around them; holds the changing state of a run.
 
@@ -144,6 +157,8 @@ class World:
         hits, supports: What happened, in order.
         tally: What was counted.
         watchers: Called with the world and each step as it was made.
+        mover: Gives the state after a step instead of the step's own; then the step does not know of pushes.
+        pushed: Body, place [m] and force [N] of each push in this step.
     """
 
     def __init__(self, starts: Sequence[Start], scene: Scene | None = None, settings: Settings | None = None) -> None:
@@ -178,6 +193,8 @@ class World:
         self.supports: list[Support] = []
         self.tally = Tally()
         self.watchers: list[Callable[[World, Moved], None]] = []
+        self.mover: Mover | None = None
+        self.pushed: list[tuple[int, Array, Array]] = []
         self.weights = self.settings.weights or (LITERAL if self.settings.is_literal else Weights())
         self._touched: set[tuple[int, int]] = set()
         self._pushes: list[tuple[int, Push | Pull]] = []
@@ -305,6 +322,8 @@ class World:
         on &= ~leaving
         moved = Moved(spots, forces, self._ways(spots), drifts, gaps, result)
         self._note(spots, forces, on, before, result, external, jacobians)
+        if self.mover is not None:
+            q, v = self.mover(self, result)
         self.v, self.q, self._faces = v, q, after
         self.time += dt
         for watch in self.watchers:
@@ -371,6 +390,7 @@ class World:
     def _external(self) -> Array:
         """Generalized force of the pushes; the first step of each starts the reaction delay."""
         external = np.zeros(self.model.nv)
+        self.pushed.clear()
         for k, (who, push) in enumerate(self._pushes):
             if not push.is_on(self.time):
                 continue
@@ -379,7 +399,9 @@ class World:
             place = self.state.data.xipos[body].copy()
             velocity, _ = self.state.body_point_motion(body, place)
             force = push.force_at(place, velocity, self.time, float(self.model.body_masses[body]))
-            external += self.state.external_torque(body, place, force)
+            self.pushed.append((body, place, force))
+            if self.mover is None:
+                external += self.state.external_torque(body, place, force)
             if k not in self._felt:
                 self._felt.add(k)
                 figure.startle(self.time, self.settings.delay)
