@@ -22,6 +22,7 @@ from poise.spatial import rotations
 from poise.synthesis.audit import Audit
 from poise.synthesis.behaviors import BEHAVIORS, Role, Setup
 from poise.synthesis.figure import Start
+from poise.synthesis.poses import limber
 from poise.synthesis.settings import Settings
 from poise.synthesis.stance import steadied
 from poise.synthesis.world import World
@@ -125,7 +126,7 @@ def world_of(setup: Setup, character: Character | None = None, *, scene: Scene |
     starts: list[Start] = []
     for k, role in enumerate(setup.roles):
         who = character if k == 0 and character is not None else figure(role.character or "adult")
-        who = steadied(who)
+        who = limber(steadied(who))
         starts.append(Start(role.name, who, role.machine, _placed(role, role.pose(who))))
     return World(starts, scene or setup.scene, settings)
 

@@ -545,9 +545,9 @@ class World:
         for grip, force in zip(self.grips, result.forces[len(result.forces) - len(self.grips) :], strict=True):
             grip.force = force
             self.forces[grip.point] = force
-            grip.drift = float(np.linalg.norm(
-                self._other.centers[grip.point] - self._grip_anchor(grip, self._other, self.time + self.settings.dt)
-            ))  # fmt: skip
+            off = self._other.centers[grip.point] - self._grip_anchor(grip, self._other, self.time + self.settings.dt)
+            grip.way = off - (self.state.centers[grip.point] - self._grip_anchor(grip, self.state, self.time))
+            grip.drift = float(np.linalg.norm(off))
         self._surface = spots.surface
         self.touching = on[:count].copy()
         new = np.flatnonzero(on & ~before)
