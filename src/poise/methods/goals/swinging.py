@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.character.character import V_SIZES
 from poise.methods.goals.conditions import Condition
-from poise.methods.goals.objectives import HORIZON, Wish, slowing
+from poise.methods.goals.objectives import HORIZON, Wish, slowing, toward
 from poise.methods.goals.view import SIDES, View
 from poise.step import Objective
-from poise.step.quantities import ComAcceleration
+from poise.step.quantities import ComAcceleration, JointAcceleration
 
 Array = npt.NDArray[np.float64]
 
@@ -26,13 +27,19 @@ class Arc:
 
     Attributes:
         angle: [rad].
+        length: From the grips to the center of mass [m].
         speed: Of the center of mass along the arc [m/s].
+        rise: Of the length [m/s].
         ahead: Unit direction along the arc, toward rising angle, shape (3,).
+        away: Unit direction from the grips to the center of mass, shape (3,).
     """
 
     angle: float
+    length: float
     speed: float
+    rise: float
     ahead: Array
+    away: Array
 
 
 def arc(view: View) -> Arc | None:
@@ -59,8 +66,9 @@ def arc(view: View) -> Arc | None:
     front = np.cross(down, across)
     front = front / max(float(np.linalg.norm(front)), 1e-9)
     angle = float(np.arctan2(below @ front, below @ down))
-    ahead = np.cos(angle) * front - np.sin(angle) * down
-    return Arc(angle, float(view.com_velocity @ ahead), ahead)
+    ahead, away = np.cos(angle) * front - np.sin(angle) * down, np.sin(angle) * front + np.cos(angle) * down
+    length, velocity = float(np.linalg.norm(below)), view.com_velocity
+    return Arc(angle, length, float(velocity @ ahead), float(velocity @ away), ahead, away)
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,52 @@ class SwingFaster(Wish):
         change = np.array([np.copysign(self.gain, way)])
         quantity = ComAcceleration(of=view.body.index, along=tuple(where.ahead.tolist()))
         return [slowing(view, quantity, change, self.weight, self.horizon, "swing faster")]
+
+
+@dataclass(frozen=True)
+class Bent(Wish):
+    """Joints are bent against the pose at rest, about the axis to the figure's left.
+
+    Attributes:
+        weight: Against joint accelerations.
+        joints: Names or roles of the bodies beyond them.
+        degrees: Turn [deg]; negative ones lift hanging legs forward.
+        horizon: [s].
+    """
+
+    weight: float
+    joints: tuple[str, ...]
+    degrees: float
+    horizon: float = HORIZON
+
+    def objectives(self, view: View) -> list[Objective]:
+        state, body = view.state, view.body
+        out: list[Objective] = []
+        wished = body.rest.copy()
+        for name in self.joints:
+            b = body.character.body_index(name)
+            turn = np.radians(self.degrees) * body.left_axes[b]
+            kind = body.character.bodies[b].kind
+            step = np.zeros(state.model.nv)
+            first = body.joints[0] - 6 + body.character.v_addresses[b]
+            end = first + V_SIZES[kind]
+            step[first:end] = turn if kind == "ball" else turn @ body.character.bodies[b].axis
+            wished = state.model.integrate(wished, step, 1.0)
+            error = state.model.difference(state.q, wished, 1.0)[first:end]
+            quantity = JointAcceleration((first, end))
+            out.append(toward(view, quantity, error, state.v[first:end], self.weight, self.horizon, f"bent {name}"))
+        return out
+
+
+@dataclass(frozen=True)
+class SwingsForward(Condition):
+    """The center of mass moves forward along its arc; with `is_back` it moves back."""
+
+    is_back: bool = False
+
+    def holds(self, view: View) -> bool:
+        where = arc(view)
+        return where is not None and (where.speed >= 0.0) != self.is_back
 
 
 STALLED = 0.02
