@@ -132,13 +132,14 @@ class Bent(Wish):
 
 @dataclass(frozen=True)
 class SwingsForward(Condition):
-    """The center of mass moves forward along its arc; with `is_back` it moves back."""
+    """The center of mass moves forward along its arc, or back no faster than `slack` [m/s]; with `is_back` the reverse."""
 
     is_back: bool = False
+    slack: float = 0.1
 
     def holds(self, view: View) -> bool:
         where = arc(view)
-        return where is not None and (where.speed >= 0.0) != self.is_back
+        return where is not None and (-where.speed if self.is_back else where.speed) >= -self.slack
 
 
 STALLED = 0.02
