@@ -37,7 +37,6 @@ class Audit:
     grip_drift: float = 0.0
     contact_work: float = 0.0
     joint_work: float = 0.0
-    grip_work: float = 0.0
     torque: float = 0.0
     step_seconds: list[float] = field(default_factory=list)
 
@@ -65,5 +64,3 @@ class Audit:
         for grip in world.grips:
             self.grip_drift = max(self.grip_drift, grip.drift)
             self.contact_work += max(float(grip.force @ grip.way), 0.0)
-            self.grip_work += float(grip.force @ grip.way)
-

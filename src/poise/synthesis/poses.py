@@ -30,7 +30,8 @@ def limber(character: Character) -> Character:
     overhead and goes as far back as forward.
     """
     roles = character.roles
-    arms = [(roles[f"{s}_shoulder"], roles[f"{s}_elbow"]) for s in SIDES if {f"{s}_shoulder", f"{s}_elbow"} <= set(roles)]
+    armed = [s for s in SIDES if {f"{s}_shoulder", f"{s}_elbow"} <= set(roles)]
+    arms = [(roles[f"{s}_shoulder"], roles[f"{s}_elbow"]) for s in armed]
     if not arms:
         return character
     model = model_of(character)

@@ -22,6 +22,7 @@ from poise.spatial import rotations
 from poise.synthesis.audit import Audit
 from poise.synthesis.behaviors import BEHAVIORS, Role, Setup
 from poise.synthesis.figure import Start
+from poise.synthesis.hanging import Hanging
 from poise.synthesis.poses import limber
 from poise.synthesis.settings import Settings
 from poise.synthesis.stance import steadied
@@ -177,7 +178,8 @@ def synthesize(
     for push in pushes:
         world.push(push)
     audit = Audit()
-    world.watchers.append(audit)
+    hanging = Hanging()
+    world.watchers += [audit, hanging]
     poses, velocities = [world.q], [world.v]
     fell: dict[str, float] = {}
     complete, began = True, time.perf_counter()
@@ -205,7 +207,7 @@ def synthesize(
     )  # fmt: skip
     first = sum(f.character.nq for f in world.figures)
     balls = tuple(BallResult(b, q[:, first + 7 * k : first + 7 * k + 3]) for k, b in enumerate(world.scene.balls))
-    report = _report(name, world, audit, figures, time.perf_counter() - began, options or {})
+    report = _report(name, world, audit, hanging, figures, time.perf_counter() - began, options or {})
     return SynthesisResult(figures, balls, world.scene, world.pushes, report, complete)
 
 
@@ -226,7 +228,7 @@ def motion_of(character: Character, q: Array, dt: float) -> Motion:
 
 
 def _report(
-    name: str, world: World, audit: Audit, figures: tuple[FigureResult, ...], wall: float, options: Mapping[str, float]
+    name: str, world: World, audit: Audit, hanging: Hanging, figures: tuple[FigureResult, ...], wall: float, options: Mapping[str, float]
 ) -> dict[str, Any]:
     t = world.tally
     steps = 1000.0 * np.array(audit.step_seconds or [0.0])
@@ -240,8 +242,9 @@ def _report(
         "states": [{"name": v.name, "start": v.start, "end": v.end} for v in figures[0].visits],
         "figures": {f.name: {"fell": f.fell, "states": [asdict(v) for v in f.visits]} for f in figures},
         "steps_taken": sum(v.name == "take step" for v in figures[0].visits),
-        "climbed_m": 0.0,
-        "swing_max_deg": 0.0,
+        "climbed_m": hanging.climbed,
+        "swing_max_deg": hanging.furthest,
+        "swings_deg": hanging.swings,
         "supports": [asdict(s) for s in world.supports],
         "hits": [asdict(h) for h in world.hits],
         "root_residual_max": {"force_N": audit.root_force, "moment_Nm": audit.root_moment},

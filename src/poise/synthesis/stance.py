@@ -91,7 +91,9 @@ def _hang(character: Character, turned: Array, places: Array, side: str, way: Ar
     if shoulder is None or elbow is None:
         return
     arm = places[elbow] - places[shoulder]
-    _turn(character, turned, f"{side}_shoulder", rotations.between(arm / np.linalg.norm(arm), way / np.linalg.norm(way)))
+    _turn(
+        character, turned, f"{side}_shoulder", rotations.between(arm / np.linalg.norm(arm), way / np.linalg.norm(way))
+    )
 
 
 def _turn(character: Character, turned: Array, role: str, turn: Array) -> None:

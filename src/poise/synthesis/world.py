@@ -279,7 +279,8 @@ class World:
             strained = len(gone) > 0 and float(np.abs(gone - ways).max()) > DEEPER
             if attempt + 1 == ROUNDS or not (made.any() or pulled.any() or sunk.any() or strained):
                 break
-            found = np.clip(gaps - spots.gaps - dt * rising, -MOST_BEND, MOST_BEND)
+            found = np.subtract(gaps, spots.gaps, out=np.zeros_like(gaps), where=np.isfinite(gaps))
+            found = np.clip(found - dt * rising, -MOST_BEND, MOST_BEND)
             curve = np.where(on | made, found, curve)
             if len(gone):
                 grip_bends = gone - dt * self._at_grips(velocities) - dt**2 * self._at_grips(s.point_biases)

@@ -1,8 +1,8 @@
 """Swinging from what the hands hold: how far, how fast, and faster. [Jain2009]_ 6.3.
 
-Deviates: the paper's goal is a velocity, all of it; here only its part along the arc counts, so that the body may shorten
-and lengthen. Angles are those of the line from the grips' middle to the center of mass against straight down, about the line through
-the grips (a bar's axis for one hand); positive where the figure's front is.
+Deviates: the paper's goal is a velocity, all of it; here only its part along the arc counts, so that the body may
+shorten and lengthen. Angles are those of the line from the grips' middle to the center of mass against straight down,
+about the line through the grips (a bar's axis for one hand); positive where the figure's front is.
 """
 
 from __future__ import annotations
@@ -83,13 +83,18 @@ def arc(view: View) -> Arc | None:
 
 
 def take_bar(view: View) -> None:
-    """Remember that each hand holds the bar or hold that is nearest to it."""
+    """Remember that each hand holds the hold or bar that is nearest to it."""
     for side in SIDES:
-        hand = view.body.hands[side]
-        here = [(float(np.linalg.norm(h.nearest(view.state.centers[hand[-1]], view.time) - view.state.centers[hand[-1]])), h.name)
-                for h in view.scene.holds if view.time < h.until] if len(hand) else []  # fmt: skip
-        if here:
-            view.memory[f"{side}_hand reaches"] = min(here)[1]
+        if not len(view.body.hands[side]):
+            continue
+        hand = view.state.centers[view.body.hands[side][-1]]
+        near = [
+            (float(np.linalg.norm(hold.nearest(hand, view.time) - hand)), hold.name)
+            for hold in view.scene.holds
+            if view.time < hold.until
+        ]
+        if near:
+            view.memory[f"{side}_hand reaches"] = min(near)[1]
 
 
 @dataclass(frozen=True)
@@ -186,75 +191,3 @@ class SwingsBelow(Condition):
     def holds(self, view: View) -> bool:
         where = arc(view)
         return where is not None and (where.reach < np.radians(self.angle)) != self.is_above
-
-
-@dataclass(frozen=True)
-class Bent(Wish):
-    """Joints are bent against the pose at rest, about the axis to the figure's left.
-
-    Attributes:
-        weight: Against joint accelerations.
-        joints: Names or roles of the bodies beyond them.
-        degrees: Turn [deg]; negative ones lift hanging legs forward.
-        horizon: [s].
-    """
-
-    weight: float
-    joints: tuple[str, ...]
-    degrees: float
-    horizon: float = HORIZON
-
-    def objectives(self, view: View) -> list[Objective]:
-        state, body = view.state, view.body
-        out: list[Objective] = []
-        wished = body.rest.copy()
-        for name in self.joints:
-            b = body.character.body_index(name)
-            turn = np.radians(self.degrees) * body.left_axes[b]
-            kind = body.character.bodies[b].kind
-            step = np.zeros(state.model.nv)
-            first = body.joints[0] - 6 + body.character.v_addresses[b]
-            end = first + V_SIZES[kind]
-            step[first:end] = turn if kind == "ball" else turn @ body.character.bodies[b].axis
-            wished = state.model.integrate(wished, step, 1.0)
-            error = state.model.difference(state.q, wished, 1.0)[first:end]
-            quantity = JointAcceleration((first, end))
-            out.append(toward(view, quantity, error, state.v[first:end], self.weight, self.horizon, f"bent {name}"))
-        return out
-
-
-@dataclass(frozen=True)
-class SwingsForward(Condition):
-    """The center of mass moves forward along its arc, or back no faster than `slack`.
-
-    Attributes:
-        is_back: The reverse.
-        slack: [m/s].
-        below: The swing will not reach this angle [deg].
-    """
-
-    is_back: bool = False
-    slack: float = 0.1
-    below: float = 180.0
-
-    def holds(self, view: View) -> bool:
-        where = arc(view)
-        if where is None or where.reach >= np.radians(self.below):
-            return False
-        return (-where.speed if self.is_back else where.speed) >= -self.slack
-
-
-STALLED = 0.02
-"""Slower than this [m/s] a figure falls back to below its grips, whatever way it went."""
-
-
-@dataclass(frozen=True)
-class SwingsBelow(Condition):
-    """The figure's arc has not reached an angle [deg], or with `is_above` it has."""
-
-    angle: float
-    is_above: bool = False
-
-    def holds(self, view: View) -> bool:
-        where = arc(view)
-        return where is not None and (abs(where.angle) < np.radians(self.angle)) != self.is_above

@@ -24,7 +24,8 @@ BAR = Hold("bar", (0.0, 0.0, 2.6), 0.016, (0.0, 1.0, 0.0), 0.6)
 HANDS = ("left_hand", "right_hand")
 HIPS, TRUNK, SHOULDERS = ("left_hip", "right_hip"), ("Abdomen", "Chest"), ("left_shoulder", "right_shoulder")
 
-FREE: tuple[Wish, ...] = (Still(0.01), Pose(0.002, horizon=0.3))
+FREE: tuple[Wish, ...] = (Still(0.02), Pose(0.01, horizon=0.3), Pose(0.05, only=("left_elbow", "right_elbow")))
+START: tuple[Wish, ...] = (Still(0.01), Pose(0.002, horizon=0.3))
 LOOSE: tuple[Wish, ...] = (Pose(0.02, horizon=0.3, without=(*TRUNK, *HIPS, *SHOULDERS)), Still(0.001))
 
 
@@ -63,11 +64,23 @@ def _swing(options: Options) -> Setup:
     return _setup(
         options,
         ControlState(
-            "try swing", (SwingFaster(1.0), *FREE), SwingsBelow(10.0), ("passive swing", "forward", "back"), take_bar,
+            "try swing", (SwingFaster(1.0), *START), SwingsBelow(10.0), ("passive swing", "forward", "back"), take_bar,
             grips=HANDS,
         ),
-        ControlState("forward", (*LOOSE, *_bent(-80.0, -25.0, 40.0)), SwingsForward(below=enough), ("passive swing", "back"), grips=HANDS),
-        ControlState("back", (*LOOSE, *_bent(25.0, 15.0, -10.0)), SwingsForward(is_back=True, below=enough), ("passive swing", "forward"), grips=HANDS),
+        ControlState(
+            "forward",
+            (*LOOSE, *_bent(-80.0, -25.0, 40.0)),
+            SwingsForward(below=enough),
+            ("passive swing", "back"),
+            grips=HANDS,
+        ),
+        ControlState(
+            "back",
+            (*LOOSE, *_bent(25.0, 15.0, -10.0)),
+            SwingsForward(is_back=True, below=enough),
+            ("passive swing", "forward"),
+            grips=HANDS,
+        ),
         ControlState(
             "passive swing", (*LOOSE, *_bent(0.0, 0.0, 0.0)), SwingsBelow(enough, is_above=True),
             ("back", "forward"), grips=HANDS,
@@ -81,6 +94,4 @@ def _literal(options: Options) -> Setup:
     return _plain(options, 4.0, (Still(0.1),))
 
 
-SWING = Behavior(
-    "swing", "Swing from a bar.", _swing, {"start": 0.0, "coordinated": 0.0, "enough": 70.0}, _literal
-)
+SWING = Behavior("swing", "Swing from a bar.", _swing, {"start": 0.0, "coordinated": 0.0, "enough": 70.0}, _literal)
