@@ -63,3 +63,4 @@ class Audit:
         self.contact_work += float(np.maximum(work, 0.0).sum())
         for grip in world.grips:
             self.grip_drift = max(self.grip_drift, grip.drift)
+            self.contact_work += max(float(grip.force @ grip.way), 0.0)

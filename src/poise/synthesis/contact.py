@@ -39,7 +39,8 @@ class Grip:
         anchor: Where the hold is gripped, from its middle in its own frame [m], shape (3,).
         start: When it closed [s].
         force: On the point in the last step [N], shape (3,).
-        drift: Largest distance between the point and what it holds so far [m].
+        way: Of the point against what it holds, in the last step [m], shape (3,).
+        drift: Distance between the point and what it holds after the last step [m].
     """
 
     figure: int
@@ -50,6 +51,7 @@ class Grip:
     anchor: Array
     start: float
     force: Array = field(default_factory=lambda: np.zeros(3))
+    way: Array = field(default_factory=lambda: np.zeros(3))
     drift: float = 0.0
 
 

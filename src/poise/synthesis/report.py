@@ -13,6 +13,7 @@ from poise.sim.report import Report
 
 if TYPE_CHECKING:
     from poise.synthesis.audit import Audit
+    from poise.synthesis.hanging import Hanging
     from poise.synthesis.run import FigureResult
     from poise.synthesis.trace import Trace
     from poise.synthesis.world import World
@@ -22,7 +23,7 @@ STEP = "take step"
 
 
 def report_of(
-    name: str, world: World, audit: Audit, trace: Trace, figures: Sequence[FigureResult], *, wall: float,
+    name: str, world: World, audit: Audit, trace: Trace, hanging: Hanging, figures: Sequence[FigureResult], *, wall: float,
     options: Mapping[str, Any], stopped: str | None,
 ) -> Report:  # fmt: skip
     """All fields of a run; SI units.
@@ -30,7 +31,7 @@ def report_of(
     Args:
         name: The behavior's.
         world: At its end.
-        audit, trace: Of its steps.
+        audit, trace, hanging: Of its steps.
         figures: What they did; the fields without a name are the first one's.
         wall: How long it took [s].
         options: The behavior's, all of them.
@@ -51,12 +52,14 @@ def report_of(
         "stuck_steps": world.figures[0].course.stuck,
         "figures": {f.name: {"fell": f.fell, "mass": f.character.mass, "states": _states(f.visits)} for f in figures},
         "steps_taken": sum(v.name.rpartition(" / ")[2] == STEP for v in first.visits),
-        "climbed_m": _climbed(trace),
-        "swing_max_deg": float(np.nanmax(trace.swing[:, 0])) if np.isfinite(trace.swing[:, 0]).any() else 0.0,
+        "climbed_m": hanging.climbed,
+        "swing_max_deg": hanging.furthest,
+        "swings_deg": list(hanging.swings),
         "supports": [{"figure": s.figure, "body": s.body, "object": s.what, "time": s.time} for s in world.supports],
         "hits": [asdict(h) for h in world.hits],
         "pushes": [{"body": p.body, "start": p.start} for p in world.pushes],
         "root_residual_max": {"force_N": audit.root_force, "moment_Nm": audit.root_moment},
+        "engine": world.mover.report() if world.mover else {"name": "poise"},
         "cone_violation_max_N": audit.cone,
         "penetration_max_m": audit.penetration,
         "body_penetration_max_m": audit.overlap,

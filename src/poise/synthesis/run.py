@@ -25,6 +25,8 @@ from poise.synthesis.behaviors import Role, Setup
 from poise.synthesis.behaviors.find import Wanted, find_behavior
 from poise.synthesis.engine import EngineMover
 from poise.synthesis.figure import Start
+from poise.synthesis.hanging import Hanging
+from poise.synthesis.poses import limber
 from poise.synthesis.report import report_of
 from poise.synthesis.settings import Settings
 from poise.synthesis.stance import steadied
@@ -134,7 +136,7 @@ def world_of(
     starts: list[Start] = []
     for k, role in enumerate(setup.roles):
         who = character if k == 0 and character is not None else figure(role.character or "adult")
-        who = steadied(who)
+        who = limber(steadied(who))
         starts.append(Start(role.name, who, role.machine, _placed(role, role.pose(who))))
     world = World(starts, scene or setup.scene, settings)
     if world.settings.engine == "mujoco":
@@ -186,8 +188,8 @@ def synthesize(
     world = world_of(setup, character, scene=scene, settings=settings)
     for push in pushes:
         world.push(push)
-    audit, tracer = Audit(), Tracer()
-    world.watchers += [audit, tracer]
+    audit, tracer, hanging = Audit(), Tracer(), Hanging()
+    world.watchers += [audit, tracer, hanging]
     poses, velocities = [world.q], [world.v]
     fell: dict[str, float] = {}
     complete, stopped, began = True, None, time.perf_counter()
@@ -222,7 +224,7 @@ def synthesize(
     balls = tuple(BallResult(b, q[:, first + 7 * k : first + 7 * k + 3]) for k, b in enumerate(world.scene.balls))
     trace = tracer.trace(world)
     report = report_of(
-        wanted.name, world, audit, trace, figures, wall=time.perf_counter() - began,
+        wanted.name, world, audit, trace, hanging, figures, wall=time.perf_counter() - began,
         options={**wanted.options, **(options or {})}, stopped=stopped,
     )  # fmt: skip
     return SynthesisResult(figures, balls, world.scene, world.pushes, trace, report, complete)

@@ -40,7 +40,7 @@ def steadied(character: Character) -> Character:
     return replace(character, bodies=tuple(bodies))
 
 
-def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25) -> Array:
+def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25, arms: float = 0.0) -> Array:
     """Coordinates of a figure that stands, shape (nq,), with its skeleton's rest pose bent at knees and elbows.
 
     The upper arms hang, whatever the skeleton's rest pose does with them, so far from the sides that they touch nothing.
@@ -48,6 +48,7 @@ def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25)
     Args:
         character: With two legs.
         knees, elbows: How far they bend [rad].
+        arms: How far they are raised forward, π for overhead [rad].
 
     Raises:
         InvalidValue: if the figure has no left and right leg.
@@ -67,6 +68,7 @@ def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25)
     left = np.array([left[0], left[1], 0.0]) / np.linalg.norm(left[:2])
     for side, out in (("left", left), ("right", -left)):
         _hang(character, turned, places, side, np.array([0.0, 0.0, -1.0]) + SPREAD * out)
+        _turn(character, turned, f"{side}_shoulder", rotations.from_rotation_vector(-arms * left))
     for role, share in BEND.items():
         for side in ("left", "right"):
             body = roles.get(f"{side}_{role}")
@@ -89,8 +91,14 @@ def _hang(character: Character, turned: Array, places: Array, side: str, way: Ar
     if shoulder is None or elbow is None:
         return
     arm = places[elbow] - places[shoulder]
-    turn = rotations.between(arm / np.linalg.norm(arm), way / np.linalg.norm(way))
-    moved = {shoulder}
+    _turn(
+        character, turned, f"{side}_shoulder", rotations.between(arm / np.linalg.norm(arm), way / np.linalg.norm(way))
+    )
+
+
+def _turn(character: Character, turned: Array, role: str, turn: Array) -> None:
+    """Turn a limb as a whole, in the world, if there is one."""
+    moved = {character.roles[role]} if role in character.roles else set()
     for i, body in enumerate(character.bodies):
         if i in moved or body.parent in moved:
             moved.add(i)

@@ -593,13 +593,13 @@ class World:
         for grip, force in zip(self.grips, result.forces[len(result.forces) - len(self.grips) :], strict=True):
             grip.force = force
             self.forces[grip.point] = force
-            grip.drift = float(np.linalg.norm(
-                self._other.centers[grip.point] - self._grip_anchor(grip, self._other, self.time + self.settings.dt)
-            ))  # fmt: skip
+            off = self._other.centers[grip.point] - self._grip_anchor(grip, self._other, self.time + self.settings.dt)
+            grip.way = off - (self.state.centers[grip.point] - self._grip_anchor(grip, self.state, self.time))
+            grip.drift = float(np.linalg.norm(off))
             if grip.other >= 0:  # hands that met close until they touch
                 apart = float(np.linalg.norm(grip.anchor))
-                close = self._radii[grip.point] + self._radii[grip.other]
-                grip.anchor = grip.anchor * (max(apart - CLOSING * self.settings.dt, min(close, apart)) / max(apart, 1e-9))
+                close = min(self._radii[grip.point] + self._radii[grip.other], apart)
+                grip.anchor = grip.anchor * (max(apart - CLOSING * self.settings.dt, close) / max(apart, 1e-9))
         self._surface = spots.surface
         self.touching = on[:count].copy()
         np.logical_or.at(self.touching, again, on[spots.at_corners])

@@ -39,6 +39,7 @@ class Body:
         hands: The same of the hands.
         com_height: Height of the center of mass over the soles in the rest pose [m].
         up_axes: Axis of each body that points up in the rest pose, in its own frame, shape (B, 3).
+        left_axes: The same of the axis that points to its left.
         tips: Far end of each body in its own frame [m], shape (B, 3).
         forward_axis, forward: Direction the root faces at rest, in its own frame and in the world, shapes (3,).
         head: Body that looks: the head, else the chest, else the root.
@@ -54,6 +55,7 @@ class Body:
     hands: dict[str, Index]
     com_height: float
     up_axes: Array
+    left_axes: Array
     tips: Array
     forward_axis: Array
     forward: Array
@@ -98,6 +100,7 @@ def body_of(character: Character, state: State, index: int = 0, first_point: int
     return Body(
         character, index, root, (first + 6, first + character.nv), state.q.copy(), feet, hands,
         float(state.com(root)[2] - soles[:, 2].min()), turns[:, 2, :].copy(),
+        np.einsum("bji,j->bi", turns, np.array([-forward[1], forward[0], 0.0])),
         np.array([_tip(body) for body in character.bodies]), turns[0].T @ forward, forward,
         head, turns[head].T @ forward,
     )  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from poise.step.quantity import Quantity
 from poise.step.step import Rows, Step
 
@@ -16,11 +18,13 @@ class ComAcceleration(Quantity):
         axes: Which of "x", "y", "z".
         of: Which tree of the model.
         without: Bodies left out of the center of mass, each alone (not its subtree).
+        along: One direction of the world to measure along, instead of axes.
     """
 
     axes: str = "xyz"
     of: int = 0
     without: tuple[int, ...] = ()
+    along: tuple[float, float, float] | None = None
 
     def rows(self, step: Step) -> Rows:
         state = step.state
@@ -36,6 +40,9 @@ class ComAcceleration(Quantity):
                 bias -= share * state.body_point_motion(body, place)[1]
                 total -= share
             jacobian, bias = jacobian / total, bias / total
+        if self.along is not None:
+            along = np.array(self.along)
+            return Rows((along @ jacobian)[None], np.array([along @ bias]))
         if self.axes in "xyz":
             first = "xyz".index(self.axes)
             return Rows(jacobian[first : first + len(self.axes)], bias[first : first + len(self.axes)])
