@@ -55,6 +55,9 @@ class Balanced(Condition):
     def holds(self, view: View) -> bool:
         if view.is_delayed or view.time - view.memory.get("placed", -1e9) < self.settle:
             return True
+        weight = view.state.mass(view.body.root) * GRAVITY
+        if any(view.load(p) < 0.01 * weight and view.gaps[p].max() > self.near * view.body.scale for p in view.body.feet.values()):
+            return False
         points = view.near_ground("both", self.near * view.body.scale)
         place = view.com[:2] if self.literal else view.capture_point
         return len(points) < 3 or distance_inside(points, place) >= self.margin * view.body.scale
@@ -81,17 +84,28 @@ class Loaded(Condition):
 
 @dataclass(frozen=True)
 class Stepping(Condition):
-    """The swing foot is on its way: until it has landed, or `late` after its time [s]."""
+    """The swing foot is on its way: until it bears weight, or `late` after its time [s].
 
-    seconds: float = 0.25
-    least: float = 0.1
+    Attributes:
+        share: Part of the step's time in which the foot cannot have landed yet.
+        force: Weight that tells that it has, in parts of body weight; so do enough points.
+        points: Least number of its points that touch.
+        late: When the figure stops waiting [s].
+    """
+
+    share: float = 0.6
+    force: float = 0.3
+    points: int = 3
     late: float = 0.25
 
     def holds(self, view: View) -> bool:
-        if view.since < self.least:
+        seconds = view.memory["seconds"]
+        if view.since < self.share * seconds:
             return True
-        landed = int(view.touching[view.foot("swing")].sum()) >= 2
-        if (landed and view.since > 0.5 * self.seconds) or view.since > self.seconds + self.late:
+        weight = view.state.mass(view.body.root) * GRAVITY
+        foot = view.foot("swing")
+        landed = view.load(foot) > self.force * weight or int(view.touching[foot].sum()) >= self.points
+        if landed or view.since > seconds + self.late:
             view.memory["placed"] = view.time
             return False
         return True

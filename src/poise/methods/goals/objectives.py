@@ -100,15 +100,44 @@ class ComOver(Wish):
 
 
 @dataclass(frozen=True)
+class ComeToRest(Wish):
+    """The capture point goes to the center of the support, as fast as a foot that pushes there could bring it.
+
+    The inverted pendulum with its pressure point beyond the capture point, r̈ = ω² (r − p), p = ξ + gain (ξ − center).
+
+    Attributes:
+        weight: Against the acceleration of the center of mass.
+        gain: Rate of the capture point, in ω.
+        foot: As in `ComOver`.
+        near: Points at most this far over the ground count as support [m].
+        most: Largest acceleration asked for [m/s²].
+    """
+
+    weight: float
+    gain: float = 1.5
+    foot: str = "both"
+    near: float = 0.03
+    most: float = 6.0
+
+    def objectives(self, view: View) -> list[Objective]:
+        center = view.support_center(self.foot, self.near * view.body.scale)
+        omega, v = view.pendulum, view.com_velocity[:2]
+        wished = -omega * v - self.gain * omega**2 * (view.capture_point - center)
+        size = float(np.linalg.norm(wished))
+        wished = wished if size <= self.most else wished * (self.most / size)
+        return [Objective(ComAcceleration("xy", of=view.body.index), wished, self.weight, "come to rest")]
+
+
+@dataclass(frozen=True)
 class ComHeight(Wish):
-    """The center of mass keeps a height over the ground, in parts of its height at rest."""
+    """The center of mass keeps a height over the ground, in parts of its height at rest, lower over feet far apart."""
 
     weight: float
     height: float = 1.0
     horizon: float = HORIZON
 
     def objectives(self, view: View) -> list[Objective]:
-        wished = view.ground_height + self.height * view.body.com_height
+        wished = view.ground_height + self.height * view.body.com_height - view.stretch
         error, speed = np.array([wished - view.com[2]]), view.com_velocity[2:]
         return [toward(view, ComAcceleration("z", of=view.body.index), error, speed, self.weight, self.horizon, "com height")]
 
@@ -223,7 +252,7 @@ class Land(Wish):
         out: list[Objective] = []
         for side, points in view.body.feet.items():
             hanging = points[~view.touching[points]]
-            if len(points) - len(hanging) >= 4:
+            if len(points) - len(hanging) >= 4 or np.isin(points, view.trailing()).any():
                 continue
             out += Upright(self.flat, (f"{side}_foot",)).objectives(view)
             axes = np.tile(UP, (len(hanging), 1, 1))
@@ -287,6 +316,9 @@ def bodies_named(view: View, name: str) -> list[int]:
     index = view.body.character.body_index
     if name == "feet":
         return [index("left_foot"), index("right_foot")]
+    if name in ("swing leg", "stance leg"):
+        side = view.memory.get(name.removesuffix(" leg"))
+        return [index(f"{side}_{part}") for part in ("hip", "knee", "foot")] if side else []
     if name in ("swing", "stance"):
         side = view.memory.get(name)
         return [index(f"{side}_foot")] if side else []

@@ -31,3 +31,20 @@ def distance_inside(points: Array, place: Array) -> float:
     except QhullError:
         return -np.inf
     return float(-(edges[:, :2] @ place + edges[:, 2]).max())
+
+
+def nearest_inside(points: Array, place: Array) -> Array:
+    """The place (2,) of the hull of points (K, 2) that is nearest to a place; their mean where there is no hull."""
+    if len(points) < 3:
+        return points.mean(axis=0)
+    try:
+        hull = ConvexHull(points)
+    except QhullError:
+        return points.mean(axis=0)
+    if (hull.equations[:, :2] @ place + hull.equations[:, 2]).max() <= 0.0:
+        return place
+    corners = points[hull.vertices]
+    ways = np.roll(corners, -1, axis=0) - corners
+    shares = np.clip(((place - corners) * ways).sum(axis=1) / (ways * ways).sum(axis=1), 0.0, 1.0)
+    feet = corners + shares[:, None] * ways
+    return feet[int(((feet - place) ** 2).sum(axis=1).argmin())]

@@ -1,8 +1,11 @@
-"""Protective steps: which foot, and where to.
+"""Protective steps: which foot, where to and how long, by a short look ahead.
 
-Source: [Jain2009]_ 6.1.2. Deviates: the foot is chosen by where the capture point goes, and put where the figure can
-come to rest at landing, since "farther from the center of mass" crosses the legs in a shove from the side and "the
-center of mass midway between the feet" gains nothing over standing.
+Over the step that is about to be taken the figure is an inverted pendulum that pushes at one point p of its stance foot;
+its capture point ξ moves away from there, ξ(T) = p + (ξ − p) e^{ωT}. Both feet and a few durations are tried, and the
+pair is taken whose foot lands nearest to where the figure can come to rest.
+
+Source: [Jain2009]_ 6.1.2. Deviates: "farther from the center of mass" crosses the legs in a shove from the side and "the
+center of mass midway between the feet" gains nothing over standing, so foot, place and time come from the look ahead.
 """
 
 from __future__ import annotations
@@ -12,82 +15,129 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.methods.goals.objectives import Wish, toward
+from poise.methods.goals.objectives import Wish
+from poise.methods.goals.polygon import nearest_inside
 from poise.methods.goals.view import View
 from poise.step import Objective
 from poise.step.quantities import PlaceAcceleration
 
 Array = npt.NDArray[np.float64]
 
-HASTE = 100.0
-"""Largest acceleration asked of a stepping foot [m/s²]."""
 OTHER = {"left": "right", "right": "left"}
 
 
-def choose_swing_foot(view: View, *, sideways: float = 0.7, least: float = 0.08) -> None:
-    """Remember which foot shall step: the falling side's in a fall to the side, else the one farther from the mass.
+@dataclass(frozen=True)
+class Stride:
+    """What a step may be; lengths [m] are a grown-up's, for others in proportion.
 
-    Args:
-        view: Its memory gets "swing" and "stance".
-        sideways: A fall counts as sideways from this ratio of its parts to the side and ahead.
-        least: Smallest distance to the side that decides [m].
+    Attributes:
+        durations: Times a step may take [s].
+        beyond: How far past the capture point the foot lands, so that the figure comes to rest between its feet.
+        longest, widest, narrowest: Bounds of the way from the stance foot ahead and to the side.
+        speed: Mean speed of the foot above which a step counts as hard [m/s].
     """
-    far = {s: float(np.linalg.norm(view.middle(view.body.feet[s])[0][:2] - view.com[:2])) for s in OTHER}
-    swing = max(far, key=lambda side: far[side])
-    ahead, left = view.heading, np.array([-view.heading[1], view.heading[0]])
-    off = view.capture_point - view.support_center("both", 0.03 * view.body.scale)
-    if abs(off @ left) > sideways * abs(off @ ahead) and abs(off @ left) > least * view.body.scale:
-        swing = "left" if off @ left > 0.0 else "right"
-    view.memory["swing"], view.memory["stance"] = swing, OTHER[swing]
+
+    durations: tuple[float, ...] = (0.2, 0.25, 0.3)
+    beyond: float = 0.08
+    longest: float = 0.75
+    widest: float = 0.85
+    narrowest: float = 0.13
+    speed: float = 2.0
+
+
+STRIDE = Stride()
+
+
+def landing(view: View, swing: str, seconds: float, stride: Stride = STRIDE) -> tuple[Array, float]:
+    """Where a foot should stand after so many seconds [m], shape (2,), and how far the capture point is from there [m]."""
+    scale = view.body.scale
+    stance = view.body.feet[OTHER[swing]]
+    middle = view.middle(stance)[0][:2]
+    push = nearest_inside(view.state.points[stance, :2], view.capture_point)
+    goal = push + (view.capture_point - push) * np.exp(view.pendulum * seconds)
+    way = goal - middle
+    size = float(np.linalg.norm(way))
+    way *= 1.0 + stride.beyond * scale * min(1.0, size / (0.3 * scale)) / max(size, 1e-9)
+    ahead = view.heading
+    out = (1.0 if swing == "left" else -1.0) * np.array([-ahead[1], ahead[0]])
+    aside = float(np.clip(way @ out, stride.narrowest * scale, stride.widest * scale))
+    forward = float(np.clip(way @ ahead, -stride.longest * scale, stride.longest * scale))
+    place = middle + aside * out + forward * ahead
+    # between the feet the figure can come to rest as well
+    along = place - middle
+    share = float(np.clip((goal - middle) @ along / (along @ along), 0.0, 1.0))
+    return place, float(np.linalg.norm(middle + share * along - goal))
+
+
+def choose_step(view: View) -> None:
+    """Remember which foot shall step and for how long: memory "swing", "stance" and "seconds"."""
+    best, scale = np.inf, view.body.scale
+    loads = {side: view.load(view.body.feet[side]) for side in OTHER}
+    for swing in OTHER:
+        if loads[OTHER[swing]] < 0.1 * loads[swing]:
+            continue  # it stands on this one
+        here = view.middle(view.body.feet[swing])[0][:2]
+        for seconds in STRIDE.durations:
+            place, miss = landing(view, swing, seconds)
+            speed = float(np.linalg.norm(place - here)) / seconds
+            cost = miss / scale + 0.3 * seconds + 0.1 * max(0.0, speed / scale - STRIDE.speed)
+            if cost < best:
+                best = cost
+                view.memory.update(swing=swing, stance=OTHER[swing], seconds=seconds)
+
+
+def begin_step(view: View) -> None:
+    """Remember how high the swing foot is where it starts [m]: memory "rise"."""
+    if "swing" in view.memory:
+        view.memory["rise"] = max(0.0, float(view.middle(view.foot("swing"))[0][2]) - view.ground_height_below("stance"))
 
 
 @dataclass(frozen=True)
 class StepTo(Wish):
-    """The swing foot goes to where the capture point will be when it lands, lifted on its way.
+    """The swing foot goes to its landing place, along the path of least acceleration, lifted on its way.
 
     Attributes:
         weight: Against the foot's acceleration.
-        seconds: Time of the step [s].
         lift: Height of the foot's path [m].
-        overshoot: Factor on the way from the stance foot to the capture point.
-        longest, widest, narrowest: Bounds of the step ahead and to the side [m].
         horizon: Of the height, and the least of the way [s].
+        haste: Largest acceleration asked of the foot [m/s²].
     """
 
     weight: float
-    seconds: float = 0.25
-    lift: float = 0.08
-    overshoot: float = 1.1
-    longest: float = 0.7
-    widest: float = 0.6
-    narrowest: float = 0.14
-    horizon: float = 0.06
+    lift: float = 0.06
+    horizon: float = 0.05
+    haste: float = 120.0
 
     def objectives(self, view: View) -> list[Objective]:
         if "swing" not in view.memory:
             return []
+        swing, seconds = view.memory["swing"], view.memory["seconds"]
         place, velocity = view.middle(view.foot("swing"))
-        left = max(self.seconds - view.since, self.horizon)
         goal = self.target(view)
-        phase = min(1.0, (view.since + self.horizon) / self.seconds)
+        left = max(seconds - view.since, 2.0 * self.horizon)
+        across = 6.0 * (goal - place[:2]) / left**2 - 4.0 * velocity[:2] / left
+        if view.since > seconds - 0.02:
+            across = -velocity[:2] / 0.05
+        phase, rate = view.since / seconds, np.pi / seconds
         lift = self.lift * view.body.scale
-        height = view.ground_height_below("stance") + (lift * np.sin(np.pi * phase) ** 2 if phase < 1.0 else -0.01)
-        body = view.body.root + view.body.character.body_index(f"{view.memory['swing']}_foot")
+        if phase < 1.0:
+            height, speed = lift * np.sin(np.pi * phase) ** 2, lift * rate * np.sin(2.0 * np.pi * phase)
+            bend = 2.0 * lift * rate**2 * np.cos(2.0 * np.pi * phase)
+        else:
+            height, speed, bend = -0.02, -0.2, 0.0
+        height += view.ground_height_below("stance") + view.memory.get("rise", 0.0) * (1.0 - min(phase, 1.0)) ** 2
+        speed -= 2.0 * view.memory.get("rise", 0.0) * max(0.0, 1.0 - phase) / seconds
+        up = bend + 2.0 / self.horizon**2 * (height - place[2]) + 2.0 / self.horizon * (speed - velocity[2])
+        most = self.haste * view.body.scale
+        size = float(np.linalg.norm(across))
+        across *= min(1.0, most / max(size, 1e-9))
+        wished = np.array([*across, np.clip(up, -0.5 * most, 0.5 * most)])
+        body = view.body.root + view.body.character.body_index(f"{swing}_foot")
         data = view.state.data
         offset = data.xmat[body].reshape(3, 3).T @ (place - data.xpos[body])
-        error = np.array([goal[0], goal[1], height]) - place
-        horizons = np.array([left, left, self.horizon])
-        foot = PlaceAcceleration(body, offset)
-        return [toward(view, foot, error, velocity, self.weight, horizons, "step", most=HASTE * view.body.scale)]
+        return [Objective(PlaceAcceleration(body, offset), wished, self.weight, "step")]
 
     def target(self, view: View) -> Array:
         """Where the swing foot shall stand [m], shape (2,)."""
-        stance = view.middle(view.foot("stance"))[0][:2]
-        time = max(0.0, self.seconds - view.since)
-        way = (view.capture_point - stance) * np.exp(view.pendulum * time) * self.overshoot
-        scale = view.body.scale
-        ahead = view.heading
-        out = (1.0 if view.memory["swing"] == "left" else -1.0) * np.array([-ahead[1], ahead[0]])
-        aside = float(np.clip(way @ out, self.narrowest * scale, self.widest * scale))
-        forward = float(np.clip(way @ ahead, -self.longest * scale, self.longest * scale))
-        return stance + aside * out + forward * ahead
+        left = max(0.0, view.memory["seconds"] - view.since)
+        return landing(view, view.memory["swing"], left)[0]

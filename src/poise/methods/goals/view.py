@@ -218,6 +218,27 @@ class View:
         points = self.foot(foot)
         return float((self.state.points[points, 2] - self.gaps[points]).mean())
 
+    @cached_property
+    def stretch(self) -> float:
+        """How much lower the center of mass is when the legs reach to both feet [m]."""
+        leg = self.body.com_height
+        away = max(
+            float(np.linalg.norm(self.middle(self.body.feet[side])[0][:2] - self.com[:2])) - 0.1 * self.body.scale
+            for side in SIDES
+        )
+        away = min(max(away, 0.0), 0.6 * leg)
+        return leg - float(np.sqrt(leg**2 - away**2))
+
+    def trailing(self) -> Index:
+        """Heels of feet that the capture point has left behind, whose ankles bend no further."""
+        out = []
+        for side in SIDES:
+            points = self.body.feet[side]
+            middle = self.middle(points)[0][:2]
+            if (self.capture_point - middle) @ self.heading > 0.25 * self.body.scale:
+                out.append(points[(self.state.points[points, :2] - middle) @ self.heading < 0.03 * self.body.scale])
+        return np.concatenate(out) if out else np.zeros(0, dtype=np.int64)
+
     @property
     def capture_point(self) -> Array:
         """Where the figure must stand to come to rest, r + ṙ / ω, in the plane [m], shape (2,)."""
@@ -246,7 +267,9 @@ class View:
         return self.body.feet[which]
 
     def part(self, which: str) -> Index:
-        """Contact points of a foot as in `foot`, of "left_hand", "right_hand", or of the "hand" in memory."""
+        """Contact points of a foot as in `foot`, of "left_hand", "right_hand", the "hand" in memory, or "trailing" heels."""
+        if which == "trailing":
+            return self.trailing()
         if which == "hand":
             which = self.memory.get("hand") or "none_hand"
         side = which.removesuffix("_hand")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from poise.methods.goals.conditions import Balanced, Loaded, Standing, Stepping
 from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import ComOver, Land, Unload, Upright
-from poise.methods.goals.stepping import StepTo, choose_swing_foot
+from poise.methods.goals.objectives import ComHeight, Facing, Pose, Still, ComeToRest, ComOver, Land, Unload, Upright
+from poise.methods.goals.stepping import StepTo, begin_step, choose_step
 from poise.synthesis.behaviors.balance import FALLEN, POSTURE
 from poise.methods.goals.surroundings import floor
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
@@ -13,17 +13,24 @@ from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 STEPPING = Machine(
     "step",
     (
-        ControlState("balance", (ComOver(0.3), *POSTURE, Land(0.2)), Standing(Balanced()), ("fallen", "relax foot")),
         ControlState(
-            "relax foot", (ComOver(0.5, "stance"), Unload(1.0), *POSTURE), Standing(Loaded()),
-            ("fallen", "take step"), choose_swing_foot
+            "balance", (ComeToRest(10.0), *POSTURE, Land(1.0, 1.0)), Standing(Balanced()), ("fallen", "relax foot", "take step"),
+            lifts=("trailing",),
+        ),
+        ControlState(
+            "relax foot", (ComeToRest(10.0, foot="stance"), Unload(1.0), *POSTURE), Standing(Loaded()),
+            ("fallen", "take step"), choose_step
         ),
         ControlState(
             "take step",
-            (StepTo(1.0), Upright(0.3, ("swing",)), Upright(0.05, ("stance",)), *POSTURE),
+            (
+                StepTo(10.0), Upright(5.0, ("swing",), 0.1), Upright(2.0, ("pelvis", "chest"), 0.15), Facing(2.0, 0.2),
+                ComeToRest(1.0, foot="stance"), ComHeight(5.0, 0.95, 0.2), Pose(0.05, 0.25, without=("swing leg",)), Still(0.002),
+            ),
             Standing(Stepping()),
             ("fallen", "balance"),
-            lifts=("swing",),
+            begin_step,
+            ("swing", "trailing"),
         ),
         FALLEN,
     ),
