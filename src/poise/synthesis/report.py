@@ -90,8 +90,3 @@ def report_of(
 
 def _states(visits: Sequence[Visit]) -> list[dict[str, Any]]:
     return [{"name": v.name, "start": v.start, "end": v.end} for v in visits]
-
-
-def _climbed(trace: Trace) -> float:
-    """How much higher the first figure's center of mass ended than it began, zero where it did not rise [m]."""
-    return max(0.0, float(trace.com[-1, 0, 2] - trace.com[0, 0, 2])) if len(trace.com) else 0.0

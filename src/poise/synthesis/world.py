@@ -171,7 +171,9 @@ class World:
         characters = [s.character for s in starts]
         things = [ball(b.name, b.radius, b.mass) for b in self.scene.balls]
         self.capsules = CapsulePairs([*characters, *things])
-        self.model = model_of_scene([*characters, *things], 2 * NEAR, names=[*names, *(b.name for b in self.scene.balls)])
+        self.model = model_of_scene(
+            [*characters, *things], 2 * NEAR, names=[*names, *(b.name for b in self.scene.balls)]
+        )
         self._count = self.model.point_count - 2 * NEAR
         self._radii = self.model.point_radii[: self._count].copy()
         balls = [np.array([*b.place, 1.0, 0.0, 0.0, 0.0]) for b in self.scene.balls]
@@ -230,7 +232,9 @@ class World:
     def things(self) -> tuple[Thing, ...]:
         """The balls as they are now."""
         out: list[Thing] = []
-        for spec, root, dof, is_free in zip(self.scene.balls, self._ball_roots, self._ball_dofs, self._free, strict=True):
+        for spec, root, dof, is_free in zip(
+            self.scene.balls, self._ball_roots, self._ball_dofs, self._free, strict=True
+        ):
             out.append(Thing(spec, self.state.data.xpos[root].copy(), self.v[dof : dof + 3].copy(), is_free))
         return tuple(out)
 
@@ -554,7 +558,11 @@ class World:
         self.tally.solves += 1
         result = None
         # a sliding point whose friction is fixed can be asked for the impossible; as one that sticks it cannot
-        for kind, slide, soft in (("", slips, False), ("sliding made sticking", None, False), ("bounds made soft", None, True)):
+        for kind, slide, soft in (
+            ("", slips, False),
+            ("sliding made sticking", None, False),
+            ("bounds made soft", None, True),
+        ):
             try:
                 result = attempt(slide, soft=soft)
             except StepInfeasible:
@@ -584,7 +592,14 @@ class World:
         return ways
 
     def _note(
-        self, spots: Spots, forces: Array, on: Flags, before: Flags, result: StepResult, external: Array, jacobians: Array
+        self,
+        spots: Spots,
+        forces: Array,
+        on: Flags,
+        before: Flags,
+        result: StepResult,
+        external: Array,
+        jacobians: Array,
     ) -> None:
         count = self._count
         again = spots.points[spots.at_corners]

@@ -56,7 +56,10 @@ class Balanced(Condition):
         if view.is_delayed or view.time - view.memory.get("placed", -1e9) < self.settle:
             return True
         weight = view.state.mass(view.body.root) * GRAVITY
-        if any(view.load(p) < 0.01 * weight and view.gaps[p].max() > self.near * view.body.scale for p in view.body.feet.values()):
+        if any(
+            view.load(p) < 0.01 * weight and view.gaps[p].max() > self.near * view.body.scale
+            for p in view.body.feet.values()
+        ):
             return False
         points = view.near_ground("both", self.near * view.body.scale)
         place = view.com[:2] if self.literal else view.capture_point

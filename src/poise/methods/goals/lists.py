@@ -97,7 +97,9 @@ def figure_control(
     body = view.body
     count = body.joints[1] - body.joints[0]
     if np.shape(effort.limit) != (count,):
-        raise InvalidValue(f"Torque limits have shape {np.shape(effort.limit)}; ({count},), one per joint dof, is needed.")
+        raise InvalidValue(
+            f"Torque limits have shape {np.shape(effort.limit)}; ({count},), one per joint dof, is needed."
+        )
     # muscles give τ + d v⁺ = (τ + Δt d a) + d v, so that tissue, −d v⁺, and muscles together are τ
     damping = np.broadcast_to(effort.damping, count)
     torque, tissue = JointTorque(body.joints, damping), damping * effort.speed

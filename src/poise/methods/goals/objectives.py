@@ -69,7 +69,9 @@ def toward(
     return Objective(quantity, wished if size <= most else wished * (most / size), weight, label)
 
 
-def slowing(view: View, quantity: Quantity, change: Array, weight: Array | float, horizon: float, label: str) -> Objective:
+def slowing(
+    view: View, quantity: Quantity, change: Array, weight: Array | float, horizon: float, label: str
+) -> Objective:
     """The objective that brings a change of velocity about, within H, or in this step in the literal form."""
     if view.is_literal:
         return Objective(quantity, change / view.dt, np.asarray(weight) * view.dt**2, label)
@@ -95,7 +97,15 @@ class ComOver(Wish):
     def objectives(self, view: View) -> list[Objective]:
         error = view.support_center(self.foot, self.near * view.body.scale) - view.com[:2]
         return [
-            toward(view, ComAcceleration("xy", of=view.body.index), error, view.com_velocity[:2], self.weight, self.horizon, "com over feet")
+            toward(
+                view,
+                ComAcceleration("xy", of=view.body.index),
+                error,
+                view.com_velocity[:2],
+                self.weight,
+                self.horizon,
+                "com over feet",
+            )
         ]
 
 
@@ -139,7 +149,11 @@ class ComHeight(Wish):
     def objectives(self, view: View) -> list[Objective]:
         wished = view.ground_height + self.height * view.body.com_height - view.stretch
         error, speed = np.array([wished - view.com[2]]), view.com_velocity[2:]
-        return [toward(view, ComAcceleration("z", of=view.body.index), error, speed, self.weight, self.horizon, "com height")]
+        return [
+            toward(
+                view, ComAcceleration("z", of=view.body.index), error, speed, self.weight, self.horizon, "com height"
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -306,9 +320,7 @@ def axis_toward(
     first = np.cross(wished, np.eye(3)[int(np.argmin(np.abs(wished)))])
     first /= np.linalg.norm(first)
     across = np.stack([first, np.cross(wished, first)])
-    return toward(
-        view, AxisAcceleration(model_body, axis, across), -across @ u, across @ speed, weight, horizon, label
-    )
+    return toward(view, AxisAcceleration(model_body, axis, across), -across @ u, across @ speed, weight, horizon, label)
 
 
 def bodies_named(view: View, name: str) -> list[int]:

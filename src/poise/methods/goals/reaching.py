@@ -41,7 +41,14 @@ def part_toward(
     offset = state.point_offsets[points].mean(axis=0)
     velocity, _ = state.body_point_motion(body, place)
     wish = toward(
-        view, PlaceAcceleration(body, offset), target.place - place, velocity - target.velocity, weight, horizon, label, most
+        view,
+        PlaceAcceleration(body, offset),
+        target.place - place,
+        velocity - target.velocity,
+        weight,
+        horizon,
+        label,
+        most,
     )
     return [Objective(wish.quantity, wish.target + target.acceleration, wish.weight, label)]
 
@@ -69,7 +76,9 @@ class Circle(Wish):
     horizon: float = HORIZON
 
     def objectives(self, view: View) -> list[Objective]:
-        return part_toward(view, self.part, self.target(view), self.weight, self.horizon, "reach", HASTE * view.body.scale)
+        return part_toward(
+            view, self.part, self.target(view), self.weight, self.horizon, "reach", HASTE * view.body.scale
+        )
 
     def target(self, view: View) -> Target:
         """Where the hand shall be now."""

@@ -89,7 +89,9 @@ def choose_step(view: View) -> None:
 def begin_step(view: View) -> None:
     """Remember how high the swing foot is where it starts [m]: memory "rise"."""
     if "swing" in view.memory:
-        view.memory["rise"] = max(0.0, float(view.middle(view.foot("swing"))[0][2]) - view.ground_height_below("stance"))
+        view.memory["rise"] = max(
+            0.0, float(view.middle(view.foot("swing"))[0][2]) - view.ground_height_below("stance")
+        )
 
 
 @dataclass(frozen=True)

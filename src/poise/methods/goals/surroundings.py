@@ -61,7 +61,6 @@ class Movement:
         turn = (1.0 - part) * np.array(self.turns[k]) + part * np.array(self.turns[after])
         return shift, rotations.to_matrix(rotations.from_rotation_vector(turn))
 
-
     def placed(self, place: Array, time: float) -> tuple[Array, Array]:
         """Where a place (3,) of the thing is at a time [m], and how the thing is turned, (3, 3)."""
         shift, turn = self.at(time)
@@ -174,7 +173,9 @@ class Ball:
 
     def __post_init__(self) -> None:
         if not (self.radius > 0.0 and self.mass > 0.0):
-            raise InvalidValue(f"Ball {self.name!r} has radius {self.radius} m and mass {self.mass} kg; give positive ones.")
+            raise InvalidValue(
+                f"Ball {self.name!r} has radius {self.radius} m and mass {self.mass} kg; give positive ones."
+            )
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,9 @@ class Scene:
         names = [x.name for x in (*self.surfaces, *self.holds, *self.balls)]
         doubles = sorted({n for n in names if names.count(n) > 1})
         if doubles:
-            raise InvalidValue(f"Names in a scene must differ; {', '.join(map(repr, doubles))} stand for several things.")
+            raise InvalidValue(
+                f"Names in a scene must differ; {', '.join(map(repr, doubles))} stand for several things."
+            )
 
     def hold(self, name: str) -> Hold:
         """The hold with this name."""

@@ -114,7 +114,9 @@ def _points(character: Character, role: str, part: str) -> Index:
     for i, body in enumerate(character.bodies):
         if body.parent in beyond:
             beyond.add(i)
-    return np.array([i for i, p in enumerate(character.contact_points) if p.part == part and p.body in beyond], np.int64)
+    return np.array(
+        [i for i, p in enumerate(character.contact_points) if p.part == part and p.body in beyond], np.int64
+    )
 
 
 def _tip(body: CharacterBody) -> Array:

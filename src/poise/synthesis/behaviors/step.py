@@ -14,18 +14,30 @@ STEPPING = Machine(
     "step",
     (
         ControlState(
-            "balance", (ComeToRest(10.0), *POSTURE, Land(1.0, 1.0)), Standing(Balanced()), ("fallen", "relax foot", "take step"),
+            "balance",
+            (ComeToRest(10.0), *POSTURE, Land(1.0, 1.0)),
+            Standing(Balanced()),
+            ("fallen", "relax foot", "take step"),
             lifts=("trailing",),
         ),
         ControlState(
-            "relax foot", (ComeToRest(10.0, foot="stance"), Unload(1.0), *POSTURE), Standing(Loaded()),
-            ("fallen", "take step"), choose_step
+            "relax foot",
+            (ComeToRest(10.0, foot="stance"), Unload(1.0), *POSTURE),
+            Standing(Loaded()),
+            ("fallen", "take step"),
+            choose_step,
         ),
         ControlState(
             "take step",
             (
-                StepTo(10.0), Upright(5.0, ("swing",), 0.1), Upright(2.0, ("pelvis", "chest"), 0.15), Facing(2.0, 0.2),
-                ComeToRest(1.0, foot="stance"), ComHeight(5.0, 0.95, 0.2), Pose(0.05, 0.25, without=("swing leg",)), Still(0.002),
+                StepTo(10.0),
+                Upright(5.0, ("swing",), 0.1),
+                Upright(2.0, ("pelvis", "chest"), 0.15),
+                Facing(2.0, 0.2),
+                ComeToRest(1.0, foot="stance"),
+                ComHeight(5.0, 0.95, 0.2),
+                Pose(0.05, 0.25, without=("swing leg",)),
+                Still(0.002),
             ),
             Standing(Stepping()),
             ("fallen", "balance"),
