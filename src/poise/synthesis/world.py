@@ -252,7 +252,8 @@ class World:
         self._throw()
         s.move_to(self.q, self.v)
         self._lose(now)
-        spots = look(s, now, self.capsules, self.overlaps, self._radii, self._gripped())
+        flesh = self._flesh()
+        spots = look(s, now, self.capsules, flesh, self._radii, self._gripped())
         external = self._external()
         self._startle_by_loss()
         objectives, constraints, lifted = self._wish(spots)
@@ -295,7 +296,7 @@ class World:
             v = self.v + dt * result.a
             q = self.model.integrate(self.q, v, dt)
             self._other.move_to(q, v)
-            gaps = gaps_after(spots, self._other, after, self.capsules, self.overlaps, self._radii)
+            gaps = gaps_after(spots, self._other, after, self.capsules, flesh, self._radii)
             forces = np.zeros((len(on), 3))
             forces[k] = result.forces[: len(k)]
             velocities = (jacobians @ v).reshape(-1, 3)
@@ -365,6 +366,19 @@ class World:
             on = getattr(self, "_surface", None)
             if on is not None and len(own) and self._gone[on[own]].any() and not figure.is_delayed(self.time):
                 figure.startle(self.time, self.settings.delay)
+
+    def _flesh(self) -> Array:
+        """How far pairs of bodies overlap without touching [m], shape (N,): hands that hold one another do not push."""
+        held = [(g.point, g.other) for g in self.grips if g.other >= 0]
+        if not held:
+            return self.overlaps
+        out, bodies = self.overlaps.copy(), self.state.point_body
+        for ends in held:
+            hands = [bodies[list(ends)]]
+            hands.append(self.model.parents[hands[0]])
+            both = [np.isin(x, np.concatenate(hands)) for x in (self.capsules.first_body, self.capsules.second_body)]
+            out[both[0] & both[1]] = np.inf
+        return out
 
     def _gripped(self) -> Flags:
         out = np.zeros(self._count, dtype=np.bool_)
