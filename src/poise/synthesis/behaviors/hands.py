@@ -29,14 +29,14 @@ def _hands(options: Options) -> Setup:
     grown_up = Machine(
         "grown-up",
         (
-            ControlState("balance", (*stand, OfferHand(0.5, "left_hand")), Standing(Always()), ("fallen",)),
+            ControlState("balance", (*stand, OfferHand(0.5, "right_hand")), Standing(Always()), ("fallen",)),
             FALLEN,
         ),
     )
     return Setup(
         (
             Role(child, "child", "child"),
-            Role(grown_up, "adult", "adult", place=(options["ahead"], -options["distance"]), turn=math.radians(options["turn"])),
+            Role(grown_up, "adult", "adult", place=(options["ahead"], options["distance"]), turn=math.radians(options["turn"])),
         ),
         floor(options["friction"]),
         6.0,

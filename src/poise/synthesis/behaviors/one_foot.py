@@ -31,7 +31,7 @@ def _one_foot(options: Options) -> Setup:
                     ComOver(10.0, "stance", horizon=SLOW),
                     *keep,
                     Pose(0.002),
-                    RaiseFoot(0.1, options["height"]),
+                    RaiseFoot(1.0, options["height"]),
                     Follow(0.05, 0.15, ("stance leg",)),
                     Upright(0.3, ("stance",)),
                 ),
