@@ -56,11 +56,9 @@ class Balanced(Condition):
         if view.is_delayed or view.time - view.memory.get("placed", -1e9) < self.settle:
             return True
         weight = view.state.mass(view.body.root) * GRAVITY
-        if any(
-            view.load(p) < 0.01 * weight and view.gaps[p].max() > self.near * view.body.scale
-            for p in view.body.feet.values()
-        ):
-            return False
+        feet, near = view.body.feet.values(), self.near * view.body.scale
+        if any(view.load(p) < 0.01 * weight and view.gaps[p].max() > near for p in feet):
+            return False  # a foot hangs: it is put down by a step
         points = view.near_ground("both", self.near * view.body.scale)
         place = view.com[:2] if self.literal else view.capture_point
         return len(points) < 3 or distance_inside(points, place) >= self.margin * view.body.scale

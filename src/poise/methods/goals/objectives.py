@@ -149,11 +149,8 @@ class ComHeight(Wish):
     def objectives(self, view: View) -> list[Objective]:
         wished = view.ground_height + self.height * view.body.com_height - view.stretch
         error, speed = np.array([wished - view.com[2]]), view.com_velocity[2:]
-        return [
-            toward(
-                view, ComAcceleration("z", of=view.body.index), error, speed, self.weight, self.horizon, "com height"
-            )
-        ]
+        quantity = ComAcceleration("z", of=view.body.index)
+        return [toward(view, quantity, error, speed, self.weight, self.horizon, "com height")]
 
 
 @dataclass(frozen=True)

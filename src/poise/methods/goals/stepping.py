@@ -1,11 +1,11 @@
 """Protective steps: which foot, where to and how long, by a short look ahead.
 
-Over the step that is about to be taken the figure is an inverted pendulum that pushes at one point p of its stance foot;
-its capture point ξ moves away from there, ξ(T) = p + (ξ − p) e^{ωT}. Both feet and a few durations are tried, and the
+Over the step that is about to be taken the figure is an inverted pendulum that pushes at one point p of its stance
+foot; its capture point ξ moves away from there, ξ(T) = p + (ξ − p) e^{ωT}. Both feet and a few durations are tried, and the
 pair is taken whose foot lands nearest to where the figure can come to rest.
 
-Source: [Jain2009]_ 6.1.2. Deviates: "farther from the center of mass" crosses the legs in a shove from the side and "the
-center of mass midway between the feet" gains nothing over standing, so foot, place and time come from the look ahead.
+Source: [Jain2009]_ 6.1.2. Deviates: "farther from the center of mass" crosses the legs in a shove from the side and
+"the center of mass midway between the feet" gains nothing over standing: foot, place and time are looked for.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ STRIDE = Stride()
 
 
 def landing(view: View, swing: str, seconds: float, stride: Stride = STRIDE) -> tuple[Array, float]:
-    """Where a foot should stand after so many seconds [m], shape (2,), and how far the capture point is from there [m]."""
+    """Where a foot should stand after so many seconds [m], (2,), and how far from its support the capture point is."""
     scale = view.body.scale
     stance = view.body.feet[OTHER[swing]]
     middle = view.middle(stance)[0][:2]

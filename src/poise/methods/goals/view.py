@@ -269,7 +269,7 @@ class View:
         return self.body.feet[which]
 
     def part(self, which: str) -> Index:
-        """Contact points of a foot as in `foot`, of "left_hand", "right_hand", the "hand" in memory, or "trailing" heels."""
+        """Contact points of a foot as in `foot`, of "left_hand", "right_hand", "hand" noted, or "trailing" heels."""
         if which == "trailing":
             return self.trailing()
         if which == "hand":

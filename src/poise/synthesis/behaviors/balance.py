@@ -9,12 +9,12 @@ from poise.methods.goals.surroundings import floor
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 
 POSTURE: tuple[Wish, ...] = (
-    Upright(0.5, ("chest",), 0.15),
-    Upright(0.5, ("pelvis",), 0.15),
-    Facing(0.3, 0.2),
-    ComHeight(1.0, horizon=0.2),
-    Pose(0.02, 0.25),
-    Still(0.002),
+    Upright(0.1, ("chest",)),
+    Upright(0.2, ("pelvis",)),
+    Facing(0.2),
+    ComHeight(0.3),
+    Pose(0.005),
+    Still(0.001),
 )
 """What a standing figure wishes besides its balance."""
 

@@ -4,25 +4,44 @@ from __future__ import annotations
 
 from poise.methods.goals.conditions import Balanced, Loaded, Standing, Stepping
 from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import ComHeight, Facing, Pose, Still, ComeToRest, ComOver, Land, Unload, Upright
+from poise.methods.goals.objectives import (
+    ComeToRest,
+    ComHeight,
+    Facing,
+    Land,
+    Pose,
+    Still,
+    Unload,
+    Upright,
+    Wish,
+)
 from poise.methods.goals.stepping import StepTo, begin_step, choose_step
-from poise.synthesis.behaviors.balance import FALLEN, POSTURE
 from poise.methods.goals.surroundings import floor
+from poise.synthesis.behaviors.balance import FALLEN
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+
+POISE: tuple[Wish, ...] = (
+    Upright(0.5, ("chest", "pelvis"), 0.15),
+    Facing(0.3, 0.2),
+    ComHeight(1.0, horizon=0.2),
+    Pose(0.02, 0.25),
+    Still(0.002),
+)
+"""What a figure that must keep its feet wishes besides its balance: softer than a standing one's posture."""
 
 STEPPING = Machine(
     "step",
     (
         ControlState(
             "balance",
-            (ComeToRest(10.0), *POSTURE, Land(1.0, 1.0)),
+            (ComeToRest(10.0), *POISE, Land(1.0, 1.0)),
             Standing(Balanced()),
             ("fallen", "relax foot", "take step"),
             lifts=("trailing",),
         ),
         ControlState(
             "relax foot",
-            (ComeToRest(10.0, foot="stance"), Unload(1.0), *POSTURE),
+            (ComeToRest(10.0, foot="stance"), Unload(1.0), *POISE),
             Standing(Loaded()),
             ("fallen", "take step"),
             choose_step,
