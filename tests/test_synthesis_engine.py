@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -9,8 +11,9 @@ import pytest
 from poise.character.thing import ball
 from poise.dynamics import Model, State, model_of, model_of_scene
 from poise.dynamics.capsules import CapsulePairs
-from poise.dynamics.mujoco_backend import Engine, Point, Slab
-from poise.errors import InvalidValue, UnknownName
+from poise.dynamics.mujoco_backend import Point
+from poise.dynamics.mujoco_engine import Engine, Slab
+from poise.errors import InvalidValue, SimulationDiverged, UnknownName
 from poise.methods.goals.surroundings import Ball, Hold, Movement, Scene, Surface
 from poise.sim.forces import Push
 from poise.step import StepResult
@@ -139,6 +142,18 @@ def test_bodies_push_on_each_other_where_asked() -> None:
     assert after[1][0] == pytest.approx(2.0, abs=1e-9)
 
 
+def test_a_simulation_that_runs_away_is_told_and_writes_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = crate()
+    engine = Engine(model, [slab()])
+    engine.place(still(model, 0.0, 0.0, 1.0), np.zeros(6))
+    with pytest.raises(SimulationDiverged, match="unstable after 0"):
+        engine.advance(np.array([1e14, 0.0, 0.0, 0.0, 1e14, 0.0]), 0.1)
+    assert not list(tmp_path.iterdir())
+
+
 # --- the synthesizer as its controller
 
 
@@ -171,6 +186,7 @@ def test_the_engine_carries_what_the_step_expects() -> None:
     weight = world.figures[0].character.mass * G
     assert world.forces[:, 2].sum() == pytest.approx(weight, rel=0.1)
     np.testing.assert_array_equal(world.q, world.mover.engine.q)
+    np.testing.assert_array_equal(world.forces, world.mover.engine.forces[: len(world.forces)])
     again = balancing(Settings(engine="mujoco"))
     for _ in range(60):
         again.step()

@@ -1,4 +1,6 @@
-"""The one file that talks to MuJoCo: model, kinematics, mass matrix, bias force, integration; its forward simulation.
+"""The file that talks to MuJoCo: model, kinematics, mass matrix, bias force, integration.
+
+Its forward simulation is in `mujoco_engine`.
 
 MuJoCo's conventions are Poise's: q = [root position, root quaternion, then per joint a quaternion or an angle],
 v in the tangent space (root linear velocity in world axes, angular velocities in the body's own frame).
@@ -101,6 +103,11 @@ class Model:
         """Name of a body."""
         return str(mujoco.mj_id2name(self._m, mujoco.mjtObj.mjOBJ_BODY, body) or f"body{body}")
 
+    @property
+    def geom_names(self) -> tuple[str, ...]:
+        """Names of the shapes, in the order of the bodies."""
+        return tuple(self._m.geom(k).name for k in range(self._m.ngeom))
+
     def q_rest(self) -> Array:
         """The pose with all joints at zero, shape (nq,)."""
         return self._m.qpos0.copy()
@@ -174,157 +181,3 @@ class Data:
         out = np.empty((3, self._m.nv))
         mujoco.mj_angmomMat(self._m, self._d, out, root)
         return out
-
-
-@dataclass(frozen=True)
-class Slab:
-    """A flat face that pushes back in the engine's own simulation.
-
-    Attributes:
-        origin: Its middle [m], shape (3,).
-        frame: Rows: directions of its width, of its height, and its normal, shape (3, 3).
-        half: Half of width and height [m]; inf for a plane without end.
-        depth: Thickness of the matter behind it [m].
-        friction: Coulomb coefficient.
-    """
-
-    origin: Array
-    frame: Array
-    half: tuple[float, float]
-    depth: float
-    friction: float
-
-
-class Engine:
-    """MuJoCo's own forward simulation of a model: joint torques in, motion out, with its contacts, not Poise's.
-
-    Contact points are spheres against slabs, chosen capsules meet each other. Contacts are MuJoCo's soft ones with
-    elliptic cones, so stiff that a standing figure sinks in by less than a tenth of a millimeter.
-
-    Attributes:
-        timestep: [s].
-        forces: Mean force of the slabs on each contact point in the last `advance` [N], shape (P, 3).
-        depth: Deepest that anything sank into a slab [m]; `overlap` the same of body against body.
-    """
-
-    SKIN = 0.002
-    """Spheres are so much larger than the contact points, and slabs so much lower, that a point is a sphere too [m]."""
-    STIFF, GRIPPING = 0.004, 10.0
-    """Time in which a contact pushes out [s], no less than two time steps; how much harder friction is than that."""
-
-    def __init__(
-        self, model: Model, slabs: Sequence[Slab], *, damping: Array | None = None, pairs: Index | None = None,
-        friction: float = 0.5, timestep: float = 0.001,
-    ) -> None:  # fmt: skip
-        """Build the simulation, at rest in the model's rest pose.
-
-        Args:
-            model: Bodies and contact points.
-            slabs: What pushes on the contact points.
-            damping: Of each dof, taken implicitly [N m s], shape (nv,).
-            pairs: Capsules that push on each other, two indices in the order of the model's bodies, shape (N, 2).
-            friction: Between bodies.
-            timestep: [s].
-        """
-        if not 0.0 < timestep <= 0.5 * self.STIFF:
-            raise InvalidValue(f"The engine's time step is {timestep} s; give one above 0, up to {0.5 * self.STIFF} s.")
-        spec = mujoco.MjSpec.from_string(model.xml)
-        spec.option.timestep = timestep
-        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-        spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-        spec.option.impratio = self.GRIPPING
-        soft = {"solref": [self.STIFF, 1.0], "solimp": [0.9, 0.98, 0.001, 0.5, 2.0]}
-        for geom in spec.geoms:
-            geom.contype = geom.conaffinity = 0
-        for slab in slabs:
-            _add_slab(spec.worldbody, slab, self.SKIN, soft)
-        for k, point in enumerate(model.points):
-            if point.body == 0:
-                continue
-            spec.body(model.body_name(point.body)).add_geom(
-                name=f"point {k}", type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[point.radius + self.SKIN, 0.0, 0.0],
-                pos=list(point.offset), mass=0.0, contype=1, conaffinity=0,
-            )  # fmt: skip
-        for first, second in () if pairs is None else pairs.tolist():
-            spec.add_pair(
-                geomname1=model._m.geom(first).name, geomname2=model._m.geom(second).name, condim=3,
-                friction=[friction, friction, 0.005, 1e-4, 1e-4], **soft,
-            )  # fmt: skip
-        self._m = m = spec.compile()
-        self._d = mujoco.MjData(m)
-        self.timestep, self.depth, self.overlap = timestep, 0.0, 0.0
-        self.forces: Array = np.zeros((model.point_count, 3))
-        if damping is not None:
-            m.dof_damping[:] = damping
-        self._slab = np.zeros(m.ngeom, dtype=np.bool_)
-        self._slab[: len(slabs)] = True
-        self._point = np.full(m.ngeom, -1)
-        for k, point in enumerate(model.points):
-            if point.body:
-                self._point[m.geom(f"point {k}").id] = k
-
-    @property
-    def q(self) -> Array:
-        """Coordinates, shape (nq,)."""
-        return self._d.qpos.copy()
-
-    @property
-    def v(self) -> Array:
-        """Velocities, shape (nv,)."""
-        return self._d.qvel.copy()
-
-    def place(self, q: Array, v: Array) -> None:
-        """Set the state."""
-        mujoco.mj_resetData(self._m, self._d)
-        self._d.qpos[:], self._d.qvel[:] = q, v
-
-    def advance(self, torque: Array, seconds: float, pushes: Sequence[tuple[int, Array, Array]] = ()) -> None:
-        """Simulate for a time with generalized forces (nv,) and pushes that stay the same.
-
-        Args:
-            torque: On every dof [N, N m].
-            seconds: A multiple of the time step.
-            pushes: Body, place in the world at the start of this time [m], force [N]; the place moves with the body.
-        """
-        m, d = self._m, self._d
-        mujoco.mj_kinematics(m, d)
-        mujoco.mj_comPos(m, d)
-        d.xfrc_applied[:] = 0.0
-        for body, place, force in pushes:
-            d.xfrc_applied[body, :3] += force
-            d.xfrc_applied[body, 3:] += np.cross(place - d.xipos[body], force)
-        d.qfrc_applied[:] = torque
-        self.forces[:] = 0.0
-        count = round(seconds / self.timestep)
-        for _ in range(count):
-            mujoco.mj_step(m, d)
-            self._note(1.0 / count)
-
-    def _note(self, share: float) -> None:
-        """Take in the contacts of the last time step."""
-        d, force = self._d, np.empty(6)
-        for k in range(d.ncon):
-            contact = d.contact[k]
-            one, two = contact.geom
-            if not (self._slab[one] or self._slab[two]):
-                self.overlap = max(self.overlap, -float(contact.dist))
-                continue
-            self.depth = max(self.depth, -float(contact.dist))
-            mujoco.mj_contactForce(self._m, d, k, force)
-            # the normal leads from the first geom to the second, and the force is on the second
-            sign, point = (1.0, self._point[two]) if self._slab[one] else (-1.0, self._point[one])
-            self.forces[point] += sign * share * (contact.frame.reshape(3, 3).T @ force[:3])
-
-
-def _add_slab(world: mujoco.MjsBody, slab: Slab, skin: float, soft: dict[str, list[float]]) -> None:
-    turn = np.empty(4)
-    mujoco.mju_mat2Quat(turn, slab.frame.T.ravel())
-    down = slab.origin - skin * slab.frame[2]
-    common = {"quat": turn, "contype": 0, "conaffinity": 1, "priority": 1, "condim": 3, **soft}
-    common["friction"] = [slab.friction, 0.005, 1e-4]
-    if np.isinf(slab.half).all():
-        world.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[10.0, 10.0, 1.0], pos=down, **common)
-    else:
-        half = [*np.minimum(slab.half, 100.0), 0.5 * slab.depth]
-        middle = down - 0.5 * slab.depth * slab.frame[2]
-        world.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=half, pos=middle, **common)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.dynamics.mujoco_backend import Engine, Slab
+from poise.dynamics.mujoco_engine import Engine, Slab
 from poise.errors import InvalidValue
 from poise.methods.goals.surroundings import Surface
 from poise.step import StepResult
