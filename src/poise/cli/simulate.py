@@ -292,12 +292,13 @@ def run_live(
 ) -> SimulationResult:
     """Fit, and simulate in a page in real time until Ctrl-C; the last round."""
     from poise.studio.live import LiveRun
+    from poise.studio.live_clip import LiveClip
     from poise.studio.viewer import Viewer
 
     figure = _figure(motion, character, mass)
     with Viewer(port=port, is_opened=not headless) as viewer:
         note(f"Live at {viewer.url} (Ctrl-C ends and saves the last round)")
-        result = LiveRun(motion, figure, viewer, **arguments).play()
+        result = LiveRun(LiveClip(motion, figure, **arguments), viewer).play()
     if result is None:
         raise InvalidValue("The run was stopped before it began; nothing is saved.")
     return result
