@@ -1,9 +1,9 @@
 """How soon a recording of 10 s is there, in a Chromium without a screen or graphics card.
 
 `python -m benchmarks.load [RUNS]`. A tab is opened and left alone until the browser rests; then it goes to the file.
-Counted from there: until the first picture is asked for, until all is there (its pixels are read back, plots too), until
-a seek has been drawn. Beside it, a page of the same size that does nothing: what the browser itself takes. CPU time is of
-all its processes.
+Counted from there: until the first picture is asked for, until all is there (its pixels are read back, plots too), and
+until a seek has been drawn. Beside it, a page of the same size that does nothing: what the browser itself takes. CPU
+time is of all its processes.
 """
 
 from __future__ import annotations

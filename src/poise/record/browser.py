@@ -113,9 +113,7 @@ class PagePainter:
             "fov": FIELD_OF_VIEW,
         }  # fmt: skip
         width, height = self._size
-        url = self._evaluate(
-            f"window.poise.film({still.time!r}, {json.dumps(camera)}, {width}, {height})"
-        )
+        url = self._evaluate(f"window.poise.film({still.time!r}, {json.dumps(camera)}, {width}, {height})")
         picture = Image.open(io.BytesIO(base64.b64decode(url.split(",", 1)[1]))).convert("RGB")
         if picture.size != self._size:
             picture = picture.resize(self._size, Image.Resampling.BOX)
