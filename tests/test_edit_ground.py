@@ -12,11 +12,13 @@ from poise.analysis.touching import touching
 from poise.edit import Budget, Scope, ground
 from poise.edit.foot_paths import between
 from poise.edit.legs import find_legs, knee_flexion, reach, solve_legs
+from poise.edit.pose_kernel import posed
 from poise.edit.root import move_root
 from poise.errors import BudgetExceeded
 from poise.motion import Motion
 from poise.phases.runs import runs
 from poise.phases.skating import skating_frames
+from poise.skeleton import world_pose
 from poise.spatial import rotations
 from poise.units import HUMAN_LEG
 from tests.clips import MOTIONS, needs_motions
@@ -56,6 +58,16 @@ def test_feet_go_where_they_are_sent_and_keep_their_orientation(name: str) -> No
         assert np.abs(np.diff(after)).max() < np.abs(np.diff(before)).max() + 0.1
     untouched = [j for j in range(motion.skeleton.joint_count) if not any(j in (k.hip, k.knee, k.foot) for k in legs)]
     assert np.array_equal(result.rotations[:, untouched], motion.rotations[:, untouched])
+
+
+@pytest.mark.parametrize("name", ["walk", "quadruped"])
+def test_known_poses_are_those_of_the_plain_loop(name: str) -> None:
+    motion = poise.load(poise.sample_path(name)).cut(0.0, 0.5)
+    shift = np.stack([np.sin(motion.times), 0.1 * motion.times, np.cos(motion.times)], axis=1)
+    for known in (posed(motion), move_root(motion, 0, shift)):
+        plain = world_pose(known.skeleton, known.translations, known.rotations)
+        np.testing.assert_allclose(known.world[0], plain[0], atol=1e-12)
+        np.testing.assert_allclose(known.world[1], plain[1], atol=1e-13)
 
 
 def test_a_foot_that_stays_leaves_the_leg_bit_for_bit() -> None:

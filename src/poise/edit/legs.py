@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
+from poise.edit.pose_kernel import posed
 from poise.motion import Motion
 from poise.spatial import rotations
 
@@ -190,7 +191,7 @@ def solve_legs(
             turned[index, leg.foot] = rotations.multiply(rotations.conjugate(lower), turns[index])
         for joint in (leg.hip, leg.knee, leg.foot):
             turned[index, joint] = rotations.normalize(turned[index, joint])
-    return replace(motion, rotations=turned)
+    return posed(replace(motion, rotations=turned))
 
 
 @dataclass(frozen=True)
