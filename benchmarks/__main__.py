@@ -1,6 +1,6 @@
 """`make bench`: prints the bars. `python -m benchmarks NAME …` runs some: identity, push, terrain, stairs, impossible,
-endurance, step, start, memory, agreement, analysis, edit, live, recording, check; `--clips TEXT` takes the clips whose
-name holds the text, `--all-rows` prints every run."""
+endurance, step, start, memory, agreement, analysis, edit, live, recording, load, check; `--clips TEXT` takes the clips
+whose name holds the text, `--all-rows` prints every run."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ NAMES = (
     "edit",
     "live",
     "recording",
+    "load",
     "check",
 )
 
@@ -48,6 +49,7 @@ def main() -> None:
         "impossible",
         "live",
         "recording",
+        "load",
         "check",
     }:
         chosen = [c for c in clips() if wanted.clips in c.name]

@@ -39,13 +39,18 @@ def show(name: str, scene: Scene) -> None:
     )
 
 
+def ten_seconds() -> Scene:
+    """10 s of a shoved walk over rough ground, its reference as a ghost, analyzed, with plots."""
+    walk = poise.load(poise.sample_path("walk"))
+    ten = repeat(walk, 2).frames(np.arange(600))
+    pushes = [poise.Push("chest", (300.0, 0.0, 0.0), 2.0)]
+    return poise.scene_of(poise.simulate(ten, pushes=pushes, terrain=poise.Terrain.rough(0.2, 7)))
+
+
 def main() -> None:
     walk = poise.load(poise.sample_path("walk"))
     character = poise.Character.fit(walk)
-    ten = repeat(walk, 2).frames(np.arange(600))
-    pushes = [poise.Push("chest", (300.0, 0.0, 0.0), 2.0)]
-    result = poise.simulate(ten, character, pushes=pushes, terrain=poise.Terrain.rough(0.2, 7))
-    show("10 s, ghost, physics, plots", poise.scene_of(result))
+    show("10 s, ghost, physics, plots", ten_seconds())
     long = repeat(walk, 46)
     times = np.arange(36_000) / 120.0
     long = replace(long, source=None).resampled(times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -92,6 +93,21 @@ def test_one_unreadable_file_is_reported_and_stops_nothing(
     assert "broken &lt;b&gt;.bvh" in html.read_text(encoding="utf-8")
     assert (stats / "quoted.csv").is_file()
     assert not [p for p in tmp_path.rglob("*.part")]
+
+
+def test_a_character_file_is_taken_instead_of_a_fitted_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    heavy = tmp_path / "heavy.toml"
+    fitted = poise.Character.fit(poise.load(WALK), masses="auto")
+    # with its floor 30 cm higher, the same feet are deep in it
+    poise.save_character(dataclasses.replace(fitted, floor=fitted.floor + 0.3), heavy)
+    _, own = checked(capsys, WALK)
+    _, told = checked(capsys, WALK, "--character", heavy)
+    deeper = told["clips"][0]["penetration_max_m"] - own["clips"][0]["penetration_max_m"]
+    assert deeper == pytest.approx(0.3, abs=0.02)
+    assert run(["check", str(WALK), "--character", str(tmp_path / "none.toml")]) == 2
+    assert "none.toml" in capsys.readouterr().err
+    code, other = checked(capsys, poise.sample_path("quadruped"), "--character", heavy)
+    assert (code, other["clips"][0]["verdict"]) == (2, "unreadable")
 
 
 def test_nothing_readable_is_wrong_use(library: Path, capsys: pytest.CaptureFixture[str]) -> None:

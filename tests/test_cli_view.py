@@ -15,7 +15,7 @@ import pytest
 import poise
 from poise.cli.app import run
 from poise.record.browser import find_browser
-from poise.record.page import has_page, live_page, recording_page
+from poise.record.page import KEPT, has_page, live_page, passing_page, recording_page
 from poise.record.unpack import read_recording
 
 needs_page = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
@@ -112,11 +112,35 @@ def test_without_the_player_it_says_what_cures_it(
 
 
 @needs_page
+def test_pages_that_are_only_looked_at_are_kept_in_one_place_and_not_for_ever(
+    walk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("poise.record.page._caches", lambda: tmp_path / "caches")
+    folder = tmp_path / "caches" / "poise" / "pages"
+    assert run(["view", str(walk), "--headless", "--plain"]) == 0
+    said = Path(capsys.readouterr().out.replace("\n", "").split("Open ")[1].split(" in a browser")[0])
+    assert said.parent == folder
+    assert said.name.startswith("walk-")
+    assert read_recording(said).header["title"] == "walk"
+    for k in range(KEPT + 3):
+        made = passing_page(f"../{k}", "x")
+        os.utime(made, (k, k))  # the clock of a file system may be coarse
+    left = {p.read_text(encoding="utf-8")[:1] for p in folder.iterdir()}
+    assert len(list(folder.iterdir())) == KEPT
+    assert "<" in left  # the newest by its own time
+    monkeypatch.setattr("poise.record.page._caches", lambda: said)  # a file is no folder
+    assert passing_page("walk", "x").read_text(encoding="utf-8") == "x"
+
+
+@needs_page
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent otherwise there")
-def test_a_live_run_ends_with_ctrl_c_and_saves_its_last_round(walk: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_a_live_run_ends_with_ctrl_c_and_saves_its_last_round(walk: Path, tmp_path: Path, is_saved: bool) -> None:
     pytest.importorskip("websockets")
     out = tmp_path / "out.bvh"
-    words = [sys.executable, "-m", "poise", "simulate", str(walk), "-o", str(out), "--live", "--headless"]
+    words = [sys.executable, "-m", "poise", "simulate", str(walk), "--live", "--headless"]
+    if is_saved:
+        words += ["-o", str(out)]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
         assert process.stderr is not None
         said = process.stderr.readline()
@@ -132,7 +156,9 @@ def test_a_live_run_ends_with_ctrl_c_and_saves_its_last_round(walk: Path, tmp_pa
             process.send_signal(signal.SIGINT)
             process.stderr.read()
     assert process.returncode == 0
-    assert 1 <= poise.load(out).frame_count <= 90
+    assert out.exists() == is_saved
+    if is_saved:
+        assert 1 <= poise.load(out).frame_count <= 90
 
 
 @needs_page

@@ -8,15 +8,23 @@ import numpy as np
 import pytest
 
 import poise
+from poise.analysis.touching import touching
 from poise.edit import Budget, Scope, ground
 from poise.edit.foot_paths import between
 from poise.edit.legs import find_legs, knee_flexion, reach, solve_legs
+from poise.edit.pose_kernel import posed
 from poise.edit.root import move_root
 from poise.errors import BudgetExceeded
 from poise.motion import Motion
 from poise.phases.runs import runs
+from poise.phases.skating import skating_frames
+from poise.skeleton import world_pose
 from poise.spatial import rotations
+from poise.units import HUMAN_LEG
 from tests.clips import MOTIONS, needs_motions
+
+KNEE_SPEED = 230.0
+"""What is added to a knee changes by no more than this [deg/s]; a knee itself reaches about 600 in a run."""
 
 
 def walk() -> Motion:
@@ -50,6 +58,16 @@ def test_feet_go_where_they_are_sent_and_keep_their_orientation(name: str) -> No
         assert np.abs(np.diff(after)).max() < np.abs(np.diff(before)).max() + 0.1
     untouched = [j for j in range(motion.skeleton.joint_count) if not any(j in (k.hip, k.knee, k.foot) for k in legs)]
     assert np.array_equal(result.rotations[:, untouched], motion.rotations[:, untouched])
+
+
+@pytest.mark.parametrize("name", ["walk", "quadruped"])
+def test_known_poses_are_those_of_the_plain_loop(name: str) -> None:
+    motion = poise.load(poise.sample_path(name)).cut(0.0, 0.5)
+    shift = np.stack([np.sin(motion.times), 0.1 * motion.times, np.cos(motion.times)], axis=1)
+    for known in (posed(motion), move_root(motion, 0, shift)):
+        plain = world_pose(known.skeleton, known.translations, known.rotations)
+        np.testing.assert_allclose(known.world[0], plain[0], atol=1e-12)
+        np.testing.assert_allclose(known.world[1], plain[1], atol=1e-13)
 
 
 def test_a_foot_that_stays_leaves_the_leg_bit_for_bit() -> None:
@@ -122,11 +140,58 @@ def test_what_is_held_stays_and_what_lies_between_is_smooth() -> None:
     assert out[80] == 0.0  # faded to nothing between stances that are far apart
 
 
+def test_one_definition_of_skating() -> None:
+    gaps = np.full((5, 2), 0.049)
+    moving = np.zeros((5, 2, 3))
+    moving[:, 0, 0] = 0.51
+    assert skating_frames(gaps, moving, HUMAN_LEG).tolist() == [False, True, True, True, True]
+    assert not skating_frames(gaps, moving * 0.95, HUMAN_LEG).any()
+    assert skating_frames(gaps, moving * 0.95, HUMAN_LEG, speed=0.2).sum() == 4
+    gaps[2, 0] = 0.051  # neither this frame nor the next has two low ones on end
+    assert skating_frames(gaps, moving, HUMAN_LEG).tolist() == [False, True, False, False, True]
+    # four times as large, twice as fast
+    assert skating_frames(4.0 * gaps, 2.0 * moving, 4.0 * HUMAN_LEG).tolist() == [False, True, False, False, True]
+
+
+@needs_motions
+@pytest.mark.parametrize(
+    ("path", "last"),
+    [
+        ("bvh/accad/Female1_B15_WalkTurnAround180.bvh", None),
+        ("bvh/cmu_motionbuilder/05_20-mb.bvh", 1.0),
+        ("asf_amc/02_01.amc", None),
+        ("deepmimic/humanoid3d_spinkick.txt", None),
+    ],
+)
+def test_what_is_added_to_knees_changes_smoothly(path: str, last: float | None) -> None:
+    """Heel strikes, hyperextended knees, a spoiled frame, a first frame in T-pose."""
+    motion = poise.load(MOTIONS / path)
+    motion = motion if last is None else motion.cut(0.0, last)
+    result = ground(motion).motion
+    for leg in find_legs(poise.Character.fit(motion, masses="auto"), motion, arms=True):
+        added = np.degrees(knee_flexion(leg, result) - knee_flexion(leg, motion))
+        assert np.abs(np.diff(added)).max() * motion.fps < KNEE_SPEED
+
+
+@needs_motions
+@pytest.mark.parametrize("name", ["humanoid3d_crawl", "humanoid3d_getup_facedown"])
+def test_knees_hands_and_trunks_come_out_of_the_floor(name: str) -> None:
+    motion = poise.load(MOTIONS / "deepmimic" / f"{name}.txt")
+    character = poise.Character.fit(motion, masses="auto")
+    others = [i for i, p in enumerate(character.contact_points) if p.part != "foot"]
+    floor = poise.Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=character.floor)
+    result = ground(motion, character, floor=character.floor).motion
+    before, after = (touching(m, character, terrain=floor).gaps[:, others].min() for m in (motion, result))
+    assert before < -0.013
+    assert after > -0.0125 * character.leg_length / 0.82
+
+
 @needs_motions
 @pytest.mark.parametrize(
     ("path", "fps"),
     [
         ("bvh/cmu_3dsmax/143_05.bvh", 60.0),
+        ("bvh/cmu_3dsmax/131_01.bvh", None),
         ("bvh/accad/Female1_B15_WalkTurnAround180.bvh", None),
         ("deepmimic/humanoid3d_walk.txt", None),
         ("nc/dog3d_pace.txt", None),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,59 +11,19 @@ import numpy as np
 import pytest
 
 pytest.importorskip("websockets")
-from websockets.sync.client import ClientConnection, connect
 
 import poise
 from poise.record.page import has_page
+from poise.sim.hand import Hand
+from poise.sim.simulate import Live
 from poise.studio.ground import ChangingGround, Hill
 from poise.studio.live import LiveRun
-from poise.studio.protocol import ACK, STATE
+from poise.studio.live_clip import LiveClip
 from poise.studio.viewer import Viewer
 from poise.terrain import Terrain
+from tests.live_pages import Page, State
 
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
-
-
-@dataclass
-class State:
-    """What a page reads from a state: its time and the poses of the figure."""
-
-    time: float
-    is_paused: bool
-    positions: np.ndarray
-
-
-class Page:
-    """A page without a screen: acknowledges every state at once."""
-
-    def __init__(self, viewer: Viewer) -> None:
-        address = viewer.url.split("/?")[0]
-        socket = viewer.url.replace("http://", "ws://").replace("/?", "/ws?")
-        self.socket: ClientConnection = connect(socket, origin=address, max_size=None, legacy=True)  # type: ignore[arg-type]
-        self.words: list[dict[str, Any]] = []
-        self.scenes = 0
-
-    def state(self) -> State:
-        while True:
-            message = self.socket.recv(timeout=60.0)
-            if isinstance(message, str):
-                self.words.append(json.loads(message))
-            elif message[0] == 0:
-                self.scenes += 1
-            else:
-                _, flags, _, sequence, at, _ = STATE.unpack_from(message)
-                self.socket.send(ACK.pack(1, sequence))
-                numbers = np.frombuffer(message, "<f4", offset=STATE.size)
-                return State(at, bool(flags & 1), numbers[: 21 * 7].reshape(21, 7)[:, :3])
-
-    def until(self, holds: Callable[[State], object]) -> State:
-        end = time.monotonic() + 60.0
-        while not holds(state := self.state()):
-            assert time.monotonic() < end, "it never came"
-        return state
-
-    def ask(self, **words: Any) -> None:
-        self.socket.send(json.dumps(words))
 
 
 @dataclass
@@ -84,11 +42,11 @@ def live() -> Iterator[Running]:
     motion = poise.load(poise.sample_path("walk"))
     character = poise.Character.fit(motion)
     viewer = Viewer(is_opened=False)
-    run = LiveRun(motion, character, viewer)
+    run = LiveRun(LiveClip(motion, character), viewer)
     results: list[poise.SimulationResult | None] = []
     thread = threading.Thread(target=lambda: results.append(run.play()))
     thread.start()
-    page = Page(viewer)
+    page = Page(viewer, bodies=21)
     page.until(lambda s: s.time > 0.1)
     made = Running(run, viewer, page, character, results)
     yield made
@@ -158,7 +116,7 @@ def test_a_slider_tilts_the_ground_under_the_figure(live: Running) -> None:
 
 def test_two_pages_see_the_same_and_both_may_push(live: Running) -> None:
     again(live)
-    other = Page(live.viewer)
+    other = Page(live.viewer, bodies=21)
     here, there = live.page.state(), other.until(lambda s: s.time > 0.3)
     assert there.positions.shape == here.positions.shape
     other.ask(type="push", track=0, body=live.character.roles["chest"], force=[300, 0, 0], seconds=0.2)
@@ -206,3 +164,28 @@ def test_a_view_is_a_page_that_stands_alone(tmp_path: Any) -> None:
     assert "srcdoc=" in inline
     page = seen.save(tmp_path / "walk.html")
     assert page.stat().st_size < 1.2e6
+
+
+def test_a_hand_acts_where_it_holds(live: Running) -> None:
+    """Its force on the joints is that of a force at the held place, so it turns what it holds."""
+    chest, hands = live.character.roles["chest"], list[Hand]()
+    still = poise.load(poise.sample_path("walk")).frames(np.arange(30))
+    point = np.array([0.0, 0.25, 0.1])
+
+    def watch(run: Live) -> bool:
+        state = run.machine.state
+        place = state.body_place(chest + 1, point)
+        if not hands:
+            target = place + np.array([0.2, 0.0, 0.0])
+            hands.append(Hand("chest", chest, point, target, live.character.mass, run.time))
+            run.push(hands[0])  # pyright: ignore[reportArgumentType]  # a force like Push and Pull
+            return True
+        assert run.machine.last is not None
+        external, force = run.machine.last.step.external, hands[0].force
+        assert np.linalg.norm(force) > 50.0
+        expected = state.body_jacobian(chest + 1, place).T @ force
+        np.testing.assert_allclose(external, expected, atol=1e-9 * np.abs(external).max())
+        return run.time < 0.3
+
+    poise.simulate(still, live.character, watch=watch)
+    assert len(hands[0].history) > 5

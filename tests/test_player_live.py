@@ -197,12 +197,13 @@ def test_it_comes_back_after_the_server_starts_again(browser: Browser) -> None:
 def test_a_dragged_figure_answers(browser: Browser) -> None:
     """The whole way: mouse, socket, spring, simulation, and the pose that comes back."""
     from poise.studio.live import LiveRun
+    from poise.studio.live_clip import LiveClip
 
     motion = poise.load(poise.sample_path("walk"))
     character = poise.Character.fit(motion)
     chest = character.bodies[character.roles["chest"]].name
     with poise.Viewer(is_opened=False) as viewer:
-        run = LiveRun(motion, character, viewer)
+        run = LiveRun(LiveClip(motion, character), viewer)
         playing = threading.Thread(target=run.play, daemon=True)
         playing.start()
         gap = f"""Math.hypot(...window.__poise.pose('simulated', '{chest}').slice(0, 3)

@@ -116,6 +116,24 @@ def test_a_flight_edited_to_fall_as_on_the_moon_is_compared_with_the_moon() -> N
     assert "0.1" in label.text.split("·")[1]
 
 
+def test_an_edit_plots_before_and_after() -> None:
+    motion, character = hop()
+    edited = ballistic(motion, character, keep="timing")
+    scene = scene_of_edit(motion, edited.motion, edited.report.data, physics=True)
+    assert scene.plots
+    for plot in scene.plots:
+        names = [line.name for line in plot.series]
+        assert len(names) == len(set(names))
+        assert {n.split()[0] for n in names} == {"before", "after"}
+        assert all(len(line.values) == len(scene.times) for line in plot.series)
+    differs = [
+        float(np.nanmax(np.abs(plot.series[0].values - plot.series[len(plot.series) // 2].values)))
+        for plot in scene.plots
+        if "before" in plot.series[0].name
+    ]
+    assert max(differs) > 0.01
+
+
 def test_contacts_are_rows_and_pushes_too(walk: poise.Motion, seen: Scene) -> None:
     assert [r.name for r in seen.timeline][:2] == ["left leg", "right leg"]
     assert all(a < b for r in seen.timeline for a, b, _ in r.spans)

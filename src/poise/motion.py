@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -126,6 +127,12 @@ class Motion:
         """Positions (F, J, 3) [m] and orientations (F, J, 4) of all joints in the world frame."""
         return world_pose(self.skeleton, self.translations, self.rotations)
 
+    def placed(self, positions: Array, orientations: Array) -> Motion:
+        """The same motion, told where its joints are in the world by a caller who knows; see `world`."""
+        told = copy(self)
+        told.__dict__["world"] = (positions, orientations)
+        return told
+
     @cached_property
     def found(self) -> dict[str, Any]:
         """What was once found of this motion, by name: kept because a motion never changes, and asked for often."""
@@ -180,8 +187,17 @@ class Motion:
         from scipy.interpolate import CubicSpline
 
         inside = np.clip(times, self.times[0], self.times[-1])
-        moved = CubicSpline(self.times, self.translations, axis=0)(inside)
-        turned = rotations.normalize(CubicSpline(self.times, rotations.continuous(self.rotations), axis=0)(inside))
+        # one spline for all that changes; most joints are only turned
+        moving = np.flatnonzero((self.translations != self.translations[0]).any(axis=(0, 2)))
+        count, joints = self.frame_count, self.skeleton.joint_count
+        columns = np.concatenate(
+            [self.translations[:, moving].reshape(count, -1), rotations.continuous(self.rotations).reshape(count, -1)],
+            axis=1,
+        )
+        splined = CubicSpline(self.times, columns)(inside)
+        moved = np.repeat(self.translations[:1], len(inside), axis=0)
+        moved[:, moving] = splined[:, : 3 * len(moving)].reshape(len(inside), -1, 3)
+        turned = rotations.normalize(splined[:, 3 * len(moving) :].reshape(len(inside), joints, 4))
         # at a frame the spline is exact only to rounding: put the frame's own numbers back
         nearest = np.clip(np.searchsorted(self.times, inside), 0, self.frame_count - 1)
         nearest = np.where(

@@ -108,6 +108,15 @@ class Skeleton:
         return tuple(tuple(k) for k in kids)
 
     @cached_property
+    def levels(self) -> tuple[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], ...]:
+        """Joints as far from the root as each other, with their parents: the root's children first."""
+        depth = np.zeros(self.joint_count, dtype=np.int64)
+        for j, p in enumerate(self.parents.tolist()):
+            depth[j] = 0 if p < 0 else depth[p] + 1
+        found = (np.flatnonzero(depth == d) for d in range(1, int(depth.max()) + 1))
+        return tuple((joints, np.asarray(self.parents[joints], dtype=np.int64)) for joints in found)
+
+    @cached_property
     def rest(self) -> tuple[Array, Array]:
         """Positions (J, 3) [m] and orientations (J, 4) of the rest pose in the world frame, read-only."""
         pose = world_pose(self, self.offsets, self.rest_rotations)
@@ -128,6 +137,14 @@ class Skeleton:
             raise UnknownName(f"No joint {name!r} in this skeleton. Joints: {', '.join(self.names)}.")
         return found[0]
 
+    def carried_by(self, joint: int) -> npt.NDArray[np.int64]:
+        """The joint and all below it, in file order."""
+        found = {joint}
+        for j, p in enumerate(self.parents.tolist()):
+            if p in found:
+                found.add(j)
+        return np.array(sorted(found), dtype=np.int64)
+
     def ancestors(self, joint: int) -> tuple[int, ...]:
         """Parent, grandparent, … up to the root."""
         chain: list[int] = []
@@ -147,17 +164,11 @@ def world_pose(skeleton: Skeleton, translations: Array, joint_rotations: Array) 
     Returns:
         Positions [m], shape (..., J, 3), and orientations, shape (..., J, 4).
     """
-    positions = np.empty_like(translations)
-    orientations = np.empty_like(joint_rotations)
-    for j, p in enumerate(skeleton.parents.tolist()):
-        if p < 0:
-            positions[..., j, :] = translations[..., j, :]
-            orientations[..., j, :] = joint_rotations[..., j, :]
-        else:
-            positions[..., j, :] = positions[..., p, :] + rotations.rotate(
-                orientations[..., p, :], translations[..., j, :]
-            )
-            orientations[..., j, :] = rotations.multiply(orientations[..., p, :], joint_rotations[..., j, :])
+    positions, orientations = translations.copy(), joint_rotations.copy()
+    for joints, parents in skeleton.levels:
+        above = orientations[..., parents, :]
+        positions[..., joints, :] = positions[..., parents, :] + rotations.rotate(above, translations[..., joints, :])
+        orientations[..., joints, :] = rotations.multiply(above, joint_rotations[..., joints, :])
     return positions, orientations
 
 

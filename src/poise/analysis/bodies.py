@@ -124,8 +124,8 @@ class _Figure:
     def of(cls, motion: Motion, character: Character) -> _Figure:
         skeleton = motion.skeleton
         joints = [b.joint for b in character.bodies]
-        needed = set(joints).union(*(skeleton.ancestors(j) for j in joints))
-        order = sorted(needed)
+        order = character.carrying_joints
+        needed = set(order)
         return cls(
             np.ascontiguousarray(skeleton.parents, dtype=np.int64), np.array(order, dtype=np.int64),
             np.array(joints, dtype=np.int64), np.stack([b.com for b in character.bodies]).astype(np.float64),

@@ -15,16 +15,13 @@ from poise.character.limits import limit_angles
 from poise.character.posing import motion_to_q
 from poise.errors import InvalidValue
 from poise.motion import Motion
+from poise.phases.skating import SKATING_SPEED, skating_frames
 from poise.spatial import rotations
 from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-SKATING_HEIGHT = 0.05
-"""A foot that is lower than this in two frames on end should not slide, for a leg of 0.82 m [m]."""
-SKATING_SPEED = 0.5
-"""It skates if its horizontal speed exceeds this [m/s]; 0.2 is the strict form."""
 JERK_WINDOW = 0.4
 """Length of the windows of the normalized jerk [s]."""
 SHORTEST_PATH = 0.1
@@ -36,8 +33,7 @@ class Measures:
     """Quality of a clip of F frames, P contact points, B bodies, J joints; definitions and units with each.
 
     Attributes:
-        skates: Frames in which a foot point is below SKATING_HEIGHT in this frame and the one before, and faster than
-            the limit, shape (F,). Literal: a foot that swings through low counts.
+        skates: Frames in which a foot skates (see `skating`), shape (F,).
         skating_ratio: Share of such frames.
         slide_speed: Horizontal speed against the ground of each foot point while it touches [m/s], shape (F, P); 0
             elsewhere. Unlike `skates` it knows a stance from a swing.
@@ -70,16 +66,13 @@ def measures(analysis: Analysis, *, skating_speed: float = SKATING_SPEED) -> Mea
 
     Args:
         analysis: Of the clip.
-        skating_speed: Horizontal speed above which a low foot skates [m/s].
+        skating_speed: Horizontal speed above which a low foot skates, for a leg of 0.82 m [m/s].
     """
     touch, motion, character = analysis.touch, analysis.motion, analysis.character
     scale = character.leg_length / HUMAN_LEG
     speed = np.linalg.norm(touch.velocities[:, :, :2], axis=2)
-    low = (touch.gaps < SKATING_HEIGHT * scale) & touch.is_foot
-    both = low.copy()
-    both[1:] &= low[:-1]
-    both[:1] = False
-    skates = (both & (speed > skating_speed)).any(axis=1)
+    feet = touch.is_foot
+    skates = skating_frames(touch.gaps[:, feet], touch.velocities[:, feet], character.leg_length, speed=skating_speed)
     stands = touch.flags & touch.is_foot
     sliding = np.where(stands, speed, 0.0)
     return Measures(

@@ -29,6 +29,16 @@ LEAST_TRAVEL = 1.0
 """A gait is judged where it goes at least so many leg lengths [1]."""
 LEAST_STEPS = 4
 """And takes at least so many steps."""
+LEAST_SPEED = 0.3
+"""And is no slower, for a leg of 0.82 m [m/s]."""
+UPRIGHT = 0.6
+"""And holds its hips this high above the floor, in leg lengths [1]: who crawls has no gait."""
+FLYING = 0.1
+"""A gait in the air for more than this share of its frames is a run [1]."""
+LEAST_GRAVITY, TELLS = 0.05, 0.5
+"""A flight tells of gravity if it falls with more g than the first, known to better than this part of it [1]."""
+LEAST_SPREAD = 0.03
+"""No flight tells the logarithm of gravity better than this [1]."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +89,7 @@ def implied_scale(analysis: Analysis) -> ImpliedScale:
     gait = ""
     froude = speed**2 / (GRAVITY * leg) if math.isfinite(speed) else math.nan
     if math.isfinite(froude):
-        gait = "run" if float(analysis.is_airborne.mean()) > 0.1 else "walk"
+        gait = "run" if float(analysis.is_airborne.mean()) > FLYING else "walk"
         usual, spread = (RUN_FROUDE, RUN_SPREAD) if gait == "run" else (WALK_FROUDE, WALK_SPREAD)
         clues.append((math.log(usual / froude), spread, f"{gait} at a Froude number of {froude:.2g}"))
     weight = 1.0 + sum(1.0 / s**2 for _, s, _ in clues)
@@ -107,9 +117,9 @@ def gait_speed(analysis: Analysis) -> float:
         return math.nan
     speed = np.linalg.norm(moving, axis=1)
     steady = float(np.median(speed))
-    goes = steady * motion.duration > LEAST_TRAVEL * leg and steady > 0.3 * math.sqrt(leg / HUMAN_LEG)
+    goes = steady * motion.duration > LEAST_TRAVEL * leg and steady > LEAST_SPEED * math.sqrt(leg / HUMAN_LEG)
     goes = goes and _steps(analysis) >= LEAST_STEPS
-    upright = float(np.median(root[:, 2] - analysis.floor)) > 0.6 * leg
+    upright = float(np.median(root[:, 2] - analysis.floor)) > UPRIGHT * leg
     return steady if goes and upright else math.nan
 
 
@@ -121,12 +131,12 @@ def _steps(analysis: Analysis) -> int:
 
 def _flight_gravity(analysis: Analysis) -> tuple[float, float]:
     """Weighted mean of the flights' gravity over 9.81, and the spread of its logarithm; nan without any."""
-    found = [(f.gravity_g, f.gravity_error / GRAVITY) for f in analysis.flights if f.gravity_g > 0.05]
-    found = [(g, e) for g, e in found if e < 0.5 * g]
+    found = [(f.gravity_g, f.gravity_error / GRAVITY) for f in analysis.flights if f.gravity_g > LEAST_GRAVITY]
+    found = [(g, e) for g, e in found if e < TELLS * g]
     if not found:
         return math.nan, math.nan
     logs = np.array([math.log(g) for g, _ in found])
-    spreads = np.array([math.hypot(e / g, 0.03) for g, e in found])
+    spreads = np.array([math.hypot(e / g, LEAST_SPREAD) for g, e in found])
     weights = spreads**-2.0
     mean = float((weights * logs).sum() / weights.sum())
     disagree = float((weights * (logs - mean) ** 2).sum() / max(len(found) - 1, 1))

@@ -172,6 +172,12 @@ class Character:
         return float(sum(b.mass for b in self.bodies))
 
     @cached_property
+    def carrying_joints(self) -> tuple[int, ...]:
+        """Joints that the bodies hang on, their own among them, parents first."""
+        joints = [b.joint for b in self.bodies]
+        return tuple(sorted(set(joints).union(*(self.skeleton.ancestors(j) for j in joints))))
+
+    @cached_property
     def q_addresses(self) -> tuple[int, ...]:
         """First index of each body's coordinates in q."""
         return tuple(accumulate((Q_SIZES[b.kind] for b in self.bodies[:-1]), initial=0))

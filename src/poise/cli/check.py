@@ -46,6 +46,10 @@ def check(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", metavar="N", help="Processes; default: as many as there are cores.")
     ] = None,
+    character: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Character of all clips as TOML; default: fitted to each."),
+    ] = None,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
     unit: options.SourceUnit = None,
@@ -69,7 +73,12 @@ def check(
     paths = clip_files(files)
     if not paths:
         raise InvalidValue(f"There is no motion file in {', '.join(map(str, files))}. Name a file or another folder.")
-    _outputs([p for p in (html, junit) if p is not None], stats, paths, overwrite=overwrite)
+    inputs = paths if character is None else [*paths, character]
+    _outputs([p for p in (html, junit) if p is not None], stats, inputs, overwrite=overwrite)
+    if character is not None:
+        from poise.character import load_character
+
+        load_character(character)  # one sentence now is better than one for each clip
     chosen = load_profile(profile)
     names = tuple(n.strip() for text in fail_on or () for n in text.split(",") if n.strip())
     if names:
@@ -78,7 +87,7 @@ def check(
         skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps,
         frames_from_data=frames_from_data,
     )  # fmt: skip
-    wanted = Wanted(pictures=html is not None, samples=stats is not None)
+    wanted = Wanted(pictures=html is not None, samples=stats is not None, character=character)
     reports = _run(paths, chosen, how, wanted, jobs)
     groups = _groups(reports)
     _write(reports, groups, chosen, html, junit, stats)

@@ -31,11 +31,11 @@ MOST_ROUNDS = 200
 def simulate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The motion.", show_default=False)],
     output: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "-o", "--output", metavar="OUT", help="The moved motion; the extension says the format.", show_default=False
         ),
-    ],
+    ] = None,
     character: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Character as TOML; default: fitted to the skeleton.")
     ] = None,
@@ -128,6 +128,10 @@ def simulate(
 
     Example: [bold]poise simulate walk.bvh -o out.bvh --push 'chest 300 0 0 @1+0.2' --terrain slope:15[/bold]
     """
+    if output is None and not live:
+        raise InvalidValue(
+            "Where should the moved motion go? Give -o OUT, such as -o moved.bvh; only --live goes without."
+        )
     output_paths(
         (output, report, record), "-o, --report and --record", inputs=(file, skeleton, character), overwrite=overwrite
     )
@@ -155,10 +159,11 @@ def simulate(
     from poise.errors import UnknownName
     from poise.io.format import format_for
 
-    try:
-        format_for(output)
-    except UnknownName as error:
-        raise InvalidValue(str(error)) from error
+    if output is not None:
+        try:
+            format_for(output)
+        except UnknownName as error:
+            raise InvalidValue(str(error)) from error
     if record is not None:
         from poise.record.recording import require_kind
 
@@ -184,10 +189,13 @@ def simulate(
         "amount": amount, "only": _names(only), "freeze": _names(freeze),
     }  # fmt: skip
     if live:
-        result = run_live(motion, character, mass=mass, port=port, headless=headless, **settings)
+        result = run_live(
+            motion, character, mass=mass, port=port, headless=headless, is_saved=output is not None, **settings
+        )
     else:
         result = run_behind_bar(motion, character, mass=mass, **settings)
-    poise.io.save(result.motion, output)
+    if output is not None:
+        poise.io.save(result.motion, output)
     if report is not None:
         result.report.save(report)
     if record is not None:
@@ -288,16 +296,18 @@ def _advise(whole: Motion, motion: Motion, start: float, source_fps: float | Non
 
 
 def run_live(
-    motion: Motion, character: Path | None, *, mass: float | None, port: int, headless: bool, **arguments: Any
-) -> SimulationResult:
+    motion: Motion, character: Path | None, *, mass: float | None, port: int, headless: bool, is_saved: bool,
+    **arguments: Any,
+) -> SimulationResult:  # fmt: skip
     """Fit, and simulate in a page in real time until Ctrl-C; the last round."""
     from poise.studio.live import LiveRun
+    from poise.studio.live_clip import LiveClip
     from poise.studio.viewer import Viewer
 
     figure = _figure(motion, character, mass)
     with Viewer(port=port, is_opened=not headless) as viewer:
-        note(f"Live at {viewer.url} (Ctrl-C ends and saves the last round)")
-        result = LiveRun(motion, figure, viewer, **arguments).play()
+        note(f"Live at {viewer.url} (Ctrl-C ends{', and the last round is saved' if is_saved else ''})")
+        result = LiveRun(LiveClip(motion, figure, **arguments), viewer).play()
     if result is None:
         raise InvalidValue("The run was stopped before it began; nothing is saved.")
     return result
@@ -349,13 +359,14 @@ BELIEVABLE = 0.3
 """Root force beyond the clip's own, as a part of body weight (rms), above which a run is cautioned about."""
 
 
-def summarize(result: SimulationResult, output: Path) -> None:
+def summarize(result: SimulationResult, output: Path | None) -> None:
     """What happened, in a few lines a person reads."""
     d = result.report.data
     deviation, contact, residual = d["deviation"], d["contact"], d["root_residual"]
     weight = 9.81 * d["source"]["mass"]
+    what = "The last round" if output is None else str(output)
     lines = [
-        f"{output}: {result.motion.frame_count} frames, {result.motion.skeleton.joint_count} joints, "
+        f"{what}: {result.motion.frame_count} frames, {result.motion.skeleton.joint_count} joints, "
         f"simulated at {1.0 / d['dt']:.0f} Hz, {d['step_ms']['median']:.2f} ms a frame "
         f"({d['realtime_factor']:.0f} × real time)",
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import webbrowser
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +48,8 @@ def view(
     Example: [bold]poise view walk.bvh shoved.bvh --side-by-side[/bold]
     """
     from poise.record import record
-    from poise.record.page import require_page
+    from poise.record.pack import pack
+    from poise.record.page import passing_page, recording_page, require_page
     from poise.record.recording import require_kind
 
     pages = [f for f in files if f.suffix.lower() in (".html", ".htm")]
@@ -86,9 +86,7 @@ def view(
         if made.note:
             note(made.note)
         return
-    path = Path(tempfile.mkdtemp(prefix="poise-")) / f"{clips[0].stem}.html"
-    record(scene, path)
-    show(path, headless=headless)
+    show(passing_page(clips[0].stem, recording_page(pack(scene), scene.title)), headless=headless)
 
 
 def show(path: Path, *, headless: bool) -> None:

@@ -139,7 +139,7 @@ def ballistic(
         played, timing, placed = motion, Timing(motion.times, motion.times), spans
     else:
         played, timing, placed = _timed(motion, com, spans, keep, g, wish, scope, notes)
-    moving = figure.com(played)
+    moving = com if played is motion else figure.com(played)
     result, paths, kept = _on_paths(played, figure, moving, placed, g, wish, scope)
     final = figure.com(result)
     after = [_measures(result, figure, final, span, g) for span in placed]

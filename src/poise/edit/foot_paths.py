@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from poise.analysis.smoothing import choose_filter, smooth
 from poise.edit.scope import smooth_step
 from poise.phases.runs import runs
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -18,12 +21,18 @@ BEARS = 0.005
 """A point of a standing foot bears the less the more it is above the lowest one, by this scale, leg 0.82 m [m].
 
 It hangs on the foot alone and not on which points count as touching, so that what was locked stays locked."""
-ON_FLOOR = 0.012
-"""A touching foot whose lowest point is nearer than this is put on the floor, for a leg of 0.82 m [m]."""
 SLIPS = 0.008
 """A stance that slips no further than this from its mean place stands still, for a leg of 0.82 m [m]."""
 OFF, LEFT = 0.0045, 0.0015
 """A foot this far from the floor is put within the second of it, for a leg of 0.82 m [m]; `poise check` takes 5 mm."""
+LIFT_SECONDS = 0.12
+"""A foot that must come up comes and goes within this time at least, for a leg of 0.82 m [s]."""
+HZ = 15.0
+"""How fast a correction may change, for a leg of 0.82 m [Hz]."""
+SWING = 0.1
+"""How far a correction is believed where the foot swings, against 1 where it stands [1]."""
+BRIDGED = 0.01
+"""The same where a frame says nothing: just enough to keep long bridges from swinging up [1]."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,7 @@ class Foot:
         points: In the world [m], shape (F, P, 3).
         gaps: Above the floor [m], shape (F, P).
         flags: True while a point touches, shape (F, P).
+        is_glitch: Frames that say nothing, shape (F,); corrections pass over them.
         drift: Velocity of the ground (in a clip on the spot) [m/s], shape (3,).
         size: Leg length over 0.82 m.
     """
@@ -43,40 +53,61 @@ class Foot:
     points: Array
     gaps: Array
     flags: Flags
+    is_glitch: Flags
     drift: Array
     size: float
 
 
 def correction(foot: Foot, blend: float) -> Array:
-    """What the foot must be moved by in each frame [m], shape (F, 3).
+    """What the foot should be moved by in each frame [m], shape (F, 3).
 
-    A stance that slips by less than SLIPS and is less than OFF away from the floor is left alone, and so is a swing
-    that goes no deeper: fitted soles know no better. Where more is wrong it is put right to within LEFT, so that what
-    was done once is not done again.
+    A stance that slips by less than SLIPS is left alone, and so is one that hovers by less than OFF in the middle of
+    its frames, and a foot that goes no deeper than OFF: fitted soles know no better. Where more is wrong it is put
+    right to within LEFT, so that what was done once is not done again.
 
     Args:
         foot: As it moves now.
         blend: Time in which a correction comes and goes where the foot is in the air for long [s].
     """
-    standing = np.asarray(foot.flags.any(axis=1))
+    standing = np.asarray(foot.flags.any(axis=1)) & ~foot.is_glitch
     lowest = foot.gaps.min(axis=1)
-    on_floor = standing & (np.abs(lowest) < ON_FLOOR * foot.size)
-    on_floor |= standing & (lowest < 0.0)
     out = np.zeros((len(foot.times), 3))
     out[:, :2] = between(foot.times, _still(foot, standing), standing, blend)
     level = np.zeros(len(foot.times))
-    for first, last in runs(on_floor):
-        part = lowest[first : last + 1]
-        if np.abs(part).max() > OFF * foot.size:
-            level[first : last + 1] = -np.sign(part) * np.maximum(np.abs(part) - LEFT * foot.size, 0.0)
-    out[:, 2] = between(foot.times, level[:, None], on_floor, blend)[:, 0]
-    deep = np.where(on_floor, 0.0, np.maximum(-(lowest + out[:, 2]), 0.0))
-    sunk = np.zeros(len(deep))
-    for first, last in runs(deep > LEFT * foot.size):
-        if deep[first : last + 1].max() > OFF * foot.size:
-            sunk[first : last + 1] = deep[first : last + 1] - LEFT * foot.size
-    out[:, 2] += spread(foot.times, sunk, blend, held=on_floor)
+    for first, last in runs(standing):
+        high = float(np.median(lowest[first : last + 1]))
+        if high > OFF * foot.size:
+            level[first : last + 1] = LEFT * foot.size - high
+    out[:, 2] = between(foot.times, level[:, None], standing, blend)[:, 0]
+    out = eased(foot, out, standing)
+    out[:, 2] += raised(foot.times, np.where(foot.is_glitch, 0.0, -(lowest + out[:, 2])), foot.size)
     return out
+
+
+def eased(foot: Foot, values: Array, standing: Flags) -> Array:
+    """The values (F, n) without changes faster than HZ; glitches are bridged."""
+    if not values.any():
+        return values
+    dt = float(np.median(np.diff(foot.times)))
+    filter = choose_filter(HZ / math.sqrt(foot.size), fps=1.0 / dt, leg_length=HUMAN_LEG * foot.size)
+    believed = np.where(foot.is_glitch, BRIDGED, np.where(standing, 1.0, SWING))
+    return smooth(filter, foot.times, values, believed)
+
+
+def raised(times: Array, depth: Array, size: float, *, most: float = OFF, left: float = LEFT) -> Array:
+    """A smooth curve that takes out what is deeper than `most`, to within `left`; nowhere negative [m], shape (F,).
+
+    Args:
+        times: [s], shape (F,).
+        depth: Below the floor, negative above it [m], shape (F,).
+        size: Leg length over 0.82 m; `most` and `left` [m] are for 1.
+        most, left: See above.
+    """
+    sunk = np.zeros(len(depth))
+    for first, last in runs(depth > left * size):
+        if depth[first : last + 1].max() > most * size:
+            sunk[first : last + 1] = depth[first : last + 1] - left * size
+    return spread(times, sunk, LIFT_SECONDS * math.sqrt(size))
 
 
 def _still(foot: Foot, standing: Flags) -> Array:
@@ -95,17 +126,12 @@ def _still(foot: Foot, standing: Flags) -> Array:
     return out
 
 
-def spread(times: Array, values: Array, blend: float, *, held: Flags | None = None) -> Array:
-    """A smooth curve nowhere below `values` (F,) that fades within `blend` [s] of them, and before any held frame."""
+def spread(times: Array, values: Array, blend: float) -> Array:
+    """A smooth curve nowhere below `values` (F,) that fades within `blend` [s] of them."""
     out = values.copy()
-    held_times = times[:0] if held is None else times[held]
     for k in np.flatnonzero(values):
-        room = float(np.abs(held_times - times[k]).min()) if len(held_times) else blend
-        width = min(blend, room)
-        if width <= 0.0:
-            continue
-        near = np.flatnonzero(np.abs(times - times[k]) < width)
-        fade = smooth_step(1.0 - np.abs(times[near] - times[k]) / width)
+        near = slice(*np.searchsorted(times, (times[k] - blend, times[k] + blend)))
+        fade = smooth_step(1.0 - np.abs(times[near] - times[k]) / max(blend, 1e-12))
         out[near] = np.maximum(out[near], values[k] * fade)
     return out
 

@@ -3,53 +3,39 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from poise.analysis.smoothing import choose_filter, smooth
-from poise.analysis.touching import Touching, support_names, touching
+from poise.analysis.touching import Touching
 from poise.character.character import Character
 from poise.character.fit import fit
 from poise.character.posing import root_mover
-from poise.edit.foot_paths import Foot, correction, spread
-from poise.edit.legs import Leg, find_legs, knee_flexion, reach, solve_legs
+from poise.edit.legs import Leg, find_legs, knee_flexion
+from poise.edit.planting import Ground, plant
 from poise.edit.report import Budget, Changes, Edited, report_of
-from poise.edit.root import move_root
 from poise.edit.scope import Scope
 from poise.errors import InvalidValue
 from poise.motion import Motion
+from poise.phases.glitches import glitch_frames
+from poise.phases.skating import skating_frames
 from poise.phases.travel import in_place_velocity
+from poise.spatial import rotations
 from poise.terrain import Terrain
 from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
-DONE = 2e-4
-"""Corrections smaller than this are none, for a leg of 0.82 m [m]: files round, and what was done must stay done."""
-ROUNDS, MOST_ROUNDS = 8, 40
-"""Touches are found anew after each correction until nothing is left to do, at most this often; and with characters
-fitted anew, this often in all."""
-MOST_LOWERED = 0.06
-"""How far the root goes down or up at most, for a leg of 0.82 m [m]."""
-ROOT_HZ = 6.0
-"""How fast it may do so, for a leg of 0.82 m [Hz]."""
-SKATING_HEIGHT, SKATING_SPEED = 0.05, 0.2
-"""A foot this low in two frames that moves faster than this skates, for a leg of 0.82 m [m], [m/s]."""
-
-
-@dataclass(frozen=True)
-class _Ground:
-    """What stays the same in every round."""
-
-    character: Character
-    root: int
-    floor: float
-    terrain: Terrain
-    drift: Array
-    size: float
+ON_FEET = 0.2
+"""Share of the frames with a touch in which feet alone must touch to say how high the floor is [1]."""
+DONE = 5e-4
+"""A round that moves nothing further than this is not made, for a leg of 0.82 m [m]; once begun, rounds go on to half
+of it: files round, and what was done must stay done."""
+BETTER, PATIENCE = 0.8, 6
+"""Where rounds come to no end, the best result is taken once none of so many further ones leaves less than this part of
+what it leaves to do [1]; a later run finds the same, and changes nothing."""
 
 
 def ground(
@@ -63,9 +49,12 @@ def ground(
     """Lock feet where they touch and take penetration out, by moving the feet and solving the legs for them.
 
     While a foot touches, the slip of what it stands on is taken out, so rolling from heel to toe and turning on the
-    ball stay; its lowest point is put on the floor. In the air the correction goes smoothly from one stance to the
-    next, and nothing goes below the floor. The foot keeps its orientation; knees keep their side and bend the way they
-    bend; where a leg is too short the root comes down a little. Doing it again changes nothing.
+    ball stay; a foot that hovers comes down, and one that is in the floor comes up. In the air the correction goes
+    smoothly from one stance to the next, and to none where the foot is in the air for long. The foot keeps its
+    orientation; knees keep their side, bend the way they bend, and what is added to them changes smoothly: near the
+    straight leg, and in glitches, that is worth more than the last millimeter of the foot. The root gives way where
+    legs would be too short or long, and rises where knees, hands that no arm can lift, or a trunk are in the floor.
+    Doing it again changes nothing.
 
     Args:
         motion: F frames.
@@ -83,21 +72,12 @@ def ground(
     legs = find_legs(fixed.character, motion, arms=True)
     if not legs:
         raise InvalidValue("This character has no leg with a knee, so no foot could be put anywhere else.")
-    touch = _touch(motion, fixed)
+    touch = fixed.touch(motion)
     before = _measures(motion, fixed, touch)
-    result, rounds, now = motion, 0, fixed
-    while scope.amount > 0.0:
-        legs = tuple(leg for leg in legs if touch.flags[:, _points(now.character, leg, touch)].any())
-        result, more = _rounds(result, now, legs, touch, scope)
-        rounds += more
-        if more == 0 or character is not None or scope.amount < 1.0 or rounds >= MOST_ROUNDS:
-            break
-        # a later run fits its own character to this result: it must find nothing to do either
-        now = _fixed(result, None, floor)
-        legs, touch = find_legs(now.character, result, arms=True), _touch(result, now)
-    legs = find_legs(fixed.character, motion, arms=True)
+    whole, now, rounds = (motion, fixed, 0) if scope.amount == 0.0 else _chain(motion, fixed, character, floor, scope)
+    result = _part(motion, whole, fixed.root, scope)
     changes = Changes.between(motion, result, fixed.root)
-    after = _measures(result, fixed, touch if result is motion else _touch(result, fixed))
+    after = before if result is motion else _measures(result, now, now.touch(result))
     report = report_of(
         "ground", motion, result, changes,
         settings={
@@ -115,18 +95,25 @@ def ground(
     return Edited(result, report)
 
 
-def _fixed(motion: Motion, character: Character | None, floor: float | None) -> _Ground:
-    """The floor is as high as the feet mostly stand, unless it is given: only what leaves that level is wrong."""
+def _fixed(motion: Motion, character: Character | None, floor: float | None) -> Ground:
+    """The floor is as high as the feet mostly stand, unless it is given: only what leaves that level is wrong.
+
+    Where hands, knees or a trunk carry in nearly all frames, feet say little: then it is the character's own floor.
+    """
     character = fit(motion, masses="auto") if character is None else character
-    drift, size = in_place_velocity(motion), character.leg_length / HUMAN_LEG
-    fixed = _Ground(character, root_mover(character), 0.0, _flat(character.floor), drift, size)
+    size = character.leg_length / HUMAN_LEG
+    fixed = Ground(
+        character, root_mover(character), character.floor, _flat(character.floor), in_place_velocity(motion), size,
+        glitch_frames(motion),
+    )  # fmt: skip
     if floor is None:
-        fixed = replace(fixed, floor=character.floor)
-        touch = _touch(motion, fixed)
+        floor = character.floor
+        touch = fixed.touch(motion)
         feet = touch.flags & touch.is_foot
-        standing = feet.any(axis=1)
-        lowest = np.where(feet, touch.gaps, np.inf).min(axis=1, initial=np.inf)[standing]
-        floor = character.floor + (float(np.median(lowest)) if len(lowest) else 0.0)
+        on_feet = feet.any(axis=1) & ~(touch.flags & ~touch.is_foot).any(axis=1)
+        if on_feet.sum() > ON_FEET * touch.flags.any(axis=1).sum():
+            lowest = np.where(feet, touch.gaps, np.inf).min(axis=1, initial=np.inf)[on_feet]
+            floor += float(np.median(lowest))
     return replace(fixed, floor=float(floor), terrain=_flat(float(floor)))
 
 
@@ -134,110 +121,79 @@ def _flat(floor: float) -> Terrain:
     return Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=floor)
 
 
-def _touch(motion: Motion, fixed: _Ground) -> Touching:
-    return touching(motion, fixed.character, terrain=fixed.terrain)
+def _chain(
+    motion: Motion, fixed: Ground, character: Character | None, floor: float | None, scope: Scope
+) -> tuple[Motion, Ground, int]:
+    """Rounds until nothing is left, with a character fitted anew to each result: a later run fits its own to it.
 
-
-def _points(character: Character, leg: Leg, touch: Touching) -> npt.NDArray[np.int64]:
-    """Contact points of a limb's foot or hand."""
-    parts = ("foot", "hand")
-    return np.array(
-        [i for i, p in enumerate(character.contact_points) if touch.supports[i] == leg.name and p.part in parts],
-        dtype=np.int64,
-    )
-
-
-def _rounds(motion: Motion, fixed: _Ground, legs: tuple[Leg, ...], touch: Touching, scope: Scope) -> tuple[Motion, int]:
-    """Correct, find touches anew, correct what they say, until nothing is left; the part asked for at the end."""
-    shifts = {leg: np.zeros((motion.frame_count, 3)) for leg in legs}
-    weights = scope.weights(motion)
-    result = motion
-    flags = touch.flags.copy()
-    for count in range(ROUNDS):
-        # what once stood goes on standing: touches only ever grow, so that this ends
-        flags = flags | touch.flags
-        more = {leg: weights[:, None] * _foot(motion, fixed, leg, touch, flags, scope) for leg in legs}
-        largest = max((float(np.abs(m).max()) for m in more.values()), default=0.0)
-        if largest < DONE * fixed.size:
-            return result, count
-        shifts = {leg: shifts[leg] + more[leg] for leg in legs}
-        height = _root_height(motion, fixed, legs, shifts, flags, scope)
-        result = _placed(motion, fixed, legs, shifts, height, scope.amount)
-        if scope.amount < 1.0:  # a part of the correction leaves feet that still slip: once is what was asked for
-            return result, 1
-        touch = _touch(result, fixed)
-    return result, ROUNDS
-
-
-def _foot(
-    motion: Motion, fixed: _Ground, leg: Leg, touch: Touching, flags: npt.NDArray[np.bool_], scope: Scope
-) -> Array:
-    """What one foot must still be moved by [m], shape (F, 3)."""
-    index = _points(fixed.character, leg, touch)
-    foot = Foot(motion.times, touch.points[:, index], touch.gaps[:, index], flags[:, index], fixed.drift, fixed.size)
-    return correction(foot, scope.blend)
-
-
-def _root_height(
-    motion: Motion,
-    fixed: _Ground,
-    legs: tuple[Leg, ...],
-    shifts: dict[Leg, Array],
-    flags: npt.NDArray[np.bool_],
-    scope: Scope,
-) -> Array:
-    """How far the root goes up or down so that standing legs keep their length and reach their feet [m], shape (F,).
-
-    A nearly straight knee turns far for a centimeter, so it is the body that gives: per frame the height that keeps
-    the legs' lengths in the least-squares sense, low-passed over time. Then it comes down where a leg is too short.
+    Returns:
+        The motion, the ground that was fitted to it, and the number of rounds that led to it.
     """
-    positions, frames = motion.world[0], motion.frame_count
-    names = support_names(fixed.character)
-    wanted, weight = np.zeros(frames), np.zeros(frames)
-    stances: dict[Leg, npt.NDArray[np.bool_]] = {}
-    for leg in legs:
-        stances[leg] = np.asarray(flags[:, [i for i, n in enumerate(names) if n == leg.name]].any(axis=1))
-        away = positions[:, leg.foot] - positions[:, leg.hip]
-        along = away / np.linalg.norm(away, axis=1, keepdims=True)
-        moves = stances[leg] | (np.abs(shifts[leg]).max(axis=1) > 1e-4)
-        stiff = np.where(moves, along[:, 2] ** 2 / (0.02 + np.sin(0.5 * knee_flexion(leg, motion)) ** 2), 0.0)
-        # u·(shift − h z) = 0 keeps the length
-        wanted += stiff * np.einsum("fi,fi->f", along, shifts[leg]) / np.where(stiff > 0.0, along[:, 2], 1.0)
-        weight += stiff
-    height = np.zeros(frames)
-    if weight.any() and np.abs(wanted).max() > 1e-6:
-        filter = choose_filter(ROOT_HZ / math.sqrt(fixed.size), fps=motion.fps, leg_length=fixed.character.leg_length)
-        believed = weight / (weight + np.median(weight[weight > 0.0]))
-        limit = MOST_LOWERED * fixed.size
-        target = np.clip(wanted / np.maximum(weight, 1e-12), -limit, limit)
-        height = smooth(filter, motion.times, target, believed)
-    short = np.zeros(frames)
-    for leg in legs:
-        away = positions[:, leg.foot] + shifts[leg] - positions[:, leg.hip]
-        own = np.linalg.norm(positions[:, leg.foot] - positions[:, leg.hip], axis=1)
-        longest = np.maximum(reach(leg, motion), own)
-        drop = np.sqrt(np.maximum(longest**2 - np.einsum("fi,fi->f", away[:, :2], away[:, :2]), 0.0))
-        lacks = np.where(stances[leg] & (away[:, 2] < 0.0), height - away[:, 2] - drop, 0.0)
-        short = np.maximum(short, np.clip(lacks, 0.0, MOST_LOWERED * fixed.size))
-    short[short < 1e-6] = 0.0
-    return scope.weights(motion) * (height - spread(motion.times, short, scope.blend))
+    now, ground, rounds, since = motion, fixed, 0, 0
+    best, least = (motion, fixed, 0), math.inf
+    while since < PATIENCE:
+        left = _left(now, _round(now, ground, scope.blend), ground)
+        if left == 0.0:
+            return now, ground, rounds
+        if left < BETTER * least:
+            best, least, since = (now, ground, rounds), left, 0
+        since += 1
+        now, more = _rounds(now, ground, scope.blend)
+        rounds += more
+        if character is not None:
+            return now, ground, rounds
+        ground = _fixed(now, None, floor)
+    return best
 
 
-def _placed(
-    motion: Motion, fixed: _Ground, legs: tuple[Leg, ...], shifts: dict[Leg, Array], height: Array, amount: float
-) -> Motion:
-    """The motion with feet moved by their shifts and the root by its height, legs solved."""
-    positions, orientations = motion.world
-    start = motion
-    if height.any():
-        start = move_root(motion, fixed.root, amount * height[:, None] * np.array([0.0, 0.0, 1.0]))
-    targets = {leg: (positions[:, leg.foot] + amount * shifts[leg], orientations[:, leg.foot]) for leg in legs}
-    return solve_legs(start, targets, np.arange(motion.frame_count))
+def _rounds(motion: Motion, fixed: Ground, blend: float) -> tuple[Motion, int]:
+    """Correct, find touches anew, correct what they say, until nothing is left; and how many rounds that took.
+
+    Every round hangs on the motion alone, so a later run goes on where this one ended, which is nowhere.
+    """
+    now, rounds, since = motion, 0, 0
+    best, least = (motion, 0), math.inf
+    while since < PATIENCE:
+        following = _round(now, fixed, blend)
+        left = _left(now, following, fixed, part=1.0 if rounds == 0 else 0.5)
+        if left == 0.0:
+            return now, rounds
+        if left < BETTER * least:
+            best, least, since = (now, rounds), left, 0
+        since += 1
+        now, rounds = following, rounds + 1
+    return best
+
+
+def _round(motion: Motion, fixed: Ground, blend: float) -> Motion:
+    return plant(motion, fixed, find_legs(fixed.character, motion, arms=True), fixed.touch(motion), blend)
+
+
+def _left(motion: Motion, following: Motion, fixed: Ground, part: float = 1.0) -> float:
+    """How far a round moves the joints in the mean [m]; 0 if none by more than a part of DONE."""
+    moved = np.linalg.norm(following.world[0] - motion.world[0], axis=2)
+    return float(moved.mean()) if moved.max() >= part * DONE * fixed.size else 0.0
+
+
+def _part(motion: Motion, whole: Motion, root: int, scope: Scope) -> Motion:
+    """As much of the correction as was asked for, frame by frame."""
+    weights = scope.amount * scope.weights(motion)
+    if whole is motion or not weights.any():
+        return motion
+    if (weights == 1.0).all():
+        return whole
+    turn = rotations.multiply(rotations.conjugate(motion.rotations), whole.rotations)
+    turn = rotations.from_rotation_vector(weights[:, None, None] * rotations.to_rotation_vector(turn))
+    changed = (whole.rotations != motion.rotations).any(axis=2) & (weights > 0.0)[:, None]
+    turned = np.where(
+        changed[..., None], rotations.normalize(rotations.multiply(motion.rotations, turn)), motion.rotations
+    )
+    translations = motion.translations.copy()
+    translations[:, root] += weights[:, None] * (whole.translations[:, root] - motion.translations[:, root])
+    return replace(motion, translations=translations, rotations=turned)
 
 
 def _foot_turn(motion: Motion, result: Motion, legs: tuple[Leg, ...]) -> float:
-    from poise.spatial import rotations
-
     turns = [rotations.angle_between(motion.world[1][:, leg.foot], result.world[1][:, leg.foot]).max() for leg in legs]
     return math.degrees(float(max(turns, default=0.0)))
 
@@ -251,21 +207,18 @@ def _knees(motion: Motion, result: Motion, legs: tuple[Leg, ...]) -> bool:
     )
 
 
-def _measures(motion: Motion, fixed: _Ground, touch: Touching) -> dict[str, Any]:
-    """Skating, slide, penetration and float of feet."""
-    feet = touch.is_foot
-    speed = np.linalg.norm(touch.velocities[:, feet, :2], axis=2)
-    low = touch.gaps[:, feet] < SKATING_HEIGHT * fixed.size
-    both = low[1:] & low[:-1]
-    skates = (both & (speed[1:] > SKATING_SPEED * math.sqrt(fixed.size)) & touch.flags[1:, feet]).any(axis=1)
+def _measures(motion: Motion, fixed: Ground, touch: Touching) -> dict[str, Any]:
+    """Skating, slide, penetration and float of feet; the last two where the clip is no glitch."""
+    feet, good = touch.is_foot, ~fixed.is_glitch
+    skates = skating_frames(touch.gaps[:, feet], touch.velocities[:, feet], fixed.character.leg_length)
     flags, gaps = touch.flags[:, feet], touch.gaps[:, feet]
     moved = np.linalg.norm(np.diff(touch.points[:, feet, :2], axis=0) - (fixed.drift[:2] * motion.dt), axis=2)
     sliding = moved[flags[1:] & flags[:-1]]
-    standing = flags.any(axis=1)
+    standing = flags.any(axis=1) & good
     return {
-        "skating_ratio": float(skates.mean()) if len(skates) else 0.0,
+        "skating_ratio": float(skates.mean()),
         "foot_slide_mm_per_frame": 1000.0 * float(sliding.mean()) if len(sliding) else 0.0,
-        "penetration_max_m": float(np.maximum(-gaps, 0.0).max(initial=0.0)),
+        "penetration_max_m": float(np.maximum(-gaps[good], 0.0).max(initial=0.0)),
         "float_max_m": float(np.where(flags, gaps, np.inf).min(axis=1)[standing].max(initial=0.0)),
         "contact_frames": int(standing.sum()),
     }

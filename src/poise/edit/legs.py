@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
+from poise.edit.pose_kernel import posed
 from poise.motion import Motion
 from poise.spatial import rotations
 
@@ -136,13 +137,20 @@ def _flexion(u: Array, w: Array, normal: Array) -> tuple[Array, Array, Array]:
     return np.arctan2(sine, cosine), along_u * along_w, np.hypot(sine, cosine)
 
 
-def solve_legs(motion: Motion, targets: dict[Leg, tuple[Array, Array]], frames: npt.NDArray[np.int64]) -> Motion:
+def solve_legs(
+    motion: Motion,
+    targets: dict[Leg, tuple[Array, Array]],
+    frames: npt.NDArray[np.int64],
+    bends: dict[Leg, Array] | None = None,
+) -> Motion:
     """The motion with the feet of some legs brought to their targets in some frames.
 
     Args:
         motion: The pose that legs start from; root and trunk stay.
         targets: For each leg, wanted place of its foot's joint [m] (F, 3) and the foot's orientation (F, 4), world.
         frames: Frames to solve.
+        bends: How much further knees bend [rad], shape (F,), where it is not the targets that say so: then a foot
+            comes to lie on the line from the hip to its target, as near to it as this knee brings it.
 
     Returns:
         The motion. A foot out of reach comes as near as the leg's length allows.
@@ -151,12 +159,19 @@ def solve_legs(motion: Motion, targets: dict[Leg, tuple[Array, Array]], frames: 
     orientations = motion.world[1]
     parents = motion.skeleton.parents
     for leg, (places, turns) in targets.items():
+        bend = None if bends is None else bends.get(leg)
         off = np.linalg.norm(places[frames] - motion.world[0][frames, leg.foot], axis=1) > SAME_PLACE
         off |= rotations.angle_between(turns[frames], orientations[frames, leg.foot]) > 1e-8
+        if bend is not None:
+            off |= np.abs(bend[frames]) > 1e-8
         index = frames[off]
         if not len(index):
             continue
-        knee_turn, hip_turn = _solve(leg, motion, index, places[index])
+        pose = _pose(leg, motion, index)
+        more = _bend_to(pose, places[index]) if bend is None else bend[index]
+        knee_turn = rotations.from_rotation_vector(more[:, None] * pose.normal)
+        foot = rotations.rotate(knee_turn, pose.w) - pose.u
+        hip_turn = _least_turn(foot, places[index] - pose.hip)
 
         def world(joint: int, index: npt.NDArray[np.int64] = index) -> Array:
             return orientations[index, joint]
@@ -176,26 +191,61 @@ def solve_legs(motion: Motion, targets: dict[Leg, tuple[Array, Array]], frames: 
             turned[index, leg.foot] = rotations.multiply(rotations.conjugate(lower), turns[index])
         for joint in (leg.hip, leg.knee, leg.foot):
             turned[index, joint] = rotations.normalize(turned[index, joint])
-    return replace(motion, rotations=turned)
+    return posed(replace(motion, rotations=turned))
 
 
-def _solve(leg: Leg, motion: Motion, frames: npt.NDArray[np.int64], places: Array) -> tuple[Array, Array]:
-    """World turns of knee and hip, shapes (n, 4): law of cosines in the knee, least turn in the hip."""
+@dataclass(frozen=True)
+class _Pose:
+    """A leg in n frames: the hip's place, knee to hip and knee to foot [m], and what its length hangs on.
+
+    |u − w(f)|² = square + 2 ρ cos f for a flexion f about the normal.
+    """
+
+    hip: Array
+    u: Array
+    w: Array
+    normal: Array
+    flexion: Array
+    square: Array
+    rho: Array
+
+
+def _pose(leg: Leg, motion: Motion, frames: npt.NDArray[np.int64]) -> _Pose:
     u, w, axis = _bones(leg, motion, frames)
-    hip = motion.world[0][frames, leg.hip]
     normal = _bend_axis(leg, u, w, axis)
     flexion, c, rho = _flexion(u, w, normal)
-    wanted = places - hip
-    # |u − w(f)|² = |u|² + |w|² − 2 (c − ρ cos f) = distance²
     square = np.einsum("fi,fi->f", u, u) + np.einsum("fi,fi->f", w, w) - 2.0 * c
-    longest = REACH * np.sqrt(square + 2.0 * rho)
-    distance = np.minimum(np.linalg.norm(wanted, axis=1), np.maximum(longest, np.linalg.norm(u - w, axis=1)))
-    bent = np.arccos(np.clip((distance**2 - square) / (2.0 * rho + 1e-15), -1.0, 1.0))
+    return _Pose(motion.world[0][frames, leg.hip], u, w, normal, flexion, square, rho)
+
+
+def _bend_to(pose: _Pose, places: Array) -> Array:
+    """How much further the knee must bend for the foot to reach its place [rad], shape (n,): law of cosines."""
+    longest = REACH * np.sqrt(pose.square + 2.0 * pose.rho)
+    distance = np.linalg.norm(places - pose.hip, axis=1)
+    distance = np.minimum(distance, np.maximum(longest, np.linalg.norm(pose.u - pose.w, axis=1)))
+    bent = np.arccos(np.clip((distance**2 - pose.square) / (2.0 * pose.rho + 1e-15), -1.0, 1.0))
     # a knee that capture left bent backwards stays so only as far as it was
-    bent = np.where((flexion < 0.0) & (bent <= -flexion), -bent, bent)
-    knee_turn = rotations.from_rotation_vector((bent - flexion)[:, None] * normal)
-    foot = rotations.rotate(knee_turn, w) - u
-    return knee_turn, _least_turn(foot, wanted)
+    bent = np.where((pose.flexion < 0.0) & (bent <= -pose.flexion), -bent, bent)
+    return bent - pose.flexion
+
+
+def bends_to(leg: Leg, motion: Motion, places: Array) -> tuple[Array, Array]:
+    """How much further the knee must bend for the foot to reach its place, and how much that moves the foot.
+
+    Args:
+        leg: Which leg.
+        motion: F frames.
+        places: Where the foot's joint should be [m], shape (F, 3).
+
+    Returns:
+        The change of the flexion [rad], shape (F,), and by how much the distance of hip and foot changes with it,
+        at the middle of the change [m/rad], shape (F,): near zero where the leg is straight.
+    """
+    pose = _pose(leg, motion, np.arange(motion.frame_count))
+    more = _bend_to(pose, places)
+    middle = pose.flexion + 0.5 * more
+    length = np.sqrt(np.maximum(pose.square + 2.0 * pose.rho * np.cos(middle), 1e-12))
+    return more, np.abs(pose.rho * np.sin(middle)) / length
 
 
 def _least_turn(a: Array, b: Array) -> Array:

@@ -7,17 +7,21 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
-from numpy.polynomial import Polynomial
+from numpy.polynomial.polynomial import polyint, polyval
 
+from poise.edit.pose_kernel import posed
 from poise.motion import Motion
 
 Array = npt.NDArray[np.float64]
 
-RAMP = Polynomial([1.0, 0.0, 0.0, -10.0, 15.0, -6.0])
-"""1 at 0, 0 at 1, with first and second derivatives zero at both."""
-BUMP = 30.0 * Polynomial([0.0, 0.0, 1.0, -2.0, 1.0])
+FALL: Array = np.array([1.0, 0.0, 0.0, -10.0, 15.0, -6.0])
+"""Coefficients by rising powers, as of all here: 1 at 0, 0 at 1, with first and second derivatives zero at both."""
+RISE: Array = np.array([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])
+"""0 at 0, 1 at 1, likewise."""
+BUMP: Array = np.array([0.0, 0.0, 30.0, -60.0, 30.0, 0.0])
 """0 at both ends with their slopes, area 1: takes up the fraction of a frame."""
-FLAT = Polynomial([1.0])
+FLAT: Array = np.array([1.0])
+"""The same speed all through."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +31,14 @@ class Stretch:
     Attributes:
         first, last: Its frames in the source.
         steps: Frame steps it takes afterwards.
-        slowness: New time per source time over the part (0 … 1), positive; only its shape counts.
+        slowness: New time per source time over the part (0 … 1), positive, as coefficients of a polynomial by rising
+            powers; only its shape counts.
     """
 
     first: int
     last: int
     steps: int
-    slowness: Polynomial = field(default_factory=lambda: FLAT)
+    slowness: Array = field(default_factory=lambda: FLAT)
 
 
 @dataclass(frozen=True)
@@ -77,16 +82,16 @@ def stretched(motion: Motion, parts: list[Stretch]) -> Timing:
     return Timing(np.concatenate(times), np.concatenate(source))
 
 
-def _inverse(slowness: Polynomial, shares: Array) -> Array:
+def _inverse(slowness: Array, shares: Array) -> Array:
     """Where in its source (0 … 1) a part is after each share (0 … 1) of its new time."""
-    total = slowness.integ()
-    whole = float(total(1.0) - total(0.0))
-    if slowness.degree() == 0:
+    if len(slowness) == 1:
         return shares
-    grid = np.linspace(0.0, 1.0, 257)
-    s = np.interp(shares, (total(grid) - total(0.0)) / whole, grid)
-    for _ in range(4):
-        s = np.clip(s - ((total(s) - total(0.0)) - shares * whole) / slowness(s), 0.0, 1.0)
+    total = polyint(slowness)
+    whole = float(total.sum())
+    grid = np.linspace(0.0, 1.0, 65)
+    s = np.interp(shares, polyval(grid, total) / whole, grid)
+    for _ in range(3):
+        s = np.clip(s - (polyval(s, total) - shares * whole) / polyval(s, slowness), 0.0, 1.0)
     return s
 
 
@@ -99,9 +104,9 @@ def border(motion: Motion, first: int, last: int, factor: float, *, leads_in: bo
     span = float(motion.times[last] - motion.times[first]) / motion.dt
     steps = max(1, round(span * (1.0 + 0.5 * (factor - 1.0))))
     rest = steps / span - 1.0 - 0.5 * (factor - 1.0)
-    ramp = RAMP(1.0 - Polynomial([0.0, 1.0])) if leads_in else RAMP
-    slowness = 1.0 + (factor - 1.0) * ramp + rest * BUMP
-    if slowness(np.linspace(0.0, 1.0, 65)).min() < 0.1 * min(1.0, factor):
+    slowness = (factor - 1.0) * (RISE if leads_in else FALL) + rest * BUMP
+    slowness[0] += 1.0
+    if polyval(np.linspace(0.0, 1.0, 65), slowness).min() < 0.1 * min(1.0, factor):
         slowness = FLAT
     return Stretch(first, last, steps, slowness)
 
@@ -112,14 +117,14 @@ def retimed(motion: Motion, timing: Timing) -> Motion:
     Each new frame carries the source file's own numbers of the nearest frame, so that what did not change is written
     as it stood.
     """
-    result = replace(motion.resampled(timing.source), times=timing.times)
+    result = posed(replace(motion.resampled(timing.source), times=timing.times))
     source = motion.source
     select = getattr(source.document, "select_frames", None) if source is not None else None
     if source is None or select is None:
         return result
     nearest = np.clip(np.searchsorted(motion.times, timing.source), 1, motion.frame_count - 1)
     nearest -= (timing.source - motion.times[nearest - 1]) < (motion.times[nearest] - timing.source)
-    return replace(result, source=replace(source, document=select(nearest)))
+    return replace(result, source=replace(source, document=select(nearest))).placed(*result.world)
 
 
 def rekeyed(motion: Motion, to_new: Callable[[Array], Array]) -> Motion:

@@ -21,7 +21,13 @@ def move_root(motion: Motion, root: int, shift: Array) -> Motion:
         local = rotations.rotate(rotations.conjugate(motion.world[1][:, parent]), shift)
     translations = motion.translations.copy()
     translations[:, root] += local
-    return replace(motion, translations=translations)
+    result = replace(motion, translations=translations)
+    # where everything then is follows from where it was, which is known already or soon asked for
+    positions, orientations = motion.world
+    carried = motion.skeleton.carried_by(root)
+    placed = positions.copy()
+    placed[:, carried] += shift[:, None, :]
+    return result.placed(placed, orientations)
 
 
 def turn_root(motion: Motion, root: int, turn: Array, center: Array) -> Motion:

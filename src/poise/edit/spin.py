@@ -118,7 +118,7 @@ def spin(
         if ends > 1.0:
             notes.append(
                 f"The pose at landing is turned by up to {ends:.1f}°, which fades in {scope.blend:g} s; a priority "
-                "frame at the landing keeps it, and `poise edit ground` holds the feet."
+                "frame at the landing keeps it. Feet slide with it; `poise edit ground` holds those that move slowly."
             )
     elif scope.amount == 1.0:
         notes += [text for a, b, span in zip(tumbles, final, spans) if (text := _left(a, b, span))]

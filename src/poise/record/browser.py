@@ -113,10 +113,7 @@ class PagePainter:
             "fov": FIELD_OF_VIEW,
         }  # fmt: skip
         width, height = self._size
-        url = self._evaluate(
-            f"(async () => {{ const p = window.poise; p.camera({json.dumps(camera)}); await p.seek({still.time!r});"
-            f" return await p.picture({width}, {height}); }})()"
-        )
+        url = self._evaluate(f"window.poise.film({still.time!r}, {json.dumps(camera)}, {width}, {height})")
         picture = Image.open(io.BytesIO(base64.b64decode(url.split(",", 1)[1]))).convert("RGB")
         if picture.size != self._size:
             picture = picture.resize(self._size, Image.Resampling.BOX)
@@ -143,7 +140,7 @@ class PagePainter:
         page = folder / "scene.html"
         page.write_text(recording_page(pack(scene), scene.title, {"theme": "light"}), encoding="utf-8")
         sandbox = ("--no-sandbox",) if getattr(os, "geteuid", lambda: 1)() == 0 else ()  # root has no sandbox
-        address = f"{page.resolve().as_uri()}#ui=0&dpr=1&theme=light"
+        address = f"{page.resolve().as_uri()}#ui=0&dpr=1&aa=1&shadows=1&theme=light"
         process = subprocess.Popen(
             [browser, *_QUIET, *flags, *sandbox, f"--user-data-dir={folder / 'profile'}", "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,

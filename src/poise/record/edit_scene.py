@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 from poise.analysis import center_of_mass
 from poise.character.fit import fit
 from poise.motion import Motion
+from poise.record.join import resampled
 from poise.record.motion_scene import scene_of_motion
-from poise.scene import GHOST, GHOST_COLOR, Curve, Scene, track_of_motion
+from poise.scene import GHOST, GHOST_COLOR, Color, Curve, Plot, Scene, Series, track_of_motion
 from poise.terrain import Terrain
 from poise.units import GRAVITY
 
@@ -25,8 +27,8 @@ def scene_of_edit(
         before: The clip as it was; it stands on its last frame where the edited one lasts longer.
         after: The edited clip.
         report: The edit's report, for the title and the notes.
-        physics: Show the analysis of the edited clip (flights, momenta, support, pressure), and dashed the path that
-            the center of mass took before.
+        physics: Show the analysis of the edited clip (flights, momenta, support, pressure), dashed the path that the
+            center of mass took before, and in each plot the lines of before besides those of after.
     """
     own, edited = fit(before, masses="auto"), fit(after, masses="auto")
     ghost = track_of_motion(before, own, name="before", style=GHOST)
@@ -41,10 +43,29 @@ def scene_of_edit(
     if any(layer.name == "com" for layer in scene.layers):
         path = center_of_mass(before, own)
         overlays += (Curve("center of mass before", "com", GHOST_COLOR, path, is_dashed=True),)
+    if physics:
+        seen = scene_of_motion(before, own, terrain=terrain, name="before", gravity=_gravity(report))
+        scene = replace(scene, plots=_both(scene.plots, resampled(seen, scene.times).plots))
     title, notes = "", scene.notes
     if report is not None:
         title, notes = f"poise edit {report['edit']}", notes + tuple(report["notes"])
     return replace(scene, tracks=(*scene.tracks, ghost), overlays=overlays, title=title, notes=notes)
+
+
+def _both(after: tuple[Plot, ...], before: tuple[Plot, ...]) -> tuple[Plot, ...]:
+    """The plots of after with the lines that were there before in the ghost's color, under them."""
+    known = {plot.name: plot for plot in before}
+    return tuple(
+        replace(plot, series=tuple(_lines("before", known[plot.name], GHOST_COLOR)) + tuple(_lines("after", plot)))
+        if plot.name in known
+        else plot
+        for plot in after
+    )
+
+
+def _lines(when: str, plot: Plot, color: Color | None = None) -> Iterator[Series]:
+    for line in plot.series:
+        yield replace(line, name=f"{when} {line.name}", color=line.color if color is None else color)
 
 
 def _gravity(report: dict[str, Any] | None) -> float:

@@ -6,6 +6,10 @@ import base64
 import functools
 import html
 import json
+import os
+import re
+import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +19,9 @@ Options = Mapping[str, str | int | float | bool]
 
 BUNDLE = Path(__file__).parents[1] / "studio" / "web" / "dist" / "page.html"
 """The built page; not in the repository, but in every wheel."""
+
+KEPT = 20
+"""Pages that were only looked at and are kept, the newest."""
 
 _TITLE, _DATA, _CONNECT = "<!--poise:title-->", "<!--poise:data-->", "connect-src 'none'"
 
@@ -36,6 +43,42 @@ def require_page() -> None:
             f"or run `npm ci` and `npm run build` in {BUNDLE.parents[1]}; pictures and films (.png, .gif, .mp4) work "
             "without it."
         )
+
+
+def passing_page(name: str, text: str) -> Path:
+    """Write a page that is only looked at, into the cache folder of the user; of those before it the newest stay.
+
+    The folder is `poise/pages` in `$XDG_CACHE_HOME` or `~/.cache` (macOS: `~/Library/Caches`, Windows:
+    `%LOCALAPPDATA%`); where it cannot be written, a new one for temporary files.
+
+    Args:
+        name: What it shows; letters, digits, `-`, `_` and `.` of it become the file's name.
+        text: The page.
+    """
+    folder = _caches() / "poise" / "pages"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        old = sorted(folder.glob("*.html"), key=lambda p: p.stat().st_mtime)
+        for path in old[: max(0, len(old) - KEPT + 1)]:
+            path.unlink(missing_ok=True)
+        handle, made = tempfile.mkstemp(dir=folder, prefix=f"{_plain(name)}-", suffix=".html")
+    except OSError:
+        handle, made = tempfile.mkstemp(prefix=f"poise-{_plain(name)}-", suffix=".html")
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    return Path(made)
+
+
+def _caches() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).strip("._")[:60] or "page"
 
 
 def recording_page(pack: bytes, title: str, options: Options | None = None) -> str:

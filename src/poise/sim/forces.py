@@ -38,6 +38,11 @@ class Push:
     def __post_init__(self) -> None:
         _check(self.force, self.start, self.duration, "force")
 
+    @property
+    def offset(self) -> Array | None:
+        """Where it acts, in the body's frame [m]; None is the center of mass."""
+        return None
+
     def is_on(self, time: float) -> bool:
         return acts(self.start, self.duration, time)
 
@@ -71,6 +76,11 @@ class Pull:
         _check(self.point, self.start, self.duration, "point")
         if not self.stiffness > 0.0 or not math.isfinite(self.stiffness):
             raise InvalidValue(f"A pull needs a positive stiffness [N/m], not {self.stiffness}.")
+
+    @property
+    def offset(self) -> Array | None:
+        """Where it acts, in the body's frame [m]; None is the center of mass."""
+        return None
 
     def is_on(self, time: float) -> bool:
         return acts(self.start, self.duration, time)

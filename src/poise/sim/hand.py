@@ -1,4 +1,4 @@
-"""A hand that reaches into a running simulation: a spring from the mouse to where a body was grabbed."""
+"""A hand that reaches into a running simulation: a spring from where a body was grabbed to the mouse."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STRONGEST = 0.8
 
 @dataclass
 class Hand:
-    """A force that follows a hand until it lets go; it acts on the held body like a push, and remembers itself.
+    """A force that follows a hand until it lets go; it acts where the body is held, and remembers itself.
 
     Attributes:
         body: Name of the body that is held.
@@ -33,7 +33,7 @@ class Hand:
         start: When it was grabbed [s].
         duration: How long it was held [s]; infinite while it is.
         force: What it pulled with last [N], shape (3,).
-        lever: From the body's center of mass to the held place, in the world frame [m], shape (3,).
+        place: Where the held place was last, in the world frame [m], shape (3,); NaN before the first step.
         history: Time [s] and force [N] of every step.
     """
 
@@ -45,8 +45,13 @@ class Hand:
     start: float
     duration: float = math.inf
     force: Array = field(default_factory=lambda: np.zeros(3))
-    lever: Array = field(default_factory=lambda: np.zeros(3))
+    place: Array = field(default_factory=lambda: np.full(3, np.nan))
     history: list[tuple[float, Array]] = field(default_factory=list)
+
+    @property
+    def offset(self) -> Array:
+        """Where it acts, in the body's frame [m], shape (3,)."""
+        return self.point
 
     @property
     def is_held(self) -> bool:
@@ -69,9 +74,10 @@ class Hand:
         del mass
         stiffness = STIFFNESS * self.total
         damping = 2.0 * math.sqrt(STIFFNESS) * 0.25 * self.total
-        force = stiffness * (self.target - place - self.lever) - damping * velocity
+        force = stiffness * (self.target - place) - damping * velocity
         size, most = float(np.linalg.norm(force)), STRONGEST * GRAVITY * self.total
         self.force = force * min(1.0, most / size) if size > 0.0 else force
+        self.place = place
         self.history.append((time, self.force))
         return self.force
 

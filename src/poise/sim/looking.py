@@ -113,7 +113,8 @@ def _pushes(m: Machine, pushes: Sequence[Push | Pull]) -> tuple[Array, Array, Ar
     external, force, moment = np.zeros(m.model.nv), np.zeros(3), np.zeros(3)
     for push in pushes:
         body = push.body_of(m.character) + 1
-        place = m.state.data.xipos[body].copy()
+        offset = push.offset
+        place = m.state.data.xipos[body].copy() if offset is None else m.state.body_place(body, offset)
         velocity = m.state.body_point_motion(body, place)[0]
         f = push.force_at(place, velocity, m.time, m.model.body_masses[body])
         external += m.state.external_torque(body, place, f)

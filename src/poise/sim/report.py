@@ -14,6 +14,7 @@ import numpy.typing as npt
 from poise.character.character import Character
 from poise.io.files import write_atomically
 from poise.motion import Motion
+from poise.phases.skating import skating_limits
 from poise.sim.forces import Pull, Push
 from poise.spatial import rotations
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from poise.sim.filter import Machine
 
 Array = npt.NDArray[np.float64]
-
-SKATING_HEIGHT, SKATING_SPEED = 0.05, 0.5
-"""A foot point skates when it is below this height [m] in two frames on end and faster than this [m/s]."""
 
 NEAR = 0.02
 """A place is back when it is no further off than this [m], for a leg of 0.82 m."""
@@ -93,9 +91,10 @@ class Recorder:
             self._power[k] = float(np.maximum(0.0, np.einsum("ki,ki->k", sliding, tangent)).sum())
         feet = self._foot_points
         if feet:
-            low = last.gaps[feet] < SKATING_HEIGHT * m.scale
+            height, fastest = skating_limits(m.character.leg_length)
+            low = last.gaps[feet] < height
             speed = np.linalg.norm(last.velocities[feet, :2], axis=1)
-            self._skating[k] = bool((low & self._low_before & (speed > SKATING_SPEED)).any())
+            self._skating[k] = bool((low & self._low_before & (speed > fastest)).any())
             self._low_before = low
 
     def report(

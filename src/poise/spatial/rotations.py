@@ -19,15 +19,14 @@ def multiply(a: Array, b: Array) -> Array:
     a, b = np.asarray(a), np.asarray(b)
     aw, ax, ay, az = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
     bw, bx, by, bz = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
-    return np.stack(
-        [
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        ],
-        axis=-1,
-    )
+    # written into place: np.stack of the four takes half of the time again
+    first = aw * bw - ax * bx - ay * by - az * bz
+    out = np.empty((*first.shape, 4), dtype=first.dtype)
+    out[..., 0] = first
+    out[..., 1] = aw * bx + ax * bw + ay * bz - az * by
+    out[..., 2] = aw * by - ax * bz + ay * bw + az * bx
+    out[..., 3] = aw * bz + ax * by - ay * bx + az * bw
+    return out
 
 
 def conjugate(q: Array) -> Array:

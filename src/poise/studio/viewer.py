@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import tempfile
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ import numpy.typing as npt
 from poise.errors import InvalidValue, MissingExtra
 from poise.motion import Motion
 from poise.record.pack import pack
-from poise.record.page import live_page, recording_page, require_page
+from poise.record.page import live_page, passing_page, recording_page, require_page
 from poise.scene import Scene
 from poise.sim.result import SimulationResult
 from poise.studio.protocol import Command, Layout, Moment, layout_of, state_numbers
@@ -155,23 +154,17 @@ class View:
         """Open it in the browser and return its address.
 
         Served on loopback with a token until Python ends; once the page is there it needs nobody. Without the extra
-        "studio" it is opened from a temporary file instead.
+        "studio" it is opened from a file instead, see `poise.record.page.passing_page`.
         """
         try:
             self._server = Server(lambda socket: self._page)
         except MissingExtra:
-            url = self._file().as_uri()
+            url = passing_page(self.scene.title, self._page).as_uri()
             webbrowser.open(url)
             return url
         if webbrowser.open(self._server.url):
             self._server.wait_for_page(FETCH_SECONDS)
         return self._server.url
-
-    def _file(self) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix="poise-"))
-        path = folder / "view.html"
-        path.write_text(self._page, encoding="utf-8")
-        return path.resolve()
 
     def _repr_html_(self) -> str:
         """Inline: the whole page in a frame that may run scripts and nothing else."""

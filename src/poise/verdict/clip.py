@@ -9,6 +9,7 @@ from pathlib import Path
 from poise.analysis.analyze import Analysis, analyze
 from poise.analysis.measures import measures
 from poise.analysis.scale import implied_scale
+from poise.character import load_character
 from poise.errors import PoiseError
 from poise.io import load
 from poise.io.format import ReadOptions
@@ -76,5 +77,6 @@ def _check_one(path: Path, profile: Profile, options: ReadOptions, wanted: Wante
         path, skeleton=options.skeleton, clip=options.clip, unit=options.unit, up=options.up, fps=options.fps,
         frames_from_data=options.frames_from_data,
     )  # fmt: skip
-    report = check_motion(analyze(motion), profile, str(path), wanted)
+    character = None if wanted.character is None else load_character(wanted.character)
+    report = check_motion(analyze(motion, character), profile, str(path), wanted)
     return replace(report, seconds=time.perf_counter() - start)

@@ -24,6 +24,8 @@ STANDING_STILL = 0.35
 """A foot slower than this may stand, for a leg of 0.82 m [m/s]."""
 NEAR_FLOOR = 0.08
 """A foot lower than this may be meant to stand, for a leg of 0.82 m [m]."""
+DOWN = 0.03
+"""A foot lower than this is down, however it moves, for a leg of 0.82 m [m]."""
 CARRIED = 0.5
 """A body that asks less of its weight than this of the ground may be in a low hop [1]."""
 GUESSED = 1.5
@@ -142,7 +144,7 @@ def _nothing_stands(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     near = touch.gaps < NEAR_FLOOR * scale
     speed = np.linalg.norm(touch.velocities[:, :, :2], axis=-1)
     still = (near & (speed < STANDING_STILL * math.sqrt(scale))).any(axis=1) | touch.flags.any(axis=1)
-    down = (touch.gaps[:, columns] < 0.03 * scale).any(axis=1)
+    down = (touch.gaps[:, columns] < DOWN * scale).any(axis=1)
     carried = clip.forces.demanded[:, 2] > CARRIED * clip.mass * clip.gravity
     sliding = down & carried & ~still & ~clip.is_airborne & ~clip.is_glitch
     slowest = np.where(near, speed, np.inf).min(axis=1)

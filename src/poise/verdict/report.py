@@ -23,10 +23,17 @@ class Pictures:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to make besides the findings."""
+    """What to make besides the findings, and whose clips they are.
+
+    Attributes:
+        pictures: Draw them.
+        samples: Keep what statistics are made of.
+        character: File of the character that all clips are of; None fits one to each.
+    """
 
     pictures: bool = False
     samples: bool = False
+    character: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import { DARK, LIGHT, type Palette, firstPalette, paint, remember, remembered } 
 import { fillHelp, fillLayers, fillLegend } from "./panels";
 import { Plots } from "./plots";
 import { Pointer } from "./pointer";
-import { Stage } from "./stage";
+import { Stage, hasGraphicsCard } from "./stage";
 import { Timeline } from "./timeline";
 import { Label } from "./curves";
 import { World } from "./world";
@@ -42,9 +42,10 @@ export class App {
 
   constructor(private readonly options: Options) {
     this.palette = options.theme === "auto" ? firstPalette() : options.theme === "dark" ? DARK : LIGHT;
+    const isFine = options.shadows === null || options.aa === null ? hasGraphicsCard() : true;
     this.stage = new Stage($("views"), {
-      shadows: options.shadows,
-      antialias: options.aa,
+      shadows: options.shadows ?? isFine,
+      antialias: options.aa ?? isFine,
       pixelRatio: options.dpr ?? Math.min(2, devicePixelRatio),
     });
     this.pointer = new Pointer(this.stage, () => this.world, $("tip"));
@@ -70,6 +71,7 @@ export class App {
     this.clock = new Clock(start, world.times[world.times.length - 1]);
     if (this.options.t !== null && !before) this.clock.seek(this.options.t);
     await world.load(this.clock.time);
+    if (!before) this.firstPlots(header.plots.length);
     this.stage.reset(header.views?.length || 1, header.size, (header.heading * Math.PI) / 180, this.palette);
     this.stage.edge = (focus) => world.terrain.room(focus);
     world.addTo(this.stage);
@@ -82,10 +84,13 @@ export class App {
     this.words();
     this.timeline.set(header.timeline, this.clock.start, this.clock.end);
     this.timeline.paint(this.palette);
-    await this.plots.load(pack, world.times);
-    this.firstPlots(before !== null);
     this.moved();
     this.stage.draw();
+    $("app").classList.remove("is-loading");
+    if (!before) performance.mark("poise-first-picture");
+    await this.plots.load(pack, world.times);
+    this.plots.paint(this.palette);
+    this.plots.at(this.clock.time);
   }
 
   private words(): void {
@@ -114,13 +119,12 @@ export class App {
     });
   }
 
-  private firstPlots(wereShown: boolean): void {
-    const has = this.plots.count > 0;
+  /** Whether there is room and wish for plots; asked before the first picture, so that it need not make room later. */
+  private firstPlots(count: number): void {
     const wide = matchMedia("(min-width: 1000px)").matches;
     const wish = remembered("plots");
-    if (!wereShown) $("plots").hidden = !has || !this.options.ui || !(wish ? wish === "1" && wide : wide);
+    $("plots").hidden = !count || !this.options.ui || !(wish ? wish === "1" && wide : wide);
     $("tool-plots").setAttribute("aria-pressed", String(!$("plots").hidden));
-    this.plots.paint(this.palette);
   }
 
   /** The first view of the figure. */

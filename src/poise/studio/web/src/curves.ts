@@ -5,7 +5,7 @@ import { LineGeometry } from "three/addons/lines/LineGeometry.js";
 import { LineMaterial } from "three/addons/lines/LineMaterial.js";
 import type { Bracket } from "./clock";
 import type { CurveOverlay, LabelOverlay } from "./format";
-import { type Mark, tint } from "./marks";
+import { type Mark, flat, tint } from "./marks";
 import type { Palette } from "./palette";
 
 const LABEL_HEIGHT = 24; // px
@@ -54,11 +54,11 @@ export class Curve implements Mark {
     const count = vertices.length / 3;
     const color = tint(overlay.color);
     const look = { color: color.getHex(), linewidth: overlay.ticks ? 2.5 : 3, dashed: overlay.dashed ?? false };
-    const material = new LineMaterial({ ...look, dashSize: 0.03 * size, gapSize: 0.02 * size });
+    // transparent even where it hides all, so that its veil is no other program
+    const material = new LineMaterial({ ...look, dashSize: 0.03 * size, gapSize: 0.02 * size, transparent: true });
     const veiled = material.clone();
     veiled.depthFunc = THREE.GreaterDepth;
     veiled.depthWrite = false;
-    veiled.transparent = true;
     veiled.opacity = 0.3;
     const geometry = new LineGeometry();
     this.isTrail = overlay.show === "trail" && times !== null;
@@ -72,7 +72,7 @@ export class Curve implements Mark {
     this.group.add(this.line, behind);
     if (overlay.ticks) {
       const dot = new THREE.SphereGeometry(0.0075 * size, 12, 8);
-      this.dots = new THREE.InstancedMesh(dot, new THREE.MeshBasicMaterial({ color }), count);
+      this.dots = new THREE.InstancedMesh(dot, flat(color), count);
       this.dots.frustumCulled = false;
       const place = new THREE.Matrix4();
       for (let i = 0; i < count; i++) {

@@ -29,16 +29,19 @@ export class Figure {
   async build(pack: Pack): Promise<void> {
     const { track } = this;
     const { size } = pack.header;
-    const material = track.style === "ghost" ? null : solid();
+    const materials = figureMaterials(size);
+    const isGhost = track.style === "ghost";
     const geometries = await Promise.all(track.bodies.map((body) => bodyGeometry(pack, body, track.color)));
     geometries.forEach((geometry, b) => {
       if (!geometry) return void this.meshes.push(null);
-      const mesh = new THREE.Mesh(geometry, material ?? ghost(0.025 * size));
+      const mesh = new THREE.Mesh(geometry, isGhost ? materials.ghost : materials.solid);
       mesh.castShadow = mesh.receiveShadow = track.style === "solid";
+      mesh.frustumCulled = false; // a figure is what is looked at
       mesh.userData = { track: this.index, body: b };
-      if (!material) {
+      if (isGhost) {
         // a ghost is one veil, not many: what is nearest to the eye is found first, then drawn once
-        const depth = new THREE.Mesh(geometry, depthOnly(0.025 * size));
+        const depth = new THREE.Mesh(geometry, materials.depth);
+        depth.frustumCulled = false;
         depth.renderOrder = 10;
         mesh.renderOrder = 11;
         mesh.add(depth);
@@ -74,8 +77,13 @@ export class Figure {
   }
 }
 
-function solid(): THREE.Material {
-  return new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.62, metalness: 0 });
+/** What figures of a scene of a given size [m] are drawn with; one of each kind for all of them. */
+export function figureMaterials(size: number): { solid: THREE.Material; ghost: THREE.Material; depth: THREE.Material } {
+  return {
+    solid: new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.62, metalness: 0 }),
+    ghost: ghost(0.025 * size),
+    depth: depthOnly(0.025 * size),
+  };
 }
 
 /**

@@ -71,6 +71,13 @@ export function makeHook(app: App, ready: Promise<void>, counts: () => Record<st
       };
     },
     picture: async (width: number, height: number) => app.stage.picture(width, height),
+    /** One picture of a film, a data URL: nothing is drawn for a viewer from here on. */
+    async film(time: number, eye: Eye | null, width: number, height: number) {
+      app.stage.isFilming = true;
+      app.stage.eye = eye;
+      await app.seek(time);
+      return app.stage.picture(width, height);
+    },
     plotPlace: (k: number, time: number) => app.plots.place(k, time),
   };
 }

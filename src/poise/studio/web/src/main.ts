@@ -39,7 +39,6 @@ function start(): void {
   const ready = new Promise<void>((resolve, reject) => {
     drawn = () => {
       performance.mark("poise-ready");
-      $("app").classList.remove("is-loading");
       resolve();
     };
     failed = reject;

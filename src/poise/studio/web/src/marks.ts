@@ -23,6 +23,16 @@ export function tint(color: Color): THREE.Color {
   return new THREE.Color().setRGB(...color, THREE.SRGBColorSpace);
 }
 
+/** What balls and arrows are made of. It counts as transparent even where it hides all, so that its veil is no other program. */
+function lit(color: THREE.Color, roughness: number, emissiveIntensity: number): THREE.Material {
+  return new THREE.MeshStandardMaterial({ color, roughness, emissive: color, emissiveIntensity, transparent: true });
+}
+
+/** What flat marks are made of. */
+export function flat(color: THREE.Color, opacity = 1): THREE.MeshBasicMaterial {
+  return new THREE.MeshBasicMaterial({ color, side: THREE.DoubleSide, transparent: true, opacity });
+}
+
 /** A material seen at full strength in front and faintly through what hides it. */
 export function withVeil(mesh: THREE.Mesh, strength: number): THREE.Object3D {
   const hidden = mesh.clone();
@@ -62,20 +72,19 @@ export class Points implements Mark {
     this.now = new Float32Array(3 * this.count).fill(Number.NaN);
     const half = overlay.size / 2;
     const color = tint(overlay.color);
-    const flat = overlay.mark !== "ball";
-    const material = flat
-      ? new THREE.MeshBasicMaterial({ color, side: THREE.DoubleSide, depthWrite: false, transparent: true })
-      : new THREE.MeshStandardMaterial({ color, roughness: 0.4, emissive: color, emissiveIntensity: 0.25 });
+    const isFlat = overlay.mark !== "ball";
+    const material = isFlat ? flat(color) : lit(color, 0.4, 0.25);
+    material.depthWrite = !isFlat;
     const geometry =
       overlay.mark === "ball"
         ? new THREE.SphereGeometry(half, 24, 16)
         : overlay.mark === "ring"
           ? ring(half)
           : cross(half);
-    if (flat) geometry.translate(0, 0, 0.004);
+    if (isFlat) geometry.translate(0, 0, 0.004);
     this.mesh = many(geometry, material, this.count);
-    if (flat) this.mesh.renderOrder = 5;
-    this.group = withVeil(this.mesh, flat ? 0.25 : 0.6);
+    if (isFlat) this.mesh.renderOrder = 5;
+    this.group = withVeil(this.mesh, isFlat ? 0.25 : 0.6);
   }
 
   at(frame: Bracket): void {
@@ -91,8 +100,10 @@ export class Points implements Mark {
 
   private put(isShown: (i: number) => boolean): void {
     const place = new THREE.Matrix4();
+    this.group.visible = false;
     for (let i = 0; i < this.count; i++) {
       const shown = isShown(i);
+      this.group.visible ||= shown;
       if (shown) place.makeTranslation(this.now[3 * i], this.now[3 * i + 1], this.now[3 * i + 2]);
       else this.now[3 * i] = Number.NaN;
       this.mesh.setMatrixAt(i, shown ? place : ZERO);
@@ -136,7 +147,7 @@ export class Vectors implements Mark {
     this.now = new Float32Array(3 * this.count).fill(Number.NaN);
     this.starts = new Float32Array(3 * this.count).fill(Number.NaN);
     const color = tint(overlay.color);
-    const material = new THREE.MeshStandardMaterial({ color, roughness: 0.5, emissive: color, emissiveIntensity: 0.35 });
+    const material = lit(color, 0.5, 0.35);
     const r = overlay.width / 2;
     this.shafts = many(new THREE.CylinderGeometry(r, r, 1, 14).translate(0, 0.5, 0), material, this.count);
     const head = new THREE.ConeGeometry(HEAD_WIDTH * r, 1, 20).translate(0, 0.5, 0);
@@ -167,6 +178,7 @@ export class Vectors implements Mark {
     const start = new THREE.Vector3();
     const turn = new THREE.Quaternion();
     const matrix = new THREE.Matrix4();
+    this.group.visible = false;
     for (let i = 0; i < this.count; i++) {
       along.fromArray(this.now, 3 * i).multiplyScalar(scale);
       const length = along.length();
@@ -175,6 +187,7 @@ export class Vectors implements Mark {
         this.heads.setMatrixAt(i, ZERO);
         continue;
       }
+      this.group.visible = true;
       start.fromArray(this.starts, 3 * i);
       if (tip === "start") start.sub(along);
       const head = Math.min(HEAD_LENGTH * width * 0.5, 0.6 * length);
@@ -203,9 +216,10 @@ export class Polygon implements Mark {
     geometry.setAttribute("position", this.places);
     geometry.setIndex(Array.from({ length: Math.max(0, corners - 2) }, (_, i) => [0, i + 1, i + 2]).flat());
     const color = tint(overlay.color);
-    const face = { color, side: THREE.DoubleSide, transparent: true, opacity: 0.32, depthWrite: false };
-    const fill = new THREE.Mesh(geometry, new THREE.MeshBasicMaterial(face));
-    const edge = new THREE.LineLoop(geometry, new THREE.LineBasicMaterial({ color }));
+    const face = flat(color, 0.32);
+    face.depthWrite = false;
+    const fill = new THREE.Mesh(geometry, face);
+    const edge = new THREE.LineLoop(geometry, flat(color));
     edge.geometry = new THREE.BufferGeometry().setAttribute("position", this.places);
     fill.frustumCulled = edge.frustumCulled = false;
     fill.renderOrder = edge.renderOrder = 4;

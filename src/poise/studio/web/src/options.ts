@@ -4,8 +4,9 @@ export interface Options {
   ui: boolean;
   t: number | null;
   play: boolean;
-  shadows: boolean;
-  aa: boolean;
+  /** null: where a graphics card draws. */
+  shadows: boolean | null;
+  aa: boolean | null;
   dpr: number | null;
   /** A name of `VIEWS`; empty: what suits the clip. */
   view: string;
@@ -22,15 +23,15 @@ export function readOptions(given: Record<string, unknown>, ...queries: string[]
     const value = Number.parseFloat(all[key] ?? "");
     return Number.isFinite(value) ? value : null;
   };
-  const flag = (key: string, usual: boolean) => (key in all ? all[key] !== "0" : usual);
+  const flag = <T>(key: string, usual: T) => (key in all ? all[key] !== "0" : usual);
   const theme = all.theme === "light" || all.theme === "dark" ? all.theme : "auto";
   return {
     theme,
     ui: flag("ui", true),
     t: number("t"),
     play: flag("play", false),
-    shadows: flag("shadows", true),
-    aa: flag("aa", true),
+    shadows: flag("shadows", null),
+    aa: flag("aa", null),
     dpr: number("dpr"),
     view: all.view ?? "",
   };

@@ -95,8 +95,12 @@ function requireWithin({ tracks, terrain, times }: Header): void {
 
 /** Unpacks a zlib stream of known length; bytes above the length are refused. */
 export async function inflate(packed: Uint8Array, length: number): Promise<Uint8Array> {
-  const stream = new Blob([packed as BlobPart]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const reader = stream.getReader();
+  const { readable, writable } = new DecompressionStream("deflate");
+  const writer = writable.getWriter();
+  // what goes wrong is told by the reading end
+  writer.write(packed as BufferSource).catch(() => {});
+  writer.close().catch(() => {});
+  const reader = readable.getReader();
   const whole = new Uint8Array(length);
   let filled = 0;
   for (;;) {
@@ -156,6 +160,8 @@ function unpackIntegers(bytes: Uint8Array, ref: ArrayRef, count: number): Float3
 
 /** Bytes of a base64 text, without the white space around it. */
 export function fromBase64(text: string): Uint8Array {
+  const native = Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array };
+  if (native.fromBase64) return native.fromBase64(text);
   const binary = atob(text.trim());
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);

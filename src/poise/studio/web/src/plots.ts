@@ -8,7 +8,9 @@ import { Rows } from "./rows";
 import { css } from "./timeline";
 
 const HEIGHT = 112;
-const NOISE = 1e-6; // what is smaller everywhere is drawn as zero
+/** The least that a plot shows from bottom to top, by unit: what changes by less stands still, and its rounding is no news. */
+const LEAST: Record<string, number> = { deg: 0.01, m: 1e-4, N: 0.01, "N m": 0.01, "kg m/s": 1e-3, "kg m²/s": 1e-4 };
+const LEAST_OF_OTHERS = 1e-6;
 /** Seconds that a live plot looks back. */
 export const LIVE_SPAN = 10;
 
@@ -129,7 +131,7 @@ export class Plots {
         height: HEIGHT,
         padding: [8, 6, 0, 0],
         legend: { show: false },
-        scales: { x: { time: false }, y: { range: (_u, low, high) => span(low, high, plot.lines) } },
+        scales: { x: { time: false }, y: { range: (_u, low, high) => span(low, high, plot.lines, plot.unit) } },
         series: [{}, ...plot.series.map((s) => ({ label: s.name, stroke: ink(s.color, this.palette), width: 1.6, points: { show: false } }))],
         axes: [
           { ...axis, size: 24, gap: 5, grid: { show: false } },
@@ -239,10 +241,20 @@ function short(value: number): string {
 }
 
 /** Range of the vertical axis: what is plotted and its marked lines, zero where it is near, never of no height. */
-export function span(low: number | null, high: number | null, lines: [number, string][] = []): [number, number] {
+export function span(
+  low: number | null,
+  high: number | null,
+  lines: [number, string][] = [],
+  unit = "",
+): [number, number] {
   let a = low ?? 0;
   let b = high ?? 1;
-  if (Math.max(Math.abs(a), Math.abs(b)) < NOISE) [a, b] = [0, 1]; // rounding, not news
+  const least = LEAST[unit] ?? LEAST_OF_OTHERS;
+  if (b - a < least) {
+    const middle = (a + b) / 2;
+    // near zero it stands on zero
+    [a, b] = Math.abs(middle) < least / 10 ? [0, least] : [middle - least / 2, middle + least / 2];
+  }
   for (const [value] of lines) {
     if (value <= b * 3 + 1e-9) b = Math.max(b, value * 1.08);
     if (value >= a * 3 - 1e-9) a = Math.min(a, value);

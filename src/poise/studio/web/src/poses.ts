@@ -17,6 +17,8 @@ export function poseOf(track: Track): Float32Array {
 export interface PoseSource {
   /** Writes the pose at a time; false if its frames are not unpacked yet. */
   sample(time: number, pose: Float32Array): boolean;
+  /** Writes the place of the root at a time, three numbers; false if its frames are not unpacked yet. */
+  root(time: number, place: Float32Array): boolean;
   /** Unpacks what the pose at a time needs. */
   load(time: number): Promise<void>;
 }
@@ -28,6 +30,7 @@ export class RecordedPoses implements PoseSource {
   private readonly moving: number[];
   private readonly before: Float32Array;
   private readonly after: Float32Array;
+  private readonly whole: Float32Array;
 
   constructor(
     private readonly pack: Pack,
@@ -37,6 +40,7 @@ export class RecordedPoses implements PoseSource {
     this.moving = track.bodies.map((body, b) => (body.offset ? -1 : b)).filter((b) => b >= 0);
     this.before = poseOf(track);
     this.after = poseOf(track);
+    this.whole = poseOf(track);
   }
 
   get chunkCount(): number {
@@ -77,6 +81,21 @@ export class RecordedPoses implements PoseSource {
     return true;
   }
 
+  root(time: number, place: Float32Array): boolean {
+    if (this.moving[0] !== 0) {
+      if (!this.sample(time, this.whole)) return false;
+      place.set(this.whole.subarray(0, 3));
+      return true;
+    }
+    const { before, after, blend } = bracket(this.times, time);
+    const { chunk } = this.track.frames!;
+    const [first, second] = [before, after].map((frame) => this.chunks.get(Math.floor(frame / chunk))?.positions);
+    if (!first || !second) return false;
+    const [a, b] = [before, after].map((frame) => 3 * this.moving.length * (frame % chunk));
+    for (let k = 0; k < 3; k++) place[k] = (1 - blend) * first[a + k] + blend * second[b + k];
+    return true;
+  }
+
   /** Writes the pose of one frame: stored places, and the others along their chain. */
   private frame(index: number, pose: Float32Array): boolean {
     const { chunk } = this.track.frames!;
@@ -108,6 +127,11 @@ export class LivePoses implements PoseSource {
 
   sample(_time: number, pose: Float32Array): boolean {
     pose.set(this.pose);
+    return true;
+  }
+
+  root(_time: number, place: Float32Array): boolean {
+    place.set(this.pose.subarray(0, 3));
     return true;
   }
 

@@ -93,6 +93,8 @@ export class Stage {
   edge: (focus: THREE.Vector3) => number = () => Infinity;
   /** Where `picture` looks from; null: where the viewer does. */
   eye: Eye | null = null;
+  /** Nobody looks: only `picture` draws. */
+  isFilming = false;
   private wanted = 0;
   private width = 1;
   private height = 1;
@@ -106,6 +108,7 @@ export class Stage {
     this.renderer.shadowMap.enabled = options.shadows;
     this.renderer.shadowMap.type = THREE.PCFShadowMap;
     this.renderer.autoClear = false;
+    this.renderer.debug.checkShaderErrors = false; // asking waits until they are compiled
     box.append(this.renderer.domElement);
     this.camera.up.set(0, 0, 1);
     this.controls = new OrbitControls(this.camera, this.renderer.domElement);
@@ -147,13 +150,16 @@ export class Stage {
   }
 
   private tick(): void {
-    this.wanted = 0;
-    if (this.controls.update()) this.invalidate(); // it still glides
+    const isGliding = this.controls.update();
     this.draw();
+    if (isGliding) this.invalidate();
   }
 
   /** Draws now. */
   draw(): void {
+    cancelAnimationFrame(this.wanted);
+    this.wanted = 0;
+    if (this.isFilming) return;
     this.prepare();
     this.render(this.width, this.height);
     this.pictures += 1;
@@ -206,7 +212,7 @@ export class Stage {
 
   private resize(): void {
     const { clientWidth, clientHeight } = this.box;
-    if (!clientWidth || !clientHeight) return;
+    if (!clientWidth || !clientHeight || (clientWidth === this.width && clientHeight === this.height)) return;
     this.width = clientWidth;
     this.height = clientHeight;
     this.renderer.setSize(clientWidth, clientHeight);
@@ -261,16 +267,30 @@ export class Stage {
     [this.width, this.height] = [width, height]; // words keep their size in what is drawn now
     this.prepare();
     [this.width, this.height] = usual;
-    const ratio = this.renderer.getPixelRatio();
-    this.renderer.setPixelRatio(1);
-    this.renderer.setSize(width, height, false);
+    const { canvas, renderer } = this;
+    const ratio = renderer.getPixelRatio();
+    if (ratio !== 1 || canvas.width !== width || canvas.height !== height) {
+      renderer.setPixelRatio(1);
+      renderer.setSize(width, height, false);
+    }
     this.render(width, height, this.eye);
-    const url = this.canvas.toDataURL("image/png");
-    this.renderer.setPixelRatio(ratio);
-    this.renderer.setSize(this.width, this.height);
+    const url = canvas.toDataURL("image/png");
+    if (this.isFilming) return url;
+    renderer.setPixelRatio(ratio);
+    renderer.setSize(this.width, this.height);
     this.render(this.width, this.height);
     return url;
   }
+}
+
+/** True where a graphics card draws; where none does, shadows and smooth edges take longer than all else together. */
+export function hasGraphicsCard(): boolean {
+  const context = new OffscreenCanvas(1, 1).getContext("webgl2");
+  if (!context) return false;
+  const info = context.getExtension("WEBGL_debug_renderer_info");
+  const name = String(context.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : context.RENDERER));
+  context.getExtension("WEBGL_lose_context")?.loseContext();
+  return !/llvmpipe|softpipe|swiftshader|software|basic render/i.test(name);
 }
 
 /** Frees what a part of a scene holds on the graphics card. */

@@ -108,29 +108,49 @@ function turn(q: Float32Array, row: number): THREE.Quaternion {
 }
 
 async function gridGeometry(pack: Pack, ground: Ground & { kind: "grid" }): Promise<THREE.BufferGeometry> {
-  const along = await pack.floats(ground.along);
-  const across = await pack.floats(ground.across);
-  const heights = await pack.floats(ground.heights);
-  const [c, s] = [Math.cos(ground.heading), Math.sin(ground.heading)];
-  const places = new Float32Array(3 * along.length * across.length);
-  const index: number[] = [];
-  for (let a = 0, at = 0; a < along.length; a++) {
-    for (let k = 0; k < across.length; k++, at++) {
-      places[3 * at] = ground.origin[0] + along[a] * c - across[k] * s;
-      places[3 * at + 1] = ground.origin[1] + along[a] * s + across[k] * c;
-      places[3 * at + 2] = heights[at];
-      if (!a || !k) continue;
-      const [p, q, r] = [at - across.length - 1, at - across.length, at - 1];
-      index.push(p, r, at, p, at, q);
-    }
-  }
+  const [along, across, heights] = await Promise.all([ground.along, ground.across, ground.heights].map((ref) => pack.floats(ref)));
+  const { places, normals, triangles } = gridMesh(along, across, heights, ground.origin, ground.heading);
   const geometry = new THREE.BufferGeometry();
   geometry.setAttribute("position", new THREE.BufferAttribute(places, 3));
-  geometry.setIndex(index);
-  geometry.computeVertexNormals();
-  const normals = geometry.attributes.normal.array;
-  if (normals[2] < 0) for (let i = 0; i < normals.length; i++) normals[i] = -normals[i];
+  geometry.setAttribute("normal", new THREE.BufferAttribute(normals, 3));
+  geometry.setIndex(new THREE.BufferAttribute(triangles, 1));
   return geometry;
+}
+
+/** Corners, normals (from the slope between neighbors) and triangles of a grid of heights. */
+export function gridMesh(
+  along: ArrayLike<number>,
+  across: ArrayLike<number>,
+  heights: ArrayLike<number>,
+  origin: readonly number[],
+  heading: number,
+): { places: Float32Array; normals: Float32Array; triangles: Uint32Array } {
+  const [c, s] = [Math.cos(heading), Math.sin(heading)];
+  const [rows, columns] = [along.length, across.length];
+  const places = new Float32Array(3 * rows * columns);
+  const normals = new Float32Array(3 * rows * columns);
+  const triangles = new Uint32Array(6 * (rows - 1) * (columns - 1));
+  let to = 0;
+  for (let a = 0, at = 0; a < rows; a++) {
+    const [back, on] = [Math.max(a - 1, 0), Math.min(a + 1, rows - 1)];
+    for (let k = 0; k < columns; k++, at++) {
+      const [left, right] = [Math.max(k - 1, 0), Math.min(k + 1, columns - 1)];
+      places[3 * at] = origin[0] + along[a] * c - across[k] * s;
+      places[3 * at + 1] = origin[1] + along[a] * s + across[k] * c;
+      places[3 * at + 2] = heights[at];
+      const rise = (heights[on * columns + k] - heights[back * columns + k]) / (along[on] - along[back]);
+      const tilt = (heights[a * columns + right] - heights[a * columns + left]) / (across[right] - across[left]);
+      const size = Math.sqrt(1 + rise * rise + tilt * tilt);
+      normals[3 * at] = (-rise * c + tilt * s) / size;
+      normals[3 * at + 1] = (-rise * s - tilt * c) / size;
+      normals[3 * at + 2] = 1 / size;
+      if (!a || !k) continue;
+      const [p, q, r] = [at - columns - 1, at - columns, at - 1];
+      triangles.set([p, r, at, p, at, q], to);
+      to += 6;
+    }
+  }
+  return { places, normals, triangles };
 }
 
 async function meshGeometry(pack: Pack, ground: Ground & { kind: "mesh" }): Promise<THREE.BufferGeometry> {

@@ -7,7 +7,7 @@ import { type Header, type Overlay, viewOf } from "./format";
 import { type Held, type Mark, Points, Polygon, Vectors } from "./marks";
 import type { Pack } from "./pack";
 import type { Palette } from "./palette";
-import { LivePoses, type PoseSource, RecordedPoses, STRIDE, poseOf } from "./poses";
+import { LivePoses, type PoseSource, RecordedPoses, poseOf } from "./poses";
 import { Rows } from "./rows";
 import type { Stage } from "./stage";
 import { Terrain } from "./terrain";
@@ -149,33 +149,28 @@ export class World {
     const figure = this.followed(view);
     if (!figure) return false;
     const source = this.sources[figure.index];
-    const pose = this.scratch[figure.index];
+    const [first, last] = [this.times[0], this.times[this.times.length - 1]];
     const steps = this.isLive ? 0 : 8;
+    const [place, mirror] = [new Float32Array(3), new Float32Array(3)];
     let total = 0;
     out.set(0, 0, 0);
     for (let i = -steps; i <= steps; i++) {
       const weight = 1 + steps - Math.abs(i);
       const t = time + (steps ? (CALM * i) / steps : 0);
-      const within = Math.min(Math.max(t, this.times[0]), this.times[this.times.length - 1]);
-      if (!source.sample(within, pose)) continue;
+      const within = Math.min(Math.max(t, first), last);
+      if (!source.root(within, place)) continue;
       // beyond its ends a path goes on as it came, so that the camera does not lag there
-      const [x, y, z] = pose;
-      if (within === t || this.times.length < 2) out.add(new THREE.Vector3(x, y, z).multiplyScalar(weight));
-      else {
-        source.sample(2 * within - t, this.mirror(figure.index));
-        const m = this.mirrored!;
-        out.add(new THREE.Vector3(2 * x - m[0], 2 * y - m[1], 2 * z - m[2]).multiplyScalar(weight));
+      if (within !== t && first !== last) {
+        if (!source.root(2 * within - t, mirror)) continue;
+        for (let k = 0; k < 3; k++) place[k] = 2 * place[k] - mirror[k];
       }
+      out.x += weight * place[0];
+      out.y += weight * place[1];
+      out.z += weight * place[2];
       total += weight;
     }
     if (total) out.divideScalar(total);
     return total > 0;
-  }
-
-  private mirrored: Float32Array | null = null;
-  private mirror(track: number): Float32Array {
-    this.mirrored = new Float32Array(this.figures[track].track.bodies.length * STRIDE);
-    return this.mirrored;
   }
 
   /** Frees what the world holds on the graphics card. */

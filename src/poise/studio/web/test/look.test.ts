@@ -11,7 +11,7 @@ import { tickStep } from "../src/timeline";
 
 test("options: the address wins over the file, unknown words change nothing", () => {
   const usual = readOptions({});
-  assert.deepEqual([usual.ui, usual.shadows, usual.theme, usual.t, usual.view], [true, true, "auto", null, ""]);
+  assert.deepEqual([usual.ui, usual.shadows, usual.theme, usual.t, usual.view], [true, null, "auto", null, ""]);
   const asked = readOptions({ theme: "dark", shadows: false, t: 1 }, "?t=2.5&ui=0", "#theme=light&dpr=x");
   assert.deepEqual([asked.theme, asked.shadows, asked.t, asked.ui, asked.dpr], ["light", false, 2.5, false, null]);
 });
@@ -36,6 +36,14 @@ test("the range of a plot keeps zero where it is near and is never empty", () =>
   assert.ok(low < 2 && high > 2);
   assert.ok(span(0, 1, [[2, "limit"]])[1] > 2);
   assert.ok(span(0, 1, [[50, "limit"]])[1] < 2);
+});
+
+test("a plot of what stands still shows no rounding", () => {
+  assert.deepEqual(span(-3e-13, 4e-12, [], "deg").map((x) => +x.toFixed(3)), [0, 0.011]);
+  const [low, high] = span(0.9, 0.9 + 1e-9, [], "m");
+  assert.ok(low < 0.89996 && high > 0.90004 && high - low < 2e-4);
+  const moved = span(-0.02, 0.03, [], "kg m/s"); // a small creature's
+  assert.ok(moved[1] < 0.04 && moved[0] > -0.03);
 });
 
 test("rows between frames; a hidden neighbor is not blended in", () => {

@@ -1,0 +1,192 @@
+"""One round of planting feet: what each foot and the root should be moved by, and knees that turn smoothly for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.analysis.smoothing import choose_filter, smooth
+from poise.analysis.touching import Touching, touching
+from poise.character.character import Character
+from poise.edit.foot_paths import BRIDGED, Foot, between, correction, raised, spread
+from poise.edit.legs import Leg, bends_to, knee_flexion, reach, solve_legs
+from poise.edit.root import move_root
+from poise.motion import Motion
+from poise.terrain import Terrain
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+MOST_LOWERED = 0.06
+"""How far the root goes down or up for the legs at most in a round, for a leg of 0.82 m [m]."""
+ROOT_HZ = 6.0
+"""How fast it may do so, for a leg of 0.82 m [Hz]."""
+STIFF = 0.02
+"""Squared sine of half a flexion at which a leg asks half as much for its length as a straight one [1]."""
+KNEE_HZ = 6.0
+"""How fast the correction of a knee may change, for a leg of 0.82 m [Hz]."""
+LEVER = 0.06
+"""A knee that moves its foot by so much is corrected by half of what it should be in a round, leg 0.82 m [m/rad]."""
+SWINGING = 0.1
+"""A knee whose foot swings is believed so much less than one that stands or is lifted out of the floor [1]."""
+MATTERS = 1e-3
+"""A foot lifted by more than this is lifted, for a leg of 0.82 m [m]."""
+BODY_OFF, BODY_LEFT = 0.012, 0.008
+"""Knees, trunks and other parts deeper than this lift the whole figure, to within the second, leg 0.82 m [m]: they are
+guessed from bones, and feet are not."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What stays the same in every round.
+
+    Attributes:
+        character: Who stands.
+        root: The joint that carries it.
+        floor: [m].
+        terrain: The floor as ground.
+        drift: Velocity of the ground (in a clip on the spot) [m/s], shape (3,).
+        size: Leg length over 0.82 m.
+        is_glitch: Frames that say nothing, shape (F,).
+    """
+
+    character: Character
+    root: int
+    floor: float
+    terrain: Terrain
+    drift: Array
+    size: float
+    is_glitch: Flags
+
+    def touch(self, motion: Motion) -> Touching:
+        """What touches this floor."""
+        return touching(motion, self.character, terrain=self.terrain)
+
+
+def points_of(character: Character, leg: Leg, touch: Touching) -> npt.NDArray[np.int64]:
+    """Contact points of a limb's foot or hand."""
+    parts = ("foot", "hand")
+    return np.array(
+        [i for i, p in enumerate(character.contact_points) if touch.supports[i] == leg.name and p.part in parts],
+        dtype=np.int64,
+    )
+
+
+def plant(motion: Motion, ground: Ground, legs: tuple[Leg, ...], touch: Touching, blend: float) -> Motion:
+    """The motion with feet and root moved by what they still should be.
+
+    Args:
+        motion: F frames.
+        ground: Character and floor.
+        legs: That may be solved.
+        touch: Of the motion.
+        blend: Time over which corrections come and go [s].
+    """
+    columns = {leg: points_of(ground.character, leg, touch) for leg in legs}
+    standing = {leg: touch.flags[:, columns[leg]].any(axis=1) & ~ground.is_glitch for leg in legs}
+    shifts = {leg: _foot(motion, ground, touch, columns[leg], blend) for leg in legs}
+    height = _lifted(motion, ground, touch, columns, _root_height(motion, ground, legs, shifts, standing, blend))
+    start = motion
+    if height.any():
+        start = move_root(motion, ground.root, height[:, None] * np.array([0.0, 0.0, 1.0]))
+    positions, orientations = motion.world
+    targets: dict[Leg, tuple[Array, Array]] = {}
+    bends: dict[Leg, Array] = {}
+    for leg in legs:
+        held = between(motion.times, np.ones((motion.frame_count, 1)), standing[leg], blend)[:, 0]
+        places = positions[:, leg.foot] + shifts[leg]
+        # a foot in the air goes with the body, so that its knee need not turn
+        places[:, 2] += (1.0 - held) * height
+        targets[leg] = (places, orientations[:, leg.foot])
+        matters = standing[leg] | (np.abs(shifts[leg][:, 2]) > MATTERS * ground.size)
+        bends[leg] = _knee(leg, start, ground, places, matters)
+    return solve_legs(start, targets, np.arange(motion.frame_count), bends)
+
+
+def _foot(motion: Motion, ground: Ground, touch: Touching, columns: npt.NDArray[np.int64], blend: float) -> Array:
+    """What one foot should be moved by [m], shape (F, 3)."""
+    foot = Foot(
+        motion.times, touch.points[:, columns], touch.gaps[:, columns], touch.flags[:, columns], ground.is_glitch,
+        ground.drift, ground.size,
+    )  # fmt: skip
+    return correction(foot, blend)
+
+
+def _root_height(
+    motion: Motion,
+    ground: Ground,
+    legs: tuple[Leg, ...],
+    shifts: dict[Leg, Array],
+    standing: dict[Leg, Flags],
+    blend: float,
+) -> Array:
+    """How far the root goes up or down so that standing legs keep their length and reach their feet [m], shape (F,).
+
+    A nearly straight knee turns far for a centimeter, so it is the body that gives: per frame the height that keeps
+    the legs' lengths in the least-squares sense, low-passed over time. Then it comes down where a leg is too short.
+    """
+    positions, frames = motion.world[0], motion.frame_count
+    wanted, weight = np.zeros(frames), np.zeros(frames)
+    for leg in legs:
+        away = positions[:, leg.foot] - positions[:, leg.hip]
+        along = away / np.linalg.norm(away, axis=1, keepdims=True)
+        moves = standing[leg] | (np.abs(shifts[leg]).max(axis=1) > 1e-4)
+        stiff = along[:, 2] ** 2 / (STIFF + np.sin(0.5 * knee_flexion(leg, motion)) ** 2)
+        stiff = np.where(moves & ~ground.is_glitch, stiff, 0.0)
+        # u·(shift − h z) = 0 keeps the length
+        wanted += stiff * np.einsum("fi,fi->f", along, shifts[leg]) / np.where(stiff > 0.0, along[:, 2], 1.0)
+        weight += stiff
+    height = np.zeros(frames)
+    limit = MOST_LOWERED * ground.size
+    if weight.any() and np.abs(wanted).max() > 1e-6:
+        filter = choose_filter(ROOT_HZ / math.sqrt(ground.size), fps=motion.fps, leg_length=ground.character.leg_length)
+        believed = weight / (weight + np.median(weight[weight > 0.0]))
+        target = np.clip(wanted / np.maximum(weight, 1e-12), -limit, limit)
+        height = smooth(filter, motion.times, target, np.maximum(believed, BRIDGED))
+    short = np.zeros(frames)
+    for leg in legs:
+        away = positions[:, leg.foot] + shifts[leg] - positions[:, leg.hip]
+        own = np.linalg.norm(positions[:, leg.foot] - positions[:, leg.hip], axis=1)
+        longest = np.maximum(reach(leg, motion), own)
+        drop = np.sqrt(np.maximum(longest**2 - np.einsum("fi,fi->f", away[:, :2], away[:, :2]), 0.0))
+        lacks = np.where(standing[leg] & (away[:, 2] < 0.0), height - away[:, 2] - drop, 0.0)
+        short = np.maximum(short, np.clip(lacks, 0.0, limit))
+    short[short < 1e-6] = 0.0
+    return height - spread(motion.times, short, blend)
+
+
+def _lifted(
+    motion: Motion, ground: Ground, touch: Touching, columns: dict[Leg, npt.NDArray[np.int64]], height: Array
+) -> Array:
+    """The height raised where knees, trunk or anything else that no leg could move would be in the floor."""
+    others = np.setdiff1d(np.arange(len(touch.names)), np.concatenate([*columns.values(), np.zeros(0, dtype=np.int64)]))
+    if not len(others):
+        return height
+    depth = np.where(ground.is_glitch, 0.0, -touch.gaps[:, others].min(axis=1) - height)
+    return height + raised(motion.times, depth, ground.size, most=BODY_OFF, left=BODY_LEFT)
+
+
+def _knee(leg: Leg, motion: Motion, ground: Ground, places: Array, matters: Flags) -> Array:
+    """How much further a knee bends [rad], shape (F,): as its foot asks, but with changes no faster than KNEE_HZ.
+
+    Near the straight leg a millimeter asks for many degrees: there, in the air and in glitches the knee follows its
+    neighbors in time rather than its foot, which then stays off its place by as little as that knee can move it.
+    """
+    more, lever = bends_to(leg, motion, places)
+    if not np.abs(more).max() > 1e-6:
+        return np.zeros_like(more)
+    square, least = lever**2, (LEVER * ground.size) ** 2
+    # the least of lever² (x − more)² + LEVER² x²
+    damped = np.where(ground.is_glitch, 0.0, more * square / (square + least))
+    believed = (square + least) / (square + least).max() * np.where(matters, 1.0, SWINGING)
+    believed = np.where(ground.is_glitch, BRIDGED, believed)
+    filter = choose_filter(KNEE_HZ / math.sqrt(ground.size), fps=motion.fps, leg_length=ground.character.leg_length)
+    eased = smooth(filter, motion.times, damped, believed)
+    flexion = knee_flexion(leg, motion)
+    backwards = np.maximum(np.minimum(flexion, 0.0) - flexion - eased, 0.0)
+    eased += raised(motion.times, backwards, ground.size, most=0.0, left=0.0)
+    eased[np.abs(eased) < 1e-6] = 0.0
+    return eased
