@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from poise.synthesis.world import Moved, World
+    from poise.synthesis.tally import Moved
+    from poise.synthesis.world import World
 
 Array = npt.NDArray[np.float64]
 

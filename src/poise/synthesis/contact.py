@@ -1,8 +1,8 @@
-"""What may touch in a step: contact points and the surfaces nearest to them, bodies near other bodies, and grips."""
+"""What may touch in a step: contact points and the surfaces nearest to them, bodies near other bodies."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -24,35 +24,6 @@ FLESH = 0.002
 """Pairs nearer than this at the start count as overlapping [m]."""
 BODY_FRICTION = 0.5
 """Coulomb coefficient between bodies."""
-
-
-@dataclass
-class Grip:
-    """A hand or foot that has closed around something.
-
-    Attributes:
-        figure: Index of its figure.
-        part: "left_hand", …
-        what: Name of the hold, or "figure:part".
-        point: The model's contact point that holds.
-        other: The point it holds, or -1 for a hold.
-        anchor: Where the hold is gripped, from its middle in its own frame [m], shape (3,).
-        start: When it closed [s].
-        force: On the point in the last step [N], shape (3,).
-        way: Of the point against what it holds, in the last step [m], shape (3,).
-        drift: Distance between the point and what it holds after the last step [m].
-    """
-
-    figure: int
-    part: str
-    what: str
-    point: int
-    other: int
-    anchor: Array
-    start: float
-    force: Array = field(default_factory=lambda: np.zeros(3))
-    way: Array = field(default_factory=lambda: np.zeros(3))
-    drift: float = 0.0
 
 
 @dataclass(frozen=True)

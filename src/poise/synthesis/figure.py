@@ -13,7 +13,7 @@ from poise.character.torque_limits import torque_limits
 from poise.control.limits import JointLimits
 from poise.control.preset import Bounds
 from poise.dynamics import State
-from poise.methods.goals.lists import Effort, Weights
+from poise.methods.goals.lists import Effort
 from poise.methods.goals.machine import Course, Machine
 from poise.methods.goals.objectives import Wish
 from poise.methods.goals.view import Body, Clip, View, body_of

@@ -10,7 +10,8 @@ import numpy as np
 from poise.methods.goals.swinging import arc_about
 
 if TYPE_CHECKING:
-    from poise.synthesis.world import Moved, World
+    from poise.synthesis.tally import Moved
+    from poise.synthesis.world import World
 
 
 @dataclass

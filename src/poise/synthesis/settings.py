@@ -9,7 +9,6 @@ import numpy as np
 from poise.errors import InvalidValue, UnknownName
 from poise.methods.goals.lists import Weights
 
-
 ENGINES = ("poise", "mujoco")
 """Who can move the figures."""
 

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from poise.synthesis.contact import Grip
-    from poise.synthesis.world import Moved, World
+    from poise.synthesis.grip import Grip
+    from poise.synthesis.tally import Moved
+    from poise.synthesis.world import World
 
 Array = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]

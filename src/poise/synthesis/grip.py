@@ -1,0 +1,179 @@
+"""Hands and feet that close around things: when they do, where they belong, and what holds them there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.dynamics import State
+from poise.dynamics.capsules import CapsulePairs
+from poise.methods.goals.lists import relative
+from poise.methods.goals.surroundings import Scene
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int64]
+
+CLOSE = 0.02
+"""A hand this near to the surface of a hold closes [m]."""
+PALM = 0.07
+"""Hands whose middles are this near take one another [m]."""
+CLOSING = 0.2
+"""Speed at which hands that took one another draw together [m/s]."""
+SLIP_OUT = 0.03
+"""A grip that has drifted so far has lost what it held [m]."""
+
+
+@dataclass
+class Grip:
+    """A hand or foot that has closed around something.
+
+    Attributes:
+        figure: Index of its figure.
+        part: "left_hand", …
+        what: Name of the hold, or "figure:part".
+        point: The model's contact point that holds.
+        other: The point it holds, or -1 for a hold.
+        anchor: Where the hold is gripped, from its middle in its own frame [m], shape (3,).
+        start: When it closed [s].
+        force: On the point in the last step [N], shape (3,).
+        way: Of the point against what it holds, in the last step [m], shape (3,).
+        drift: Distance between the point and what it holds after the last step [m].
+    """
+
+    figure: int
+    part: str
+    what: str
+    point: int
+    other: int
+    anchor: Array
+    start: float
+    force: Array = field(default_factory=lambda: np.zeros(3))
+    way: Array = field(default_factory=lambda: np.zeros(3))
+    drift: float = 0.0
+
+
+@dataclass
+class Grips:
+    """The closed hands and feet of a world.
+
+    Attributes:
+        scene: Where the holds are.
+        radii: Of the figures' contact points [m], shape (P,).
+        all: Every grip.
+    """
+
+    scene: Scene
+    radii: Array
+    all: list[Grip] = field(default_factory=list)
+
+    def of(self, figure: int) -> dict[str, str]:
+        """What each closed hand and foot of a figure has."""
+        return {g.part: g.what for g in self.all if g.figure == figure}
+
+    def open(self, figure: int, part: str) -> None:
+        """Open a hand, if it is closed."""
+        self.all = [g for g in self.all if not (g.figure == figure and g.part == part)]
+
+    def lose(self, time: float) -> set[int]:
+        """Open the grips on holds that are gone or were slipped out of; whose they were."""
+        lost = [
+            g for g in self.all
+            if (g.other < 0 and time >= self.scene.hold(g.what).until - 1e-9) or g.drift > SLIP_OUT
+        ]  # fmt: skip
+        self.all = [g for g in self.all if g not in lost]
+        return {g.figure for g in lost}
+
+    def take_hold(self, figure: int, part: str, points: Index, name: str, state: State, time: float) -> Grip | None:
+        """Close a hand, with its contact points, that has arrived at a hold."""
+        hold, centers = self.scene.hold(name), state.centers
+        if time >= hold.until or not len(points):
+            return None
+        away = np.array([np.linalg.norm(centers[p] - hold.nearest(centers[p], time)) for p in points])
+        i = int(away.argmin())
+        if away[i] > hold.radius + self.radii[points[i]] + CLOSE:
+            return None
+        turn = np.eye(3) if hold.movement is None else hold.movement.at(time)[1]
+        anchor = turn.T @ (centers[points[i]] - hold.middle(time))
+        return self._add(Grip(figure, part, name, int(points[i]), -1, anchor, time), state)
+
+    def take_hand(
+        self, figure: int, part: str, points: Index, what: str, theirs: Index, state: State, time: float
+    ) -> Grip | None:  # fmt: skip
+        """Close a hand that has arrived at another's, with that one's contact points."""
+        centers = state.centers
+        if not len(points) or not len(theirs):
+            return None
+        away = np.linalg.norm(centers[points][:, None] - centers[theirs][None], axis=2)
+        i, j = np.unravel_index(int(away.argmin()), away.shape)
+        if away[i, j] > PALM:
+            return None
+        anchor = centers[points[i]] - centers[theirs[j]]
+        return self._add(Grip(figure, part, what, int(points[i]), int(theirs[j]), anchor, time), state)
+
+    def _add(self, grip: Grip, state: State) -> Grip:
+        self.all.append(grip)
+        state.points[grip.point] = state.centers[grip.point]
+        return grip
+
+    @property
+    def points(self) -> tuple[Index, Index]:
+        """The model's point of each grip, and the point it holds or -1, shapes (G,)."""
+        return (
+            np.array([g.point for g in self.all], dtype=np.int64),
+            np.array([g.other for g in self.all], dtype=np.int64),
+        )
+
+    def closed(self) -> Flags:
+        """Points that hold something or are held, shape (P,)."""
+        out = np.zeros(len(self.radii), dtype=np.bool_)
+        for points in self.points:
+            out[points[points >= 0]] = True
+        return out
+
+    def at(self, values: Array) -> Array:
+        """Values at the points (P, 3) of grips, less those at what they hold, shape (G, 3)."""
+        return relative(values, *self.points) if self.all else np.zeros((0, 3))
+
+    def anchor(self, grip: Grip, state: State, time: float) -> Array:
+        """Where a grip's point belongs [m], shape (3,)."""
+        if grip.other >= 0:
+            return state.centers[grip.other] + grip.anchor
+        hold = self.scene.hold(grip.what)
+        turn = np.eye(3) if hold.movement is None else hold.movement.at(time)[1]
+        return hold.middle(time) + turn @ grip.anchor
+
+    def ways(self, state: State, time: float) -> Array:
+        """Way that each grip's point must go until a time, against what it holds [m], shape (G, 3)."""
+        here = [self.anchor(g, state, time) - state.centers[g.point] for g in self.all]
+        return np.array(here).reshape(-1, 3)
+
+    def moves(self, state: State, after: State) -> Array:
+        """Way that each grip's point went between two states, against what it holds [m], shape (G, 3)."""
+        return self.at(after.centers) - self.at(state.centers)
+
+    def note(self, forces: Array, state: State, after: State, time: float, dt: float) -> None:
+        """Take in a step: forces (G, 3) [N], and the states before and after it."""
+        for grip, force in zip(self.all, forces, strict=True):
+            off = after.centers[grip.point] - self.anchor(grip, after, time + dt)
+            grip.force = force
+            grip.way = off - (state.centers[grip.point] - self.anchor(grip, state, time))
+            grip.drift = float(np.linalg.norm(off))
+            if grip.other >= 0:  # hands that met close until they touch
+                apart = float(np.linalg.norm(grip.anchor))
+                close = min(self.radii[grip.point] + self.radii[grip.other], apart)
+                grip.anchor = grip.anchor * (max(apart - CLOSING * dt, close) / max(apart, 1e-9))
+
+    def flesh(self, overlaps: Array, capsules: CapsulePairs, state: State) -> Array:
+        """How far pairs of bodies overlap without touching [m], shape (N,): hands that hold one another do not push."""
+        hands = [(g.point, g.other) for g in self.all if g.other >= 0]
+        if not hands:
+            return overlaps
+        out = overlaps.copy()
+        for ends in hands:
+            near = state.point_body[list(ends)]
+            near = np.concatenate([near, state.model.parents[near]])
+            out[np.isin(capsules.first_body, near) & np.isin(capsules.second_body, near)] = np.inf
+        return out

@@ -1,0 +1,204 @@
+"""Contacts of one step: the step is solved again until no point sinks, pulls or is pushed the way it slides.
+
+Source: [Jain2009]_ 4.2. Deviates: a contact is made when a point would go below its surface in this step, not when it
+has; it ends when the point leaves by more than a hair, not at any velocity; one that would break while it carries a
+force is dropped and the step solved again without it. What a point's way has beyond its velocity (it turns with its
+body, surfaces move) is measured after each solve and enters the next, so that no point sinks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.dynamics import State
+from poise.dynamics.capsules import CapsulePairs
+from poise.errors import StepInfeasible
+from poise.methods.goals.lists import Held, Touching, relative
+from poise.methods.goals.surroundings import Faces
+from poise.step import StepResult
+from poise.synthesis.contact import Spots, gaps_after
+from poise.synthesis.grip import Grips
+from poise.synthesis.solving import Problem, solve
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+MADE = 2e-4
+"""A closing point nearer than this touches [m]."""
+FAR_AWAY = 0.5
+"""A point farther than this touches nothing [m]."""
+DEEPER = 1e-4
+"""A point that this step would bring this far below its surface touches, and the step is solved again [m]."""
+LEFT, LEAVING = 1e-3, 0.01
+"""A contact ends when its point will be so high [m] and leaves so fast [m/s]."""
+PULLED = 1.0
+"""A contact that ends while it carries more than this is rolled back [N]."""
+SLIDING = 0.05
+"""A touching point that moves along its surface faster than this slides [m/s]."""
+HELPED = 1e-3
+"""Friction that puts more work than this into a sliding point in one step is none [J]."""
+ROUNDS, ROLLBACKS = 16, 5
+"""Solves of one step at most, and how many of them may still drop a contact."""
+MOST_BEND = 0.03
+"""What the way of a gap has beyond its velocity counts up to this [m]: in an impact it may know no bound."""
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Where a step leads: what it starts from, and all that is needed to measure where it ends.
+
+    Attributes:
+        q, v: Coordinates (nq,) and velocities (nv,) before the step.
+        time: Before the step [s].
+        after: Storage for the state after it.
+        faces: The surfaces then.
+        capsules, flesh, radii: As in `contact.gaps_after`.
+    """
+
+    q: Array
+    v: Array
+    time: float
+    after: State
+    faces: Faces
+    capsules: CapsulePairs
+    flesh: Array
+    radii: Array
+
+    def move(self, dt: float, a: Array) -> tuple[Array, Array]:
+        """Coordinates and velocities after the step; `after` is moved there."""
+        v = self.v + dt * a
+        q = self.after.model.integrate(self.q, v, dt)
+        self.after.move_to(q, v)
+        return q, v
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A step whose contacts have settled.
+
+    Attributes:
+        q, v: Coordinates (nq,) and velocities (nv,) after it.
+        result: The solved step.
+        touches: Spots that still touch after it, shape (S,).
+        forces: On each spot's point [N], shape (S, 3).
+        gaps: After it [m], shape (S,).
+        grip_forces: [N], shape (G, 3).
+        jacobians: Of all points' velocities, shape (P, 3, nv).
+    """
+
+    q: Array
+    v: Array
+    result: StepResult
+    touches: Flags
+    forces: Array
+    gaps: Array
+    grip_forces: Array
+    jacobians: Array
+
+
+def touching_now(spots: Spots, known: Flags, state: State) -> Flags:
+    """Spots that touch as a step begins: those that did, and those that are closing within a hair, shape (S,)."""
+    closing = spots.along(state.point_velocities) <= 1e-6
+    return (known | (spots.gaps < 0.0) | ((spots.gaps < MADE) & closing)) & (spots.gaps < FAR_AWAY)
+
+
+def settle(
+    problem: Problem, ahead: Ahead, spots: Spots, drifts: Array, grips: Grips, known: Flags, lifted: Flags
+) -> Settled:  # fmt: skip
+    """Solve a step, and again until its contacts hold.
+
+    Args:
+        problem: What the contacts do not change.
+        ahead: Where it leads.
+        spots: What may touch.
+        drifts: Way of the touched matter in this step [m], shape (S, 3).
+        grips: Closed hands.
+        known: Spots that touched in the step before, shape (S,).
+        lifted: Points that may leave, shape (point_count,).
+
+    Raises:
+        StepInfeasible: if the first round has no solution even with every bound soft.
+    """
+    s, dt, tally = problem.state, problem.dt, problem.tally
+    on = touching_now(spots, known, s)
+    jacobians = s.point_jacobians
+    # a new contact stands in its first step
+    slips = np.where(known[:, None], _slips(spots, drifts / dt, s.point_velocities), 0.0)
+    own_bias = spots.along(s.point_biases)
+    drifting = np.einsum("si,si->s", spots.normals, drifts)
+    # what a gap's way has beyond Δt n · ẋ⁺: half of the point's own curve to begin with, then as the last solve had it
+    curve = np.where(spots.others < 0, 0.5 * dt**2 * own_bias, 0.0)
+    ways = grips.ways(s, ahead.time + dt)
+    grip_bends = -0.5 * dt**2 * grips.at(s.point_biases)
+    none = np.zeros(len(on), dtype=np.bool_)
+    kept, dropped, slid = none.copy(), none.copy(), none.copy()
+    answer: Settled | None = None
+    for attempt in range(ROUNDS):
+        k = np.flatnonzero(on)
+        touching = Touching(
+            spots.points[k], spots.others[k], spots.normals[k], spots.gaps[k],
+            (curve - drifting - dt**2 * own_bias)[k], drifts[k], (spots.others[k] < 0) & ~lifted[spots.points[k]],
+        )  # fmt: skip
+        try:
+            result = solve(problem, touching, Held(*grips.points, ways, grip_bends), spots.friction[k], slips[k])
+        except StepInfeasible:
+            if answer is None:
+                raise
+            tally.count("contacts not settled")
+            break
+        q, v = ahead.move(dt, result.a)
+        gaps = gaps_after(spots, ahead.after, ahead.faces, ahead.capsules, ahead.flesh, ahead.radii)
+        forces = np.zeros((len(on), 3))
+        forces[k] = result.forces[: len(k)]
+        velocities = (jacobians @ v).reshape(-1, 3)
+        rising = spots.along(velocities) - drifting / dt
+        leaving = on & (gaps > LEFT) & (rising > LEAVING)
+        answer = Settled(
+            q, v, result, on & ~leaving, forces, gaps, result.forces[len(k) :],
+            jacobians.reshape(-1, 3, len(v)),
+        )  # fmt: skip
+        made = ~on & (gaps < -DEEPER)
+        pulled = leaving & (np.linalg.norm(forces, axis=1) > PULLED) & ~kept & (attempt < ROLLBACKS)
+        helped = _helped(spots, forces, drifts / dt, velocities, dt) & ~slid
+        sunk = on & (gaps < -DEEPER) & (gaps < spots.gaps - 0.1 * DEEPER)
+        moves = grips.moves(s, ahead.after)
+        strained = len(moves) > 0 and float(np.abs(moves - ways).max()) > DEEPER
+        if attempt + 1 == ROUNDS or not (strained or (made | pulled | helped | sunk).any()):
+            break
+        k = np.flatnonzero(on | made)
+        curve[k] = np.clip(gaps[k] - spots.gaps[k] - dt * rising[k], -MOST_BEND, MOST_BEND)
+        if len(moves):
+            grip_bends = moves - dt * grips.at(velocities) - dt**2 * grips.at(s.point_biases)
+        tally.rollbacks += int(pulled.sum())
+        tally.rounds += 1
+        kept |= made & dropped
+        dropped |= pulled
+        slid |= helped
+        slips = np.where(helped[:, None], _slips(spots, drifts / dt, velocities), slips)
+        on = (on | made) & ~pulled
+    assert answer is not None
+    ahead.after.move_to(answer.q, answer.v)
+    return answer
+
+
+def _across(spots: Spots, drift: Array, velocities: Array) -> Array:
+    """Velocity of each spot's point along what it touches [m/s], for velocities of all points, shape (S, 3)."""
+    velocities = relative(velocities, spots.points, spots.others) - drift
+    return velocities - np.einsum("si,si->s", velocities, spots.normals)[:, None] * spots.normals
+
+
+def _slips(spots: Spots, drift: Array, velocities: Array) -> Array:
+    """Direction in which points slide along what they touch, zero where they stand, shape (S, 3)."""
+    across = _across(spots, drift, velocities)
+    speed = np.linalg.norm(across, axis=1)
+    return np.where((speed > SLIDING)[:, None], across / np.maximum(speed, SLIDING)[:, None], 0.0)
+
+
+def _helped(spots: Spots, forces: Array, drift: Array, velocities: Array, dt: float) -> Flags:
+    """Spots that slide the way their friction pushes: friction cannot do that, shape (S,)."""
+    across = _across(spots, drift, velocities)
+    work = dt * np.einsum("si,si->s", forces, across)
+    return (np.linalg.norm(across, axis=1) > SLIDING) & (work > HELPED)

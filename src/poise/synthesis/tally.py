@@ -1,0 +1,124 @@
+"""What is counted and told of a synthesized run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.step import StepResult
+from poise.synthesis.contact import Spots
+
+if TYPE_CHECKING:
+    from poise.synthesis.world import World
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+AGAIN = 0.5
+"""A part that comes to rest on the same thing again within this time is not told again [s]."""
+
+
+@dataclass
+class Tally:
+    """What happened, counted.
+
+    Attributes:
+        solves, rounds, rollbacks: Step problems solved, those that were solved again, contacts that were rolled back.
+        failures: Steps that no list, hard or soft, could solve as given: their bounds were made soft.
+        slack: How far hard rows were missed where they could not all hold, by name.
+        primal, dual, dynamics: Largest residuals of the solver.
+        conflicts: Steps that were changed to be solvable, by what was changed.
+    """
+
+    solves: int = 0
+    failures: int = 0
+    rounds: int = 0
+    rollbacks: int = 0
+    slack: dict[str, float] = field(default_factory=dict)
+    primal: float = 0.0
+    dual: float = 0.0
+    dynamics: float = 0.0
+    conflicts: dict[str, int] = field(default_factory=dict)
+
+    def count(self, conflict: str) -> None:
+        """Count a step that was changed to be solvable."""
+        self.conflicts[conflict] = self.conflicts.get(conflict, 0) + 1
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A ball that struck a figure: what, whom, where, when [s], and the momentum that changed hands [N s]."""
+
+    ball: str
+    figure: str
+    body: str
+    time: float
+    impulse: float
+
+
+@dataclass(frozen=True)
+class Support:
+    """A hand or another part that came to rest on something: who, which body, on what, when [s]."""
+
+    figure: str
+    body: str
+    what: str
+    time: float
+
+
+@dataclass(frozen=True)
+class Moved:
+    """One step as it was made, for those who look on.
+
+    Attributes:
+        spots: What might have touched.
+        forces: On each spot's point [N], shape (S, 3).
+        ways, drifts: Way of each spot's point, and of the matter it touches [m], shape (S, 3).
+        gaps: Of each spot after the step [m], shape (S,).
+        result: The solved step.
+    """
+
+    spots: Spots
+    forces: Array
+    ways: Array
+    drifts: Array
+    gaps: Array
+    result: StepResult
+
+
+def supports_of(world: World, spots: Spots, new: Index) -> None:
+    """Tell the world's supports of spots (K,) that began to touch a surface; feet are not told."""
+    keys = spots.keys
+    for point, surface in (keys[spot] for spot in new.tolist()):
+        for figure in world.figures:
+            if not figure.points.start <= point < figure.points.stop:
+                continue
+            own = figure.character.contact_points[point - figure.points.start]
+            if own.part == "foot":
+                continue
+            body, what = figure.character.bodies[own.body].name, world.scene.surfaces[surface].name
+            known = [x.time for x in world.supports if (x.figure, x.body, x.what) == (figure.name, body, what)]
+            if not known or world.time - known[-1] > AGAIN:
+                world.supports.append(Support(figure.name, body, what, world.time))
+
+
+def hits_of(world: World, spots: Spots, new: Index, forces: Array) -> list[Hit]:
+    """Balls that struck figures in spots (K,) that began to touch, with forces (S, 3) [N]; one for each body struck."""
+    impulses: dict[tuple[str, str, str], float] = {}
+    pairs = spots.between
+    for spot in new[(new >= pairs.start) & (new < pairs.stop)].tolist():
+        pair = int(spots.pairs[spot - pairs.start])
+        ends = (int(world.capsules.first_body[pair]), int(world.capsules.second_body[pair]))
+        roots = [int(world.model.tree_root[end]) for end in ends]
+        balls = [root in world.ball_roots for root in roots]
+        if sum(balls) != 1:
+            continue
+        struck, thing = (ends[0], roots[1]) if balls[1] else (ends[1], roots[0])
+        figure = next(f for f in world.figures if f.body.root == int(world.model.tree_root[struck]))
+        body = figure.character.bodies[struck - figure.body.root].name
+        key = (world.scene.balls[world.ball_roots.index(thing)].name, figure.name, body)
+        impulses[key] = impulses.get(key, 0.0) + float(np.linalg.norm(forces[spot])) * world.settings.dt
+    return [Hit(*key, world.time, impulse) for key, impulse in impulses.items()]
