@@ -44,6 +44,8 @@ class Columns(NamedTuple):
 
     def force_map(self) -> Array:
         """B, shape (n, nv)."""
+        if (self.width == 1).all():
+            return self.map.T[self.first] * self.share[:, :1]
         out = np.zeros((len(self.first), len(self.map)))
         for i, (first, width) in enumerate(zip(self.first, self.width, strict=True)):
             out[i] = self.map[:, first : first + width] @ self.share[i, :width]

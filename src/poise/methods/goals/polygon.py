@@ -4,46 +4,72 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial import ConvexHull, QhullError
 
 Array = npt.NDArray[np.float64]
+Corner = tuple[float, float]
+
+THIN = 1e-12
+"""A hull of less area has none [m²]."""
+
+
+def hull(points: Array) -> list[Corner]:
+    """Corners of the convex hull of points (K, 2), counterclockwise; by the monotone chain, quick for a dozen points."""
+    rest: list[Corner] = sorted({(x, y) for x, y in points.tolist()})
+    if len(rest) < 3:
+        return rest
+    half: list[list[Corner]] = []
+    for way in (rest, rest[::-1]):
+        chain: list[Corner] = []
+        for p in way:
+            while len(chain) > 1 and _turn(chain[-2], chain[-1], p) <= 0.0:
+                chain.pop()
+            chain.append(p)
+        half.append(chain[:-1])
+    return half[0] + half[1]
+
+
+def _turn(a: Corner, b: Corner, c: Corner) -> float:
+    """Twice the area of the triangle a b c, positive counterclockwise."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
 def centroid(points: Array) -> Array:
     """Centroid of the convex hull of points (K, 2), K ≥ 1; their mean where the hull has no area."""
-    if len(points) < 3:
+    corners = hull(points)
+    if len(corners) < 3:
         return points.mean(axis=0)
-    try:
-        corners = points[ConvexHull(points).vertices]
-    except QhullError:
+    x0, y0 = corners[0]
+    area = x = y = 0.0
+    for a, b in zip(corners[1:], corners[2:], strict=False):
+        part = _turn(corners[0], a, b)
+        area += part
+        x += part * (a[0] + b[0] - 2.0 * x0)
+        y += part * (a[1] + b[1] - 2.0 * y0)
+    if area < THIN:
         return points.mean(axis=0)
-    following = np.roll(corners, -1, axis=0)
-    cross = corners[:, 0] * following[:, 1] - following[:, 0] * corners[:, 1]
-    return ((corners + following) * cross[:, None]).sum(axis=0) / (3.0 * cross.sum())
+    return np.array([x0 + x / (3.0 * area), y0 + y / (3.0 * area)])
 
 
 def distance_inside(points: Array, place: Array) -> float:
     """How far a place (2,) lies inside the hull of points (K, 2) [m]; negative outside, -inf where there is no hull."""
-    if len(points) < 3:
+    corners = hull(points)
+    if len(corners) < 3:
         return -np.inf
-    try:
-        edges = ConvexHull(points).equations
-    except QhullError:
-        return -np.inf
-    return float(-(edges[:, :2] @ place + edges[:, 2]).max())
+    here = (float(place[0]), float(place[1]))
+    least = np.inf
+    for a, b in zip(corners, [*corners[1:], corners[0]], strict=True):
+        least = min(least, _turn(a, b, here) / float(np.hypot(b[0] - a[0], b[1] - a[1])))
+    return float(least)
 
 
 def nearest_inside(points: Array, place: Array) -> Array:
     """The place (2,) of the hull of points (K, 2) that is nearest to a place; their mean where there is no hull."""
-    if len(points) < 3:
+    chain = hull(points)
+    if len(chain) < 3:
         return points.mean(axis=0)
-    try:
-        hull = ConvexHull(points)
-    except QhullError:
-        return points.mean(axis=0)
-    if (hull.equations[:, :2] @ place + hull.equations[:, 2]).max() <= 0.0:
+    if distance_inside(points, place) >= 0.0:
         return place
-    corners = points[hull.vertices]
+    corners = np.array(chain)
     ways = np.roll(corners, -1, axis=0) - corners
     shares = np.clip(((place - corners) * ways).sum(axis=1) / (ways * ways).sum(axis=1), 0.0, 1.0)
     feet = corners + shares[:, None] * ways
