@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.controller_dump import controller_text
 from poise.synthesis.controller_file import controller_of, load_controller
 from poise.synthesis.run import synthesize
+from poise.synthesis.scene_file import scene_of
 
 LEAN = """
 schema = "poise.controller/1"
@@ -161,6 +163,20 @@ def test_a_machine_from_another_file_or_behavior_is_used(tmp_path: Path) -> None
     outer.write_text(head + 'inside = [{ use = "no such" }]', encoding="utf-8")
     with pytest.raises(FileFormatError, match="No behavior 'no such'"):
         load_controller(outer)
+
+
+def test_the_files_in_the_docs_are_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "synthesis.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```toml\n(.*?)```", page, re.S)
+    controllers = [b for b in blocks if "poise.controller/1" in b]
+    scenes = [b for b in blocks if "poise.scene/1" in b]
+    assert (len(controllers), len(scenes), len(blocks)) == (1, 1, 3)
+    assert [s.name for s in machine_of(controllers[0]).states] == ["lean", "fallen"]
+    assert len(scene_of(scenes[0]).balls) == 1
+    (tmp_path / "look.toml").write_text(LEAN, encoding="utf-8")
+    (part,) = (b for b in blocks if b not in controllers + scenes)
+    head = 'schema = "poise.controller/1"\n'
+    assert len(controller_of(head + part, path=tmp_path / "a.toml").setup().roles[0].machine.states[0].inside) == 2
 
 
 def test_deep_nesting_is_refused_in_words() -> None:
