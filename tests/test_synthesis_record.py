@@ -110,7 +110,7 @@ def test_forces_and_polygon_are_those_of_the_solver() -> None:
     com = next(o for o in scene.overlays if isinstance(o, Points) and o.name.startswith("center of mass"))
     # drawn where three points press; on its heels alone a figure has none
     pressing = (result.trace.forces[:, :, 2] > 1.0).sum(axis=1)
-    drawn = np.isfinite(polygon.vertices).all(axis=(1, 2))
+    drawn = np.asarray(np.isfinite(polygon.vertices).all(axis=(1, 2)))
     assert drawn.any()
     assert (pressing[drawn[:-1]] >= 3).all()
     k = int(np.flatnonzero(drawn)[-1])

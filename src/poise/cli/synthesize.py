@@ -99,8 +99,11 @@ def synthesize(
     if describing:
         describe(behavior)
         return
-    if output is None and not live:
-        raise InvalidValue(f"Give the file to write: poise synthesize {name} -o {behavior.name.replace(' ', '-')}.bvh.")
+    if output is None and record is None and report is None and not live:
+        raise InvalidValue(
+            f"Give a file to write: poise synthesize {name} -o {behavior.name.replace(' ', '-')}.bvh, or --record, "
+            "or --report."
+        )
     files = [
         Path(n) for n in (name if name.lower().endswith(".toml") else None, character, scene, clip) if n is not None
     ]
