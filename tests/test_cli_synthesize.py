@@ -117,7 +117,7 @@ def test_list_help_and_goals_tell_everything(capsys: pytest.CaptureFixture[str])
     helped = capsys.readouterr().out
     assert "--responsiveness" in helped
     assert "friction = 1" in helped
-    assert "choose_swing_foot" in helped
+    assert "take step" in helped
     assert run(["synthesize", "--help"]) == 0
     assert "friction = 1" not in capsys.readouterr().out
     assert run(["synthesize", "--goals"]) == 0
@@ -141,6 +141,7 @@ def test_every_behavior_is_described(name: str, capsys: pytest.CaptureFixture[st
         ([], "--list"),
         (["blance", "-o", "a.bvh"], "No behavior 'blance'. Behaviors: balance"),
         (["balance"], "-o balance.bvh"),
+        (["balance", "--json"], "-o balance.bvh"),
         (["balance", "-o", "a.xyz"], "xyz"),
         (["balance", "-o", "none/a.bvh"], "there is no folder none"),
         (["balance", "-o", "a.bvh", "--report", "a.bvh"], "same file"),

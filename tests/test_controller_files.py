@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,19 +11,20 @@ import numpy as np
 import pytest
 
 from poise.errors import FileFormatError, InvalidValue, UnknownName
-from poise.methods.goals import registry
+from poise.methods.goals import one_foot, registry
 from poise.methods.goals.combining import AllOf, AnyOf, InState, Not
 from poise.methods.goals.conditions import Balanced, For, Lying, Standing
 from poise.methods.goals.machine import ControlState, Machine, Part
 from poise.methods.goals.objectives import ComOver, Pose, Reach, Still, Wish
+from poise.methods.goals.one_foot import stand_on_left
 from poise.methods.goals.printing import graph, table
-from poise.methods.goals.stepping import choose_swing_foot
 from poise.methods.goals.view import View
 from poise.sim.forces import Push
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.controller_dump import controller_text
 from poise.synthesis.controller_file import controller_of, load_controller
 from poise.synthesis.run import synthesize
+from poise.synthesis.scene_file import scene_of
 
 LEAN = """
 schema = "poise.controller/1"
@@ -39,7 +41,7 @@ posture = [{ is = "Pose", weight = 0.005 }, { is = "Still", weight = 0.001 }]
 [[states]]
 name = "stand"
 condition = { is = "AllOf", of = ["Balanced", { is = "Not", of = { is = "Lying", height = 0.5 } }] }
-enter = "choose_swing_foot"
+enter = "stand_on_left"
 wishes = [{ is = "ComOver", weight = "$weight", foot = "left" }, { group = "posture" }]
 then = ["fallen"]
 
@@ -67,7 +69,7 @@ def test_a_file_says_the_same_as_python() -> None:
     posture = (Pose(0.005), Still(0.001))
     wave = ControlState("up", (Reach(0.1, "left_hand", (0.3, 0.4, 1.2)),), For(0.4))
     stand = ControlState(
-        "stand", (ComOver(0.3, "left"), *posture), AllOf((Balanced(), Not(Lying(0.5)))), ("fallen",), choose_swing_foot,
+        "stand", (ComOver(0.3, "left"), *posture), AllOf((Balanced(), Not(Lying(0.5)))), ("fallen",), stand_on_left,
         inside=(Part(Machine("waving", (wave,)), 2.0),),
     )  # fmt: skip
     assert machine_of(LEAN) == Machine("lean", (stand, ControlState("fallen", posture, Lying())))
@@ -81,19 +83,30 @@ def test_every_built_in_controller_reads_back_as_it_was_written(name: str) -> No
         assert machine_of(controller_text(role.machine)) == role.machine
 
 
+def lean_to(view: View, *, side: float = 1.0) -> None:
+    """An entry with a setting, as a module of goals might have one."""
+
+
+@pytest.fixture
+def _entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    lean_to.__module__ = one_foot.__name__
+    monkeypatch.setattr(one_foot, "lean_to", lean_to, raising=False)
+
+
+@pytest.mark.usefixtures("_entry")
 def test_nested_machines_musts_and_settings_of_entries_read_back() -> None:
     inner = Machine("inner", (ControlState("a", (Still(0.1),), For(0.2), ("b",)), ControlState("b")))
     middle = Machine("middle", (ControlState("m", inside=(Part(inner, 0.5),)),))
     outer = ControlState(
         "o", condition=AnyOf((InState("inner", ("a",)), Standing(For(1.0)))), lifts=("swing",), grips=("left_hand",),
         musts=(Still(1.0, root=True),), inside=(Part(middle), Part(inner, 3.0)),
-        enter=partial(choose_swing_foot, sideways=0.5),
+        enter=partial(lean_to, side=0.5),
     )  # fmt: skip
     written = machine_of(controller_text(Machine("outer", (outer,))))
     state = written.states[0]
     assert isinstance(state.enter, partial)
-    assert state.enter.func is choose_swing_foot
-    assert state.enter.keywords == {"sideways": 0.5}
+    assert state.enter.func is lean_to
+    assert state.enter.keywords == {"side": 0.5}
     assert state.inside == outer.inside
     assert (state.condition, state.lifts, state.grips, state.musts) == (
         outer.condition, outer.lifts, outer.grips, outer.musts,
@@ -122,8 +135,8 @@ def test_options_change_what_a_file_says() -> None:
         ('weight = "$weight"', "weight = -1.0", ["'weight'", "-1", "positive"]),
         ('weight = "$weight", ', "", ["ComOver", "'weight' is missing", "foot"]),
         ('"Balanced"', '"Balancd"', ["condition", "'Balancd'", "Did you mean 'Balanced'"]),
-        ('"choose_swing_foot"', '"choose_foot"', ["state 'stand'", "enter", "choose_swing_foot"]),
-        ('"choose_swing_foot"', '{ is = "choose_swing_foot", sidewise = 1.0 }', ["'sidewise'", "sideways"]),
+        ('"stand_on_left"', '"stand_on_lift"', ["state 'stand'", "enter", "stand_on_left"]),
+        ('"stand_on_left"', '{ is = "stand_on_left", far = 1.0 }', ["'far'", "Keys: none"]),
         ('then = ["fallen"]', 'then = ["falen"]', ["'stand'", "'falen'", "stand, fallen"]),
         ('then = ["fallen"]', 'then = "fallen"', ["state 'stand'", "'then'", "[brackets]"]),
         ('{ group = "posture" }', '{ group = "poster" }', ["state 'stand'", "'poster'", "Did you mean 'posture'"]),
@@ -163,6 +176,20 @@ def test_a_machine_from_another_file_or_behavior_is_used(tmp_path: Path) -> None
         load_controller(outer)
 
 
+def test_the_files_in_the_docs_are_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "synthesis.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```toml\n(.*?)```", page, re.S)
+    controllers = [b for b in blocks if "poise.controller/1" in b]
+    scenes = [b for b in blocks if "poise.scene/1" in b]
+    assert (len(controllers), len(scenes), len(blocks)) == (1, 1, 3)
+    assert [s.name for s in machine_of(controllers[0]).states] == ["lean", "fallen"]
+    assert len(scene_of(scenes[0]).balls) == 1
+    (tmp_path / "look.toml").write_text(LEAN, encoding="utf-8")
+    (part,) = (b for b in blocks if b not in controllers + scenes)
+    head = 'schema = "poise.controller/1"\n'
+    assert len(controller_of(head + part, path=tmp_path / "a.toml").setup().roles[0].machine.states[0].inside) == 2
+
+
 def test_deep_nesting_is_refused_in_words() -> None:
     deep = '{ is = "Not", of = ' * 150 + '"Always"' + " }" * 150
     with pytest.raises(FileFormatError, match="too deep"):
@@ -198,7 +225,7 @@ def test_tables_and_graphs_show_everything() -> None:
     for words in (
         "AllOf((Balanced, Not(Lying(0.5))))",
         "ComOver(0.3, foot='left')",
-        "choose_swing_foot",
+        "stand_on_left",
         "waving",
         "up",
     ):

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import INTERRUPTED, app, note, out, output_paths, print_json, progress
+from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, output_paths, print_json, progress
 from poise.cli.synthesize_help import NamedHelp, describe, list_behaviors, list_goals, shown
 from poise.errors import InvalidValue
 
 if TYPE_CHECKING:
     from poise.character.character import Character
+    from poise.motion import Motion
     from poise.synthesis.behaviors.behavior import Behavior
     from poise.synthesis.run import SynthesisResult
 
 MODES = ("horizon", "literal")
-ENGINES = ("own", "mujoco")
+ENGINES = {"own": "poise", "mujoco": "mujoco"}
 FAILED = 1
 """Exit code of a run that ended early because a step had no solution."""
 BUILT_IN = ("adult", "child")
@@ -54,6 +55,9 @@ def synthesize(
     character: Annotated[
         str | None,
         typer.Option(metavar="adult|child|FILE", help="Who: a built-in figure, a character (TOML), or any skeleton."),
+    ] = None,
+    clip: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A captured motion to follow, where the controller does.")
     ] = None,
     mode: Annotated[
         str, typer.Option(metavar="horizon|literal", help="Goals with a horizon, or the paper's own form and weights.")
@@ -95,9 +99,14 @@ def synthesize(
     if describing:
         describe(behavior)
         return
-    if output is None and not live:
-        raise InvalidValue(f"Give the file to write: poise synthesize {name} -o {behavior.name.replace(' ', '-')}.bvh.")
-    files = [Path(n) for n in (name if name.lower().endswith(".toml") else None, character, scene) if n is not None]
+    if output is None and record is None and report is None and not live:
+        raise InvalidValue(
+            f"Give a file to write: poise synthesize {name} -o {behavior.name.replace(' ', '-')}.bvh, or --record, "
+            "or --report."
+        )
+    files = [
+        Path(n) for n in (name if name.lower().endswith(".toml") else None, character, scene, clip) if n is not None
+    ]
     output_paths((output, report, record), "-o, --report and --record", inputs=files, overwrite=overwrite)
     _require_kinds(output, record, live=live)
     if mode not in MODES:
@@ -114,12 +123,13 @@ def synthesize(
     arguments: dict[str, Any] = {
         "pushes": pushes, "seconds": seconds,
         **_changes(behavior, scene, change, seed),
-        "settings": Settings(responsiveness=responsiveness, is_literal=mode == "literal"),
+        "settings": Settings(
+            responsiveness=responsiveness, is_literal=mode == "literal", engine=ENGINES[engine]
+        ),
     }  # fmt: skip
-    if engine == "mujoco":
-        raise InvalidValue("--engine mujoco is not there yet; leave it out, or give --engine own.")
-    figure = _character(character)
-    result = _run(behavior, figure, **arguments)
+    captured = None if clip is None else _captured(clip)
+    figure = None if character is None and captured is not None else _character(character)
+    result = _run(behavior, figure, clip=captured, **arguments)
     if output is not None:
         import poise.io
 
@@ -216,7 +226,15 @@ def _character(which: str | None) -> Character:
     return fit(poise.io.load(path))
 
 
-def _run(behavior: Behavior, character: Character, **arguments: Any) -> SynthesisResult:
+def _captured(path: Path) -> Motion:
+    import poise.io
+
+    motion = poise.io.load(path)
+    note_warnings(motion)
+    return motion
+
+
+def _run(behavior: Behavior, character: Character | None, **arguments: Any) -> SynthesisResult:
     """Synthesize behind a progress bar; the first run on a machine also compiles."""
     with progress(disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("Preparing (the first run on a machine compiles, about 10 s)", total=None)

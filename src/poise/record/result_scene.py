@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from poise.sim.forces import Push
 from poise.sim.hand import Hand
 from poise.sim.report import body_poses
 from poise.sim.result import SimulationResult
+
+if TYPE_CHECKING:
+    from poise.synthesis.run import SynthesisResult
 
 Array = npt.NDArray[np.float64]
 
@@ -32,15 +35,21 @@ FIELDS = {
 """Fields of the report that are plotted first, and what they are called."""
 
 
-def scene_of(result: SimulationResult, *, ghost: bool = True, title: str = "", physics: bool = True) -> Scene:
+def scene_of(
+    result: SimulationResult | SynthesisResult, *, ghost: bool = True, title: str = "", physics: bool = True
+) -> Scene:
     """What a recording of this result shows.
 
     Args:
-        result: The run.
+        result: The run; one that was synthesized has no reference, and its forces are its own (`scene_of_synthesis`).
         ghost: Show the reference.
         title: One line; by default the clip's name.
         physics: Analyze the moved clip: forces, support, center of mass, momenta, flights and their plots.
     """
+    if not isinstance(result, SimulationResult):
+        from poise.record.synthesis_scene import scene_of_synthesis
+
+        return scene_of_synthesis(result, title=title)
     character, motion = result.character, result.motion
     positions, orientations = body_poses(character, result.q)
     skins = skins_of(motion)

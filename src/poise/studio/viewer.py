@@ -199,19 +199,18 @@ def view(
 def _scene(what: SimulationResult | SynthesisResult | Motion | Scene | Sequence[Motion], side_by_side: bool) -> Scene:
     from poise.record.motion_scene import compare, scene_of_motions
     from poise.record.result_scene import scene_of
-    from poise.record.synthesis_scene import scene_of_synthesis
     from poise.synthesis.run import SynthesisResult
 
     if isinstance(what, Scene):
         return what
-    if isinstance(what, SimulationResult):
+    if isinstance(what, SimulationResult | SynthesisResult):
         return scene_of(what)
-    if isinstance(what, SynthesisResult):
-        return scene_of_synthesis(what)
     motions = [what] if isinstance(what, Motion) else list(what)
     if not all(isinstance(m, Motion) for m in motions):
         seen = ", ".join(sorted({type(m).__name__ for m in motions if not isinstance(m, Motion)}))
-        raise InvalidValue(f"{seen} cannot be shown; give a result of simulate or synthesize, a motion, several of them, or a scene.")
+        raise InvalidValue(
+            f"{seen} cannot be shown; give a result of simulate or synthesize, a motion, several of them, or a scene."
+        )
     return compare(motions) if side_by_side else scene_of_motions(motions)
 
 

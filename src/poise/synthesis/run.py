@@ -13,7 +13,7 @@ import numpy.typing as npt
 from poise.character.character import Character
 from poise.character.figure import figure
 from poise.character.posing import apply_deviation, motion_to_q
-from poise.errors import InvalidValue, StepInfeasible
+from poise.errors import InvalidValue, SimulationDiverged, StepInfeasible
 from poise.methods.goals.machine import Visit
 from poise.methods.goals.surroundings import Ball, Scene
 from poise.motion import Motion
@@ -23,6 +23,7 @@ from poise.spatial import rotations
 from poise.synthesis.audit import Audit
 from poise.synthesis.behaviors import Role, Setup
 from poise.synthesis.behaviors.find import Wanted, find_behavior
+from poise.synthesis.clip import MotionClip
 from poise.synthesis.engine import EngineMover
 from poise.synthesis.figure import Start
 from poise.synthesis.hanging import Hanging
@@ -123,21 +124,24 @@ class SynthesisResult:
 
 
 def world_of(
-    setup: Setup, character: Character | None = None, *, scene: Scene | None = None, settings: Settings | None = None
-) -> World:
+    setup: Setup, character: Character | None = None, *, scene: Scene | None = None, clip: Motion | None = None,
+    settings: Settings | None = None,
+) -> World:  # fmt: skip
     """The world of a behavior at its start.
 
     Args:
         setup: Of a behavior.
         character: Who plays the first role; by default the role's own, or the built-in grown-up.
         scene: Instead of the behavior's own.
+        clip: A captured motion for the first role to follow, of its own skeleton.
         settings: Of the synthesizer.
     """
     starts: list[Start] = []
     for k, role in enumerate(setup.roles):
         who = character if k == 0 and character is not None else figure(role.character or "adult")
         who = limber(steadied(who))
-        starts.append(Start(role.name, who, role.machine, _placed(role, role.pose(who))))
+        seen = MotionClip(clip, who) if clip is not None and k == 0 else None
+        starts.append(Start(role.name, who, role.machine, _placed(role, role.pose(who)), seen))
     world = World(starts, scene or setup.scene, settings)
     if world.settings.engine == "mujoco":
         world.mover = EngineMover(world)
@@ -160,6 +164,7 @@ def synthesize(
     seconds: float | None = None,
     options: Mapping[str, Any] | None = None,
     scene: Scene | None = None,
+    clip: Motion | None = None,
     settings: Settings | None = None,
     on_step: Callable[[World], None] | None = None,
 ) -> SynthesisResult:
@@ -172,6 +177,8 @@ def synthesize(
         seconds: How long [s]; by default as the behavior says.
         options: Changed options of the behavior.
         scene: What stands around, instead of what the behavior brings.
+        clip: A captured motion for the first figure to follow, where its controller does (goal `Follow`); without
+            a character, the figure is fitted to it.
         settings: Of the synthesizer.
         on_step: Called after every step; may push, add wishes and so on. Raise KeyboardInterrupt to stop early.
 
@@ -185,7 +192,9 @@ def synthesize(
     seconds = setup.seconds if seconds is None else seconds
     if not (np.isfinite(seconds) and seconds > 0.0):
         raise InvalidValue(f"seconds is {seconds}; give a positive number.")
-    world = world_of(setup, character, scene=scene, settings=settings)
+    if clip is not None and character is None:
+        character = Character.fit(clip)
+    world = world_of(setup, character, scene=scene, clip=clip, settings=settings)
     for push in pushes:
         world.push(push)
     audit, tracer, hanging = Audit(), Tracer(), Hanging()
@@ -207,10 +216,10 @@ def synthesize(
                 on_step(world)
     except KeyboardInterrupt:
         complete, stopped = False, "interrupted"
-    except StepInfeasible as error:
+    except (StepInfeasible, SimulationDiverged) as error:
         if len(poses) == 1:
             raise
-        complete, stopped = False, f"the step at {world.time:.2f} s has no solution: {error}"
+        complete, stopped = False, f"the step at {world.time:.2f} s went wrong: {error}"
     frames = len(velocities)  # an interrupt may fall between the two
     q, v = np.array(poses[:frames]), np.array(velocities)
     figures = tuple(

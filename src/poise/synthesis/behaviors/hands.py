@@ -1,4 +1,4 @@
-"""A child and a grown-up: when the child is about to fall it takes the other's hand. [Jain2009]_ 6.3."""
+"""A child and a grown-up: when the child is about to fall it takes the other's hand. [Jain2009]_ 6.1.5."""
 
 from __future__ import annotations
 
