@@ -211,7 +211,7 @@ class Pose(Wish):
         weight: Against joint accelerations.
         horizon: [s].
         only: Bodies meant; all but the root if empty.
-        without: Bodies left free.
+        without: Bodies left free; "arms" are those of the hands that the machine remembers.
     """
 
     weight: float
@@ -325,8 +325,11 @@ def _cross(a: Array, b: Array) -> Array:
 
 
 def bodies_named(view: View, name: str) -> list[int]:
-    """Bodies behind a name: "feet", "swing", "stance", "stance leg", or a role or joint."""
+    """Bodies behind a name: "feet", "swing", "stance", "stance leg", "arms" (of the hands noted), a role or joint."""
     index = view.body.character.body_index
+    if name == "arms":
+        sides = [hand.removesuffix("_hand") for hand in view.memory.get("hands", ())]
+        return [index(f"{side}_{part}") for side in sides for part in ("shoulder", "elbow", "hand")]
     if name == "feet":
         return [index("left_foot"), index("right_foot")]
     if name in ("swing leg", "stance leg"):

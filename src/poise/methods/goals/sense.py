@@ -138,8 +138,8 @@ def on_wall(view: View, wall: Surface, hand: Array, shoulder: Array, most: float
     """Where a hand would push a wall: its projection, drawn toward the shoulder's until the arm is long enough."""
     origin, frame = np.array(wall.origin), wall.frame
     if wall.movement is not None:
-        shift, turn = wall.movement.at(view.time)
-        origin, frame = origin + shift, frame @ turn.T
+        origin, turn = wall.movement.placed(origin, view.time)
+        frame = frame @ turn.T
     half = 0.5 * np.array(wall.size)
 
     def onto(place: Array) -> Array:
@@ -156,6 +156,27 @@ def on_wall(view: View, wall: Surface, hand: Array, shoulder: Array, most: float
     if far > most_across:
         place = foot + across * (most_across / far)
     return wall.name, "wall", place, frame[2]
+
+
+def clear_of_walls(view: View, foot: Array, toes: float = 0.18) -> Array:
+    """A place for the middle of a foot [m], (2,), moved back so far that its toes stay off the walls the figure sees.
+
+    Args:
+        view: Of the figure.
+        foot: Where the foot would stand [m], shape (2,).
+        toes: From the middle of a grown-up's foot to a little beyond its toes [m].
+    """
+    most = toes * view.body.scale
+    place = np.array([foot[0], foot[1], view.ground_height + 0.05])
+    for wall in view.scene.surfaces:
+        if wall.normal[2] > FLOOR or view.time >= wall.until - 1e-9:
+            continue
+        _, _, on, normal = on_wall(view, wall, place, place, np.inf)
+        gap, beside = float((place - on) @ normal), place - on
+        beside -= gap * normal
+        if -wall.depth < gap < most and float(np.linalg.norm(beside)) < most and sees(view, on):
+            place[:2] += (most - gap) * normal[:2]
+    return place[:2]
 
 
 def nearest_hand(view: View, margin: float = MARGIN, kinds: tuple[str, ...] = ()) -> tuple[str, Within] | None:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from poise.methods.goals.objectives import Wish
 from poise.methods.goals.polygon import nearest_inside
+from poise.methods.goals.sense import clear_of_walls
 from poise.methods.goals.view import View
 from poise.step import Objective
 from poise.step.quantities import PlaceAcceleration
@@ -62,10 +63,10 @@ def landing(view: View, swing: str, seconds: float, stride: Stride = STRIDE) -> 
     out = (1.0 if swing == "left" else -1.0) * np.array([-ahead[1], ahead[0]])
     aside = float(np.clip(way @ out, stride.narrowest * scale, stride.widest * scale))
     forward = float(np.clip(way @ ahead, -stride.longest * scale, stride.longest * scale))
-    place = middle + aside * out + forward * ahead
+    place = clear_of_walls(view, middle + aside * out + forward * ahead)
     # between the feet the figure can come to rest as well
     along = place - middle
-    share = float(np.clip((goal - middle) @ along / (along @ along), 0.0, 1.0))
+    share = float(np.clip((goal - middle) @ along / max(float(along @ along), 1e-9), 0.0, 1.0))
     return place, float(np.linalg.norm(middle + share * along - goal))
 
 

@@ -44,6 +44,7 @@ class Body:
         forward_axis, forward: Direction the root faces at rest, in its own frame and in the world, shapes (3,).
         head: Body that looks: the head, else the chest, else the root.
         face: Direction the head faces at rest, in its own frame, shape (3,).
+        arms: Contact points of each arm by side, hand and elbow.
     """
 
     character: Character
@@ -61,6 +62,7 @@ class Body:
     forward: Array
     head: int
     face: Array
+    arms: dict[str, Index]
 
     @property
     def scale(self) -> float:
@@ -103,20 +105,20 @@ def body_of(character: Character, state: State, index: int = 0, first_point: int
         np.einsum("bji,j->bi", turns, np.array([-forward[1], forward[0], 0.0])),
         np.array([_tip(body) for body in character.bodies]), turns[0].T @ forward, forward,
         head, turns[head].T @ forward,
+        {side: first_point + _points(character, f"{side}_shoulder") for side in SIDES},
     )  # fmt: skip
 
 
-def _points(character: Character, role: str, part: str) -> Index:
-    """Contact points of a part that lie on a role's body or beyond it."""
+def _points(character: Character, role: str, part: str = "") -> Index:
+    """Contact points of a part, or of any, that lie on a role's body or beyond it."""
     if role not in character.roles:
         return np.zeros(0, dtype=np.int64)
     beyond = {character.roles[role]}
     for i, body in enumerate(character.bodies):
         if body.parent in beyond:
             beyond.add(i)
-    return np.array(
-        [i for i, p in enumerate(character.contact_points) if p.part == part and p.body in beyond], np.int64
-    )
+    found = [i for i, p in enumerate(character.contact_points) if part in ("", p.part) and p.body in beyond]
+    return np.array(found, dtype=np.int64)
 
 
 def _tip(body: CharacterBody) -> Array:
@@ -269,14 +271,23 @@ class View:
         return self.body.feet[which]
 
     def part(self, which: str) -> Index:
-        """Contact points of a foot as in `foot`, of "left_hand", "right_hand", "hand" noted, or "trailing" heels."""
+        """Contact points of a foot as in `foot`, of "left_hand" or "right_hand", or the "trailing" heels.
+
+        Also of the "hands" and "arms" in memory, and of "loose arms": those without the first touching point of each
+        hand, so that a hand at rest can still turn.
+        """
         if which == "trailing":
             return self.trailing()
-        if which == "hand":
-            which = self.memory.get("hand") or "none_hand"
-        side = which.removesuffix("_hand")
+        if which in ("hands", "arms", "loose arms"):
+            sides = [hand.removesuffix("_hand") for hand in self.memory.get("hands", ())]
+            parts = [self.body.hands[s] if which == "hands" else self.body.arms[s] for s in sides]
+            points = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+            if which == "loose arms":
+                kept = [own[self.touching[own]][:1] for own in (self.body.hands[s] for s in sides)]
+                points = np.setdiff1d(points, np.concatenate([np.zeros(0, dtype=np.int64), *kept]))
+            return points
         if which.endswith("_hand"):
-            return self.body.hands.get(side, np.zeros(0, dtype=np.int64))
+            return self.body.hands.get(which.removesuffix("_hand"), np.zeros(0, dtype=np.int64))
         return self.foot(which.removesuffix("_foot"))
 
     def middle(self, points: Index) -> tuple[Array, Array]:

@@ -9,7 +9,8 @@ from poise.synthesis.behaviors.one_foot import ONE_FOOT
 from poise.synthesis.behaviors.reach import REACH
 from poise.synthesis.behaviors.step import ICE, STEP
 from poise.synthesis.behaviors.swing import SWING
+from poise.synthesis.behaviors.wall import WALL
 
-BEHAVIORS: dict[str, Behavior] = {b.name: b for b in (BALANCE, ONE_FOOT, STEP, ICE, HANDS, REACH, SWING)}
+BEHAVIORS: dict[str, Behavior] = {b.name: b for b in (BALANCE, ONE_FOOT, STEP, ICE, WALL, HANDS, REACH, SWING)}
 
 __all__ = ["BEHAVIORS", "Behavior", "Role", "Setup"]

@@ -1,0 +1,85 @@
+"""A wall, or two, as support when balance fails: the nearest hand goes there. [Jain2009]_ 6.1.3."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from poise.methods.goals.conditions import Balanced, Every, For, Standing
+from poise.methods.goals.machine import ControlState, Machine
+from poise.methods.goals.objectives import ComOver, Land, Pose, Unload, Wish
+from poise.methods.goals.support import Brace, HandsFree, Leaning, Reaching, choose_hands
+from poise.methods.goals.surroundings import Scene, Surface
+from poise.synthesis.behaviors.balance import POSTURE
+from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.behaviors.step import STEPPING
+
+BACK = ComOver(1.0, horizon=0.6)
+"""A hand on a wall can push much harder than feet can pull: a slow way back, or the figure throws itself over."""
+POSED: tuple[Wish, ...] = (*POSTURE, Land(0.2))
+FREE = tuple(replace(w, without=("arms",)) if isinstance(w, Pose) else w for w in POSED)
+"""What a leaning figure wishes besides its balance: the arms have other work to do."""
+
+REACH = ControlState(
+    "reach", (ComOver(0.3), *FREE, Brace(0.5)), Standing(Reaching()), ("fallen", "lean", "balance", "relax foot"),
+    choose_hands,
+)  # fmt: skip
+LEAN = ControlState(
+    "lean", (BACK, *FREE, Brace(0.5)), Standing(Leaning()), ("fallen", "let go", "reach", "relax foot"), choose_hands,
+    ("loose arms",),
+)  # fmt: skip
+LET_GO = ControlState(
+    "let go", (ComOver(0.3), *POSED, Unload(1.0, "hands")), Standing(Every((Balanced(), For(0.3)))),
+    ("fallen", "balance", "lean", "reach", "relax foot"), choose_hands, ("arms",),
+)  # fmt: skip
+
+
+def with_hands(machine: Machine, name: str) -> Machine:
+    """A controller that first tries a hand wherever it would begin a step, and steps where no hand helps.
+
+    Args:
+        machine: With states "balance", "relax foot" and "fallen".
+        name: Of the new controller.
+    """
+    states: list[ControlState] = []
+    for state in machine.states:
+        if "relax foot" in state.then:
+            k = state.then.index("relax foot")
+            state = replace(
+                state,
+                condition=Every((state.condition, HandsFree())),
+                then=(*state.then[:k], "let go", "lean", "reach", *state.then[k:]),
+            )
+        if state.name == "take step":
+            state = replace(state, wishes=(*state.wishes, Brace(0.3, looks=True)))
+        states.append(state)
+    return Machine(name, (*states, REACH, LEAN, LET_GO))
+
+
+BRACING = with_hands(STEPPING, "wall")
+
+
+def walls(options: Options) -> tuple[Surface, ...]:
+    """The walls that the options ask for, around where the figure stands."""
+    out: list[Surface] = []
+    for name in ("wall", "wall2")[: round(options["wall.count"])]:
+        turn, away = np.radians(options[f"{name}.direction"]), options[f"{name}.distance"]
+        ahead, left = float(np.cos(turn)), float(np.sin(turn))
+        place, size = (away * ahead, away * left, 1.25), (4.0, 2.5)
+        out.append(Surface(name, place, (-ahead, -left, 0.0), size, options["wall.friction"]))
+    return tuple(out)
+
+
+def _wall(options: Options) -> Setup:
+    ground = Surface("floor", friction=options["friction"])
+    return Setup((Role(BRACING),), Scene((ground, *walls(options))))
+
+
+WALL = Behavior(
+    "wall", "Use a wall, or two, for support with the nearest hand.", _wall,
+    {
+        "wall.count": 1.0, "wall.distance": 0.6, "wall.direction": 0.0, "wall2.distance": 0.5, "wall2.direction": 90.0,
+        "wall.friction": 0.8, "friction": 1.0,
+    },
+)  # fmt: skip
