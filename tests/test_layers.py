@@ -104,6 +104,7 @@ def test_the_step_needs_the_engine() -> None:
 
 
 def test_families_are_reached_after_import_poise_alone() -> None:
-    code = "import poise; poise.edit.ballistic, poise.step.solve_step, poise.io.load, poise.verdict; poise.synthesis.BEHAVIORS"
+    code = "import poise; poise.edit.ballistic, poise.step.solve_step, poise.io.load, poise.verdict; "
+    code += "poise.synthesis.BEHAVIORS"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr

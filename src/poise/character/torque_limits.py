@@ -37,7 +37,8 @@ def torque_limits(character: Character) -> Array:
         size = V_SIZES[body.kind]
         bend, side, twist = (scale * x * (body.strength if parts[i] != "spine" else 1.0) for x in LARGEST[parts[i]])
         if body.kind == "ball" and body.limits is not None:
-            axes = np.stack([body.limits.swing_axis, np.cross(body.limits.axis, body.limits.swing_axis), body.limits.axis])
+            along, swing = body.limits.axis, body.limits.swing_axis
+            axes = np.stack([swing, np.cross(along, swing), along])
             out[first : first + size] = np.sqrt(((np.array([bend, side, twist])[:, None] * axes) ** 2).sum(axis=0))
         else:
             out[first : first + size] = bend

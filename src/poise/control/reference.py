@@ -168,7 +168,8 @@ class ReferenceBuilder:
         if n and nonnegative(self._H, self._f[:n], self._warm[flags].ravel(), x) < 0:
             x[:] = 0.0  # any λ* keeps the run exact: τ* takes what is left
         kernels.cone_torques(
-            self._state.point_body, points, flags, self._directions, x, m.tree_root, d.subtree_com, m.parents, m.dof_first,
+            self._state.point_body, points, flags, self._directions, x, m.tree_root, d.subtree_com, m.parents,
+            m.dof_first,
             m.dof_count, d.cdof, needed, coefficients, torque,
         )  # fmt: skip
         self._warm = coefficients > 0.0

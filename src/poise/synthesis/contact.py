@@ -28,8 +28,8 @@ BODY_FRICTION = 0.5
 
 @dataclass(frozen=True)
 class Spots:
-    """Every place where something may touch in this step: all contact points with the surface nearest to each, then near
-    pairs of bodies, then contact points again with further surfaces they are near to, as in the corner of a room.
+    """Every place where something may touch in this step: all contact points with the surface nearest to each, then
+    near pairs of bodies, then contact points again with further surfaces they are near to, as in the corner of a room.
 
     A point that is a sphere pushes on a further surface from where it touches the first; soles are points.
 

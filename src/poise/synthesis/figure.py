@@ -72,7 +72,7 @@ class Figure:
         damping: Of the joints' tissue [N m s], on top of the muscles, shape (nv − 6,).
         held, held_until: Torques that cannot change, and until when [s].
         points: The model's contact points that are its own.
-        root_wrench: What held the root in the last step, by recursive Newton-Euler: force [N], moment [N m], shape (6,).
+        root_wrench: What held the root in the last step, by recursive Newton-Euler: force [N] and moment [N m], (6,).
     """
 
     def __init__(self, start: Start, state: State, index: int, first_point: int, first_q: int) -> None:
@@ -132,7 +132,8 @@ class Figure:
         bounds: list[Constraint] = []
         limits = self._limits.constraint(q[self._q], v[self._v], self._rest, BRAKING, weight)
         if limits is not None:
-            assert isinstance(limits.quantity, JointAcceleration) and limits.quantity.along is not None
+            assert isinstance(limits.quantity, JointAcceleration)
+            assert limits.quantity.along is not None
             own = limits.quantity.along
             along = np.zeros((len(own), len(v)))
             along[:, self._v] = own

@@ -23,7 +23,8 @@ STEP = "take step"
 
 
 def report_of(
-    name: str, world: World, audit: Audit, trace: Trace, hanging: Hanging, figures: Sequence[FigureResult], *, wall: float,
+    name: str, world: World, audit: Audit, trace: Trace, hanging: Hanging, figures: Sequence[FigureResult], *,
+    wall: float,
     options: Mapping[str, Any], stopped: str | None,
 ) -> Report:  # fmt: skip
     """All fields of a run; SI units.

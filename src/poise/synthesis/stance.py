@@ -28,7 +28,7 @@ LEAST_INERTIA = 4e-3
 def steadied(character: Character) -> Character:
     """The figure with no body that turns too easily for a step of 0.01 s.
 
-    A hand of 0.4 kg turns about its own length with 1e-4 kg m²; a wrist's 20 N m would spin it by 2000 rad/s in one step.
+    A hand of 0.4 kg turns about its own length with 1e-4 kg m²; a wrist's 20 N m would spin it by 2000 rad/s in a step.
     A living wrist turns the forearm with it. Masses stay, inertias are widened, in proportion to mass times leg².
     """
     least = LEAST_INERTIA * character.mass / 70.0 * (character.leg_length / 0.82) ** 2
@@ -43,7 +43,7 @@ def steadied(character: Character) -> Character:
 def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25, arms: float = 0.0) -> Array:
     """Coordinates of a figure that stands, shape (nq,), with its skeleton's rest pose bent at knees and elbows.
 
-    The upper arms hang, whatever the skeleton's rest pose does with them, so far from the sides that they touch nothing.
+    The upper arms hang, whatever the skeleton's rest pose does with them, and so far from the sides that they touch nothing.
 
     Args:
         character: With two legs.

@@ -4,8 +4,8 @@ A goal has two forms. With a horizon H it asks for the acceleration of a critica
 
     ẍ = (x₀ − x − H ẋ) 2 / H²,
 
-so that how fast (H) and how important (weight) are separate. In the paper's literal form it asks the next step itself to
-be there, w ‖x + Δt ẋ⁺ − x₀‖², which in accelerations is the same with H² / 2 → Δt² and weight w Δt⁴.
+so that how fast (H) and how important (weight) are separate. In the paper's literal form it asks the next step itself
+to be there, w ‖x + Δt ẋ⁺ − x₀‖², which in accelerations is the same with H² / 2 → Δt² and weight w Δt⁴.
 
 Source: [Jain2009]_ sections 4 … 6, appendix B. Deviates: a point's J̇ v, which appendix B leaves out, is kept.
 """

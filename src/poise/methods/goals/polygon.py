@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,7 +15,7 @@ THIN = 1e-12
 
 
 def hull(points: Array) -> list[Corner]:
-    """Corners of the convex hull of points (K, 2), counterclockwise; by the monotone chain, quick for a dozen points."""
+    """Corners of the convex hull of points (K, 2), counterclockwise: the monotone chain, quick for a dozen points."""
     rest: list[Corner] = sorted({(x, y) for x, y in points.tolist()})
     if len(rest) < 3:
         return rest
@@ -40,7 +42,7 @@ def centroid(points: Array) -> Array:
         return points.mean(axis=0)
     x0, y0 = corners[0]
     area = x = y = 0.0
-    for a, b in zip(corners[1:], corners[2:], strict=False):
+    for a, b in pairwise(corners[1:]):
         part = _turn(corners[0], a, b)
         area += part
         x += part * (a[0] + b[0] - 2.0 * x0)

@@ -36,7 +36,7 @@ def _hands(options: Options) -> Setup:
     return Setup(
         (
             Role(child, "child", "child"),
-            Role(grown_up, "adult", "adult", place=(options["ahead"], options["distance"]), turn=math.radians(options["turn"])),
+            Role(grown_up, "adult", "adult", (options["ahead"], options["distance"]), math.radians(options["turn"])),
         ),
         floor(options["friction"]),
         6.0,
