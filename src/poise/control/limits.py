@@ -8,6 +8,7 @@ limit by itself still comes back exactly.
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,21 @@ import numpy.typing as npt
 from poise.character.character import Character
 from poise.control import kernels
 from poise.control.preset import Bounds
-from poise.control.reference import ReferenceFrame
 from poise.step import AtLeast
 from poise.step.quantities import JointAcceleration
 
 Array = npt.NDArray[np.float64]
+
+
+class Moving(Protocol):
+    """A pose with its rates: coordinates (nq,), velocities (nv,) and accelerations (nv,)."""
+
+    @property
+    def q(self) -> Array: ...
+    @property
+    def v(self) -> Array: ...
+    @property
+    def a(self) -> Array: ...
 
 
 class JointLimits:
@@ -49,7 +60,7 @@ class JointLimits:
         return out
 
     def constraint(
-        self, q: Array, v: Array, reference: ReferenceFrame, dt: float, weight: float | None
+        self, q: Array, v: Array, reference: Moving, dt: float, weight: float | None
     ) -> AtLeast | None:
         """Rows for the limits that are near, or None; soft with a weight, hard without."""
         if not len(self._q):

@@ -63,8 +63,8 @@ def pack_prop(prop: Prop, frames: int, blobs: Blobs, *, is_live: bool) -> Header
     positions = np.broadcast_to(prop.positions, (frames, 3))[:, None]
     orientations = np.broadcast_to(prop.orientations, (frames, 4))[:, None]
     return {
-        "name": prop.name, "layer": "props", "style": "ghost" if prop.is_clear else "solid", "color": _rounded(prop.color),
-        "mass": prop.mass,
+        "name": prop.name, "layer": "props", "style": "ghost" if prop.is_clear else "solid",
+        "color": _rounded(prop.color), "mass": prop.mass,
         "skins": [], **_posed([entry], [-1], positions, orientations, blobs, is_live=is_live),
     }  # fmt: skip
 

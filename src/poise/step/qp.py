@@ -58,9 +58,7 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     # a row is as exact as its own numbers are large
     size = np.maximum(np.linalg.norm(A, axis=1), np.where(np.isfinite(sides), np.abs(sides), 0.0))
     size = np.maximum(size, 1e-300)
-    lower = np.concatenate(
-        [np.full(nv, -np.inf), np.zeros(n + k), sides / size]
-    )
+    lower = np.concatenate([np.full(nv, -np.inf), np.zeros(n + k), sides / size])
     upper = np.concatenate(
         [np.full(nv + n + k, np.inf), problem.g / size[: len(problem.g)], np.full(len(problem.hard_lower), np.inf)]
     )
@@ -68,6 +66,7 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     sense[nv + n + k : nv + n + k + len(problem.g)] = _EQUALITY
     P_scaled, A_scaled = np.ascontiguousarray(P * scale * scale[:, None]), np.ascontiguousarray(A / size[:, None])
     most, least = np.where(np.isinf(upper), 1e30, upper), np.where(np.isinf(lower), -1e30, lower)
+    z, flag, info = None, 0, {}
     for proximal, primal, dual in _TRIES:
         z, _, flag, info = daqp.solve(
             P_scaled, q * scale, A_scaled, most, least, sense,

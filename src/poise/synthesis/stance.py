@@ -43,7 +43,7 @@ def steadied(character: Character) -> Character:
 def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25, arms: float = 0.0) -> Array:
     """Coordinates of a figure that stands, shape (nq,), with its skeleton's rest pose bent at knees and elbows.
 
-    The upper arms hang, whatever the skeleton's rest pose does with them, and so far from the sides that they touch nothing.
+    The upper arms hang, whatever the skeleton's rest pose does with them, clear of the sides.
 
     Args:
         character: With two legs.

@@ -1,8 +1,8 @@
 """Protective steps: which foot, where to and how long, by a short look ahead.
 
 Over the step that is about to be taken the figure is an inverted pendulum that pushes at one point p of its stance
-foot; its capture point ξ moves away from there, ξ(T) = p + (ξ − p) e^{ωT}. Both feet and a few durations are tried, the
-pair is taken whose foot lands nearest to where the figure can come to rest.
+foot; its capture point ξ moves away from there, ξ(T) = p + (ξ − p) e^{ωT}. Both feet and a few durations are tried;
+the pair is taken whose foot lands nearest to where the figure can come to rest.
 
 Source: [Jain2009]_ 6.1.2. Deviates: "farther from the center of mass" crosses the legs in a shove from the side and
 "the center of mass midway between the feet" gains nothing over standing: foot, place and time are looked for.
