@@ -221,3 +221,21 @@ def test_a_dragged_figure_answers(browser: Browser) -> None:
         finally:
             run.stop()
             playing.join(30)
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_ground_that_moves_moves_in_a_live_page(browser: Browser, tmp_path: Any, moves: bool) -> None:
+    """A platform comes up by 40 cm between two states of a figure that stands still."""
+    keys = tmp_path / "lift.csv"
+    keys.write_text(f"time,x,y,z\n0,0,0,0\n1,0,0,{0.4 if moves else 0.0}\n", encoding="utf-8")
+    track = sliding_track(ONCE)
+    terrain = Terrain.platform(keys).placed(origin=(0.0, 0.0), heading=0.0, ground=0.0)
+    with poise.Viewer(is_opened=False) as viewer, opened(browser, viewer.url, is_ready=False) as page:
+        viewer.show(Scene(ONCE, (track,), terrain, title="Lift"))
+        seen = []
+        for time_ in (0.0, 1.0):
+            viewer.update(time_, [(track.positions[0], track.orientations[0])])
+            until(page, f"window.__poise.stats.frames > 0 && window.__poise.time === {time_}")
+            seen.append(pixels(page))
+    changed = (np.abs(seen[0].astype(int) - seen[1]).max(axis=2) > 8).mean()
+    assert changed > 0.02 if moves else changed == 0.0  # the sunken legs and the lines of the grid

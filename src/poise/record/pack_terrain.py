@@ -30,6 +30,9 @@ MARGIN = 6.0
 LIVE_MARGIN = 14.0
 """The same where nobody knows the way [m, for a person]."""
 
+LIVE_RATE, MOST_POSES = 30.0, 20_000
+"""Poses a second of a platform in a live page [1/s], and how many at most."""
+
 MOST_LINES = 400
 """Grid lines in one direction."""
 
@@ -48,11 +51,14 @@ def pack_terrain(scene: Scene, blobs: Blobs, *, is_live: bool = False) -> list[H
         entry = _grid(scene, np.array([low[0], high[0]]), np.array([low[1], high[1]]), np.zeros((2, 2)), blobs)
         # the shape's frame itself is what moves: its grid lies at height 0 of a frame without place or turn
         entry |= {"origin": [0.0, 0.0], "heading": 0.0}
-        poses = [_platform_pose(shape, scene, float(t)) for t in scene.times]
+        times = _own_times(shape) if is_live else scene.times
+        poses = [_platform_pose(shape, scene, float(t)) for t in times]
         positions, turns = np.array([p for p, _ in poses]), rotations.continuous(np.array([q for _, q in poses]))
         entry["poses"] = {
             "positions": blobs.packed(positions, PLACE_STEP), "orientations": blobs.packed(turns, QUATERNION_STEP)
         }  # fmt: skip
+        if is_live:  # its frames are not the scene's: it has one
+            entry["poses"]["times"] = blobs.plain(times, "f32")
         return [entry]
     along, across = (_lines(low[k], high[k], SPACING * unit) for k in range(2))
     left = np.array([-place.forward[1], place.forward[0]])
@@ -92,6 +98,12 @@ def _steps(scene: Scene, low: Array, high: Array, blobs: Blobs) -> Header:
     indices = np.concatenate([quads + np.array(corner) for corner in ([0, 2, 3], [0, 3, 1])])
     wide = "u16" if len(vertices) < 65536 else "u32"
     return {"kind": "mesh", "vertices": blobs.plain(vertices, "f32"), "indices": blobs.plain(indices, wide)}
+
+
+def _own_times(shape: Platform) -> Array:
+    """Times between a platform's first and last key, close enough for straight lines between them [s]."""
+    first, last = float(shape.keys[0, 0]), float(shape.keys[-1, 0])
+    return np.linspace(first, last, int(np.clip((last - first) * LIVE_RATE, 1, MOST_POSES)) + 1)
 
 
 def _platform_pose(shape: Platform, scene: Scene, time: float) -> tuple[Array, Array]:

@@ -137,7 +137,7 @@ export class App {
     if (this.anchored) target.copy(this.anchor);
     else if (figure) target.copy(figure.place(0));
     else target.set(0, 0, header.size / 2);
-    const distance = firstDistance(header.size, this.stage.aspect, this.stage.camera.fov);
+    const distance = firstDistance(header.size, figure?.reach(target) ?? 0, this.stage.aspect, this.stage.camera.fov);
     place(this.stage.camera, target, header.heading, this.options.view || (this.isClimb ? "behind" : "quarter"), distance);
     this.stage.controls.target.copy(target);
     this.stage.controls.update();

@@ -30,6 +30,8 @@ export class Figure {
     const { track } = this;
     const { size } = pack.header;
     const materials = figureMaterials(size);
+    // nobody knows which side of a given mesh is its outer one
+    if (track.bodies.some((body) => body.shapes.some((s) => s.kind === "mesh"))) materials.solid.side = THREE.DoubleSide;
     const isGhost = track.style === "ghost";
     const geometries = await Promise.all(track.bodies.map((body) => bodyGeometry(pack, body, track.color)));
     geometries.forEach((geometry, b) => {
@@ -69,6 +71,12 @@ export class Figure {
       mesh.quaternion.set(this.pose[at + 4], this.pose[at + 5], this.pose[at + 6], this.pose[at + 3]);
     });
     for (const skin of this.skins) skin.apply(this.pose);
+  }
+
+  /** How far from a place its bodies reach to the sides [m]. */
+  reach(from: THREE.Vector3): number {
+    const { pose } = this;
+    return Math.max(...this.track.bodies.map((_, b) => Math.hypot(pose[b * STRIDE] - from.x, pose[b * STRIDE + 1] - from.y)));
   }
 
   /** Place of a body's origin in the world [m]. */

@@ -57,6 +57,8 @@ export interface Track {
 export interface Poses {
   positions: ArrayRef;
   orientations: ArrayRef;
+  /** In a live scene: when each pose is [s]. */
+  times?: ArrayRef;
 }
 
 export type Ground = { layer?: string; view?: number; poses?: Poses } & (

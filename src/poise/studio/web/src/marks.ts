@@ -152,7 +152,7 @@ export class Vectors implements Mark {
     this.shafts = many(new THREE.CylinderGeometry(r, r, 1, 14).translate(0, 0.5, 0), material, this.count);
     const head = new THREE.ConeGeometry(HEAD_WIDTH * r, 1, 20).translate(0, 0.5, 0);
     this.heads = many(head, material, this.count);
-    this.group.add(withVeil(this.shafts, 0.28), withVeil(this.heads, 0.28));
+    this.group.add(withVeil(this.shafts, 0.28), withVeil(this.heads, 0.6));
   }
 
   at(frame: Bracket): void {

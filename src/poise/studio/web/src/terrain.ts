@@ -16,7 +16,7 @@ interface Piece {
   layer: string;
   /** The one view it is in, or null: in all of them. */
   view: number | null;
-  moves?: { positions: Float32Array; orientations: Float32Array };
+  moves?: { positions: Float32Array; orientations: Float32Array; times?: Float32Array };
 }
 
 export class Terrain {
@@ -56,6 +56,7 @@ export class Terrain {
         moves: ground.poses && {
           positions: await pack.floats(ground.poses.positions),
           orientations: await pack.floats(ground.poses.orientations),
+          times: ground.poses.times && (await pack.floats(ground.poses.times)),
         },
       });
     }
@@ -95,7 +96,7 @@ export class Terrain {
   at(times: ArrayLike<number>, time: number): void {
     for (const { group, moves } of this.pieces) {
       if (!moves) continue;
-      const { before, after, blend } = bracket(times, time);
+      const { before, after, blend } = bracket(moves.times ?? times, time);
       const { positions: p, orientations: q } = moves;
       group.position.fromArray(p, 3 * before).lerp(new THREE.Vector3().fromArray(p, 3 * after), blend);
       group.quaternion.copy(turn(q, before).slerp(turn(q, after), blend));

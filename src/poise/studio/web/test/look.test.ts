@@ -74,7 +74,8 @@ test("curves: always, the past, a trail, and only in their span", () => {
 });
 
 test("the first camera stands farther off where the page is narrow", () => {
-  assert.ok(firstDistance(1.7, 0.5, 28) > 1.3 * firstDistance(1.7, 1.6, 28));
+  assert.ok(firstDistance(1.7, 0.3, 0.5, 28) > 1.3 * firstDistance(1.7, 0.3, 1.6, 28));
+  assert.ok(firstDistance(0.8, 0.6, 0.5, 28) > 1.5 * firstDistance(0.8, 0.1, 0.5, 28)); // longer than it is high
 });
 
 test("what names no view takes its track's", () => {
