@@ -129,7 +129,12 @@ def synthesize(
     }  # fmt: skip
     captured = None if clip is None else _captured(clip)
     figure = None if character is None and captured is not None else _character(character)
-    result = _run(behavior, figure, clip=captured, **arguments)
+    if live:
+        result = _run_live(
+            behavior, figure, port=port, headless=headless, is_saved=output is not None, clip=captured, **arguments
+        )
+    else:
+        result = _run(behavior, figure, clip=captured, **arguments)
     if output is not None:
         import poise.io
 
@@ -161,7 +166,11 @@ def _require_kinds(output: Path | None, record: Path | None, *, live: bool) -> N
 
         require_kind(record)
     if live:
-        raise InvalidValue("--live is not there yet; --record OUT.html shows the run in the browser.")
+        from poise.record.page import require_page
+        from poise.studio.server import require_server
+
+        require_server()
+        require_page()
 
 
 def _changes(behavior: Behavior, scene: Path | None, words: list[str] | None, seed: int | None) -> dict[str, Any]:
@@ -247,6 +256,23 @@ def _run(behavior: Behavior, character: Character | None, **arguments: Any) -> S
             bar.update(task, description="Synthesizing", total=seconds, completed=runner.time)
 
         return run(behavior, character, on_step=watch, **arguments)
+
+
+def _run_live(
+    behavior: Behavior, character: Character | None, *, port: int, headless: bool, is_saved: bool, **arguments: Any
+) -> SynthesisResult:
+    """Synthesize in a page in real time until Ctrl-C; the last round."""
+    from poise.studio.live import LiveRun
+    from poise.studio.live_synthesis import LiveSynthesis
+    from poise.studio.viewer import Viewer
+
+    source = LiveSynthesis(behavior, character, **arguments)
+    with Viewer(port=port, is_opened=not headless) as viewer:
+        note(f"Live at {viewer.url} (Ctrl-C ends{', and the last round is saved' if is_saved else ''})")
+        result = LiveRun(source, viewer).play()
+    if result is None:
+        raise InvalidValue("The run was stopped before it began; nothing is saved.")
+    return result
 
 
 def _draw(result: SynthesisResult, path: Path) -> None:

@@ -71,6 +71,12 @@ def props_of(scene: Scene, balls: Sequence[BallResult], times: Array) -> tuple[P
     )
 
 
+def props_at(scene: Scene, balls: Sequence[Array], time: float) -> tuple[Prop, ...]:
+    """The same at one time [s], with the balls at places (3,) [m]."""
+    results = [BallResult(ball, np.asarray(place)[None]) for ball, place in zip(scene.balls, balls)]
+    return props_of(scene, results, np.array([time]))
+
+
 def _plates(name: str, faces: Sequence[Surface], times: Array) -> Prop:
     """One thing of all the faces of a box, or of one wall or floor; it moves as its first face does."""
     first = faces[0]

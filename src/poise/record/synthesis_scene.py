@@ -28,7 +28,8 @@ from poise.scene import (
     Track,
     Vectors,
 )  # fmt: skip
-from poise.sim.forces import Push
+from poise.sim.forces import Pull, Push
+from poise.sim.hand import Hand
 from poise.sim.report import body_poses
 from poise.synthesis.run import FigureResult, SynthesisResult
 from poise.units import GRAVITY, HUMAN_LEG
@@ -68,7 +69,7 @@ def scene_of_synthesis(result: SynthesisResult, *, title: str = "") -> Scene:
         tracks.append(Track(figure.name, figure.character, *body_poses(figure.character, figure.q), Style(color=color)))
         overlays += [*_center_of_mass(result, k, times), *_forces(result, k, times)]
         rows += _states(figure, color, len(result.figures) > 1)
-    arrows = tuple(_arrow(push, result.character, tracks[0], float(times[-1])) for push in result.pushes)
+    arrows = tuple(_arrow(push, k, tracks[k], times) for push, k in zip(result.pushes, result.push_owners))
     return Scene(
         times, tuple(tracks), ground_of(result.scene), arrows, title or f"poise synthesize {result.report['behavior']}",
         props_of(result.scene, result.balls, times), tuple(overlays),
@@ -84,14 +85,16 @@ def _at_frames(values: npt.NDArray[np.floating], frames: int) -> Array:
     return values[np.minimum(np.arange(frames), len(values) - 1)].astype(np.float64)
 
 
-def _arrow(push: object, character: Character, track: Track, last: float) -> Arrow:
-    body = push.body_of(character)  # pyright: ignore[reportAttributeAccessIssue]
-    start, end = push.start, min(push.start + push.duration, last)  # pyright: ignore[reportAttributeAccessIssue]
+def _arrow(push: Push | Pull | Hand, who: int, track: Track, times: Array) -> Arrow:
+    body = push.body_of(track.character)
+    end, point = min(push.start + push.duration, float(times[-1])), track.character.bodies[body].com
     if isinstance(push, Push):
         force = np.array(push.force, dtype=np.float64)
+    elif isinstance(push, Hand):
+        force, point = push.forces(times), push.point
     else:
-        force = push.stiffness * (np.array(push.point) - track.positions[:, body])  # pyright: ignore[reportAttributeAccessIssue]
-    return Arrow(0, body, start, end, force, character.bodies[body].com, pulls=not isinstance(push, Push))
+        force = push.stiffness * (np.array(push.point) - track.positions[:, body])
+    return Arrow(who, body, push.start, end, force, np.asarray(point), pulls=not isinstance(push, Push))
 
 
 def _center_of_mass(result: SynthesisResult, k: int, times: Array) -> list[Overlay]:
@@ -199,7 +202,9 @@ def _events(result: SynthesisResult, last: float) -> list[Row]:
 
 def _said(push: object) -> str:
     body = getattr(push, "body", "")
-    return f"{body}, {np.linalg.norm(push.force):.0f} N" if isinstance(push, Push) else f"pull of {body}"
+    if isinstance(push, Push):
+        return f"{body}, {np.linalg.norm(push.force):.0f} N"
+    return f"{'hand on' if isinstance(push, Hand) else 'pull of'} {body}"
 
 
 def _plots(result: SynthesisResult, times: Array) -> tuple[Plot, ...]:

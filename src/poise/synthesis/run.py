@@ -83,7 +83,8 @@ class SynthesisResult:
         figures: What each figure did, the user's first.
         balls: Where the balls were.
         scene: What stood around.
-        pushes: What pushed.
+        pushes: What pushed and pulled.
+        push_owners: Index of the figure that each acted on.
         trace: What it looked like from inside.
         report: Schema "poise.synthesize/1".
         is_complete: False if it was interrupted, or if a step had no solution; the report's "stopped" says why.
@@ -93,6 +94,7 @@ class SynthesisResult:
     balls: tuple[BallResult, ...]
     scene: Scene
     pushes: tuple[Push | Pull, ...]
+    push_owners: tuple[int, ...]
     trace: Trace
     report: Report
     is_complete: bool = True
@@ -236,7 +238,7 @@ def synthesize(
         wanted.name, world, audit, trace, hanging, figures, wall=time.perf_counter() - began,
         options={**wanted.options, **(options or {})}, stopped=stopped,
     )  # fmt: skip
-    return SynthesisResult(figures, balls, world.scene, world.pushes, trace, report, complete)
+    return SynthesisResult(figures, balls, world.scene, world.pushes, world.push_owners, trace, report, complete)
 
 
 def _has_fallen(world: World, root: int, height: float) -> bool:

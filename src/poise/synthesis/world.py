@@ -140,6 +140,11 @@ class World:
         """All pushes and pulls so far."""
         return tuple(push for _, push in self._pushes)
 
+    @property
+    def push_owners(self) -> tuple[int, ...]:
+        """Index of the figure that each of them acts on."""
+        return tuple(who for who, _ in self._pushes)
+
     def things(self) -> tuple[Thing, ...]:
         """The balls as they are now."""
         out: list[Thing] = []
@@ -223,6 +228,8 @@ class World:
             figure = self.figures[who]
             body = figure.body.root + push.body_of(figure.character)
             place = self.state.data.xipos[body].copy()
+            if push.offset is not None:
+                place = self.state.body_place(body, push.offset)
             velocity, _ = self.state.body_point_motion(body, place)
             force = push.force_at(place, velocity, self.time, float(self.model.body_masses[body]))
             self.pushed.append((body, place, force))

@@ -1,0 +1,86 @@
+"""`poise synthesize --live`: a figure that stands by goals is pushed and dragged in a page, and its knob is turned."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+pytest.importorskip("websockets")
+
+from poise.errors import InvalidValue
+from poise.record.page import has_page
+from poise.studio.live import LiveRun
+from poise.studio.live_synthesis import LiveSynthesis
+from poise.studio.viewer import Viewer
+from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.run import SynthesisResult
+from poise.synthesis.scene_file import scene_of
+from tests.live_pages import Page
+
+pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
+
+ROOM = 'schema = "poise.scene/1"\n[[walls]]\nname = "wall"\nplace = [1.2, 0.0, 1.0]\nfacing = [-1.0, 0.0, 0.0]\n'
+
+
+@dataclass
+class Running:
+    source: LiveSynthesis
+    page: Page
+    results: list[SynthesisResult | None]
+
+
+@pytest.fixture
+def live() -> Iterator[Running]:
+    source, results = LiveSynthesis(BEHAVIORS["balance"], scene=scene_of(ROOM)), list[SynthesisResult | None]()
+    with Viewer(is_opened=False) as viewer:
+        run = LiveRun(source, viewer)
+        thread = threading.Thread(target=lambda: results.append(run.play()))
+        thread.start()
+        page = Page(viewer, bodies=len(source._world.figures[0].character.bodies) + 1)
+        page.until(lambda s: s.time > 0.1)
+        yield Running(source, page, results)
+        run.stop()
+        thread.join(60.0)
+        page.socket.close()
+    assert results
+    assert results[0] is not None
+    assert not results[0].is_complete
+    assert results[0].motion.frame_count > 10
+
+
+def test_it_is_pushed_dragged_and_its_knob_turned(live: Running) -> None:
+    page, source = live.page, live.source
+    before = page.until(lambda s: s.time > 0.15)
+    assert before.positions[-1] == pytest.approx([1.2, 0.0, 1.0], abs=1e-3), "the wall comes after the figure"
+    hand = source._world.figures[0].character.body_index("left_hand")
+    page.ask(type="grab", track=0, body=hand, point=[0, 0, 0], target=[0.4, 0.5, 1.4])
+    page.until(lambda s: s.positions[hand, 2] > before.positions[hand, 2] + 0.05)
+    page.ask(type="release")
+    page.ask(type="push", track=0, body=0, force=[0.0, 60.0, 0.0], seconds=0.1)
+    pushed = page.until(lambda s: any(w["type"] == "mark" for w in page.words))
+    page.until(lambda s: s.positions[0, 1] > pushed.positions[0, 1] + 0.003)
+    page.ask(type="set", name="responsiveness", value=-1.0)
+    page.until(lambda s: source._world.settings.responsiveness < 0.11)
+    page.ask(type="grab", track=1, body=0, point=[0, 0, 0], target=[0, 0, 0])
+    page.until(lambda s: any("can be held" in w.get("why", "") for w in page.words))
+    forces = [f for f in source._world.pushes if f.body == source._world.figures[0].character.bodies[hand].name]
+    assert len(forces) == 1
+    assert np.linalg.norm([force for _, force in forces[0].history], axis=1).max() > 10.0  # type: ignore[attr-defined]
+
+
+def test_what_pages_set_stays_in_the_next_round() -> None:
+    source = LiveSynthesis(BEHAVIORS["balance"], seconds=0.03)
+    assert [c.name for c in source.controls] == ["responsiveness", "torque_limits"]
+    source.set("responsiveness", 1.0)
+    source.set("torque_limits", False)
+    source.begin()
+    result = source.play(lambda: True)
+    assert result.is_complete
+    assert source._world.settings.responsiveness == pytest.approx(10.0)
+    assert not source._world.settings.torque_limits
+    with pytest.raises(InvalidValue):
+        source.push(3, 0, np.zeros(3), 0.1)
