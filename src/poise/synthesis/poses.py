@@ -126,7 +126,7 @@ def placed(
         off = float(np.abs(errors).max())
         home = model.difference(q, rest, 1.0)
         left = rows.T @ rows + np.diag(weight**2) + 1e-4 * np.eye(model.nv)
-        step = np.linalg.solve(left, rows.T @ errors + weight**2 * home)
+        step: Array = np.asarray(np.linalg.solve(left, rows.T @ errors + weight**2 * home), dtype=np.float64)
         if off < 1e-3 and float(np.abs(step).max()) < 1e-3:
             break
         q = model.integrate(q, step * min(1.0, 0.3 / max(float(np.abs(step).max()), 1e-9)), 1.0)
