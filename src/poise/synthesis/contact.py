@@ -27,6 +27,29 @@ BODY_FRICTION = 0.5
 
 
 @dataclass(frozen=True)
+class Footing:
+    """Points that stand on holds, each on a little face of its own.
+
+    Attributes:
+        points: The model's points, shape (F,).
+        places: A place on each face, and where it will be after the step [m], shape (F, 3).
+        normals: Of the faces, shape (F, 3).
+        friction: Shape (F,).
+    """
+
+    points: Index
+    places: Array
+    after: Array
+    normals: Array
+    friction: Array
+
+    def gaps(self, centers: Array, radii: Array, *, is_after: bool = False) -> Array:
+        """Height of the points over their faces [m], shape (F,)."""
+        away = centers[self.points] - (self.after if is_after else self.places)
+        return np.einsum("fi,fi->f", away, self.normals) - radii[self.points]
+
+
+@dataclass(frozen=True)
 class Spots:
     """Every place where something may touch in this step: all contact points with the surface nearest to each, then
     near pairs of bodies, then contact points again with further surfaces they are near to, as in the corner of a room.
@@ -41,6 +64,7 @@ class Spots:
         surface: Index of the surface of each contact point, shape (P,).
         pairs: Which pair of capsules each spot after the points is, shape (K,).
         corners: Index of the surface of each spot after those, shape (S − P − K,).
+        footing: Contact points on holds.
     """
 
     points: Index
@@ -51,6 +75,7 @@ class Spots:
     surface: Index
     pairs: Index
     corners: Index
+    footing: Footing
 
     @property
     def point_count(self) -> int:
@@ -85,7 +110,7 @@ def overlaps(capsules: CapsulePairs, state: State) -> Array:
 
 
 def look(
-    state: State, faces: Faces, capsules: CapsulePairs, flesh: Array, radii: Array, gripped: Flags
+    state: State, faces: Faces, capsules: CapsulePairs, flesh: Array, radii: Array, gripped: Flags, footing: Footing
 ) -> Spots:  # fmt: skip
     """The spots of a state that has been moved; places its roving points and completes it.
 
@@ -96,15 +121,19 @@ def look(
         flesh: How far each pair of them overlaps without touching [m], shape (N,).
         radii: Of the figures' own contact points [m], shape (P,).
         gripped: Points that hold something and touch nothing else, shape (P,).
+        footing: Points that stand on holds and touch nothing else.
     """
     count = len(radii)
     ground = faces.below(state.centers[:count], radii)
     normals = ground.normals.copy()
     normals[gripped] = 0.0
+    normals[footing.points] = footing.normals
     every = np.zeros((state.model.point_count, 3))
     every[:count] = normals
     pairs, others, points = np.zeros(0, dtype=np.int64), np.full(count, -1), np.arange(count)
-    gaps, friction = np.where(gripped, np.inf, ground.gaps), ground.friction
+    gaps, friction = np.where(gripped, np.inf, ground.gaps), ground.friction.copy()
+    gaps[footing.points] = footing.gaps(state.centers, radii)
+    friction[footing.points] = footing.friction
     if len(capsules.pairs):
         near = capsules.near_pairs(state.data.xpos, state.data.xmat, REACH)
         free = near.gaps + flesh[near.pairs]
@@ -120,7 +149,8 @@ def look(
             friction = np.concatenate([friction, np.full(len(pairs), BODY_FRICTION)])
     heights = faces.heights(state.centers[:count]) - radii
     near_too = (np.abs(heights) < REACH) & ~gripped
-    near_too[ground.surface, np.arange(count)] = False
+    first = np.setdiff1d(np.arange(count), footing.points)
+    near_too[ground.surface[first], first] = False
     corners, again = np.nonzero(near_too)
     if len(corners):
         points, others = np.concatenate([points, again]), np.concatenate([others, np.full(len(again), -1)])
@@ -129,7 +159,7 @@ def look(
         friction = np.concatenate([friction, faces.friction[corners]])
     state.touch(every)
     state.complete()
-    return Spots(points, others, normals, gaps, friction, ground.surface, pairs, corners)
+    return Spots(points, others, normals, gaps, friction, ground.surface, pairs, corners, footing)
 
 
 def gaps_after(
@@ -139,6 +169,7 @@ def gaps_after(
     count = spots.point_count
     own = faces.gaps(state.centers[:count], radii, spots.surface) if len(faces.origins) else np.full(count, np.inf)
     parts = [np.where(np.isfinite(spots.gaps[:count]), own, np.inf)]
+    parts[0][spots.footing.points] = spots.footing.gaps(state.centers, radii, is_after=True)
     if len(spots.pairs):
         parts.append(capsules.gaps_at(spots.pairs, state.data.xpos, state.data.xmat) + flesh[spots.pairs])
     if len(spots.corners):

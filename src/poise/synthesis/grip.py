@@ -1,4 +1,4 @@
-"""Hands and feet that close around things: when they do, where they belong, and what holds them there."""
+"""Hands that close around things and feet that stand on holds: when they do, and where they belong."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from poise.dynamics import State
 from poise.dynamics.capsules import CapsulePairs
 from poise.methods.goals.lists import relative
 from poise.methods.goals.surroundings import Scene
+from poise.synthesis.contact import Footing
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -18,6 +19,8 @@ Index = npt.NDArray[np.int64]
 
 CLOSE = 0.02
 """A hand this near to the surface of a hold closes [m]."""
+ARRIVED = 2e-4
+"""A foot this near over a hold stands on it [m]."""
 PALM = 0.07
 """Hands whose middles are this near take one another [m]."""
 CLOSING = 0.2
@@ -28,7 +31,7 @@ SLIP_OUT = 0.03
 
 @dataclass
 class Grip:
-    """A hand or foot that has closed around something.
+    """A hand that has closed around something.
 
     Attributes:
         figure: Index of its figure.
@@ -55,36 +58,63 @@ class Grip:
     drift: float = 0.0
 
 
+@dataclass(eq=False)
+class Foothold:
+    """A point of a foot that stands on a hold, a little face of its own: it pushes, slides and leaves like any contact.
+
+    Attributes:
+        figure: Index of its figure.
+        part: "left_foot" or "right_foot".
+        what: Name of the hold.
+        point: The model's contact point.
+        anchor: Where it came down, from the hold's middle [m], shape (3,).
+        drift: Distance from there after the last step [m].
+    """
+
+    figure: int
+    part: str
+    what: str
+    point: int
+    anchor: Array
+    drift: float = 0.0
+
+
 @dataclass
 class Grips:
-    """The closed hands and feet of a world.
+    """The closed hands of a world, and its feet on holds.
 
     Attributes:
         scene: Where the holds are.
         radii: Of the figures' contact points [m], shape (P,).
         all: Every grip.
+        feet: Every point that stands on a hold.
     """
 
     scene: Scene
     radii: Array
     all: list[Grip] = field(default_factory=list)
+    feet: list[Foothold] = field(default_factory=list)
 
     def of(self, figure: int) -> dict[str, str]:
-        """What each closed hand and foot of a figure has."""
-        return {g.part: g.what for g in self.all if g.figure == figure}
+        """What each closed hand of a figure has, and each foot stands on."""
+        return {g.part: g.what for g in (*self.all, *self.feet) if g.figure == figure}
 
     def open(self, figure: int, part: str) -> None:
-        """Open a hand, if it is closed."""
+        """Open a hand, if it is closed; let a foot leave its hold."""
         self.all = [g for g in self.all if not (g.figure == figure and g.part == part)]
+        self.feet = [f for f in self.feet if not (f.figure == figure and f.part == part)]
 
     def lose(self, time: float) -> set[int]:
         """Open the grips on holds that are gone or were slipped out of; whose they were."""
-        lost = [
-            g for g in self.all
-            if (g.other < 0 and time >= self.scene.hold(g.what).until - 1e-9) or g.drift > SLIP_OUT
-        ]  # fmt: skip
+
+        def is_gone(what: str) -> bool:
+            return time >= self.scene.hold(what).until - 1e-9
+
+        lost = [g for g in self.all if (g.other < 0 and is_gone(g.what)) or g.drift > SLIP_OUT]
+        slipped = [f for f in self.feet if is_gone(f.what) or f.drift > SLIP_OUT]
         self.all = [g for g in self.all if g not in lost]
-        return {g.figure for g in lost}
+        self.feet = [f for f in self.feet if f not in slipped]
+        return {g.figure for g in (*lost, *slipped)}
 
     def take_hold(self, figure: int, part: str, points: Index, name: str, state: State, time: float) -> Grip | None:
         """Close a hand, with its contact points, that has arrived at a hold."""
@@ -98,6 +128,32 @@ class Grips:
         turn = np.eye(3) if hold.movement is None else hold.movement.at(time)[1]
         anchor = turn.T @ (centers[points[i]] - hold.middle(time))
         return self._add(Grip(figure, part, name, int(points[i]), -1, anchor, time), state)
+
+    def stand(self, figure: int, part: str, ball: list[int], name: str, state: State, time: float) -> bool:
+        """Put the points of a foot's ball on a hold they have come down to; whether they have."""
+        hold = self.scene.hold(name)
+        middle, normal = hold.middle(time), np.array(hold.normal)
+        away = state.centers[ball].mean(axis=0) - middle
+        height = float(away @ normal) - hold.radius
+        beside = float(np.linalg.norm(away - (away @ normal) * normal))
+        if time >= hold.until or not -CLOSE < height < ARRIVED or beside >= hold.radius:
+            return False
+        for point in ball:
+            place = state.centers[point] - middle
+            up = float(place @ normal)
+            anchor = place + (min(hold.radius, up) - up) * normal
+            self.feet.append(Foothold(figure, part, name, point, anchor))
+        return True
+
+    def footing(self, time: float, dt: float) -> Footing:
+        """The faces that feet stand on in a step."""
+        holds = [self.scene.hold(f.what) for f in self.feet]
+        anchors = np.array([f.anchor for f in self.feet]).reshape(-1, 3)
+        places, after = (np.array([h.middle(t) for h in holds]).reshape(-1, 3) + anchors for t in (time, time + dt))
+        return Footing(
+            np.array([f.point for f in self.feet], dtype=np.int64), places, after,
+            np.array([h.normal for h in holds]).reshape(-1, 3), np.array([h.friction for h in holds]),
+        )  # fmt: skip
 
     def take_hand(
         self, figure: int, part: str, points: Index, what: str, theirs: Index, state: State, time: float
@@ -156,6 +212,9 @@ class Grips:
 
     def note(self, forces: Array, state: State, after: State, time: float, dt: float) -> None:
         """Take in a step: forces (G, 3) [N], and the states before and after it."""
+        for foot in self.feet:
+            place = self.scene.hold(foot.what).middle(time + dt) + foot.anchor
+            foot.drift = float(np.linalg.norm(after.centers[foot.point] - place))
         for grip, force in zip(self.all, forces, strict=True):
             off = after.centers[grip.point] - self.anchor(grip, after, time + dt)
             grip.force = force

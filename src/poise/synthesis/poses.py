@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character, Limits
+from poise.character.limits import clamp_rotation
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
@@ -92,3 +94,60 @@ def grip_point(character: Character, part: str) -> int:
     if not points:
         raise InvalidValue(f"This figure has no {part.replace('_', ' ')} to hold on with.")
     return points[-1]
+
+
+def placed(
+    character: Character, q: Array, places: Mapping[str, Array], *, rounds: int = 200, pull: float = 0.02
+) -> Array:
+    """Coordinates near q with hands and feet on given places, by damped least squares inside the joint limits.
+
+    Args:
+        character: Whose.
+        q: Pose to stay near, shape (nq,).
+        places: Where the fingers of a "left_hand" and the ball of a "left_foot" and so on shall be [m].
+        rounds: Steps taken.
+        pull: Weight of staying near q against a place's error of 1 m.
+
+    Raises:
+        InvalidValue: if a place is out of reach.
+    """
+    model = model_of(character)
+    state, rest = State(model), q.copy()
+    points = {part: hold_points(character, part) for part in places}
+    limits = [(character.q_addresses[i], b) for i, b in enumerate(character.bodies) if b.limits is not None]
+    weight = np.full(model.nv, pull)
+    weight[:6] = 0.1 * pull
+    off = np.inf
+    for _ in range(rounds):
+        state.at(q, np.zeros(model.nv))
+        jacobians = state.point_jacobians.reshape(-1, 3, model.nv)
+        rows = np.concatenate([jacobians[points[part]].mean(axis=0) for part in places])
+        errors = np.concatenate([places[part] - state.centers[points[part]].mean(axis=0) for part in places])
+        off = float(np.abs(errors).max())
+        home = model.difference(q, rest, 1.0)
+        left = rows.T @ rows + np.diag(weight**2) + 1e-4 * np.eye(model.nv)
+        step: Array = np.asarray(np.linalg.solve(left, rows.T @ errors + weight**2 * home), dtype=np.float64)
+        if off < 1e-3 and float(np.abs(step).max()) < 1e-3:
+            break
+        q = model.integrate(q, step * min(1.0, 0.3 / max(float(np.abs(step).max()), 1e-9)), 1.0)
+        weight *= 0.97
+        for at, body in limits:
+            assert body.limits is not None
+            if body.kind == "ball":
+                q[at : at + 4] = clamp_rotation(body.limits, q[at : at + 4])
+            elif body.kind == "hinge":
+                q[at] = np.clip(q[at], body.limits.twist_lower, body.limits.twist_upper)
+    if off > 0.02:
+        raise InvalidValue(
+            f"A hand or foot stays {100.0 * off:.0f} cm from its place; give places nearer to one another."
+        )
+    return q
+
+
+def hold_points(character: Character, part: str) -> list[int]:
+    """The contact points of a part that meet a hold: a hand's fingers, the two sides of a foot's ball."""
+    if part.endswith("_hand"):
+        return [grip_point(character, part)]
+    foot = character.roles[part]
+    own = [i for i, p in enumerate(character.contact_points) if p.part == "foot" and p.body == foot]
+    return [i for i in own if ".ball" in character.contact_points[i].name] or own

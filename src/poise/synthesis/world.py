@@ -27,6 +27,7 @@ from poise.step.quantities import JointAcceleration, RootWrench
 from poise.synthesis.contact import NEAR, Spots, look, overlaps
 from poise.synthesis.figure import Figure, Start
 from poise.synthesis.grip import Grip, Grips
+from poise.synthesis.poses import hold_points
 from poise.synthesis.settings import Settings
 from poise.synthesis.settling import Ahead, Settled, settle
 from poise.synthesis.solving import Problem
@@ -168,9 +169,13 @@ class World:
         s.move_to(self.q, self.v)
         self._startle_by_loss()
         flesh = self._grips.flesh(self.overlaps, self.capsules, s)
-        spots = look(s, self._faces, self.capsules, flesh, self._radii, self._grips.closed())
+        spots = self._look(flesh)
         external = self._external()
+        holding = self._holding()
         objectives, constraints, lifted = self._wish(spots)
+        if holding != self._holding():
+            flesh = self._grips.flesh(self.overlaps, self.capsules, s)
+            spots = self._look(flesh)
         problem = Problem(s, dt, objectives, constraints, external, self.weights, self.tally)
         ahead = Ahead(self.q, self.v, self.time, self._other, after, self.capsules, flesh, self._radii)
         known = np.array([key in self._known for key in spots.keys], dtype=np.bool_)
@@ -186,6 +191,16 @@ class World:
         return settled.result
 
     # --- what stands around
+
+    def _look(self, flesh: Array) -> Spots:
+        """What may touch in this step."""
+        grips = self._grips
+        footing = grips.footing(self.time, self.settings.dt)
+        return look(self.state, self._faces, self.capsules, flesh, self._radii, grips.closed(), footing)
+
+    def _holding(self) -> list[int]:
+        """Points that hold or stand on something by name."""
+        return [g.point for g in (*self._grips.all, *self._grips.feet)]
 
     def _throw(self) -> None:
         """Let go the balls whose time has come."""
@@ -216,6 +231,7 @@ class World:
             out[: self._count] = self._faces.carried(after, points[: self._count], spots.surface)
             again = spots.points[spots.at_corners]
             out[spots.at_corners] = self._faces.carried(after, points[again], spots.corners)
+        out[spots.footing.points] = spots.footing.after - spots.footing.places
         return out
 
     def _external(self) -> Array:
@@ -266,9 +282,9 @@ class World:
             course.advance(view)
             for part in course.lifts():
                 lifted[view.part(part)] = True
-                self._grips.open(who, part)
+                self._grips.open(who, view.named(part))
             for part in course.grips():
-                self._close(who, part, view)
+                self._close(who, view.named(part), view)
             wishes, musts = figure.goals(view, settings.responsiveness)
             effort = figure.effort(self.time, self.v, is_limited=settings.torque_limits, band=settings.band)
             more, bounds = figure_control(view, wishes, musts, effort, self.weights)
@@ -289,6 +305,10 @@ class World:
             return
         name, _, theirs = str(what).partition(":")
         points, at = view.part(part), (self.state, self.time)
+        if part.endswith("_foot"):
+            own, first = self.figures[who].character, self.figures[who].points.start
+            self._grips.stand(who, part, [first + p for p in hold_points(own, part)], name, *at)
+            return
         if theirs:
             hand = self.figure(name).body.hands[theirs.removesuffix("_hand")]
             grip = self._grips.take_hand(who, part, points, str(what), hand, *at)

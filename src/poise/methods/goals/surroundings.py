@@ -116,7 +116,7 @@ class Surface:
 
 @dataclass(frozen=True)
 class Hold:
-    """Something a hand closes around: a point, or a bar.
+    """Something a hand closes around and a foot stands on: a point, or a bar.
 
     Attributes:
         name: Unique in its scene.
@@ -126,6 +126,8 @@ class Hold:
         half_length: Of a bar [m].
         movement: How it moves, if it does.
         until: When it is taken away [s].
+        friction: Coulomb coefficient, for feet.
+        normal: Direction in which it carries a foot, unit.
     """
 
     name: str
@@ -135,6 +137,8 @@ class Hold:
     half_length: float = 0.0
     movement: Movement | None = None
     until: float = np.inf
+    friction: float = 1.0
+    normal: Triple = (0.0, 0.0, 1.0)
 
     def middle(self, time: float) -> Array:
         """Its middle at a time [m], shape (3,)."""

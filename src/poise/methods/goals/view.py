@@ -273,7 +273,7 @@ class View:
     def part(self, which: str) -> Index:
         """Contact points of a foot as in `foot`, of "left_hand" or "right_hand", or the "trailing" heels.
 
-        Also of the "hands" and "arms" in memory, and of "loose arms": those without the first touching point of each
+        Also of the "mover", "hands" and "arms" in memory, and of "loose arms": those without the first touching point of each
         hand, so that a hand at rest can still turn.
         """
         if which == "trailing":
@@ -286,9 +286,14 @@ class View:
                 kept = [own[self.touching[own]][:1] for own in (self.body.hands[s] for s in sides)]
                 points = np.setdiff1d(points, np.concatenate([np.zeros(0, dtype=np.int64), *kept]))
             return points
+        which = self.named(which)
         if which.endswith("_hand"):
             return self.body.hands.get(which.removesuffix("_hand"), np.zeros(0, dtype=np.int64))
         return self.foot(which.removesuffix("_foot"))
+
+    def named(self, which: str) -> str:
+        """The part that the machine remembers as its "mover"; any other name as it is."""
+        return (self.memory.get(which) or "none_hand") if which == "mover" else which
 
     def middle(self, points: Index) -> tuple[Array, Array]:
         """Mean place [m] and velocity [m/s] of some contact points, shapes (3,)."""

@@ -1,0 +1,119 @@
+"""Climbing a wall with randomly placed holds. [Jain2009]_ 6.2: the paper's five states, a hold chosen for each limb."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.character.character import Character
+from poise.methods.goals.climbing import (
+    LIMBS,
+    Climb,
+    HasHold,
+    MoveTo,
+    OnTheWay,
+    Settling,
+    StandOn,
+    choose_foot,
+    choose_hand,
+    settle,
+)
+from poise.methods.goals.machine import ControlState, Machine
+from poise.methods.goals.objectives import Facing, Pose, Still, Unload, Upright, Wish
+from poise.methods.goals.surroundings import Hold, Scene, Surface
+from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.poses import placed
+from poise.synthesis.stance import standing
+
+Array = npt.NDArray[np.float64]
+
+WALL, OFF, RADIUS = 0.55, 0.08, 0.04
+"""Distance of the wall from where the figure is put, of holds from the wall, and size of holds [m]."""
+START = {"left_hand": (0.22, 1.75), "right_hand": (-0.22, 1.6), "left_foot": (0.16, 0.3), "right_foot": (-0.16, 0.45)}
+"""Where hands and feet begin: to the left, and up [m], in a grown-up."""
+NEAREST = 0.17
+"""No two holds are nearer to one another [m]."""
+
+KEEP: tuple[Wish, ...] = (
+    Still(0.002),
+    StandOn(5.0),
+    Pose(0.005, horizon=0.4),
+    Upright(0.05, ("chest",), horizon=0.3),
+    Facing(0.05, horizon=0.3),
+    Upright(0.02, ("feet",), horizon=0.2),
+)
+
+
+def random_holds(seed: int, height: float, width: float, density: float) -> tuple[Hold, ...]:
+    """Holds scattered over a wall: the four to start from, then others at random, none too near to another.
+
+    Args:
+        seed: Of the scatter.
+        height, width: Of the wall [m].
+        density: How many are tried on a square meter.
+    """
+    rng = np.random.default_rng(seed)
+    places = [np.array(p) for p in START.values()]
+    for _ in range(int(density * height * width)):
+        place = rng.uniform([-width / 2.0, 0.2], [width / 2.0, height])
+        if min(float(np.linalg.norm(place - p)) for p in places) >= NEAREST:
+            places.append(place)
+    return tuple(
+        Hold(f"hold {k + 1}", (WALL - OFF, float(y), float(z)), RADIUS) for k, (y, z) in enumerate(places)
+    )  # fmt: skip
+
+
+def _pose(character: Character) -> Array:
+    """Hands and feet on the first four holds."""
+    q = standing(character, knees=1.2, elbows=0.9, arms=2.2)
+    q[2] += START["left_foot"][1]
+    places: dict[str, Array] = {}
+    for part, (y, z) in START.items():
+        is_hand = part.endswith("hand")
+        places[part] = np.array([WALL - OFF - (0.5 * RADIUS if is_hand else 0.0), y, z + (0.0 if is_hand else RADIUS)])
+    q[0] = WALL - OFF - 0.33
+    return placed(character, q, places)
+
+
+def _climb(options: Options) -> Setup:
+    holds = random_holds(int(options["seed"]), options["height"], options["width"], options["density"])
+    wall = Surface(
+        "wall", (WALL, 0.0, 0.5 * options["height"] + 1.0), (-1.0, 0.0, 0.0),
+        (options["height"] + 2.0, options["width"] + 1.0),
+    )  # fmt: skip
+
+    def moving(limb: str) -> tuple[ControlState, ControlState]:
+        return (
+            ControlState(
+                f"relax {limb}",
+                (Climb(1.0), Unload(1.0, "mover"), *KEEP),
+                HasHold(),
+                (f"move {limb}",),
+                choose_hand if limb == "hand" else choose_foot,
+            ),
+            ControlState(
+                f"move {limb}",
+                (Climb(1.0), MoveTo(10.0, 20.0, horizon=0.18), *KEEP),
+                OnTheWay(),
+                ("all support",),
+                lifts=("mover",),
+                grips=("mover",),
+            ),
+        )
+
+    support = (Climb(3.0), *KEEP)
+    states = (
+        ControlState("all support", support, Settling(), ("relax hand", "relax foot"), settle, grips=LIMBS),
+        *moving("hand"),
+        *moving("foot"),
+    )
+    role = Role(Machine("climb", states), pose=_pose)
+    return Setup((role,), Scene((Surface("floor"), wall), holds), 30.0)
+
+
+CLIMB = Behavior(
+    "climb",
+    "Climb a wall with holds placed at random.",
+    _climb,
+    {"seed": 1, "height": 6.0, "width": 1.2, "density": 40.0},
+)

@@ -1,0 +1,85 @@
+"""Climbing: holds at random, feet that stand on them, limbs that move one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from poise.character.figure import figure
+from poise.dynamics import State
+from poise.dynamics.from_character import model_of
+from poise.errors import InvalidValue
+from poise.methods.goals.climbing import LIMBS
+from poise.methods.goals.surroundings import Hold, Scene
+from poise.synthesis.behaviors.climb import NEAREST, START, random_holds
+from poise.synthesis.grip import Grips
+from poise.synthesis.poses import hold_points, limber, placed
+from poise.synthesis.run import synthesize
+from poise.synthesis.stance import standing
+
+UP = np.array([0.0, 0.0, 1.0])
+
+
+def test_holds_are_random_apart_and_the_same_for_a_seed() -> None:
+    first, again, other = (random_holds(seed, 5.0, 1.2, 40.0) for seed in (3, 3, 4))
+    assert first == again != other
+    places = np.array([h.place for h in first])
+    away = np.linalg.norm(places[:, None] - places[None], axis=2) + np.eye(len(places))
+    assert away.min() >= NEAREST
+    assert len(places) > 40
+    assert {tuple(h.place[1:]) for h in first[:4]} == set(START.values())
+
+
+def test_hands_and_feet_are_put_on_places_and_no_others_are_promised() -> None:
+    who = limber(figure("adult"))
+    q = standing(who, knees=0.8, arms=2.2)
+    places = {"left_hand": np.array([0.35, 0.2, 1.6]), "right_foot": np.array([0.3, -0.15, 0.4])}
+    placed_q = placed(who, q, places)
+    model = model_of(who)
+    centers = State(model).at(placed_q, np.zeros(model.nv)).centers
+    for part, place in places.items():
+        assert centers[hold_points(who, part)].mean(axis=0) == pytest.approx(place, abs=0.005)
+    with pytest.raises(InvalidValue, match="stays"):
+        placed(who, q, {"left_hand": np.array([0.0, 0.2, 4.0]), "left_foot": np.array([0.0, 0.2, 0.0])})
+
+
+def test_a_foot_stands_on_a_hold_only_from_above_and_leaves_when_it_slips() -> None:
+    who = figure("adult")
+    model = model_of(who)
+    state = State(model).at(standing(who), np.zeros(model.nv))
+    ball = hold_points(who, "left_foot")
+    middle = state.centers[ball].mean(axis=0)
+    radii = model.point_radii
+
+    def standing_on(lower: float, beside: float = 0.0) -> Grips:
+        place = middle - (0.04 + lower) * UP + np.array([beside, 0.0, 0.0])
+        grips = Grips(Scene((), (Hold("rung", tuple(place.tolist()), 0.04),)), radii)
+        grips.stand(0, "left_foot", ball, "rung", state, 0.0)
+        return grips
+
+    assert not standing_on(0.005).feet
+    assert not standing_on(-0.03).feet
+    assert not standing_on(0.0, 0.05).feet
+    grips = standing_on(-0.004)
+    assert grips.of(0) == {"left_foot": "rung"}
+    footing = grips.footing(0.0, 0.01)
+    assert footing.gaps(state.centers, radii) == pytest.approx(0.0, abs=1e-9)
+    assert footing.normals == pytest.approx(np.tile(UP, (2, 1)))
+    grips.feet[0].drift = 0.05
+    assert grips.lose(0.0) == {0}
+    assert len(grips.feet) == 1
+
+
+def test_a_figure_climbs_hand_and_foot_by_turns() -> None:
+    result = synthesize("climb", seconds=5.0, options={"seed": 1})
+    report = result.report
+    assert report["climbed_m"] > 0.2
+    assert report["fell"] is None
+    moves = [v.name.removeprefix("move ") for v in result.visits if v.name.startswith("move")]
+    assert moves[:4] in (["hand", "foot", "hand", "foot"], ["foot", "hand", "foot", "hand"])
+    assert report["grip_drift_max_m"] < 1e-3
+    assert report["penetration_max_m"] < 5e-4
+    assert report["contact_work_ratio"] < 0.02
+    assert report["root_residual_max"]["force_N"] < 1e-6
+    assert report["solver"]["failures"] == 0
+    assert {s["body"] for s in report["supports"]} <= {*LIMBS, *(b.name for b in result.character.bodies)}
