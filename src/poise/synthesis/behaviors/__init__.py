@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from poise.synthesis.behaviors.balance import BALANCE
 from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
+from poise.synthesis.behaviors.dodge import DODGE
 from poise.synthesis.behaviors.hands import HANDS
 from poise.synthesis.behaviors.one_foot import ONE_FOOT
 from poise.synthesis.behaviors.reach import REACH
@@ -11,6 +12,6 @@ from poise.synthesis.behaviors.step import ICE, STEP
 from poise.synthesis.behaviors.swing import SWING
 from poise.synthesis.behaviors.wall import WALL
 
-BEHAVIORS: dict[str, Behavior] = {b.name: b for b in (BALANCE, ONE_FOOT, STEP, ICE, WALL, HANDS, REACH, SWING)}
+BEHAVIORS: dict[str, Behavior] = {b.name: b for b in (BALANCE, ONE_FOOT, STEP, ICE, WALL, DODGE, HANDS, REACH, SWING)}
 
 __all__ = ["BEHAVIORS", "Behavior", "Role", "Setup"]
