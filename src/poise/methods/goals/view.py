@@ -45,6 +45,7 @@ class Body:
         head: Body that looks: the head, else the chest, else the root.
         face: Direction the head faces at rest, in its own frame, shape (3,).
         arms: Contact points of each arm by side, hand and elbow.
+        trunk: Bodies that are part of no arm or leg.
     """
 
     character: Character
@@ -63,6 +64,7 @@ class Body:
     head: int
     face: Array
     arms: dict[str, Index]
+    trunk: list[int]
 
     @property
     def scale(self) -> float:
@@ -106,6 +108,7 @@ def body_of(character: Character, state: State, index: int = 0, first_point: int
         np.array([_tip(body) for body in character.bodies]), turns[0].T @ forward, forward,
         head, turns[head].T @ forward,
         {side: first_point + _points(character, f"{side}_shoulder") for side in SIDES},
+        _trunk(character),
     )  # fmt: skip
 
 
@@ -119,6 +122,15 @@ def _points(character: Character, role: str, part: str = "") -> Index:
             beyond.add(i)
     found = [i for i, p in enumerate(character.contact_points) if part in ("", p.part) and p.body in beyond]
     return np.array(found, dtype=np.int64)
+
+
+def _trunk(character: Character) -> list[int]:
+    roots = [f"{side}_{root}" for side in SIDES for root in ("shoulder", "hip")]
+    limbs = {character.roles[root] for root in roots if root in character.roles}
+    for i, body in enumerate(character.bodies):
+        if body.parent in limbs:
+            limbs.add(i)
+    return [i for i in range(len(character.bodies)) if i not in limbs]
 
 
 def _tip(body: CharacterBody) -> Array:

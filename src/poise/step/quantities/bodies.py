@@ -39,20 +39,25 @@ class BodyAngularAcceleration(Quantity):
 
 @dataclass(frozen=True, eq=False)
 class PlaceAcceleration(Quantity):
-    """Acceleration in the world of a place fixed to a body [m/s^2], three rows.
+    """Acceleration in the world of a place fixed to a body [m/s^2].
 
     Attributes:
         body: The body.
         offset: The place in the body's frame [m], shape (3,).
+        along: World directions to measure along, shape (m, 3); all three by default.
     """
 
     body: int
     offset: Array
+    along: Array | None = None
 
     def rows(self, step: Step) -> Rows:
         state = step.state
         place = state.body_place(self.body, self.offset)
-        return Rows(state.body_jacobian(self.body, place), state.body_point_motion(self.body, place)[1])
+        jacobian, bias = state.body_jacobian(self.body, place), state.body_point_motion(self.body, place)[1]
+        if self.along is None:
+            return Rows(jacobian, bias)
+        return Rows(self.along @ jacobian, self.along @ bias)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from poise.synthesis.behaviors.balance import BALANCE
 from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
 from poise.synthesis.behaviors.climb import CLIMB
+from poise.synthesis.behaviors.dodge import DODGE
 from poise.synthesis.behaviors.hands import HANDS
 from poise.synthesis.behaviors.one_foot import ONE_FOOT
 from poise.synthesis.behaviors.reach import REACH
@@ -12,6 +13,8 @@ from poise.synthesis.behaviors.step import ICE, STEP
 from poise.synthesis.behaviors.swing import SWING
 from poise.synthesis.behaviors.wall import WALL
 
-BEHAVIORS: dict[str, Behavior] = {b.name: b for b in (BALANCE, ONE_FOOT, STEP, ICE, WALL, HANDS, REACH, SWING, CLIMB)}
+BEHAVIORS: dict[str, Behavior] = {
+    b.name: b for b in (BALANCE, ONE_FOOT, STEP, ICE, WALL, DODGE, HANDS, REACH, CLIMB, SWING)
+}
 
 __all__ = ["BEHAVIORS", "Behavior", "Role", "Setup"]

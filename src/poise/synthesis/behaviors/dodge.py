@@ -1,0 +1,87 @@
+"""Out of the way of a thrown ball, a harmful thing with more haste, while balancing. [Jain2009]_ 6.1.4."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from poise.methods.goals.conditions import Balanced, Every, Standing
+from poise.methods.goals.dodging import Dodge, Safe, Threatened
+from poise.methods.goals.machine import ControlState, Machine
+from poise.methods.goals.objectives import ComOver, Land, Still, Upright, Wish
+from poise.methods.goals.surroundings import Ball, Scene, Surface
+from poise.synthesis.behaviors.balance import POSTURE
+from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.behaviors.step import STEPPING
+from poise.units import GRAVITY
+
+FLIGHT = 4.0
+"""How far away the ball is let go [m]."""
+HARMFUL = {ComOver: 2.0 / 5.0, Upright: 30.0 / 70.0}
+"""What fear does to the weights of balancing: [Jain2009]_ goes from 5, 70, 0.5 to 2, 30, 0.5."""
+
+CALM: tuple[Wish, ...] = (ComOver(0.3), *POSTURE, Land(0.2))
+FEAR: tuple[Wish, ...] = tuple(replace(w, weight=HARMFUL.get(type(w), 1.0) * w.weight) for w in CALM)
+
+
+def dodging(machine: Machine, name: str) -> Machine:
+    """A controller that gets out of the way of what it sees coming, whenever it stands.
+
+    Args:
+        machine: With states "balance", "relax foot" and "fallen".
+        name: Of the new controller.
+    """
+    calm = machine.state("balance")
+    calm = replace(calm, condition=Every((calm.condition, Safe())), then=("dodge in fear", "dodge", *calm.then))
+    back = tuple(n for n in ("fallen", "balance", "relax foot") if n in {s.name for s in machine.states})
+    states = (
+        ControlState("dodge in fear", (*FEAR, Dodge(0.3, fastest=4.0)), _standing(harmful=True), back),
+        ControlState("dodge", (*CALM, Dodge(0.12)), _standing(harmful=False), back),
+    )
+    return Machine(name, (calm, *states, *(s for s in machine.states if s.name != "balance")))
+
+
+def _standing(*, harmful: bool) -> Standing:
+    return Standing(Every((Balanced(), Threatened(harmful=harmful))))
+
+
+def ball(options: Options) -> Ball:
+    """The ball that the options ask for, thrown so that it would pass over the spot where the figure stands."""
+    turn = np.radians(options["ball.from"])
+    out, aside = np.array([np.cos(turn), np.sin(turn), 0.0]), np.array([-np.sin(turn), np.cos(turn), 0.0])
+    to = options["ball.aside"] * aside + np.array([0.0, 0.0, options["ball.height"]])
+    start, seconds = to + FLIGHT * out, FLIGHT / options["ball.speed"]
+    velocity = (to - start) / seconds + np.array([0.0, 0.0, 0.5 * GRAVITY * seconds])
+    return Ball(
+        "ball", tuple(start.tolist()), tuple(velocity.tolist()), options["ball.at"], options["ball.radius"],
+        options["ball.mass"], bool(options["ball.harmful"]),
+    )  # fmt: skip
+
+
+def _scene(options: Options) -> Scene:
+    return Scene((Surface("floor", friction=options["friction"]),), balls=(ball(options),))
+
+
+def _dodge(options: Options) -> Setup:
+    return Setup((Role(dodging(STEPPING, "dodge")),), _scene(options), 4.0)
+
+
+def _literal(options: Options) -> Setup:
+    away = Dodge(0.15)
+    calm = ControlState("balance", (ComOver(5.0), Upright(70.0), Still(0.5)), Safe(), ("dodge in fear", "dodge"))
+    fear = ControlState(
+        "dodge in fear", (ComOver(2.0), Upright(30.0), Still(0.5), away), Threatened(harmful=True), ("balance",)
+    )
+    dodge = ControlState("dodge", (*calm.wishes, away), Threatened(), ("balance",))
+    return Setup((Role(Machine("dodge", (calm, fear, dodge))),), _scene(options), 4.0)
+
+
+DODGE = Behavior(
+    "dodge", "Get out of the way of a thrown ball.", _dodge,
+    {
+        "ball.from": 0.0, "ball.speed": 7.0, "ball.height": 1.45, "ball.aside": 0.05, "ball.at": 0.5,
+        "ball.radius": 0.034, "ball.mass": 0.058, "ball.harmful": False, "friction": 1.0,
+    },
+    _literal,
+)  # fmt: skip
