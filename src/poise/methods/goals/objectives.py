@@ -35,6 +35,8 @@ Array = npt.NDArray[np.float64]
 HORIZON = 0.1
 """How soon a goal wants to be met when it does not say [s]."""
 UP = np.array([0.0, 0.0, 1.0])
+LANDING = 60.0
+"""Largest acceleration asked of a foot that is laid down, over all its points [m/s²]."""
 
 
 class Wish(abc.ABC):
@@ -178,14 +180,24 @@ class Upright(Wish):
 
 @dataclass(frozen=True)
 class Facing(Wish):
-    """The pelvis keeps the heading it had when the run began."""
+    """Bodies, by default the pelvis, keep the heading they had when the run began.
+
+    Attributes:
+        weight: Against the second rate of the axis that points ahead.
+        horizon: [s].
+        bodies: Names as in `Upright`.
+    """
 
     weight: float
     horizon: float = HORIZON
+    bodies: tuple[str, ...] = ("pelvis",)
 
     def objectives(self, view: View) -> list[Objective]:
-        body = view.body
-        return [axis_toward(view, 0, body.forward_axis, body.forward, self.weight, self.horizon, "facing")]
+        body, out = view.body, []
+        for b in (b for name in self.bodies for b in ([0] if name == "pelvis" else _bodies(view, name))):
+            axis = np.cross(body.left_axes[b], body.up_axes[b])
+            out.append(axis_toward(view, b, axis, body.forward, self.weight, self.horizon, "facing"))
+        return out
 
 
 @dataclass(frozen=True)
@@ -266,12 +278,13 @@ class Land(Wish):
             if len(points) - len(hanging) >= 4 or np.isin(points, view.trailing()).any():
                 continue
             out += Upright(self.flat, (f"{side}_foot",)).objectives(view)
-            axes = np.tile(UP, (len(hanging), 1, 1))
-            error = -0.003 - view.gaps[hanging]
-            speed = view.state.point_velocities[hanging, 2]
-            out.append(
-                toward(view, PointAcceleration(hanging, axes), error, speed, self.weight, self.horizon, "landing")
-            )
+            # down, and at rest over the ground: a foot that skids off again bears nothing
+            axes = np.tile(np.eye(3), (len(hanging), 1, 1))
+            error = np.zeros((len(hanging), 3))
+            error[:, 2] = -0.003 - view.gaps[hanging]
+            speed = view.state.point_velocities[hanging].ravel()
+            quantity = PointAcceleration(hanging, axes)
+            out.append(toward(view, quantity, error.ravel(), speed, self.weight, self.horizon, "landing", most=LANDING))
         return out
 
 

@@ -24,6 +24,9 @@ from poise.step.quantities import PlaceAcceleration
 
 Array = npt.NDArray[np.float64]
 
+MISSED = 4.0
+"""What it costs to land 1 m short of where the capture point goes; 1 s costs `SLOW`, 1 m/s of haste `HASTY`."""
+SLOW, HASTY = 0.3, 0.1
 OTHER = {"left": "right", "right": "left"}
 
 
@@ -64,24 +67,22 @@ def landing(view: View, swing: str, seconds: float, stride: Stride = STRIDE) -> 
     aside = float(np.clip(way @ out, stride.narrowest * scale, stride.widest * scale))
     forward = float(np.clip(way @ ahead, -stride.longest * scale, stride.longest * scale))
     place = clear_of_walls(view, middle + aside * out + forward * ahead)
-    # between the feet the figure can come to rest as well
-    along = place - middle
-    share = float(np.clip((goal - middle) @ along / max(float(along @ along), 1e-9), 0.0, 1.0))
-    return place, float(np.linalg.norm(middle + share * along - goal))
+    soles = view.state.points[stance, :2]
+    support = np.concatenate([soles, soles + place - middle])
+    return place, float(np.linalg.norm(nearest_inside(support, goal) - goal))
 
 
 def choose_step(view: View) -> None:
     """Remember which foot shall step and for how long: memory "swing", "stance" and "seconds"."""
     best, scale = np.inf, view.body.scale
-    loads = {side: view.load(view.body.feet[side]) for side in OTHER}
     for swing in OTHER:
-        if loads[OTHER[swing]] < 0.1 * loads[swing]:
+        if not view.touching[view.body.feet[OTHER[swing]]].any():
             continue  # it stands on this one
         here = view.middle(view.body.feet[swing])[0][:2]
         for seconds in STRIDE.durations:
             place, miss = landing(view, swing, seconds)
             speed = float(np.linalg.norm(place - here)) / seconds
-            cost = miss / scale + 0.3 * seconds + 0.1 * max(0.0, speed / scale - STRIDE.speed)
+            cost = MISSED * miss / scale + SLOW * seconds + HASTY * max(0.0, speed / scale - STRIDE.speed)
             if cost < best:
                 best = cost
                 view.memory.update(swing=swing, stance=OTHER[swing], seconds=seconds)

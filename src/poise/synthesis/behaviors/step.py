@@ -53,6 +53,7 @@ STEPPING = Machine(
                 Upright(5.0, ("swing",), 0.1),
                 Upright(2.0, ("pelvis", "chest"), 0.15),
                 Facing(2.0, 0.2),
+                Facing(5.0, 0.1, ("swing",)),
                 ComeToRest(1.0, foot="stance"),
                 ComHeight(5.0, 0.95, 0.2),
                 Pose(0.05, 0.25, without=("swing leg",)),

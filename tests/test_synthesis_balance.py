@@ -1,0 +1,154 @@
+"""Figures that stay upright by goals alone: standing, pushes in place, protective steps, ice, a child."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from poise.character.figure import figure
+from poise.methods.goals.polygon import nearest_inside
+from poise.methods.goals.stepping import STRIDE, choose_step, landing
+from poise.methods.goals.view import View
+from poise.sim.forces import Push
+from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.run import SynthesisResult, synthesize, world_of
+from poise.synthesis.settings import Settings
+from poise.synthesis.world import Moved, World
+
+
+def pushed(behavior: str, x: float, y: float, *, child: bool = False, seconds: float = 2.2, literal: bool = False) -> SynthesisResult:
+    """A figure pushed at the chest for 0.1 s, 0.3 s after the start; a child in proportion to its mass."""
+    who = figure("child") if child else figure()
+    share = who.mass / 70.0
+    push = Push("chest", (share * x, share * y, 0.0), 0.3, 0.1)
+    return synthesize(behavior, who, pushes=[push], seconds=seconds, settings=Settings(is_literal=literal))
+
+
+@cache
+def stepped() -> SynthesisResult:
+    return pushed("step", 300.0, 0.0)
+
+
+def stands(result: SynthesisResult) -> bool:
+    """Upright, whole, honest: nobody held it, nothing sank, no solver gave up, and it has nearly come to rest."""
+    report = result.report
+    return (
+        report["fell"] is None
+        and result.is_complete
+        and report["root_residual_max"]["force_N"] < 1e-6
+        and report["penetration_max_m"] < 5e-4
+        and report["contact_work_ratio"] < 0.02
+        and report["solver"]["failures"] == 0
+        and float(np.abs(result.v[-1, :2]).max()) < 0.3
+    )
+
+
+def test_a_figure_stands_where_it_stood() -> None:
+    result = synthesize("step", seconds=1.5)
+    assert stands(result) and result.report["steps_taken"] == 0
+    assert np.abs(result.q[-1, :3] - result.q[0, :3]).max() < 0.02
+
+
+@pytest.mark.parametrize(("x", "y"), [(150.0, 0.0), (0.0, 150.0), (-75.0, 0.0)], ids=["back", "side", "front"])
+def test_the_papers_own_weights_hold_pushes_in_place(x: float, y: float) -> None:
+    result = pushed("balance", x, y, literal=True, seconds=1.8)
+    assert result.report["fell"] is None and result.report["solver"]["failures"] == 0
+    height = result.q[:, 2]
+    assert height[-1] > 0.95 * height[0]
+
+
+def test_a_hard_push_is_answered_with_a_step_that_way() -> None:
+    result = stepped()
+    assert stands(result) and result.report["steps_taken"] >= 1
+    assert result.q[-1, 0] > 0.25
+    first = next(v for v in result.visits if v.name == "take step")
+    assert first.start > 0.3 + 0.2 - 1e-9, "a step before the reaction delay is over"
+
+
+def test_torques_are_held_through_the_reaction_delay() -> None:
+    setup = BEHAVIORS["step"].setup()
+    world = world_of(setup)
+    world.push(Push("chest", (300.0, 0.0, 0.0), 0.05, 0.1))
+    torques: list[np.ndarray] = []
+    for _ in range(30):
+        world.step()
+        torque = world.figures[0].torque
+        assert torque is not None
+        torques.append(torque)
+    band = world.settings.band * world.figures[0].strength
+    start = torques[4]
+    assert (np.abs(np.array(torques[5:25]) - start) <= band + 1e-6).all()
+    assert (np.abs(torques[29] - start) > band).any()
+
+
+def test_pushes_from_the_side_and_from_the_front() -> None:
+    for x, y in ((0.0, 300.0), (-300.0, 0.0)):
+        result = pushed("step", x, y)
+        assert stands(result) and result.report["steps_taken"] >= 1
+
+
+def slid(behavior: str) -> tuple[SynthesisResult, float]:
+    """The run of a push of 250 N and the way that loaded points slide in it [m]."""
+    way = 0.0
+
+    def watch(world: World, moved: Moved) -> None:
+        nonlocal way
+        loaded = np.linalg.norm(moved.forces, axis=1) > 20.0
+        along = np.linalg.norm(moved.ways[:, :2], axis=1)
+        way += float(along[loaded].max(initial=0.0)) if loaded.any() else 0.0
+
+    def begin(world: World) -> None:
+        if watch not in world.watchers:
+            world.watchers.append(watch)
+
+    push = Push("chest", (300.0, 0.0, 0.0), 0.3, 0.1)
+    return synthesize(behavior, pushes=[push], seconds=2.2, on_step=begin), way
+
+
+def test_on_ice_feet_slip_and_the_figure_stays_up() -> None:
+    ice, slipped = slid("ice")
+    floor, held = slid("step")
+    assert stands(ice) and ice.report["cone_violation_max_N"] < 1e-6
+    assert slipped > 0.01 and slipped > held
+    assert ice.q[-1, 0] < floor.q[-1, 0], "steps on ice should be smaller"
+
+
+def test_a_child_steps_with_the_same_weights() -> None:
+    result = pushed("step", 300.0, 0.0, child=True)
+    assert stands(result) and result.report["steps_taken"] >= 1
+
+
+def view_of(velocity: tuple[float, float]) -> View:
+    """What a standing figure sees whose whole body moves at this velocity [m/s]."""
+    world = world_of(BEHAVIORS["step"].setup())
+    world.step()
+    views: list[View] = []
+    world.v = world.v.copy()
+    world.v[:2] = velocity
+    seen = type(world)._view
+
+    def keep(*arguments: object) -> View:
+        views.append(seen(*arguments))  # type: ignore[arg-type]
+        return views[-1]
+
+    world._view = keep.__get__(world)  # type: ignore[method-assign]
+    world.step()
+    return replace(views[0], memory={})
+
+
+def test_a_step_lands_beyond_where_the_capture_point_goes() -> None:
+    view = view_of((0.8, 0.0))
+    place, miss = landing(view, "left", 0.25)
+    pushing = nearest_inside(view.state.points[view.body.feet["right"], :2], view.capture_point)
+    goes = pushing + (view.capture_point - pushing) * np.exp(0.25 * view.pendulum)
+    assert place[0] == pytest.approx(goes[0] + STRIDE.beyond, abs=0.02) and miss < 0.15
+
+
+def test_the_foot_on_the_falling_side_steps() -> None:
+    for sideways, foot in ((0.8, "left"), (-0.8, "right")):
+        view = view_of((0.0, sideways))
+        choose_step(view)
+        assert view.memory["swing"] == foot
