@@ -194,7 +194,7 @@ class Facing(Wish):
 
     def objectives(self, view: View) -> list[Objective]:
         body, out = view.body, []
-        for b in (b for name in self.bodies for b in ([0] if name == "pelvis" else _bodies(view, name))):
+        for b in (b for name in self.bodies for b in ([0] if name == "pelvis" else bodies_named(view, name))):
             axis = np.cross(body.left_axes[b], body.up_axes[b])
             out.append(axis_toward(view, b, axis, body.forward, self.weight, self.horizon, "facing"))
         return out
