@@ -219,6 +219,17 @@ def test_a_new_goal_is_found_by_its_class_alone() -> None:
     assert registry.shown(Whistle) == "Whistle(weight, tune='slow')"
 
 
+def test_goals_with_one_name_are_told_apart_by_their_module() -> None:
+    def choose(view: View) -> None: ...
+
+    def other(view: View) -> None: ...
+
+    other.__name__, other.__module__ = "choose", "poise.methods.goals.stepping"
+    named = registry._by_name([choose, other])
+    assert named == {"stepping.choose": other, "test_controller_files.choose": choose}
+    assert registry.name_of(other, named) == "stepping.choose"
+
+
 def test_tables_and_graphs_show_everything() -> None:
     machine = machine_of(LEAN)
     shown = table(machine)

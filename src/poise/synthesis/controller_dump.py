@@ -84,11 +84,12 @@ def _list(key: str, items: list[str]) -> list[str]:
 def _thing(thing: Wish | Condition, where: str) -> str:
     """A goal or a condition with the settings that are not as they come."""
     kind: Any = type(thing)
-    if kind.__name__ not in registry.wishes() | registry.conditions():
+    name = registry.name_of(kind, registry.wishes() | registry.conditions())
+    if name is None:
         raise InvalidValue(
             f"State {where!r}: {kind.__name__} is no frozen dataclass, so it cannot be written in a file."
         )
-    parts = [f"is = {_text(kind.__name__)}"]
+    parts = [f"is = {_text(name)}"]
     for field in dataclasses.fields(kind):
         value = getattr(thing, field.name)
         if value != default_of(field):
@@ -97,13 +98,11 @@ def _thing(thing: Wish | Condition, where: str) -> str:
 
 
 def _entry(entry: Entry, where: str) -> str:
-    name = entry_name(entry)
-    function = entry.func if isinstance(entry, partial) else entry
-    known = registry.entries().get(name)
-    if known is not function:
+    name = registry.name_of(entry.func if isinstance(entry, partial) else entry, registry.entries())
+    if name is None:
         raise InvalidValue(
-            f"State {where!r} enters with {name!r}, which no file can name: entries are public functions of "
-            "poise.methods.goals. Put it there, or leave it out."
+            f"State {where!r} enters with {entry_name(entry)!r}, which no file can name: entries are public functions "
+            "of poise.methods.goals. Put it there, or leave it out."
         )
     settings: dict[str, Any] = dict(entry.keywords) if isinstance(entry, partial) else {}
     if not settings:

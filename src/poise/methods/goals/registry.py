@@ -33,12 +33,24 @@ def conditions() -> dict[str, type[Condition]]:
 
 def entries() -> dict[str, Entry]:
     """Every function that a state may run when it is entered, by name."""
-    found: dict[str, Entry] = {}
-    for module in _modules():
-        for name, thing in vars(module).items():
-            if isinstance(thing, types.FunctionType) and thing.__module__ == module.__name__ and _is_entry(name, thing):
-                found[name] = thing
-    return dict(sorted(found.items()))
+    return _by_name([
+        thing for module in _modules() for name, thing in vars(module).items()
+        if isinstance(thing, types.FunctionType) and thing.__module__ == module.__name__ and _is_entry(name, thing)
+    ])  # fmt: skip
+
+
+def _by_name(things: list[Any]) -> dict[str, Any]:
+    """Things by their names, in order; of several with one name, each as "module.name"."""
+    names = [thing.__name__ for thing in things]
+    return dict(sorted(
+        (n if names.count(n) == 1 else f"{thing.__module__.rpartition('.')[2]}.{n}", thing)
+        for n, thing in zip(names, things)
+    ))  # fmt: skip
+
+
+def name_of(thing: Any, known: dict[str, Any]) -> str | None:
+    """The name under which something is known, None if it is not."""
+    return next((name for name, other in known.items() if other is thing), None)
 
 
 def _is_entry(name: str, function: types.FunctionType) -> bool:
@@ -72,15 +84,15 @@ def shown(kind: type) -> str:
 
 def _classes(root: type) -> dict[str, Any]:
     _modules()
-    found: dict[str, Any] = {}
+    found: list[Any] = []
     waiting = list(root.__subclasses__())
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
         # classes of tests and scripts are theirs; a controller file speaks of what comes with Poise, or was registered
         if dataclasses.is_dataclass(kind) and not kind.__name__.startswith("_"):
-            found[kind.__name__] = kind
-    return dict(sorted(found.items()))
+            found.append(kind)
+    return _by_name(found)
 
 
 @functools.cache
