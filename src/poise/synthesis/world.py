@@ -181,7 +181,7 @@ class World:
         known = np.array([key in self._known for key in spots.keys], dtype=np.bool_)
         drifts = self._drifts(spots, after)
         settled = settle(problem, ahead, spots, drifts, self._grips, known, lifted)
-        moved = Moved(spots, settled.forces, self._ways(spots), drifts, settled.gaps, settled.result)
+        moved = Moved(spots, settled.forces, self._ways(spots, settled.v), drifts, settled.gaps, settled.result)
         self._note(spots, settled, known, external)
         self.q, self.v = (settled.q, settled.v) if self.mover is None else self.mover(self, settled.result)
         self._faces = after
@@ -196,7 +196,10 @@ class World:
         """What may touch in this step."""
         grips = self._grips
         footing = grips.footing(self.time, self.settings.dt)
-        return look(self.state, self._faces, self.capsules, flesh, self._radii, grips.closed(), footing)
+        spots = look(self.state, self._faces, self.capsules, flesh, self._radii, grips.closed(), footing)
+        # friction for a whole step of 0.01 s would over-spin a ball that lands
+        spots.friction[self.figures[-1].points.stop : self._count] = 0.0
+        return spots
 
     def _holding(self) -> list[int]:
         """Points that hold or stand on something by name."""
@@ -274,6 +277,7 @@ class World:
         objectives: list[Objective] = []
         constraints: list[Constraint] = []
         lifted = np.zeros(self.model.point_count, dtype=np.bool_)
+        lifted[self.figures[-1].points.stop : self._count] = True  # a ball has no wish to stay
         things = self.things()
         settings = self.settings
         for who, figure in enumerate(self.figures):
@@ -320,10 +324,13 @@ class World:
 
     # --- what is remembered
 
-    def _ways(self, spots: Spots) -> Array:
+    def _ways(self, spots: Spots, v: Array) -> Array:
         """Way of each spot's point in this step [m], shape (S, 3); none is told of pairs of bodies."""
         ways = np.zeros((len(spots.points), 3))
         ways[: self._count] = self._other.centers[: self._count] - self.state.centers[: self._count]
+        round_ones = np.flatnonzero(self._radii > 0.0)
+        # a sphere rolls: where it touches is not where its middle goes
+        ways[round_ones] = self.settings.dt * (self.state.point_jacobians @ v).reshape(-1, 3)[round_ones]
         ways[spots.at_corners] = ways[spots.points[spots.at_corners]]
         return ways
 

@@ -1,7 +1,7 @@
 """Out of the way of what flies: points of the body near the line of flight move away from it.
 
-Source: [Jain2009]_ 6.1.4, G_dodge = −w Σ dist(xᵢ, l). Deviates: by default each point wishes for the velocity that clears
-the line in the time that is left, and all of the trunk goes to one side; the paper's own form, a distance linearized so
+Source: [Jain2009]_ 6.1.4, G_dodge = −w Σ dist(xᵢ, l). Deviates: by default each point wishes for the velocity that
+clears the line in the time that is left, and all of the trunk goes to one side; the paper's own form, a distance linearized so
 that the problem stays convex, is kept as the literal one.
 """
 
@@ -21,6 +21,7 @@ from poise.step.quantities import PlaceAcceleration
 from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Threat:
@@ -161,7 +162,7 @@ class Dodge(Wish):
 
 
 def _pushed_up(view: View, quantity: PlaceAcceleration, weight: float) -> Objective:
-    """A term −w Δt² (u · a), the linear part of −w dist(x + Δt ẋ⁺, l): a square of next to no weight whose target is far."""
+    """A term −w Δt² (u · a), the linear part of −w dist(x + Δt ẋ⁺, l), as a square of next to no weight, its target far."""
     slope, tiny = weight * view.dt**2, 1e-4 * weight * view.dt**4
     return Objective(quantity, np.array([slope / (2.0 * tiny)]), tiny, "dodge")
 

@@ -37,7 +37,7 @@ def dodging(machine: Machine, name: str) -> Machine:
     back = tuple(n for n in ("fallen", "balance", "relax foot") if n in {s.name for s in machine.states})
     states = (
         ControlState("dodge in fear", (*FEAR, Dodge(0.3, fastest=4.0)), _standing(harmful=True), back),
-        ControlState("dodge", (*CALM, Dodge(0.12)), _standing(harmful=False), back),
+        ControlState("dodge", (*CALM, Dodge(0.08)), _standing(harmful=False), back),
     )
     return Machine(name, (calm, *states, *(s for s in machine.states if s.name != "balance")))
 

@@ -1,0 +1,167 @@
+"""One foot, reaching, hands that hold one another, clips that are followed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from poise.character.character import Character
+from poise.errors import InvalidValue
+from poise.methods.goals.following import Follow
+from poise.methods.goals.machine import ControlState, Machine
+from poise.methods.goals.objectives import ComHeight, ComOver, Facing, Reach, Still, Upright
+from poise.methods.goals.reaching import Circle
+from poise.sim.forces import Push
+from poise.synthesis.behaviors import BEHAVIORS, Role, Setup
+from poise.synthesis.clip import MotionClip
+from poise.synthesis.run import SynthesisResult, motion_of, synthesize, world_of
+from poise.synthesis.world import World
+from tests.clips import MOTIONS, needs_motions
+
+
+def is_sound(result: SynthesisResult) -> None:
+    """Nobody holds a root, nothing sinks, no step was without solution."""
+    report = result.report
+    assert report["root_residual_max"]["force_N"] < 1e-6
+    assert report["penetration_max_m"] < 5e-4
+    assert report["body_penetration_max_m"] < 1e-3
+    assert report["cone_violation_max_N"] < 1e-6
+    assert report["solver"]["failures"] == 0
+
+
+@pytest.mark.parametrize("left", [1.0, 0.0])
+def test_the_foot_lifts_only_after_the_weight_has_moved(left: float) -> None:
+    stance = "left" if left else "right"
+    loads: list[tuple[str, float, float]] = []
+
+    def look(world: World) -> None:
+        figure = world.figures[0]
+        feet = figure.body.feet
+        swing = feet["right" if left else "left"]
+        load = float(np.linalg.norm(world.forces[swing].sum(axis=0)))
+        loads.append((figure.course.state.name, load, float(world.state.points[swing, 2].min())))
+        assert figure.course.memory["stance"] == stance
+
+    result = synthesize("one-foot", seconds=2.0, options={"left": left}, on_step=look)
+    is_sound(result)
+    assert result.figures[0].fell is None
+    assert [v.name for v in result.visits] == ["shift", "lift"]
+    lifting = [i for i, (name, _, _) in enumerate(loads) if name == "lift"]
+    before = [load for name, load, _ in loads if name == "shift"]
+    assert before[0] > 250.0  # it began on both feet
+    assert before[-1] < 210.0  # and had moved its weight
+    assert loads[lifting[-1]][2] > 0.1
+    assert loads[lifting[-1]][1] == 0.0
+
+
+def test_a_hand_tracks_a_point_that_moves_to_a_centimeter() -> None:
+    errors: list[float] = []
+
+    def look(world: World) -> None:
+        figure = world.figures[0]
+        circle = next(w for w in figure.course.state.wishes if isinstance(w, Circle))
+        center = figure.course.memory["reach center"]
+        angle = 2.0 * np.pi * world.time / circle.period
+        # the state is complete for the time before the step
+        angle -= 2.0 * np.pi * world.settings.dt / circle.period
+        side = np.array([0.0, 1.0, 0.0])
+        target = center + circle.radius * (np.cos(angle) * side + np.sin(angle) * np.array([0.0, 0.0, 1.0]))
+        hand = world.state.centers[figure.body.hands["right"]].mean(axis=0)
+        errors.append(float(np.linalg.norm(hand - target)))
+
+    result = synthesize("reach", seconds=2.5, on_step=look)
+    is_sound(result)
+    assert max(errors[100:]) < 0.01
+    assert errors[0] > 0.1
+
+
+def held(grip: float) -> SynthesisResult:
+    return synthesize("hands", seconds=2.6, options={"grip": grip}, pushes=[Push("chest", (-60.0, 0.0, 0.0), 0.5, 0.1)])
+
+
+def test_a_child_takes_the_grown_ups_hand_and_does_not_fall() -> None:
+    alone, together = held(0.0), held(1.0)
+    assert alone.figures[0].fell is not None
+    assert together.figures[0].fell is None
+    assert together.figures[1].fell is None
+    is_sound(together)
+    assert together.report["grip_drift_max_m"] < 1e-3
+    support = together.report["supports"][0]
+    assert support["figure"] == "child"
+    assert support["object"].startswith("adult:")
+    assert support["time"] > 0.7  # it began apart, and reached after its delay
+
+
+def test_two_figures_feel_one_another_and_nothing_else() -> None:
+    """What holds the child is what pulls the grown-up: no momentum from nowhere while the hands hold."""
+    setup = BEHAVIORS["hands"].setup({})
+    world = world_of(setup)
+    world.push(Push("chest", (-60.0, 0.0, 0.0), 0.2, 0.1))
+    for _ in range(250):
+        world.step()
+        if world.grips and world.grips[0].force.any():
+            break
+    assert world.grips
+    before = sum(f.character.mass * world.state.com_jacobian(f.body.root) @ world.v for f in world.figures)
+    world.step()
+    feet = world.forces.copy()
+    for grip in world.grips:
+        feet[grip.point] = 0.0
+    weight = sum(f.character.mass for f in world.figures) * world.model.gravity
+    world.state.at(world.q, world.v)
+    after = sum(f.character.mass * world.state.com_jacobian(f.body.root) @ world.v for f in world.figures)
+    change = (after - before) / world.settings.dt
+    np.testing.assert_allclose(change, feet.sum(axis=0) + weight, atol=2.0)
+
+
+def test_a_user_moves_a_goal_while_it_runs() -> None:
+    def look(world: World) -> None:
+        height = 1.3 if world.time > 0.6 else 0.9
+        world.figures[0].wishes["hand"] = Reach(3.0, "right_hand", (0.4, -0.25, height))
+
+    result = synthesize("balance", seconds=1.6, on_step=look)
+    is_sound(result)
+    role = result.character.roles["right_hand"]
+    joint = result.character.bodies[role].joint
+    heights = result.motion.world[0][:, joint, 2]
+    assert heights[-1] - heights[55] > 0.2
+
+
+@needs_motions
+def test_a_captured_pose_is_followed_while_the_figure_balances() -> None:
+    from poise.io import load
+
+    motion = load(MOTIONS / "bvh/cmu_motionbuilder/02_01.bvh")
+    character = Character.fit(motion)
+    wishes = (
+        ComOver(0.3), Upright(0.1, ("chest",)), Upright(0.2, ("pelvis",)), Facing(0.2), ComHeight(0.3), Still(0.001),
+        Follow(0.02, 0.1, ("left_hip", "left_knee", "left_foot", "right_hip", "right_knee", "right_foot")),
+    )  # fmt: skip
+    setup = Setup((Role(Machine("follow", (ControlState("follow", wishes),))),))
+    world = world_of(setup, character, clip=motion)
+    for _ in range(60):
+        world.step()
+    figure = world.figures[0]
+    assert figure.clip is not None
+    q, _ = figure.clip.at(world.time)
+    elbow = character.q_addresses[character.roles["left_elbow"]]
+    start = world_of(setup, character, clip=motion).q
+    kind = character.bodies[character.roles["left_elbow"]].kind
+    size = 4 if kind == "ball" else 1
+    part = slice(elbow, elbow + size)
+    assert np.linalg.norm(world.q[part] - q[part]) < 0.3 * np.linalg.norm(start[part] - q[part]) + 0.02
+
+
+def test_a_clip_of_another_skeleton_is_refused() -> None:
+    setup = BEHAVIORS["balance"].setup({})
+    world = world_of(setup)
+    figure = world.figures[0]
+    motion = motion_of(figure.character, np.tile(world.q, (2, 1)), 0.01)
+    other = world_of(BEHAVIORS["hands"].setup({})).figures[0].character
+    assert MotionClip(motion, figure.character).at(0.0)[0].shape == (figure.character.nq,)
+    bad = Character.fit(motion)
+    assert bad.skeleton.names == other.skeleton.names  # the same names are the same skeleton
+    with pytest.raises(InvalidValue, match="skeleton"):
+        from poise.character.thing import ball
+
+        MotionClip(motion, ball("ball", 0.1, 1.0))
