@@ -82,7 +82,13 @@ def outcome(behavior: Any, shove: Shove, *, child: bool = False, settings: Setti
 
 def table(title: str, behavior: Any, sizes: Sequence[float], headings: Sequence[float] = ROUND, **more: Any) -> None:
     """A table of sizes and headings: steps taken, or "falls"."""
-    print(f"## {title}\n| push N | " + " | ".join(f"{h}°" for h in headings) + " |\n|---" * 1 + "|---" * len(headings) + "|")
+    print(
+        f"## {title}\n| push N | "
+        + " | ".join(f"{h}°" for h in headings)
+        + " |\n|---" * 1
+        + "|---" * len(headings)
+        + "|"
+    )
     worst: list[Outcome] = []
     for size in sizes:
         row = [outcome(behavior, Shove(size, h), **more) for h in headings]

@@ -59,9 +59,7 @@ class JointLimits:
         kernels.limit_angles(q, self._q, self._hinge, self._rest, self._axis, self._bend, self._side, out)
         return out
 
-    def constraint(
-        self, q: Array, v: Array, reference: Moving, dt: float, weight: float | None
-    ) -> AtLeast | None:
+    def constraint(self, q: Array, v: Array, reference: Moving, dt: float, weight: float | None) -> AtLeast | None:
         """Rows for the limits that are near, or None; soft with a weight, hard without."""
         if not len(self._q):
             return None

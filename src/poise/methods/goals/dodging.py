@@ -1,8 +1,8 @@
 """Out of the way of what flies: points of the body near the line of flight move away from it.
 
 Source: [Jain2009]_ 6.1.4, G_dodge = −w Σ dist(xᵢ, l). Deviates: by default each point wishes for the velocity that
-clears the line in the time that is left, and all of the trunk goes to one side; the paper's own form, a distance linearized so
-that the problem stays convex, is kept as the literal one.
+clears the line in the time that is left, and all of the trunk goes to one side; the paper's own form, a distance
+linearized so that the problem stays convex, is kept as the literal one.
 """
 
 from __future__ import annotations

@@ -285,8 +285,8 @@ class View:
     def part(self, which: str) -> Index:
         """Contact points of a foot as in `foot`, of "left_hand" or "right_hand", or the "trailing" heels.
 
-        Also of the "mover", "hands" and "arms" in memory, and of "loose arms": those without the first touching point of each
-        hand, so that a hand at rest can still turn.
+        Also of the "mover", "hands" and "arms" in memory, and of "loose arms": those without the first touching
+        point of each hand, so that a hand at rest can still turn.
         """
         if which == "trailing":
             return self.trailing()
