@@ -55,9 +55,9 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     )
     A = A * scale
     sides = np.concatenate([problem.g, problem.hard_lower])
-    # a row is as exact as its own numbers are large
-    size = np.maximum(np.linalg.norm(A, axis=1), np.where(np.isfinite(sides), np.abs(sides), 0.0))
-    size = np.maximum(size, 1e-300)
+    # a row is as exact as its own numbers are large, but must not vanish
+    size = np.maximum(np.linalg.norm(A, axis=1), 1e-300)
+    size *= np.clip(np.where(np.isfinite(sides), np.abs(sides), 0.0) / size, 1.0, 1e3)
     lower = np.concatenate([np.full(nv, -np.inf), np.zeros(n + k), sides / size])
     upper = np.concatenate(
         [np.full(nv + n + k, np.inf), problem.g / size[: len(problem.g)], np.full(len(problem.hard_lower), np.inf)]

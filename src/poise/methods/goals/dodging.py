@@ -162,7 +162,7 @@ class Dodge(Wish):
 
 
 def _pushed_up(view: View, quantity: PlaceAcceleration, weight: float) -> Objective:
-    """A term −w Δt² (u · a), the linear part of −w dist(x + Δt ẋ⁺, l), as a square of next to no weight, its target far."""
+    """A term −w Δt² (u · a), linear part of −w dist(x + Δt ẋ⁺, l): a weak square with a far target."""
     slope, tiny = weight * view.dt**2, 1e-4 * weight * view.dt**4
     return Objective(quantity, np.array([slope / (2.0 * tiny)]), tiny, "dodge")
 
