@@ -196,6 +196,8 @@ def test_the_engine_carries_what_the_step_expects() -> None:
 class _Expected:
     """Moves a world just as it would have moved."""
 
+    rest = 0.0
+
     def __call__(self, world: World, result: StepResult) -> tuple[Array, Array]:
         v = world.v + world.settings.dt * result.a
         return world.model.integrate(world.q, v, world.settings.dt), v
