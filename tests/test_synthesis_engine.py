@@ -171,6 +171,7 @@ def test_a_figure_stands_and_answers_a_push_on_the_engine() -> None:
     told = result.report["engine"]
     assert told["name"] == "mujoco"
     assert 0.0 < told["penetration_max_m"] < 3e-3
+    assert result.report["penetration_max_m"] == told["penetration_max_m"]
     assert own.report["engine"] == {"name": "poise"}
     # it gives way by more than a centimeter, comes to rest, and does much as it would without the engine
     assert result.q[80:, 0].max() - result.q[80, 0] > 0.01
@@ -195,6 +196,8 @@ def test_the_engine_carries_what_the_step_expects() -> None:
 
 class _Expected:
     """Moves a world just as it would have moved."""
+
+    rest = 0.0
 
     def __call__(self, world: World, result: StepResult) -> tuple[Array, Array]:
         v = world.v + world.settings.dt * result.a

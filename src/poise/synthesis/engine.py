@@ -22,6 +22,9 @@ Array = npt.NDArray[np.float64]
 
 TIMESTEP = 0.001
 """Of the engine [s]."""
+REST = 0.04
+"""Time in which a step asks standing contacts to come to rest [s]. Feet on the engine's soft ground always move by a
+hair; who stops that within one step of 0.01 s throws the whole weight from foot to foot in each."""
 
 
 class EngineMover:
@@ -29,6 +32,7 @@ class EngineMover:
 
     Attributes:
         engine: The simulation.
+        rest: As `Mover.rest`.
         surprise: Largest difference of a joint's speed from what the step expected [rad/s].
     """
 
@@ -54,7 +58,7 @@ class EngineMover:
             friction=BODY_FRICTION, timestep=timestep,
         )  # fmt: skip
         self.engine.place(world.q, world.v)
-        self.surprise = 0.0
+        self.rest, self.surprise = REST, 0.0
 
     def __call__(self, world: World, result: StepResult) -> tuple[Array, Array]:
         """The state after the step (q, v), as the engine has it; the world's contact forces become the engine's."""

@@ -42,6 +42,7 @@ def report_of(
     steps = 1000.0 * np.array(audit.step_seconds or [0.0])
     median = float(np.median(steps))
     settings = {**asdict(world.settings), "weights": asdict(world.weights), "options": dict(options)}
+    engine = world.mover.report() if world.mover else {"name": "poise"}
     data: dict[str, Any] = {
         "schema": "poise.synthesize/1",
         "behavior": name,
@@ -60,10 +61,10 @@ def report_of(
         "hits": [asdict(h) for h in world.hits],
         "pushes": [{"body": p.body, "start": p.start} for p in world.pushes],
         "root_residual_max": {"force_N": audit.root_force, "moment_Nm": audit.root_moment},
-        "engine": world.mover.report() if world.mover else {"name": "poise"},
+        "engine": engine,
         "cone_violation_max_N": audit.cone,
-        "penetration_max_m": audit.penetration,
-        "body_penetration_max_m": audit.overlap,
+        "penetration_max_m": engine.get("penetration_max_m", audit.penetration),
+        "body_penetration_max_m": engine.get("body_penetration_max_m", audit.overlap),
         "grip_drift_max_m": audit.grip_drift,
         "contact_work_ratio": audit.contact_work / audit.joint_work if audit.joint_work else 0.0,
         "torque_max_Nm": audit.torque,

@@ -134,6 +134,7 @@ def settle(
     ways = grips.ways(s, ahead.time + dt)
     grip_bends = -0.5 * dt**2 * grips.at(s.point_biases)
     none = np.zeros(len(on), dtype=np.bool_)
+    yielding = known & (problem.rest > dt)  # another simulation carries them
     kept, dropped, slid = none.copy(), none.copy(), none.copy()
     answer: Settled | None = None
     for attempt in range(ROUNDS):
@@ -141,6 +142,7 @@ def settle(
         touching = Touching(
             spots.points[k], spots.others[k], spots.normals[k], spots.gaps[k],
             (curve - drifting - dt**2 * own_bias)[k], drifts[k], (spots.others[k] < 0) & ~lifted[spots.points[k]],
+            np.where(known[k], problem.rest, dt),
         )  # fmt: skip
         try:
             result = solve(problem, touching, Held(*grips.points, ways, grip_bends), spots.friction[k], slips[k])
@@ -163,7 +165,7 @@ def settle(
         made = ~on & (gaps < -DEEPER)
         pulled = leaving & (np.linalg.norm(forces, axis=1) > PULLED) & ~kept & (attempt < ROLLBACKS)
         helped = _helped(spots, forces, drifts / dt, velocities, dt) & ~slid
-        sunk = on & (gaps < -DEEPER) & (gaps < spots.gaps - 0.1 * DEEPER)
+        sunk = on & ~yielding & (gaps < -DEEPER) & (gaps < spots.gaps - 0.1 * DEEPER)
         moves = grips.moves(s, ahead.after)
         strained = len(moves) > 0 and float(np.abs(moves - ways).max()) > DEEPER
         if attempt + 1 == ROUNDS or not (strained or (made | pulled | helped | sunk).any()):

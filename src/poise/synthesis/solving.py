@@ -32,6 +32,7 @@ class Problem:
         external: Generalized force of pushes, shape (nv,).
         weights: Of everything that is no goal.
         tally: Counts.
+        rest: Time in which contacts that last come to rest [s]; the step's, where nothing but the step stops them.
     """
 
     state: State
@@ -41,6 +42,7 @@ class Problem:
     external: Array
     weights: Weights
     tally: Tally
+    rest: float
 
 
 def solve(problem: Problem, touching: Touching, held: Held, friction: Array, slips: Array) -> StepResult:

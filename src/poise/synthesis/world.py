@@ -38,7 +38,13 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Mover(Protocol):
-    """Another simulation that moves a world's figures; see `synthesis.engine`."""
+    """Another simulation that moves a world's figures; see `synthesis.engine`.
+
+    Attributes:
+        rest: Time in which a step asks contacts that last to come to rest [s].
+    """
+
+    rest: float
 
     def __call__(self, world: World, result: StepResult) -> tuple[Array, Array]:
         """The state (q, v) after a step, given the step as it was solved."""
@@ -176,7 +182,8 @@ class World:
         if holding != self._holding():
             flesh = self._grips.flesh(self.overlaps, self.capsules, s)
             spots = self._look(flesh)
-        problem = Problem(s, dt, objectives, constraints, external, self.weights, self.tally)
+        rest = dt if self.mover is None else max(self.mover.rest, dt)
+        problem = Problem(s, dt, objectives, constraints, external, self.weights, self.tally, rest)
         ahead = Ahead(self.q, self.v, self.time, self._other, after, self.capsules, flesh, self._radii)
         known = np.array([key in self._known for key in spots.keys], dtype=np.bool_)
         drifts = self._drifts(spots, after)

@@ -131,6 +131,7 @@ class Touching:
         bends: What the way of the gap in this step has beyond what its acceleration says [m], shape (K,).
         drifts: Way of the touched matter in this step [m], shape (K, 3).
         stays: False where the contact may move as it likes, shape (K,).
+        rest: Time in which its point comes to rest [s], shape (K,): the step, where nothing else stops it.
     """
 
     points: Index
@@ -140,6 +141,7 @@ class Touching:
     bends: Array
     drifts: Array
     stays: npt.NDArray[np.bool_]
+    rest: Array
 
 
 @dataclass(frozen=True)
@@ -173,14 +175,14 @@ def contact_control(
         velocities = relative(step.state.point_velocities, t.points, t.others)
         k = np.flatnonzero(t.stays)
         if len(k):
-            stop = (t.drifts[k] / dt - velocities[k]) / dt
+            stop = (t.drifts[k] / dt - velocities[k]) / t.rest[k, None]
             size = np.linalg.norm(stop, axis=1, keepdims=True)
             stop *= np.minimum(1.0, MOST_STOPPING / np.maximum(size, MOST_STOPPING))
             stays = acceleration_of(t.points[k], t.others[k], np.tile(np.eye(3), (len(k), 1, 1)))
             objectives.append(Objective(stays, stop.ravel(), weights.contact_stays, "contact stays"))
         # gap + Δt n · ẋ⁺ + bend ≥ 0; a part of what has already sunk comes back
         gaps = np.where(t.gaps > 0.0, t.gaps, RETURN * t.gaps) + t.bends
-        lower = -(gaps / dt + np.einsum("ki,ki->k", t.normals, velocities)) / dt
+        lower = -(gaps / dt + np.einsum("ki,ki->k", t.normals, velocities)) / t.rest
         constraints.append(AtLeast(acceleration_of(t.points, t.others, t.normals[:, None, :]), lower, None, "ground"))
     if len(held.points):
         velocities = relative(step.state.point_velocities, held.points, held.others)
