@@ -34,6 +34,8 @@ sides = [0.4, 0.6, 0.2]
 [[holds]]
 name = "knob"
 place = [0.5, 0.3, 1.8]
+friction = 0.7
+facing = [3.0, 0.0, 4.0]
 
 [[bars]]
 name = "bar"
@@ -75,6 +77,7 @@ def test_a_file_says_what_stands_where() -> None:
     assert floor.friction == 0.8
     assert scene_of(ROOM, {"wall.distance": 0.9}).surfaces[1].origin == (0.9, 0.0, 1.2)
     assert [h.name for h in scene.holds] == ["knob", "bar"]
+    assert (scene.hold("knob").normal, scene.hold("knob").friction) == ((0.6, 0.0, 0.8), 0.7)
     bar = scene.hold("bar")
     assert (bar.place, bar.axis, bar.half_length) == ((0.0, 0.0, 2.1), (0.0, 1.0, 0.0), 1.0)
     assert scene_of('schema = "poise.scene/1"') == Scene()

@@ -80,11 +80,13 @@ class BoxTable:
 
 @dataclass(frozen=True)
 class HoldTable:
-    """[[holds]]: a knob that a hand or foot closes around."""
+    """[[holds]]: a knob that a hand closes around and a foot stands on, where it carries: up, or as it faces."""
 
     name: str
     place: Triple
     radius: float = 0.02
+    friction: float = 1.0
+    facing: Triple = (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def scene_of(
     for table in _each(data, "boxes", BoxTable, spot):
         _new(table.name, groups, spot)
         groups[table.name] = _box(table, spot.at(f"box {table.name!r}"))
-    holds = {t.name: Hold(t.name, t.place, t.radius) for t in _each(data, "holds", HoldTable, spot)}
+    holds = {t.name: _hold(t, spot) for t in _each(data, "holds", HoldTable, spot)}
     for table in _each(data, "bars", BarTable, spot):
         _new(table.name, holds, spot)
         holds[table.name] = _bar(table, spot.at(f"bar {table.name!r}"))
@@ -226,11 +228,20 @@ def _surface(
 
 
 def _wall(table: WallTable, spot: Spot) -> Surface:
-    length = float(np.linalg.norm(table.facing))
+    return _surface(spot, table.name, table.place, _unit(table.facing, spot), table.size, table.friction)
+
+
+def _hold(table: HoldTable, spot: Spot) -> Hold:
+    normal = _unit(table.facing, spot.at(f"hold {table.name!r}"))
+    return Hold(table.name, table.place, table.radius, friction=table.friction, normal=normal)
+
+
+def _unit(facing: Triple, spot: Spot) -> Triple:
+    length = float(np.linalg.norm(facing))
     if length < 1e-9:
-        raise spot.at("key 'facing'").wrong("it points nowhere; give the direction that the wall faces.")
-    x, y, z = (float(v) / length for v in table.facing)
-    return _surface(spot, table.name, table.place, (x, y, z), table.size, table.friction)
+        raise spot.at("key 'facing'").wrong("it points nowhere; give the direction that it faces.")
+    x, y, z = (float(v) / length for v in facing)
+    return x, y, z
 
 
 def _box(table: BoxTable, spot: Spot) -> list[Surface]:
