@@ -23,28 +23,21 @@ Array = npt.NDArray[np.float64]
 
 LIMBS = ("left_hand", "right_hand", "left_foot", "right_foot")
 UP = np.array([0.0, 0.0, 1.0])
-GAIN = 0.15
-"""A hold must be this much higher than the one before to be worth moving to, in a grown-up [m]."""
-CROSSING = 0.02
-"""A hold lies at least this far on the limb's own side of the body, in a grown-up [m]."""
+TIERS = ((0.15, 0.02, 0.38), (0.04, -0.15, 0.32), (-0.3, -0.2, 0.3))
+"""What makes a hold worth moving to, and what has to do where there is no such: how much higher than the one before,
+how far on the limb's own side of the body, in a grown-up [m], and, for feet, how far below the hip in legs' lengths."""
+BEHIND = 4
+"""So many holds a limb has left do not count where it must go down or across [count]."""
 OPENING = 0.05
 """A limb that moves has let go after this time [s]."""
-BELOW_HIP = 0.38
-"""A foot's next hold is this far below the hip, in parts of the leg's length."""
 
 
 def limb_place(view: View, part: str) -> tuple[int, Array]:
     """Body (of the character) and place in its frame [m] with which a limb meets a hold: fingers, ball of the foot."""
-    points = view.part(part)
-    first = int(view.body.feet["left"][0]) if len(view.body.feet["left"]) else 0
-    own = view.body.character.contact_points
     body = view.body.character.roles[part]
-    chosen = [p - first for p in points.tolist() if own[p - first].body == body]
-    if part.endswith("_hand"):
-        chosen = chosen[-1:]
-    else:
-        chosen = [p for p in chosen if ".ball" in own[p].name] or chosen
-    return body, np.mean([own[p].offset for p in chosen], axis=0)
+    own = [p for p in view.body.character.contact_points if p.body == body and p.part in ("hand", "foot")]
+    chosen = own[-1:] if part.endswith("_hand") else [p for p in own if ".ball" in p.name] or own
+    return body, np.mean([p.offset for p in chosen], axis=0)
 
 
 def where(view: View, part: str) -> Array:
@@ -84,24 +77,35 @@ def _choose(view: View, kind: str) -> None:
     if choice is not None:
         view.memory["mover"], view.memory["mover target"] = choice
         view.memory["last kind"] = kind
+        before = view.memory.get(f"{choice[0]} left", ())
+        view.memory[f"{choice[0]} left"] = (*before, view.memory[f"{choice[0]} reaches"])[-BEHIND:]
         view.memory[f"{choice[0]} reaches"] = choice[1]
 
 
 def next_hold(view: View, kind: str) -> tuple[str, str] | None:
-    """The lowest hand or foot that has a higher hold in reach, and the nearest of these; None if there is none."""
+    """The lowest hand or foot that has a hold to move to, and the nearest such hold; None if there is none.
+
+    Args:
+        view: Of the figure.
+        kind: "hand" or "foot".
+    """
     limbs = [p for p in LIMBS if p.endswith(kind)]
-    heights = {p: where(view, p)[2] if p in view.grips else -np.inf for p in limbs}
+    heights = {p: float(where(view, p)[2]) if p in view.grips else -np.inf for p in limbs}
+    limbs.sort(key=lambda p: (heights[p], p))
+    near = {p: reachable(view, p, 0.0, is_blind=kind == "foot", kinds=("hold", "bar")) for p in limbs}
     left = np.array([-view.heading[1], view.heading[0], 0.0])
-    scale = view.body.scale
-    for part in sorted(limbs, key=lambda p: (heights[p], p)):
-        side = 1.0 if part.startswith("left") else -1.0
-        limb = socket(view, part)
-        for within in reachable(view, part, 0.0, is_blind=kind == "foot", kinds=("hold", "bar")):
-            gain = within.place[2] - heights[part]
-            aside = side * float((within.place - view.com) @ left)
-            is_low = kind == "hand" or within.place[2] < limb.place[2] - BELOW_HIP * limb.length
-            if within.name not in view.grips.values() and gain > GAIN * scale and aside > CROSSING * scale and is_low:
-                return part, within.name
+    scale, used = view.body.scale, set(view.grips.values())
+    for tier, (gain, aside, below) in enumerate(TIERS):
+        for part in limbs:
+            side = 1.0 if part.startswith("left") else -1.0
+            hip = socket(view, part)
+            highest = np.inf if kind == "hand" else hip.place[2] - below * hip.length
+            known = view.memory.get(f"{part} left", ()) if tier + 1 == len(TIERS) else ()
+            for within in near[part]:
+                is_up = heights[part] + gain * scale < within.place[2] < highest
+                is_beside = side * float((within.place - view.com) @ left) > aside * scale
+                if is_up and is_beside and within.name not in used and within.name not in known:
+                    return part, within.name
     return None
 
 
