@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from poise.analysis.bodies import center_of_mass
+from poise.analysis.touching import touching
 from poise.character.character import Character
+from poise.edit.flight import Span
 from poise.edit.legs import Leg, find_legs, reach, solve_legs
+from poise.edit.planting import points_of
 from poise.edit.root import move_root
+from poise.edit.scope import smooth_step
 from poise.motion import Motion
+from poise.spatial import rotations
+from poise.terrain import Terrain
 from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 SLACK = 0.002
 """How far a foot may be out of reach before the correction at a border is made smaller [m]."""
@@ -21,6 +30,10 @@ SLACK = 0.002
 
 MOST = 0.12
 """How far a correction at a border moves the root at most, for a leg of 0.82 m [m]."""
+SETTLING = 0.05
+"""A foot comes to its place until it touches, but takes this long at least, for a leg of 0.82 m [s]."""
+PASSES = 4
+"""How often the root is put back under its center of mass, and the legs solved again; each leaves about a fifth."""
 
 
 @dataclass(frozen=True)
@@ -105,3 +118,102 @@ def _within_reach(
         middle = 0.5 * (low + high)
         low, high = (middle, high) if is_fine(middle) else (low, middle)
     return low
+
+
+@dataclass(frozen=True)
+class Held:
+    """How well feet were held beside flights.
+
+    Attributes:
+        feet: How far a touching foot is off its place at most [m].
+        com: How far the center of mass is off its path at most [m].
+        frames: In which legs were solved, shape (n,).
+    """
+
+    feet: float
+    com: float
+    frames: npt.NDArray[np.int64]
+
+
+def hold_feet(
+    motion: Motion,
+    turned: Motion,
+    character: Character,
+    root: int,
+    com: Array,
+    spans: tuple[Span, ...],
+    windows: tuple[Span, ...],
+) -> tuple[Motion, Held]:
+    """The turned motion with feet that touch beside its flights where they were, by the legs.
+
+    A foot leaves the turned flight with it and is at its own place when it touches; from then on it keeps that until
+    the window ends. A foot that touches nothing there goes with the body, as do the flights themselves.
+
+    Args:
+        motion: F frames, before.
+        turned: The same frames, with flights turned and the turn fading in the windows around them.
+        character: Whose contact points touch.
+        root: The joint that carries it.
+        com: Where the center of mass is to be kept [m], shape (F, 3).
+        spans: First and last frame of each flight.
+        windows: First and last frame that may change with it.
+    """
+    floor = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=character.floor)
+    touch = touching(motion, character, terrain=floor)
+    parts: dict[Leg, Array] = {}
+    carried: dict[Leg, Flags] = {}
+    for leg in find_legs(character, motion):
+        touches = np.asarray(touch.carries[:, points_of(character, leg, touch)].any(axis=1))
+        parts[leg] = _left(
+            motion.times, touches, spans, windows, SETTLING * math.sqrt(character.leg_length / HUMAN_LEG)
+        )
+        carried[leg] = touches & (parts[leg] == 0.0)
+    own, now = motion.world[0], turned.world[0]
+    frames = np.flatnonzero(np.abs(now - own).max(axis=(1, 2)) > 1e-9)
+    frames = frames[np.any([left[frames] < 1.0 for left in parts.values()] or [frames < 0], axis=0)]
+    if not len(frames):
+        return turned, Held(0.0, 0.0, frames)
+    result = solve_legs(turned, _targets(motion, turned, parts), frames)
+    for _ in range(PASSES):
+        shift = np.zeros_like(com)
+        shift[frames] = (com - center_of_mass(result, character))[frames]
+        result = move_root(result, root, shift)
+        result = solve_legs(result, _targets(motion, turned, parts, result), frames)
+    after = result.world[0]
+    feet = max(
+        float(np.linalg.norm(after[:, leg.foot] - own[:, leg.foot], axis=1).max(initial=0.0, where=carried[leg]))
+        for leg in parts
+    )
+    return result, Held(feet, float(np.linalg.norm(center_of_mass(result, character) - com, axis=1).max()), frames)
+
+
+def _targets(
+    motion: Motion, turned: Motion, parts: dict[Leg, Array], now: Motion | None = None
+) -> dict[Leg, tuple[Array, Array]]:
+    """Where feet are to be: on their own place, but for the part (F,) of the way to the turned one that is left.
+
+    A foot that keeps all of it stays as it is `now`.
+    """
+    now = turned if now is None else now
+    found: dict[Leg, tuple[Array, Array]] = {}
+    for leg, left in parts.items():
+        (own, turn), (place, goal), (here, held) = ([x[:, leg.foot] for x in m.world] for m in (motion, turned, now))
+        off = rotations.to_rotation_vector(rotations.multiply(goal, rotations.conjugate(turn)))
+        places = own + left[:, None] * (place - own)
+        turns = rotations.multiply(rotations.from_rotation_vector(left[:, None] * off), turn)
+        free = left[:, None] == 1.0
+        found[leg] = (np.where(free, here, places), np.where(free, held, turns))
+    return found
+
+
+def _left(times: Array, touches: Flags, spans: tuple[Span, ...], windows: tuple[Span, ...], settling: float) -> Array:
+    """Part of its way with the turned body that a foot keeps, shape (F,): 1 in flight, 0 from where it touches on."""
+    left = np.ones(len(times))
+    for (first, last), (start, end) in zip(spans, windows):
+        for edge, frames in ((last, np.arange(last + 1, end + 1)), (first, np.arange(first - 1, start - 1, -1))):
+            held = frames[touches[frames]]
+            if len(held):
+                away = np.abs(times[frames] - times[edge])
+                time = max(abs(float(times[held[0]] - times[edge])), settling)
+                left[frames] = np.minimum(left[frames], 1.0 - smooth_step(away / time))
+    return left

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from poise.analysis.bodies import center_of_mass
 from poise.character.character import Character
 from poise.edit.angular_momentum import Tumble, momentum_between, turns_for
+from poise.edit.borders import hold_feet
 from poise.edit.flight import Figure, Span, choose_flights, windows
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.root import turn_root
@@ -44,9 +45,10 @@ def spin(
 ) -> Edited:
     """Give each flight a constant angular momentum about its center of mass; its path stays exactly as it is.
 
-    By the root, the figure turns as a whole in every frame and no joint angle changes. The first frame of a flight
-    keeps its pose, or the priority frames do; between two frames that keep it, the momentum is the constant that
-    leads from one to the other. What the last frame is turned by fades after the flight.
+    By the root, the figure turns as a whole in every frame and no joint angle changes in flight. The first frame of a
+    flight keeps its pose, or the priority frames do; between two frames that keep it, the momentum is the constant
+    that leads from one to the other. What the last frame is turned by fades after the flight, while the legs keep
+    feet that touch there where they were.
 
     By the pose, limbs swing in the least-squares sense and within the joint limits, the trunk keeps its orientation,
     and the first and last frame of the flight and the priority frames keep their poses.
@@ -102,23 +104,26 @@ def spin(
                 _faded(motion.times, vectors, span, window)
             )
         result = turn_root(motion, figure.root, turn, com)
+        result, held = hold_feet(motion, result, body, figure.root, com, spans, windows(motion, spans, scope))
+        kept |= {"feet_error_max_m": held.feet, "com_path_beside_max_m": held.com}
     else:
         result = swing(motion, body, figure.root, spans, wishes, tuple(priority), tuple(limbs), com)
         result = _part(motion, body, figure.root, result, scope.amount, com)
     final = [Tumble.of(result, body, *span) for span in spans]
     changes = Changes.between(motion, result, figure.root)
     moved = center_of_mass(result, body) - com
-    kept["com_path_error_max_m"] = float(np.linalg.norm(moved, axis=1).max())
+    flying = np.concatenate([np.arange(a, b + 1) for a, b in spans])
+    kept["com_path_error_max_m"] = float(np.linalg.norm(moved[flying], axis=1).max())
     held = [f for f in priority] or [s[0] for s in spans]
     kept["priority_angle_max_deg"] = math.degrees(float(changes.angles[held].max()))
     if by == "root":
-        others = np.delete(changes.angles, figure.root, axis=1)
-        kept["joint_angle_max_deg"] = math.degrees(float(others.max(initial=0.0)))
+        others = np.delete(changes.angles[flying], figure.root, axis=1)
+        kept["joint_angle_in_flight_max_deg"] = math.degrees(float(others.max(initial=0.0)))
         ends = max(math.degrees(float(changes.angles[s[1], figure.root])) for s in spans)
         if ends > 1.0:
             notes.append(
-                f"The pose at landing is turned by up to {ends:.1f}°, which fades in {scope.blend:g} s; a priority "
-                "frame at the landing keeps it. Feet slide with it; `poise edit ground` holds those that move slowly."
+                f"The pose at landing is turned by up to {ends:.1f}°, which fades in {scope.blend:g} s while the legs "
+                "hold the feet that touch; a priority frame at the landing keeps it."
             )
     elif scope.amount == 1.0:
         notes += [text for a, b, span in zip(tumbles, final, spans) if (text := _left(a, b, span))]
