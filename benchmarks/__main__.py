@@ -1,6 +1,6 @@
 """`make bench`: prints the bars. `python -m benchmarks NAME …` runs some: identity, push, terrain, stairs, impossible,
-endurance, step, start, memory, agreement, analysis, edit, live, recording, load, check; `--clips TEXT` takes the clips
-whose name holds the text, `--all-rows` prints every run."""
+endurance, step, start, memory, agreement, analysis, edit, live, recording, load, check, balance; `--clips TEXT` takes
+the clips whose name holds the text, `--all-rows` prints every run."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ NAMES = (
     "recording",
     "load",
     "check",
+    "balance",
 )
 
 
@@ -51,6 +52,7 @@ def main() -> None:
         "recording",
         "load",
         "check",
+        "balance",
     }:
         chosen = [c for c in clips() if wanted.clips in c.name]
         for title, flag in (("grounded", "is_grounded"), ("push", "is_push")):

@@ -24,6 +24,8 @@ from poise.step.quantities import PlaceAcceleration
 
 Array = npt.NDArray[np.float64]
 
+STEEPEST = 1.5
+"""How far legs may lean between the feet of a step, in angles of friction: ice makes small steps."""
 MISSED = 4.0
 """What it costs to land 1 m short of where the capture point goes; 1 s costs `SLOW`, 1 m/s of haste `HASTY`."""
 SLOW, HASTY = 0.3, 0.1
@@ -64,8 +66,11 @@ def landing(view: View, swing: str, seconds: float, stride: Stride = STRIDE) -> 
     way *= 1.0 + stride.beyond * scale * min(1.0, size / (0.3 * scale)) / max(size, 1e-9)
     ahead = view.heading
     out = (1.0 if swing == "left" else -1.0) * np.array([-ahead[1], ahead[0]])
-    aside = float(np.clip(way @ out, stride.narrowest * scale, stride.widest * scale))
-    forward = float(np.clip(way @ ahead, -stride.longest * scale, stride.longest * scale))
+    # legs that lean by much more than the angle of friction slip apart when the figure stands between them
+    far = STEEPEST * 2.0 * view.friction * view.body.com_height
+    widest, longest = min(stride.widest * scale, far), min(stride.longest * scale, far)
+    aside = float(np.clip(way @ out, stride.narrowest * scale, widest))
+    forward = float(np.clip(way @ ahead, -longest, longest))
     place = clear_of_walls(view, middle + aside * out + forward * ahead)
     soles = view.state.points[stance, :2]
     support = np.concatenate([soles, soles + place - middle])

@@ -235,6 +235,11 @@ class View:
         return float((self.state.points[points, 2] - self.gaps[points]).mean())
 
     @cached_property
+    def friction(self) -> float:
+        """Least friction coefficient of what one can stand on here; 1 where nothing is."""
+        return min((s.friction for s in self.scene.surfaces if s.normal[2] > 0.7), default=1.0)
+
+    @cached_property
     def stretch(self) -> float:
         """How much lower the center of mass is when the legs reach to both feet [m]."""
         leg = self.body.com_height
