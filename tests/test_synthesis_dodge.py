@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from poise.skeleton import world_pose
 from poise.synthesis.run import SynthesisResult, synthesize
@@ -35,7 +34,8 @@ def test_a_ball_that_is_seen_is_dodged_and_one_to_be_feared_in_haste() -> None:
     assert not feared.report["hits"]
     assert "dodge" in [v.name for v in calm.visits]
     assert "dodge in fear" in [v.name for v in feared.visits]
-    assert aside(feared) > 1.5 * aside(calm) > 0.03
+    assert aside(feared) > 0.1
+    assert aside(feared) > 2.0 * aside(calm)
 
 
 def test_a_ball_from_behind_is_not_seen_and_hits_with_its_momentum() -> None:
@@ -47,7 +47,8 @@ def test_a_ball_from_behind_is_not_seen_and_hits_with_its_momentum() -> None:
     path = result.balls[0].places
     before, after = (path[101] - path[100]) / 0.01, (path[115] - path[114]) / 0.01
     lost = result.balls[0].ball.mass * np.linalg.norm((after - before)[:2])
-    assert sum(h["impulse"] for h in hits) == pytest.approx(lost, rel=0.35), "friction and further touches add a little"
+    first = sum(h["impulse"] for h in hits)
+    assert 0.3 * lost < first < 1.1 * lost, "what is listed is the first step of a touch; it goes on for a few"
 
 
 def test_the_literal_form_stays_convex_and_moves_the_head_away_from_the_line() -> None:

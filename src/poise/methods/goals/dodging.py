@@ -130,7 +130,7 @@ class Dodge(Wish):
 
     def objectives(self, view: View) -> list[Objective]:
         out: list[Objective] = []
-        for threat in threats(view, near=self.near):
+        for threat in threats(view):
             for body, place in enumerate(_places(view)):
                 out += self._point(view, threat, body, place)
         return out

@@ -18,11 +18,18 @@ from poise.units import GRAVITY
 
 FLIGHT = 4.0
 """How far away the ball is let go [m]."""
-HARMFUL = {ComOver: 2.0 / 5.0, Upright: 30.0 / 70.0}
+OVER_FEET, UPRIGHT = 2.0 / 5.0, 30.0 / 70.0
 """What fear does to the weights of balancing: [Jain2009]_ goes from 5, 70, 0.5 to 2, 30, 0.5."""
 
-CALM: tuple[Wish, ...] = (ComOver(0.3), *POSTURE, Land(0.2))
-FEAR: tuple[Wish, ...] = tuple(replace(w, weight=HARMFUL.get(type(w), 1.0) * w.weight) for w in CALM)
+CALM: tuple[Wish, ...] = (ComOver(1.0), *POSTURE, Land(0.2))
+FEAR: tuple[Wish, ...] = tuple(
+    replace(w, weight=OVER_FEET * w.weight)
+    if isinstance(w, ComOver)
+    else replace(w, weight=UPRIGHT * w.weight)
+    if isinstance(w, Upright)
+    else w
+    for w in CALM
+)
 
 
 def dodging(machine: Machine, name: str) -> Machine:
@@ -36,8 +43,8 @@ def dodging(machine: Machine, name: str) -> Machine:
     calm = replace(calm, condition=Every((calm.condition, Safe())), then=("dodge in fear", "dodge", *calm.then))
     back = tuple(n for n in ("fallen", "balance", "relax foot") if n in {s.name for s in machine.states})
     states = (
-        ControlState("dodge in fear", (*FEAR, Dodge(0.3, fastest=4.0)), _standing(harmful=True), back),
-        ControlState("dodge", (*CALM, Dodge(0.08)), _standing(harmful=False), back),
+        ControlState("dodge in fear", (*FEAR, Dodge(0.8, fastest=4.0)), _standing(harmful=True), back),
+        ControlState("dodge", (*CALM, Dodge(0.3, near=0.6)), _standing(harmful=False), back),
     )
     return Machine(name, (calm, *states, *(s for s in machine.states if s.name != "balance")))
 
@@ -80,7 +87,7 @@ def _literal(options: Options) -> Setup:
 DODGE = Behavior(
     "dodge", "Get out of the way of a thrown ball.", _dodge,
     {
-        "ball.from": 0.0, "ball.speed": 7.0, "ball.height": 1.45, "ball.aside": 0.05, "ball.at": 0.5,
+        "ball.from": 0.0, "ball.speed": 7.0, "ball.height": 1.58, "ball.aside": 0.03, "ball.at": 0.5,
         "ball.radius": 0.034, "ball.mass": 0.058, "ball.harmful": False, "friction": 1.0,
     },
     _literal,
