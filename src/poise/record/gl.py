@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from poise.record.camera import FIELD_OF_VIEW, Shot, grid_cell
 from poise.record.ground import Patch, ground_patch
-from poise.record.look import ARROW_COLOR, BACKGROUND, GROUND, GROUND_LINE, GROUND_OTHER, SHADOW, Still
+from poise.record.look import ARROW_COLOR, BACKGROUND, GROUND, GROUND_LINE, GROUND_OTHER, SHADOW, DrawnBox, Still
 from poise.scene import Color, Scene
 
 Array = npt.NDArray[np.float64]
@@ -147,7 +147,7 @@ class GLPainter:
             raise
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._gl)
         capsules = 2 * sum(len(b.capsules) for t in scene.tracks for b in t.character.bodies)
-        capsules += 24 * sum(len(p.shapes) for p in scene.props)  # a box is drawn by its twelve edges
+        capsules += 26 * sum(len(p.shapes) for p in scene.props)  # a box is drawn by its twelve edges
         self._view: Any = mujoco.MjvScene(self._model, capsules + 2 * len(scene.arrows) + 6 * len(scene.overlays) + 50)
         self._view.flags[mujoco.mjtRndFlag.mjRND_FOG] = 1
         self._view.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = int(self._patch is not None)
@@ -187,6 +187,8 @@ class GLPainter:
             self._add(mj.mjtGeom.mjGEOM_CAPSULE, start, end, radius, color)
             if self._patch is None and color[3] > 0.999:
                 self._add_shadow(start, end, radius)
+        for box in still.boxes:
+            self._add_box(box)
         for arrow in still.arrows:
             self._add(
                 mj.mjtGeom.mjGEOM_ARROW, arrow.tail, arrow.tip, arrow.radius, np.array([*ARROW_COLOR, arrow.alpha])
@@ -213,6 +215,17 @@ class GLPainter:
                 geom.size[2] = 2.0 * float(np.linalg.norm(end - start))  # MuJoCo draws arrows half as long as it says
         geom.transparent = int(color[3] < 0.999)
         geom.specular, geom.shininess = 0.15, 0.3
+        self._view.ngeom += 1
+
+    def _add_box(self, box: DrawnBox) -> None:
+        if self._view.ngeom >= self._view.maxgeom:
+            return
+        mj, geom = self._mj, self._view.geoms[self._view.ngeom]
+        mj.mjv_initGeom(
+            geom, mj.mjtGeom.mjGEOM_BOX, box.half, box.center, box.axes.ravel(), box.color.astype(np.float32)
+        )
+        geom.transparent = int(box.color[3] < 0.999)
+        geom.specular, geom.shininess = 0.1, 0.2
         self._view.ngeom += 1
 
     def _add_shadow(self, start: Array, end: Array, radius: float) -> None:

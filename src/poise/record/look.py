@@ -37,6 +37,16 @@ class DrawnArrow:
 
 
 @dataclass(frozen=True)
+class DrawnBox:
+    """A box: center [m], half its sides [m], its axes as columns of a matrix (3, 3), color with alpha (4,)."""
+
+    center: Array
+    half: Array
+    axes: Array
+    color: Array
+
+
+@dataclass(frozen=True)
 class Still:
     """Everything that moves, at one time.
 
@@ -47,6 +57,7 @@ class Still:
         radii: Radius of each capsule [m], shape (N,).
         colors: Red, green, blue, alpha of each capsule, shape (N, 4).
         arrows: Pushes and pulls that act or have just ended.
+        boxes: Sides of things; their edges are among the capsules, for painters that draw nothing else.
     """
 
     time: float
@@ -55,6 +66,7 @@ class Still:
     radii: Array
     colors: Array
     arrows: tuple[DrawnArrow, ...]
+    boxes: tuple[DrawnBox, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,6 +90,7 @@ class _Prop:
     ends: Array
     radii: Array
     colors: Array
+    boxes: tuple[tuple[Array, Array, Array, Array], ...]
 
 
 def body_sides(character: Character) -> list[str]:
@@ -121,6 +134,7 @@ class Look:
             ends.append(p + rotations.rotate(q, shape.ends))
         radii, colors = [s.radii for s in self._shapes], [s.colors for s in self._shapes]
         before, _, _ = self._scene.bracket(time)
+        boxes: list[DrawnBox] = []
         for prop in self._props:
             at = before if len(prop.places) > 1 else 0
             place, turn = prop.places[at], prop.turns[at]
@@ -128,6 +142,9 @@ class Look:
             ends.append(place + rotations.rotate(turn, prop.ends))
             radii.append(prop.radii)
             colors.append(prop.colors)
+            for center, half, own, color in prop.boxes:
+                axes = rotations.to_matrix(rotations.multiply(turn, own))
+                boxes.append(DrawnBox(place + rotations.rotate(turn, center), half, axes, color))
         for center, size, color in self._marks(time):
             starts.append(center - 0.5 * size * np.eye(3))
             ends.append(center + 0.5 * size * np.eye(3))
@@ -140,6 +157,7 @@ class Look:
             np.concatenate(radii),
             np.concatenate(colors),
             tuple(self._arrows(time)),
+            tuple(boxes),
         )
 
     def _marks(self, time: float) -> Iterator[tuple[Array, float, Color]]:
@@ -192,23 +210,29 @@ def _shape(character: Character, style: Style) -> _Shape:
 
 def _prop(prop: Prop) -> _Prop:
     """A thing as capsules: balls and rods as they are, boxes by their edges; meshes are left out."""
-    parts: list[tuple[Array, Array, float]] = []
+    parts: list[tuple[Array, Array, float, float]] = []
+    boxes: list[tuple[Array, Array, Array, Array]] = []
     for shape in prop.shapes:
         if isinstance(shape, Ball):
-            parts.append((shape.center, shape.center, shape.radius))
+            parts.append((shape.center, shape.center, shape.radius, 1.0))
         elif isinstance(shape, (Cylinder, Capsule)):
-            parts.append((np.asarray(shape.start), np.asarray(shape.end), shape.radius))
+            parts.append((np.asarray(shape.start), np.asarray(shape.end), shape.radius, 1.0))
         elif isinstance(shape, Box):
             corners = shape.center + rotations.rotate(shape.rotation, _CORNERS * shape.half)
-            parts += [(corners[a], corners[b], EDGE) for a, b in _EDGES]
-    color = [*prop.color, 1.0]
+            parts += [(corners[a], corners[b], EDGE, EDGE_ALPHA) for a, b in _EDGES]
+            alpha = VEIL if prop.is_clear else 1.0
+            boxes.append((shape.center, shape.half, shape.rotation, np.array([*prop.color, alpha])))
     return _Prop(
         prop.positions, prop.orientations,
         np.array([p[0] for p in parts]).reshape(-1, 3), np.array([p[1] for p in parts]).reshape(-1, 3),
-        np.array([p[2] for p in parts]), np.tile(color, (len(parts), 1)),
+        np.array([p[2] for p in parts]), np.array([[*prop.color, p[3]] for p in parts]).reshape(-1, 4), tuple(boxes),
     )  # fmt: skip
 
 
+VEIL = 0.18
+"""Alpha of a wall through which figures are seen."""
+EDGE_ALPHA = 0.99
+"""Alpha of edges: what is not quite solid casts no shadow."""
 EDGE = 0.008
 """Radius of a box's edges in a drawing of capsules [m]."""
 _CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])

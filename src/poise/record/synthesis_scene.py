@@ -144,8 +144,11 @@ def _forces(result: SynthesisResult, k: int, times: Array) -> list[Overlay]:
             "contact force", "forces", FORCE_COLOR, np.stack(places, axis=1), np.stack(vectors, axis=1), "N", scale,
             0.03 * size,
         ))  # fmt: skip
-    found.append(Polygon("support polygon", "support", SUPPORT_COLOR, _support(points, forces)))
     held = [g for g in trace.grips if g.figure == k]
+    support = _support(points, forces)
+    for grip in held:  # what hangs on something has no polygon to stand on
+        support[(times >= grip.start - 1e-9) & (times <= grip.end + 1e-9)] = np.nan
+    found.append(Polygon("support polygon", "support", SUPPORT_COLOR, support))
     for part in dict.fromkeys(g.part for g in held):
         places = np.full((frames, 1, 3), np.nan)
         for grip in (g for g in held if g.part == part):
