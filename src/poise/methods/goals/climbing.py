@@ -17,7 +17,7 @@ from poise.methods.goals.sense import reachable, socket
 from poise.methods.goals.surroundings import Hold
 from poise.methods.goals.view import View
 from poise.step import Objective
-from poise.step.quantities import ComAcceleration
+from poise.step.quantities import ComAcceleration, PlaceAcceleration
 
 Array = npt.NDArray[np.float64]
 
@@ -239,12 +239,14 @@ class MoveTo(Wish):
         near: The same within 10 cm.
         horizon: [s].
         off: How far a foot goes off the wall on its way [m].
+        most: Largest acceleration asked for, in a grown-up [m/s²]: more, and the body lunges after a far hold.
     """
 
     weight: float
     near: float
     horizon: float = 0.25
     off: float = 0.1
+    most: float = 12.0
 
     def objectives(self, view: View) -> list[Objective]:
         part, target = view.memory.get("mover"), view.memory.get("mover target")
@@ -255,7 +257,10 @@ class MoveTo(Wish):
         goal = self.goal(view, part, hold, here)
         far = float(np.linalg.norm(hold.middle(view.time) - here))
         weight = self.near if far < 0.1 * view.body.scale + hold.radius else self.weight
-        return [place_toward(view, body, offset, goal, weight, self.horizon)]
+        model_body = view.body.root + body
+        velocity, _ = view.state.body_point_motion(model_body, here)
+        reach, most = PlaceAcceleration(model_body, offset), self.most * view.body.scale
+        return [toward(view, reach, goal - here, velocity, weight, self.horizon, "move to", most=most)]
 
     def goal(self, view: View, part: str, hold: Hold, here: Array) -> Array:
         """Where the limb heads now [m], shape (3,)."""

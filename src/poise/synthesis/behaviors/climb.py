@@ -93,7 +93,7 @@ def _climb(options: Options) -> Setup:
             ),
             ControlState(
                 f"move {limb}",
-                (Climb(1.0), MoveTo(10.0, 20.0, horizon=0.18), *KEEP),
+                (Climb(3.0), MoveTo(10.0, 20.0, horizon=0.2), *KEEP),
                 OnTheWay(),
                 ("all support",),
                 lifts=("mover",),
