@@ -10,7 +10,7 @@ import numpy.typing as npt
 from poise.dynamics import State
 from poise.dynamics.capsules import CapsulePairs
 from poise.methods.goals.lists import relative
-from poise.methods.goals.surroundings import Faces
+from poise.methods.goals.surroundings import FAR, Faces
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -168,7 +168,8 @@ def gaps_after(
     """Gaps of the same spots in another state [m], shape (S,)."""
     count = spots.point_count
     own = faces.gaps(state.centers[:count], radii, spots.surface) if len(faces.origins) else np.full(count, np.inf)
-    parts = [np.where(np.isfinite(spots.gaps[:count]), own, np.inf)]
+    # what was beside or behind every face, or whose face is gone, has nothing to sink into
+    parts = [np.where(spots.gaps[:count] < 0.5 * FAR, own, np.inf)]
     parts[0][spots.footing.points] = spots.footing.gaps(state.centers, radii, is_after=True)
     if len(spots.pairs):
         parts.append(capsules.gaps_at(spots.pairs, state.data.xpos, state.data.xmat) + flesh[spots.pairs])

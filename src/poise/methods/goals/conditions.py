@@ -110,6 +110,8 @@ class Stepping(Condition):
     late: float = 0.25
 
     def holds(self, view: View) -> bool:
+        if "seconds" not in view.memory:
+            return False  # there is nothing to step on
         seconds = view.memory["seconds"]
         if view.since < self.share * seconds:
             return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from poise.synthesis.behaviors.balance import BALANCE
 from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
+from poise.synthesis.behaviors.cable_car import CABLE_CAR
 from poise.synthesis.behaviors.climb import CLIMB
 from poise.synthesis.behaviors.dodge import DODGE
 from poise.synthesis.behaviors.hands import HANDS
@@ -14,7 +15,7 @@ from poise.synthesis.behaviors.swing import SWING
 from poise.synthesis.behaviors.wall import WALL
 
 BEHAVIORS: dict[str, Behavior] = {
-    b.name: b for b in (BALANCE, ONE_FOOT, STEP, ICE, WALL, DODGE, HANDS, REACH, CLIMB, SWING)
+    b.name: b for b in (BALANCE, ONE_FOOT, STEP, ICE, WALL, DODGE, HANDS, REACH, CLIMB, SWING, CABLE_CAR)
 }
 
 __all__ = ["BEHAVIORS", "Behavior", "Role", "Setup"]

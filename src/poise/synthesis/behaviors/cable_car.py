@@ -1,0 +1,86 @@
+"""A cable car that rocks and breaks: balance, steps, walls, bars, hanging and swinging on. [Jain2009]_ 7.2.
+
+Nothing here says when the figure does what: the car's events are key-framed, the figure sees and decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from poise.methods.goals.conditions import Standing
+from poise.methods.goals.grasping import HANDS, Grasp, Grasping, Holding, choose_bars
+from poise.methods.goals.machine import ControlState, Machine
+from poise.methods.goals.objectives import ComOver, Land, Pose, Still
+from poise.methods.goals.surroundings import Hold, Movement, Scene, Surface
+from poise.methods.goals.swinging import SwingFaster
+from poise.synthesis.behaviors.balance import POSTURE
+from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.behaviors.wall import BRACING
+
+ARMS = ("left_shoulder", "left_elbow", "left_hand", "right_shoulder", "right_elbow", "right_hand")
+FREE = tuple(replace(w, without=ARMS) if isinstance(w, Pose) else w for w in POSTURE)
+TOP = (0.0, 0.0, 3.5)
+"""Where the car hangs [m]."""
+
+
+def with_bars(machine: Machine, name: str) -> Machine:
+    """A controller that grabs a bar in reach wherever it would reach for a wall or begin a step, and holds on.
+
+    Args:
+        machine: With states "balance", "relax foot" and "fallen".
+        name: Of the new controller.
+    """
+    first = ("hold", "hang", "grab")
+    states: list[ControlState] = []
+    for state in machine.states:
+        if state.name != "fallen" and ("reach" in state.then or "relax foot" in state.then):
+            k = min(state.then.index(n) for n in ("let go", "lean", "reach", "relax foot") if n in state.then)
+            state = replace(state, then=(*state.then[:k], *first, *state.then[k:]))
+        states.append(state)
+    grab = ControlState(
+        "grab", (ComOver(0.3), *FREE, Land(0.2), Grasp(1.0)), Standing(Grasping()),
+        ("hang", "hold", "fallen", "balance", "relax foot"), choose_bars, grips=HANDS,
+    )  # fmt: skip
+    hold = ControlState(
+        "hold", (ComOver(0.3, horizon=0.3), *FREE, Land(0.2), Grasp(1.0)), Holding(is_standing=True),
+        ("hang", "fallen", "balance", "relax foot"), choose_bars, grips=HANDS,
+    )  # fmt: skip
+    hang = ControlState(
+        "hang", (SwingFaster(1.0), Still(0.02), Pose(0.01, horizon=0.3), Grasp(1.0)), Holding(is_hanging=True),
+        ("hold", "fallen"), choose_bars, grips=HANDS,
+    )  # fmt: skip
+    return Machine(name, (*states, grab, hold, hang))
+
+
+def car(options: Options) -> Scene:
+    """Floor, two walls and an overhead bar of a car that hangs from its cable and rocks about it."""
+    starts, period = options["rock.at"], options["rock.period"]
+    sizes = (0.0, *(options["rock.degrees"] * s for s in (0.25, -0.25, 0.4, -1.0, 1.0, -0.6, 0.3)), 0.0)
+    times = tuple(starts + 0.5 * period * k for k in range(len(sizes)))
+    turns = tuple((0.0, float(np.radians(size)), 0.0) for size in sizes)
+    rocking = Movement(times, tuple((0.0, 0.0, 0.0) for _ in sizes), turns, TOP)
+    ground = Surface("floor", size=(2.4, 3.0), movement=rocking, until=options["floor.until"])
+    ahead, behind = (
+        Surface(
+            name, (side * 1.2, 0.0, 1.1), (-side, 0.0, 0.0), (2.4, 2.2), 0.8, movement=rocking,
+            until=options["wall.until"],
+        )
+        for name, side in (("wall ahead", 1.0), ("wall behind", -1.0))
+    )  # fmt: skip
+    bar = Hold("bar", (options["bar.ahead"], 0.0, options["bar.height"]), 0.02, (0.0, 1.0, 0.0), 0.7, rocking)
+    return Scene((ground, ahead, behind), (bar,))
+
+
+def _cable_car(options: Options) -> Setup:
+    return Setup((Role(with_bars(BRACING, "cable-car")),), car(options), 7.0)
+
+
+CABLE_CAR = Behavior(
+    "cable-car", "Get through a cable car that rocks and breaks.", _cable_car,
+    {
+        "rock.at": 0.5, "rock.period": 1.2, "rock.degrees": 8.0, "wall.until": 4.0, "floor.until": 4.6,
+        "bar.ahead": 0.2, "bar.height": 1.78,
+    },
+)  # fmt: skip

@@ -1,0 +1,35 @@
+"""A cable car: what it does is key-framed, what the figure does is not."""
+
+from __future__ import annotations
+
+from poise.methods.goals.surroundings import Scene, Surface
+from poise.synthesis.run import synthesize
+
+
+def test_in_a_rocking_car_the_figure_grabs_the_bar_holds_on_and_hangs_when_the_floor_breaks() -> None:
+    options = {"wall.until": 2.2, "floor.until": 2.6}
+    report = (result := synthesize("cable-car", seconds=3.2, options=options)).report
+    assert [v.name for v in result.visits] == ["balance", "grab", "hold", "hang"]
+    assert result.visits[-1].start > 2.59
+    assert {(s["body"], s["object"]) for s in report["supports"]} == {("left_hand", "bar"), ("right_hand", "bar")}
+    assert result.q[-1, 2] > 0.6, "it hangs"
+    assert report["grip_drift_max_m"] <= 1e-3
+    assert report["penetration_max_m"] <= 5e-4
+    assert report["body_penetration_max_m"] <= 1e-3
+    assert report["contact_work_ratio"] <= 0.02
+    assert report["root_residual_max"]["force_N"] <= 1e-6
+    assert report["solver"]["failures"] == 0
+
+
+def test_without_a_bar_in_reach_it_steps_instead() -> None:
+    result = synthesize("cable-car", seconds=2.0, options={"bar.height": 2.4})
+    assert "grab" not in [v.name for v in result.visits]
+    assert result.report["steps_taken"] >= 1
+
+
+def test_a_figure_falls_freely_when_its_floor_is_gone() -> None:
+    result = synthesize("balance", seconds=0.6, scene=Scene((Surface("floor", until=0.2),)))
+    height = result.q[:, 2]
+    speed = (height[60] - height[50]) / 0.1
+    earlier = (height[50] - height[40]) / 0.1
+    assert abs((speed - earlier) / 0.1 + 9.81) < 1.0
