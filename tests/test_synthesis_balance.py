@@ -135,9 +135,9 @@ def test_a_child_steps_with_the_same_weights() -> None:
     assert result.report["steps_taken"] >= 1
 
 
-def view_of(velocity: tuple[float, float]) -> View:
+def view_of(velocity: tuple[float, float], behavior: str = "step") -> View:
     """What a standing figure sees whose whole body moves at this velocity [m/s]."""
-    world = world_of(BEHAVIORS["step"].setup())
+    world = world_of(BEHAVIORS[behavior].setup())
     world.step()
     views: list[View] = []
     world.v = world.v.copy()
@@ -167,3 +167,8 @@ def test_the_foot_on_the_falling_side_steps() -> None:
         view = view_of((0.0, sideways))
         choose_step(view)
         assert view.memory["swing"] == foot
+
+
+def test_a_step_on_ice_lands_nearer() -> None:
+    far, near = (landing(view_of((1.5, 0.0), behavior), "left", 0.25)[0][0] for behavior in ("step", "ice"))
+    assert far > near + 0.1
