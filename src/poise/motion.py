@@ -105,7 +105,7 @@ class Motion:
         """Time from the first to the last frame [s]."""
         return float(self.times[-1] - self.times[0])
 
-    @property
+    @cached_property
     def dt(self) -> float:
         """Median time between frames [s]; the source's stated frame time for a single frame."""
         if self.frame_count > 1:
@@ -187,17 +187,22 @@ class Motion:
         from scipy.interpolate import CubicSpline
 
         inside = np.clip(times, self.times[0], self.times[-1])
-        # one spline for all that changes; most joints are only turned
+        # one spline for all that changes; most joints are only turned, and some not even that
         moving = np.flatnonzero((self.translations != self.translations[0]).any(axis=(0, 2)))
-        count, joints = self.frame_count, self.skeleton.joint_count
+        turning = np.flatnonzero((self.rotations != self.rotations[0]).any(axis=(0, 2)))
+        count = self.frame_count
         columns = np.concatenate(
-            [self.translations[:, moving].reshape(count, -1), rotations.continuous(self.rotations).reshape(count, -1)],
+            [
+                self.translations[:, moving].reshape(count, -1),
+                rotations.continuous(self.rotations[:, turning]).reshape(count, -1),
+            ],
             axis=1,
         )
         splined = CubicSpline(self.times, columns)(inside)
         moved = np.repeat(self.translations[:1], len(inside), axis=0)
         moved[:, moving] = splined[:, : 3 * len(moving)].reshape(len(inside), -1, 3)
-        turned = rotations.normalize(splined[:, 3 * len(moving) :].reshape(len(inside), joints, 4))
+        turned = np.repeat(self.rotations[:1], len(inside), axis=0)
+        turned[:, turning] = rotations.normalize(splined[:, 3 * len(moving) :].reshape(len(inside), -1, 4))
         # at a frame the spline is exact only to rounding: put the frame's own numbers back
         nearest = np.clip(np.searchsorted(self.times, inside), 0, self.frame_count - 1)
         nearest = np.where(

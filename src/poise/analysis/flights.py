@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,11 +94,11 @@ def fit_flight(
     residual = float(np.sqrt(np.mean(deviation[:, 2] ** 2)))
     length, track = _track(path)
     p, L = linear[span], angular[span]
-    p_scale, L_scale = mass * np.sqrt(GRAVITY * leg_length), mass * np.sqrt(GRAVITY * leg_length) * leg_length
+    p_scale, L_scale = mass * math.sqrt(GRAVITY * leg_length), mass * math.sqrt(GRAVITY * leg_length) * leg_length
     level, mean = p[:, :2].mean(axis=0), L.mean(axis=0)
-    p_tiny, L_tiny = np.linalg.norm(level) < TINY * p_scale, np.linalg.norm(mean) < TINY * L_scale
-    p_by = p_scale if p_tiny else float(np.linalg.norm(level))
-    L_by = L_scale if L_tiny else float(np.linalg.norm(mean))
+    p_size, L_size = math.hypot(*level), math.hypot(*mean)
+    p_tiny, L_tiny = p_size < TINY * p_scale, L_size < TINY * L_scale
+    p_by, L_by = p_scale if p_tiny else p_size, L_scale if L_tiny else L_size
     falling = mass * (velocity[2] - gravity * t)
     linear_error = np.column_stack([(p[:, :2] - level), p[:, 2] - falling]) / p_by
     far = float(track.max(initial=0.0))

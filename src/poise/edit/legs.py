@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
+from poise.edit import leg_kernel
 from poise.edit.pose_kernel import posed
 from poise.motion import Motion
 from poise.spatial import rotations
@@ -91,50 +92,19 @@ def find_legs(character: Character, motion: Motion, *, arms: bool = False) -> tu
 
 def _right_way(leg: Leg, motion: Motion) -> Leg:
     """The leg with its axis turned so that the flexion of the clip is positive; limits decide where it hardly bends."""
-    u, w, axis = _bones(leg, motion, np.arange(motion.frame_count))
-    bend = np.einsum("fi,fi->f", np.cross(-u, w), axis)
-    bend /= np.linalg.norm(u, axis=1) * np.linalg.norm(w, axis=1) + 1e-12
+    bend = _pose(leg, motion, np.arange(motion.frame_count)).sine
     return replace(leg, axis=-leg.axis) if np.mean(bend) < -0.1 else leg
-
-
-def _bones(leg: Leg, motion: Motion, frames: npt.NDArray[np.int64]) -> tuple[Array, Array, Array]:
-    """Knee to hip, knee to foot [m], and the bend axis, in the world, shapes (n, 3)."""
-    positions, orientations = motion.world
-    knee = positions[frames, leg.knee]
-    axis = rotations.rotate(orientations[frames, leg.axis_joint], leg.axis)
-    return positions[frames, leg.hip] - knee, positions[frames, leg.foot] - knee, axis
 
 
 def knee_flexion(leg: Leg, motion: Motion) -> Array:
     """Angle by which the knee is bent, positive the way this knee bends [rad], shape (F,)."""
-    u, w, axis = _bones(leg, motion, np.arange(motion.frame_count))
-    normal = _bend_axis(leg, u, w, axis)
-    return _flexion(u, w, normal)[0]
+    return _pose(leg, motion, np.arange(motion.frame_count)).flexion
 
 
 def reach(leg: Leg, motion: Motion) -> Array:
     """How far the foot's joint gets from the hip with the knee straight [m], shape (F,)."""
-    u, w, axis = _bones(leg, motion, np.arange(motion.frame_count))
-    _, c, rho = _flexion(u, w, _bend_axis(leg, u, w, axis))
-    return REACH * np.sqrt(np.einsum("fi,fi->f", u, u) + np.einsum("fi,fi->f", w, w) - 2.0 * (c - rho))
-
-
-def _bend_axis(leg: Leg, u: Array, w: Array, axis: Array) -> Array:
-    """Unit axis to bend about: the normal of the plane the leg lies in, on the side of the joint's own axis."""
-    if leg.is_hinge:
-        return axis
-    plane = np.cross(-u, w) / (np.linalg.norm(u, axis=1) * np.linalg.norm(w, axis=1) + 1e-12)[:, None]
-    side = np.where(np.einsum("fi,fi->f", plane, axis) < 0.0, -1.0, 1.0)[:, None]
-    return _unit(side * plane + STRAIGHT * axis)
-
-
-def _flexion(u: Array, w: Array, normal: Array) -> tuple[Array, Array, Array]:
-    """Signed flexion f about the normal, and c and ρ of u·w(f) = c − ρ cos f."""
-    along_u, along_w = np.einsum("fi,fi->f", u, normal), np.einsum("fi,fi->f", w, normal)
-    flat_u, flat_w = u - along_u[:, None] * normal, w - along_w[:, None] * normal
-    cosine = -np.einsum("fi,fi->f", flat_u, flat_w)
-    sine = np.einsum("fi,fi->f", np.cross(-flat_u, flat_w), normal)
-    return np.arctan2(sine, cosine), along_u * along_w, np.hypot(sine, cosine)
+    pose = _pose(leg, motion, np.arange(motion.frame_count))
+    return REACH * np.sqrt(pose.square + 2.0 * pose.rho)
 
 
 def solve_legs(
@@ -155,12 +125,12 @@ def solve_legs(
     Returns:
         The motion. A foot out of reach comes as near as the leg's length allows.
     """
-    turned = motion.rotations.copy()
-    orientations = motion.world[1]
+    turned = np.array(motion.rotations, dtype=np.float64, order="C")
+    positions, orientations = motion.world
     parents = motion.skeleton.parents
     for leg, (places, turns) in targets.items():
         bend = None if bends is None else bends.get(leg)
-        off = np.linalg.norm(places[frames] - motion.world[0][frames, leg.foot], axis=1) > SAME_PLACE
+        off = np.abs(places[frames] - positions[frames, leg.foot]).max(axis=1, initial=0.0) > SAME_PLACE
         off |= rotations.angle_between(turns[frames], orientations[frames, leg.foot]) > 1e-8
         if bend is not None:
             off |= np.abs(bend[frames]) > 1e-8
@@ -169,28 +139,11 @@ def solve_legs(
             continue
         pose = _pose(leg, motion, index)
         more = _bend_to(pose, places[index]) if bend is None else bend[index]
-        knee_turn = rotations.from_rotation_vector(more[:, None] * pose.normal)
-        foot = rotations.rotate(knee_turn, pose.w) - pose.u
-        hip_turn = _least_turn(foot, places[index] - pose.hip)
-
-        def world(joint: int, index: npt.NDArray[np.int64] = index) -> Array:
-            return orientations[index, joint]
-
-        hip_parent = int(parents[leg.hip])
-        above = world(hip_parent) if hip_parent >= 0 else rotations.IDENTITY
-        turned[index, leg.hip] = rotations.multiply(
-            rotations.conjugate(above), rotations.multiply(hip_turn, world(leg.hip))
-        )
-        knee_parent = int(parents[leg.knee])
-        bent = rotations.multiply(
-            rotations.conjugate(world(knee_parent)), rotations.multiply(knee_turn, world(leg.knee))
-        )
-        turned[index, leg.knee] = bent
-        if leg.foot_turns:
-            lower = rotations.multiply(rotations.multiply(hip_turn, knee_turn), world(int(parents[leg.foot])))
-            turned[index, leg.foot] = rotations.multiply(rotations.conjugate(lower), turns[index])
-        for joint in (leg.hip, leg.knee, leg.foot):
-            turned[index, joint] = rotations.normalize(turned[index, joint])
+        joints = np.array([leg.hip, leg.knee, leg.foot])
+        leg_kernel.turn(
+            index, positions, orientations, joints, parents[joints].astype(np.int64), leg.foot_turns, pose.u, pose.w,
+            pose.normal, np.array(more), np.array(places), np.array(turns), turned,
+        )  # fmt: skip
     return posed(replace(motion, rotations=turned))
 
 
@@ -198,7 +151,8 @@ def solve_legs(
 class _Pose:
     """A leg in n frames: the hip's place, knee to hip and knee to foot [m], and what its length hangs on.
 
-    |u − w(f)|² = square + 2 ρ cos f for a flexion f about the normal.
+    |u − w(f)|² = square + 2 ρ cos f for a flexion f about the normal; `sine` is that of the bend about the joint's own
+    axis.
     """
 
     hip: Array
@@ -208,14 +162,19 @@ class _Pose:
     flexion: Array
     square: Array
     rho: Array
+    sine: Array
 
 
 def _pose(leg: Leg, motion: Motion, frames: npt.NDArray[np.int64]) -> _Pose:
-    u, w, axis = _bones(leg, motion, frames)
-    normal = _bend_axis(leg, u, w, axis)
-    flexion, c, rho = _flexion(u, w, normal)
-    square = np.einsum("fi,fi->f", u, u) + np.einsum("fi,fi->f", w, w) - 2.0 * c
-    return _Pose(motion.world[0][frames, leg.hip], u, w, normal, flexion, square, rho)
+    """Bends are about the normal of the plane the leg lies in, on the side of the joint's own axis; hinges about it."""
+    positions, orientations = motion.world
+    u, w, normal = (np.empty((len(frames), 3)) for _ in range(3))
+    numbers = np.empty((len(frames), 4))
+    leg_kernel.measure(
+        frames, positions, orientations, leg.hip, leg.knee, leg.foot, np.array(leg.axis), leg.axis_joint, leg.is_hinge,
+        STRAIGHT, u, w, normal, numbers,
+    )  # fmt: skip
+    return _Pose(positions[frames, leg.hip], u, w, normal, *np.ascontiguousarray(numbers.T))
 
 
 def _bend_to(pose: _Pose, places: Array) -> Array:
@@ -246,13 +205,3 @@ def bends_to(leg: Leg, motion: Motion, places: Array) -> tuple[Array, Array]:
     middle = pose.flexion + 0.5 * more
     length = np.sqrt(np.maximum(pose.square + 2.0 * pose.rho * np.cos(middle), 1e-12))
     return more, np.abs(pose.rho * np.sin(middle)) / length
-
-
-def _least_turn(a: Array, b: Array) -> Array:
-    """Shortest turns that bring directions a (n, 3) into directions b (n, 3), shape (n, 4)."""
-    a, b = _unit(a), _unit(b)
-    return rotations.normalize(np.concatenate([1.0 + np.einsum("fi,fi->f", a, b)[:, None], np.cross(a, b)], axis=1))
-
-
-def _unit(x: Array) -> Array:
-    return x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
-from numpy.polynomial.polynomial import polyint, polyval
+from numpy.polynomial.polynomial import polyint
 
 from poise.edit.pose_kernel import posed
 from poise.motion import Motion
@@ -86,13 +86,22 @@ def _inverse(slowness: Array, shares: Array) -> Array:
     """Where in its source (0 … 1) a part is after each share (0 … 1) of its new time."""
     if len(slowness) == 1:
         return shares
-    total = polyint(slowness)
-    whole = float(total.sum())
-    grid = np.linspace(0.0, 1.0, 65)
-    s = np.interp(shares, polyval(grid, total) / whole, grid)
-    for _ in range(3):
-        s = np.clip(s - (polyval(s, total) - shares * whole) / polyval(s, slowness), 0.0, 1.0)
+    whole = float(polyint(slowness).sum())
+    slowness, total = slowness / whole, np.asarray(polyint(slowness), dtype=np.float64) / whole
+    grid = np.linspace(0.0, 1.0, 513)
+    s = np.interp(shares, _value(total, grid), grid)
+    # off by less than a millionth already; Newton's step squares that
+    for _ in range(2):
+        s = np.clip(s - (_value(total, s) - shares) / _value(slowness, s), 0.0, 1.0)
     return s
+
+
+def _value(polynomial: Array, x: Array) -> Array:
+    """A polynomial, coefficients by rising powers, at places x: Horner's rule."""
+    out = np.full_like(x, polynomial[-1])
+    for c in polynomial[-2::-1].tolist():
+        out = out * x + c
+    return out
 
 
 def border(motion: Motion, first: int, last: int, factor: float, *, leads_in: bool) -> Stretch:
@@ -106,7 +115,7 @@ def border(motion: Motion, first: int, last: int, factor: float, *, leads_in: bo
     rest = steps / span - 1.0 - 0.5 * (factor - 1.0)
     slowness = (factor - 1.0) * (RISE if leads_in else FALL) + rest * BUMP
     slowness[0] += 1.0
-    if polyval(np.linspace(0.0, 1.0, 65), slowness).min() < 0.1 * min(1.0, factor):
+    if _value(slowness, np.linspace(0.0, 1.0, 65)).min() < 0.1 * min(1.0, factor):
         slowness = FLAT
     return Stretch(first, last, steps, slowness)
 
