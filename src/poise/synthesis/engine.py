@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 
 TIMESTEP = 0.001
 """Of the engine [s]."""
-REST = 0.04
+REST = 0.02
 """Time in which a step asks standing contacts to come to rest [s]. Feet on the engine's soft ground always move by a
 hair; who stops that within one step of 0.01 s throws the whole weight from foot to foot in each."""
 
