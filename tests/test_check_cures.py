@@ -178,6 +178,19 @@ def test_cures_of_a_flip_do_not_make_it_hang_and_do_not_ask_its_arms_for_what_th
     assert not [c for c in cures if "slower" in c or "--by pose" in c]
 
 
+@needs_motions
+def test_a_balance_that_nothing_small_cures_says_what_was_tried() -> None:
+    flip = poise.load(MOTIONS / "deepmimic" / "humanoid3d_backflip.txt")
+    (found,) = findings(flip, "balance")
+    assert not found.cures
+    assert "Neither moving the hips" in found.sentence
+    # as far as its flight allows by the least gravity of the profile, and no further
+    g = analyze(flip).flights[0].gravity_g
+    least = load_profile("realistic")["gravity"].least
+    assert least is not None
+    assert f"up to {math.sqrt(g / least):.2g} × slower" in found.sentence
+
+
 def test_a_foot_that_slides_is_found_and_pinned(walk: Motion) -> None:
     assert not findings(walk, "skate")
     clip = analyze(walk)

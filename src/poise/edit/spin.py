@@ -16,7 +16,7 @@ from poise.edit.angular_momentum import Tumble, momentum_between, turns_for
 from poise.edit.borders import hold_feet
 from poise.edit.flight import Figure, Span, choose_flights, windows
 from poise.edit.report import Budget, Changes, Edited, report_of
-from poise.edit.root import turn_root
+from poise.edit.root import move_root, turn_root
 from poise.edit.scope import Scope
 from poise.edit.spin_pose import swing
 from poise.errors import InvalidValue
@@ -93,18 +93,11 @@ def spin(
     if scope.amount == 0.0:
         result = motion
     elif by == "root":
-        turn = np.tile(rotations.IDENTITY, (motion.frame_count, 1))
-        for k, (span, window, tumble) in enumerate(zip(spans, windows(motion, spans, scope), tumbles)):
-            fixed = tuple(sorted({f - span[0] for f in priority if span[0] <= f <= span[1]})) or (0,)
-            turns, targets[k], _ = turns_for(tumble, wishes[k], fixed, damping=damping)
-            if len(fixed) > 1:
-                notes.append(_joined(span, fixed, targets[k]))
-            vectors = scope.amount * _continuous(rotations.to_rotation_vector(turns))
-            turn[window[0] : window[1] + 1] = rotations.from_rotation_vector(
-                _faded(motion.times, vectors, span, window)
-            )
+        beside = windows(motion, spans, scope)
+        turn, targets, joined = _turns(motion, spans, beside, tumbles, wishes, priority, damping, scope.amount)
+        notes += joined
         result = turn_root(motion, figure.root, turn, com)
-        result, held = hold_feet(motion, result, body, figure.root, com, spans, windows(motion, spans, scope))
+        result, held = hold_feet(motion, result, body, figure.root, com, spans, beside)
         kept |= {"feet_error_max_m": held.feet, "com_path_beside_max_m": held.com}
     else:
         result = swing(motion, body, figure.root, spans, wishes, tuple(priority), tuple(limbs), com)
@@ -114,8 +107,8 @@ def spin(
     moved = center_of_mass(result, body) - com
     flying = np.concatenate([np.arange(a, b + 1) for a, b in spans])
     kept["com_path_error_max_m"] = float(np.linalg.norm(moved[flying], axis=1).max())
-    held = [f for f in priority] or [s[0] for s in spans]
-    kept["priority_angle_max_deg"] = math.degrees(float(changes.angles[held].max()))
+    posed = list(priority) or [s[0] for s in spans]
+    kept["priority_angle_max_deg"] = math.degrees(float(changes.angles[posed].max()))
     if by == "root":
         others = np.delete(changes.angles[flying], figure.root, axis=1)
         kept["joint_angle_in_flight_max_deg"] = math.degrees(float(others.max(initial=0.0)))
@@ -144,6 +137,31 @@ def spin(
         kept=kept, budget=budget, amount=scope.amount, notes=tuple(notes),
     )  # fmt: skip
     return Edited(result, report)
+
+
+def _turns(
+    motion: Motion,
+    spans: tuple[Span, ...],
+    beside: tuple[Span, ...],
+    tumbles: list[Tumble],
+    wishes: list[Array],
+    priority: Sequence[int],
+    damping: float,
+    amount: float,
+) -> tuple[Array, list[Array | None], list[str]]:
+    """What each frame is turned by as a whole (F, 4), the momentum that each flight then has, and what to say of it."""
+    turn = np.tile(rotations.IDENTITY, (motion.frame_count, 1))
+    targets: list[Array | None] = []
+    notes: list[str] = []
+    for span, window, tumble, wish in zip(spans, beside, tumbles, wishes):
+        fixed = tuple(sorted({f - span[0] for f in priority if span[0] <= f <= span[1]})) or (0,)
+        turns, target, _ = turns_for(tumble, wish, fixed, damping=damping)
+        targets.append(target)
+        if len(fixed) > 1:
+            notes.append(_joined(span, fixed, target))
+        vectors = amount * _continuous(rotations.to_rotation_vector(turns))
+        turn[window[0] : window[1] + 1] = rotations.from_rotation_vector(_faded(motion.times, vectors, span, window))
+    return turn, targets, notes
 
 
 def _wish(momentum: str | Array) -> str | Array:
@@ -215,13 +233,10 @@ def _part(motion: Motion, body: Character, root: int, whole: Motion, amount: flo
     turned = rotations.multiply(motion.rotations, rotations.from_rotation_vector(amount * difference))
     same = np.abs(difference).max(axis=-1, keepdims=True) < 1e-12
     posed = replace(motion, rotations=np.where(same, motion.rotations, turned))
-    from poise.edit.root import move_root
-
     return move_root(posed, root, com - center_of_mass(posed, body))
 
 
-def _joined(span: Span, fixed: tuple[int, ...], target: Array | None) -> str:
-    assert target is not None
+def _joined(span: Span, fixed: tuple[int, ...], target: Array) -> str:
     first, last = span[0] + fixed[0], span[0] + fixed[-1]
     words = ", ".join(f"{x:.2f}" for x in target[fixed[0]])
     return (

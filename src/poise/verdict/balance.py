@@ -75,13 +75,28 @@ def balance_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     bad = stretches(judged & (error > 1.0))
     first, last = max(bad, key=lambda s: float(np.nansum(error[s[0] : s[1] + 1] - 1.0)))
     frame = first + int(np.nanargmax(error[first : last + 1]))
+    slowest = _slowest(clip, profile)
+    cures = [*_shift(clip, judged, bad, limit.least), *_slow(clip, judged, limit.least, slowest)]
     yield Finding(
         "balance", share, limit.least, bad,
         f"The weight is over the feet in only {100.0 * share:.0f} % of the frames on the ground; worst at frame "
-        f"{frame}, where it would have to press {length_words(float(clip.support.distance[frame]))} beside them",
-        ranked([*_shift(clip, judged, bad, limit.least), *_slow(clip, judged, limit.least, _slowest(clip, profile))]),
+        f"{frame}, where it would have to press {length_words(float(clip.support.distance[frame]))} beside them"
+        + ("" if cures else f". {_no_cure(clip, slowest)}"),
+        ranked(cures),
         "whole clip", limit.fails,
     )  # fmt: skip
+
+
+def _no_cure(clip: Analysis, slowest: float) -> str:
+    """Why nothing is offered: what was tried, and did not do."""
+    slow = f"playing it up to {slowest:.2g} × slower"
+    if slowest <= 1.02:
+        slow = "playing it slower (its flights would hang)"
+    far = length_words(FARTHEST_SHIFT * clip.character.leg_length)
+    return (
+        f"Neither moving the hips once or twice, by up to {far}, nor {slow} cures it: the poses around those frames "
+        "need other feet or another timing"
+    )
 
 
 def _shift(clip: Analysis, judged: Flags, bad: Frames, wanted: float) -> list[Cure]:
