@@ -40,6 +40,7 @@ class JointLimits:
         self._side = np.cross(self._axis, self._bend).reshape(-1, 3)
         self.lower = np.array([[x.twist_lower, x.bend_lower, x.side_lower] for x in limits]).reshape(-1, 3)
         self.upper = np.array([[x.twist_upper, x.bend_upper, x.side_upper] for x in limits]).reshape(-1, 3)
+        self._angles = np.empty((len(limited), 3))
         self.lower[self._hinge, 1:], self.upper[self._hinge, 1:] = -np.inf, np.inf
 
     def angles(self, q: Array) -> Array:
@@ -52,15 +53,18 @@ class JointLimits:
         self, q: Array, v: Array, reference: ReferenceFrame, dt: float, weight: float | None
     ) -> AtLeast | None:
         """Rows for the limits that are near, or None; soft with a weight, hard without."""
-        if not len(self._q):
-            return None
-        count = len(self._q)
-        rows, lower = np.empty((3 * count, self.nv)), np.empty(3 * count)
-        near = kernels.limit_rows(
+        rows, lower = np.empty((self.most, self.nv)), np.empty(self.most)
+        near = self.fill(q, v, reference, dt, rows, lower)
+        return AtLeast(JointAcceleration(along=rows[:near]), lower[:near], weight, "joint limits") if near else None
+
+    @property
+    def most(self) -> int:
+        """The largest number of rows."""
+        return 3 * len(self._q)
+
+    def fill(self, q: Array, v: Array, reference: ReferenceFrame, dt: float, rows: Array, lower: Array) -> int:
+        """Fill the leading rows (most, nv) and lower bounds (most,) for the limits that are near; how many."""
+        return kernels.limit_rows(
             q, v, reference.q, reference.v, reference.a, dt, self._near, self._share, self._q, self._v, self._hinge,
-            self._rest, self._axis, self._bend, self._side, self.lower, self.upper, np.empty((count, 3)), rows, lower,
+            self._rest, self._axis, self._bend, self._side, self.lower, self.upper, self._angles, rows, lower,
         )  # fmt: skip
-        if not near:
-            return None
-        rows, lower = rows[:near], lower[:near]
-        return AtLeast(JointAcceleration(along=rows), lower, weight, "joint limits")

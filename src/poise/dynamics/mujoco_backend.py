@@ -152,10 +152,10 @@ class Data:
         mujoco.mj_fullM(m, d, self.M)
         mujoco.mj_rne(m, d, 0, self.bias)
 
-    def inverse_dynamics(self, a: Array) -> Array:
-        """M a + bias by recursive Newton-Euler, shape (nv,)."""
+    def inverse_dynamics(self, a: Array, out: Array | None = None) -> Array:
+        """M a + bias by recursive Newton-Euler, shape (nv,); into `out` if it is given."""
         self._qacc[:] = a
-        out = np.empty(self._m.nv)
+        out = np.empty(self._m.nv) if out is None else out
         mujoco.mj_rne(self._m, self._d, 1, out)
         return out
 

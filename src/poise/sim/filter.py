@@ -27,6 +27,7 @@ from poise.sim.options import Tally
 from poise.sim.solving import FALLBACK_WEIGHT, solve
 from poise.sim.solving import StepRecord as StepRecord
 from poise.sim.wishing import RISE, shares_of, upright
+from poise.step import UsualProblem
 from poise.terrain import Terrain
 from poise.units import HUMAN_LEG
 
@@ -67,6 +68,7 @@ class Machine:
         self.goal_points = tuple(goal.timed(dt) for goal in options.goal_points)
         self.load = LoadShare(self.model, strengths, self.scale)
         self.limits = JointLimits(character, preset.bounds)
+        self.problem = UsualProblem(self.state, options.friction, self.limits.most)
         self.particle = GoalParticle(preset.goal.frequency)
         self.sway = TrunkSway(preset.goal, self.mass, self.scale)
         self.follower = GroundFollower(preset.ground, terrain, floor, 0.25 * self.scale)
@@ -85,11 +87,11 @@ class Machine:
         self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
         self.is_quadruped = sum(limb.kind == "leg" for limb in character.limbs) >= 4
         self.sway_share, self.lean_share = shares_of(character, preset, self.is_quadruped)
-        self.turning = np.zeros(3 * (self.model.body_count - 1))
         self.previous_error: tuple[float, float] | None = None
         self.warm = np.zeros((self.model.point_count, 4), dtype=np.bool_)
         self.off = np.zeros(self.model.nv)
         self.level = LevelGround(self.model.point_count, floor)
+        self.problem.axes[:] = self.level.axes
         self.no_lean = np.zeros(self.model.body_count)
         self.no_push = np.zeros(self.model.nv)
         self.last: StepRecord | None = None

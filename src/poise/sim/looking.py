@@ -77,13 +77,18 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Push | Pull], p
         if not m.terrain.is_static:
             moving = surface.velocity
     s.complete()
+    problem = m.problem
     external, force, moment = _pushes(m, pushes) if pushes else (m.no_push, _NOTHING, _NOTHING)
     band = m.preset.contact.height * m.scale
     count = m.model.point_count
-    gaps, touching, touching_normals = np.empty(count), np.empty(count, dtype=np.int64), np.empty((count, 3))
+    gaps, touching, touching_normals = np.empty(count), problem.touching, problem.normals
     near = kernels.near_ground(
         s.points, m.model.point_radii, heights, normals, band, gaps, touching, touching_normals
     )  # fmt: skip
+    problem.touching_count = near
+    problem.external[:] = external
+    if not m.terrain.is_flat:
+        problem.axes[:] = axes
     below = _RESTING if moving is None else moving.mean(axis=0)[:2]
     if _is_moving(m, pushes):
         # a push of so many body weights moves figures of any size by the same part of their legs
@@ -97,7 +102,7 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Push | Pull], p
     footholds = m.footing.place(
         reference, s.points, s.point_velocities, heights, gaps, band, moving, shift, _home(m), m.time, dt, planned,
     )  # fmt: skip
-    contacts = Contacts(touching[:near], touching_normals[:near], m.options.friction)
+    contacts = Contacts(touching[:near].copy(), touching_normals[:near].copy(), m.options.friction)
     return Scene(Step(s, contacts, dt=dt, external=external), heights, gaps, axes, footholds, moving, planned)
 
 
