@@ -31,7 +31,6 @@ from poise.character import fit
 from poise.character.mjcf import to_mjcf
 from poise.character.posing import motion_to_q
 from poise.control.footing import Footing
-from poise.control.limits import JointLimits
 from poise.control.preset import load_preset
 from poise.control.reference import ReferenceBuilder
 from poise.errors import MotionWarning
@@ -50,7 +49,6 @@ STAGES: list[tuple[Any, str, str]] = [
     (machinery, "look", "look at the state and the ground"),
     (Footing, "place", "  of which footholds"),
     (fallbacks, "wishes", "wishes"),
-    (JointLimits, "fill", "  of which joint limits"),
     (fallbacks, "quasi_physical_usual", "lists"),
     (UsualProblem, "solve", "problem"),
     (usual, "assemble", "  of which normal form"),

@@ -23,10 +23,16 @@ Array = npt.NDArray[np.float64]
 
 
 class JointLimits:
-    """The limits of a character as arrays, and when they act."""
+    """The limits of a character as arrays, and when they act.
+
+    Attributes:
+        lower, upper: Of the angles [rad], shape (L, 3).
+        near, share: Rows are made from so near on [rad]; a joint past its limit comes back by such a share a step.
+        arrays: What `kernels.limit_rows` asks for between `share` and `rows`; the last is room for the angles.
+    """
 
     def __init__(self, character: Character, bounds: Bounds) -> None:
-        self._near, self._share = math.radians(bounds.near_angle), bounds.return_share
+        self.near, self.share = math.radians(bounds.near_angle), bounds.return_share
         limited = [(i, b) for i, b in enumerate(character.bodies) if b.kind != "free" and b.limits is not None]
         self.nv = character.nv
         self.names = [b.name for _, b in limited]
@@ -40,8 +46,11 @@ class JointLimits:
         self._side = np.cross(self._axis, self._bend).reshape(-1, 3)
         self.lower = np.array([[x.twist_lower, x.bend_lower, x.side_lower] for x in limits]).reshape(-1, 3)
         self.upper = np.array([[x.twist_upper, x.bend_upper, x.side_upper] for x in limits]).reshape(-1, 3)
-        self._angles = np.empty((len(limited), 3))
         self.lower[self._hinge, 1:], self.upper[self._hinge, 1:] = -np.inf, np.inf
+        self.arrays = (
+            self._q, self._v, self._hinge, self._rest, self._axis, self._bend, self._side, self.lower, self.upper,
+            np.empty((len(limited), 3)),
+        )  # fmt: skip
 
     def angles(self, q: Array) -> Array:
         """Limited angles [rad] of a pose: (twist, bend, side) of each limited joint, shape (L, 3)."""
@@ -65,6 +74,5 @@ class JointLimits:
     def fill(self, q: Array, v: Array, reference: ReferenceFrame, dt: float, rows: Array, lower: Array) -> int:
         """Fill the leading rows (most, nv) and lower bounds (most,) for the limits that are near; how many."""
         return kernels.limit_rows(
-            q, v, reference.q, reference.v, reference.a, dt, self._near, self._share, self._q, self._v, self._hinge,
-            self._rest, self._axis, self._bend, self._side, self.lower, self.upper, self._angles, rows, lower,
+            q, v, reference.q, reference.v, reference.a, dt, self.near, self.share, *self.arrays, rows, lower,
         )  # fmt: skip

@@ -123,7 +123,7 @@ class Data:
     def __init__(self, m: mujoco.MjModel) -> None:
         d = mujoco.MjData(m)
         self._m, self._d = m, d
-        self._qpos, self._qvel, self._qacc = d.qpos, d.qvel, d.qacc
+        self.qpos, self.qvel, self._qacc = d.qpos, d.qvel, d.qacc
         self.xpos: Array = d.xpos
         self.xmat: Array = d.xmat
         self.xquat: Array = d.xquat
@@ -139,8 +139,8 @@ class Data:
     def move_to(self, q: Array, v: Array) -> None:
         """Kinematics and velocities at (q, v)."""
         m, d = self._m, self._d
-        self._qpos[:] = q
-        self._qvel[:] = v
+        self.qpos[:] = q
+        self.qvel[:] = v
         mujoco.mj_kinematics(m, d)
         mujoco.mj_comPos(m, d)
         mujoco.mj_comVel(m, d)

@@ -46,7 +46,6 @@ def solve(m: Machine, reference: ReferenceFrame, scene: Scene) -> StepResult | N
         wished = wishes(m, reference, scene)
         if is_usual(m, wished):
             quasi_physical_usual(m.problem, reference, wished, m.preset.weights, m.load, m.options.physicality)
-            m.problem.expected[:] = m.warm
             np.add(reference.a, m.off, out=m.problem.guess)
             result = m.problem.solve()[1]
             if result is not None:
@@ -59,7 +58,11 @@ def solve(m: Machine, reference: ReferenceFrame, scene: Scene) -> StepResult | N
             physicality=m.options.physicality, goal_without=m.goal_without,
         )  # fmt: skip
     result = attempt(m, scene.step, objectives, constraints, m.warm[points].ravel(), reference.a + m.off)
-    return None if result is None else _keep(m, reference, scene, result)
+    if result is None:
+        return None
+    m.warm[:] = False
+    m.warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
+    return _keep(m, reference, scene, result)
 
 
 def is_usual(m: Machine, wished: Wishes) -> bool:
@@ -73,9 +76,6 @@ def is_usual(m: Machine, wished: Wishes) -> bool:
 
 def _keep(m: Machine, reference: ReferenceFrame, scene: Scene, result: StepResult) -> StepResult:
     """Keep the answer, and what the next step starts from."""
-    points = scene.step.contacts.points
-    m.warm[:] = False
-    m.warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
     m.off = result.a - reference.a
     t = m.tally
     t.solves += 1
@@ -84,7 +84,7 @@ def _keep(m: Machine, reference: ReferenceFrame, scene: Scene, result: StepResul
     t.dynamics = max(t.dynamics, result.certificate.dynamics)
     root = m.model.roots[0]
     com = m.state.com_without(root, m.goal_without) if m.goal_without else m.state.com(root)
-    m.last = StepRecord(m.frame, reference, result, scene.step, scene.gaps, m.state.point_velocities.copy(), com)
+    m.last = StepRecord(m.frame, reference, result, scene.step, scene.gaps.copy(), m.state.point_velocities.copy(), com)
     return result
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
-from poise.control import kernels
 from poise.control.preset import Preset
 from poise.control.reference import ReferenceFrame
 from poise.control.unheld import authority, joint_servo, within
@@ -29,50 +28,25 @@ RISE = 10.0
 
 def wishes(m: Machine, reference: ReferenceFrame, scene: Scene) -> Wishes:
     """What the controllers ask of this step."""
-    s, p = m.state, m.preset
-    e = p.end_effector
-    target, speeds, accelerations = _turned(m, reference)
+    s, p, problem, routine = m.state, m.preset, m.problem, m.routine
+    feet, ground = scene.footholds, m.follower
     joints, standing = None, 1.0
     if m.options.physicality.is_strict:
         error = m.model.difference(s.q, reference.q, 1.0)
         joints = joint_servo(error, s.v, reference.v, reference.a, p.pose.speed, p.pose.stiffness)
-        drop = float(error[2]) + m.follower.height
+        drop = float(error[2]) + ground.height
         standing = authority(float(np.linalg.norm(error[3:6])), drop, m.character.leg_length)
-    shift, ground = m.particle, m.follower
-    problem = m.problem
-    off, root, points = np.empty(3), problem.place_target, problem.point_target
-    kernels.servos(
-        s.data.xquat, s.data.cvel, target, speeds, accelerations, root, reference.q, reference.v, reference.a, s.q,
-        s.v, shift.shift, shift.velocity, shift.acceleration,
-        (float(ground.height), float(ground.velocity), float(ground.acceleration)), p.pose.speed, p.pose.stiffness,
-        problem.turn_target, off,
-    )  # fmt: skip
-    feet = scene.footholds
-    places = feet.positions
+        feet = feet._replace(positions=s.points + within(feet.positions - s.points, m.scale))
+    if not ground.is_level:
+        routine.lean[:] = _lean(m, reference)
+    elif not m.sway.is_at_rest:
+        routine.lean[:] = 0.0
+    routine.wish(reference, feet, m.particle, m.sway, ground, scene.planned)
+    root, off = problem.place_target, routine.off
     if m.options.physicality.is_strict:
         root += p.pose.stiffness * (within(off, m.scale) - off)
-        places = s.points + within(feet.positions - s.points, m.scale)
-    heights, gaps = reference.points[:, 2] - m.floor, scene.gaps
-    if scene.planned is not None:
-        heights, gaps = np.minimum(heights, scene.planned.gaps), np.minimum(gaps, scene.planned.gaps)
-    shares = np.empty(3 * m.model.point_count)
-    kernels.timed_ends(
-        feet.accelerations, feet.velocities, places, s.point_velocities, s.points, scene.axes, e.speed, e.stiffness,
-        reference.times_to_contact, e.contact_time, heights, e.contact_height * m.scale, gaps, points, shares,
-    )  # fmt: skip
-    if scene.planned is not None:
-        shares[2::3] = np.maximum(shares[2::3], scene.planned.climbs)
-    problem.ground_weight = p.weights.bounds * m.mass
-    problem.limit_weight = m.load.area * problem.ground_weight
-    problem.limit_count = m.limits.fill(s.q, s.v, reference, m.dt, problem.limit_rows, problem.limit_lower)
-    problem.ground_count = kernels.ground_rows(
-        scene.axes, scene.gaps, s.point_velocities, m.level.still if scene.moving is None else scene.moving,
-        reference.points, reference.point_velocities, reference.point_accelerations, m.floor, m.dt,
-        p.bounds.near_ground * m.scale, p.bounds.return_share, problem.ground_points, problem.ground_normals,
-        problem.ground_lower,
-    )  # fmt: skip
     return Wishes(
-        problem.turn_target, root, points, scene.axes, shares, feet.stands, _goal(m, reference),
+        problem.turn_target, root, problem.point_target, problem.axes, routine.shares, feet.stands, _goal(m, reference),
         [g.at(m) for g in m.goal_points if g.is_on(m.time)], (), joints, standing,
         _hung(m, reference, scene),
         RISE if scene.planned is not None and feet.stands.any() else 1.0,
@@ -83,19 +57,6 @@ def _hung(m: Machine, reference: ReferenceFrame, scene: Scene) -> float:
     """How far the figure hovers, 0 … 1: nothing touches, and in the reference the root carries it."""
     carried = min(max(float(reference.torque[2]) / (GRAVITY * m.mass), 0.0), 1.0)
     return 0.0 if scene.step.contacts.count else carried
-
-
-def _turned(m: Machine, reference: ReferenceFrame) -> tuple[Array, Array, Array]:
-    """Reference orientations and rates of the bodies, turned by sway and lean; untouched while both are zero."""
-    sway, ground = m.sway, m.follower
-    is_level = not (any(ground.turn.tolist()) or any(ground.turn_velocity.tolist()))
-    if is_level and sway.is_at_rest:
-        return reference.orientations, reference.angular_velocities, reference.angular_accelerations
-    lean = m.no_lean if is_level else _lean(m, reference)
-    return kernels.turned_figure(
-        m.sway_share, sway.turn, sway.velocity, sway.acceleration, lean, ground.turn,
-        ground.turn_velocity, reference.orientations, reference.angular_velocities, reference.angular_accelerations,
-    )  # fmt: skip
 
 
 def _lean(m: Machine, reference: ReferenceFrame) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from poise.compiled import SUMS, Table, index, matrix, vector
+from poise.compiled import SUMS, Table, flags, index, matrix, vector
 from poise.step.step import Step
 
 Array = npt.NDArray[np.float64]
@@ -28,6 +28,21 @@ def balance(step: Step, a: Array, coefficients: Array) -> tuple[Array, Array, fl
     sizes = np.zeros(12, dtype=np.int64)
     sizes[4], sizes[8:11] = len(forces), (step.nv, columns.map.shape[1], len(coefficients))
     return torque, forces, balance_table(table.at, sizes)
+
+
+@njit(**SUMS)
+def finish(at, sizes):
+    """`balance_table` of a usual problem; fills which bounds act, and which coefficients of all points are positive."""
+    touching, n, points, count = sizes[4], sizes[10], sizes[2], sizes[12]
+    taken, slacks, acting = flags(at[14], count), vector(at[15], count), flags(at[16], count)
+    touched, positive, x = index(at[17], touching), flags(at[18], 4 * points), vector(at[10], n)
+    for i in range(count):
+        acting[i] = taken[i] and slacks[i] <= 0.0
+    for i in range(4 * points):
+        positive[i] = False
+    for i in range(n):
+        positive[4 * touched[i // 4] + i % 4] = x[i] > 0.0
+    return balance_table(at, sizes)
 
 
 @njit(**SUMS)

@@ -90,11 +90,17 @@ def _tangents(n, first, second):
 def frames(normals):
     """Two tangents and the normal as rows, shape (K, 3, 3)."""
     out = np.empty((normals.shape[0], 3, 3))
+    put_frames(normals, out)
+    return out
+
+
+@njit(**INNER)
+def put_frames(normals, out):
+    """Fill `frames`."""
     for k in range(normals.shape[0]):
         for e in range(3):
             out[k, 2, e] = normals[k, e]
         _tangents(normals[k], out[k, 0], out[k, 1])
-    return out
 
 
 @njit(**KERNEL)

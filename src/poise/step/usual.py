@@ -18,7 +18,7 @@ from poise.compiled import Table
 from poise.dynamics import State
 from poise.step import condensed
 from poise.step.assemble import assemble
-from poise.step.balance import balance_table
+from poise.step.balance import finish
 from poise.step.condensed import solve_table
 from poise.step.constraint import AtLeast, Constraint, Equal
 from poise.step.objective import Objective
@@ -63,7 +63,7 @@ class UsualProblem:
         limit_rows, limit_lower, limit_count: Bounds on accelerations of joints, leading rows of (3 L, nv), (3 L,).
         ground_points, ground_normals, ground_lower, ground_count: Bounds on points, of (P,), (P, 1, 3), (P,).
         limit_weight, ground_weight: Of these bounds.
-        expected: Coefficients expected to be positive, shape (P, 4).
+        expected: Coefficients expected to be positive, shape (P, 4); a solve leaves those that are.
         guess: Accelerations expected, shape (nv,): bounds they would break are expected to act.
     """
 
@@ -92,9 +92,12 @@ class UsualProblem:
         G, D, g = np.empty((2, nv)), np.empty((2, columns)), np.empty(2)
         J, X, lower, bound_weight = np.empty((rows, nv)), np.empty(0), np.empty(rows), np.empty(rows)
         weight, target, warm, taken = np.empty(n), np.empty(n), np.empty(n, np.bool_), np.empty(rows, np.bool_)
-        self._a, self._x, self._slacks, self._residuals = np.empty(nv), np.empty(n), np.empty(rows), np.empty(4)
-        self._taken = taken
-        self._inverse, self._torque, self._forces = np.empty(nv), np.empty(nv), np.empty((points, 3))
+        # the answer in one block, so that a result owns a copy of it by one call
+        self._block = np.empty(2 * nv + 7 * points)
+        self._parts = nv, 2 * nv, 2 * nv + 3 * points
+        a, torque, forces, x = np.split(self._block, self._parts)
+        self._a, self._slacks, self._residuals = a, np.empty(rows), np.empty(4)
+        self._acting, self._inverse = np.empty(rows, np.bool_), np.empty(nv)
         self._sizes, self._numbers = np.zeros(14, dtype=np.int64), np.zeros(4)
         self._sizes[:4] = nv, bodies, points, m.roots[0]
         self._form = Table([
@@ -110,11 +113,11 @@ class UsualProblem:
         ])  # fmt: skip
         self._problem = Table([
             Q, b, S, f, C, G, D, g, J, X, lower, bound_weight, share, first, width, weight, target, warm, taken,
-            self._a, self._x, self._slacks, self._residuals,
+            a, x, self._slacks, self._residuals,
         ])  # fmt: skip
         self._answer = Table([
-            state.M, state.bias, share, first, width, acts, self.external, directions, owner, self._a, self._x,
-            self._inverse, self._torque, self._forces,
+            state.M, state.bias, share, first, width, acts, self.external, directions, owner, a, x,
+            self._inverse, torque, forces, taken, self._slacks, self._acting, self.touching, self.expected,
         ])  # fmt: skip
 
     def solve(self) -> tuple[int, StepResult | None]:
@@ -127,13 +130,13 @@ class UsualProblem:
         if status != condensed.SOLVED:
             return status, None
         self.state.data.inverse_dynamics(self._a, self._inverse)
-        left = balance_table(self._answer.at, sizes)
+        left = finish(self._answer.at, sizes)
         primal, dual, gap, solves = self._residuals.tolist()
-        count = self.limit_count + self.ground_count
+        answer, (first, second, third), k = self._block.copy(), self._parts, self.touching_count
         return status, StepResult(
-            self._a.copy(), self._x[: 4 * self.touching_count].copy(), self._torque.copy(),
-            self._forces[: self.touching_count].copy(), Certificate(primal, dual, gap, left), "active set", int(solves),
-            self._taken[:count] & (self._slacks[:count] <= 0.0),
+            answer[:first], answer[third : third + 4 * k], answer[first:second],
+            answer[second : second + 3 * k].reshape(k, 3), Certificate(primal, dual, gap, left), "active set",
+            int(solves), self._acting[: self.limit_count + self.ground_count].copy(),
         )  # fmt: skip
 
     def lists(self, step: Step) -> tuple[list[Objective], list[Constraint]]:
