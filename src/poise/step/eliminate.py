@@ -141,18 +141,19 @@ def to_coefficients(share, first, width, weight, target, z, Z, H, h):
     """From columns z = (u, s) to x = (λ, s): fills H and h."""
     n, size = weight.shape[0], z.shape[0]
     more = h.shape[0] - n
-    half = np.empty((n, size))
+    # six columns wherever a coefficient acts: what it has less is zero in `share`, so these may lie beyond the last
+    half = np.empty((n, size + 5))
     for i in range(n):
-        row, s = half[i], 0.0
+        row, own, at, s = half[i], share[i], first[i], 0.0
         fill(0.0, row)
         for e in range(width[i]):
-            s += share[i, e] * z[first[i] + e]
-            add(share[i, e], Z[first[i] + e], row)
+            s += own[e] * z[at + e]
+            add(own[e], Z[at + e], row)
         h[i] = s - weight[i] * target[i]
         for j in range(i + 1):
-            s = 0.0
-            for e in range(width[j]):
-                s += share[j, e] * row[first[j] + e]
+            at = first[j]
+            s = share[j, 0] * row[at] + share[j, 1] * row[at + 1] + share[j, 2] * row[at + 2]
+            s += share[j, 3] * row[at + 3] + share[j, 4] * row[at + 4] + share[j, 5] * row[at + 5]
             H[i, j], H[j, i] = s, s
         H[i, i] += weight[i]
         for m in range(more):
