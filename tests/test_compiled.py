@@ -70,7 +70,7 @@ def test_second_process_compiles_nothing() -> None:
     second = _process()
     assert second["missed"] == []
     assert isinstance(second["hits"], int)
-    assert second["hits"] >= 20
+    assert second["hits"] >= 10  # the kernels that Python calls; those they call come with them
 
 
 def _list(step: Step) -> tuple[list[Objective], list[Equal | AtLeast]]:
