@@ -8,7 +8,7 @@ differences of positions. Then a = a*, λ = λ* makes every residual zero.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -108,7 +108,7 @@ class ReferenceBuilder:
             np.empty(most), self._acceleration, np.zeros(most, dtype=np.bool_), s.centers,
         ])  # fmt: skip
         self._sizes = np.array([m.nq, m.nv, m.body_count, m.point_count, m.roots[0]])
-        self._frames: Iterator[tuple[Array, ...]] = iter(())
+        self._frames: Iterator[tuple[Any, ...]] = iter(())
 
     def kinematics(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Positions [m] and velocities [m/s] of the contact points at (q, v), shapes (P, 3)."""
@@ -170,7 +170,7 @@ class ReferenceBuilder:
         return acceleration[0]
 
 
-def _storage(m: Model) -> Iterator[tuple[Array, ...]]:
+def _storage(m: Model) -> Iterator[tuple[Any, ...]]:
     """Values for the next frames, in the order of `ReferenceFrame`."""
     B, P = m.body_count, m.point_count
     shapes = (
