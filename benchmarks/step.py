@@ -26,13 +26,11 @@ import numpy as np
 
 import poise.sim.filter as machinery
 import poise.sim.solving as fallbacks
-import poise.step.condensed as condensed
-import poise.step.solve as solving
+import poise.step.usual as usual
 from poise.character import fit
 from poise.character.mjcf import to_mjcf
 from poise.character.posing import motion_to_q
 from poise.control.footing import Footing
-from poise.control.limits import JointLimits
 from poise.control.preset import load_preset
 from poise.control.reference import ReferenceBuilder
 from poise.errors import MotionWarning
@@ -42,6 +40,7 @@ from poise.samples import sample_names, sample_path
 from poise.sim.filter import Machine, Options
 from poise.sim.forces import Push
 from poise.sim.schedule import ClipSchedule, reference_velocities
+from poise.step import UsualProblem
 from poise.terrain import Terrain
 
 ACTIVE = 16
@@ -50,11 +49,10 @@ STAGES: list[tuple[Any, str, str]] = [
     (machinery, "look", "look at the state and the ground"),
     (Footing, "place", "  of which footholds"),
     (fallbacks, "wishes", "wishes"),
-    (JointLimits, "constraint", "  of which joint limits"),
-    (fallbacks, "quasi_physical", "lists"),
-    (solving, "condense", "lists to normal form"),
-    (condensed, "solve_condensed", "condense and solve"),
-    (solving, "balance", "torque and forces"),
+    (fallbacks, "quasi_physical_usual", "lists"),
+    (UsualProblem, "solve", "problem"),
+    (usual, "assemble", "  of which normal form"),
+    (usual, "solve_table", "  of which condense and solve"),
 ]
 
 

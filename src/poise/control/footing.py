@@ -72,11 +72,15 @@ class Footing:
         self._shift = np.zeros((count, 2))
         self._chosen = np.full((count, 2), np.nan)
         self._nowhere = np.zeros(0)
-        self._still = np.zeros((count, 3))
-        self._floors, self._no_lift = np.full(count, floor), np.zeros(count)
+        self._no_lift = np.zeros(count)
+
+    @property
+    def held(self) -> tuple[Array, Array, Flags, Flags]:
+        """Offsets of the points (P, 3), those they left with (P, 3), which stood and which swung (P,): see `stick`."""
+        return self._offset, self._left_with, self._stood, self._swung
 
     def place(
-        self, reference: ReferenceFrame, points: Array, velocities: Array, heights: Array, gaps: Array, band: float,
+        self, reference: ReferenceFrame, points: Array, velocities: Array, heights: Array, stands: Flags,
         ground_velocities: Array | None, goal_shift: Array, home: Array | None, time: float, dt: float,
         planned: PlannedFrame | None = None,
     ) -> Footholds:  # fmt: skip
@@ -86,8 +90,7 @@ class Footing:
             reference: The undisturbed character.
             points, velocities: Of the simulated points, shape (P, 3).
             heights: Terrain under them [m], shape (P,).
-            gaps: Their distance to the terrain [m], shape (P,).
-            band: Points nearer than this may stand [m].
+            stands: Those that stand, with offsets kept up by `kernels.stick`, shape (P,).
             ground_velocities: Of the terrain under them [m/s], shape (P, 3), or None where it rests.
             goal_shift: Horizontal displacement of the goal [m], shape (2,).
             home: The same when the goal will have come to rest, or None where nothing moves it.
@@ -95,13 +98,6 @@ class Footing:
             dt: Length of the step [s].
             planned: The plan over the ground, if there is one.
         """
-        still = self._still if ground_velocities is None else ground_velocities
-        base = reference.points if planned is None else reference.points + planned.offsets
-        floors = self._floors if planned is None else self._floors + planned.offsets[:, 2]
-        stands = kernels.stick(
-            reference.flags, gaps, band, heights, floors, points, base, still, dt, self._offset, self._left_with,
-            self._stood, self._swung,
-        )  # fmt: skip
         back = None
         if home is not None:
             back = self._stepping.advance(
@@ -118,6 +114,7 @@ class Footing:
                 self._ground(reference, points, velocities, goal_shift, time), e.clearance * self._scale,
             )  # fmt: skip
         else:
+            base, floors = reference.points + planned.offsets, self._floor + planned.offsets[:, 2]
             targets = kernels.planned_targets(
                 base, floors, np.isfinite(planned.landings[:, 0]), reference.progress, self._left_with, self._offset,
                 held, goal_shift, self._lifts(planned, goal_shift, time), heights, e.clearance * self._scale,

@@ -75,6 +75,11 @@ class GroundFollower:
         s = self._settings.lean_frequency
         self.turn_velocity = s * (wanted - self.turn)
 
+    @property
+    def is_level(self) -> bool:
+        """Nothing tips the figure."""
+        return not (any(self.turn.tolist()) or any(self.turn_velocity.tolist()))
+
     def carry(self, planned: PlannedFrame | None = None) -> None:
         """A step in which nothing is solved: the plan goes on, the rest coasts."""
         self._extra_acceleration = 0.0

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_OPTIONS = {"cache": True, "error_model": "numpy"}
+from poise.compiled import INNER, KERNEL
 
 
-@njit(**_OPTIONS)
+@njit(**INNER)
 def servos(
-    current, velocities, target, target_velocities, target_accelerations, root, reference_q, reference_v, reference_a,
-    q, v, shift, shift_v, shift_a, height, speed, stiffness, turning, off,
+    current, velocities, target, target_velocities, target_accelerations, reference_q, reference_v, reference_a, q, v,
+    moved, speed, stiffness, turning, root, off,
 ):  # fmt: skip
     """Wished accelerations a* + speed Δv + stiffness Δx of the bodies' turns and of the root's place.
 
     Fills `turning` (3 (B − 1),) from orientations (B, 4) and spatial velocities (B, 6): α* + speed (ω* − ω) + stiffness
     Log(R* Rᵀ) of every body but the world, in world axes; `off`, the way of the root to its wished place, and `root`,
-    its wished acceleration (3,): the reference moved sideways by a shift (2,) and up by a height, all with their rates.
+    its wished acceleration (3,): the reference moved by a way, with its rates, `moved` (9,).
     """
     for b in range(1, current.shape[0]):
         # d = target · conj(current)
@@ -37,15 +37,12 @@ def servos(
                 target_accelerations[b, c] + speed * (target_velocities[b, c] - velocities[b, c]) + stiffness * error[c]
             )
     for c in range(3):
-        if c < 2:
-            x, dx, ddx = shift[c], shift_v[c], shift_a[c]
-        else:
-            x, dx, ddx = height
+        x, dx, ddx = moved[c], moved[3 + c], moved[6 + c]
         off[c] = reference_q[c] + x - q[c]
         root[c] = reference_a[c] + ddx + speed * (reference_v[c] + dx - v[c]) + stiffness * off[c]
 
 
-@njit(**_OPTIONS)
+@njit(**INNER)
 def _ball_angles(w, x, y, z, rest, axis, bend, side, out):
     """Twist, bend and side of rest⁻¹ · (w, x, y, z), split as swing · twist."""
     rw, rx, ry, rz = rest[0], -rest[1], -rest[2], -rest[3]
@@ -74,7 +71,7 @@ def _ball_angles(w, x, y, z, rest, axis, bend, side, out):
     out[2] = scale * (sx * side[0] + sy * side[1] + sz * side[2])
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def limit_angles(q, address, is_hinge, rest, axis, bend, side, out):
     """Angles of every limited joint: (twist, bend, side) of balls, (angle, 0, 0) of hinges, shape (L, 3)."""
     for i in range(address.shape[0]):
@@ -85,7 +82,7 @@ def limit_angles(q, address, is_hinge, rest, axis, bend, side, out):
             _ball_angles(q[k], q[k + 1], q[k + 2], q[k + 3], rest[i], axis[i], bend[i], side[i], out[i])
 
 
-@njit(**_OPTIONS)
+@njit(**INNER)
 def _ball_rate(w, x, y, z, ex, ey, ez, rest, axis, bend, side, ahead, behind):
     """Rates of (twist, bend, side) per unit of turn along the unit vector e in the joint's own axes, into `ahead`.
 
@@ -101,7 +98,7 @@ def _ball_rate(w, x, y, z, ex, ey, ez, rest, axis, bend, side, ahead, behind):
         ahead[r] = (ahead[r] - behind[r]) / (4.0 * half)
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def limit_rows(
     q, v, reference_q, reference_v, reference_a, dt, margin, share, address, v_address, is_hinge, rest, axis, bend,
     side, lower, upper, angles, rows, bounds,
@@ -169,7 +166,7 @@ def limit_rows(
     return m
 
 
-@njit(**_OPTIONS)
+@njit(**INNER)
 def _turned(w, x, y, z, a, out):
     """Vector a turned by the unit quaternion (w, x, y, z)."""
     tx, ty, tz = 2.0 * (y * a[2] - z * a[1]), 2.0 * (z * a[0] - x * a[2]), 2.0 * (x * a[1] - y * a[0])
@@ -178,7 +175,7 @@ def _turned(w, x, y, z, a, out):
     out[2] = a[2] + w * tz + x * ty - y * tx
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def turned_figure(
     sway_share, sway, sway_velocity, sway_acceleration, lean_share, lean, lean_velocity, orientations, velocities,
     accelerations,
@@ -205,7 +202,7 @@ def turned_figure(
     return turned, speeds, turns
 
 
-@njit(**_OPTIONS)
+@njit(**INNER)
 def ground_rows(
     axes, gaps, velocities, ground_velocities, reference_points, reference_velocities, reference_accelerations, floor,
     dt, reach, share, index, normals, lower,
@@ -238,7 +235,7 @@ def ground_rows(
     return near
 
 
-@njit(**_OPTIONS)
+@njit(**INNER)
 def timed_ends(
     wished_a, wished_v, wished, v, now, axes, speed, stiffness, times_to_contact, contact_time, heights, reach, gaps,
     targets, weights,
@@ -262,7 +259,7 @@ def timed_ends(
             targets[3 * i + e] = total
 
 
-@njit(**_OPTIONS)
+@njit(**INNER)
 def near_ground(points, radii, heights, normals, band, gaps, index, chosen):
     """Distances of points to the ground, and which are nearer than the band.
 
@@ -281,16 +278,16 @@ def near_ground(points, radii, heights, normals, band, gaps, index, chosen):
     return near
 
 
-@njit(**_OPTIONS)
+@njit(**INNER)
 def stick(
-    flags, gaps, band, heights, floors, points, reference_points, ground_velocities, dt, offset, left_with, stood, swung
+    flags, gaps, band, heights, floors, points, reference_points, ground_velocities, dt, offset, left_with, stood,
+    swung, stands,
 ):  # fmt: skip
-    """Which points stand (P,); keeps up their offsets to the reference, whose own floors (P,) may differ.
+    """Fill which points stand (P,); keeps up their offsets to the reference, whose own floors (P,) may differ.
 
     A point that touches sticks where it is, and goes with the ground; one that leaves starts from where it was. Changes
     offset, left_with (P, 3), stood and swung (P,).
     """
-    stands = np.empty_like(flags)
     for i in range(flags.shape[0]):
         stands[i] = flags[i] and gaps[i] < band
         lift = heights[i] - floors[i]
@@ -307,10 +304,9 @@ def stick(
             offset[i, 1] += dt * ground_velocities[i, 1]
         offset[i, 2] = lift
         stood[i], swung[i] = stands[i], not flags[i]
-    return stands
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def limbs_seen(members, ends, flags, stands, times_to_lift, offsets, home, seen):
     """Fill rows of (points that touch, of them stand, least time to lift [s], mean way home [m]), one for each limb.
 
@@ -330,7 +326,7 @@ def limbs_seen(members, ends, flags, stands, times_to_lift, offsets, home, seen)
         seen[limb, 0], seen[limb, 1], seen[limb, 2], seen[limb, 3] = touching, standing, least, way / max(touching, 1)
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def swing_places(points, velocities, places, look_ahead, clearance_time):
     """Where the ground's height is wanted, (4 P, 2): landing places, ahead, at the clearance's edge, half way there."""
     count = points.shape[0]
@@ -344,7 +340,7 @@ def swing_places(points, velocities, places, look_ahead, clearance_time):
     return out
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def foothold_targets(
     reference_points, landings, progress, left_with, offset, stands, goal_shift, foot_shift, heights, floor, ground,
     clearance,
@@ -383,7 +379,7 @@ def foothold_targets(
     return out
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def planned_targets(
     planned_points, floors, known, progress, left_with, offset, stands, goal_shift, lifts, heights, clearance
 ):  # fmt: skip

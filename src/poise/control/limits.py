@@ -34,10 +34,16 @@ class Moving(Protocol):
 
 
 class JointLimits:
-    """The limits of a character as arrays, and when they act."""
+    """The limits of a character as arrays, and when they act.
+
+    Attributes:
+        lower, upper: Of the angles [rad], shape (L, 3).
+        near, share: Rows are made from so near on [rad]; a joint past its limit comes back by such a share a step.
+        arrays: What `kernels.limit_rows` asks for between `share` and `rows`; the last is room for the angles.
+    """
 
     def __init__(self, character: Character, bounds: Bounds) -> None:
-        self._near, self._share = math.radians(bounds.near_angle), bounds.return_share
+        self.near, self.share = math.radians(bounds.near_angle), bounds.return_share
         limited = [(i, b) for i, b in enumerate(character.bodies) if b.kind != "free" and b.limits is not None]
         self.nv = character.nv
         self.names = [b.name for _, b in limited]
@@ -52,6 +58,10 @@ class JointLimits:
         self.lower = np.array([[x.twist_lower, x.bend_lower, x.side_lower] for x in limits]).reshape(-1, 3)
         self.upper = np.array([[x.twist_upper, x.bend_upper, x.side_upper] for x in limits]).reshape(-1, 3)
         self.lower[self._hinge, 1:], self.upper[self._hinge, 1:] = -np.inf, np.inf
+        self.arrays = (
+            self._q, self._v, self._hinge, self._rest, self._axis, self._bend, self._side, self.lower, self.upper,
+            np.empty((len(limited), 3)),
+        )  # fmt: skip
 
     def angles(self, q: Array) -> Array:
         """Limited angles [rad] of a pose: (twist, bend, side) of each limited joint, shape (L, 3)."""
@@ -61,15 +71,17 @@ class JointLimits:
 
     def constraint(self, q: Array, v: Array, reference: Moving, dt: float, weight: float | None) -> AtLeast | None:
         """Rows for the limits that are near, or None; soft with a weight, hard without."""
-        if not len(self._q):
-            return None
-        count = len(self._q)
-        rows, lower = np.empty((3 * count, self.nv)), np.empty(3 * count)
-        near = kernels.limit_rows(
-            q, v, reference.q, reference.v, reference.a, dt, self._near, self._share, self._q, self._v, self._hinge,
-            self._rest, self._axis, self._bend, self._side, self.lower, self.upper, np.empty((count, 3)), rows, lower,
+        rows, lower = np.empty((self.most, self.nv)), np.empty(self.most)
+        near = self.fill(q, v, reference, dt, rows, lower)
+        return AtLeast(JointAcceleration(along=rows[:near]), lower[:near], weight, "joint limits") if near else None
+
+    @property
+    def most(self) -> int:
+        """The largest number of rows."""
+        return 3 * len(self._q)
+
+    def fill(self, q: Array, v: Array, reference: ReferenceFrame, dt: float, rows: Array, lower: Array) -> int:
+        """Fill the leading rows (most, nv) and lower bounds (most,) for the limits that are near; how many."""
+        return kernels.limit_rows(
+            q, v, reference.q, reference.v, reference.a, dt, self.near, self.share, *self.arrays, rows, lower,
         )  # fmt: skip
-        if not near:
-            return None
-        rows, lower = rows[:near], lower[:near]
-        return AtLeast(JointAcceleration(along=rows), lower, weight, "joint limits")

@@ -7,17 +7,20 @@ differences of positions. Then a = a*, λ = λ* makes every residual zero.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from poise.compiled import Table
+from poise.control.reference_kernel import reference
 from poise.dynamics import Model, State, kernels
-from poise.step.active_set import nonnegative
 from poise.step.contacts import Contacts
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int64]
 
 
 class Touch(NamedTuple):
@@ -47,6 +50,7 @@ class ReferenceFrame(NamedTuple):
         times_to_lift: Time until each point no longer touches [s]; 0 while it does not, inf if ever after, shape (P,).
         torque: τ*, the torque left when the touching points carry what they can, shape (nv,).
         coefficients: λ* of every point, zero where it does not touch, shape (P, 4).
+        at: Addresses of all these, for compiled code, shape (18,).
     """
 
     q: Array
@@ -67,6 +71,11 @@ class ReferenceFrame(NamedTuple):
     times_to_lift: Array
     torque: Array
     coefficients: Array
+    at: Index
+
+
+_TOGETHER = 64
+"""So many frames share their storage: rows of the same arrays, which are never written to twice."""
 
 
 class ReferenceBuilder:
@@ -87,13 +96,19 @@ class ReferenceBuilder:
         self.without = without
         self._state = State(model)
         self._acceleration = np.zeros((model.body_count, 6))
-        self._warm = np.zeros((model.point_count, 4), dtype=np.bool_)
         up = np.zeros((model.point_count, 3))
         up[:, 2] = 1.0
         cone = Contacts(np.arange(model.point_count), up, friction)
-        self._directions = cone.directions()[0].reshape(-1, 4, 3)
-        most = 4 * model.point_count
-        self._wrenches, self._H, self._f = np.empty((most, 6)), np.empty((most, most)), np.empty(most)
+        m, s, d, most = model, self._state, self._state.data, 4 * model.point_count
+        self._needed = np.empty(m.nv)
+        self._table = Table([
+            m.parents, m.dof_first, m.dof_count, m.tree_root, m.point_body, m.body_masses, m.point_offsets,
+            m.point_radii, d.xpos, d.xmat, d.xquat, d.xipos, d.subtree_com, d.cdof, d.cdof_dot, d.cvel,
+            np.ascontiguousarray(cone.directions()[0]), self._needed, np.empty((most, 6)), np.empty((most, most)),
+            np.empty(most), self._acceleration, np.zeros(most, dtype=np.bool_), s.centers,
+        ])  # fmt: skip
+        self._sizes = np.array([m.nq, m.nv, m.body_count, m.point_count, m.roots[0]])
+        self._frames: Iterator[tuple[Any, ...]] = iter(())
 
     def kinematics(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Positions [m] and velocities [m/s] of the contact points at (q, v), shapes (P, 3)."""
@@ -112,30 +127,31 @@ class ReferenceBuilder:
     def frame(self, q: Array, v: Array, a: Array, touch: Touch) -> ReferenceFrame:
         """The reference at (q, v, a) with known contacts."""
         m, s = self.model, self._state
-        s.move_to(q, v)
-        d, root, bodies, count = s.data, m.roots[0], m.body_count, m.point_count
-        orientations, spins, turns = np.empty((bodies, 4)), np.empty((bodies, 3)), np.empty((bodies, 3))
-        points, velocities, accelerations = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, 3))
-        com, com_acceleration = np.empty(3), np.empty(3)
-        kernels.moving_figure(
-            m.parents, m.dof_first, m.dof_count, s.point_body, m.point_radii, m.tree_root, m.body_masses, root,
-            s.centers, d.xquat, d.xipos, d.subtree_com, d.cdof, d.cdof_dot, d.cvel, v, a, orientations, spins, turns,
-            self._acceleration, points, velocities, accelerations, com, com_acceleration,
-        )  # fmt: skip
-        if self.without:
-            com = s.com_without(root, self.without)
-            total = s.mass(root)
-            com_acceleration *= total
-            for body in self.without:
-                share = float(m.body_masses[body])
-                com_acceleration -= share * self._place_acceleration(body)
-                total -= share
-            com_acceleration /= total
-        torque, coefficients = self._contact_torque(d.inverse_dynamics(a), points, touch.flags)
-        return ReferenceFrame(
-            q, v, a, orientations, spins, turns, points, velocities, accelerations, com, com_acceleration,
-            *touch, torque, coefficients,
-        )  # fmt: skip
+        values = next(self._frames, None)
+        if values is None:
+            self._frames = _storage(m)
+            values = next(self._frames)
+        frame = ReferenceFrame(*values)
+        for value, given in zip(values, (q, v, a), strict=False):
+            value[:] = given
+        for value, given in zip(values[11:], touch, strict=False):
+            value[:] = given
+        s.data.move_to(q, v)
+        s.data.inverse_dynamics(a, self._needed)
+        if not reference(self._table.at, frame.at, self._sizes, self.regularization):
+            s.move_to(q, v)  # says which joint
+        if not self.without:
+            return frame
+        root, com_acceleration = m.roots[0], frame.com_acceleration
+        frame.com[:] = s.com_without(root, self.without)
+        total = s.mass(root)
+        com_acceleration *= total
+        for body in self.without:
+            share = float(m.body_masses[body])
+            com_acceleration -= share * self._place_acceleration(body)
+            total -= share
+        com_acceleration /= total
+        return frame
 
     def _place_acceleration(self, body: int) -> Array:
         """Acceleration of a body's center of mass in the frame being made [m/s^2]."""
@@ -153,24 +169,16 @@ class ReferenceBuilder:
         )
         return acceleration[0]
 
-    def _contact_torque(self, needed: Array, points: Array, flags: Flags) -> tuple[Array, Array]:
-        """τ* and λ*: the touching points take as much of the root wrench as their cones allow, [Levine2012]_ 2.3.
 
-        Deviates: λ* is regularized (relative 1e-6), since four and more points a foot leave it undetermined.
-        """
-        m, d = self.model, self._state.data
-        root = m.roots[0]
-        n = kernels.cone_system(
-            points, flags, self._directions, d.xpos[root], d.xmat[root], needed, self.regularization, self._wrenches,
-            self._H, self._f,
-        )  # fmt: skip
-        x, coefficients, torque = np.zeros(n), np.empty((m.point_count, 4)), np.empty(m.nv)
-        if n and nonnegative(self._H, self._f[:n], self._warm[flags].ravel(), x) < 0:
-            x[:] = 0.0  # any λ* keeps the run exact: τ* takes what is left
-        kernels.cone_torques(
-            self._state.point_body, points, flags, self._directions, x, m.tree_root, d.subtree_com, m.parents,
-            m.dof_first,
-            m.dof_count, d.cdof, needed, coefficients, torque,
-        )  # fmt: skip
-        self._warm = coefficients > 0.0
-        return torque, coefficients
+def _storage(m: Model) -> Iterator[tuple[Any, ...]]:
+    """Values for the next frames, in the order of `ReferenceFrame`."""
+    B, P = m.body_count, m.point_count
+    shapes = (
+        (m.nq,), (m.nv,), (m.nv,), (B, 4), (B, 3), (B, 3), (P, 3), (P, 3), (P, 3), (3,), (3,), (P,), (P,), (P, 3), (P,),
+        (P,), (m.nv,), (P, 4),
+    )  # fmt: skip
+    kinds = [np.bool_ if k == 11 else np.float64 for k in range(len(shapes))]
+    arrays = [np.empty((_TOGETHER, *shape), dtype=kind) for shape, kind in zip(shapes, kinds, strict=True)]
+    steps = np.array([array.strides[0] for array in arrays])
+    at = np.arange(_TOGETHER)[:, None] * steps + Table(arrays).at
+    return zip(*arrays, at, strict=True)

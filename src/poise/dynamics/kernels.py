@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_OPTIONS = {"cache": True, "error_model": "numpy"}
+from poise.compiled import INNER, KERNEL
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def body_accelerations(parents, dof_first, dof_count, cdof, cdof_dot, v, a, out):
     """Spatial acceleration of each body, gravity left out: Σ (cdof a + cdof_dot v) along the chain, shape (B, 6)."""
     out[0, :] = 0.0
@@ -24,7 +24,7 @@ def body_accelerations(parents, dof_first, dof_count, cdof, cdof_dot, v, a, out)
                 out[b, c] += cdof_dot[j, c] * v[j] + cdof[j, c] * a[j]
 
 
-@njit(**_OPTIONS)
+@njit(**INNER)
 def point_centers(point_body, offsets, xpos, xmat, out):
     """World position of each point's center, shape (P, 3)."""
     for i in range(point_body.shape[0]):
@@ -38,7 +38,7 @@ def point_centers(point_body, offsets, xpos, xmat, out):
             )
 
 
-@njit(**_OPTIONS)
+@njit(**INNER)
 def _material(spatial_velocity, spatial_acceleration, rx, ry, rz, velocity, acceleration):
     wx, wy, wz = spatial_velocity[0], spatial_velocity[1], spatial_velocity[2]
     vx = spatial_velocity[3] + wy * rz - wz * ry
@@ -51,7 +51,7 @@ def _material(spatial_velocity, spatial_acceleration, rx, ry, rz, velocity, acce
     acceleration[2] = spatial_acceleration[5] + ax * ry - ay * rx + wx * vy - wy * vx
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def point_motion(point_body, points, tree_root, subtree_com, cvel, cacc, velocities, accelerations):
     """Velocity and acceleration (of the material point) at each point, shapes (P, 3)."""
     for i in range(point_body.shape[0]):
@@ -68,7 +68,7 @@ def point_motion(point_body, points, tree_root, subtree_com, cvel, cacc, velocit
         )
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def com_acceleration(masses, xipos, tree_root, subtree_com, cvel, cacc, root, out):
     """Acceleration of the center of mass of the tree that hangs on `root` [m/s^2], shape (3,)."""
     velocity = np.empty(3)
@@ -88,7 +88,7 @@ def com_acceleration(masses, xipos, tree_root, subtree_com, cvel, cacc, root, ou
         out[c] /= total
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def point_torques(point_body, points, forces, tree_root, subtree_com, parents, dof_first, dof_count, cdof, out):
     """Generalized force Σ Jᵀ f of forces (P, 3) at points (P, 3), shape (nv,)."""
     out[:] = 0.0
@@ -109,7 +109,7 @@ def point_torques(point_body, points, forces, tree_root, subtree_com, parents, d
             b = parents[b]
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def place_bodies(
     parents, dof_first, dof_count, point_body, offsets, xpos, xmat, cdof, cdof_dot, q, v, zero, biases, centers
 ):  # fmt: skip
@@ -128,7 +128,7 @@ def place_bodies(
     return -1
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def touch_points(
     point_body, centers, radii, normals, tree_root, subtree_com, cvel, cacc, points, velocities, accelerations
 ):  # fmt: skip
@@ -139,7 +139,7 @@ def touch_points(
     point_motion(point_body, points, tree_root, subtree_com, cvel, cacc, velocities, accelerations)
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def place_rovers(
     bodies, places, start, xpos, xmat, tree_root, subtree_com, cvel, cacc, point_body, offsets, centers, points,
     velocities, accelerations,
@@ -165,7 +165,7 @@ def place_rovers(
         )
 
 
-@njit(**_OPTIONS)
+@njit(**INNER)
 def moving_figure(
     parents, dof_first, dof_count, point_body, radii, tree_root, masses, root, centers, xquat, xipos, subtree_com, cdof,
     cdof_dot, cvel, v, a, orientations, spins, turns, cacc, points, velocities, accelerations, com, com_a,
@@ -190,7 +190,7 @@ def moving_figure(
         com[c] = subtree_com[root, c]
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def cone_system(points, flags, directions, place, axes, needed, regularization, wrenches, H, f):
     """Least squares of a wrench (6,) by the cones of the flagged points, directions (P, C, 3).
 
@@ -225,7 +225,7 @@ def cone_system(points, flags, directions, place, axes, needed, regularization, 
     return n
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def cone_torques(
     point_body, points, flags, directions, x, tree_root, subtree_com, parents, dof_first, dof_count, cdof, needed,
     coefficients, torque,
@@ -249,7 +249,7 @@ def cone_torques(
         torque[j] = needed[j] - torque[j]
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def point_jacobians(point_body, points, tree_root, subtree_com, parents, dof_first, dof_count, cdof, out):
     """Jacobian of each point's velocity, shape (3 P, nv)."""
     out[:, :] = 0.0
@@ -266,7 +266,7 @@ def point_jacobians(point_body, points, tree_root, subtree_com, parents, dof_fir
             b = parents[b]
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, out):
     """Jacobian of the center of mass of the tree on `root`, shape (3, nv): each dof moves its subtree rigidly."""
     out[:, :] = 0.0
@@ -282,14 +282,14 @@ def com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, out
             out[2, j] = share * (cdof[j, 5] + wx * ry - wy * rx)
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def com_rows(masses, subtree_mass, xipos, tree_root, dof_body, subtree_com, cvel, cdof, biases, root, jacobian, bias):
     """`com_jacobian` (3, nv) and `com_acceleration` at a = 0 (3,) of the tree on `root`."""
     com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, jacobian)
     com_acceleration(masses, xipos, tree_root, subtree_com, cvel, biases, root, bias)
 
 
-@njit(**_OPTIONS)
+@njit(**KERNEL)
 def point_rows(
     points, axes, places, biases, point_body, tree_root, subtree_com, parents, dof_first, dof_count, cdof, rows,
     constants,

@@ -135,7 +135,7 @@ class Data:
     def __init__(self, m: mujoco.MjModel) -> None:
         d = mujoco.MjData(m)
         self._m, self._d = m, d
-        self._qpos, self._qvel, self._qacc = d.qpos, d.qvel, d.qacc
+        self.qpos, self.qvel, self._qacc = d.qpos, d.qvel, d.qacc
         self.xpos: Array = d.xpos
         self.xmat: Array = d.xmat
         self.xquat: Array = d.xquat
@@ -151,8 +151,8 @@ class Data:
     def move_to(self, q: Array, v: Array) -> None:
         """Kinematics and velocities at (q, v)."""
         m, d = self._m, self._d
-        self._qpos[:] = q
-        self._qvel[:] = v
+        self.qpos[:] = q
+        self.qvel[:] = v
         mujoco.mj_kinematics(m, d)
         mujoco.mj_comPos(m, d)
         mujoco.mj_comVel(m, d)
@@ -164,10 +164,10 @@ class Data:
         mujoco.mj_fullM(m, d, self.M)
         mujoco.mj_rne(m, d, 0, self.bias)
 
-    def inverse_dynamics(self, a: Array) -> Array:
-        """M a + bias by recursive Newton-Euler, shape (nv,)."""
+    def inverse_dynamics(self, a: Array, out: Array | None = None) -> Array:
+        """M a + bias by recursive Newton-Euler, shape (nv,); into `out` if it is given."""
         self._qacc[:] = a
-        out = np.empty(self._m.nv)
+        out = np.empty(self._m.nv) if out is None else out
         mujoco.mj_rne(self._m, self._d, 1, out)
         return out
 

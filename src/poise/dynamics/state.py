@@ -54,10 +54,8 @@ class State:
         Raises:
             InvalidValue: if q or v is not finite; names the first bad joint.
         """
-        self.q, self.v = q, v
-        self.generation += 1
+        self.begin(q, v)
         m, d = self.model, self.data
-        d.move_to(q, v)
         bad = kernels.place_bodies(
             m.parents, m.dof_first, m.dof_count, self.point_body, self.point_offsets, d.xpos, d.xmat, d.cdof,
             d.cdof_dot, q, v, self._zero, self.body_biases, self.centers,
@@ -65,6 +63,12 @@ class State:
         if bad >= 0:
             wrong = np.concatenate([m.q_body[~np.isfinite(q)], m.dof_body[~np.isfinite(v)]])
             raise InvalidValue(f"The state is not finite, first at joint {m.body_name(int(wrong.min()))!r}.")
+
+    def begin(self, q: Array, v: Array) -> None:
+        """The part of `move_to` that is MuJoCo's; for callers that place bodies and points themselves."""
+        self.q, self.v = q, v
+        self.generation += 1
+        self.data.move_to(q, v)
 
     def touch(self, normals: Array | None = None) -> None:
         """Place the points against the surface normals below them (default: up), shape (P, 3)."""

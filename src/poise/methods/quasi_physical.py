@@ -23,7 +23,7 @@ from poise.control.preset import Weights
 from poise.control.reference import ReferenceFrame
 from poise.dynamics import Model
 from poise.errors import InvalidValue
-from poise.step import AtLeast, Constraint, Equal, Objective, Step
+from poise.step import AtLeast, Constraint, Equal, Objective, Step, UsualProblem
 from poise.step.quantities import (
     BodyAngularAcceleration,
     ComAcceleration,
@@ -119,14 +119,14 @@ class LoadShare:
 
     def __init__(self, model: Model, strengths: Array, scale: float = 1.0) -> None:
         root = model.roots[0]
-        self._total = float(model.subtree_masses[root])
+        self.total = float(model.subtree_masses[root])
         self._dof_body, self._strengths = model.dof_body, strengths
         self._hanging = model.subtree_masses.copy()
         self._standing = np.zeros((model.body_count, model.body_count))
         for foot in range(1, model.body_count):
             b = foot
             while model.parents[b] != 0:
-                self._standing[foot, b] = self._total - model.subtree_masses[b]
+                self._standing[foot, b] = self.total - model.subtree_masses[b]
                 b = int(model.parents[b])
         self._point_body = model.point_body
         self.every_point = np.arange(model.point_count)
@@ -150,7 +150,7 @@ class LoadShare:
             if stands.any():
                 carried = np.maximum(carried, self._standing[self._point_body[stands]].max(axis=0))
             known = joints * (1.0 / (self.area * (carried * self._strengths)[self._dof_body]))
-            known[:6] = root / self._total * np.array([1.0, 1.0, 1.0, *([1.0 / self.area] * 3)])
+            known[:6] = root / self.total * np.array([1.0, 1.0, 1.0, *([1.0 / self.area] * 3)])
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[key] = known
@@ -254,6 +254,31 @@ def quasi_physical(
             objectives.append(Objective(quantity, wish.acceleration, wish.weight, wish.label))
     constraints += wishes.bounds
     return objectives, constraints
+
+
+def usual(
+    problem: UsualProblem, reference: ReferenceFrame, wishes: Wishes, weights: Weights, load: LoadShare,
+    physicality: Physicality,
+) -> None:  # fmt: skip
+    """The list of `quasi_physical` written into the arrays of a usual problem, but for its bounds and contacts.
+
+    Only where the root is held, the torque counts, the whole body is in the goal, and there are no goals of places.
+    """
+    mass = load.total
+    effort = load.effort(wishes.stands, weights.joint_torque, physicality.factor * weights.root_wrench)
+    problem.torque_weight[:] = effort
+    if wishes.hung:
+        problem.torque_weight[2:6] *= 1.0 - (1.0 - HOVERING) * wishes.hung
+    problem.torque_target[:] = reference.torque
+    problem.turn_weight[:] = load.turning(weights.pose)
+    place = weights.pose * mass
+    problem.place_weight[:] = place, place, place * wishes.rise
+    np.multiply(wishes.shares, weights.end_effector * mass, out=problem.point_weight)
+    problem.coefficient_target[:] = reference.coefficients
+    problem.coefficient_share = weights.coefficients
+    problem.has_goal = wishes.goal is not None
+    if wishes.goal is not None:
+        problem.goal[:] = wishes.goal
 
 
 def _coefficient_weight(step: Step, effort: Array, weights: Weights, *, is_off: bool) -> float:

@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
-from poise.control import kernels
 from poise.control.footing import Footholds
 from poise.control.plan import PlannedFrame
 from poise.control.reference import ReferenceFrame
 from poise.sim.forces import Pull, Push
 from poise.step import Contacts, Step
-from poise.step.cones import frames
 
 if TYPE_CHECKING:
     from poise.sim.filter import Machine
@@ -31,59 +29,37 @@ class Scene(NamedTuple):
 
     Attributes:
         step: The step to be solved.
-        heights, gaps: Of the ground below the contact points [m], and their distance to it [m], shape (P,).
-        axes: Two tangents and the surface normal at each point, rows, shape (P, 3, 3).
+        gaps: Distances of the contact points to the ground [m], shape (P,).
         footholds: Where the contact points should be.
         moving: Velocity of the ground below them [m/s], shape (P, 3), or None where it rests.
         planned: The plan over the ground, if there is one.
     """
 
     step: Step
-    heights: Array
     gaps: Array
-    axes: Array
     footholds: Footholds
     moving: Array | None
     planned: PlannedFrame | None
 
 
-class LevelGround:
-    """What the contact points see on level ground at rest; made once.
-
-    Attributes:
-        axes, normals, heights, still: As in `Scene`; `still` is a velocity of zero.
-    """
-
-    def __init__(self, count: int, floor: float) -> None:
-        self.axes = np.tile(np.eye(3), (count, 1, 1))
-        self.normals = np.ascontiguousarray(self.axes[:, 2])
-        self.heights = np.full(count, floor)
-        self.still = np.zeros((count, 3))
-
-
 def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Push | Pull], planned: PlannedFrame | None) -> Scene:
     """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
-    s, dt = m.state, m.dt
-    s.move_to(m.q, m.v)
+    s, dt, problem, seen = m.state, m.dt, m.problem, m.routine
     moving = None
     if m.terrain.is_flat:
-        normals, axes, heights = m.level.normals, m.level.axes, m.level.heights
-        s.touch()
+        s.begin(m.q, m.v)
     else:
+        s.move_to(m.q, m.v)
         surface = m.terrain.sample(s.centers[:, :2], m.time)
-        normals, heights = np.array(surface.normal), np.array(surface.height)
-        s.touch(normals)
-        axes = frames(normals)
+        seen.normals[:], seen.heights[:] = surface.normal, surface.height
         if not m.terrain.is_static:
             moving = surface.velocity
+            seen.moving[:] = moving
+    if not seen.see(reference, planned, is_level=m.terrain.is_flat):
+        s.move_to(m.q, m.v)  # says which joint
     s.complete()
     external, force, moment = _pushes(m, pushes) if pushes else (m.no_push, _NOTHING, _NOTHING)
-    band = m.preset.contact.height * m.scale
-    count = m.model.point_count
-    gaps, touching, touching_normals = np.empty(count), np.empty(count, dtype=np.int64), np.empty((count, 3))
-    near = kernels.near_ground(
-        s.points, m.model.point_radii, heights, normals, band, gaps, touching, touching_normals
-    )  # fmt: skip
+    problem.external[:] = external
     below = _RESTING if moving is None else moving.mean(axis=0)[:2]
     if _is_moving(m, pushes):
         # a push of so many body weights moves figures of any size by the same part of their legs
@@ -95,10 +71,12 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Push | Pull], p
     shift = m.particle.shift
     m.follower.accelerate(reference.q[:3], reference.v[:3], shift, m.time, planned)
     footholds = m.footing.place(
-        reference, s.points, s.point_velocities, heights, gaps, band, moving, shift, _home(m), m.time, dt, planned,
+        reference, s.points, s.point_velocities, seen.heights, seen.stands.copy(), moving, shift, _home(m), m.time, dt,
+        planned,
     )  # fmt: skip
-    contacts = Contacts(touching[:near], touching_normals[:near], m.options.friction)
-    return Scene(Step(s, contacts, dt=dt, external=external), heights, gaps, axes, footholds, moving, planned)
+    near = problem.touching_count
+    contacts = Contacts(problem.touching[:near].copy(), problem.normals[:near].copy(), m.options.friction)
+    return Scene(Step(s, contacts, dt=dt, external=external), seen.gaps, footholds, moving, planned)
 
 
 def _home(m: Machine) -> Array | None:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from poise.control.reference import ReferenceFrame
 from poise.errors import StepInfeasible
 from poise.methods.pd import proportional_derivative
-from poise.methods.quasi_physical import quasi_physical
+from poise.methods.quasi_physical import Wishes, quasi_physical
+from poise.methods.quasi_physical import usual as quasi_physical_usual
 from poise.sim.looking import Scene
-from poise.sim.wishing import wishes
+from poise.sim.wishing import bounds, wishes
 from poise.step import Constraint, Equal, Objective, Step, StepResult, solve_step
 
 if TYPE_CHECKING:
@@ -39,19 +40,42 @@ class StepRecord(NamedTuple):
 
 def solve(m: Machine, reference: ReferenceFrame, scene: Scene) -> StepResult | None:
     """Solve this step and keep what the next one starts from; None where nothing helps."""
-    if m.options.engine == "pd":
+    points = scene.step.contacts.points
+    wished = None
+    if m.options.engine != "pd":
+        wished = wishes(m, reference, scene)
+        if is_usual(m, wished):
+            quasi_physical_usual(m.problem, reference, wished, m.preset.weights, m.load, m.options.physicality)
+            np.add(reference.a, m.off, out=m.problem.guess)
+            result = m.problem.solve()[1]
+            if result is not None:
+                return _keep(m, reference, scene, result)
+    if wished is None:
         objectives, constraints = proportional_derivative(scene.step, reference, m.preset.pd)
     else:
         objectives, constraints = quasi_physical(
-            scene.step, reference, wishes(m, reference, scene), m.preset.weights, m.load,
+            scene.step, reference, wished._replace(bounds=bounds(m)), m.preset.weights, m.load,
             physicality=m.options.physicality, goal_without=m.goal_without,
         )  # fmt: skip
-    points = scene.step.contacts.points
     result = attempt(m, scene.step, objectives, constraints, m.warm[points].ravel(), reference.a + m.off)
     if result is None:
         return None
     m.warm[:] = False
     m.warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
+    return _keep(m, reference, scene, result)
+
+
+def is_usual(m: Machine, wished: Wishes) -> bool:
+    """The lists of this step are those of a `UsualProblem`."""
+    o = m.options
+    return not (
+        o.readable or o.hard_contact or o.physicality.is_strict or o.physicality.is_off or m.goal_without
+        or wished.places
+    )  # fmt: skip
+
+
+def _keep(m: Machine, reference: ReferenceFrame, scene: Scene, result: StepResult) -> StepResult:
+    """Keep the answer, and what the next step starts from."""
     m.off = result.a - reference.a
     t = m.tally
     t.solves += 1
@@ -60,7 +84,7 @@ def solve(m: Machine, reference: ReferenceFrame, scene: Scene) -> StepResult | N
     t.dynamics = max(t.dynamics, result.certificate.dynamics)
     root = m.model.roots[0]
     com = m.state.com_without(root, m.goal_without) if m.goal_without else m.state.com(root)
-    m.last = StepRecord(m.frame, reference, result, scene.step, scene.gaps, m.state.point_velocities.copy(), com)
+    m.last = StepRecord(m.frame, reference, result, scene.step, scene.gaps.copy(), m.state.point_velocities.copy(), com)
     return result
 
 

@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
-from poise.control import kernels
 from poise.control.preset import Preset
 from poise.control.reference import ReferenceFrame
 from poise.control.unheld import authority, joint_servo, within
 from poise.methods.quasi_physical import Wishes
 from poise.sim.looking import Scene
 from poise.step import AtLeast
-from poise.step.quantities import PointAcceleration
+from poise.step.quantities import JointAcceleration, PointAcceleration
 from poise.units import GRAVITY
 
 if TYPE_CHECKING:
@@ -29,49 +28,26 @@ RISE = 10.0
 
 def wishes(m: Machine, reference: ReferenceFrame, scene: Scene) -> Wishes:
     """What the controllers ask of this step."""
-    s, p = m.state, m.preset
-    e = p.end_effector
-    target, speeds, accelerations = _turned(m, reference)
+    s, p, problem, routine = m.state, m.preset, m.problem, m.routine
+    feet, ground = scene.footholds, m.follower
     joints, standing = None, 1.0
     if m.options.physicality.is_strict:
         error = m.model.difference(s.q, reference.q, 1.0)
         joints = joint_servo(error, s.v, reference.v, reference.a, p.pose.speed, p.pose.stiffness)
-        drop = float(error[2]) + m.follower.height
+        drop = float(error[2]) + ground.height
         standing = authority(float(np.linalg.norm(error[3:6])), drop, m.character.leg_length)
-    shift, ground = m.particle, m.follower
-    off, root = np.empty(3), np.empty(3)
-    kernels.servos(
-        s.data.xquat, s.data.cvel, target, speeds, accelerations, root, reference.q, reference.v, reference.a, s.q,
-        s.v, shift.shift, shift.velocity, shift.acceleration,
-        (float(ground.height), float(ground.velocity), float(ground.acceleration)), p.pose.speed, p.pose.stiffness,
-        m.turning, off,
-    )  # fmt: skip
-    feet = scene.footholds
-    places = feet.positions
+        feet = feet._replace(positions=s.points + within(feet.positions - s.points, m.scale))
+    if not ground.is_level:
+        routine.lean[:] = _lean(m, reference)
+    elif not m.sway.is_at_rest:
+        routine.lean[:] = 0.0
+    routine.wish(reference, feet, m.particle, m.sway, ground, scene.planned)
+    root, off = problem.place_target, routine.off
     if m.options.physicality.is_strict:
         root += p.pose.stiffness * (within(off, m.scale) - off)
-        places = s.points + within(feet.positions - s.points, m.scale)
-    heights, gaps = reference.points[:, 2] - m.floor, scene.gaps
-    if scene.planned is not None:
-        heights, gaps = np.minimum(heights, scene.planned.gaps), np.minimum(gaps, scene.planned.gaps)
-    points, shares = np.empty(3 * m.model.point_count), np.empty(3 * m.model.point_count)
-    kernels.timed_ends(
-        feet.accelerations, feet.velocities, places, s.point_velocities, s.points, scene.axes, e.speed, e.stiffness,
-        reference.times_to_contact, e.contact_time, heights, e.contact_height * m.scale, gaps, points, shares,
-    )  # fmt: skip
-    if scene.planned is not None:
-        shares[2::3] = np.maximum(shares[2::3], scene.planned.climbs)
-    bounds: list[AtLeast] = []
-    weight = p.weights.bounds * m.mass
-    limits = m.limits.constraint(s.q, s.v, reference, m.dt, m.load.area * weight)
-    if limits is not None:
-        bounds.append(limits)
-    ground = _ground(m, reference, scene, None if m.options.hard_contact else weight)
-    if ground is not None:
-        bounds.append(ground)
     return Wishes(
-        m.turning, root, points, scene.axes, shares, feet.stands, _goal(m, reference),
-        [g.at(m) for g in m.goal_points if g.is_on(m.time)], bounds, joints, standing,
+        problem.turn_target, root, problem.point_target, problem.axes, routine.shares, feet.stands, _goal(m, reference),
+        [g.at(m) for g in m.goal_points if g.is_on(m.time)], (), joints, standing,
         _hung(m, reference, scene),
         RISE if scene.planned is not None and feet.stands.any() else 1.0,
     )  # fmt: skip
@@ -81,19 +57,6 @@ def _hung(m: Machine, reference: ReferenceFrame, scene: Scene) -> float:
     """How far the figure hovers, 0 … 1: nothing touches, and in the reference the root carries it."""
     carried = min(max(float(reference.torque[2]) / (GRAVITY * m.mass), 0.0), 1.0)
     return 0.0 if scene.step.contacts.count else carried
-
-
-def _turned(m: Machine, reference: ReferenceFrame) -> tuple[Array, Array, Array]:
-    """Reference orientations and rates of the bodies, turned by sway and lean; untouched while both are zero."""
-    sway, ground = m.sway, m.follower
-    is_level = not (any(ground.turn.tolist()) or any(ground.turn_velocity.tolist()))
-    if is_level and sway.is_at_rest:
-        return reference.orientations, reference.angular_velocities, reference.angular_accelerations
-    lean = m.no_lean if is_level else _lean(m, reference)
-    return kernels.turned_figure(
-        m.sway_share, sway.turn, sway.velocity, sway.acceleration, lean, ground.turn,
-        ground.turn_velocity, reference.orientations, reference.angular_velocities, reference.angular_accelerations,
-    )  # fmt: skip
 
 
 def _lean(m: Machine, reference: ReferenceFrame) -> Array:
@@ -142,16 +105,18 @@ def _goal(m: Machine, reference: ReferenceFrame) -> Array | None:
     return np.array((a + da + (2.0 * error[0] - previous[0]) / dt**2, b + db + (2.0 * error[1] - previous[1]) / dt**2))
 
 
-def _ground(m: Machine, reference: ReferenceFrame, scene: Scene, weight: float | None) -> AtLeast | None:
-    """Rows for points near the ground: not below it next step, nor deeper than the reference itself goes."""
-    count = m.model.point_count
-    index, normals, lower = np.empty(count, dtype=np.int64), np.empty((count, 1, 3)), np.empty(count)
-    near = kernels.ground_rows(
-        scene.axes, scene.gaps, m.state.point_velocities, m.level.still if scene.moving is None else scene.moving,
-        reference.points, reference.point_velocities, reference.point_accelerations, m.floor, m.dt,
-        m.preset.bounds.near_ground * m.scale, m.preset.bounds.return_share, index, normals, lower,
-    )  # fmt: skip
-    return AtLeast(PointAcceleration(index[:near], normals[:near]), lower[:near], weight, "ground") if near else None
+def bounds(m: Machine) -> list[AtLeast]:
+    """Joint limits and the ground as constraints, from the rows that `wishes` filled."""
+    p, out = m.problem, []
+    if k := p.limit_count:
+        along = JointAcceleration(along=p.limit_rows[:k].copy())
+        out.append(AtLeast(along, p.limit_lower[:k].copy(), p.limit_weight, "joint limits"))
+    if k := p.ground_count:
+        # not below it next step, nor deeper than the reference itself goes
+        points = PointAcceleration(p.ground_points[:k].copy(), p.ground_normals[:k].copy())
+        weight = None if m.options.hard_contact else p.ground_weight
+        out.append(AtLeast(points, p.ground_lower[:k].copy(), weight, "ground"))
+    return out
 
 
 def shares_of(character: Character, preset: Preset, is_quadruped: bool) -> tuple[Array, Array]:

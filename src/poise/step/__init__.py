@@ -9,6 +9,7 @@ from poise.step.quantity import Quantity
 from poise.step.result import Certificate, StepResult
 from poise.step.solve import solve_step
 from poise.step.step import Rows, Step
+from poise.step.usual import UsualProblem
 
 __all__ = [
     "AtLeast",
@@ -21,6 +22,7 @@ __all__ = [
     "Rows",
     "Step",
     "StepResult",
+    "UsualProblem",
     "Within",
     "solve_step",
 ]

@@ -5,11 +5,59 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# sums may be reordered, which lets them run on vector units; nan and inf keep their meaning
-_OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
+from poise.compiled import INNER_SUMS, SUMS
 
 
-@njit(**_OPTIONS)
+@njit(**INNER_SUMS)
+def _factorize(H, passive, known, count, chol, work):
+    """Rows from `known` on of the Cholesky factor of H_PP, in `work` one over its diagonal; False if not positive."""
+    for i in range(known, count):
+        p = passive[i]
+        for j in range(i + 1):
+            s = H[p, passive[j]]
+            for k in range(j):
+                s -= chol[i, k] * chol[j, k]
+            if j < i:
+                chol[i, j] = s * work[j]
+            elif s > 0.0:
+                work[i] = 1.0 / np.sqrt(s)
+            else:
+                return False
+    return True
+
+
+@njit(**INNER_SUMS)
+def _substitute(f, passive, count, chol, work, z):
+    """Fill z = −H_PP⁻¹ f_P."""
+    for i in range(count):
+        s = -f[passive[i]]
+        for k in range(i):
+            s -= chol[i, k] * z[k]
+        z[i] = s * work[i]
+    for i in range(count - 1, -1, -1):
+        z[i] *= work[i]
+        for k in range(i):
+            z[k] -= chol[i, k] * z[i]
+
+
+@njit(**INNER_SUMS)
+def _entering(H, f, passive, count, is_passive, refused, tolerance, x, gradient):
+    """The coordinate that wants to grow most, or −1."""
+    n = f.shape[0]
+    for i in range(n):
+        gradient[i] = f[i]
+    for k in range(count):
+        p = passive[k]
+        for i in range(n):
+            gradient[i] += H[p, i] * x[p]
+    best, worst = -1, -tolerance
+    for i in range(n):
+        if not is_passive[i] and i != refused and gradient[i] < worst:
+            best, worst = i, gradient[i]
+    return best
+
+
+@njit(**SUMS)
 def nonnegative(H, f, warm, x):
     """Min ½ xᵀH x + fᵀx, x ≥ 0, by an active set; returns the number of solves, or −1 if it cycled.
 
@@ -33,34 +81,11 @@ def nonnegative(H, f, warm, x):
     is_warm = True  # first throw out what comes out negative until the rest stands
     while solves < 10 * n + 50:
         if count > 0:
-            # z = −H_PP⁻¹ f_P by Cholesky
             solves += 1
-            is_positive = True
-            for i in range(known, count):
-                p = passive[i]
-                for j in range(i + 1):
-                    s = H[p, passive[j]]
-                    for k in range(j):
-                        s -= chol[i, k] * chol[j, k]
-                    if j < i:
-                        chol[i, j] = s * work[j]
-                    elif s > 0.0:
-                        work[i] = 1.0 / np.sqrt(s)
-                    else:
-                        is_positive = False
-                if not is_positive:
-                    break
+            is_positive = _factorize(H, passive, known, count, chol, work)
             kept = 0
             if is_positive:
-                for i in range(count):
-                    s = -f[passive[i]]
-                    for k in range(i):
-                        s -= chol[i, k] * z[k]
-                    z[i] = s * work[i]
-                for i in range(count - 1, -1, -1):
-                    z[i] *= work[i]
-                    for k in range(i):
-                        z[k] -= chol[i, k] * z[i]
+                _substitute(f, passive, count, chol, work, z)
             if is_warm:
                 known = count if is_positive else 0
                 for i in range(count if is_positive else 0):
@@ -102,17 +127,7 @@ def nonnegative(H, f, warm, x):
                 if step < 1.0 and count > 0:
                     continue
         is_warm = False
-        # take in the coordinate that wants to grow most, if any does
-        for i in range(n):
-            gradient[i] = f[i]
-        for k in range(count):
-            p = passive[k]
-            for i in range(n):
-                gradient[i] += H[p, i] * x[p]
-        best, worst = -1, -tolerance
-        for i in range(n):
-            if not is_passive[i] and i != refused and gradient[i] < worst:
-                best, worst = i, gradient[i]
+        best = _entering(H, f, passive, count, is_passive, refused, tolerance, x, gradient)
         if best < 0:
             return solves
         passive[count], is_passive[best] = best, True

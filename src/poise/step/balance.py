@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from poise.compiled import SUMS, Table, flags, index, matrix, vector
 from poise.step.step import Step
 
 Array = npt.NDArray[np.float64]
@@ -19,20 +20,50 @@ def balance(step: Step, a: Array, coefficients: Array) -> tuple[Array, Array, fl
     """
     state, columns = step.state, step.columns
     torque, forces = np.empty(step.nv), np.zeros((step.contacts.count, 3))
-    left = _balance(
+    arrays = (
         state.M, state.bias, columns.share, columns.first, columns.width, columns.map, step.external, step.directions,
         step.owner, a, coefficients, state.data.inverse_dynamics(a), torque, forces,
     )  # fmt: skip
-    return torque, forces, left
+    table = Table([np.ascontiguousarray(array) for array in arrays])
+    sizes = np.zeros(12, dtype=np.int64)
+    sizes[4], sizes[8:11] = len(forces), (step.nv, columns.map.shape[1], len(coefficients))
+    return torque, forces, balance_table(table.at, sizes)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _balance(
-    M, bias, share, first, width, acts, external, directions, owner, a, x, inverse, torque, forces
-):  # fmt: skip
-    """Fill torque and forces; returns the largest |inverse − M a − bias|."""
-    nv, left, u = a.shape[0], 0.0, np.zeros(acts.shape[1])
-    for i in range(x.shape[0]):
+@njit(**SUMS)
+def finish(at, sizes):
+    """`balance_table` of a usual problem; fills which bounds act, and which coefficients of all points are positive."""
+    touching, n, points, count = sizes[4], sizes[10], sizes[2], sizes[12]
+    taken, slacks, acting = flags(at[14], count), vector(at[15], count), flags(at[16], count)
+    touched, positive, x = index(at[17], touching), flags(at[18], 4 * points), vector(at[10], n)
+    for i in range(count):
+        acting[i] = taken[i] and slacks[i] <= 0.0
+    for i in range(4 * points):
+        positive[i] = False
+    for i in range(n):
+        positive[4 * touched[i // 4] + i % 4] = x[i] > 0.0
+    return balance_table(at, sizes)
+
+
+@njit(**SUMS)
+def balance_table(at, sizes):
+    """Fill torque and forces; returns the largest |inverse − M a − bias|. Sizes as in `assemble`."""
+    count, nv, c, n = sizes[4], sizes[8], sizes[9], sizes[10]
+    M, bias, share, first, width = (
+        matrix(at[0], nv, nv),
+        vector(at[1], nv),
+        matrix(at[2], n, 6),
+        index(at[3], n),
+        index(at[4], n),
+    )
+    acts, external, directions = matrix(at[5], nv, c), vector(at[6], nv), matrix(at[7], n, 3)
+    owner, a, x, inverse = index(at[8], n), vector(at[9], nv), vector(at[10], n), vector(at[11], nv)
+    torque, forces = vector(at[12], nv), matrix(at[13], count, 3)
+    left, u = 0.0, np.zeros(c)
+    for k in range(count):
+        for e in range(3):
+            forces[k, e] = 0.0
+    for i in range(n):
         if x[i] != 0.0:
             for e in range(width[i]):
                 u[first[i] + e] += x[i] * share[i, e]
@@ -43,7 +74,7 @@ def _balance(
         for j in range(nv):
             s += M[i, j] * a[j]
         left = max(left, abs(inverse[i] - s))
-        for c in range(acts.shape[1]):
-            s -= acts[i, c] * u[c]
+        for j in range(c):
+            s -= acts[i, j] * u[j]
         torque[i] = s - external[i]
     return left

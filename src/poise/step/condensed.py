@@ -13,24 +13,30 @@ Matrices are in C order; a symmetric one is kept in its upper triangle, which is
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
-from poise.step import lapack
+from poise import compiled
+from poise.compiled import SUMS, Table, flags, index, matrix, vector
+from poise.step import active_set, algebra, lapack
+from poise.step import eliminate as first_half
+from poise.step import recover as second_half
 from poise.step.active_set import nonnegative
 from poise.step.condense import Condensed
-from poise.step.eliminate import DEPENDENT, NOT_POSITIVE, SOLVED, eliminate
-from poise.step.recover import MORE, recover
+from poise.step.eliminate import factorize, orthonormalize, project, take_in, to_coefficients
+from poise.step.recover import certify, go_back, take_broken
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int64]
 
-CYCLED = 3
-__all__ = ["CYCLED", "DEPENDENT", "NOT_POSITIVE", "SOLVED", "Answer", "solve_condensed"]
+SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED = 0, 1, 2, 3
+__all__ = ["CYCLED", "DEPENDENT", "NOT_POSITIVE", "SOLVED", "Answer", "solve_condensed", "solve_table"]
 _ROUNDS = 12
-_ADDRESSES = lapack.addresses()
+_ADDRESSES = np.array(lapack.addresses(), dtype=np.int64)
 
 
 class Answer(NamedTuple):
@@ -61,40 +67,85 @@ def solve_condensed(problem: Condensed, warm: Flags, taken: Flags) -> Answer:
     normal, equal, bounds, weight, target = problem
     share, first, width, _ = normal.columns
     (c, nv), n, k = normal.C.shape, len(weight), len(equal.g)
-    given: Any = (
-        normal.Q,
-        normal.b,
-        normal.S,
-        normal.f,
-        normal.C,
-        *equal,
-        *bounds,
-        share,
-        first,
-        width,
-        weight,
-        target,
+    a, x, slacks, residuals = np.empty(nv), np.zeros(n), np.zeros(len(taken)), np.zeros(4)
+    arrays = (
+        normal.Q, normal.b, normal.S, normal.f, normal.C, *equal, *bounds, share, first, width, weight, target, warm,
+        taken, a, x, slacks, residuals,
+    )  # fmt: skip
+    table = Table([np.ascontiguousarray(array) if array is not taken else array for array in arrays])
+    status = solve_table(table.at, np.array([nv, c, n, k, len(taken), bounds.X.shape[1]]))
+    return Answer(status, a, x, taken & (slacks <= 0.0), residuals)
+
+
+def solve_table(at: Index, sizes: Index) -> int:
+    """Solve a problem whose arrays stand in a table, in the order of `_solve`; fills its answer, returns a status."""
+    return _solve(at, sizes, _ADDRESSES)
+
+
+@njit(**SUMS)
+def _solve(at, sizes, addresses):
+    nv, c, n, k, count, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    Q, b, S, f, C = (
+        matrix(at[0], nv, nv),
+        vector(at[1], nv),
+        matrix(at[2], c, c),
+        vector(at[3], c),
+        matrix(at[4], c, nv),
     )
-    a, residuals, slacks = np.empty(nv), np.zeros(4), np.zeros(len(taken))
-    status = MORE
+    G, D, g = matrix(at[5], k, nv), matrix(at[6], k, c), vector(at[7], k)
+    J, X, lower, bound_weight = (
+        matrix(at[8], count, nv),
+        matrix(at[9], count, wide),
+        vector(at[10], count),
+        vector(at[11], count),
+    )
+    share, first, width = matrix(at[12], n, 6), index(at[13], n), index(at[14], n)
+    weight, target, warm, taken = vector(at[15], n), vector(at[16], n), flags(at[17], n), flags(at[18], count)
+    a, coefficients, slacks = vector(at[19], nv), vector(at[20], n), vector(at[21], count)
+    residuals = vector(at[22], 4)
+    chosen, expected = np.empty(count, np.int64), np.empty(n + count, np.bool_)
+    for i in range(4):
+        residuals[i] = 0.0
+    for i in range(n + count):
+        expected[i] = i < n and warm[i]
+    for i in range(n):
+        coefficients[i] = 0.0
+        if not (weight[i] >= 0.0 and np.isfinite(weight[i] * target[i])):
+            return NOT_POSITIVE
     for _ in range(_ROUNDS):
-        chosen = taken.nonzero()[0]
-        more = len(chosen)
-        size, count = c + more, n + more
-        U, Y, N, z = np.empty((nv, nv)), np.empty((1 + k + size, nv)), np.empty((k, 2 + 2 * size)), np.empty(size)
-        x, h, H = np.empty(count), np.empty(count), np.empty((count, count))
-        Z, half = np.empty((size, size)), np.empty((n, size))
-        status = eliminate(*given, chosen, _ADDRESSES, U, Y, N, Z, half, z, H, h)  # pyright: ignore[reportCallIssue]
-        if status != SOLVED:
-            break
-        solves = nonnegative(H, h, np.concatenate([warm, np.zeros(more, dtype=np.bool_)]) if more else warm, x)
+        more = 0
+        for i in range(count):
+            slacks[i] = 0.0
+            if taken[i]:
+                chosen[more] = i
+                more += 1
+        now, size = chosen[:more], c + more
+        # Y: y, the rows of N (k) and of P (c + more) for z = (u, s); N: t0, N y, and T, N Cᵀ by rows
+        U, Y, N = np.empty((nv, nv)), np.empty((1 + k + size, nv)), np.empty((k, 2 + 2 * size))
+        Z, z = np.empty((size, size)), np.empty(size)
+        H, h, x = np.empty((n + more, n + more)), np.empty(n + more), np.empty(n + more)
+        take_in(Q, b, S, f, C, G, J, X, lower, bound_weight, now, U, Y, Z, z)
+        if not factorize(U, Y, addresses):
+            return NOT_POSITIVE
+        if not orthonormalize(Y, D, g, N):
+            return DEPENDENT
+        project(Y, N, Z, z, addresses)
+        to_coefficients(share, first, width, weight, target, z, Z, H, h)
+        solves = nonnegative(H, h, expected, x)
         if solves < 0:
-            status = CYCLED
-            break
+            return CYCLED
         residuals[3] += solves
-        status = recover(*given, chosen, U, Y, N, x, z, a, slacks, taken, residuals)  # pyright: ignore[reportCallIssue]
-        if status == SOLVED:
-            return Answer(SOLVED, a, x[:n], taken & (slacks <= 0.0), residuals)
-        if status != MORE:
-            break
-    return Answer(CYCLED if status == MORE else status, a, np.zeros(n), taken, residuals)
+        if not go_back(share, first, width, now, U, Y, N, x, z, a, slacks):
+            return NOT_POSITIVE
+        if take_broken(J, X, lower, bound_weight, a, z, taken):
+            certify(
+                Q, b, S, f, C, G, D, g, J, X, lower, bound_weight, share, first, width, weight, target, x, z, a,
+                slacks, taken, residuals,
+            )  # fmt: skip
+            for i in range(n):
+                coefficients[i] = x[i]
+            return SOLVED
+    return CYCLED
+
+
+_solve = compiled.calls(_solve, *(str(file.__file__) for file in (active_set, algebra, first_half, second_half)))

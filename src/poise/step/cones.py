@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from poise.compiled import INNER, KERNEL
 from poise.dynamics import State
 
 Array = npt.NDArray[np.float64]
@@ -53,7 +54,7 @@ class Columns(NamedTuple):
 
     def mean_diagonal(self, weights: Array) -> float:
         """Mean diagonal of B W Bᵀ for a diagonal W, shape (nv,)."""
-        return _mean_diagonal(self.map, self.share, self.first, self.width, weights)
+        return mean_diagonal_of(self.map, self.share, self.first, self.width, weights)
 
 
 def columns(state: State, points: Index, normals: Array, friction: float) -> tuple[Array, Index, Columns]:
@@ -61,17 +62,17 @@ def columns(state: State, points: Index, normals: Array, friction: float) -> tup
     m, n = state.model, 4 * len(points)
     directions, share = np.empty((n, 3)), np.empty((n, 6))
     owner, first, width = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    count = _wrenches(
+    count = spread(
         points, np.ascontiguousarray(normals), float(friction), state.points, state.point_body, m.tree_root,
         state.data.subtree_com, directions, owner, share, first, width,
     )  # fmt: skip
     acts = np.zeros((m.nv, count))
-    _map(points, first, width, state.points, state.point_body, m.tree_root, state.data.subtree_com, m.parents,
-         m.dof_first, m.dof_count, state.data.cdof, acts)  # fmt: skip
+    act(points, first, width, state.points, state.point_body, m.tree_root, state.data.subtree_com, m.parents, m.dof_first,
+         m.dof_count, state.data.cdof, acts)  # fmt: skip
     return directions, owner, Columns(share, first, width, acts)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INNER)
 def _tangents(n, first, second):
     # the part of x orthogonal to the normal; of y where the normal is close to x
     axis = 1 if abs(n[0]) > 0.9 else 0
@@ -87,19 +88,25 @@ def _tangents(n, first, second):
     second[2] = n[0] * first[1] - n[1] * first[0]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def frames(normals):
     """Two tangents and the normal as rows, shape (K, 3, 3)."""
     out = np.empty((normals.shape[0], 3, 3))
+    put_frames(normals, out)
+    return out
+
+
+@njit(**INNER)
+def put_frames(normals, out):
+    """Fill `frames`."""
     for k in range(normals.shape[0]):
         for e in range(3):
             out[k, 2, e] = normals[k, e]
         _tangents(normals[k], out[k, 0], out[k, 1])
-    return out
 
 
-@njit(cache=True, error_model="numpy")
-def _wrenches(
+@njit(**KERNEL)
+def spread(
     points, normals, friction, places, point_body, tree_root, subtree_com, directions, owner, share, first, width
 ):  # fmt: skip
     """Fill `directions`, `owner` and what `Columns` holds but its map; returns the number of columns."""
@@ -134,8 +141,8 @@ def _wrenches(
     return count
 
 
-@njit(cache=True, error_model="numpy")
-def _map(
+@njit(**KERNEL)
+def act(
     points, first, width, places, point_body, tree_root, subtree_com, parents, dof_first, dof_count, cdof, out
 ):  # fmt: skip
     """Fill the map of `Columns`, zero before: the motion of a body, at a point or at its tree's center of mass."""
@@ -162,8 +169,8 @@ def _map(
             b = parents[b]
 
 
-@njit(cache=True, error_model="numpy")
-def _mean_diagonal(acts, share, first, width, weights):
+@njit(**KERNEL)
+def mean_diagonal_of(acts, share, first, width, weights):
     """Mean diagonal of B W Bᵀ for the B of `Columns` and a diagonal W (nv,)."""
     total, gram = 0.0, np.empty((6, 6))
     known = -1

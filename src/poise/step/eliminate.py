@@ -5,65 +5,55 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from poise.compiled import INNER_SUMS
+from poise.step.algebra import add, dot, fill, put_rows
 from poise.step.lapack import call, limit_threads
 
-# sums may be reordered, which lets them run on vector units; nan and inf keep their meaning
-_OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
 
-SOLVED, NOT_POSITIVE, DEPENDENT = 0, 1, 2
-
-
-@njit(**_OPTIONS)
-def eliminate(
-    Q, b, S, f, C, G, D, g, J, X, lower, bound_weight, share, first, width, x_weight, x_target, chosen, addresses,
-    U, Y, N, Z, half, z, H, h,
-):  # fmt: skip
-    """Bring a problem to min ½ xᵀH x + hᵀx; fills U, Y, N, H, h; returns a status.
-
-    Y holds y, the rows of N (k) and of P (c + more) for z = (u, s); N holds t0, N y, and T, N Cᵀ by rows.
-    """
-    nv, c, k, more, n = Q.shape[0], f.shape[0], g.shape[0], chosen.shape[0], x_weight.shape[0]
-    size = c + more
-    for i in range(n):
-        if not (x_weight[i] >= 0.0 and np.isfinite(x_weight[i] * x_target[i])):
-            return NOT_POSITIVE
-    # what the chosen bounds add
-    for i in range(nv):
-        Y[0, i] = b[i]
-        for j in range(i, nv):
-            U[i, j] = Q[i, j]
-        for e in range(k):
-            Y[1 + e, i] = G[e, i]
-        for e in range(c):
-            Y[1 + k + e, i] = C[e, i]
-    for e in range(size):
-        z[e] = f[e] if e < c else 0.0
-        for d in range(e, size):
-            Z[e, d] = S[e, d] if d < c else 0.0
-    for m in range(more):
-        at, row = chosen[m], 1 + k + c + m
-        w, wr = bound_weight[at], bound_weight[at] * lower[at]
+@njit(**INNER_SUMS)
+def take_in(Q, b, S, f, C, G, J, X, lower, bound_weight, chosen, U, Y, Z, z):
+    """Fill U, Z, z and Y, rows b, G, C and one for each bound, with the problem and what chosen bounds add to it."""
+    c, k = f.shape[0], G.shape[0]
+    put_rows(Q, U, 0)
+    put_rows(G, Y, 1)
+    put_rows(C, Y, 1 + k)
+    y = Y[0]
+    for i in range(b.shape[0]):
+        y[i] = b[i]
+    for e in range(z.shape[0]):
+        fill(0.0, Z[e])
+        z[e] = 0.0
+    for e in range(c):
+        z[e] = f[e]
+        for d in range(e, c):
+            Z[e, d] = S[e, d]
+    for m in range(chosen.shape[0]):
+        at, row = chosen[m], Y[1 + k + c + m]
+        w, rows, columns = bound_weight[at], J[at], X[at]
+        wr = w * lower[at]
         Z[c + m, c + m], z[c + m] = w, wr
-        for i in range(nv):
-            wx = w * J[at, i]
-            Y[row, i] = wx
+        for i in range(row.shape[0]):
+            wx = w * rows[i]
+            row[i] = wx
             if wx != 0.0:
-                Y[0, i] += wr * J[at, i]
-                for j in range(i, nv):
-                    U[i, j] += wx * J[at, j]
-        for e in range(X.shape[1]):
-            wx = w * X[at, e]
+                y[i] += wr * rows[i]
+                add(wx, rows, U[i])  # its upper triangle alone counts
+        for e in range(columns.shape[0]):
+            wx = w * columns[e]
             if wx != 0.0:
-                z[e] -= wr * X[at, e]
+                z[e] -= wr * columns[e]
                 Z[e, c + m] -= wx
-                for d in range(e, c):
-                    Z[e, d] += wx * X[at, d]
-                for i in range(nv):
-                    Y[1 + k + e, i] -= wx * J[at, i]
-    # U ← the upper factor of U = UᵀU, and each row y of Y ← U⁻ᵀ y
-    letters, sizes = np.array([76, 78, 84], np.uint8), np.array([nv, 1 + k + size, 0, size], np.int32)
-    scale = np.array([1.0, -1.0])
-    low, plain, turned = letters.ctypes.data, letters[1:].ctypes.data, letters[2:].ctypes.data
+                add(wx, columns, Z[e])
+                add(-wx, rows, Y[1 + k + e])
+
+
+@njit(**INNER_SUMS)
+def factorize(U, Y, addresses):
+    """U ← the upper factor of U = UᵀU, and each row y of Y ← U⁻ᵀ y; False where U is not positive definite."""
+    nv = U.shape[0]
+    letters, sizes = np.array([76, 78], np.uint8), np.array([nv, Y.shape[0], 0], np.int32)
+    scale = np.array([1.0])
+    low, plain = letters.ctypes.data, letters[1:].ctypes.data
     order, count, info = sizes.ctypes.data, sizes[1:].ctypes.data, sizes[2:].ctypes.data
     one = scale.ctypes.data
     threads = limit_threads(addresses[3], 1) if addresses[3] != 0 else 0
@@ -73,90 +63,103 @@ def eliminate(
         call(addresses[2], (low, low, plain, plain, order, count, one, U.ctypes.data, order, Y.ctypes.data, order))
     if threads > 1:
         limit_threads(addresses[3], threads)
-    if not is_positive:
-        return NOT_POSITIVE
-    # orthonormal basis N of the constraint rows: U⁻ᵀGᵀ = N R, and t(z) = R⁻ᵀ(g − D z) = t0 − T z
-    for i in range(k):
-        N[i, 0] = g[i]
-        for e in range(size):
-            N[i, 2 + e] = D[i, e] if e < c else 0.0
-        before = 0.0
-        for p in range(nv):
-            before += Y[1 + i, p] * Y[1 + i, p]
+    # the sum keeps arrays whose addresses were handed out alive
+    return is_positive and letters.shape[0] + sizes.shape[0] + scale.shape[0] > 0
+
+
+@njit(**INNER_SUMS)
+def subtract_square(P, Z, addresses):
+    """Z ← Z − P Pᵀ, upper triangle."""
+    letters, sizes = np.array([76, 84], np.uint8), np.array([Z.shape[0], P.shape[1]], np.int32)
+    scale = np.array([-1.0, 1.0])
+    low, turned = letters.ctypes.data, letters[1:].ctypes.data
+    wide, order = sizes.ctypes.data, sizes[1:].ctypes.data
+    minus, one = scale.ctypes.data, scale[1:].ctypes.data
+    threads = limit_threads(addresses[3], 1) if addresses[3] != 0 else 0
+    call(addresses[0], (low, turned, wide, order, minus, P.ctypes.data, order, one, Z.ctypes.data, wide))
+    if threads > 1:
+        limit_threads(addresses[3], threads)
+    return letters.shape[0] + sizes.shape[0] + scale.shape[0]
+
+
+@njit(**INNER_SUMS)
+def orthonormalize(Y, D, g, N):
+    """Rows 1 … k of Y ← an orthonormal basis; N ← t0 and T of t(z) = R⁻ᵀ(g − D z) = t0 − T z; False if dependent."""
+    for i in range(g.shape[0]):
+        row, t = Y[1 + i], N[i]
+        fill(0.0, t)
+        t[0] = g[i]
+        for e in range(D.shape[1]):
+            t[2 + e] = D[i, e]
+        before = dot(row, row)
         for _ in range(2):
             for j in range(i):
-                s = 0.0
-                for p in range(nv):
-                    s += Y[1 + i, p] * Y[1 + j, p]
-                for p in range(nv):
-                    Y[1 + i, p] -= s * Y[1 + j, p]
-                N[i, 0] -= s * N[j, 0]
-                for e in range(size):
-                    N[i, 2 + e] -= s * N[j, 2 + e]
-        length = 0.0
-        for p in range(nv):
-            length += Y[1 + i, p] * Y[1 + i, p]
+                s = -dot(row, Y[1 + j])
+                add(s, Y[1 + j], row)
+                add(s, N[j], t)
+        length = dot(row, row)
         if length <= 1e-18 * before:
-            return DEPENDENT
+            return False
         length = 1.0 / np.sqrt(length)
-        N[i, 0] *= length
-        for p in range(nv):
-            Y[1 + i, p] *= length
-        for e in range(size):
-            N[i, 2 + e] *= length
-    # y and P without their parts along N
+        for p in range(row.shape[0]):
+            row[p] *= length
+        for e in range(t.shape[0]):
+            t[e] *= length
+    return True
+
+
+@njit(**INNER_SUMS)
+def project(Y, N, Z, z, addresses):
+    """Take the parts along the constraints out of y and P; fill Z = S − P Pᵀ + what t(z) adds and z = f − P y + …."""
+    k, size = N.shape[0], z.shape[0]
+    P, y = Y[1 + k :], Y[0]
     for i in range(k):
-        for e in range(1 + size):
-            row = 0 if e == 0 else k + e
-            s = 0.0
-            for p in range(nv):
-                s += Y[1 + i, p] * Y[row, p]
-            for p in range(nv):
-                Y[row, p] -= s * Y[1 + i, p]
-            N[i, 1 if e == 0 else 1 + size + e] = s
-    # Z ← S − P Pᵀ + what t(z) adds, whole; z ← f − P y + …
+        basis, t = Y[1 + i], N[i]
+        t[1] = dot(basis, y)
+        add(-t[1], basis, y)
+        for e in range(size):
+            s = dot(basis, P[e])
+            add(-s, basis, P[e])
+            t[2 + size + e] = s
     if size > 0:
-        P = Y[1 + k :]
-        wide = sizes[3:].ctypes.data
-        threads = limit_threads(addresses[3], 1) if addresses[3] != 0 else 0
-        call(addresses[0], (low, turned, wide, order, scale[1:].ctypes.data, P.ctypes.data, order, one, Z.ctypes.data,
-                            wide))  # fmt: skip
-        if threads > 1:
-            limit_threads(addresses[3], threads)
+        subtract_square(P, Z, addresses)
     for e in range(size):
-        s = 0.0
-        for p in range(nv):
-            s += Y[1 + k + e, p] * Y[0, p]
+        s, row = dot(P[e], y), Z[e]
         for i in range(k):
-            t, along = N[i, 2 + e], N[i, 2 + size + e]
-            s += along * N[i, 0] - t * (N[i, 1] - N[i, 0])
+            t = N[i]
+            own, along = t[2 + e], t[2 + size + e]
+            s += along * t[0] - own * (t[1] - t[0])
             for d in range(e, size):
-                Z[e, d] += t * N[i, 2 + d] + t * N[i, 2 + size + d] + along * N[i, 2 + d]
+                row[d] += own * (t[2 + d] + t[2 + size + d]) + along * t[2 + d]
         z[e] -= s
         for d in range(e + 1, size):
-            Z[d, e] = Z[e, d]
-    # from columns to coefficients
+            Z[d, e] = row[d]
+
+
+@njit(**INNER_SUMS)
+def to_coefficients(share, first, width, weight, target, z, Z, H, h):
+    """From columns z = (u, s) to x = (λ, s): fills H and h."""
+    n, size = weight.shape[0], z.shape[0]
+    more = h.shape[0] - n
+    # six columns wherever a coefficient acts: what it has less is zero in `share`, so these may lie beyond the last
+    half = np.empty((n, size + 5))
     for i in range(n):
-        at, s = first[i], 0.0
-        for e in range(size):
-            half[i, e] = 0.0
+        row, own, at, s = half[i], share[i], first[i], 0.0
+        fill(0.0, row)
         for e in range(width[i]):
-            s += share[i, e] * z[at + e]
-            for d in range(size):
-                half[i, d] += share[i, e] * Z[at + e, d]
-        h[i] = s - x_weight[i] * x_target[i]
+            s += own[e] * z[at + e]
+            add(own[e], Z[at + e], row)
+        h[i] = s - weight[i] * target[i]
         for j in range(i + 1):
-            s = 0.0
-            for e in range(width[j]):
-                s += share[j, e] * half[i, first[j] + e]
+            at = first[j]
+            s = share[j, 0] * row[at] + share[j, 1] * row[at + 1] + share[j, 2] * row[at + 2]
+            s += share[j, 3] * row[at + 3] + share[j, 4] * row[at + 4] + share[j, 5] * row[at + 5]
             H[i, j], H[j, i] = s, s
-        H[i, i] += x_weight[i]
+        H[i, i] += weight[i]
         for m in range(more):
-            H[i, n + m], H[n + m, i] = half[i, c + m], half[i, c + m]
+            H[i, n + m] = H[n + m, i] = row[size - more + m]
     for m in range(more):
-        h[n + m] = z[c + m]
+        at = size - more + m
+        h[n + m] = z[at]
         for d in range(more):
-            H[n + m, n + d] = Z[c + m, c + d]
-    if letters.shape[0] + sizes.shape[0] + scale.shape[0] < 0:  # keeps arrays whose addresses were handed out alive
-        return NOT_POSITIVE
-    return SOLVED
+            H[n + m, n + d] = Z[at, size - more + d]

@@ -12,15 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from poise.compiled import SUMS
 from poise.dynamics import State
 from poise.step.cones import Columns
 from poise.step.objective import Objective, as_rows
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
-
-# sums may be reordered, which lets them run on vector units; nan and inf keep their meaning
-_OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
 
 
 class Normal:
@@ -46,25 +44,25 @@ class Normal:
         weight, target = _numbers(objective, len(c))
         if on_columns is None:
             on_columns = np.empty((len(c), 0))
-        _add_rows(on_a, on_columns, sign, weight, target, c, self.Q, self.b, self.S, self.f, self.C)
+        add_rows(on_a, on_columns, sign, weight, target, c, self.Q, self.b, self.S, self.f, self.C)
 
     def add_dofs(self, objective: Objective, first: int, end: int) -> None:
         """Add w (a_i − target)² of the dofs from first to end."""
-        _add_dofs(first, *_numbers(objective, end - first), self.Q, self.b)
+        add_dofs(first, *_numbers(objective, end - first), self.Q, self.b)
 
     def add_turns(self, objective: Objective) -> bool:
         """Add w ‖α − target‖² of all bodies but the world, three rows each; False if a body's three weights differ."""
         state = self.state
         weight, target = _numbers(objective, 3 * (state.model.body_count - 1))
         squares, sums = self._bodies()
-        return _add_turns(weight, target, state.body_biases, squares, sums)
+        return add_turns(weight, target, state.body_biases, squares, sums)
 
     def add_directions(self, objective: Objective, points: Index, axes: Array) -> None:
         """Add w (axis · acceleration − target)² of contact points (K,), axes (K, m, 3)."""
         state, model = self.state, self.state.model
         weight, target = _numbers(objective, axes.shape[0] * axes.shape[1])
         squares, sums = self._bodies()
-        _add_directions(
+        add_directions(
             points, axes, weight, target, state.points, state.point_biases, state.point_body, model.tree_root,
             state.data.subtree_com, squares, sums,
         )  # fmt: skip
@@ -73,7 +71,7 @@ class Normal:
         """Bring what was added on bodies to the joints; call once, at the end."""
         if self._on_bodies is not None:
             m = self.state.model
-            _close_bodies(m.parents, m.dof_first, m.dof_count, self.state.data.cdof, *self._on_bodies, self.Q, self.b)
+            close_bodies(m.parents, m.dof_first, m.dof_count, self.state.data.cdof, *self._on_bodies, self.Q, self.b)
 
     def _bodies(self) -> tuple[Array, Array]:
         """Squares (B, 6, 6) and sums (B, 6) of wishes on the spatial accelerations (angular, linear) of the bodies."""
@@ -88,8 +86,8 @@ def _numbers(term: Objective, count: int) -> tuple[Array, Array]:
     return as_rows(term.weight, count, term), as_rows(term.target, count, term)
 
 
-@njit(**_OPTIONS)
-def _add_rows(A, X, sign, w, target, constant, Q, b, S, f, C):
+@njit(**SUMS)
+def add_rows(A, X, sign, w, target, constant, Q, b, S, f, C):
     """Add the normal form of Σ w (A a + sign X u + constant − target)², A (m, nv), X (m, c) or (m, 0).
 
     Rows of a tree are mostly zeros: for each column those that are not are gathered, and taken in four at a time.
@@ -125,8 +123,8 @@ def _add_rows(A, X, sign, w, target, constant, Q, b, S, f, C):
                     S[u, j] += vp * X[p, j] + vq * X[q, j] + vs * X[s, j] + vt * X[t, j]
 
 
-@njit(**_OPTIONS)
-def _add_dofs(first, weight, target, Q, b):
+@njit(**SUMS)
+def add_dofs(first, weight, target, Q, b):
     """Add Σ w (a_i − target)² of the dofs from `first` on."""
     for i in range(weight.shape[0]):
         w = weight[i] if weight[i] >= 0.0 else np.nan
@@ -134,8 +132,8 @@ def _add_dofs(first, weight, target, Q, b):
         b[first + i] += w * target[i]
 
 
-@njit(**_OPTIONS)
-def _add_turns(weight, target, biases, squares, sums):
+@njit(**SUMS)
+def add_turns(weight, target, biases, squares, sums):
     """Add wishes on angular accelerations; False, with nothing added, where the three weights of a body differ."""
     for i in range(0, weight.shape[0], 3):
         if weight[i + 1] != weight[i] or weight[i + 2] != weight[i]:
@@ -148,8 +146,8 @@ def _add_turns(weight, target, biases, squares, sums):
     return True
 
 
-@njit(**_OPTIONS)
-def _add_directions(points, axes, weight, target, places, biases, point_body, tree_root, subtree_com, squares, sums):
+@njit(**SUMS)
+def add_directions(points, axes, weight, target, places, biases, point_body, tree_root, subtree_com, squares, sums):
     """Add wishes on accelerations of points along axes."""
     row = np.empty(6)
     for k in range(points.shape[0]):
@@ -174,8 +172,8 @@ def _add_directions(points, axes, weight, target, places, biases, point_body, tr
                     squares[body, e, d] += w * row[e] * row[d]
 
 
-@njit(**_OPTIONS)
-def _close_bodies(parents, dof_first, dof_count, cdof, squares, sums, Q, b):
+@njit(**SUMS)
+def close_bodies(parents, dof_first, dof_count, cdof, squares, sums, Q, b):
     """Add Σ_bodies Jᵀ squares J to Q and Jᵀ sums to b, J the spatial Jacobian of a body.
 
     Its columns are cdof of the body's own and its ancestors' dofs, so the entry (i, j) of the sum is

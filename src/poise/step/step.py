@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from poise.dynamics import State
 from poise.errors import InvalidValue
+from poise.step.cones import Columns
 from poise.step.contacts import Contacts
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
 
 
 class Rows(NamedTuple):
@@ -55,7 +57,6 @@ class Step:
         self.state, self.dt = state, dt
         self.contacts = contacts if contacts is not None else Contacts.none()
         self.external = np.zeros(state.model.nv) if external is None else external
-        self.directions, self.owner, self.columns = self.contacts.columns(state)
         self._generation = state.generation
 
     @property
@@ -65,6 +66,24 @@ class Step:
     @property
     def coefficient_count(self) -> int:
         return len(self.directions)
+
+    @property
+    def directions(self) -> Array:
+        return self._acting[0]
+
+    @property
+    def owner(self) -> Index:
+        return self._acting[1]
+
+    @property
+    def columns(self) -> Columns:
+        return self._acting[2]
+
+    @cached_property
+    def _acting(self) -> tuple[Array, Index, Columns]:
+        """What acts, looked up when first asked for."""
+        self.require_current()
+        return self.contacts.columns(self.state)
 
     @cached_property
     def force_map(self) -> Array:

@@ -1,0 +1,108 @@
+"""What compiled code needs beyond numba's own: arrays by address, one cache for callers and callees.
+
+A kernel that takes thirty arrays spends as long on looking at them as on its work, and as long again on being compiled
+for them. Those that run in every step take one table of addresses instead: `Table` keeps the arrays alive, and
+`vector`, `matrix` … give them back inside the kernel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
+
+KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy"}
+"""Options of every kernel."""
+SUMS: dict[str, Any] = {**KERNEL, "fastmath": {"reassoc", "contract", "nsz"}}
+"""The same where sums may be reordered, which lets them run on vector units; nan and inf keep their meaning."""
+INNER: dict[str, Any] = {**KERNEL, "no_cpython_wrapper": True}
+INNER_SUMS: dict[str, Any] = {**SUMS, "no_cpython_wrapper": True}
+"""The same for kernels that only compiled code calls: Python cannot, and they compile in half the time."""
+
+
+class Table:
+    """Arrays that a kernel takes by address; they must not be replaced while the table is in use.
+
+    Attributes:
+        at: Their addresses, shape (n,).
+        arrays: The arrays, in the order in which the kernel names them.
+    """
+
+    def __init__(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
+        for k, array in enumerate(arrays):
+            # only our own bug can break this, and it would show as numbers from anywhere
+            assert array.flags.c_contiguous, k
+            assert array.dtype in (np.float64, np.int64, np.bool_), k
+        self.arrays = tuple(arrays)
+        self.at = np.array([array.ctypes.data for array in arrays], dtype=np.int64)
+
+
+def _array_at(dtype: Any, count: int) -> Any:
+    """An intrinsic (address, *shape) → C-ordered array of that type at that address."""
+
+    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = context.get_data_type(dtype)
+        size = context.get_abi_sizeof(kind)
+        word = context.get_value_type(types.intp)
+        shape, strides = list(args[1:]), [ir.Constant(word, size)]
+        for extent in reversed(shape[1:]):
+            strides.insert(0, builder.mul(strides[0], extent))
+        array = context.make_array(signature.return_type)(context, builder)
+        populate_array(
+            array, data=builder.inttoptr(args[0], kind.as_pointer()), shape=shape, strides=strides,
+            itemsize=ir.Constant(word, size), meminfo=None,
+        )  # fmt: skip
+        return array._getvalue()  # pyright: ignore[reportPrivateUsage]
+
+    result = types.Array(dtype, count, "C")
+    word = types.intp
+    if count == 1:
+
+        def one(typingctx: Any, address: Any, n: Any) -> Any:
+            return result(word, word), lower
+
+        return intrinsic(one)
+    if count == 2:
+
+        def two(typingctx: Any, address: Any, n: Any, m: Any) -> Any:
+            return result(word, word, word), lower
+
+        return intrinsic(two)
+
+    def three(typingctx: Any, address: Any, n: Any, m: Any, k: Any) -> Any:
+        return result(word, word, word, word), lower
+
+    return intrinsic(three)
+
+
+vector: Any = _array_at(types.float64, 1)
+"""(address, n) → float64 array (n,), in compiled code."""
+matrix: Any = _array_at(types.float64, 2)
+"""(address, n, m) → float64 array (n, m), in compiled code."""
+cube: Any = _array_at(types.float64, 3)
+"""(address, n, m, k) → float64 array (n, m, k), in compiled code."""
+index: Any = _array_at(types.int64, 1)
+"""(address, n) → int64 array (n,), in compiled code."""
+flags: Any = _array_at(types.boolean, 1)
+"""(address, n) → bool array (n,), in compiled code."""
+
+
+def calls(kernel: Any, *files: str) -> Any:
+    """The kernel, whose place in numba's cache is given up when one of these files changes too.
+
+    By itself numba looks only at the file of a kernel, not at those of the kernels it calls, and would go on using what
+    it compiled from their former text.
+    """
+    cache = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    if hasattr(cache, "_source_stamp"):
+        stamps = [hashlib.sha256(Path(file).read_bytes()).digest() for file in files]
+        cache._source_stamp = (cache._source_stamp, *stamps)  # pyright: ignore
+    return kernel
