@@ -80,7 +80,7 @@ class JointLimits:
         """The largest number of rows."""
         return 3 * len(self._q)
 
-    def fill(self, q: Array, v: Array, reference: ReferenceFrame, dt: float, rows: Array, lower: Array) -> int:
+    def fill(self, q: Array, v: Array, reference: Moving, dt: float, rows: Array, lower: Array) -> int:
         """Fill the leading rows (most, nv) and lower bounds (most,) for the limits that are near; how many."""
         return kernels.limit_rows(
             q, v, reference.q, reference.v, reference.a, dt, self.near, self.share, *self.arrays, rows, lower,

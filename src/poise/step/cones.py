@@ -67,8 +67,10 @@ def columns(state: State, points: Index, normals: Array, friction: float) -> tup
         state.data.subtree_com, directions, owner, share, first, width,
     )  # fmt: skip
     acts = np.zeros((m.nv, count))
-    act(points, first, width, state.points, state.point_body, m.tree_root, state.data.subtree_com, m.parents, m.dof_first,
-         m.dof_count, state.data.cdof, acts)  # fmt: skip
+    act(
+        points, first, width, state.points, state.point_body, m.tree_root, state.data.subtree_com, m.parents,
+        m.dof_first, m.dof_count, state.data.cdof, acts,
+    )  # fmt: skip
     return directions, owner, Columns(share, first, width, acts)
 
 

@@ -46,7 +46,8 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     P[nv : nv + n, nv : nv + n] += np.diag(problem.lambda_weight)
     q[nv : nv + n] -= problem.lambda_weight * problem.lambda_target
     # daqp works to absolute tolerances: give it unknowns of order one
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(P), 1e-300))
+    squares = np.diag(P)
+    scale = 1.0 / np.sqrt(np.maximum(squares, 1e-300))
     A = np.block(
         [
             [problem.G, problem.D, np.zeros((len(problem.g), k))],
@@ -67,7 +68,7 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     P_scaled, A_scaled = np.ascontiguousarray(P * scale * scale[:, None]), np.ascontiguousarray(A / size[:, None])
     most, least = np.where(np.isinf(upper), 1e30, upper), np.where(np.isinf(lower), -1e30, lower)
     z, flag, info = None, 0, {}
-    for proximal, primal, dual in _TRIES:
+    for proximal, primal, dual in _TRIES if (squares > 0.0).all() else _TRIES[:1]:
         z, _, flag, info = daqp.solve(
             P_scaled, q * scale, A_scaled, most, least, sense,
             primal_tol=primal, dual_tol=dual, eps_prox=proximal,
