@@ -26,8 +26,8 @@ class Gathered(NamedTuple):
     """Objectives and constraints of a step as numbers; letters as in `poise.step.qp`.
 
     Least-squares rows: Σ w (A a + X λ − r)², those with a part on λ first; only these are in X. Soft bounds:
-    w ‖J a + X λ − s − lower‖², s ≥ 0; their X has no columns if λ enters in none. Hard bounds: rows ≥ lower. D and
-    the X are transposed views, so that a column per coefficient is contiguous.
+    w ‖J a + X λ − s − lower‖², s ≥ 0; their X has no columns if λ enters in none. Hard bounds: lower ≤ rows ≤ upper.
+    D and the X are transposed views, so that a column per coefficient is contiguous.
     """
 
     A: Array
@@ -47,6 +47,7 @@ class Gathered(NamedTuple):
     hard_J: Array
     hard_X: Array
     hard_lower: Array
+    hard_upper: Array
     hard_names: tuple[str, ...]
 
     @property
@@ -91,15 +92,20 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     equal: list[_Block] = []
     soft: list[_Block] = []
     hard: list[_Block] = []
+    hard_upper: list[Array] = [np.zeros(0)]
     for constraint in constraints:
         rows = constraint.quantity.rows(step)
         if isinstance(constraint, Equal):
             equal.append(_Block(rows, 1.0, constraint.target, constraint))
             continue
-        blocks, weight = (hard, 1.0) if constraint.weight is None else (soft, constraint.weight)
-        blocks.append(_Block(rows, weight, constraint.lower, constraint))
+        if constraint.weight is None:
+            hard.append(_Block(rows, 1.0, constraint.lower, constraint))
+            upper = constraint.upper if isinstance(constraint, Within) else np.inf
+            hard_upper.append(as_rows(upper, len(rows.c), constraint) - rows.c)
+            continue
+        soft.append(_Block(rows, constraint.weight, constraint.lower, constraint))
         if isinstance(constraint, Within):
-            blocks.append(_Block(rows, weight, constraint.upper, constraint, -1.0))
+            soft.append(_Block(rows, constraint.weight, constraint.upper, constraint, -1.0))
     A, X, w, r = _stack(coupled + plain, nv, n, sum([len(block.rows.c) for block in coupled]))
     G, D, _, g = _stack(equal, nv, n)
     is_soft_coupled = any([block.rows.on_lambda is not None for block in soft])
@@ -107,7 +113,8 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     hard_J, hard_X, _, hard_lower = _stack(hard, nv, n)
     return Gathered(
         A, X, w, r, lambda_weight, lambda_target, G, D, g, tuple([block.term.name for block in equal]),
-        soft_J, soft_X, soft_lower, soft_weight, hard_J, hard_X, hard_lower, tuple([block.term.name for block in hard]),
+        soft_J, soft_X, soft_lower, soft_weight, hard_J, hard_X, hard_lower, np.concatenate(hard_upper),
+        tuple([block.term.name for block in hard]),
     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     size *= np.clip(np.where(np.isfinite(sides), np.abs(sides), 0.0) / size, 1.0, 1e3)
     lower = np.concatenate([np.full(nv, -np.inf), np.zeros(n + k), sides / size])
     upper = np.concatenate(
-        [np.full(nv + n + k, np.inf), problem.g / size[: len(problem.g)], np.full(len(problem.hard_lower), np.inf)]
+        [np.full(nv + n + k, np.inf), problem.g / size[: len(problem.g)], problem.hard_upper / size[len(problem.g) :]]
     )
     sense = np.zeros(len(lower), dtype=np.int32)
     sense[nv + n + k : nv + n + k + len(problem.g)] = _EQUALITY

@@ -112,11 +112,13 @@ def figure_control(
     objectives = [Objective(torque, reference - tissue, change, "torque change"), *wishes]
     constraints: list[Constraint] = [Equal(RootWrench(of=body.index), 0.0, "root wrench")]
     constraints += [Equal(must.quantity, must.target, f"must: {must.name}") for must in musts]
-    if np.isfinite(effort.limit).all():
-        constraints.append(Within(torque, -effort.limit - tissue, effort.limit - tissue, None, "torque limit"))
+    is_limited = bool(np.isfinite(effort.limit).all())
     if effort.held is not None and not view.is_literal:
-        lower, upper = effort.held - effort.band - tissue, effort.held + effort.band - tissue
-        constraints.append(Within(torque, lower, upper, None, "reaction delay"))
+        held = np.clip(effort.held, -effort.limit, effort.limit)
+        lower, upper = np.maximum(held - effort.band, -effort.limit), np.minimum(held + effort.band, effort.limit)
+        constraints.append(Within(torque, lower - tissue, upper - tissue, None, "reaction delay"))
+    elif is_limited:
+        constraints.append(Within(torque, -effort.limit - tissue, effort.limit - tissue, None, "torque limit"))
     return objectives, constraints
 
 
