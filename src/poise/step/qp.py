@@ -48,12 +48,10 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     # daqp works to absolute tolerances: give it unknowns of order one
     squares = np.diag(P)
     scale = 1.0 / np.sqrt(np.maximum(squares, 1e-300))
-    A = np.block(
-        [
-            [problem.G, problem.D, np.zeros((len(problem.g), k))],
-            [problem.hard_J, problem.hard_X, np.zeros((len(problem.hard_lower), k))],
-        ]
-    )
+    equals, bounds = len(problem.g), len(problem.hard_lower)
+    A = np.zeros((equals + bounds, nv + n + k))
+    A[:equals, :nv], A[equals:, :nv] = problem.G, problem.hard_J
+    A[:equals, nv : nv + n], A[equals:, nv : nv + n] = problem.D, problem.hard_X
     A = A * scale
     sides = np.concatenate([problem.g, problem.hard_lower])
     # a row is as exact as its own numbers are large, but must not vanish
@@ -82,7 +80,9 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     z = scaled * scale
     if not np.isfinite(z).all():
         raise _infeasible(problem, flag)
-    residuals = _certify(P, q, A, scale, lower, upper, scaled, np.asarray(info["lam"]), size, info["iterations"])
+    residuals = _certify(
+        P_scaled, q * scale, A_scaled, lower, upper, scaled, np.asarray(info["lam"]), info["iterations"]
+    )
     return z[:nv], np.maximum(z[nv : nv + n], 0.0), np.maximum(z[nv + n :], 0.0), residuals
 
 
@@ -97,14 +97,11 @@ def _infeasible(problem: Gathered, flag: int) -> StepInfeasible:
 
 
 def _certify(
-    P: Array, q: Array, A: Array, scale: Array, lower: Array, upper: Array, z: Array, multipliers: Array, size: Array,
-    iterations: int,
-) -> Array:  # fmt: skip
+    P: Array, q: Array, A: Array, lower: Array, upper: Array, z: Array, multipliers: Array, iterations: int
+) -> Array:
     """Relative KKT residuals of the scaled problem as daqp saw it; a multiplier is positive at an upper bound."""
-    rows = np.concatenate([np.eye(len(z)), A / size[:, None]])
-    value = rows @ z
-    P, q = P * scale * scale[:, None], q * scale
-    gradient = P @ z + q + rows.T @ multipliers
+    value = np.concatenate([z, A @ z])
+    gradient = P @ z + q + multipliers[: len(z)] + A.T @ multipliers[len(z) :]
     short = np.maximum(np.maximum(lower - value, value - upper), 0.0)
     bound = np.where(multipliers > 0.0, upper, lower)
     room = np.where(

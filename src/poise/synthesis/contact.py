@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -91,7 +92,7 @@ class Spots:
         """The spots that are points near a further surface."""
         return slice(len(self.surface) + len(self.pairs), len(self.points))
 
-    @property
+    @cached_property
     def keys(self) -> list[tuple[int, int]]:
         """What each spot is, so that it is known again in the next step: a point and its surface, or −1 and a pair."""
         first = list(enumerate(self.surface.tolist()))
