@@ -75,17 +75,12 @@ class AxisAcceleration(Quantity):
     along: Array | None = None
 
     def rows(self, step: Step) -> Rows:
-        model, state = step.state.model, step.state
-        u = state.data.xmat[self.body].reshape(3, 3) @ self.axis
-        turn = state.data.cvel[self.body, :3]
-        jacobian = np.zeros((3, model.nv))
-        b = self.body
-        while b > 0:
-            dofs = slice(model.dof_first[b], model.dof_first[b] + model.dof_count[b])
-            jacobian[:, dofs] = state.data.cdof[dofs, :3].T
-            b = int(model.parents[b])
-        across = np.array([[0.0, u[2], -u[1]], [-u[2], 0.0, u[0]], [u[1], -u[0], 0.0]])  # α × u = across α
-        bias = across @ state.body_biases[self.body, :3] + turn * (turn @ u) - u * (turn @ turn)
+        state = step.state
+        foot = state.data.xpos[self.body]
+        tip = foot + state.data.xmat[self.body].reshape(3, 3) @ self.axis
+        # the axis is the way from one material point to another
+        jacobian = state.body_jacobian(self.body, tip) - state.body_jacobian(self.body, foot)
+        bias = state.body_point_motion(self.body, tip)[1] - state.body_point_motion(self.body, foot)[1]
         if self.along is None:
-            return Rows(across @ jacobian, bias)
-        return Rows(self.along @ across @ jacobian, self.along @ bias)
+            return Rows(jacobian, bias)
+        return Rows(self.along @ jacobian, self.along @ bias)
