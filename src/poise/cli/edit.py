@@ -268,7 +268,7 @@ def ground(
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
-    """Lock feet where they touch and take penetration out. Doing it again changes nothing.
+    """Lock feet where they touch and take penetration out. Doing all of it again changes nothing.
 
     Example: [bold]poise edit ground walk.bvh -o planted.bvh --report planted.json[/bold]
     """

@@ -125,12 +125,14 @@ class Held:
     """How well feet were held beside flights.
 
     Attributes:
-        feet: How far a touching foot is off its place at most [m].
+        feet: How far a touching foot is off its place at most [m]; it takes `SETTLING` to come home.
+        settled: The same, once it has come home.
         com: How far the center of mass is off its path at most [m].
         frames: In which legs were solved, shape (n,).
     """
 
     feet: float
+    settled: float
     com: float
     frames: npt.NDArray[np.int64]
 
@@ -146,8 +148,9 @@ def hold_feet(
 ) -> tuple[Motion, Held]:
     """The turned motion with feet that touch beside its flights where they were, by the legs.
 
-    A foot leaves the turned flight with it and is at its own place when it touches; from then on it keeps that until
-    the window ends. A foot that touches nothing there goes with the body, as do the flights themselves.
+    A foot leaves the turned flight with it and comes to its own place by the time it touches, but in no less than
+    `SETTLING`, so one that touches at once slides that long; then it keeps its place until the window ends. A foot
+    that touches nothing there goes with the body, as do the flights themselves.
 
     Args:
         motion: F frames, before.
@@ -162,17 +165,23 @@ def hold_feet(
     touch = touching(motion, character, terrain=floor)
     parts: dict[Leg, Array] = {}
     carried: dict[Leg, Flags] = {}
+    standing: dict[Leg, Flags] = {}
+    beside = np.zeros(motion.frame_count, dtype=np.bool_)
+    for (first, last), (start, end) in zip(spans, windows, strict=True):
+        beside[start : end + 1] = True
+        beside[first : last + 1] = False
     for leg in find_legs(character, motion):
         touches = np.asarray(touch.carries[:, points_of(character, leg, touch)].any(axis=1))
         parts[leg] = _left(
             motion.times, touches, spans, windows, SETTLING * math.sqrt(character.leg_length / HUMAN_LEG)
         )
-        carried[leg] = touches & (parts[leg] == 0.0)
+        standing[leg] = touches & beside
+        carried[leg] = standing[leg] & (parts[leg] == 0.0)
     own, now = motion.world[0], turned.world[0]
     frames = np.flatnonzero(np.abs(now - own).max(axis=(1, 2)) > 1e-9)
     frames = frames[np.any([left[frames] < 1.0 for left in parts.values()] or [frames < 0], axis=0)]
     if not len(frames):
-        return turned, Held(0.0, 0.0, frames)
+        return turned, Held(0.0, 0.0, 0.0, frames)
     result = solve_legs(turned, _targets(motion, turned, parts), frames)
     for _ in range(PASSES):
         shift = np.zeros_like(com)
@@ -180,11 +189,13 @@ def hold_feet(
         result = move_root(result, root, shift)
         result = solve_legs(result, _targets(motion, turned, parts, result), frames)
     after = result.world[0]
-    feet = max(
-        float(np.linalg.norm(after[:, leg.foot] - own[:, leg.foot], axis=1).max(initial=0.0, where=carried[leg]))
-        for leg in parts
+    off = {leg: np.linalg.norm(after[:, leg.foot] - own[:, leg.foot], axis=1) for leg in parts}
+    feet, settled = (
+        max(float(off[leg].max(initial=0.0, where=where[leg])) for leg in off) for where in (standing, carried)
     )
-    return result, Held(feet, float(np.linalg.norm(center_of_mass(result, character) - com, axis=1).max()), frames)
+    return result, Held(
+        feet, settled, float(np.linalg.norm(center_of_mass(result, character) - com, axis=1).max()), frames
+    )
 
 
 def _targets(

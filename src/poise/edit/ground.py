@@ -54,7 +54,7 @@ def ground(
     orientation; knees keep their side, bend the way they bend, and what is added to them changes smoothly: near the
     straight leg, and in glitches, that is worth more than the last millimeter of the foot. The root gives way where
     legs would be too short or long, and rises where knees, hands that no arm can lift, or a trunk are in the floor.
-    Doing it again changes nothing.
+    At full amount over the whole clip, doing it again changes nothing.
 
     Args:
         motion: F frames.
@@ -140,6 +140,8 @@ def _chain(
         since += 1
         now, more = _rounds(now, ground, scope.blend)
         rounds += more
+        if more == 0:
+            return best
         if character is not None:
             return now, ground, rounds
         ground = _fixed(now, None, floor)

@@ -24,7 +24,7 @@ FLAT: Array = np.array([1.0])
 """The same speed all through."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stretch:
     """A part of a clip that is played at another speed.
 

@@ -98,7 +98,9 @@ def spin(
         notes += joined
         result = turn_root(motion, figure.root, turn, com)
         result, held = hold_feet(motion, result, body, figure.root, com, spans, beside)
-        kept |= {"feet_error_max_m": held.feet, "com_path_beside_max_m": held.com}
+        kept |= {"com_path_beside_max_m": held.com}
+        if len(held.frames):
+            kept |= {"feet_error_max_m": held.feet, "feet_error_settled_max_m": held.settled}
     else:
         result = swing(motion, body, figure.root, spans, wishes, tuple(priority), tuple(limbs), com)
         result = _part(motion, body, figure.root, result, scope.amount, com)

@@ -65,6 +65,7 @@ class Recorder:
         if last is None or last.frame != k:
             self._place(k, self._now)
             self._now = m.q.copy()
+            self._low_before[:] = False
             return
         self._now = m.q.copy()
         wrench = last.result.torque[:6] - last.reference.torque[:6]
