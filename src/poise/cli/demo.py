@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from poise.cli.app import app, note, out, output_path
-from poise.cli.simulate import draw, run_behind_bar, summarize
+from poise.cli.outcome import draw
+from poise.cli.simulate import run_behind_bar, summarize
 
 
 @app.command()
@@ -46,13 +47,13 @@ def demo(
     result.report.save(report)
     view = Camera("quarter", zoom=1.1)
     times = [0.8, 1.4, 1.6, 1.9, 2.6, 4.0, 4.2, 4.6]
-    draw(result, strip, width=250, height=360, camera=view, times=times, painter="drawn")
+    draw(scene_of(result), strip, width=250, height=360, camera=view, times=times, painter="drawn")
     if has_page():
         scene = scene_of(result, title="A walk over uneven ground, shoved twice")
         page = recording_page(pack(scene), scene.title, {"view": "quarter", "play": 1, "t": 0.6})
         write_atomically(seen, page.encode())
     else:
-        draw(result, seen, width=400, height=260, fps=12.5, camera=view, painter="drawn")
+        draw(scene_of(result), seen, width=400, height=260, fps=12.5, camera=view, painter="drawn")
     out().print("A walking figure crosses uneven ground and is shoved twice; the ghost is what it was asked to do.")
     summarize(result, clip)
     if not has_page():

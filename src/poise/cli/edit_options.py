@@ -13,6 +13,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import note, note_warnings, out, output_paths, print_json, waiting
+from poise.cli.outcome import draw, require_kinds
 from poise.errors import BudgetExceeded, InvalidValue
 from poise.units import GRAVITY
 
@@ -120,18 +121,9 @@ def prepare(common: Common) -> tuple[Motion, Character | None, Scope, Budget | N
     interval = None if common.interval is None else pair("--interval", common.interval)
     scope = Scope(common.amount, interval, common.blend)
     budget = None if common.budget is None else Budget.parse(common.budget)
+    require_kinds(common.output, common.record)
     import poise.io
-    from poise.errors import UnknownName
-    from poise.io.format import format_for
 
-    try:
-        format_for(common.output)
-    except UnknownName as error:
-        raise InvalidValue(str(error)) from error
-    if common.record is not None:
-        from poise.record.recording import require_kind
-
-        require_kind(common.record)
     motion = poise.io.load(
         common.file, skeleton=common.skeleton, clip=options.clip_key(common.clip), unit=common.unit, up=common.up,
         fps=common.source_fps,
@@ -153,15 +145,10 @@ def write(common: Common, motion: Motion, edited: Edited) -> None:
     if common.report is not None:
         edited.report.save(common.report)
     if common.record is not None:
-        from poise.record import record
         from poise.record.edit_scene import scene_of_edit
 
-        with waiting("Drawing"):
-            has_layers = common.record.suffix.lower() in (".html", ".htm")
-            seen = scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers)
-            made = record(seen, common.record)
-        if made.note:
-            note(made.note)
+        has_layers = common.record.suffix.lower() in (".html", ".htm")
+        draw(scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers), common.record)
     if common.json:
         print_json(edited.report.data)
     else:

@@ -27,6 +27,8 @@ SourceFps = Annotated[
 FramesFromData = Annotated[
     bool, typer.Option("--frames-from-data", help="Take the frames that are there where the declared count is wrong.")
 ]
+Port = Annotated[int, typer.Option(metavar="N", help="Port of --live; default: a free one.")]
+Headless = Annotated[bool, typer.Option("--headless", help="With --live: print the address, open nothing.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 

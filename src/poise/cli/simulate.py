@@ -11,6 +11,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, output_paths, print_json, progress
+from poise.cli.outcome import PREPARING, draw, play_live, require_kinds
 from poise.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -119,8 +120,8 @@ def simulate(
         bool,
         typer.Option("--live", help="Run in the browser, in real time: drag bodies, change the ground; Ctrl-C ends."),
     ] = False,
-    port: Annotated[int, typer.Option(metavar="N", help="Port of --live; default: a free one.")] = 0,
-    headless: Annotated[bool, typer.Option("--headless", help="With --live: print the address, open nothing.")] = False,
+    port: options.Port = 0,
+    headless: options.Headless = False,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -135,12 +136,7 @@ def simulate(
     output_paths(
         (output, report, record), "-o, --report and --record", inputs=(file, skeleton, character), overwrite=overwrite
     )
-    if live:
-        from poise.record.page import require_page
-        from poise.studio.server import require_server
-
-        require_server()
-        require_page()
+    require_kinds(output, record, live=live)
     numbers = {
         "--mass": mass,
         "--start": start,
@@ -156,18 +152,7 @@ def simulate(
     pushes = _pushes(push, pull)
     ground = _terrain(terrain, seed)
     import poise.io
-    from poise.errors import UnknownName
-    from poise.io.format import format_for
 
-    if output is not None:
-        try:
-            format_for(output)
-        except UnknownName as error:
-            raise InvalidValue(str(error)) from error
-    if record is not None:
-        from poise.record.recording import require_kind
-
-        require_kind(record)
     motion = poise.io.load(
         file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps,
         frames_from_data=frames_from_data,
@@ -199,7 +184,9 @@ def simulate(
     if report is not None:
         result.report.save(report)
     if record is not None:
-        draw(result, record)
+        from poise.record.result_scene import scene_of
+
+        draw(scene_of(result), record)
     if json:
         print_json(result.report.data)
     else:
@@ -300,17 +287,10 @@ def run_live(
     **arguments: Any,
 ) -> SimulationResult:  # fmt: skip
     """Fit, and simulate in a page in real time until Ctrl-C; the last round."""
-    from poise.studio.live import LiveRun
     from poise.studio.live_clip import LiveClip
-    from poise.studio.viewer import Viewer
 
-    figure = _figure(motion, character, mass)
-    with Viewer(port=port, is_opened=not headless) as viewer:
-        note(f"Live at {viewer.url} (Ctrl-C ends{', and the last round is saved' if is_saved else ''})")
-        result = LiveRun(LiveClip(motion, figure, **arguments), viewer).play()
-    if result is None:
-        raise InvalidValue("The run was stopped before it began; nothing is saved.")
-    return result
+    source = LiveClip(motion, _figure(motion, character, mass), **arguments)
+    return play_live(source, port=port, headless=headless, is_saved=is_saved)
 
 
 def _figure(motion: Motion, character: Path | None, mass: float | None) -> Character:
@@ -327,7 +307,7 @@ def _figure(motion: Motion, character: Path | None, mass: float | None) -> Chara
 def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None, **arguments: Any) -> SimulationResult:
     """Fit and simulate behind a progress bar; the first run on a machine also compiles."""
     with progress(disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("Preparing (the first run on a machine compiles, about 10 s)", total=None)
+        task = bar.add_task(PREPARING, total=None)
         from poise.sim.simulate import Live
         from poise.sim.simulate import simulate as run
 
@@ -337,22 +317,6 @@ def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None
             bar.update(task, description="Simulating", total=1.0, completed=live.fraction)
 
         return run(motion, figure, watch=watch, **arguments)
-
-
-def draw(result: SimulationResult, path: Path, **look: Any) -> None:
-    """Write a recording of a result, behind a progress bar; `look` goes to `poise.record.record`."""
-    from poise.record import record
-    from poise.record.result_scene import scene_of
-
-    with progress(disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("Drawing", total=None)
-
-        def advance(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        made = record(scene_of(result), path, progress=advance, **look)
-    if made.note:
-        note(made.note)
 
 
 BELIEVABLE = 0.3

@@ -11,6 +11,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, output_paths, print_json, progress
+from poise.cli.outcome import PREPARING, draw, play_live, require_kinds
 from poise.cli.synthesize_help import NamedHelp, describe, list_behaviors, list_goals, shown
 from poise.errors import InvalidValue
 
@@ -74,8 +75,8 @@ def synthesize(
     live: Annotated[
         bool, typer.Option("--live", help="Run in the browser, in real time: drag bodies and things; Ctrl-C ends.")
     ] = False,
-    port: Annotated[int, typer.Option(metavar="N", help="Port of --live; default: a free one.")] = 0,
-    headless: Annotated[bool, typer.Option("--headless", help="With --live: print the address, open nothing.")] = False,
+    port: options.Port = 0,
+    headless: options.Headless = False,
     listing: Annotated[bool, typer.Option("--list", help="List the behaviors.")] = False,
     goals: Annotated[bool, typer.Option("--goals", help="List what a controller file can say.")] = False,
     describing: Annotated[
@@ -108,7 +109,7 @@ def synthesize(
         Path(n) for n in (name if name.lower().endswith(".toml") else None, character, scene, clip) if n is not None
     ]
     output_paths((output, report, record), "-o, --report and --record", inputs=files, overwrite=overwrite)
-    _require_kinds(output, record, live=live)
+    require_kinds(output, record, live=live)
     if mode not in MODES:
         raise InvalidValue(f"--mode is {mode!r}; give {' or '.join(MODES)}.")
     if engine not in ENGINES:
@@ -142,35 +143,15 @@ def synthesize(
     if report is not None:
         result.report.save(report)
     if record is not None:
-        _draw(result, record)
+        from poise.record.synthesis_scene import scene_of_synthesis
+
+        draw(scene_of_synthesis(result), record)
     if json:
         print_json(result.report.data)
     else:
         summarize(result, output)
     if not result.is_complete and not live:
         raise typer.Exit(INTERRUPTED if result.report["stopped"] == "interrupted" else FAILED)
-
-
-def _require_kinds(output: Path | None, record: Path | None, *, live: bool) -> None:
-    """Refuse before the run what could not be written or shown after it."""
-    from poise.errors import UnknownName
-    from poise.io.format import format_for
-
-    if output is not None:
-        try:
-            format_for(output)
-        except UnknownName as error:
-            raise InvalidValue(str(error)) from error
-    if record is not None:
-        from poise.record.recording import require_kind
-
-        require_kind(record)
-    if live:
-        from poise.record.page import require_page
-        from poise.studio.server import require_server
-
-        require_server()
-        require_page()
 
 
 def _changes(behavior: Behavior, scene: Path | None, words: list[str] | None, seed: int | None) -> dict[str, Any]:
@@ -246,7 +227,7 @@ def _captured(path: Path) -> Motion:
 def _run(behavior: Behavior, character: Character | None, **arguments: Any) -> SynthesisResult:
     """Synthesize behind a progress bar; the first run on a machine also compiles."""
     with progress(disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("Preparing (the first run on a machine compiles, about 10 s)", total=None)
+        task = bar.add_task(PREPARING, total=None)
         from poise.synthesis.run import synthesize as run
 
         setup = behavior.setup(arguments["options"], is_literal=arguments["settings"].is_literal)
@@ -262,31 +243,10 @@ def _run_live(
     behavior: Behavior, character: Character | None, *, port: int, headless: bool, is_saved: bool, **arguments: Any
 ) -> SynthesisResult:
     """Synthesize in a page in real time until Ctrl-C; the last round."""
-    from poise.studio.live import LiveRun
     from poise.studio.live_synthesis import LiveSynthesis
-    from poise.studio.viewer import Viewer
 
     source = LiveSynthesis(behavior, character, **arguments)
-    with Viewer(port=port, is_opened=not headless) as viewer:
-        note(f"Live at {viewer.url} (Ctrl-C ends{', and the last round is saved' if is_saved else ''})")
-        result = LiveRun(source, viewer).play()
-    if result is None:
-        raise InvalidValue("The run was stopped before it began; nothing is saved.")
-    return result
-
-
-def _draw(result: SynthesisResult, path: Path) -> None:
-    from poise.record import record
-    from poise.record.synthesis_scene import scene_of_synthesis
-
-    with progress(disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("Drawing", total=None)
-        made = record(
-            scene_of_synthesis(result), path,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-        )  # fmt: skip
-    if made.note:
-        note(made.note)
+    return play_live(source, port=port, headless=headless, is_saved=is_saved)
 
 
 def summarize(result: SynthesisResult, output: Path | None) -> None:

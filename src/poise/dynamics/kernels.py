@@ -148,21 +148,13 @@ def place_rovers(
     for k in range(bodies.shape[0]):
         i, b = start + k, bodies[k]
         point_body[i] = b
-        o = subtree_com[tree_root[b]]
         for c in range(3):
             offsets[i, c] = 0.0
             for e in range(3):
                 offsets[i, c] += xmat[b, 3 * e + c] * (places[k, e] - xpos[b, e])
             centers[i, c], points[i, c] = places[k, c], places[k, c]
-        _material(
-            cvel[b],
-            cacc[b],
-            places[k, 0] - o[0],
-            places[k, 1] - o[1],
-            places[k, 2] - o[2],
-            velocities[i],
-            accelerations[i],
-        )
+    here = slice(start, start + bodies.shape[0])
+    point_motion(bodies, places, tree_root, subtree_com, cvel, cacc, velocities[here], accelerations[here])
 
 
 @njit(**INNER)

@@ -222,6 +222,10 @@ class State:
         """World position of a place given in a body's frame [m], shape (3,)."""
         return self.data.xpos[body] + self.data.xmat[body].reshape(3, 3) @ offset
 
+    def body_offset(self, body: int, place: Array) -> Array:
+        """A place in the world as one in a body's frame [m], shape (3,): what `body_place` undoes."""
+        return self.data.xmat[body].reshape(3, 3).T @ (place - self.data.xpos[body])
+
     def external_torque(self, body: int, place: Array, force: Array) -> Array:
         """Generalized force Jᵀ f of a force [N] on a body at a place in the world [m], shape (nv,)."""
         m, d = self.model, self.data

@@ -11,12 +11,12 @@ from poise.methods.goals.view import View
 
 @dataclass(frozen=True)
 class AllOf(Condition):
-    """Every one of them holds; none is asked after the first that fails."""
+    """Every one of them holds; all are asked, in this order, since some take notes."""
 
     of: tuple[Condition, ...]
 
     def holds(self, view: View) -> bool:
-        return all(condition.holds(view) for condition in self.of)
+        return all([condition.holds(view) for condition in self.of])
 
 
 @dataclass(frozen=True)

@@ -37,16 +37,6 @@ class For(Condition):
 
 
 @dataclass(frozen=True)
-class Every(Condition):
-    """The state applies while all of several conditions hold; all are asked, in this order."""
-
-    conditions: tuple[Condition, ...]
-
-    def holds(self, view: View) -> bool:
-        return all([condition.holds(view) for condition in self.conditions])
-
-
-@dataclass(frozen=True)
 class Balanced(Condition):
     """The figure can come to rest over its feet: [Jain2009]_ 6.1.1, with the capture point for the center of mass.
 

@@ -146,7 +146,7 @@ class Dodge(Wish):
         else:
             axis, off = (away / size if size > 1e-6 else np.array([0.0, 0.0, 1.0])), size
         model_body = view.body.root + body
-        offset = view.state.data.xmat[model_body].reshape(3, 3).T @ (place - view.state.data.xpos[model_body])
+        offset = view.state.body_offset(model_body, place)
         quantity = PlaceAcceleration(model_body, offset, axis[None])
         if view.is_literal:
             nearness = self.near * scale / max(size, self.near * scale / 3.0)

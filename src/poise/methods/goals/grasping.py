@@ -86,8 +86,7 @@ class Grasp(Wish):
             here, velocity = view.state.centers[point], view.state.point_velocities[point]
             place = view.scene.hold(str(name)).nearest(here, view.time)
             body = view.body.root + view.body.character.roles[hand]
-            data = view.state.data
-            offset = data.xmat[body].reshape(3, 3).T @ (here - data.xpos[body])
+            offset = view.state.body_offset(body, here)
             quantity = PlaceAcceleration(body, np.asarray(offset))
             most = self.most * view.body.scale
             out.append(toward(view, quantity, place - here, velocity, self.weight, self.horizon, "grasp", most=most))

@@ -88,7 +88,6 @@ class RaiseFoot(Wish):
         goal = stance[:2] + scale * (0.16 * out + self.ahead * ahead)
         height = view.ground_height_below("stance") + scale * self.height
         body = view.body.root + view.body.character.body_index(f"{view.memory['swing']}_foot")
-        data = view.state.data
-        offset = data.xmat[body].reshape(3, 3).T @ (place - data.xpos[body])
+        offset = view.state.body_offset(body, place)
         error = np.array([goal[0], goal[1], height]) - place
         return [toward(view, PlaceAcceleration(body, offset), error, velocity, self.weight, self.horizon, "raise foot")]

@@ -142,9 +142,7 @@ class StepTo(Wish):
         across *= min(1.0, most / max(size, 1e-9))
         wished = np.array([*across, np.clip(up, -0.5 * most, 0.5 * most)])
         body = view.body.root + view.body.character.body_index(f"{swing}_foot")
-        data = view.state.data
-        offset = data.xmat[body].reshape(3, 3).T @ (place - data.xpos[body])
-        return [Objective(PlaceAcceleration(body, offset), wished, self.weight, "step")]
+        return [Objective(PlaceAcceleration(body, view.state.body_offset(body, place)), wished, self.weight, "step")]
 
     def target(self, view: View) -> Array:
         """Where the swing foot shall stand [m], shape (2,)."""

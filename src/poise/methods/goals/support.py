@@ -176,7 +176,7 @@ class Brace(Wish):
         body, side = character.roles[hand], hand.removesuffix("_hand")
         model_body = view.body.root + body
         middle, velocity = view.middle(view.part(hand))
-        offset = data.xmat[model_body].reshape(3, 3).T @ (middle - data.xpos[model_body])
+        offset = view.state.body_offset(model_body, middle)
         quantity = PlaceAcceleration(model_body, offset)
         if is_on(view, hand):
             return []

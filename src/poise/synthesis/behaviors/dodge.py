@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from poise.methods.goals.conditions import Balanced, Every, Standing
+from poise.methods.goals.combining import AllOf
+from poise.methods.goals.conditions import Balanced, Standing
 from poise.methods.goals.dodging import Dodge, Safe, Threatened
 from poise.methods.goals.machine import ControlState, Machine
 from poise.methods.goals.objectives import ComOver, Land, Still, Upright, Wish
@@ -40,7 +41,7 @@ def dodging(machine: Machine, name: str) -> Machine:
         name: Of the new controller.
     """
     calm = machine.state("balance")
-    calm = replace(calm, condition=Every((calm.condition, Safe())), then=("dodge in fear", "dodge", *calm.then))
+    calm = replace(calm, condition=AllOf((calm.condition, Safe())), then=("dodge in fear", "dodge", *calm.then))
     back = tuple(n for n in ("fallen", "balance", "relax foot") if n in {s.name for s in machine.states})
     states = (
         ControlState("dodge in fear", (*FEAR, Dodge(0.8, fastest=4.0)), _standing(harmful=True), back),
@@ -50,7 +51,7 @@ def dodging(machine: Machine, name: str) -> Machine:
 
 
 def _standing(*, harmful: bool) -> Standing:
-    return Standing(Every((Balanced(), Threatened(harmful=harmful))))
+    return Standing(AllOf((Balanced(), Threatened(harmful=harmful))))
 
 
 def ball(options: Options) -> Ball:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from poise.methods.goals.conditions import Balanced, Every, For, Standing
+from poise.methods.goals.combining import AllOf
+from poise.methods.goals.conditions import Balanced, For, Standing
 from poise.methods.goals.machine import ControlState, Machine
 from poise.methods.goals.objectives import ComOver, Land, Pose, Unload, Wish
 from poise.methods.goals.support import Brace, HandsFree, Leaning, Reaching, choose_hands
@@ -30,7 +31,7 @@ LEAN = ControlState(
     ("loose arms",),
 )  # fmt: skip
 LET_GO = ControlState(
-    "let go", (ComOver(0.3), *POSED, Unload(1.0, "hands")), Standing(Every((Balanced(), For(0.3)))),
+    "let go", (ComOver(0.3), *POSED, Unload(1.0, "hands")), Standing(AllOf((Balanced(), For(0.3)))),
     ("fallen", "balance", "lean", "reach", "relax foot"), choose_hands, ("arms",),
 )  # fmt: skip
 
@@ -48,7 +49,7 @@ def with_hands(machine: Machine, name: str) -> Machine:
             k = state.then.index("relax foot")
             state = replace(
                 state,
-                condition=Every((state.condition, HandsFree())),
+                condition=AllOf((state.condition, HandsFree())),
                 then=(*state.then[:k], "let go", "lean", "reach", *state.then[k:]),
             )
         if state.name == "take step":
