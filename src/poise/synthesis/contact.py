@@ -148,15 +148,14 @@ def look(
             normals = np.concatenate([normals, near.normals[chosen]])
             gaps = np.concatenate([gaps, free[chosen]])
             friction = np.concatenate([friction, np.full(len(pairs), BODY_FRICTION)])
-    heights = faces.heights(state.centers[:count]) - radii
-    near_too = (np.abs(heights) < REACH) & ~gripped
+    near_too = (np.abs(ground.heights) < REACH) & ~gripped
     first = np.setdiff1d(np.arange(count), footing.points)
     near_too[ground.surface[first], first] = False
     corners, again = np.nonzero(near_too)
     if len(corners):
         points, others = np.concatenate([points, again]), np.concatenate([others, np.full(len(again), -1)])
         normals = np.concatenate([normals, faces.frames[corners, 2]])
-        gaps = np.concatenate([gaps, heights[corners, again]])
+        gaps = np.concatenate([gaps, ground.heights[corners, again]])
         friction = np.concatenate([friction, faces.friction[corners]])
     state.touch(every)
     state.complete()

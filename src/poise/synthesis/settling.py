@@ -53,7 +53,7 @@ class Ahead:
     Attributes:
         q, v: Coordinates (nq,) and velocities (nv,) before the step.
         time: Before the step [s].
-        after: Storage for the state after it.
+        after: Storage for the state after it; `settle` leaves it at the end of the last solve that got through.
         faces: The surfaces then.
         capsules, flesh, radii: As in `contact.gaps_after`.
     """
@@ -182,7 +182,6 @@ def settle(
         slips = np.where(helped[:, None], _slips(spots, drifts / dt, velocities), slips)
         on = (on | made) & ~pulled
     assert answer is not None
-    ahead.after.move_to(answer.q, answer.v)
     return answer
 
 

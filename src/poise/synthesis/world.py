@@ -188,7 +188,7 @@ class World:
         known = np.array([key in self._known for key in spots.keys], dtype=np.bool_)
         drifts = self._drifts(spots, after)
         settled = settle(problem, ahead, spots, drifts, self._grips, known, lifted)
-        moved = Moved(spots, settled.forces, self._ways(spots, settled.v), drifts, settled.gaps, settled.result)
+        moved = Moved(spots, settled.forces, self._ways(spots, settled), drifts, settled.gaps, settled.result)
         self._note(spots, settled, known, external)
         self.q, self.v = (settled.q, settled.v) if self.mover is None else self.mover(self, settled.result)
         self._faces = after
@@ -331,13 +331,13 @@ class World:
 
     # --- what is remembered
 
-    def _ways(self, spots: Spots, v: Array) -> Array:
+    def _ways(self, spots: Spots, settled: Settled) -> Array:
         """Way of each spot's point in this step [m], shape (S, 3); none is told of pairs of bodies."""
         ways = np.zeros((len(spots.points), 3))
         ways[: self._count] = self._other.centers[: self._count] - self.state.centers[: self._count]
         round_ones = np.flatnonzero(self._radii > 0.0)
         # a sphere rolls: where it touches is not where its middle goes
-        ways[round_ones] = self.settings.dt * (self.state.point_jacobians @ v).reshape(-1, 3)[round_ones]
+        ways[round_ones] = self.settings.dt * (settled.jacobians[round_ones] @ settled.v)
         ways[spots.at_corners] = ways[spots.points[spots.at_corners]]
         return ways
 

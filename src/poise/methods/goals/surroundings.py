@@ -258,14 +258,12 @@ class Faces:
 
     def below(self, places: Array, radii: Array) -> Ground:
         """For each sphere at places (P, 3) with radii (P,), the surface it is nearest to."""
-        count = len(places)
+        count, gaps = len(places), self.heights(places) - radii
         if not len(self.origins):
             none = np.zeros(count, dtype=np.int64)
-            return Ground(np.full(count, FAR), np.tile([0.0, 0.0, 1.0], (count, 1)), np.ones(count), none)
-        heights = self.heights(places)
-        nearest = np.abs(heights - radii).argmin(axis=0)
-        gaps = heights[nearest, np.arange(count)] - radii
-        return Ground(gaps, self.frames[nearest, 2], self.friction[nearest], nearest)
+            return Ground(np.full(count, FAR), np.tile([0.0, 0.0, 1.0], (count, 1)), np.ones(count), none, gaps)
+        nearest = np.abs(gaps).argmin(axis=0)
+        return Ground(gaps[nearest, np.arange(count)], self.frames[nearest, 2], self.friction[nearest], nearest, gaps)
 
     def gaps(self, places: Array, radii: Array, surface: Index) -> Array:
         """Gap of spheres (P, 3) to given surfaces (P,), however far beside them [m], shape (P,)."""
@@ -287,9 +285,11 @@ class Ground:
         normals: Its normal, shape (P, 3).
         friction: Shape (P,).
         surface: Its index, shape (P,).
+        heights: Over every surface [m], as `Faces.heights` less the point's radius, shape (S, P).
     """
 
     gaps: Array
     normals: Array
     friction: Array
     surface: Index
+    heights: Array
