@@ -195,6 +195,14 @@ class Character:
     def nv(self) -> int:
         return sum(V_SIZES[b.kind] for b in self.bodies)
 
+    def carried(self, body: int) -> tuple[int, ...]:
+        """Indices of a body and of all that hang on it, in rising order."""
+        inside = {body}
+        for i, b in enumerate(self.bodies):
+            if b.parent in inside:
+                inside.add(i)
+        return tuple(sorted(inside))
+
     def body_index(self, name: str) -> int:
         """Index of the body a user means by a joint's own name or a role, case-insensitive.
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from poise.character.anthropometry import PERSON_MASS
 from poise.character.character import V_SIZES, Character
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -21,7 +23,12 @@ LARGEST = {
     "hand": (20.0, 20.0, 20.0),
     "other": (100.0, 100.0, 100.0),
 }
-"""Largest torque about bend, side and twist axis of a strong person of 70 kg with legs of 0.82 m [N m]."""
+"""Largest torque about bend, side and twist axis of a strong person of `PERSON_MASS` with legs of `HUMAN_LEG` [N m]."""
+
+
+def torque_of(person: float, character: Character) -> float:
+    """What is a torque in a person of `PERSON_MASS` with legs of `HUMAN_LEG`, in a character, by mass and leg [N m]."""
+    return person * character.mass * character.leg_length / (PERSON_MASS * HUMAN_LEG)
 
 
 def torque_limits(character: Character) -> Array:
@@ -29,7 +36,7 @@ def torque_limits(character: Character) -> Array:
 
     A ball joint's limit about an axis of its own frame is that of the ellipsoid spanned by bend, side and twist.
     """
-    scale = character.mass * character.leg_length / (70.0 * 0.82)
+    scale = torque_of(1.0, character)
     parts = _parts(character)
     out = np.empty(character.nv)
     for i, body in enumerate(character.bodies):

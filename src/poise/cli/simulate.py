@@ -13,6 +13,7 @@ from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, output_paths, print_json, progress
 from poise.cli.outcome import PREPARING, draw, play_live, require_kinds
 from poise.errors import InvalidValue
+from poise.units import GRAVITY
 
 if TYPE_CHECKING:
     from poise.character.character import Character
@@ -327,7 +328,7 @@ def summarize(result: SimulationResult, output: Path | None) -> None:
     """What happened, in a few lines a person reads."""
     d = result.report.data
     deviation, contact, residual = d["deviation"], d["contact"], d["root_residual"]
-    weight = 9.81 * d["source"]["mass"]
+    weight = GRAVITY * d["source"]["mass"]
     what = "The last round" if output is None else str(output)
     lines = [
         f"{what}: {result.motion.frame_count} frames, {result.motion.skeleton.joint_count} joints, "

@@ -94,19 +94,10 @@ def _axes(character: Character, limbs: tuple[str, ...]) -> tuple[_Axis, ...]:
                 axes = rotations.rotate(limits.rest, limits.swing_axis)[None]
             else:
                 axes = np.eye(3)
-            found.append(_Axis(b, _carried(character, b), axes))
+            found.append(_Axis(b, character.carried(b), axes))
     if not found:
         raise InvalidValue("This character has no limb that could swing; turn it by the root instead.")
     return tuple(found)
-
-
-def _carried(character: Character, body: int) -> tuple[int, ...]:
-    """The body and all that hang on it."""
-    inside = {body}
-    for i, b in enumerate(character.bodies):
-        if b.parent in inside:
-            inside.add(i)
-    return tuple(sorted(inside))
 
 
 def _swing_flight(

@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from poise.character.anthropometry import PERSON_MASS
 from poise.character.character import Body, Character
 from poise.character.posing import hinge_angle
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
 from poise.spatial import rotations
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -22,7 +24,7 @@ BEND = {"hip": -0.55, "knee": 0.45, "elbow": -1.0}
 SPREAD = 0.14
 """Slope of hanging upper arms away from the sides."""
 LEAST_INERTIA = 4e-3
-"""No body of a person of 70 kg with legs of 0.82 m turns more easily than this about any axis [kg m²]."""
+"""No body of a person of `PERSON_MASS` with legs of `HUMAN_LEG` turns more easily than this about any axis [kg m²]."""
 
 
 def steadied(character: Character) -> Character:
@@ -31,7 +33,7 @@ def steadied(character: Character) -> Character:
     A hand of 0.4 kg turns about its own length with 1e-4 kg m²; a wrist's 20 N m would spin it by 2000 rad/s in a step.
     A living wrist turns the forearm with it. Masses stay, inertias are widened, in proportion to mass times leg².
     """
-    least = LEAST_INERTIA * character.mass / 70.0 * (character.leg_length / 0.82) ** 2
+    least = LEAST_INERTIA * character.mass / PERSON_MASS * (character.leg_length / HUMAN_LEG) ** 2
     bodies: list[Body] = []
     for body in character.bodies:
         values, vectors = np.linalg.eigh(body.inertia)
@@ -98,11 +100,8 @@ def _hang(character: Character, turned: Array, places: Array, side: str, way: Ar
 
 def _turn(character: Character, turned: Array, role: str, turn: Array) -> None:
     """Turn a limb as a whole, in the world, if there is one."""
-    moved = {character.roles[role]} if role in character.roles else set()
-    for i, body in enumerate(character.bodies):
-        if i in moved or body.parent in moved:
-            moved.add(i)
-            turned[i] = rotations.multiply(turn, turned[i])
+    for body in character.carried(character.roles[role]) if role in character.roles else ():
+        turned[body] = rotations.multiply(turn, turned[body])
 
 
 def _places(character: Character, turned: Array) -> Array:

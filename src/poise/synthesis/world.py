@@ -268,8 +268,8 @@ class World:
 
     # --- goals
 
-    def _view(self, figure: Figure, spots: Spots, things: tuple[Thing, ...]) -> View:
-        who = self.figures.index(figure)
+    def _view(self, who: int, spots: Spots, things: tuple[Thing, ...]) -> View:
+        figure = self.figures[who]
         return View(
             figure.body, self.state, self.time, self.settings.dt, self.time - figure.course.entered, self.touching,
             spots.gaps[: self._count], self.forces, figure.is_delayed(self.time), self.settings.is_literal,
@@ -288,7 +288,7 @@ class World:
         things = self.things()
         settings = self.settings
         for who, figure in enumerate(self.figures):
-            view = self._view(figure, spots, things)
+            view = self._view(who, spots, things)
             course = figure.course
             course.advance(view)
             for part in course.lifts():

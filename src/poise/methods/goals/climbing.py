@@ -126,8 +126,7 @@ class HasHold(Condition):
         mover = view.memory.get("mover")
         if mover is None or view.since > self.seconds:
             return False
-        weight = view.state.mass(view.body.root) * 9.81
-        return view.since < self.least or view.load(view.part(mover)) > self.force * weight
+        return view.since < self.least or view.load(view.part(mover)) > self.force * view.weight
 
 
 @dataclass(frozen=True)

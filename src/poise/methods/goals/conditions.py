@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from poise.methods.goals.polygon import distance_inside
 from poise.methods.goals.view import View
-from poise.units import GRAVITY
 
 
 class Condition(abc.ABC):
@@ -55,9 +54,8 @@ class Balanced(Condition):
     def holds(self, view: View) -> bool:
         if view.is_delayed or view.time - view.memory.get("placed", -1e9) < self.settle:
             return True
-        weight = view.state.mass(view.body.root) * GRAVITY
         feet, near = view.body.feet.values(), self.near * view.body.scale
-        if any(view.load(p) < 0.01 * weight and view.gaps[p].max() > near for p in feet):
+        if any(view.load(p) < 0.01 * view.weight and view.gaps[p].max() > near for p in feet):
             return False  # a foot hangs: it is put down by a step
         points = view.near_ground("both", self.near * view.body.scale)
         place = view.com[:2] if self.literal else view.capture_point
@@ -79,8 +77,7 @@ class Loaded(Condition):
     seconds: float = 0.04
 
     def holds(self, view: View) -> bool:
-        weight = view.state.mass(view.body.root) * GRAVITY
-        return view.since <= self.seconds and view.load(view.part(self.part)) > self.force * weight
+        return view.since <= self.seconds and view.load(view.part(self.part)) > self.force * view.weight
 
 
 @dataclass(frozen=True)
@@ -105,9 +102,8 @@ class Stepping(Condition):
         seconds = view.memory["seconds"]
         if view.since < self.share * seconds:
             return True
-        weight = view.state.mass(view.body.root) * GRAVITY
         foot = view.foot("swing")
-        landed = view.load(foot) > self.force * weight or int(view.touching[foot].sum()) >= self.points
+        landed = view.load(foot) > self.force * view.weight or int(view.touching[foot].sum()) >= self.points
         if landed or view.since > seconds + self.late:
             view.memory["placed"] = view.time
             return False

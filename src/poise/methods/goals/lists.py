@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.character.torque_limits import torque_of
 from poise.errors import InvalidValue
 from poise.methods.goals.view import View
 from poise.step import AtLeast, Constraint, Equal, Objective, Quantity, Step, Within
@@ -55,8 +56,8 @@ LITERAL = Weights(torque_change=1e-6, contact_stays=50.0 * 0.01**2)
 
 
 STRONG = 250.0
-"""A hip's largest torque in a person of 70 kg [N m]: a change counts by its part of what the joint can give, so that a
-wrist is not shaken for what a hip would not notice."""
+"""A hip's largest torque in a person [N m]: a change counts by its part of what the joint can give, so that a wrist is
+not shaken for what a hip would not notice."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def figure_control(
     reference = effort.last if effort.last is not None else np.zeros(count)
     change = np.full(count, weights.torque_change * (1.0 if effort.last is not None else 1e-3))
     if not view.is_literal:
-        change *= (STRONG * body.character.mass * body.character.leg_length / (70.0 * 0.82) / effort.strength) ** 2
+        change *= (torque_of(STRONG, body.character) / effort.strength) ** 2
     if effort.held is not None and view.is_literal:
         reference = effort.held
     objectives = [Objective(torque, reference - tissue, change, "torque change"), *wishes]

@@ -47,8 +47,7 @@ class Shifting(Condition):
     def holds(self, view: View) -> bool:
         if view.since < self.least:
             return True
-        weight = view.state.mass(view.body.root) * 9.81
-        is_light = view.load(view.foot("swing")) < self.load * weight
+        is_light = view.load(view.foot("swing")) < self.load * view.weight
         return not (is_light and _inside(view) > self.margin * view.body.scale)
 
 

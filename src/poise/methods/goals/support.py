@@ -120,16 +120,16 @@ class Leaning(Condition):
             memory["leaned"] = view.time
         if float(np.linalg.norm(view.com_velocity[:2])) > self.calm:
             memory["unsettled"] = view.time
+        walls = list(walls_in_reach(view, -1.0).values())
         if not Balanced(margin=0.02).holds(view):
             memory["unsettled"] = view.time
             off = view.capture_point - view.support_center("both", 0.03 * view.body.scale)
-            normals = [within.normal[:2] for within in walls_in_reach(view, -1.0).values()]
+            normals = [within.normal[:2] for within in walls]
             if all(off @ normal > 0.0 for normal in normals):
                 return False
             if view.since > self.patience and all(view.com_velocity[:2] @ n < -self.speed for n in normals):
                 return False
-        stretches = [within.stretch for within in walls_in_reach(view, -1.0).values()]
-        if view.since > self.longest or (view.since > self.patience and all(s > LONGEST for s in stretches)):
+        if view.since > self.longest or (view.since > self.patience and all(w.stretch > LONGEST for w in walls)):
             return False
         return view.time - memory["leaned"] < self.lost and view.time - memory["unsettled"] < self.settled
 
@@ -172,14 +172,14 @@ class Brace(Wish):
         return out
 
     def _hand(self, view: View, hand: str, within: Within) -> list[Objective]:
+        if is_on(view, hand):
+            return []
         character, data = view.body.character, view.state.data
         body, side = character.roles[hand], hand.removesuffix("_hand")
         model_body = view.body.root + body
         middle, velocity = view.middle(view.part(hand))
         offset = view.state.body_offset(model_body, middle)
         quantity = PlaceAcceleration(model_body, offset)
-        if is_on(view, hand):
-            return []
         shoulder = data.xpos[view.body.root + character.roles[f"{side}_shoulder"]]
         place = within.place + self.raised * max(float(shoulder[2] - within.place[2]), 0.0) * UP - 0.01 * within.normal
         most = QUICK * view.body.scale

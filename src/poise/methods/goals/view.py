@@ -16,7 +16,7 @@ from poise.dynamics import State
 from poise.errors import InvalidValue, UnknownName
 from poise.methods.goals.polygon import centroid
 from poise.methods.goals.surroundings import Ball, Scene
-from poise.units import GRAVITY
+from poise.units import GRAVITY, HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -68,8 +68,8 @@ class Body:
 
     @property
     def scale(self) -> float:
-        """Leg length against a grown-up's 0.82 m; lengths of settings are multiplied by it."""
-        return self.character.leg_length / 0.82
+        """Leg length against a grown-up's; lengths of settings are multiplied by it."""
+        return self.character.leg_length / HUMAN_LEG
 
 
 def body_of(character: Character, state: State, index: int = 0, first_point: int = 0) -> Body:
@@ -116,20 +116,14 @@ def _points(character: Character, role: str, part: str = "") -> Index:
     """Contact points of a part, or of any, that lie on a role's body or beyond it."""
     if role not in character.roles:
         return np.zeros(0, dtype=np.int64)
-    beyond = {character.roles[role]}
-    for i, body in enumerate(character.bodies):
-        if body.parent in beyond:
-            beyond.add(i)
+    beyond = character.carried(character.roles[role])
     found = [i for i, p in enumerate(character.contact_points) if part in ("", p.part) and p.body in beyond]
     return np.array(found, dtype=np.int64)
 
 
 def _trunk(character: Character) -> list[int]:
     roots = [f"{side}_{root}" for side in SIDES for root in ("shoulder", "hip")]
-    limbs = {character.roles[root] for root in roots if root in character.roles}
-    for i, body in enumerate(character.bodies):
-        if body.parent in limbs:
-            limbs.add(i)
+    limbs = {b for root in roots if root in character.roles for b in character.carried(character.roles[root])}
     return [i for i in range(len(character.bodies)) if i not in limbs]
 
 
@@ -209,6 +203,11 @@ class View:
         return slice(first, first + self.body.character.nq)
 
     @cached_property
+    def weight(self) -> float:
+        """Of the figure [N]."""
+        return self.state.mass(self.body.root) * GRAVITY
+
+    @cached_property
     def com(self) -> Array:
         """Center of mass [m], shape (3,)."""
         return self.state.com(self.body.root)
@@ -260,7 +259,7 @@ class View:
                 out.append(points[(self.state.points[points, :2] - middle) @ self.heading < 0.03 * self.body.scale])
         return np.concatenate(out) if out else np.zeros(0, dtype=np.int64)
 
-    @property
+    @cached_property
     def capture_point(self) -> Array:
         """Where the figure must stand to come to rest, r + ṙ / ω, in the plane [m], shape (2,)."""
         return self.com[:2] + self.com_velocity[:2] / self.pendulum
