@@ -61,6 +61,7 @@ def test_a_figure_stands_still_over_its_feet() -> None:
 def test_the_papers_own_weights_hold_pushes_in_place(x: float, y: float) -> None:
     result = pushed("balance", x, y, literal=True, seconds=2.8)
     assert result.report["fell"] is None
+    assert result.report["contact_work_ratio"] < 5e-3, "loaded heels follow the shins up and down"
     assert result.report["solver"]["failures"] == 0
     height = result.q[:, 2]
     assert height[-1] > 0.95 * height[0]

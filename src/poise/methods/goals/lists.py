@@ -51,8 +51,10 @@ class Weights:
     bounds: float = 10.0
 
 
-LITERAL = Weights(torque_change=1e-6, contact_stays=50.0 * 0.01**2)
-"""The paper's weights in SI: its torques and forces are in kN m and kN, its contacts' weight is not given."""
+LITERAL = Weights(torque_change=1e-6, contact_stays=5000.0 * 0.01**2)
+"""The paper's weights in SI: its torques and forces are in kN m and kN. Its contacts' weight is not given. With 50 on
+their velocity, a hundred times the joints' 0.5, a foot follows its shin by a part of the ankle's speed, up and down
+under its load, and contacts do 7 to 23 % of the joints' work; with 5000 they do a thousandth of it."""
 
 
 STRONG = 250.0
