@@ -95,6 +95,14 @@ def test_one_unreadable_file_is_reported_and_stops_nothing(
     assert not [p for p in tmp_path.rglob("*.part")]
 
 
+def test_what_cannot_be_read_is_said_once(library: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([library], [library, "--json"], [library / "broken <b>.bvh"]):
+        run(["check", *map(str, words), "--jobs", "1"])
+        told = capsys.readouterr()
+        people = told.err if "--json" in words else told.out + told.err
+        assert people.count("broken <b>.bvh:4") == 1
+
+
 def test_a_character_file_is_taken_instead_of_a_fitted_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     heavy = tmp_path / "heavy.toml"
     fitted = poise.Character.fit(poise.load(WALK), masses="auto")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,12 @@ from PIL import Image
 import poise
 from poise.cli.app import run
 from poise.cli.edit_options import flights_of, gravity_of, vector
-from poise.errors import InvalidValue
+from poise.cli.edit_run import keeping_amount
+from poise.cli.edit_summary import MEASURES, lines
+from poise.edit import Edited, EditReport, Scope
+from poise.errors import BudgetExceeded, InvalidValue
 from poise.units import GRAVITY
+from tests.test_io_asf_amc import AMC, ASF
 
 CHANGED = {"joint_angle_max_deg", "root_position_max_m", "frames"}
 TOOLS = {
@@ -67,16 +72,87 @@ def test_grounding_twice_writes_the_same_file(hop: Path, tmp_path: Path) -> None
     assert once.read_bytes() == twice.read_bytes()
 
 
-def test_a_budget_refuses_with_exit_1_and_writes_the_report_only(
+def test_a_budget_refuses_with_exit_1_and_writes_nothing(
     hop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, report = tmp_path / "out.bvh", tmp_path / "out.json"
     words = ["edit", "ballistic", str(hop), "-o", str(out), "--keep", "timing", "--report", str(report)]
     assert run([*words, "--budget", "joint 3deg, root 2cm"]) == 1
-    assert not out.exists()
     assert "the budget allows 2 cm" in capsys.readouterr().err
-    assert "refused" in json.loads(report.read_text(encoding="utf-8"))
-    assert run([*words, "--budget", "joint 90deg, root 9m", "--overwrite"]) == 0
+    assert not list(tmp_path.iterdir())
+    assert run([*words, "--budget", "joint 3deg, root 2cm", "--json"]) == 1
+    assert "the budget allows 2 cm" in json.loads(capsys.readouterr().out)["refused"]
+    assert run([*words, "--budget", "joint 90deg, root 9m"]) == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["scale", "--size", "0.5", "--budget", "root 3cm"], ["ballistic", "--budget", "joint 5deg, root 2cm"]],
+    ids=lambda w: w[0],
+)
+def test_the_amount_that_a_refusal_names_is_taken(
+    words: list[str], hop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["edit", words[0], str(hop), "-o", str(tmp_path / "out.bvh"), *words[1:]]
+    assert run(asked) == 1
+    found = re.search(r"An amount of ([0-9.e-]+) keeps it", capsys.readouterr().err)
+    assert found is not None
+    assert run([*asked, "--amount", found[1]]) == 0
+
+
+def test_a_refusal_that_proportion_misjudges_finds_an_amount_by_trying() -> None:
+    """Half the change at half the amount is what proportion says; here it is more."""
+
+    def edit(scope: Scope) -> Edited:
+        if scope.amount > 0.07:
+            raise BudgetExceeded("Too far.", seen={}, allowed={}, amount=0.5 * scope.amount)
+        return Edited(poise.load(poise.sample_path("walk")), EditReport())
+
+    with pytest.raises(BudgetExceeded) as refused:
+        edit(Scope())
+    assert 0.03 < keeping_amount(refused.value, Scope(), edit) <= 0.07
+
+
+def test_the_summary_counts_in_whole_numbers_and_says_words() -> None:
+    data = {
+        "frames": 1100, "duration_s": 9.17, "notes": ["A note."],
+        "changed": {"frames": 0, "joint": None, "joint_angle_max_deg": 0.0, "root_position_max_m": None,
+                    "time_max_s": 1.2},
+        "before": {"frames": 1234, "contact_frames": 1034, "penetration_max_m": 0.05, "skating_ratio": 0.25},
+        "after": {"frames": 1100, "contact_frames": 1034, "penetration_max_m": 0.005, "skating_ratio": 0.0},
+    }  # fmt: skip
+    assert lines(Path("a.bvh"), data)[1:] == [
+        "Poses stay as they were: moments shifted by up to 1.2 s",
+        "Frames 1234 → 1100",
+        "Frames in which a foot skates 25 → 0 %",
+        "Deepest point in the floor 5 → 0.5 cm",
+        "A note.",
+    ]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_measure_of_a_report_has_words(tool: str, hop: Path, tmp_path: Path) -> None:
+    report = tmp_path / "out.json"
+    assert run(["edit", tool, str(hop), "-o", str(tmp_path / "out.bvh"), "--report", str(report), *TOOLS[tool]]) == 0
+    before = json.loads(report.read_text(encoding="utf-8"))["before"]
+    assert {k for k, v in before.items() if not isinstance(v, list)} <= MEASURES.keys()
+
+
+def test_a_scaled_capture_is_written_with_its_skeleton(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "leg.asf").write_text(ASF, encoding="utf-8")
+    (tmp_path / "leg_01.amc").write_text(AMC, encoding="utf-8")
+    out = tmp_path / "large.amc"
+    assert run(["edit", "scale", str(tmp_path / "leg_01.amc"), "-o", str(out), "--size", "2", "--keep-time"]) == 0
+    before, after = poise.load(tmp_path / "leg_01.amc"), poise.load(out)
+    np.testing.assert_allclose(after.world[0], 2.0 * before.world[0], atol=1e-9)
+    np.testing.assert_allclose(after.skeleton.offsets, 2.0 * before.skeleton.offsets, atol=1e-12)
+    assert (tmp_path / "leg.asf").read_text(encoding="utf-8") == ASF
+    # a skeleton in the way is said before anything is written
+    (tmp_path / "other.asf").write_text(ASF, encoding="utf-8")
+    words = ["edit", "scale", str(tmp_path / "leg_01.amc"), "-o", str(tmp_path / "other.amc"), "--size", "3"]
+    assert run(words) == 2
+    assert "holds another skeleton" in capsys.readouterr().err
+    assert not (tmp_path / "other.amc").exists()
 
 
 def test_a_range_of_durations_writes_one_clip_each(hop: Path, tmp_path: Path) -> None:
@@ -119,6 +195,8 @@ def test_before_and_after_are_drawn(hop: Path, tmp_path: Path) -> None:
         (["ground", "--amount", "2"], "from 0 to 1"),
         (["ground", "--interval", "5"], "two numbers with a colon"),
         (["ground", "--budget", "leg 3deg"], "Write it as"),
+        (["spin", "--interval", "0.7:1.2"], "The interval cuts flight"),
+        (["spin", "--interval", "0:0.1"], "No flight lies in the interval; the clip has flight"),
     ],
     ids=lambda x: " ".join(x) if isinstance(x, list) else "",
 )

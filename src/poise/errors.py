@@ -72,15 +72,17 @@ class BudgetExceeded(PoiseError, RuntimeError):
     Attributes:
         seen: What the edit would have changed at most, by the budget's names [rad, m].
         allowed: The budget [rad, m].
-        amount: Part of the edit (0 … 1) that keeps the budget, as far as a change in proportion tells.
+        reason: What it would have changed, and what was allowed, in words.
+        amount: Part of the edit (0 … 1) that keeps the budget, as far as a change in proportion tells; 0 if none does.
         report: The whole report of the edit that was refused.
     """
 
     def __init__(
-        self, message: str, *, seen: dict[str, float], allowed: dict[str, float], amount: float, report: Any = None
+        self, reason: str, *, seen: dict[str, float], allowed: dict[str, float], amount: float, report: Any = None
     ) -> None:
-        self.seen, self.allowed, self.amount, self.report = seen, allowed, amount, report
-        super().__init__(message)
+        self.reason, self.seen, self.allowed, self.amount, self.report = reason, seen, allowed, amount, report
+        cure = f"An amount of about {amount:g} keeps it" if amount > 0.0 else "No part of it keeps that"
+        super().__init__(f"{reason} Nothing was changed. {cure}, or give a larger budget.")
 
 
 class SimulationDiverged(PoiseError, RuntimeError):

@@ -93,9 +93,14 @@ def check(
     _write(reports, groups, chosen, html, junit, stats)
     if as_json:
         print_json(_json(reports, groups, chosen))
-    else:
+    code = _exit_code(reports)
+    if as_json or code == WRONG_USE:
+        for report in reports:
+            if report.verdict == "unreadable":
+                note(f"cannot be read: {report.error}")
+    if not as_json and code != WRONG_USE:
         _show(reports, groups, chosen)
-    raise typer.Exit(_exit_code(reports))
+    raise typer.Exit(code)
 
 
 def _exit_code(reports: Sequence[ClipReport]) -> int:
@@ -124,17 +129,8 @@ def _run(
 
         def done(found: tuple[ClipReport, ...]) -> None:
             bar.update(task, advance=1, description=f"Checking: {Path(found[0].file).name}")
-            for report in found:
-                if report.verdict == "unreadable":
-                    bar.console.print(f"cannot be read: {report.error}", markup=False, highlight=False)
 
-        silent = not sys.stderr.isatty()
-        reports = check_files(paths, profile, options=how, wanted=wanted, jobs=jobs, done=None if silent else done)
-    if silent:
-        for report in reports:
-            if report.verdict == "unreadable":
-                note(f"cannot be read: {report.error}")
-    return reports
+        return check_files(paths, profile, options=how, wanted=wanted, jobs=jobs, done=done)
 
 
 def _groups(reports: Sequence[ClipReport]) -> tuple[Group, ...]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from poise.cli import edit_options as common
-from poise.cli import options
 from poise.cli.app import app, out
+from poise.cli.edit_run import Common, Tool, command, run_edit
 from poise.errors import InvalidValue
 from poise.units import GRAVITY
 
 if TYPE_CHECKING:
-    from poise.character.character import Character
-    from poise.edit import Budget, Edited, Scope
+    from poise.edit import Edited
     from poise.motion import Motion
 
 edit = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
@@ -30,10 +31,9 @@ def tools() -> None:
     """
 
 
-@edit.command()
+@command(edit)
 def ballistic(
-    file: options.File,
-    output: common.Output,
+    asked: Common,
     flight: common.Flight = None,
     keep: Annotated[
         str,
@@ -54,60 +54,37 @@ def ballistic(
     ] = None,
     start_velocity: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="At take-off, in m/s.")] = None,
     end_velocity: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="At landing, in m/s.")] = None,
-    character: common.CharacterFile = None,
-    skeleton: options.Skeleton = None,
-    clip: options.Clip = None,
-    unit: options.SourceUnit = None,
-    up: options.SourceUp = None,
-    source_fps: options.SourceFps = None,
-    amount: common.Amount = 1.0,
-    interval: common.Interval = None,
-    blend: common.Blend = 0.2,
-    budget: common.BudgetText = None,
-    report: common.ReportFile = None,
-    record: common.RecordFile = None,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
 ) -> None:
     """Put the center of mass of each flight on a ballistic path. Joint angles stay, feet stay where they stood.
 
     Example: [bold]poise edit ballistic jump.bvh -o mended.bvh --keep timing[/bold]
     """
-    asked = common.Common(
-        file, output, character, skeleton, clip, unit, up, source_fps, amount, interval, blend, budget, report, record,
-        overwrite, json,
-    )  # fmt: skip
     flights, strength = common.flights_of(flight), common.gravity_of(gravity)
     places = common.vector("--from", start), common.vector("--to", end)
     speeds = common.vector("--start-velocity", start_velocity), common.vector("--end-velocity", end_velocity)
     durations = _durations(duration, count)
 
-    def tool(seconds: float | None) -> common.Tool:
-        def run(motion: Motion, figure: Character | None, scope: Scope, limit: Budget | None) -> Edited:
-            from poise.edit import PathWish
-            from poise.edit import ballistic as apply
+    def tool(seconds: float | None) -> Tool:
+        from poise.edit import PathWish
+        from poise.edit import ballistic as apply
 
-            wish = PathWish(places[0], places[1], seconds, speeds[0], speeds[1])
-            pull = GRAVITY if strength is None else strength
-            return apply(motion, figure, flights=flights, keep=keep, gravity=pull, wish=wish, scope=scope, budget=limit)
-
-        return run
+        wish = PathWish(places[0], places[1], seconds, speeds[0], speeds[1])
+        return partial(apply, flights=flights, keep=keep, gravity=GRAVITY if strength is None else strength, wish=wish)
 
     if len(durations) == 1:
-        common.run_edit(asked, tool(durations[0]))
+        run_edit(asked, tool(durations[0]))
         return
     family = [(_numbered(asked, k + 1), seconds) for k, seconds in enumerate(durations)]
     for one, _ in family:  # all of them, before the first is written
         one.check_outputs()
     for one, seconds in family:
         out().print(f"{seconds:.4g} s in the air", markup=False)
-        common.run_edit(one, tool(seconds))
+        run_edit(one, tool(seconds))
 
 
-@edit.command()
+@command(edit)
 def spin(
-    file: options.File,
-    output: common.Output,
+    asked: Common,
     flight: common.Flight = None,
     momentum: Annotated[
         str, typer.Option(metavar="mean|takeoff|X,Y,Z", help="What angular momentum is to be, kg m²/s, Z up.")
@@ -118,49 +95,27 @@ def spin(
         str | None, typer.Option(metavar="NAME,…", help="Limbs that swing with --by pose; default: arms and tail.")
     ] = None,
     damping: Annotated[float, typer.Option(metavar="0…1", help="Part of each Newton step that is taken.")] = 1.0,
-    character: common.CharacterFile = None,
-    skeleton: options.Skeleton = None,
-    clip: options.Clip = None,
-    unit: options.SourceUnit = None,
-    up: options.SourceUp = None,
-    source_fps: options.SourceFps = None,
-    amount: common.Amount = 1.0,
-    interval: common.Interval = None,
-    blend: common.Blend = 0.2,
-    budget: common.BudgetText = None,
-    report: common.ReportFile = None,
-    record: common.RecordFile = None,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
 ) -> None:
-    """Give each flight a constant angular momentum. The path of the center of mass stays exactly as it is.
+    """Give each flight a constant angular momentum. In flight the path of the center of mass stays exactly as it is.
 
     Example: [bold]poise edit spin flip.bvh -o mended.bvh --momentum takeoff[/bold]
     """
-    asked = common.Common(
-        file, output, character, skeleton, clip, unit, up, source_fps, amount, interval, blend, budget, report, record,
-        overwrite, json,
-    )  # fmt: skip
     flights, frames = common.flights_of(flight), common.frames_of("--priority", priority)
     wish = momentum if momentum in ("mean", "takeoff") else common.vector("--momentum", momentum)
+    assert wish is not None
     names = tuple(n.strip() for n in limbs.split(",") if n.strip()) if limbs else ()
 
-    def tool(motion: Motion, figure: Character | None, scope: Scope, limit: Budget | None) -> Edited:
-        from poise.edit import spin as apply
+    from poise.edit import spin as apply
 
-        assert wish is not None
-        return apply(
-            motion, figure, flights=flights, momentum=wish, by=by, priority=frames, limbs=names, damping=damping,
-            scope=scope, budget=limit,
-        )  # fmt: skip
-
-    common.run_edit(asked, tool)
+    run_edit(
+        asked,
+        partial(apply, flights=flights, momentum=wish, by=by, priority=frames, limbs=names, damping=damping),
+    )
 
 
-@edit.command()
+@command(edit)
 def retime(
-    file: options.File,
-    output: common.Output,
+    asked: Common,
     factor: Annotated[float | None, typer.Option(metavar="F", help="New duration over old one.")] = None,
     gravity: Annotated[
         str | None, typer.Option(metavar="G", help="So that the flights fall with this: 1, 1.3g, 9.81m/s2.")
@@ -169,120 +124,55 @@ def retime(
     move_keys: Annotated[
         bool, typer.Option("--move-keys", help="Keep every frame and move it in time (not for BVH and AMC).")
     ] = False,
-    character: common.CharacterFile = None,
-    skeleton: options.Skeleton = None,
-    clip: options.Clip = None,
-    unit: options.SourceUnit = None,
-    up: options.SourceUp = None,
-    source_fps: options.SourceFps = None,
-    amount: common.Amount = 1.0,
-    interval: common.Interval = None,
-    blend: common.Blend = 0.2,
-    budget: common.BudgetText = None,
-    report: common.ReportFile = None,
-    record: common.RecordFile = None,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
 ) -> None:
     """Play a clip, or a part of it, slower or faster, with smooth borders.
 
     Example: [bold]poise edit retime jump.bvh -o slow.bvh --factor 1.2 --interval 0.5:1.4[/bold]
     """
-    asked = common.Common(
-        file, output, character, skeleton, clip, unit, up, source_fps, amount, interval, blend, budget, report, record,
-        overwrite, json,
-    )  # fmt: skip
     strength, times = common.gravity_of(gravity), _keys(keys)
     if strength is not None and not isinstance(strength, float):
         raise InvalidValue("--gravity of a retiming is a strength, such as 1 or 9.81m/s2, not a vector.")
 
-    def tool(motion: Motion, figure: Character | None, scope: Scope, limit: Budget | None) -> Edited:
-        from poise.edit import retime as apply
+    from poise.edit import retime as apply
 
-        return apply(
-            motion, figure, factor=factor, gravity=strength, keys=times, move_keys=move_keys, scope=scope, budget=limit
-        )
-
-    common.run_edit(asked, tool)
+    run_edit(asked, partial(apply, factor=factor, gravity=strength, keys=times, move_keys=move_keys))
 
 
-@edit.command()
+@command(edit, without=("character",))
 def scale(
-    file: options.File,
-    output: common.Output,
+    asked: Common,
     size: Annotated[float, typer.Option(metavar="K", help="New height over old one.", show_default=False)],
     keep_time: Annotated[bool, typer.Option("--keep-time", help="Change the size only.")] = False,
     keep_size: Annotated[
         bool, typer.Option("--keep-size", help="Change the time only: move like a figure K times as tall.")
     ] = False,
-    skeleton: options.Skeleton = None,
-    clip: options.Clip = None,
-    unit: options.SourceUnit = None,
-    up: options.SourceUp = None,
-    source_fps: options.SourceFps = None,
-    amount: common.Amount = 1.0,
-    interval: common.Interval = None,
-    blend: common.Blend = 0.2,
-    budget: common.BudgetText = None,
-    report: common.ReportFile = None,
-    record: common.RecordFile = None,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
 ) -> None:
     """Make a figure K times as large: bones and path by K, time by √K, so that it falls as before.
 
     Example: [bold]poise edit scale walk.bvh -o giant.bvh --size 4[/bold]
     """
-    asked = common.Common(
-        file, output, None, skeleton, clip, unit, up, source_fps, amount, interval, blend, budget, report, record,
-        overwrite, json,
-    )  # fmt: skip
+    from poise.edit import scale as apply
 
-    def tool(motion: Motion, figure: Character | None, scope: Scope, limit: Budget | None) -> Edited:
-        from poise.edit import scale as apply
+    def tool(motion: Motion, _: object, **how: Any) -> Edited:
+        return apply(motion, size, keep_time=keep_time, keep_size=keep_size, **how)
 
-        return apply(motion, size, keep_time=keep_time, keep_size=keep_size, scope=scope, budget=limit)
-
-    common.run_edit(asked, tool)
+    run_edit(asked, tool)
 
 
-@edit.command()
+@command(edit)
 def ground(
-    file: options.File,
-    output: common.Output,
+    asked: Common,
     floor: Annotated[
         float | None, typer.Option(metavar="M", help="Height of the floor; where the feet mostly stand if not given.")
     ] = None,
-    character: common.CharacterFile = None,
-    skeleton: options.Skeleton = None,
-    clip: options.Clip = None,
-    unit: options.SourceUnit = None,
-    up: options.SourceUp = None,
-    source_fps: options.SourceFps = None,
-    amount: common.Amount = 1.0,
-    interval: common.Interval = None,
-    blend: common.Blend = 0.2,
-    budget: common.BudgetText = None,
-    report: common.ReportFile = None,
-    record: common.RecordFile = None,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
 ) -> None:
     """Lock feet where they touch and take penetration out. Doing all of it again changes nothing.
 
     Example: [bold]poise edit ground walk.bvh -o planted.bvh --report planted.json[/bold]
     """
-    asked = common.Common(
-        file, output, character, skeleton, clip, unit, up, source_fps, amount, interval, blend, budget, report, record,
-        overwrite, json,
-    )  # fmt: skip
+    from poise.edit import ground as apply
 
-    def tool(motion: Motion, figure: Character | None, scope: Scope, limit: Budget | None) -> Edited:
-        from poise.edit import ground as apply
-
-        return apply(motion, figure, floor=floor, scope=scope, budget=limit)
-
-    common.run_edit(asked, tool)
+    run_edit(asked, partial(apply, floor=floor))
 
 
 def _durations(text: str | None, count: int | None) -> list[float | None]:
@@ -301,9 +191,8 @@ def _durations(text: str | None, count: int | None) -> list[float | None]:
     return [shortest + (longest - shortest) * k / (number - 1) for k in range(number)]
 
 
-def _numbered(asked: common.Common, number: int) -> common.Common:
+def _numbered(asked: Common, number: int) -> Common:
     """The same with a number in the name of every file that is written."""
-    from dataclasses import replace
 
     def name(path: Path | None) -> Path | None:
         return None if path is None else path.with_name(f"{path.stem}-{number}{path.suffix}")

@@ -1,29 +1,21 @@
-"""Options that all edits share, what their words mean, and how an edit is run and its result written."""
+"""Options that edits share, and what their words mean."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from poise.cli import options
-from poise.cli.app import note, note_warnings, out, output_paths, print_json, waiting
-from poise.cli.outcome import draw, require_kinds
-from poise.errors import BudgetExceeded, InvalidValue
+from poise.cli.app import note
+from poise.errors import InvalidValue
 from poise.units import GRAVITY
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-    from poise.character.character import Character
-    from poise.edit import Budget, Edited, Scope
-    from poise.motion import Motion
 
     Array = npt.NDArray[np.float64]
 
@@ -59,145 +51,6 @@ Flight = Annotated[
 
 BARE_GRAVITY = 4.0
 """A gravity without a unit is in g up to this, as `poise check` prints it, and in m/s^2 above."""
-
-
-@dataclass(frozen=True)
-class Common:
-    """What every edit is told."""
-
-    file: Path
-    output: Path
-    character: Path | None
-    skeleton: Path | None
-    clip: str | None
-    unit: str | None
-    up: str | None
-    source_fps: float | None
-    amount: float
-    interval: str | None
-    blend: float
-    budget: str | None
-    report: Path | None
-    record: Path | None
-    overwrite: bool
-    json: bool
-
-    def check_outputs(self) -> None:
-        """Refuse what could not be written at the end."""
-        output_paths(
-            (self.output, self.report, self.record), "-o, --report and --record",
-            inputs=(self.file, self.skeleton, self.character), overwrite=self.overwrite,
-        )  # fmt: skip
-
-
-Tool = Callable[["Motion", "Character | None", "Scope", "Budget | None"], "Edited"]
-
-
-def run_edit(common: Common, tool: Tool) -> None:
-    """Read the clip, edit it, write what was asked for, and say what happened.
-
-    Raises:
-        InvalidValue: if an option makes no sense or a file would be written over.
-        Exit: with 1 if the budget refuses the edit; then the report says so and nothing else is written.
-    """
-    motion, character, scope, budget = prepare(common)
-    try:
-        with waiting("Editing (the first run on a machine compiles)"):
-            edited = tool(motion, character, scope, budget)
-    except BudgetExceeded as error:
-        if common.report is not None:
-            error.report.data["refused"] = str(error)
-            error.report.save(common.report)
-        note(str(error))
-        raise typer.Exit(1) from error
-    write(common, motion, edited)
-
-
-def prepare(common: Common) -> tuple[Motion, Character | None, Scope, Budget | None]:
-    """Check what was asked for before anything is computed; read the clip and the character."""
-    from poise.edit import Budget, Scope
-
-    common.check_outputs()
-    interval = None if common.interval is None else pair("--interval", common.interval)
-    scope = Scope(common.amount, interval, common.blend)
-    budget = None if common.budget is None else Budget.parse(common.budget)
-    require_kinds(common.output, common.record)
-    import poise.io
-
-    motion = poise.io.load(
-        common.file, skeleton=common.skeleton, clip=options.clip_key(common.clip), unit=common.unit, up=common.up,
-        fps=common.source_fps,
-    )  # fmt: skip
-    note_warnings(motion)
-    character = None
-    if common.character is not None:
-        from poise.character import load_character
-
-        character = load_character(common.character)
-    return motion, character, scope, budget
-
-
-def write(common: Common, motion: Motion, edited: Edited) -> None:
-    """The edited motion, its report and its recording; a few lines for a person, or JSON."""
-    import poise.io
-
-    poise.io.save(edited.motion, common.output)
-    if common.report is not None:
-        edited.report.save(common.report)
-    if common.record is not None:
-        from poise.record.edit_scene import scene_of_edit
-
-        has_layers = common.record.suffix.lower() in (".html", ".htm")
-        draw(scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers), common.record)
-    if common.json:
-        print_json(edited.report.data)
-    else:
-        summarize(common.output, edited.report.data)
-
-
-def summarize(output: Path, data: dict[str, Any]) -> None:
-    """What happened, in a few lines a person reads."""
-    changed = data["changed"]
-    lines = [f"{output}: {data['frames']} frames, {data['duration_s']:.4g} s"]
-    if not changed["frames"] and not changed.get("time_max_s") and changed.get("size", 1.0) == 1.0:
-        lines.append("Nothing was changed.")
-    else:
-        what = f"Changed {changed['frames']} frames"
-        if changed["joint"]:
-            what += f": joints up to {changed['joint_angle_max_deg']:.2f}° ({changed['joint']})"
-        if changed["root_position_max_m"]:
-            what += f", root up to {100 * changed['root_position_max_m']:.2f} cm"
-        if changed.get("time_max_s"):
-            what += f", time up to {abs(changed['time_max_s']):.3g} s"
-        lines.append(what)
-    for key in ("flights",):
-        pairs = zip(data["before"].get(key, []), data["after"].get(key, []))
-        lines += [_flight_line(b, a) for b, a in pairs]
-    plain = {k: v for k, v in data["before"].items() if isinstance(v, (int, float))}
-    lines += [
-        f"{k.replace('_', ' ')}: {_number(v)} → {_number(data['after'][k])}"
-        for k, v in plain.items()
-        if k in data["after"] and _number(v) != _number(data["after"][k])
-    ]
-    lines += data["notes"]
-    for line in lines:
-        out().print(line, markup=False)
-
-
-def _flight_line(before: dict[str, Any], after: dict[str, Any]) -> str:
-    words = [f"Flight {before['frames'][0]}:{before['frames'][1]}"]
-    if after["frames"] != before["frames"]:
-        words.append(f"now {after['frames'][0]}:{after['frames'][1]}")
-    names = (
-        ("gravity_g", "gravity", "g"), ("path_error_max_m", "off its path", "m"), ("rise_m", "rise", "m"),
-        ("angular_momentum_spread_kg_m2_s", "angular momentum varies by", "kg m²/s"),
-    )  # fmt: skip
-    words += [f"{w} {_number(before[k])} → {_number(after[k])} {u}" for k, w, u in names if k in before]
-    return ", ".join(words)
-
-
-def _number(x: float | None) -> str:
-    return "–" if x is None else "0" if abs(x) < 1e-9 else f"{x:.3g}"
 
 
 def pair(name: str, text: str) -> tuple[float, float]:

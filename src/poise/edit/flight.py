@@ -72,18 +72,10 @@ def choose_flights(motion: Motion, figure: Figure, wanted: str | Sequence[Span],
     if isinstance(wanted, str):
         if wanted != "all":
             raise InvalidValue(f"flights is {wanted!r}; give 'all' or pairs of first and last frames.")
-        if figure.character is None:
-            airborne = airborne_frames(motion)
-        else:
-            airborne = analyze(motion, figure.character, filter_hz=None).is_airborne
-        found = flight_spans(airborne, motion.times)
+        found = find_flights(motion, figure)
         spans = tuple(s for s in found if s[0] >= lowest and s[1] <= highest)
         if not spans:
-            where = " in the interval" if scope.interval is not None and found else ""
-            raise InvalidValue(
-                f"No flight was found{where}: at no time is every point of the figure off the floor for long enough. "
-                "Name its first and last frame, such as --flight 120:131."
-            )
+            raise InvalidValue(_no_flight(motion, found, lowest, highest))
         return spans
     spans = tuple(sorted((int(a), int(b)) for a, b in wanted))
     for first, last in spans:
@@ -100,6 +92,36 @@ def choose_flights(motion: Motion, figure: Figure, wanted: str | Sequence[Span],
     if not spans:
         raise InvalidValue("No flight was given; give 'all' or pairs of first and last frames.")
     return spans
+
+
+def find_flights(motion: Motion, figure: Figure) -> tuple[Span, ...]:
+    """First and last frame of every flight of a clip, as `poise check` finds them."""
+    if figure.character is None:
+        airborne = airborne_frames(motion)
+    else:
+        airborne = analyze(motion, figure.character, filter_hz=None).is_airborne
+    return flight_spans(airborne, motion.times)
+
+
+def _no_flight(motion: Motion, found: Sequence[Span], lowest: int, highest: int) -> str:
+    """Why no flight lies within frames `lowest` to `highest`, and what would help."""
+    if not found:
+        return (
+            "No flight was found: at no time is every point of the figure off the floor for long enough. Name its "
+            "first and last frame, such as --flight 120:131."
+        )
+    cut = [s for s in found if s[0] <= highest and s[1] >= lowest]
+    if not cut:
+        return f"No flight lies in the interval; the clip has {_listed(motion, found)}. Give an interval around one."
+    return (
+        f"The interval cuts {_listed(motion, cut)}, and a flight is edited as a whole: give an interval around it, or "
+        "the part of it that you mean as --flight A:B."
+    )
+
+
+def _listed(motion: Motion, spans: Sequence[Span]) -> str:
+    words = ", ".join(f"{a}:{b} ({motion.times[a]:.2f}–{motion.times[b]:.2f} s)" for a, b in spans)
+    return f"flight{'s' * (len(spans) > 1)} {words}"
 
 
 def windows(motion: Motion, spans: Sequence[Span], scope: Scope) -> tuple[Span, ...]:

@@ -211,7 +211,7 @@ def _require(budget: Budget, changes: Changes, amount: float, report: EditReport
     if not over:
         return
     worst = max(over, key=lambda name: over[name])
-    keeps = math.floor(1000.0 * amount / over[worst]) / 1000.0
+    keeps = _rounded_down(amount / over[worst])
     if worst == "root":
         frame = int(np.argmax(changes.root_moved))
         what = f"moves the root {100 * seen[worst]:.3g} cm in frame {frame}"
@@ -226,14 +226,21 @@ def _require(budget: Budget, changes: Changes, amount: float, report: EditReport
         frame = int(np.argmax(angles[:, joint]))
         what = f"turns {changes.names[joint]!r} {math.degrees(seen[worst]):.3g}° in frame {frame}"
         allowed = f"{math.degrees(limits[worst]):.3g}°"
-    cure = f"An amount of about {keeps:.3g} keeps it" if keeps > 0.0 else "No part of it keeps that"
     raise BudgetExceeded(
-        f"The edit {what}; the budget allows {allowed}. Nothing was changed. {cure}, or give a larger budget.",
+        f"The edit {what}; the budget allows {allowed}.",
         seen=seen,
         allowed={k: v for k, v in limits.items() if math.isfinite(v)},
         amount=keeps,
         report=report,
     )
+
+
+def _rounded_down(amount: float) -> float:
+    """To three digits; zero stays zero."""
+    if not amount > 0.0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(amount)) - 2)
+    return round(math.floor(amount / unit * (1.0 + 1e-12)) * unit, 12)
 
 
 def ranges(frames: npt.NDArray[np.int64]) -> list[list[int]]:

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
-from poise.edit.flight import Figure, choose_flights, measure
+from poise.edit.flight import Figure, Span, choose_flights, find_flights, measure
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.retiming import Stretch, Timing, border, on_grid, rekeyed, retimed, stretched
 from poise.edit.scope import Scope
-from poise.errors import InvalidValue
+from poise.errors import InvalidValue, PoiseError
 from poise.motion import Motion
 from poise.phases.points import pelvis
 from poise.units import GRAVITY
@@ -25,6 +25,8 @@ TimeMap = Callable[[Array], Array]
 
 FACTORS = (0.05, 20.0)
 """Outside of this a factor is a slip of the keyboard [1]."""
+NEARLY = 0.005
+"""An interval whose duration is as near as this to what was asked for took it [1]: frames are whole."""
 
 
 def retime(
@@ -41,11 +43,12 @@ def retime(
     """Play a clip slower or faster; poses stay, only when they happen changes.
 
     Inside an interval the speed comes and goes over `blend` within it, every part takes a whole number of frames, and
-    what lies outside keeps the source's own frames.
+    what lies outside keeps the source's own frames. So the interval as a whole comes nearer to its old duration than
+    the factor says; what lies between its borders takes the factor. The report tells both, and what gravity they imply.
 
     Args:
         motion: F frames.
-        character: For `gravity`; fitted to the motion if not given.
+        character: Whose flights fall; fitted to the motion if not given.
         factor: New duration over old one [1].
         gravity: Retime so that the flights fall with this [m/s^2] on the whole.
         keys: New time [s] of some frames; the time between is a smooth rising curve through them.
@@ -65,11 +68,15 @@ def retime(
         )
     if motion.frame_count < 2:
         raise InvalidValue("A motion of one frame has no time to change.")
-    figure = Figure.of(motion, character) if gravity is not None else None
-    spans: tuple[tuple[int, int], ...] = ()
+    figure = _figure(motion, character, is_needed=gravity is not None)
+    spans: tuple[Span, ...] = ()
     if gravity is not None and figure is not None:
         spans = choose_flights(motion, figure, "all", scope)
         factor = gravity_factor(motion, figure, spans, gravity)
+    elif figure is not None:
+        lowest, highest = scope.frames(motion)
+        spans = tuple(s for s in find_flights(motion, figure) if s[0] <= highest and s[1] >= lowest)
+    notes: tuple[str, ...] = ()
     if scope.amount == 0.0:
         timing, to_new = Timing(motion.times, motion.times), _identity
     elif keys is not None:
@@ -87,6 +94,7 @@ def retime(
             timing = on_grid(motion, to_new, to_source)
         else:
             timing = stretched(motion, _parts(motion, scope, slow))
+            notes = _reached(motion, timing, scope, factor, slow)
             known = timing
             to_new = lambda t: np.interp(t, known.source, known.times)  # noqa: E731
     result = motion
@@ -106,12 +114,38 @@ def retime(
             "move_keys": move_keys, "amount": scope.amount, "blend_s": scope.blend, "interval": scope.interval,
         },
         before=before, after=after, kept={"joint_angle_max_deg": 0.0, "root_position_max_m": 0.0},
-        budget=budget, amount=scope.amount,
+        budget=budget, amount=scope.amount, notes=notes,
     )  # fmt: skip
     late = to_new(motion.times) - motion.times
     report.data["changed"]["time_max_s"] = float(np.abs(late).max())
     report.data["changed"]["frames"] = int((np.abs(late) > 1e-9).sum())
     return Edited(result, report)
+
+
+def _figure(motion: Motion, character: Character | None, *, is_needed: bool) -> Figure | None:
+    """Whose flights are measured; None where nobody can be fitted and nobody must."""
+    try:
+        return Figure.of(motion, character)
+    except PoiseError:
+        if is_needed or character is not None:
+            raise
+        return None
+
+
+def _reached(motion: Motion, timing: Timing, scope: Scope, factor: float, slow: float) -> tuple[str, ...]:
+    """What to say of an interval that took less than the factor: its borders, and the amount."""
+    first, last = scope.frames(motion)
+    old = float(motion.times[last] - motion.times[first])
+    new = float(timing.times[timing.frame(float(motion.times[last]))] - motion.times[first])
+    if abs(new / old - factor) <= NEARLY * factor:
+        return ()
+    why = f"an amount of {scope.amount:g} and borders" if scope.amount != 1.0 else "borders"
+    return (
+        f"The interval of {old:.3g} s takes {new:.3g} s, {new / old:.3g} × as long and not {factor:.3g} ×: {why} over "
+        f"which the speed comes and goes ({scope.blend:g} s each). Between them all is {slow:.3g} × as long, so what "
+        f"falls there falls with {1.0 / slow**2:.3g} of its gravity. A shorter --blend, or a wider --interval, comes "
+        "nearer.",
+    )
 
 
 def gravity_factor(

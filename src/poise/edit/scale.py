@@ -73,11 +73,15 @@ def scale(
 
 
 def _sized(motion: Motion, size: float) -> Motion:
-    """Bones, tips and all translations multiplied by `size`."""
+    """Bones, tips and all translations multiplied by `size`, and what the source file says of bones."""
     skeleton = motion.skeleton
     sites = tuple(replace(s, offset=size * s.offset) for s in skeleton.end_sites)
     larger = replace(skeleton, offsets=size * skeleton.offsets, end_sites=sites)
-    return replace(motion, skeleton=larger, translations=size * motion.translations)
+    source = motion.source
+    sized = getattr(source.document, "sized", None) if source is not None else None
+    if source is not None and sized is not None:
+        source = replace(source, document=sized(size))
+    return replace(motion, skeleton=larger, translations=size * motion.translations, source=source)
 
 
 def rest_height(motion: Motion) -> float:

@@ -201,8 +201,10 @@ def write(motion: Motion, path: Path) -> None:
             f"AMC states no frame rate: read {path.name} with --source-fps {motion.fps:g}.", MotionWarning, stacklevel=2
         )
     values = values_of(motion, document)
+    beside = _missing_skeleton(document.asf, path)
     write_atomically(path, _text(document, values).encode("utf-8"))
-    _write_skeleton(document.asf, path)
+    if beside is not None:
+        write_atomically(beside, document.asf.text.encode("utf-8"))
 
 
 def _text(document: AmcDocument, values: npt.NDArray[np.float64]) -> str:
@@ -214,14 +216,15 @@ def _text(document: AmcDocument, values: npt.NDArray[np.float64]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _write_skeleton(asf: AsfDocument, path: Path) -> None:
+def _missing_skeleton(asf: AsfDocument, path: Path) -> Path | None:
+    """Where the skeleton of a clip is to be written, None where it lies beside it already."""
     try:
         found = find_skeleton(path, None)
         if found.read_text(encoding="utf-8", errors="replace") == asf.text:
-            return
+            return None
     except FileFormatError:
         pass
     beside = path.with_suffix(".asf")
     if beside.exists():
         raise InvalidValue(f"{beside} holds another skeleton than this clip needs. Write the clip into another folder.")
-    write_atomically(beside, asf.text.encode("utf-8"))
+    return beside

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.errors import FileFormatError
+from poise.io.asf_amc_sized import sized
 from poise.io.asf_amc_skeleton import AsfDocument
 from poise.io.files import read_bytes
 
@@ -60,6 +61,10 @@ class AmcDocument:
     def select_frames(self, index: npt.NDArray[np.int64]) -> AmcDocument:
         """The same file with these frames only."""
         return replace(self, values=self.values[index])
+
+    def sized(self, factor: float) -> AmcDocument:
+        """The same file for a skeleton `factor` times as large, which is written beside it [1]."""
+        return replace(self, asf=sized(self.asf, factor))
 
 
 _FRAME_LINE = re.compile(rb"^[ \t]*(\d{1,9})[ \t\r]*$", re.MULTILINE)

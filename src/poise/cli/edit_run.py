@@ -1,0 +1,172 @@
+"""What all edits share: options declared once for all of them, how an edit is run, and how its result is written."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import typer
+
+from poise.cli import edit_options as common
+from poise.cli import options
+from poise.cli.app import note, note_warnings, output_paths, print_json, waiting
+from poise.cli.edit_summary import summarize
+from poise.cli.outcome import draw, require_kinds
+from poise.errors import BudgetExceeded
+
+if TYPE_CHECKING:
+    from poise.character.character import Character
+    from poise.edit import Budget, Edited, Scope
+    from poise.motion import Motion
+
+TRIES = 6
+"""Amounts tried for a budget that refused an edit, at most."""
+
+
+@dataclass(frozen=True)
+class Common:
+    """What every edit is told: each field is an option of every edit (`command`)."""
+
+    file: options.File
+    output: common.Output
+    character: common.CharacterFile = None
+    skeleton: options.Skeleton = None
+    clip: options.Clip = None
+    unit: options.SourceUnit = None
+    up: options.SourceUp = None
+    source_fps: options.SourceFps = None
+    amount: common.Amount = 1.0
+    interval: common.Interval = None
+    blend: common.Blend = 0.2
+    budget: common.BudgetText = None
+    report: common.ReportFile = None
+    record: common.RecordFile = None
+    overwrite: options.Overwrite = False
+    json: options.Json = False
+
+    def check_outputs(self) -> None:
+        """Refuse what could not be written at the end."""
+        output_paths(
+            (self.output, self.report, self.record), "-o, --report and --record",
+            inputs=(self.file, self.skeleton, self.character), overwrite=self.overwrite,
+        )  # fmt: skip
+
+
+Tool = Callable[..., "Edited"]
+"""An edit that knows its own options already: a motion and its character, `scope` and `budget` by name."""
+
+
+def command(group: typer.Typer, *, without: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], None]:
+    """Make a function a command of the group: its own options between file, output and what every edit is told.
+
+    Args:
+        group: The commands it joins.
+        without: Fields of `Common` that it has no use for.
+    """
+
+    def decorate(function: Callable[..., None]) -> None:
+        hints = get_type_hints(Common, include_extras=True)
+        shared = [
+            inspect.Parameter(
+                f.name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[f.name],
+                default=inspect.Parameter.empty if f.default is MISSING else f.default,
+            )
+            for f in fields(Common) if f.name not in without
+        ]  # fmt: skip
+        own = [
+            p.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for p in list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        ]
+
+        def run(**given: Any) -> None:
+            told = Common(**{p.name: given.pop(p.name) for p in shared})
+            function(told, **given)
+
+        parameters = [*shared[:2], *own, *shared[2:]]
+        run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        run.__name__, run.__doc__ = function.__name__, function.__doc__
+        group.command()(run)
+
+    return decorate
+
+
+def run_edit(asked: Common, tool: Tool) -> None:
+    """Read the clip, edit it, write what was asked for, and say what happened.
+
+    Raises:
+        InvalidValue: if an option makes no sense or a file would be written over.
+        Exit: with 1 if the budget refuses the edit; then nothing is written.
+    """
+    motion, character, scope, budget = prepare(asked)
+    with waiting("Editing (the first run on a machine compiles)"):
+        try:
+            edited = tool(motion, character, scope=scope, budget=budget)
+        except BudgetExceeded as error:
+            kept = keeping_amount(error, scope, lambda part: tool(motion, character, scope=part, budget=budget))
+            cure = f"An amount of {kept:g} keeps it" if kept else "No part of it keeps that"
+            sentence = f"{error.reason} Nothing was changed or written. {cure}, or give a larger budget."
+            if asked.json:
+                print_json(error.report.data | {"refused": sentence})
+            note(sentence)
+            raise typer.Exit(1) from error
+    write(asked, motion, edited)
+
+
+def keeping_amount(error: BudgetExceeded, scope: Scope, edit: Callable[[Scope], Edited]) -> float:
+    """An amount at which an edit that was refused keeps its budget, seen by trying it; 0 if none was found."""
+    amount = error.amount
+    for _ in range(TRIES):
+        if amount <= 0.0:
+            return 0.0
+        try:
+            edit(replace(scope, amount=amount))
+        except BudgetExceeded as again:
+            amount = min(again.amount, 0.9 * amount)
+        else:
+            return amount
+    return 0.0
+
+
+def prepare(asked: Common) -> tuple[Motion, Character | None, Scope, Budget | None]:
+    """Check what was asked for before anything is computed; read the clip and the character."""
+    from poise.edit import Budget, Scope
+
+    asked.check_outputs()
+    interval = None if asked.interval is None else common.pair("--interval", asked.interval)
+    scope = Scope(asked.amount, interval, asked.blend)
+    budget = None if asked.budget is None else Budget.parse(asked.budget)
+    require_kinds(asked.output, asked.record)
+    import poise.io
+
+    motion = poise.io.load(
+        asked.file, skeleton=asked.skeleton, clip=options.clip_key(asked.clip), unit=asked.unit, up=asked.up,
+        fps=asked.source_fps,
+    )  # fmt: skip
+    note_warnings(motion)
+    character = None
+    if asked.character is not None:
+        from poise.character import load_character
+
+        character = load_character(asked.character)
+    return motion, character, scope, budget
+
+
+def write(asked: Common, motion: Motion, edited: Edited) -> None:
+    """The edited motion, its report and its recording; a few lines for a person, or JSON."""
+    import poise.io
+
+    poise.io.save(edited.motion, asked.output)
+    if asked.report is not None:
+        edited.report.save(asked.report)
+    if asked.record is not None:
+        from poise.record.edit_scene import scene_of_edit
+
+        has_layers = asked.record.suffix.lower() in (".html", ".htm")
+        draw(scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers), asked.record)
+    if asked.json:
+        print_json(edited.report.data)
+    else:
+        summarize(asked.output, edited.report.data)
