@@ -8,19 +8,22 @@ import numpy as np
 import pytest
 
 from poise.character.figure import figure
-from poise.methods.goals.sense import MARGIN, nearest_hand, reachable, sees, socket
+from poise.methods.goals.sense import MARGIN, reachable, sees, socket
+from poise.methods.goals.support import near_hands
 from poise.methods.goals.surroundings import Hold, Movement, Scene, Surface
 from poise.methods.goals.view import View, body_of
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import world_of
 
 
-def view_of(*holds: Hold, walls: tuple[Surface, ...] = (), time: float = 0.0, name: str = "adult") -> View:
-    """What a standing figure sees that faces +x."""
+def view_of(
+    *holds: Hold, walls: tuple[Surface, ...] = (), time: float = 0.0, name: str = "adult", aside: float = 0.0
+) -> View:
+    """What a standing figure sees that faces +x and moves to its left, +y, with a speed [m/s]."""
     world = world_of(BEHAVIORS["balance"].setup(), figure(name))
-    state = world.state
-    state.touch(np.tile([0.0, 0.0, 1.0], (world.model.point_count, 1)))
-    state.complete()
+    v = world.v.copy()
+    v[1] = aside
+    state = world.state.at(world.q, v)
     count = len(figure(name).contact_points)
     body = body_of(figure(name), state)
     return View(
@@ -87,10 +90,10 @@ def test_the_nearest_thing_comes_first_and_what_is_gone_or_has_moved_away_is_not
     assert reachable(view_of(walls=(wall(0.4, movement=gone),)), "left_hand")
 
 
-def test_the_hand_nearer_to_something_wins() -> None:
+def test_the_hand_on_the_side_to_which_a_figure_falls_goes_to_a_wall_there() -> None:
     left = Surface("left wall", (0.0, 0.5, 1.25), (0.0, -1.0, 0.0), (4.0, 2.5))
     right = Surface("right wall", (0.0, -0.4, 1.25), (0.0, 1.0, 0.0), (4.0, 2.5))
-    chosen = nearest_hand(view_of(walls=(left, right)))
-    assert chosen is not None
-    assert (chosen[0], chosen[1].name) == ("right_hand", "right wall")
-    assert nearest_hand(view_of()) is None
+    for aside, hand, name in ((-0.5, "right_hand", "right wall"), (0.5, "left_hand", "left wall")):
+        chosen = near_hands(view_of(walls=(left, right), aside=aside))
+        assert {h: within.name for h, within in chosen.items()} == {hand: name}
+    assert not near_hands(view_of(aside=0.5))

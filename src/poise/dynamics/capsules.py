@@ -10,6 +10,7 @@ import numpy.typing as npt
 from numba import njit
 
 from poise.character.character import Body, Capsule, Character
+from poise.compiled import INNER, KERNEL
 from poise.errors import InvalidValue
 from poise.spatial import rotations
 
@@ -54,13 +55,8 @@ class CapsulePairs:
         first_body, second_body: The bodies of each pair in the model, shape (N,).
     """
 
-    def __init__(self, characters: Sequence[Character], *, with_things: bool = True) -> None:
-        """Collect capsules and pairs.
-
-        Args:
-            characters: In the order of the model, see `model_of_scene`.
-            with_things: False leaves out pairs of two characters of one body each, such as two balls.
-        """
+    def __init__(self, characters: Sequence[Character]) -> None:
+        """Collect capsules and pairs of characters in the order of the model, see `model_of_scene`."""
         owners: list[tuple[int, int]] = []
         capsules: list[Capsule] = []
         for c, character in enumerate(characters):
@@ -87,8 +83,6 @@ class CapsulePairs:
             (c, a), (d, b) = owners[i], owners[j]
             bodies = characters[c].bodies
             if c != d:
-                if not with_things and len(bodies) == 1 and len(characters[d].bodies) == 1:
-                    apart.add((owners[i], owners[j]))
                 continue
             thickness = float(self.radii[i] + self.radii[j])
             is_near = gap < OVERLAP * thickness and _joints_between(bodies, a, b, thickness) <= 2
@@ -156,12 +150,12 @@ def _joints_between(bodies: Sequence[Body], a: int, b: int, thickness: float) ->
     return count
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INNER)
 def _share(x, low, high):
     return low if x < low else (high if x > high else x)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INNER)
 def _lines(capsule_body, starts, ends, xpos, xmat):
     """Middle lines in the world: start, way to the end, length, shape (C, 7)."""
     out = np.empty((starts.shape[0], 7))
@@ -177,7 +171,7 @@ def _lines(capsule_body, starts, ends, xpos, xmat):
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INNER)
 def _nearest(p, d, q, g):
     """Shares (s, t) of the points p + s d and q + t g, 0 ≤ s, t ≤ 1, that are nearest to each other.
 
@@ -212,7 +206,7 @@ def _nearest(p, d, q, g):
     return s, t
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INNER)
 def _touch(one, two, radius, other_radius, first, second, normal):
     """Gap of two capsules; fills points and normal."""
     p, d, q, g = one[:3], one[3:6], two[:3], two[3:6]
@@ -233,7 +227,7 @@ def _touch(one, two, radius, other_radius, first, second, normal):
     return length - radius - other_radius
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INNER)
 def _across(p, d, q, g, normal):
     """Where middle lines cross: orthogonal to both, or to the longer one, on the side of the first one's middle."""
     size = 0.0
@@ -265,7 +259,7 @@ def _across(p, d, q, g, normal):
         normal[e] /= size
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _near_pairs(
     pairs, capsule_body, starts, ends, radii, xpos, xmat, reach, out, gaps, firsts, seconds, normals
 ):  # fmt: skip
@@ -287,7 +281,7 @@ def _near_pairs(
     return count
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _gaps(pairs, capsule_body, starts, ends, radii, xpos, xmat):
     """Gap of each pair, shape (N,)."""
     out, lines = np.empty(pairs.shape[0]), _lines(capsule_body, starts, ends, xpos, xmat)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from poise.methods.goals.surroundings import Hold, Movement, Scene, Surface
+from poise.methods.goals.surroundings import Hold, Scene, Surface
 from poise.scene import Ball, Box, Color, Cylinder, Prop
 from poise.spatial import rotations
 from poise.synthesis.run import BallResult
@@ -88,7 +88,7 @@ def _plates(name: str, faces: Sequence[Surface], times: Array) -> Prop:
         center = np.array(face.origin) - origin - 0.5 * THICK * normal
         half = np.array([0.5 * size[0], 0.5 * size[1], 0.5 * THICK])
         shapes.append(Box(center, half, rotations.from_matrix(frame)))
-    places, turns = _path(origin, np.eye(3), first.movement, first.until, times)
+    places, turns = _path(first, origin, times)
     is_floor = any(f.normal[2] > 0.7 for f in faces)
     is_clear = not is_floor and max(first.size) > CLEAR
     return Prop(name, tuple(shapes), places, turns, FLOOR_COLOR if is_floor else WALL_COLOR, is_clear=is_clear)
@@ -100,22 +100,21 @@ def _hold(hold: Hold, times: Array) -> Prop:
     else:
         along = hold.half_length * np.array(hold.axis)
         shape = Cylinder(-along, along, hold.radius)
-    places, turns = _path(np.array(hold.place), np.eye(3), hold.movement, hold.until, times)
+    places, turns = _path(hold, np.array(hold.place), times)
     return Prop(hold.name, (shape,), places, turns, HOLD_COLOR)
 
 
-def _path(place: Array, frame: Array, movement: Movement | None, until: float, times: Array) -> tuple[Array, Array]:
-    """Places (T, 3) and orientations (T, 4) of a thing, (1, 3) and (1, 4) of one that never changes."""
-    if movement is None:
-        turn = rotations.from_matrix(frame)[None]
-        if not np.isfinite(until):
-            return place[None].copy(), turn
-        places, turns = np.tile(place, (len(times), 1)), np.tile(turn, (len(times), 1))
+def _path(thing: Surface | Hold, place: Array, times: Array) -> tuple[Array, Array]:
+    """Places (T, 3) [m] and orientations (T, 4) of a thing made at a place (3,); one of each if it never changes."""
+    if thing.movement is None and not np.isfinite(thing.until):
+        return place[None].copy(), rotations.IDENTITY[None].copy()
+    if thing.movement is None:
+        places, turns = np.tile(place, (len(times), 1)), np.tile(rotations.IDENTITY, (len(times), 1))
     else:
-        placed = [movement.placed(place, float(t)) for t in times]
+        placed = [thing.movement.placed(place, float(t)) for t in times]
         places = np.array([p for p, _ in placed])
-        turns = rotations.continuous(np.array([rotations.from_matrix(R @ frame) for _, R in placed]))
-    places[times >= until - 1e-9, 2] = GONE
+        turns = rotations.continuous(np.array([rotations.from_matrix(R) for _, R in placed]))
+    places[[not thing.exists(float(t)) for t in times], 2] = GONE
     return places, turns
 
 

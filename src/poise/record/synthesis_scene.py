@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from poise.analysis.kernels import hulls
 from poise.character.character import Character
+from poise.methods.goals.surroundings import INSTANT
 from poise.record.look import ARROW_COLOR
 from poise.record.pack_overlays import force_scale
 from poise.record.physics import COM_COLOR, FORCE_COLOR, LEAST_FORCE, ROW_COLOR, SUPPORT_COLOR, TRAIL
@@ -32,6 +33,7 @@ from poise.sim.forces import Pull, Push
 from poise.sim.hand import Hand
 from poise.sim.report import body_poses
 from poise.synthesis.run import FigureResult, SynthesisResult
+from poise.synthesis.trace import GripSpan
 from poise.units import GRAVITY, HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
@@ -147,15 +149,20 @@ def _forces(result: SynthesisResult, k: int, times: Array) -> list[Overlay]:
     held = [g for g in trace.grips if g.figure == k]
     support = _support(points, forces)
     for grip in held:  # what hangs on something has no polygon to stand on
-        support[(times >= grip.start - 1e-9) & (times <= grip.end + 1e-9)] = np.nan
+        support[_lasts(grip, times)] = np.nan
     found.append(Polygon("support polygon", "support", SUPPORT_COLOR, support))
     for part in dict.fromkeys(g.part for g in held):
         places = np.full((frames, 1, 3), np.nan)
         for grip in (g for g in held if g.part == part):
-            is_on = (times >= grip.start - 1e-9) & (times <= grip.end + 1e-9)
+            is_on = _lasts(grip, times)
             places[is_on, 0] = points[is_on, np.searchsorted(own, grip.point)]
         found.append(Points(f"grip of {part}", "grips", HOLD_COLOR, places, 0.06 * size))
     return found
+
+
+def _lasts(grip: GripSpan, times: Array) -> npt.NDArray[np.bool_]:
+    """In which frames a grip holds, shape (T,)."""
+    return (times >= grip.start - INSTANT) & (times <= grip.end + INSTANT)
 
 
 def _support(points: Array, forces: Array) -> Array:

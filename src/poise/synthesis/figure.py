@@ -16,6 +16,7 @@ from poise.dynamics import State
 from poise.methods.goals.lists import Effort
 from poise.methods.goals.machine import Course, Machine
 from poise.methods.goals.objectives import Wish
+from poise.methods.goals.surroundings import INSTANT
 from poise.methods.goals.view import Body, Clip, View, body_of
 from poise.step import AtLeast, Constraint, Objective
 from poise.step.quantities import JointAcceleration
@@ -111,7 +112,7 @@ class Figure:
 
     def is_delayed(self, time: float) -> bool:
         """Whether it was startled and cannot answer yet."""
-        return time < self.held_until - 1e-9
+        return time < self.held_until - INSTANT
 
     def effort(self, time: float, v: Array, *, is_limited: bool, band: float) -> Effort:
         """What its muscles may do now."""

@@ -106,12 +106,9 @@ class Grips:
 
     def lose(self, time: float) -> set[int]:
         """Open the grips on holds that are gone or were slipped out of; whose they were."""
-
-        def is_gone(what: str) -> bool:
-            return time >= self.scene.hold(what).until - 1e-9
-
-        lost = [g for g in self.all if (g.other < 0 and is_gone(g.what)) or g.drift > SLIP_OUT]
-        slipped = [f for f in self.feet if is_gone(f.what) or f.drift > SLIP_OUT]
+        gone = {hold.name for hold in self.scene.holds if not hold.exists(time)}
+        lost = [g for g in self.all if (g.other < 0 and g.what in gone) or g.drift > SLIP_OUT]
+        slipped = [f for f in self.feet if f.what in gone or f.drift > SLIP_OUT]
         self.all = [g for g in self.all if g not in lost]
         self.feet = [f for f in self.feet if f not in slipped]
         return {g.figure for g in (*lost, *slipped)}
@@ -119,14 +116,13 @@ class Grips:
     def take_hold(self, figure: int, part: str, points: Index, name: str, state: State, time: float) -> Grip | None:
         """Close a hand, with its contact points, that has arrived at a hold."""
         hold, centers = self.scene.hold(name), state.centers
-        if time >= hold.until or not len(points):
+        if not hold.exists(time) or not len(points):
             return None
         away = np.array([np.linalg.norm(centers[p] - hold.nearest(centers[p], time)) for p in points])
         i = int(away.argmin())
         if away[i] > hold.radius + self.radii[points[i]] + CLOSE:
             return None
-        turn = np.eye(3) if hold.movement is None else hold.movement.at(time)[1]
-        anchor = turn.T @ (centers[points[i]] - hold.middle(time))
+        anchor = hold.turn(time).T @ (centers[points[i]] - hold.middle(time))
         return self._add(Grip(figure, part, name, int(points[i]), -1, anchor, time), state)
 
     def stand(self, figure: int, part: str, ball: list[int], name: str, state: State, time: float) -> bool:
@@ -136,7 +132,7 @@ class Grips:
         away = state.centers[ball].mean(axis=0) - middle
         height = float(away @ normal) - hold.radius
         beside = float(np.linalg.norm(away - (away @ normal) * normal))
-        if time >= hold.until or not -CLOSE < height < ARRIVED or beside >= hold.radius:
+        if not hold.exists(time) or not -CLOSE < height < ARRIVED or beside >= hold.radius:
             return False
         for point in ball:
             place = state.centers[point] - middle
@@ -198,8 +194,7 @@ class Grips:
         if grip.other >= 0:
             return state.centers[grip.other] + grip.anchor
         hold = self.scene.hold(grip.what)
-        turn = np.eye(3) if hold.movement is None else hold.movement.at(time)[1]
-        return hold.middle(time) + turn @ grip.anchor
+        return hold.middle(time) + hold.turn(time) @ grip.anchor
 
     def ways(self, state: State, time: float) -> Array:
         """Way that each grip's point must go until a time, against what it holds [m], shape (G, 3)."""

@@ -292,13 +292,13 @@ def _event(
             known = ", ".join([*groups, *holds]) or "none"
             raise spot.at(f"key {kinds[0]!r}").wrong(f"there is nothing called {name!r}.", f"Things: {known}.")
         if name in groups:
-            groups[name] = [replace(s, **_about(change, groups[name], s)) for s in groups[name]]
+            groups[name] = [replace(s, **_about(change, groups[name])) for s in groups[name]]
         if name in holds:
             holds[name] = replace(holds[name], **change)
 
 
-def _about(change: dict[str, Any], group: list[Surface], surface: Surface) -> dict[str, Any]:
-    """The change of one face: all faces of a box turn about its middle."""
+def _about(change: dict[str, Any], group: list[Surface]) -> dict[str, Any]:
+    """The change of each face of a group: those of a box turn about its middle, if nothing else is said."""
     movement = change.get("movement")
     if movement is None or movement.about is not None or len(group) == 1:
         return change

@@ -73,7 +73,7 @@ class Tracer:
 
     def __init__(self) -> None:
         self._rows: list[tuple[Floats, Floats, Floats, Floats, Floats, npt.NDArray[np.bool_], Floats]] = []
-        self._open: dict[int, tuple[Grip, float]] = {}
+        self._open: dict[int, Grip] = {}
         self._closed: list[GripSpan] = []
 
     def __call__(self, world: World, moved: Moved) -> None:
@@ -93,13 +93,11 @@ class Tracer:
         now = {id(g): g for g in world.grips}
         for key in [k for k in self._open if k not in now]:
             self._close(key, world.time)
-        for key, grip in now.items():
-            if key not in self._open:
-                self._open[key] = (grip, grip.start)
+        self._open.update(now)
 
     def _close(self, key: int, time: float) -> None:
-        grip, start = self._open.pop(key)
-        self._closed.append(GripSpan(grip.figure, grip.part, grip.what, grip.point, start, time))
+        grip = self._open.pop(key)
+        self._closed.append(GripSpan(grip.figure, grip.part, grip.what, grip.point, grip.start, time))
 
     def trace(self, world: World) -> Trace:
         """All that was taken in; open grips end now."""

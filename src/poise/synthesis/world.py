@@ -215,7 +215,7 @@ class World:
     def _throw(self) -> None:
         """Let go the balls whose time has come."""
         for k, spec in enumerate(self.scene.balls):
-            if not self._free[k] and self.time >= spec.at - 1e-9:
+            if not self._free[k] and spec.is_thrown(self.time):
                 self._free[k] = True
                 dof = self._ball_dofs[k]
                 self.v = self.v.copy()

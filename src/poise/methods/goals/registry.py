@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import inspect
 import types
-import typing
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -65,12 +64,6 @@ def _is_entry(name: str, function: types.FunctionType) -> bool:
 def settings_of(kind: type) -> dict[str, dataclasses.Field[Any]]:
     """The settings of a wish or a condition by name, in the order in which its class lists them."""
     return {f.name: f for f in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else {}
-
-
-@functools.cache
-def types_of(kind: type) -> dict[str, Any]:
-    """The type of each setting of a wish or a condition."""
-    return typing.get_type_hints(kind)
 
 
 def shown(kind: type) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.methods.goals.surroundings import Hold, Surface
-from poise.methods.goals.view import SIDES, View
+from poise.methods.goals.view import View
 
 Array = npt.NDArray[np.float64]
 
@@ -115,11 +115,11 @@ def reachable(
     limb = socket(view, part)
     most = (1.0 - margin) * limb.length
     hand = effector(view, part)[0]
-    found = [on_hold(view, hold, hand) for hold in view.scene.holds if view.time < hold.until - 1e-9]
+    found = [on_hold(view, hold, hand) for hold in view.scene.holds if hold.exists(view.time)]
     found += [
         on_wall(view, surface, hand, limb.place, most)
         for surface in view.scene.surfaces
-        if part.endswith("_hand") and surface.normal[2] <= FLOOR and view.time < surface.until - 1e-9
+        if part.endswith("_hand") and surface.normal[2] <= FLOOR and surface.exists(view.time)
     ]
     out: list[Within] = []
     for name, kind, place, normal in found:
@@ -169,7 +169,7 @@ def clear_of_walls(view: View, foot: Array, toes: float = 0.18) -> Array:
     most = toes * view.body.scale
     place = np.array([foot[0], foot[1], view.ground_height + 0.05])
     for wall in view.scene.surfaces:
-        if wall.normal[2] > FLOOR or view.time >= wall.until - 1e-9:
+        if wall.normal[2] > FLOOR or not wall.exists(view.time):
             continue
         _, _, on, normal = on_wall(view, wall, place, place, np.inf)
         gap, beside = float((place - on) @ normal), place - on
@@ -177,14 +177,3 @@ def clear_of_walls(view: View, foot: Array, toes: float = 0.18) -> Array:
         if -wall.depth < gap < most and float(np.linalg.norm(beside)) < most and sees(view, on):
             place[:2] += (most - gap) * normal[:2]
     return place[:2]
-
-
-def nearest_hand(view: View, margin: float = MARGIN, kinds: tuple[str, ...] = ()) -> tuple[str, Within] | None:
-    """The hand that has something to use nearest to it, and what; None if nothing is in reach."""
-    best: tuple[str, Within] | None = None
-    for side in SIDES:
-        if len(view.body.hands[side]):
-            for within in reachable(view, f"{side}_hand", margin, kinds=kinds)[:1]:
-                if best is None or within.distance < best[1].distance:
-                    best = (f"{side}_hand", within)
-    return best

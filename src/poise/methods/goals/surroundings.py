@@ -22,6 +22,9 @@ FAR = 1e3
 EDGE = 0.01
 """A face reaches so far beyond its edges, so that a corner of two has no gap [m]."""
 
+INSTANT = 1e-9
+"""Times nearer to one another than this are the same: those of steps are sums of many Δt [s]."""
+
 
 @dataclass(frozen=True)
 class Movement:
@@ -104,6 +107,10 @@ class Surface:
         if not self.friction >= 0.0:
             raise InvalidValue(f"Surface {self.name!r} has friction {self.friction}; give zero or more.")
 
+    def exists(self, time: float) -> bool:
+        """Whether it is still there at a time [s]."""
+        return time < self.until - INSTANT
+
     @cached_property
     def frame(self) -> Array:
         """Rows: the directions of its width, of its height, and its normal, right-handed, shape (3, 3)."""
@@ -139,6 +146,14 @@ class Hold:
     until: float = np.inf
     friction: float = 1.0
     normal: Triple = (0.0, 0.0, 1.0)
+
+    def exists(self, time: float) -> bool:
+        """Whether it is still there at a time [s]."""
+        return time < self.until - INSTANT
+
+    def turn(self, time: float) -> Array:
+        """How it is turned against its place at the start at a time [s], a rotation matrix, shape (3, 3)."""
+        return np.eye(3) if self.movement is None else self.movement.at(time)[1]
 
     def middle(self, time: float) -> Array:
         """Its middle at a time [m], shape (3,)."""
@@ -180,6 +195,10 @@ class Ball:
             raise InvalidValue(
                 f"Ball {self.name!r} has radius {self.radius} m and mass {self.mass} kg; give positive ones."
             )
+
+    def is_thrown(self, time: float) -> bool:
+        """Whether it has been let go at a time [s]."""
+        return time >= self.at - INSTANT
 
 
 @dataclass(frozen=True)
@@ -246,7 +265,7 @@ class Faces:
         return Faces(
             origins, frames, np.array([s.size for s in surfaces], dtype=np.float64).reshape(-1, 2) / 2.0,
             np.array([s.depth for s in surfaces]), np.array([s.friction for s in surfaces]),
-            np.array([time < s.until - 1e-9 for s in surfaces], dtype=np.bool_),
+            np.array([s.exists(time) for s in surfaces], dtype=np.bool_),
         )  # fmt: skip
 
     def heights(self, places: Array) -> Array:

@@ -91,7 +91,7 @@ def take_bar(view: View) -> None:
         near = [
             (float(np.linalg.norm(hold.nearest(hand, view.time) - hand)), hold.name)
             for hold in view.scene.holds
-            if view.time < hold.until
+            if hold.exists(view.time)
         ]
         if near:
             view.memory[f"{side}_hand reaches"] = min(near)[1]

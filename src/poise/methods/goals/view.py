@@ -41,7 +41,7 @@ class Body:
         up_axes: Axis of each body that points up in the rest pose, in its own frame, shape (B, 3).
         left_axes: The same of the axis that points to its left.
         tips: Far end of each body in its own frame [m], shape (B, 3).
-        forward_axis, forward: Direction the root faces at rest, in its own frame and in the world, shapes (3,).
+        forward: Direction the root faces at rest, in the world, unit, shape (3,).
         head: Body that looks: the head, else the chest, else the root.
         face: Direction the head faces at rest, in its own frame, shape (3,).
         arms: Contact points of each arm by side, hand and elbow.
@@ -59,7 +59,6 @@ class Body:
     up_axes: Array
     left_axes: Array
     tips: Array
-    forward_axis: Array
     forward: Array
     head: int
     face: Array
@@ -105,7 +104,7 @@ def body_of(character: Character, state: State, index: int = 0, first_point: int
         character, index, root, (first + 6, first + character.nv), state.q.copy(), feet, hands,
         float(state.com(root)[2] - soles[:, 2].min()), turns[:, 2, :].copy(),
         np.einsum("bji,j->bi", turns, np.array([-forward[1], forward[0], 0.0])),
-        np.array([_tip(body) for body in character.bodies]), turns[0].T @ forward, forward,
+        np.array([_tip(body) for body in character.bodies]), forward,
         head, turns[head].T @ forward,
         {side: first_point + _points(character, f"{side}_shoulder") for side in SIDES},
         _trunk(character),
