@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,6 +103,32 @@ def test_a_recording_opens_from_a_file_without_network(browser: Browser, tmp_pat
         state = page.evaluate("window.__poise.state")
         assert state == {"time": 0, "duration": pytest.approx(4.0), "playing": False, "tracks": 3, "live": False}
         assert page.evaluate("performance.getEntriesByType('resource').length") == 0
+
+
+def test_opening_draws_once_and_only_the_plots_in_sight(browser: Browser, tmp_path: Path) -> None:
+    line = Series("x", (0.9, 0.5, 0.1), np.sin(TIMES))
+    scene = replace(everything(), plots=tuple(Plot(f"plot {k}", "m", (line,)) for k in range(8)))
+    drawn = "document.querySelectorAll('.uplot').length"
+    with opened(browser, written(scene, tmp_path), size=(1280, 640)) as page:
+        page.wait_for_timeout(100)  # what would draw again does so with the next picture
+        assert page.evaluate("window.__poise.stats.pictures") == 1
+        assert 2 <= page.evaluate(drawn) < 8
+        assert page.inner_text(".plot:last-child b") == "0"
+        seek(page, TIMES[94])  # near a quarter turn
+        assert page.inner_text(".plot:last-child b") == "1.000"  # words need no curve
+        page.evaluate("document.querySelector('#plots').scrollTop = 9999")
+        until(page, f"{drawn} === 8")
+
+
+def test_shaders_asked_for_ahead_are_those_that_are_used(browser: Browser, tmp_path: Path) -> None:
+    figure = sliding_track(TIMES, speed=0.5)
+    ghost = sliding_track(TIMES, speed=0.4, name="reference", style=GHOST)
+    ball = Points("com", "com", PURPLE, figure.positions[:, :1], size=0.1)
+    scene = Scene(TIMES, (figure, ghost), Terrain.flat(), overlays=(ball,))
+    for options in ("shadows=0&aa=0", "shadows=1&aa=1"):
+        with opened(browser, written(scene, tmp_path), options=options) as page:
+            # a figure, a ghost and its depth, the ground and a ball; shadows have one of their own
+            assert page.evaluate("window.__poise.stats.programs") == (6 if "shadows=1" in options else 5)
 
 
 def test_joints_stand_where_kinematics_says(browser: Browser, tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ import { DARK, LIGHT, type Palette, firstPalette, paint, remember, remembered } 
 import { fillHelp, fillLayers, fillLegend } from "./panels";
 import { Plots } from "./plots";
 import { Pointer } from "./pointer";
-import { Stage, hasGraphicsCard } from "./stage";
+import { Stage } from "./stage";
 import { Timeline } from "./timeline";
 import { Label } from "./curves";
+import { warm } from "./warm";
 import { World } from "./world";
 
 /** Time constant with which the camera of a live scene comes along [s]. */
@@ -42,12 +43,12 @@ export class App {
 
   constructor(private readonly options: Options) {
     this.palette = options.theme === "auto" ? firstPalette() : options.theme === "dark" ? DARK : LIGHT;
-    const isFine = options.shadows === null || options.aa === null ? hasGraphicsCard() : true;
     this.stage = new Stage($("views"), {
-      shadows: options.shadows ?? isFine,
-      antialias: options.aa ?? isFine,
+      shadows: options.shadows,
+      antialias: options.aa,
       pixelRatio: options.dpr ?? Math.min(2, devicePixelRatio),
     });
+    warm(this.stage);
     this.pointer = new Pointer(this.stage, () => this.world, $("tip"));
     this.stage.prepare = () => this.prepare();
     this.timeline.seek = this.plots.seek = (time) => {
@@ -72,6 +73,10 @@ export class App {
     if (this.options.t !== null && !before) this.clock.seek(this.options.t);
     await world.load(this.clock.time);
     if (!before) this.firstPlots(header.plots.length);
+    // all that takes room stands before the stage asks how much is left, or it would draw twice
+    this.words();
+    this.timeline.set(header.timeline, this.clock.start, this.clock.end);
+    this.timeline.paint(this.palette);
     this.stage.reset(header.views?.length || 1, header.size, (header.heading * Math.PI) / 180, this.palette);
     this.stage.edge = (focus) => world.terrain.room(focus);
     world.addTo(this.stage);
@@ -81,9 +86,6 @@ export class App {
       this.isClimb = !world.isLive && (await world.climbs());
       this.home();
     }
-    this.words();
-    this.timeline.set(header.timeline, this.clock.start, this.clock.end);
-    this.timeline.paint(this.palette);
     this.moved();
     this.stage.draw();
     $("app").classList.remove("is-loading");

@@ -65,7 +65,7 @@ export class Curve implements Mark {
     const room = this.isTrail ? longest(times!, overlay.trail ?? TRAIL) : count;
     if (count > 1) geometry.setPositions(vertices.slice(0, 3 * Math.max(2, room)));
     this.line = new Line2(geometry, material);
-    this.line.computeLineDistances();
+    if (overlay.dashed) this.line.computeLineDistances();
     const behind = new Line2(geometry, veiled);
     behind.renderOrder = 20;
     this.line.frustumCulled = behind.frustumCulled = false;

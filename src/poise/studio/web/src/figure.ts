@@ -88,7 +88,7 @@ export class Figure {
 /** What figures of a scene of a given size [m] are drawn with; one of each kind for all of them. */
 export function figureMaterials(size: number): { solid: THREE.Material; ghost: THREE.Material; depth: THREE.Material } {
   return {
-    solid: new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.62, metalness: 0 }),
+    solid: new THREE.MeshLambertMaterial({ vertexColors: true }), // a third of the shader of a physical one, hardly another look
     ghost: ghost(0.025 * size),
     depth: depthOnly(0.025 * size),
   };

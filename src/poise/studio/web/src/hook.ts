@@ -30,7 +30,7 @@ export function makeHook(app: App, ready: Promise<void>, counts: () => Record<st
       return { time, duration, playing: isPlaying, tracks: world?.figures.length ?? 0, live: world?.isLive ?? false };
     },
     get stats() {
-      return { frames: 0, acks: 0, scenes: 0, ...counts(), pictures: app.stage.pictures };
+      return { frames: 0, acks: 0, scenes: 0, ...counts(), pictures: app.stage.pictures, programs: app.stage.renderer.info.programs?.length ?? 0 };
     },
     /** Chunks of poses unpacked so far, of all tracks. */
     get chunks() {

@@ -24,8 +24,8 @@ export function tint(color: Color): THREE.Color {
 }
 
 /** What balls and arrows are made of. It counts as transparent even where it hides all, so that its veil is no other program. */
-function lit(color: THREE.Color, roughness: number, emissiveIntensity: number): THREE.Material {
-  return new THREE.MeshStandardMaterial({ color, roughness, emissive: color, emissiveIntensity, transparent: true });
+export function lit(color: THREE.Color, emissiveIntensity: number): THREE.Material {
+  return new THREE.MeshLambertMaterial({ color, emissive: color, emissiveIntensity, transparent: true });
 }
 
 /** What flat marks are made of. */
@@ -73,7 +73,7 @@ export class Points implements Mark {
     const half = overlay.size / 2;
     const color = tint(overlay.color);
     const isFlat = overlay.mark !== "ball";
-    const material = isFlat ? flat(color) : lit(color, 0.4, 0.25);
+    const material = isFlat ? flat(color) : lit(color, 0.25);
     material.depthWrite = !isFlat;
     const geometry =
       overlay.mark === "ball"
@@ -147,7 +147,7 @@ export class Vectors implements Mark {
     this.now = new Float32Array(3 * this.count).fill(Number.NaN);
     this.starts = new Float32Array(3 * this.count).fill(Number.NaN);
     const color = tint(overlay.color);
-    const material = lit(color, 0.5, 0.35);
+    const material = lit(color, 0.35);
     const r = overlay.width / 2;
     this.shafts = many(new THREE.CylinderGeometry(r, r, 1, 14).translate(0, 0.5, 0), material, this.count);
     const head = new THREE.ConeGeometry(HEAD_WIDTH * r, 1, 20).translate(0, 0.5, 0);

@@ -24,9 +24,11 @@ export function readable(value: number | null | undefined): string {
 
 interface Shown {
   plot: Plot;
-  chart: uPlot;
+  /** Where the curves are drawn, once it has come into sight. */
+  room: HTMLElement;
   values: HTMLElement[];
   head: HTMLElement;
+  chart?: uPlot;
 }
 
 export class Plots {
@@ -40,10 +42,14 @@ export class Plots {
   private plots: Plot[] = [];
 
   constructor(private readonly box: HTMLElement) {
+    let known = 0;
     new ResizeObserver(() => {
-      for (const { chart } of this.shown) chart.setSize({ width: this.width, height: HEIGHT });
-      this.at(this.time);
+      const { width } = this;
+      if (width !== known) for (const { chart } of this.shown) chart?.setSize({ width, height: HEIGHT });
+      known = width;
+      this.drawSeen();
     }).observe(box);
+    box.addEventListener("scroll", () => this.drawSeen());
   }
 
   get count(): number {
@@ -85,7 +91,7 @@ export class Plots {
     while (this.times[old] < time - LIVE_SPAN) old++;
     if (old > 60) this.drop(old);
     if (!this.box.hidden) {
-      this.shown.forEach(({ chart }, k) => chart.setData([this.times, ...this.columns[k]] as uPlot.AlignedData));
+      this.shown.forEach(({ chart }, k) => chart?.setData([this.times, ...this.columns[k]] as uPlot.AlignedData));
       this.at(time);
     }
   }
@@ -98,13 +104,25 @@ export class Plots {
   /** Draws all plots anew in the colors of a look. */
   paint(palette: Palette): void {
     this.palette = palette;
-    for (const { chart } of this.shown) chart.destroy();
+    for (const { chart } of this.shown) chart?.destroy();
     this.box.replaceChildren();
-    this.shown = this.box.hidden ? [] : this.plots.map((plot, k) => this.build(plot, k));
+    this.shown = this.box.hidden ? [] : this.plots.map((plot) => this.build(plot));
+    this.shown.forEach((_, k) => this.hover(k, null));
+    this.drawSeen();
+  }
+
+  /** Draws the plots that have come into sight and were not drawn yet. */
+  private drawSeen(): void {
+    const { width } = this;
+    const end = this.box.scrollTop + this.box.clientHeight;
+    // all places are read before anything is put in, which would move them
+    const seen = this.shown.map(({ room, chart }) => !chart && room.offsetTop - this.box.offsetTop < end);
+    seen.forEach((isSeen, k) => isSeen && this.draw(k, width));
     this.at(this.time);
   }
 
-  private build(plot: Plot, k: number): Shown {
+  /** Words and room of a plot, still without its curves. */
+  private build(plot: Plot): Shown {
     const frame = document.createElement("section");
     frame.className = "plot";
     const title = document.createElement("h2");
@@ -121,13 +139,23 @@ export class Plots {
       list.append(item);
       return value;
     });
-    frame.append(title, list);
+    const room = document.createElement("div");
+    room.style.height = `${HEIGHT}px`;
+    frame.append(title, list, room);
     this.box.append(frame);
+    const head = document.createElement("div");
+    head.className = "play-head";
+    return { plot, room, values, head };
+  }
+
+  private draw(k: number, width: number): uPlot {
+    const entry = this.shown[k];
+    const { plot, room, head } = entry;
     const axis = { stroke: this.palette.faint, font: "11px system-ui, sans-serif", ticks: { show: false } };
     const grid = { stroke: this.palette.rule, width: 1 };
     const chart: uPlot = new uPlot(
       {
-        width: this.width,
+        width,
         height: HEIGHT,
         padding: [8, 6, 0, 0],
         legend: { show: false },
@@ -149,12 +177,10 @@ export class Plots {
         },
       },
       [this.times, ...this.columns[k]] as uPlot.AlignedData,
-      frame,
+      room,
     );
-    const head = document.createElement("div");
-    head.className = "play-head";
     chart.over.append(head);
-    return { plot, chart, values, head };
+    return (entry.chart = chart);
   }
 
   private drag(u: uPlot, event: MouseEvent): void {
@@ -209,8 +235,9 @@ export class Plots {
   at(time: number): void {
     this.time = time;
     this.shown.forEach(({ chart, head }, k) => {
+      if (!chart) return this.hover(k, null);
       const x = chart.valToPos(time, "x");
-      head.hidden = !(x >= -1 && x <= chart.over.clientWidth + 1);
+      head.hidden = !(x >= -1 && x <= chart.bbox.width / devicePixelRatio + 1); // asking the page would lay it out anew
       head.style.transform = `translateX(${x - 1}px)`;
       if (chart.cursor.idx === null || chart.cursor.idx === undefined) this.hover(k, null);
     });
@@ -218,7 +245,7 @@ export class Plots {
 
   /** Place on the page of a time in a plot, for tests. */
   place(k: number, time: number): [number, number] {
-    const { chart } = this.shown[k];
+    const { chart = this.draw(k, this.width) } = this.shown[k];
     const box = chart.over.getBoundingClientRect();
     return [box.left + chart.valToPos(time, "x"), box.top + box.height / 2];
   }

@@ -4,8 +4,8 @@ import type { Body, Color, Shape } from "./format";
 import type { Pack } from "./pack";
 
 const UP = new THREE.Vector3(0, 1, 0);
-const AROUND = 32; // corners of a ring
-const RINGS = 8; // rings from the rim of a cap to its pole
+const AROUND = 24; // corners of a ring
+const RINGS = 6; // rings from the rim of a cap to its pole
 
 /** Corners and triangles of one shape in its body's frame. */
 interface Part {

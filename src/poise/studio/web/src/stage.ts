@@ -5,8 +5,9 @@ import type { Palette } from "./palette";
 import { fading } from "./fading";
 
 export interface StageOptions {
-  shadows: boolean;
-  antialias: boolean;
+  /** null: where a graphics card draws; without one they take longer than all else together. */
+  shadows: boolean | null;
+  antialias: boolean | null;
   pixelRatio: number;
 }
 
@@ -98,14 +99,17 @@ export class Stage {
   private wanted = 0;
   private width = 1;
   private height = 1;
+  readonly hasShadows: boolean;
 
   constructor(
     private readonly box: HTMLElement,
-    private readonly options: StageOptions,
+    options: StageOptions,
   ) {
-    this.renderer = new THREE.WebGLRenderer({ antialias: options.antialias, powerPreference: "high-performance" });
+    const { canvas, context, isFine } = openCanvas(options.antialias);
+    this.renderer = new THREE.WebGLRenderer({ canvas, context });
     this.renderer.setPixelRatio(options.pixelRatio);
-    this.renderer.shadowMap.enabled = options.shadows;
+    this.hasShadows = options.shadows ?? isFine;
+    this.renderer.shadowMap.enabled = this.hasShadows;
     this.renderer.shadowMap.type = THREE.PCFShadowMap;
     this.renderer.autoClear = false;
     this.renderer.debug.checkShaderErrors = false; // asking waits until they are compiled
@@ -127,7 +131,7 @@ export class Stage {
   /** Empties the stage and gives it `count` views of a world of a given size. */
   reset(count: number, size: number, heading: number, palette: Palette): void {
     for (const view of this.views) dispose(view.scene);
-    this.views = Array.from({ length: count }, () => new View(size, heading, this.options.shadows));
+    this.views = Array.from({ length: count }, () => new View(size, heading, this.hasShadows));
     for (const camera of [this.camera, ...this.views.map((v) => v.camera)]) {
       camera.near = 0.02 * size;
       camera.far = 300 * size;
@@ -283,13 +287,21 @@ export class Stage {
   }
 }
 
-/** True where a graphics card draws; where none does, shadows and smooth edges take longer than all else together. */
-export function hasGraphicsCard(): boolean {
-  const context = new OffscreenCanvas(1, 1).getContext("webgl2");
-  if (!context) return false;
+/** A canvas to draw on: with smooth edges where they are wished for or, if nothing is said, where a graphics card draws. */
+function openCanvas(antialias: boolean | null): { canvas: HTMLCanvasElement; context: WebGL2RenderingContext; isFine: boolean } {
+  const canvas = document.createElement("canvas");
+  const context = canvas.getContext("webgl2", { antialias: antialias ?? false, stencil: false, powerPreference: "high-performance" });
+  if (!context) throw new Error("WebGL is missing");
+  const isFine = hasGraphicsCard(context);
+  if (antialias !== null || !isFine) return { canvas, context, isFine };
+  context.getExtension("WEBGL_lose_context")?.loseContext();
+  return { ...openCanvas(true), isFine };
+}
+
+/** True where a graphics card draws and not the processor. */
+function hasGraphicsCard(context: WebGL2RenderingContext): boolean {
   const info = context.getExtension("WEBGL_debug_renderer_info");
   const name = String(context.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : context.RENDERER));
-  context.getExtension("WEBGL_lose_context")?.loseContext();
   return !/llvmpipe|softpipe|swiftshader|software|basic render/i.test(name);
 }
 

@@ -1,7 +1,7 @@
 /** The ground: grids of heights and meshes with edges, still or moving. */
 import * as THREE from "three";
 import { bracket } from "./clock";
-import { fading, withFading } from "./fading";
+import { type Grid, fading, withFading } from "./fading";
 import { type Ground, type Header, viewOf } from "./format";
 import type { Pack } from "./pack";
 import type { Palette } from "./palette";
@@ -35,15 +35,14 @@ export class Terrain {
       const group = new THREE.Group();
       const isGrid = ground.kind === "grid";
       const geometry = isGrid ? await gridGeometry(pack, ground) : await meshGeometry(pack, ground);
-      const material = withFading(new THREE.MeshLambertMaterial({ side: isGrid ? THREE.FrontSide : THREE.DoubleSide, flatShading: !isGrid }), {
-        cell: gridCell(this.header.size),
-        color: this.line,
-      });
+      const material = groundMaterial(isGrid, { cell: gridCell(this.header.size), color: this.line });
       this.materials.push(material);
       geometry.computeBoundingBox();
+      geometry.boundingSphere = geometry.boundingBox!.getBoundingSphere(new THREE.Sphere()); // near enough, and at once
       this.bounds.union(geometry.boundingBox!);
       const mesh = new THREE.Mesh(geometry, material);
       mesh.receiveShadow = true;
+      mesh.frustumCulled = false; // where it is seen at all it is seen in part
       mesh.castShadow = !isGrid;
       material.polygonOffset = true; // marks and shadows that lie on it win
       material.polygonOffsetFactor = material.polygonOffsetUnits = 1;
@@ -102,6 +101,11 @@ export class Terrain {
       group.quaternion.copy(turn(q, before).slerp(turn(q, after), blend));
     }
   }
+}
+
+/** What ground is drawn with: grids are smooth and seen from above, meshes have faces and no outer side. */
+export function groundMaterial(isGrid: boolean, grid: Grid): THREE.MeshLambertMaterial {
+  return withFading(new THREE.MeshLambertMaterial({ side: isGrid ? THREE.FrontSide : THREE.DoubleSide, flatShading: !isGrid }), grid);
 }
 
 function turn(q: Float32Array, row: number): THREE.Quaternion {

@@ -32,10 +32,11 @@ export class Timeline {
   private hover: number | null = null;
   private still: ImageData | null = null;
   private named = 8;
+  private wide = 0; // of the box [px]
 
   constructor(private readonly box: HTMLElement) {
     box.append(this.canvas);
-    new ResizeObserver(() => this.paint(this.palette)).observe(box);
+    new ResizeObserver(() => box.clientWidth !== this.wide && this.paint(this.palette)).observe(box);
     box.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
       box.setPointerCapture(event.pointerId);
@@ -72,11 +73,11 @@ export class Timeline {
   }
 
   private get labels(): number {
-    return this.rows.length && this.box.clientWidth > 480 ? this.named : 8;
+    return this.rows.length && this.wide > 480 ? this.named : 8;
   }
 
   private get width(): number {
-    return Math.max(1, this.box.clientWidth - this.labels - 10);
+    return Math.max(1, this.wide - this.labels - 10);
   }
 
   private x(time: number): number {
@@ -105,8 +106,9 @@ export class Timeline {
     if (!palette) return;
     this.palette = palette;
     const ratio = devicePixelRatio;
+    this.wide = this.box.clientWidth;
     const height = TOP + this.rows.length * (ROW + GAP) + RULER + 4;
-    this.canvas.width = Math.max(1, Math.round(this.box.clientWidth * ratio));
+    this.canvas.width = Math.max(1, Math.round(this.wide * ratio));
     this.canvas.height = Math.round(height * ratio);
     this.canvas.style.height = `${height}px`;
     const context = this.canvas.getContext("2d", { willReadFrequently: true })!;
