@@ -1,4 +1,4 @@
-"""What compiled code needs beyond numba's own: arrays by address, one cache for callers and callees.
+"""What compiled code needs beyond numba's own: arrays and C functions by address, one cache for callers and callees.
 
 A kernel that takes thirty arrays spends as long on looking at them as on its work, and as long again on being compiled
 for them. Those that run in every step take one table of addresses instead: `Table` keeps the arrays alive, and
@@ -93,6 +93,26 @@ index: Any = _array_at(types.int64, 1)
 """(address, n) → int64 array (n,), in compiled code."""
 flags: Any = _array_at(types.boolean, 1)
 """(address, n) → bool array (n,), in compiled code."""
+
+
+def _call(typingctx: Any, address: Any, words: Any) -> Any:
+    """Call the C function at `address` with a tuple of integers: numbers and pointers."""
+    count = len(words)
+    signature = types.void(address, words)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        function = builder.inttoptr(args[0], ir.FunctionType(ir.VoidType(), [word] * count).as_pointer())
+        values = [builder.extract_value(args[1], i) for i in range(count)]
+        values = [builder.zext(v, word) if v.type.width < 64 else v for v in values]
+        builder.call(function, values)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+call: Any = intrinsic(_call)
+"""(address, words) calls the C function there, in compiled code."""
 
 
 def calls(kernel: Any, *files: str) -> Any:

@@ -15,11 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from poise.control import kernels
 from poise.control.plan import PlannedFrame
 from poise.control.preset import EndEffector, Stepping
 from poise.control.reference import ReferenceFrame
-from poise.control.stepping import SteppingBack
+from poise.control.stepping import StepBack, SteppingBack
 from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]
@@ -27,17 +26,15 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Footholds(NamedTuple):
-    """Targets of the contact points at one step.
+    """What the wishes must know of the contact points at one step.
 
     Attributes:
-        positions, velocities, accelerations: Wished place [m], velocity and acceleration of each point, shape (P, 3).
-        stands: Points that stand: touching in the reference and near the ground here, shape (P,).
+        stands: Points that stand: touching in the reference, near the ground here, and not stepping back, shape (P,).
+        back: The limb that steps back, if one does.
     """
 
-    positions: Array
-    velocities: Array
-    accelerations: Array
     stands: Flags
+    back: StepBack | None
 
 
 class Footing:
@@ -50,6 +47,11 @@ class Footing:
         feet: Groups of points that land together, for footholds on treads.
         limbs: Groups of points that step back together.
         scale: Leg length / 0.82 m; scales lengths.
+
+    Attributes:
+        stands: Points that touch in the reference and are near the ground here, shape (P,).
+        held: Points whose wished place is at their offset: those that stand or step back, shape (P,).
+        arrays: What `routine_kernel` reads and keeps up, in its order.
     """
 
     def __init__(
@@ -65,94 +67,59 @@ class Footing:
     ) -> None:
         self._settings, self._terrain, self._floor, self.feet, self._scale = settings, terrain, floor, feet, scale
         self._stepping = SteppingBack(stepping, limbs, max(1, len(feet) // 2), count, scale)
-        self._offset = np.zeros((count, 3))
-        self._left_with = np.zeros((count, 3))
-        self._stood = np.zeros(count, dtype=np.bool_)
-        self._swung = np.zeros(count, dtype=np.bool_)
+        self._offset, self._left_with = np.zeros((2, count, 3))
+        self._stood, self._swung, self.stands, self.held = np.zeros((4, count), dtype=np.bool_)
         self._shift = np.zeros((count, 2))
         self._chosen = np.full((count, 2), np.nan)
-        self._nowhere = np.zeros(0)
-        self._no_lift = np.zeros(count)
-
-    @property
-    def held(self) -> tuple[Array, Array, Flags, Flags]:
-        """Offsets of the points (P, 3), those they left with (P, 3), which stood and which swung (P,): see `stick`."""
-        return self._offset, self._left_with, self._stood, self._swung
+        self._seen = np.zeros((len(limbs), 4))
+        self._wanted, self._ground, self._lifts = np.zeros((4 * count, 2)), np.zeros(4 * count), np.zeros(count)
+        self.arrays = (
+            self._offset, self._left_with, self._stood, self._swung, self.stands, self.held, self._shift,
+            self._stepping.members, self._stepping.ends, self._seen, self._wanted, self._ground, self._lifts,
+        )  # fmt: skip
 
     def place(
-        self, reference: ReferenceFrame, points: Array, velocities: Array, heights: Array, stands: Flags,
-        ground_velocities: Array | None, goal_shift: Array, home: Array | None, time: float, dt: float,
-        planned: PlannedFrame | None = None,
+        self, reference: ReferenceFrame, points: Array, goal_shift: tuple[float, float],
+        home: tuple[float, float] | None, time: float, dt: float, planned: PlannedFrame | None = None,
     ) -> Footholds:  # fmt: skip
-        """Targets for this step.
+        """Let limbs step back, and look up the ground where the points go; after `see`, before `wish`.
 
         Args:
             reference: The undisturbed character.
-            points, velocities: Of the simulated points, shape (P, 3).
-            heights: Terrain under them [m], shape (P,).
-            stands: Those that stand, with offsets kept up by `kernels.stick`, shape (P,).
-            ground_velocities: Of the terrain under them [m/s], shape (P, 3), or None where it rests.
-            goal_shift: Horizontal displacement of the goal [m], shape (2,).
+            points: Of the simulated points [m], shape (P, 3).
+            goal_shift: Horizontal displacement of the goal [m].
             home: The same when the goal will have come to rest, or None where nothing moves it.
             time: [s].
             dt: Length of the step [s].
             planned: The plan over the ground, if there is one.
         """
-        back = None
+        back, stands = None, self.stands
         if home is not None:
-            back = self._stepping.advance(
-                self._offset, reference.flags, stands, reference.times_to_lift, home,
-                math.dist(goal_shift.tolist(), home.tolist()), dt,
-            )  # fmt: skip
-        held = stands if back is None else stands | (back.moves & reference.flags)
-        e = self._settings
-        speeds, accelerations = reference.point_velocities, reference.point_accelerations
-        if planned is None:
-            targets = kernels.foothold_targets(
-                reference.points, reference.landings, reference.progress, self._left_with, self._offset, held,
-                goal_shift, self._shift, heights, self._floor,
-                self._ground(reference, points, velocities, goal_shift, time), e.clearance * self._scale,
-            )  # fmt: skip
-        else:
-            base, floors = reference.points + planned.offsets, self._floor + planned.offsets[:, 2]
-            targets = kernels.planned_targets(
-                base, floors, np.isfinite(planned.landings[:, 0]), reference.progress, self._left_with, self._offset,
-                held, goal_shift, self._lifts(planned, goal_shift, time), heights, e.clearance * self._scale,
-            )  # fmt: skip
-            speeds, accelerations = speeds + planned.velocities, accelerations + planned.accelerations
-        if ground_velocities is not None:
-            speeds = speeds + np.where(stands[:, None], ground_velocities, 0.0)
+            away = math.dist(goal_shift, home)
+            back = self._stepping.advance(self._offset, reference.flags, self._seen, home, away, dt)
         if back is not None:
-            targets[:, 2] += back.lift
-            speeds, accelerations, stands = (
-                speeds + back.velocities, accelerations + back.accelerations, stands & ~back.moves,
-            )  # fmt: skip
-        return Footholds(targets, speeds, accelerations, stands)
+            self.held |= back.moves & reference.flags
+            stands = stands & ~back.moves
+        if planned is not None:
+            self._lifts[:] = self._lifted(planned, goal_shift, time) if any(goal_shift) else 0.0
+        elif not self._terrain.is_flat:
+            if self._terrain.treads and self._settings.foothold_shift > 0.0:
+                self._choose_treads(reference, points, goal_shift, time)
+            self._ground[:] = self._terrain.heights(self._wanted, time)
+        return Footholds(stands, back)
 
-    def _lifts(self, planned: PlannedFrame, goal_shift: Array, time: float) -> Array:
+    def _lifted(self, planned: PlannedFrame, goal_shift: tuple[float, float], time: float) -> Array:
         """How much higher the points land for being shifted with the goal [m], shape (P,)."""
-        if not goal_shift.any():
-            return self._no_lift
         places = np.where(np.isfinite(planned.landings[:, :2]), planned.landings[:, :2], 0.0)
-        return self._terrain.heights(places + goal_shift, time) - self._terrain.heights(places, time)
+        both = self._terrain.heights(np.concatenate([places + np.array(goal_shift), places]), time)
+        return both[: len(places)] - both[len(places) :]
 
-    def _ground(
-        self, reference: ReferenceFrame, points: Array, velocities: Array, goal_shift: Array, time: float
-    ) -> Array:
-        """Heights of the ground where the points go [m], shape (4 P,); empty on level ground."""
-        if self._terrain.is_flat:
-            return self._nowhere
-        e = self._settings
-        known = np.isfinite(reference.landings[:, 0])
-        places = np.where(known[:, None], reference.landings[:, :2], points[:, :2]) + goal_shift
-        if self._terrain.treads and e.foothold_shift > 0.0:
-            self._choose_treads(reference, places, known, time)
-            places += self._shift
-        wanted = kernels.swing_places(points, velocities, places, e.look_ahead, e.clearance_time)
-        return np.array(self._terrain.heights(wanted, time))
-
-    def _choose_treads(self, reference: ReferenceFrame, places: Array, known: Flags, time: float) -> None:
+    def _choose_treads(
+        self, reference: ReferenceFrame, points: Array, goal_shift: tuple[float, float], time: float
+    ) -> None:
         """Per foot, the smallest shift along the stairs that puts all its points on one tread; kept for the swing."""
+        known = np.isfinite(reference.landings[:, 0])
+        places = np.where(known[:, None], reference.landings[:, :2], points[:, :2]) + np.array(goal_shift)
         reach = self._settings.foothold_shift * self._scale
         count = int(reach / 0.01)
         candidates = 0.01 * np.arange(-count, count + 1)
@@ -172,3 +139,4 @@ class Footing:
             h = self._terrain.heights(wide.reshape(-1, 2), time).reshape(len(candidates), -1)
             level = np.flatnonzero(np.ptp(h, axis=1) < 0.02 * self._scale)
             self._shift[index] = candidates[level[0]] * forward if level.size else 0.0
+        self._wanted[: len(places)] = places + self._shift

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,7 @@ from poise.control.preset import Ground
 from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]
+Vector = tuple[float, float, float]
 
 
 class GroundFollower:
@@ -22,63 +25,65 @@ class GroundFollower:
 
     Attributes:
         height, velocity, acceleration: Of the root against the reference [m] and its rates.
-        turn, turn_velocity: Rotation vector that tips an up axis uphill by the slope's angle [rad], and its rate,
-            shape (3,); its inverse lays a level body along the slope.
+        turn, turn_velocity: Rotation vector that tips an up axis uphill by the slope's angle [rad], and its rate; its
+            inverse lays a level body along the slope.
     """
 
     def __init__(self, settings: Ground, terrain: Terrain, floor: float, reach: float) -> None:
         self._settings, self._terrain, self._floor = settings, terrain, floor
         self._reach = reach
         self.height = self.velocity = self.acceleration = 0.0
-        self.turn, self.turn_velocity = np.zeros(3), np.zeros(3)
+        self.turn: Vector = (0.0, 0.0, 0.0)
+        self.turn_velocity: Vector = (0.0, 0.0, 0.0)
         self._started = False
         self._extra = self._extra_velocity = self._extra_acceleration = 0.0
 
     def accelerate(
-        self, root: Array, root_velocity: Array, shift: Array, time: float, planned: PlannedFrame | None = None
-    ) -> None:
+        self, root: Array, root_velocity: Array, shift: tuple[float, float], time: float,
+        planned: PlannedFrame | None = None,
+    ) -> None:  # fmt: skip
         """Set the rates for this step.
 
         Args:
             root, root_velocity: Of the reference [m], [m/s], shape (3,).
-            shift: Of the goal [m], shape (2,).
+            shift: Of the goal [m].
             time: [s].
             planned: The plan over the ground, if there is one.
         """
         if self._terrain.is_flat:
             return
         w = self._settings.frequency
-        ahead = root[:2] + (2.0 / w) * root_velocity[:2]
-        r = self._reach
-        cross = np.array([[0.0, 0.0], [r, 0.0], [-r, 0.0], [0.0, r], [0.0, -r]])
-        h = self._terrain.heights(ahead + shift + cross, time) - self._floor
-        target = float(h.mean())
-        slope = np.array([h[1] - h[2], h[3] - h[4]]) / (2.0 * r)
-        size = float(np.linalg.norm(slope))
+        (x, y, _), (vx, vy, _), (dx, dy) = root.tolist(), root_velocity.tolist(), shift
+        ahead_x, ahead_y = x + (2.0 / w) * vx, y + (2.0 / w) * vy
+        target, slope_x, slope_y = self._below(ahead_x + dx, ahead_y + dy, time)
+        size = math.sqrt(slope_x * slope_x + slope_y * slope_y)
         # the axis z × gradient tips up towards uphill
-        wanted = np.zeros(3)
-        if size > 1e-9:
-            wanted[0], wanted[1] = -slope[1], slope[0]
-            wanted *= np.arctan(size) / size
+        tip = math.atan(size) / size if size > 1e-9 else 0.0
         if planned is not None:
-            target = (
-                float((h - self._terrain.heights(ahead + cross, time) + self._floor).mean()) if shift.any() else 0.0
-            )
+            target = target - self._below(ahead_x, ahead_y, time)[0] if dx or dy else 0.0
         elif not self._started:
-            here = root[:2] + shift + cross
-            self._extra = float((self._terrain.heights(here, time) - self._floor).mean())
-            self._extra_velocity = float(slope @ root_velocity[:2])
+            self._extra = self._below(x + dx, y + dy, time)[0]
+            self._extra_velocity = slope_x * vx + slope_y * vy
         self._started = True
         # with the look-ahead a steady ramp is followed exactly
         self._extra_acceleration = w * w * (target - self._extra) - 2.0 * w * self._extra_velocity
         self._plan(planned)
-        s = self._settings.lean_frequency
-        self.turn_velocity = s * (wanted - self.turn)
+        s, (turn_x, turn_y, turn_z) = self._settings.lean_frequency, self.turn
+        self.turn_velocity = s * (-slope_y * tip - turn_x), s * (slope_x * tip - turn_y), -s * turn_z
+
+    def _below(self, x: float, y: float, time: float) -> tuple[float, float, float]:
+        """Mean height of the cross around a place above the reference's floor [m], and the slope there along x, y."""
+        r = self._reach
+        cross = np.array(((x, y), (x + r, y), (x - r, y), (x, y + r), (x, y - r)))
+        middle, east, west, north, south = [
+            height - self._floor for height in self._terrain.heights(cross, time).tolist()
+        ]
+        return (middle + east + west + north + south) / 5.0, (east - west) / (2.0 * r), (north - south) / (2.0 * r)
 
     @property
     def is_level(self) -> bool:
         """Nothing tips the figure."""
-        return not (any(self.turn.tolist()) or any(self.turn_velocity.tolist()))
+        return not (any(self.turn) or any(self.turn_velocity))
 
     def carry(self, planned: PlannedFrame | None = None) -> None:
         """A step in which nothing is solved: the plan goes on, the rest coasts."""
@@ -97,4 +102,5 @@ class GroundFollower:
         """Semi-implicit step."""
         self._extra_velocity += dt * self._extra_acceleration
         self._extra += dt * self._extra_velocity
-        self.turn = self.turn + dt * self.turn_velocity
+        (x, y, z), (vx, vy, vz) = self.turn, self.turn_velocity
+        self.turn = x + dt * vx, y + dt * vy, z + dt * vz

@@ -306,8 +306,8 @@ def stick(
         stood[i], swung[i] = stands[i], not flags[i]
 
 
-@njit(**KERNEL)
-def limbs_seen(members, ends, flags, stands, times_to_lift, offsets, home, seen):
+@njit(**INNER)
+def limbs_seen(members, ends, flags, stands, times_to_lift, offsets, home_x, home_y, seen):
     """Fill rows of (points that touch, of them stand, least time to lift [s], mean way home [m]), one for each limb.
 
     members are the points of all limbs, limb after limb, and ends (L,) where each ends; `stands` only where `flags`.
@@ -321,49 +321,47 @@ def limbs_seen(members, ends, flags, stands, times_to_lift, offsets, home, seen)
                 touching += 1
                 standing += 1 if stands[i] else 0
                 least = min(least, times_to_lift[i])
-                way += np.sqrt((offsets[i, 0] - home[0]) ** 2 + (offsets[i, 1] - home[1]) ** 2)
+                way += np.sqrt((offsets[i, 0] - home_x) ** 2 + (offsets[i, 1] - home_y) ** 2)
         first = ends[limb]
         seen[limb, 0], seen[limb, 1], seen[limb, 2], seen[limb, 3] = touching, standing, least, way / max(touching, 1)
 
 
-@njit(**KERNEL)
-def swing_places(points, velocities, places, look_ahead, clearance_time):
+@njit(**INNER)
+def swing_places(points, velocities, landings, shift_x, shift_y, foot_shift, look_ahead, clearance_time, out):
     """Where the ground's height is wanted, (4 P, 2): landing places, ahead, at the clearance's edge, half way there."""
     count = points.shape[0]
-    out = np.empty((4 * count, 2))
     for i in range(count):
+        place = landings[i] if np.isfinite(landings[i, 0]) else points[i]
+        out[i, 0], out[i, 1] = place[0] + shift_x + foot_shift[i, 0], place[1] + shift_y + foot_shift[i, 1]
         for c in range(2):
-            out[i, c] = places[i, c]
             out[count + i, c] = points[i, c] + look_ahead * velocities[i, c]
             out[2 * count + i, c] = points[i, c] + clearance_time * velocities[i, c]
             out[3 * count + i, c] = points[i, c] + 0.5 * clearance_time * velocities[i, c]
-    return out
 
 
-@njit(**KERNEL)
+@njit(**INNER)
 def foothold_targets(
-    reference_points, landings, progress, left_with, offset, stands, goal_shift, foot_shift, heights, floor, ground,
-    clearance,
+    reference_points, landings, progress, left_with, offset, held, goal_shift, foot_shift, heights, floor, ground,
+    is_level, clearance, out,
 ):  # fmt: skip
-    """Wished places of the points (P, 3): standing ones at their offset, swinging ones on the way to their landing.
+    """Fill wished places of the points (P, 3): held ones at their offset, swinging ones on the way to their landing.
 
-    ground (4 P,) are the heights at `swing_places`, empty on level ground. Above other ground a point stays above what
-    is below and just ahead of it, no higher above that than the reference is above its own floor.
+    ground (4 P,) are the heights at `swing_places`, not looked at on level ground. Above other ground a point stays
+    above what is below and just ahead of it, no higher above that than the reference is above its own floor.
     """
-    out = reference_points.copy()
     count = reference_points.shape[0]
     shift = np.empty(3)
     for i in range(count):
-        if stands[i]:
+        if held[i]:
             for c in range(3):
-                out[i, c] += offset[i, c]
+                out[i, c] = reference_points[i, c] + offset[i, c]
             continue
         is_known = np.isfinite(landings[i, 0])
         part = progress[i] * progress[i] * (3.0 - 2.0 * progress[i])
         for c in range(2):
             landing = goal_shift[c] + foot_shift[i, c]
             shift[c] = (1.0 - part) * left_with[i, c] + part * landing if is_known else landing
-        if ground.shape[0] == 0:
+        if is_level:
             shift[2] = (1.0 - part) * left_with[i, 2] if is_known else 0.0
         else:
             lift = heights[i] - floor
@@ -375,29 +373,38 @@ def foothold_targets(
             highest = max(max(ground[2 * count + i], ground[3 * count + i]) - floor, lift)
             shift[2] = max(shift[2], highest + min(height, clearance) - height)
         for c in range(3):
-            out[i, c] += shift[c]
-    return out
+            out[i, c] = reference_points[i, c] + shift[c]
 
 
-@njit(**KERNEL)
+@njit(**INNER)
 def planned_targets(
-    planned_points, floors, known, progress, left_with, offset, stands, goal_shift, lifts, heights, clearance
+    planned_points, floors, landings, progress, left_with, offset, held, goal_shift, lifts, heights, clearance, out
 ):  # fmt: skip
-    """Wished places of points (P, 3) that have a plan: the plan, with what differs from it fading over the swing.
+    """Fill the wished places of points (P, 3) that have a plan: the plan, with what differs from it fading in a swing.
 
     floors (P,) is the height of the ground that the planned points belong to, lifts (P,) how much higher they land for
     being shifted, heights (P,) the ground below them now. No point is sent below it.
     """
-    out = planned_points.copy()
     for i in range(planned_points.shape[0]):
-        if stands[i]:
+        if held[i]:
             for c in range(3):
-                out[i, c] += offset[i, c]
+                out[i, c] = planned_points[i, c] + offset[i, c]
             continue
-        part = progress[i] * progress[i] * (3.0 - 2.0 * progress[i]) if known[i] else 1.0
+        part = progress[i] * progress[i] * (3.0 - 2.0 * progress[i]) if np.isfinite(landings[i, 0]) else 1.0
         for c in range(2):
-            out[i, c] += (1.0 - part) * left_with[i, c] + part * goal_shift[c]
-        out[i, 2] += (1.0 - part) * left_with[i, 2] + part * lifts[i]
+            out[i, c] = planned_points[i, c] + ((1.0 - part) * left_with[i, c] + part * goal_shift[c])
+        out[i, 2] = planned_points[i, 2] + ((1.0 - part) * left_with[i, 2] + part * lifts[i])
         height = planned_points[i, 2] - floors[i]
         out[i, 2] = max(out[i, 2], heights[i] + min(height, clearance))
-    return out
+
+
+@njit(**INNER)
+def shortened(targets, places, reach):
+    """Draw targets (P, 3) towards places (P, 3) until none is further off than `reach` [m]."""
+    for i in range(targets.shape[0]):
+        way = 0.0
+        for c in range(3):
+            way += (targets[i, c] - places[i, c]) ** 2
+        part = min(1.0, reach / max(np.sqrt(way), 1e-12))
+        for c in range(3):
+            targets[i, c] = places[i, c] + part * (targets[i, c] - places[i, c])

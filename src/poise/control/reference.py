@@ -100,12 +100,12 @@ class ReferenceBuilder:
         up[:, 2] = 1.0
         cone = Contacts(np.arange(model.point_count), up, friction)
         m, s, d, most = model, self._state, self._state.data, 4 * model.point_count
-        self._needed = np.empty(m.nv)
         self._table = Table([
             m.parents, m.dof_first, m.dof_count, m.tree_root, m.point_body, m.body_masses, m.point_offsets,
             m.point_radii, d.xpos, d.xmat, d.xquat, d.xipos, d.subtree_com, d.cdof, d.cdof_dot, d.cvel,
-            np.ascontiguousarray(cone.directions()[0]), self._needed, np.empty((most, 6)), np.empty((most, most)),
+            np.ascontiguousarray(cone.directions()[0]), np.empty(m.nv), np.empty((most, 6)), np.empty((most, most)),
             np.empty(most), self._acceleration, np.zeros(most, dtype=np.bool_), s.centers,
+            d.engine, d.qpos, d.qvel,
         ])  # fmt: skip
         self._sizes = np.array([m.nq, m.nv, m.body_count, m.point_count, m.roots[0]])
         self._frames: Iterator[tuple[Any, ...]] = iter(())
@@ -136,8 +136,6 @@ class ReferenceBuilder:
             value[:] = given
         for value, given in zip(values[11:], touch, strict=False):
             value[:] = given
-        s.data.move_to(q, v)
-        s.data.inverse_dynamics(a, self._needed)
         if not reference(self._table.at, frame.at, self._sizes, self.regularization):
             s.move_to(q, v)  # says which joint
         if not self.without:

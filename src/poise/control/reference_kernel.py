@@ -14,7 +14,7 @@ from poise.step.active_set import nonnegative
 
 @njit(**KERNEL)
 def reference(at, frame, sizes, regularization):
-    """Fill a frame, from orientations on, for the pose MuJoCo was moved to; False where it is not finite.
+    """Fill a frame, from orientations on, at its (q, v, a); False where they are not finite.
 
     τ* and λ*: the touching points take as much of the root wrench as their cones allow, [Levine2012]_ 2.3. Deviates: λ*
     is regularized, since four and more points a foot leave it undetermined.
@@ -41,6 +41,14 @@ def reference(at, frame, sizes, regularization):
     for i in range(nv):
         if not np.isfinite(v[i]):
             return False
+    own_q, own_v = vector(at[25], nq), vector(at[26], nv)
+    for i in range(nq):
+        own_q[i] = q[i]
+    for i in range(nv):
+        own_v[i] = v[i]
+    engine = index(at[24], 11)
+    kernels.move(engine)
+    kernels.inverse_dynamics(engine, a, at[17])
     kernels.point_centers(point_body, offsets, xpos, xmat, centers)
     kernels.moving_figure(
         parents, dof_first, dof_count, point_body, radii, tree_root, masses, root, centers, xquat, xipos, subtree_com,

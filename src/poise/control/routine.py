@@ -17,6 +17,7 @@ from poise.control.routine_kernel import see, wish
 from poise.step import UsualProblem
 
 Array = npt.NDArray[np.float64]
+Pair = tuple[float, float]
 
 
 class Routine:
@@ -29,13 +30,13 @@ class Routine:
         preset: Weights and gains.
         sway_share: Part of the trunk's sway that each body takes, shape (B,).
         dt, floor, scale: Step [s], height of the reference's own floor [m], leg length / 0.82 m.
+        reach: Points are asked no further than so far at once [m]; zero if they may be.
 
     Attributes:
         lean: Part of the slope's turn that each body takes, shape (B,); to be written before `wish`.
         normals, heights: Of the ground below the contact points, (P, 3), (P,) [m]; to be written before `see` where it
             is not level.
         gaps: Their distances to it [m], shape (P,).
-        stands: Those that stand, shape (P,).
         moving: Velocity of the ground below them [m/s], shape (P, 3); to be written before where it moves.
         shares: How much each row of a contact point matters, 0 … 2, shape (3 P,).
         off: Way of the root to its wished place [m], shape (3,).
@@ -43,77 +44,82 @@ class Routine:
 
     def __init__(
         self, problem: UsualProblem, footing: Footing, limits: JointLimits, preset: Preset, sway_share: Array, *,
-        dt: float, floor: float, scale: float,
+        dt: float, floor: float, scale: float, reach: float,
     ) -> None:  # fmt: skip
         s, m, P = problem.state, problem.state.model, problem.state.model.point_count
-        self._problem, self._state = problem, s
+        d, e, b = s.data, preset.end_effector, preset.bounds
+        self._problem, self._state, self._footing = problem, s, footing
         self.lean, self.gaps, self.moving = np.zeros(m.body_count), np.zeros(P), np.zeros((P, 3))
-        self.shares, self.off = np.zeros(3 * P), np.zeros(3)
-        self._plan_gaps, self._climbs, self._feet = np.zeros(P), np.zeros(P), np.zeros((3, P, 3))
-        self._table = Table([
-            s.data.xquat, s.data.cvel, s.data.qpos, s.data.qvel, s.points, s.point_velocities, problem.axes, self.gaps,
-            self.moving, sway_share, self.lean, problem.turn_target, problem.place_target, self.off, np.empty(P),
-            np.empty(P), self._plan_gaps, self._climbs, self.shares, problem.point_target, *limits.arrays,
-            problem.limit_rows, problem.limit_lower, problem.ground_points, problem.ground_normals,
-            problem.ground_lower,
-        ])  # fmt: skip
-        self._own_feet = Table(list(self._feet)).at
-        self._feet_at = self._own_feet.copy()
-        self._sizes = np.array([m.nq, m.nv, m.body_count, P, limits.most // 3, 0, 0, 0, 0])
-        e, b = preset.end_effector, preset.bounds
-        up = np.zeros((P, 3))
-        up[:, 2] = 1.0
-        self.normals, self.heights, self.stands = up, np.full(P, floor), np.zeros(P, dtype=np.bool_)
-        self._offsets, d = np.zeros((P, 3)), s.data
+        self.shares, self.off, self.normals, self.heights = np.zeros(3 * P), np.zeros(3), np.zeros((P, 3)), np.zeros(P)
+        self.normals[:, 2], self.heights[:] = 1.0, floor
+        self._plan_gaps, self._climbs, self._landings = np.zeros(P), np.zeros(P), np.zeros((P, 3))
+        self._offsets, self._base, self._floors = np.zeros((P, 3)), np.zeros((P, 3)), np.zeros(P)
+        self._planned, self._stepping = np.zeros((2, P, 3)), np.zeros((3, P, 3))
+        self._feet = Table(footing.arrays).at
         self._sight = Table([
             m.point_body, m.tree_root, d.subtree_com, d.cvel, s.body_biases, s.centers, m.point_radii, s.points,
-            self.normals, self.heights, problem.axes, m.parents, m.dof_first, m.dof_count, m.point_offsets, d.xpos,
-            d.xmat, d.cdof, d.cdof_dot, d.qpos, d.qvel, np.zeros(m.nv), s.point_velocities, s.point_biases, self.gaps,
-            problem.touching, problem.normals, np.empty((P, 3)), np.empty(P), self._offsets, self.moving,
-            *footing.held, self.stands,
+            self.normals, self.heights, problem.axes, s.point_velocities, s.point_biases, self.gaps, problem.touching,
+            problem.normals, self._base, self._floors, self._offsets, self.moving,
         ])  # fmt: skip
-        self._sight_sizes = np.array([m.nq, m.nv, m.body_count, P, 0, 0])
-        self._sight_numbers = np.array([dt, floor, preset.contact.height * scale])
+        limbs, members = (len(array) for array in (footing.arrays[8], footing.arrays[7]))
+        self._sight_sizes = np.array([*s.sizes, limbs, members, 0, 0, 0])
+        self._sight_numbers = np.array([
+            dt, floor, preset.contact.height * scale, e.look_ahead, e.clearance_time, *[0.0] * 4,
+        ])  # fmt: skip
+        self._table = Table([
+            d.xquat, d.cvel, d.qpos, d.qvel, s.points, s.point_velocities, problem.axes, self.gaps, self.moving,
+            sway_share, self.lean, problem.turn_target, problem.place_target, self.off, np.empty(P), np.empty(P),
+            self._plan_gaps, self._climbs, self.shares, problem.point_target, *limits.arrays, problem.limit_rows,
+            problem.limit_lower, problem.ground_points, problem.ground_normals, problem.ground_lower, self.heights,
+            self._base, self._floors, *np.zeros((3, P, 3)), self._landings, self._planned, self._stepping,
+        ])  # fmt: skip
+        self._sizes = np.array([*s.sizes, limits.most // 3, *[0] * 6])
         self._numbers = np.array([
             dt, floor, preset.pose.speed, preset.pose.stiffness, e.speed, e.stiffness, e.contact_time,
             e.contact_height * scale, limits.near, limits.share, b.near_ground * scale, *[0.0] * 24,
+            e.clearance * scale, reach,
         ])  # fmt: skip
 
-    def see(self, reference: ReferenceFrame, planned: PlannedFrame | None, *, is_level: bool) -> bool:
-        """Fill the state's points, `gaps`, `stands`, and the problem's axes and contacts; False if it is not finite.
+    def see(
+        self, reference: ReferenceFrame, shift: Pair, home: Pair | None, planned: PlannedFrame | None, *, is_level: bool
+    ) -> bool:
+        """Fill the state, its points, `gaps`, what stands, and the problem's axes and contacts; False if not finite.
 
-        The state has begun its move; above other than level ground its bodies have been placed.
+        The state has begun its move; above other than level ground it has been moved.
+
+        Args:
+            reference: The undisturbed character.
+            shift: Horizontal displacement of the goal [m].
+            home: The same when it will have come to rest, or None where nothing moves it.
+            planned: The plan over the ground, if there is one.
+            is_level: The ground is level.
         """
+        sizes, numbers = self._sight_sizes, self._sight_numbers
         if planned is not None:
             self._offsets[:] = planned.offsets
-        self._sight_sizes[4:] = is_level, planned is not None
-        near = see(self._sight.at, reference.at, self._sight_sizes, self._sight_numbers)
+        sizes[6:] = is_level, planned is not None, home is not None
+        numbers[5:] = *shift, *(home or shift)
+        near = see(self._sight.at, self._state.places.at, self._feet, reference.at, sizes, numbers)
         self._problem.touching_count = near
         return near >= 0
 
     def wish(
         self, reference: ReferenceFrame, feet: Footholds, particle: GoalParticle, sway: TrunkSway,
-        ground: GroundFollower, planned: PlannedFrame | None,
+        ground: GroundFollower, planned: PlannedFrame | None, *, is_level: bool,
     ) -> None:  # fmt: skip
-        """Fill the problem's targets and bounds, and `shares` and `off`."""
-        p, sizes, numbers = self._problem, self._sizes, self._numbers
-        # what is not the reference's own is put where the kernel can find it
-        own, at = self._own_feet, self._feet_at
-        self._feet[0], at[1], at[2] = feet.positions, reference.at[7], reference.at[8]
-        if feet.velocities is not reference.point_velocities:
-            self._feet[1], at[1] = feet.velocities, own[1]
-        if feet.accelerations is not reference.point_accelerations:
-            self._feet[2], at[2] = feet.accelerations, own[2]
+        """Fill the problem's targets and bounds, and `shares` and `off`; after `see` and `Footing.place`."""
+        p, sizes = self._problem, self._sizes
         if planned is not None:
-            self._plan_gaps[:], self._climbs[:] = planned.gaps, planned.climbs
-        is_turned = not (sway.is_at_rest and ground.is_level)
-        numbers[11:20] = (
-            *particle.shift.tolist(), ground.height, *particle.velocity.tolist(), ground.velocity,
-            *particle.acceleration.tolist(), ground.acceleration,
+            self._plan_gaps[:], self._climbs[:], self._landings[:] = planned.gaps, planned.climbs, planned.landings
+            self._planned[0], self._planned[1] = planned.velocities, planned.accelerations
+        if feet.back is not None:
+            self._stepping[0, :, 2] = feet.back.lift
+            self._stepping[1], self._stepping[2] = feet.back.velocities, feet.back.accelerations
+        self._numbers[11:35] = (
+            *particle.shift, ground.height, *particle.velocity, ground.velocity, *particle.acceleration,
+            ground.acceleration, *sway.turn, *sway.velocity, *sway.acceleration, *ground.turn, *ground.turn_velocity,
         )  # fmt: skip
-        if is_turned:
-            numbers[20:23], numbers[23:26], numbers[26:29] = sway.turn, sway.velocity, sway.acceleration
-            numbers[29:32], numbers[32:35] = ground.turn, ground.turn_velocity
-        sizes[5], sizes[6] = is_turned, planned is not None
-        wish(self._table.at, reference.at, at, sizes, numbers)
-        p.limit_count, p.ground_count = sizes[7:].tolist()
+        is_turned = not (sway.is_at_rest and ground.is_level)
+        sizes[5:9] = is_turned, planned is not None, feet.back is not None, is_level
+        wish(self._table.at, self._feet, reference.at, sizes, self._numbers)
+        p.limit_count, p.ground_count = sizes[9:].tolist()

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.control import kernels
 from poise.control.preset import Stepping
 
 Array = npt.NDArray[np.float64]
@@ -59,6 +58,9 @@ class SteppingBack:
         needed: How many other limbs must stand meanwhile.
         count: Number of contact points.
         scale: Leg length / 0.82 m; scales lengths, and durations with its root.
+
+    Attributes:
+        members, ends: Points of all limbs, limb after limb, and where each ends, shape (L,): see `kernels.limbs_seen`.
     """
 
     def __init__(
@@ -70,36 +72,33 @@ class SteppingBack:
         self._needed = needed
         self._rested = math.inf
         self._count = count
-        self._members = np.concatenate([[], *(limb.points for limb in self._limbs)]).astype(np.int64)
-        self._ends = np.cumsum([len(limb.points) for limb in self._limbs], dtype=np.int64)
+        self.members = np.concatenate([[], *(limb.points for limb in self._limbs)]).astype(np.int64)
+        self.ends = np.cumsum([len(limb.points) for limb in self._limbs], dtype=np.int64)
 
     def advance(
-        self, offsets: Array, flags: Flags, stands: Flags, times_to_lift: Array, home: Array, away: float, dt: float
+        self, offsets: Array, flags: Flags, seen: Array, home: tuple[float, float], away: float, dt: float
     ) -> StepBack | None:
         """Move the offsets of the limb that steps, and start the next; None while nothing steps.
 
         Args:
             offsets: Of standing points to the reference [m], shape (P, 3); those of a stepping limb are changed.
             flags: Points that touch in the reference, shape (P,).
-            stands: Points that stood at the last step, shape (P,).
-            times_to_lift: Until each point lifts in the reference [s], shape (P,).
-            home: Where the goal will rest, against the reference [m], shape (2,).
+            seen: What `kernels.limbs_seen` tells of each limb, shape (L, 4).
+            home: Where the goal will rest, against the reference [m].
             away: How far the goal is from there [m].
             dt: [s].
         """
         self._rested += dt
-        seen = np.empty((len(self._limbs), 4))
-        kernels.limbs_seen(self._members, self._ends, flags, stands, times_to_lift, offsets, home, seen)
-        seen = seen.tolist()
+        limbs = seen.tolist()
         moving = None
-        for limb, (touching, _, _, _) in zip(self._limbs, seen, strict=True):
+        for limb, (touching, _, _, _) in zip(self._limbs, limbs, strict=True):
             if not touching or away > 4.0 * self._distance:
                 limb.has_stepped = False
             if moving is None and limb.moves:
                 moving = limb
         if moving is None and self._rested >= self._pause:
-            moving = self._begin(offsets, seen, away)
-        return None if moving is None else self._move(moving, offsets, flags, home, dt)
+            moving = self._begin(offsets, limbs, away)
+        return None if moving is None else self._move(moving, offsets, flags, np.array(home), dt)
 
     def _begin(self, offsets: Array, seen: list[list[float]], away: float) -> _Limb | None:
         """Let the limb that is furthest from home go, if one may."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from poise.compiled import INNER, KERNEL
+from poise.compiled import INNER, KERNEL, call, index, matrix, vector
 
 
 @njit(**KERNEL)
@@ -109,22 +109,57 @@ def point_torques(point_body, points, forces, tree_root, subtree_com, parents, d
             b = parents[b]
 
 
-@njit(**KERNEL)
-def place_bodies(
-    parents, dof_first, dof_count, point_body, offsets, xpos, xmat, cdof, cdof_dot, q, v, zero, biases, centers
-):  # fmt: skip
-    """Accelerations of the bodies at a = 0, and centers of the points; returns the first dof that is not finite, or −1.
+@njit(**INNER)
+def move(engine):
+    """Kinematics and velocities by MuJoCo, of coordinates that have been written; engine is `Data.engine`."""
+    here = engine[0], engine[1]
+    call(engine[2], here)
+    call(engine[3], here)
+    call(engine[4], here)
 
-    A coordinate that is not finite counts as dof 0.
+
+@njit(**INNER)
+def mass_and_bias(engine):
+    """M and the bias force of a state that was moved, by MuJoCo."""
+    model, data = engine[0], engine[1]
+    call(engine[5], (model, data))
+    call(engine[6], (model, data, engine[9]))
+    call(engine[7], (model, data, np.int64(0), engine[10]))
+
+
+@njit(**INNER)
+def inverse_dynamics(engine, a, out):
+    """M a + bias by MuJoCo's recursion, into the array at the address `out`."""
+    own = vector(engine[8], a.shape[0])
+    for j in range(a.shape[0]):
+        own[j] = a[j]
+    call(engine[7], (engine[0], engine[1], np.int64(1), out))
+
+
+@njit(**KERNEL)
+def place(at, sizes):
+    """Move a state to the coordinates that have been written; `State` says what stands where in its table.
+
+    Fills the accelerations of the bodies at a = 0 and the centers of the points; returns the first dof that is not
+    finite, or −1. A coordinate that is not finite counts as dof 0.
     """
-    for j in range(v.shape[0]):
+    nq, nv, bodies, points = sizes[0], sizes[1], sizes[2], sizes[3]
+    q, v = vector(at[10], nq), vector(at[11], nv)
+    for j in range(nv):
         if not np.isfinite(v[j]):
             return j
-    for j in range(q.shape[0]):
+    for j in range(nq):
         if not np.isfinite(q[j]):
             return 0
-    body_accelerations(parents, dof_first, dof_count, cdof, cdof_dot, v, zero, biases)
-    point_centers(point_body, offsets, xpos, xmat, centers)
+    move(index(at[0], 11))
+    body_accelerations(
+        index(at[1], bodies), index(at[2], bodies), index(at[3], bodies), matrix(at[8], nv, 6), matrix(at[9], nv, 6), v,
+        vector(at[12], nv), matrix(at[13], bodies, 6),
+    )  # fmt: skip
+    point_centers(
+        index(at[4], points), matrix(at[5], points, 3), matrix(at[6], bodies, 3), matrix(at[7], bodies, 9),
+        matrix(at[14], points, 3),
+    )  # fmt: skip
     return -1
 
 

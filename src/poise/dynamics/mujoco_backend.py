@@ -10,8 +10,10 @@ v in the tangent space (root linear velocity in world axes, angular velocities i
 # mujoco's own functions are compiled and carry no types
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -129,8 +131,30 @@ class Model:
         return out
 
 
+def _functions() -> tuple[int, ...]:
+    """Addresses of MuJoCo's functions in the order of `Data.engine`."""
+    names = "mj_kinematics", "mj_comPos", "mj_comVel", "mj_makeM", "mj_fullM", "mj_rne"
+    # a library's symbols are found through one that depends on it, on Windows only through itself
+    beside = sorted(Path(mujoco.__file__).parent.glob("*mujoco*.dll"))
+    for place in (Path(mujoco._functions.__file__), *beside):
+        library = ctypes.CDLL(str(place))
+        if all(hasattr(library, name) for name in names):
+            return tuple(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names)
+    raise PoiseError(
+        f"MuJoCo's functions {', '.join(names)} are not in its library. Install its own wheel: pip install mujoco"
+    )
+
+
+_FUNCTIONS = _functions()
+
+
 class Data:
-    """MuJoCo's storage for one state; the arrays below are views that stay valid and change with every `move_to`."""
+    """MuJoCo's storage for one state; the arrays below are views that stay valid and change with every `move_to`.
+
+    Attributes:
+        engine: Addresses for compiled code, shape (11,): model, data, the functions of `_functions`, and the arrays of
+            accelerations, M, bias; see `kernels.move`.
+    """
 
     def __init__(self, m: mujoco.MjModel) -> None:
         d = mujoco.MjData(m)
@@ -147,12 +171,18 @@ class Data:
         self.subtree_angular_momentum: Array = d.subtree_angmom
         self.M: Array = np.zeros((m.nv, m.nv))
         self.bias: Array = np.zeros(m.nv)
+        arrays = self._qacc, self.M, self.bias
+        self.engine: Index = np.array([m._address, d._address, *_FUNCTIONS, *(array.ctypes.data for array in arrays)])
+
+    def write(self, q: Array, v: Array) -> None:
+        """The coordinates alone, for compiled code that does the rest."""
+        self.qpos[:] = q
+        self.qvel[:] = v
 
     def move_to(self, q: Array, v: Array) -> None:
         """Kinematics and velocities at (q, v)."""
         m, d = self._m, self._d
-        self.qpos[:] = q
-        self.qvel[:] = v
+        self.write(q, v)
         mujoco.mj_kinematics(m, d)
         mujoco.mj_comPos(m, d)
         mujoco.mj_comVel(m, d)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from poise.compiled import Table
 from poise.dynamics import kernels
 from poise.dynamics.mujoco_backend import Data, Model
 from poise.errors import InvalidValue
@@ -29,6 +30,7 @@ class State:
         body_biases: Spatial acceleration (angular, linear) of each body at a = 0, shape (B, 6).
         point_body, point_offsets: Body of each point (P,) and its place there (P, 3): the model's own, but where the
             model has rovers, whose bodies and places change.
+        places, sizes: What `kernels.place` takes.
     """
 
     def __init__(self, model: Model) -> None:
@@ -44,7 +46,12 @@ class State:
         self.point_body, self.point_offsets = model.point_body, model.point_offsets
         if model.rovers:
             self.point_body, self.point_offsets = self.point_body.copy(), self.point_offsets.copy()
-        self._zero = np.zeros(nv)
+        m, d = model, self.data
+        self.places = Table([
+            d.engine, m.parents, m.dof_first, m.dof_count, self.point_body, self.point_offsets, d.xpos, d.xmat, d.cdof,
+            d.cdof_dot, d.qpos, d.qvel, np.zeros(nv), self.body_biases, self.centers,
+        ])  # fmt: skip
+        self.sizes = np.array([m.nq, nv, m.body_count, P])
         self._up = np.zeros((P, 3))
         self._up[:, 2] = 1.0
 
@@ -55,20 +62,17 @@ class State:
             InvalidValue: if q or v is not finite; names the first bad joint.
         """
         self.begin(q, v)
-        m, d = self.model, self.data
-        bad = kernels.place_bodies(
-            m.parents, m.dof_first, m.dof_count, self.point_body, self.point_offsets, d.xpos, d.xmat, d.cdof,
-            d.cdof_dot, q, v, self._zero, self.body_biases, self.centers,
-        )  # fmt: skip
+        bad = kernels.place(self.places.at, self.sizes)
         if bad >= 0:
+            m = self.model
             wrong = np.concatenate([m.q_body[~np.isfinite(q)], m.dof_body[~np.isfinite(v)]])
             raise InvalidValue(f"The state is not finite, first at joint {m.body_name(int(wrong.min()))!r}.")
 
     def begin(self, q: Array, v: Array) -> None:
-        """The part of `move_to` that is MuJoCo's; for callers that place bodies and points themselves."""
+        """The part of `move_to` before `kernels.place`, for callers in compiled code."""
         self.q, self.v = q, v
         self.generation += 1
-        self.data.move_to(q, v)
+        self.data.write(q, v)
 
     def touch(self, normals: Array | None = None) -> None:
         """Place the points against the surface normals below them (default: up), shape (P, 3)."""

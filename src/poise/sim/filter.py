@@ -49,7 +49,7 @@ class Machine:
     Attributes:
         q, v, time: The simulated pose (nq,), its velocity (nv,) and the time [s].
         last: The last solved step, for reports.
-        shifts: Place of the goal at every step so far [m], shape (2,) each.
+        shifts: Place of the goal at every step so far [m].
         warm, off: Coefficients that acted in the last step (P, 4), and its a − a* (nv,): where the solver starts.
         previous_error: Of the goal in the last step [m].
     """
@@ -95,11 +95,12 @@ class Machine:
         self.problem.ground_weight = preset.weights.bounds * self.mass
         self.problem.limit_weight = self.load.area * self.problem.ground_weight
         self.routine = Routine(
-            self.problem, self.footing, self.limits, preset, self.sway_share, dt=dt, floor=floor, scale=self.scale
+            self.problem, self.footing, self.limits, preset, self.sway_share, dt=dt, floor=floor, scale=self.scale,
+            reach=LARGEST_WAY * self.scale if options.physicality.is_strict else 0.0,
         )  # fmt: skip
         self.no_push = np.zeros(self.model.nv)
         self.last: StepRecord | None = None
-        self.shifts: list[Array] = []
+        self.shifts: list[tuple[float, float]] = []
         self.frame = -1
 
     @property
@@ -221,8 +222,8 @@ class Machine:
         self.q = self.model.integrate(following, fade * deviation, 1.0)
         self.v = following_v + speed
         self.previous_error = None
-        self.particle.accelerate(np.zeros(3), self.mass, np.zeros(2))
-        self.sway.accelerate(np.zeros(3))
+        self.particle.accelerate((0.0, 0.0, 0.0), self.mass, (0.0, 0.0))
+        self.sway.accelerate((0.0, 0.0, 0.0))
         self.follower.carry(planned)
         self._finish()
         if np.abs(deviation).max() > 1e-9:
@@ -231,7 +232,8 @@ class Machine:
                 self._com_of(self.q, self.v),
                 self._com_of(following, following_v),
             )
-            self.particle.shift, self.particle.velocity = here - there, speed_here - speed_there
+            (x, y), (vx, vy) = (here - there).tolist(), (speed_here - speed_there).tolist()
+            self.particle.shift, self.particle.velocity = (x, y), (vx, vy)
         return self.q
 
     def _com_of(self, q: Array, v: Array) -> tuple[Array, Array]:

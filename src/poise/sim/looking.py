@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-_NOTHING = np.zeros(3)
-_RESTING = np.zeros(2)
+Vector = tuple[float, float, float]
+
+_NOTHING: Vector = (0.0, 0.0, 0.0)
+_RESTING = (0.0, 0.0)
 
 
 class Scene(NamedTuple):
@@ -30,64 +32,59 @@ class Scene(NamedTuple):
     Attributes:
         step: The step to be solved.
         gaps: Distances of the contact points to the ground [m], shape (P,).
-        footholds: Where the contact points should be.
-        moving: Velocity of the ground below them [m/s], shape (P, 3), or None where it rests.
+        footholds: Which contact points stand, and which limb steps back.
         planned: The plan over the ground, if there is one.
     """
 
     step: Step
     gaps: Array
     footholds: Footholds
-    moving: Array | None
     planned: PlannedFrame | None
 
 
 def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Push | Pull], planned: PlannedFrame | None) -> Scene:
     """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
-    s, dt, problem, seen = m.state, m.dt, m.problem, m.routine
-    moving = None
-    if m.terrain.is_flat:
+    s, problem, seen, terrain = m.state, m.problem, m.routine, m.terrain
+    moving, home, shift = None, _home(m), m.particle.shift
+    if is_level := terrain.is_flat:
         s.begin(m.q, m.v)
     else:
         s.move_to(m.q, m.v)
-        surface = m.terrain.sample(s.centers[:, :2], m.time)
+        surface = terrain.sample(s.centers[:, :2], m.time)
         seen.normals[:], seen.heights[:] = surface.normal, surface.height
-        if not m.terrain.is_static:
+        if not terrain.is_static:
             moving = surface.velocity
             seen.moving[:] = moving
-    if not seen.see(reference, planned, is_level=m.terrain.is_flat):
+    if not seen.see(reference, shift, home, planned, is_level=is_level):
         s.move_to(m.q, m.v)  # says which joint
-    s.complete()
+    below = _RESTING if moving is None else tuple(moving.mean(axis=0)[:2].tolist())
     external, force, moment = _pushes(m, pushes) if pushes else (m.no_push, _NOTHING, _NOTHING)
     problem.external[:] = external
-    below = _RESTING if moving is None else moving.mean(axis=0)[:2]
-    if _is_moving(m, pushes):
-        # a push of so many body weights moves figures of any size by the same part of their legs
-        m.particle.accelerate(m.scale * force, m.mass, below)
-        m.sway.accelerate(m.scale * moment)
-    else:
-        m.particle.accelerate(_NOTHING, m.mass, below)
-        m.sway.accelerate(_NOTHING)
-    shift = m.particle.shift
-    m.follower.accelerate(reference.q[:3], reference.v[:3], shift, m.time, planned)
-    footholds = m.footing.place(
-        reference, s.points, s.point_velocities, seen.heights, seen.stands.copy(), moving, shift, _home(m), m.time, dt,
-        planned,
-    )  # fmt: skip
+    if not _is_moving(m, pushes):
+        force, moment = _NOTHING, _NOTHING
+    m.particle.accelerate(force, m.mass, below)
+    m.sway.accelerate(moment)
+    if not is_level:
+        m.follower.accelerate(reference.q[:3], reference.v[:3], shift, m.time, planned)
+    footholds = m.footing.place(reference, s.points, shift, home, m.time, m.dt, planned)
     near = problem.touching_count
     contacts = Contacts(problem.touching[:near].copy(), problem.normals[:near].copy(), m.options.friction)
-    return Scene(Step(s, contacts, dt=dt, external=external), seen.gaps, footholds, moving, planned)
+    return Scene(Step(s, contacts, dt=m.dt, external=external), seen.gaps, footholds, planned)
 
 
-def _home(m: Machine) -> Array | None:
-    """Where the goal will rest [m], shape (2,); None while it never moved, or where nobody holds the figure."""
-    if m.options.goal == "none" or m.options.physicality.is_strict or not m.particle.is_away:
+def _home(m: Machine) -> tuple[float, float] | None:
+    """Where the goal will rest [m]; None while it never moved, or where nobody holds the figure."""
+    if not m.particle.is_away or m.options.goal == "none" or m.options.physicality.is_strict:
         return None
     return m.particle.ground
 
 
-def _pushes(m: Machine, pushes: Sequence[Push | Pull]) -> tuple[Array, Array, Array]:
-    """Generalized force (nv,), force [N] and moment about the center of mass [N m], (3,), of all that pushes."""
+def _pushes(m: Machine, pushes: Sequence[Push | Pull]) -> tuple[Array, Vector, Vector]:
+    """Generalized force (nv,) of all that pushes, and what the goal feels of its force [N] and moment [N m].
+
+    The moment is about the center of mass. A push of so many body weights moves figures of any size by the same part
+    of their legs.
+    """
     external, force, moment = np.zeros(m.model.nv), np.zeros(3), np.zeros(3)
     for push in pushes:
         body = push.body_of(m.character) + 1
@@ -99,7 +96,8 @@ def _pushes(m: Machine, pushes: Sequence[Push | Pull]) -> tuple[Array, Array, Ar
         force += f
         (x, y, z), (fx, fy, fz) = (place - m.state.com(m.model.roots[0])).tolist(), f.tolist()
         moment += (y * fz - z * fy, z * fx - x * fz, x * fy - y * fx)
-    return external, force, moment
+    (fx, fy, fz), (mx, my, mz) = (m.scale * force).tolist(), (m.scale * moment).tolist()
+    return external, (fx, fy, fz), (mx, my, mz)
 
 
 def _is_moving(m: Machine, pushes: Sequence[Push | Pull]) -> bool:

@@ -36,12 +36,11 @@ def wishes(m: Machine, reference: ReferenceFrame, scene: Scene) -> Wishes:
         joints = joint_servo(error, s.v, reference.v, reference.a, p.pose.speed, p.pose.stiffness)
         drop = float(error[2]) + ground.height
         standing = authority(float(np.linalg.norm(error[3:6])), drop, m.character.leg_length)
-        feet = feet._replace(positions=s.points + within(feet.positions - s.points, m.scale))
     if not ground.is_level:
         routine.lean[:] = _lean(m, reference)
     elif not m.sway.is_at_rest:
         routine.lean[:] = 0.0
-    routine.wish(reference, feet, m.particle, m.sway, ground, scene.planned)
+    routine.wish(reference, feet, m.particle, m.sway, ground, scene.planned, is_level=m.terrain.is_flat)
     root, off = problem.place_target, routine.off
     if m.options.physicality.is_strict:
         root += p.pose.stiffness * (within(off, m.scale) - off)
@@ -90,9 +89,8 @@ def _goal(m: Machine, reference: ReferenceFrame) -> Array | None:
     if m.options.goal == "none":
         return None
     root, particle, dt = m.model.roots[0], m.particle, m.dt
-    com = m.state.com_without(root, m.goal_without) if m.goal_without else m.state.com(root)
-    (x, y, _), (own_x, own_y, _) = com.tolist(), reference.com.tolist()
-    shift_x, shift_y = particle.shift.tolist()
+    com = m.state.com_without(root, m.goal_without) if m.goal_without else m.state.data.subtree_com[root]
+    (x, y, _), (own_x, own_y, _), (shift_x, shift_y) = com.tolist(), reference.com.tolist(), particle.shift
     error = own_x + shift_x - x, own_y + shift_y - y
     previous = error if m.previous_error is None else m.previous_error
     m.previous_error = error
@@ -100,8 +98,8 @@ def _goal(m: Machine, reference: ReferenceFrame) -> Array | None:
         w = m.preset.goal.point_frequency
         way = np.array(error)
         servo = 2.0 * w * (way - np.array(previous)) / dt + w * w * within(way, m.scale)
-        return reference.com_acceleration[:2] + particle.acceleration + servo
-    (a, b, _), (da, db) = reference.com_acceleration.tolist(), particle.acceleration.tolist()
+        return reference.com_acceleration[:2] + np.array(particle.acceleration) + servo
+    (a, b, _), (da, db) = reference.com_acceleration.tolist(), particle.acceleration
     return np.array((a + da + (2.0 * error[0] - previous[0]) / dt**2, b + db + (2.0 * error[1] - previous[1]) / dt**2))
 
 

@@ -54,7 +54,9 @@ class Contacts:
     slips: Array | None = None
 
     def __post_init__(self) -> None:
-        if not (np.min(self.friction, initial=0.0) >= 0.0 and np.max(self.friction, initial=0.0) < math.inf):
+        f = self.friction
+        low, high = (f, f) if isinstance(f, (int, float)) else (np.min(f, initial=0.0), np.max(f, initial=0.0))
+        if not (low >= 0.0 and high < math.inf):
             raise InvalidValue(f"Friction is {self.friction}; give a finite coefficient of zero or more.")
         if self.normals.shape != (len(self.points), 3):
             raise InvalidValue(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from poise.compiled import INNER_SUMS
+from poise.compiled import INNER_SUMS, call
 from poise.step.algebra import add, dot, fill, put_rows
-from poise.step.lapack import call, limit_threads
+from poise.step.lapack import limit_threads
 
 
 @njit(**INNER_SUMS)

@@ -47,22 +47,6 @@ def _thread_limit() -> int:
     return 0
 
 
-def _call(typingctx: Any, address: Any, pointers: Any) -> Any:
-    """Call the C function at `address` with a tuple of pointers given as integers."""
-    count = len(pointers)
-    signature = types.void(address, pointers)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        word = ir.IntType(64)
-        function = builder.inttoptr(args[0], ir.FunctionType(ir.VoidType(), [word] * count).as_pointer())
-        values = [builder.extract_value(args[1], i) for i in range(count)]
-        values = [builder.zext(v, word) if v.type.width < 64 else v for v in values]
-        builder.call(function, values)
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
 def _limit_threads(typingctx: Any, address: Any, count: Any) -> Any:
     """Set the number of threads by the C function at `address`; the number before."""
     signature = types.int32(address, types.int32)
@@ -75,7 +59,6 @@ def _limit_threads(typingctx: Any, address: Any, count: Any) -> Any:
     return signature, codegen
 
 
-call: Any = intrinsic(_call)
 limit_threads: Any = intrinsic(_limit_threads)
 
 
