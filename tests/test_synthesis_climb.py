@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from poise.character.figure import figure
+from poise.character.holding import hold_points
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
@@ -13,7 +14,7 @@ from poise.methods.goals.climbing import LIMBS
 from poise.methods.goals.surroundings import Hold, Scene
 from poise.synthesis.behaviors.climb import NEAREST, START, random_holds
 from poise.synthesis.grip import Grips
-from poise.synthesis.poses import hold_points, limber, placed
+from poise.synthesis.poses import limber, placed
 from poise.synthesis.run import synthesize
 from poise.synthesis.stance import standing
 

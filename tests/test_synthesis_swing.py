@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from poise.character.figure import figure
+from poise.character.holding import hold_points
 from poise.character.limits import limit_angles
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.methods.goals.swinging import arc_about
 from poise.spatial import rotations
 from poise.synthesis.behaviors.swing import BAR
-from poise.synthesis.poses import grip_point, hanging, limber
+from poise.synthesis.poses import hanging, limber
 from poise.synthesis.run import Settings, SynthesisResult, synthesize
 
 LEFT = np.array([0.0, 1.0, 0.0])
@@ -40,7 +41,7 @@ def test_a_hanging_figure_holds_the_bar_with_both_hands_inside_its_limits() -> N
     for angle in (0.0, 1.0):
         q = hanging(who, np.array(BAR.place), angle)
         state = State(model).at(q, np.zeros(model.nv))
-        hands = state.centers[[grip_point(who, f"{side}_hand") for side in ("left", "right")]]
+        hands = state.centers[[hold_points(who, f"{side}_hand")[0] for side in ("left", "right")]]
         assert hands[:, [0, 2]] == pytest.approx(np.tile([0.0, 2.6], (2, 1)), abs=1e-9)
         below = state.com() - np.array(BAR.place)
         assert np.arctan2(below[0], -below[2]) == pytest.approx(angle, abs=0.06)

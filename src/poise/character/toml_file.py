@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable
@@ -16,7 +15,7 @@ from poise.character.character import Body, Capsule, Character, Limits
 from poise.character.mjcf import to_mjcf, unique_names
 from poise.errors import FileFormatError, InvalidValue
 from poise.io.files import read_text, write_atomically
-from poise.io.toml_text import parse_toml
+from poise.io.toml_text import parse_toml, quoted
 from poise.skeleton import Skeleton
 
 Array = npt.NDArray[np.float64]
@@ -68,23 +67,27 @@ def to_toml(character: Character) -> str:
     joints = unique_names(character.skeleton.names)
     out = [_HEAD, f'schema = "{SCHEMA}"', f"leg_length = {_number(character.leg_length)}"]
     out += [f"floor = {_number(character.floor)}  # height of the clip's floor", "", "[roles]"]
-    out += [f"{_key(role)} = {_text(bodies[i])}" for role, i in character.roles.items()]
+    out += [f"{_key(role)} = {quoted(bodies[i])}" for role, i in character.roles.items()]
     for limb in character.limbs:
-        out += ["", "[[limbs]]", f"name = {_text(limb.name)}", f"kind = {_text(limb.kind)}"]
-        out.append(f"bodies = [{', '.join(_text(bodies[i]) for i in limb.bodies)}]")
+        out += ["", "[[limbs]]", f"name = {quoted(limb.name)}", f"kind = {quoted(limb.kind)}"]
+        out.append(f"bodies = [{', '.join(quoted(bodies[i]) for i in limb.bodies)}]")
     for i, body in enumerate(character.bodies):
-        out += ["", "[[bodies]]", f"name = {_text(body.name)}", f"joint = {_text(joints[body.joint])}"]
+        out += ["", "[[bodies]]", f"name = {quoted(body.name)}", f"joint = {quoted(joints[body.joint])}"]
         out += _body_lines(body, bodies[body.parent] if i else None)
     for point in character.contact_points:
-        out += ["", "[[contact_points]]", f"name = {_text(point.name)}", f"body = {_text(bodies[point.body])}"]
-        out += [f"offset = {_vector(point.offset)}", f"radius = {_number(point.radius)}", f"part = {_text(point.part)}"]
+        out += ["", "[[contact_points]]", f"name = {quoted(point.name)}", f"body = {quoted(bodies[point.body])}"]
+        out += [
+            f"offset = {_vector(point.offset)}",
+            f"radius = {_number(point.radius)}",
+            f"part = {quoted(point.part)}",
+        ]
     out += _skeleton_lines(character.skeleton, joints)
     return "\n".join(out) + "\n"
 
 
 def _body_lines(body: Body, parent: str | None) -> list[str]:
-    out = [] if parent is None else [f"parent = {_text(parent)}"]
-    out += [f"kind = {_text(body.kind)}", f"mass = {_number(body.mass)}", f"strength = {_number(body.strength)}"]
+    out = [] if parent is None else [f"parent = {quoted(parent)}"]
+    out += [f"kind = {quoted(body.kind)}", f"mass = {_number(body.mass)}", f"strength = {_number(body.strength)}"]
     out.append(f"offset = {_vector(body.offset)}")
     out.append(f"capsules = [{', '.join(_capsule(c) for c in body.capsules)}]")
     if not _follows_from_capsules(body):
@@ -117,9 +120,9 @@ def _limit_lines(limits: Limits) -> list[str]:
 def _skeleton_lines(skeleton: Skeleton, joints: tuple[str, ...]) -> list[str]:
     out: list[str] = []
     for j, name in enumerate(skeleton.names):
-        out += ["", "[[joints]]", f"name = {_text(name)}"]
+        out += ["", "[[joints]]", f"name = {quoted(name)}"]
         if j:
-            out.append(f"parent = {_text(joints[int(skeleton.parents[j])])}")
+            out.append(f"parent = {quoted(joints[int(skeleton.parents[j])])}")
         out += [f"offset = {_vector(skeleton.offsets[j])}", f"rest_rotation = {_vector(skeleton.rest_rotations[j])}"]
         if hinge := skeleton.hinges.get(j):
             low, high = _degrees(hinge.lower), _degrees(hinge.upper)
@@ -129,7 +132,7 @@ def _skeleton_lines(skeleton: Skeleton, joints: tuple[str, ...]) -> list[str]:
         if j in skeleton.fixed:
             out.append("fixed = true")
     for site in skeleton.end_sites:
-        out += ["", "[[end_sites]]", f"name = {_text(site.name)}", f"joint = {_text(joints[site.joint])}"]
+        out += ["", "[[end_sites]]", f"name = {quoted(site.name)}", f"joint = {quoted(joints[site.joint])}"]
         out.append(f"offset = {_vector(site.offset)}")
     return out
 
@@ -139,12 +142,8 @@ def _capsule(capsule: Capsule) -> str:
     return f"{{ start = {start}, end = {end}, radius = {_number(capsule.radius)} }}"
 
 
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
 def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)
 
 
 def _number(x: float) -> str:

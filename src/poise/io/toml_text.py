@@ -1,12 +1,18 @@
-"""TOML that a person wrote: read into tables, or refused with the line that is wrong."""
+"""TOML that a person wrote: read into tables, or refused with the line that is wrong; and text as it is written."""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from typing import Any
 
 from poise.errors import FileFormatError
+
+
+def quoted(text: str) -> str:
+    """A text as a TOML string, in quotes."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def parse_toml(text: str, path: object) -> dict[str, Any]:

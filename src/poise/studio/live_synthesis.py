@@ -127,12 +127,11 @@ class LiveSynthesis:
         com = world.state.com(first.body.root)
         below = float(ground_of(world.scene).heights(com[None, :2])[0])
         numbers = figure_numbers(first.character, world.state, own, world.forces[own], hands, below=below)
-        effort = 0.0 if first.torque is None else float((np.abs(first.torque) / first.strength).max())
         return Moment(
             world.time,
             (*((p[0], q[0]) for p, q in poses), *((p.positions, p.orientations) for p in props)),
             numbers,
-            (float(com[2]), effort, float(np.linalg.norm(first.root_wrench[:3]))),
+            (float(com[2]), first.effort, float(np.linalg.norm(first.root_wrench[:3]))),
             is_paused,
         )
 
@@ -169,6 +168,4 @@ class LiveSynthesis:
 
     def _balls(self) -> list[Array]:
         """Where the balls are [m], each (3,)."""
-        world = self._world
-        first = sum(f.character.nq for f in world.figures)
-        return [world.q[first + 7 * k : first + 7 * k + 3] for k in range(len(world.scene.balls))]
+        return [self._world.q[at] for at in self._world.ball_places]

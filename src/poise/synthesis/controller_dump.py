@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import os
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Any
 
 from poise.errors import InvalidValue
 from poise.io.files import write_atomically
+from poise.io.toml_text import quoted
 from poise.methods.goals import registry
 from poise.methods.goals.conditions import Always, Condition
 from poise.methods.goals.machine import ControlState, Entry, Machine, Part
@@ -43,7 +43,7 @@ def controller_text(machine: Machine, *, seconds: float | None = None) -> str:
     """
     from poise.synthesis.controller_file import SCHEMA
 
-    out = [f'schema = "{SCHEMA}"', f"name = {_text(machine.name)}"]
+    out = [f'schema = "{SCHEMA}"', f"name = {quoted(machine.name)}"]
     out += [] if seconds is None else [f"seconds = {_value(seconds, 'seconds')}"]
     for state in machine.states:
         out += _state(state, "states")
@@ -51,23 +51,23 @@ def controller_text(machine: Machine, *, seconds: float | None = None) -> str:
 
 
 def _state(state: ControlState, table: str) -> list[str]:
-    out = ["", f"[[{table}]]", f"name = {_text(state.name)}"]
+    out = ["", f"[[{table}]]", f"name = {quoted(state.name)}"]
     if state.condition != Always():
         out.append(f"condition = {_thing(state.condition, state.name)}")
     if state.enter is not None:
         out.append(f"enter = {_entry(state.enter, state.name)}")
     out += _list("wishes", [_thing(w, state.name) for w in state.wishes])
     out += _list("musts", [_thing(w, state.name) for w in state.musts])
-    out += _list("then", [_text(t) for t in state.then])
-    out += _list("lifts", [_text(part) for part in state.lifts])
-    out += _list("grips", [_text(part) for part in state.grips])
+    out += _list("then", [quoted(t) for t in state.then])
+    out += _list("lifts", [quoted(part) for part in state.lifts])
+    out += _list("grips", [quoted(part) for part in state.grips])
     for part in state.inside:
         out += _part(part, f"{table}.inside")
     return out
 
 
 def _part(part: Part, table: str) -> list[str]:
-    out = ["", f"[[{table}]]", f"name = {_text(part.machine.name)}"]
+    out = ["", f"[[{table}]]", f"name = {quoted(part.machine.name)}"]
     out += [] if part.priority == 1.0 else [f"priority = {_value(part.priority, 'priority')}"]
     for state in part.machine.states:
         out += _state(state, f"{table}.states")
@@ -89,7 +89,7 @@ def _thing(thing: Wish | Condition, where: str) -> str:
         raise InvalidValue(
             f"State {where!r}: {kind.__name__} is no frozen dataclass, so it cannot be written in a file."
         )
-    parts = [f"is = {_text(name)}"]
+    parts = [f"is = {quoted(name)}"]
     for field in dataclasses.fields(kind):
         value = getattr(thing, field.name)
         if value != default_of(field):
@@ -106,9 +106,9 @@ def _entry(entry: Entry, where: str) -> str:
         )
     settings: dict[str, Any] = dict(entry.keywords) if isinstance(entry, partial) else {}
     if not settings:
-        return _text(name)
+        return quoted(name)
     words = [f"{k} = {_value(v, f'state {where!r}, {name}.{k}')}" for k, v in settings.items()]
-    return "{ " + ", ".join([f"is = {_text(name)}", *words]) + " }"
+    return "{ " + ", ".join([f"is = {quoted(name)}", *words]) + " }"
 
 
 def _value(value: Any, where: str) -> str:
@@ -121,11 +121,7 @@ def _value(value: Any, where: str) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, str):
-        return _text(value)
+        return quoted(value)
     if isinstance(value, tuple | list):
         return f"[{', '.join(_value(v, where) for v in value)}]"
     raise InvalidValue(f"{where[0].upper()}{where[1:]} is a {type(value).__name__}, which no controller file can hold.")
-
-
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -34,7 +34,18 @@ from poise.methods.goals.conditions import Always, Condition
 from poise.methods.goals.machine import ControlState, Entry, Machine, Part
 from poise.methods.goals.objectives import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
-from poise.synthesis.reading import Option, Spot, built, converted, flat_options, named, only_keys, reads, tables
+from poise.synthesis.reading import (
+    Option,
+    Spot,
+    built,
+    converted,
+    flat_options,
+    named,
+    only_keys,
+    reads,
+    require_schema,
+    tables,
+)
 
 SCHEMA = "poise.controller/1"
 MAX_BYTES = 1_000_000
@@ -73,11 +84,7 @@ def controller_of(
     users = (*users, Path(path).resolve())
     data = parse_toml(text, path)
     spot = Spot(path)
-    if data.get("schema") != SCHEMA:
-        raise spot.wrong(
-            f"schema is {data.get('schema')!r}; this version reads {SCHEMA!r}.",
-            f'Begin the file with schema = "{SCHEMA}".',
-        )
+    require_schema(data, SCHEMA, spot)
     only_keys(data, FILE_KEYS, spot)
     defaults = flat_options(data.get("options", {}), spot.at("[options]"))
     name = converted(data.get("name", Path(path).stem), str, spot.at("key 'name'"))

@@ -13,7 +13,7 @@ from poise.character.torque_limits import torque_limits
 from poise.control.limits import JointLimits
 from poise.control.preset import Bounds
 from poise.dynamics import State
-from poise.methods.goals.lists import Effort
+from poise.methods.goals.lists import Muscles
 from poise.methods.goals.machine import Course, Machine
 from poise.methods.goals.objectives import Wish
 from poise.methods.goals.surroundings import INSTANT
@@ -114,12 +114,24 @@ class Figure:
         """Whether it was startled and cannot answer yet."""
         return time < self.held_until - INSTANT
 
-    def effort(self, time: float, v: Array, *, is_limited: bool, band: float) -> Effort:
-        """What its muscles may do now."""
+    @property
+    def effort(self) -> float:
+        """Largest torque of the last step in parts of its joint's limit; zero before the first."""
+        return 0.0 if self.torque is None else float((np.abs(self.torque) / self.strength).max())
+
+    def muscles(self, time: float, v: Array, *, is_limited: bool, band: float) -> Muscles:
+        """What its muscles did and may do now.
+
+        Args:
+            time: [s].
+            v: Velocities of the whole model, shape (nv,).
+            is_limited: Whether torques are.
+            band: How far they may change while it is startled, in parts of their limits.
+        """
         limit = self.strength if is_limited else np.full(len(self.strength), np.inf)
         held = self.held if self.is_delayed(time) else None
         speed = v[self.body.joints[0] : self.body.joints[1]]
-        return Effort(self.torque, self.strength, limit, held, band * self.strength, self.damping, speed)
+        return Muscles(self.torque, self.strength, limit, held, band * self.strength, self.damping, speed)
 
     def goals(self, view: View, factor: float) -> tuple[list[Objective], list[Objective]]:
         """Objectives of the controller and the user now, and those that must be met; wishes weigh `factor` as much."""

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character, Limits
+from poise.character.holding import hold_points
 from poise.character.limits import clamp_rotation
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
@@ -76,24 +77,11 @@ def hanging(character: Character, bar: Array, angle: float = 0.0) -> Array:
     q = standing(character, knees=0.0, elbows=0.0, arms=np.pi)
     model = model_of(character)
     centers = State(model).at(q, np.zeros(model.nv)).centers
-    middle = centers[[grip_point(character, f"{side}_hand") for side in SIDES]].mean(axis=0)
+    middle = centers[[point for side in SIDES for point in hold_points(character, f"{side}_hand")]].mean(axis=0)
     turn = rotations.from_rotation_vector(np.array([0.0, -angle, 0.0]))
     q[:3] = bar + rotations.rotate(turn, q[:3] - middle)
     q[3:7] = rotations.multiply(turn, q[3:7])
     return q
-
-
-def grip_point(character: Character, part: str) -> int:
-    """The contact point with which a hand grips: its last, the fingers.
-
-    Raises:
-        InvalidValue: if the figure has no such hand.
-    """
-    body = character.roles.get(part)
-    points = [i for i, p in enumerate(character.contact_points) if p.body == body]
-    if not points:
-        raise InvalidValue(f"This figure has no {part.replace('_', ' ')} to hold on with.")
-    return points[-1]
 
 
 def placed(
@@ -109,7 +97,7 @@ def placed(
         pull: Weight of staying near q against a place's error of 1 m.
 
     Raises:
-        InvalidValue: if a place is out of reach.
+        InvalidValue: if a place is out of reach, or there is no such hand or foot.
     """
     model = model_of(character)
     state, rest = State(model), q.copy()
@@ -142,12 +130,3 @@ def placed(
             f"A hand or foot stays {100.0 * off:.0f} cm from its place; give places nearer to one another."
         )
     return q
-
-
-def hold_points(character: Character, part: str) -> list[int]:
-    """The contact points of a part that meet a hold: a hand's fingers, the two sides of a foot's ball."""
-    if part.endswith("_hand"):
-        return [grip_point(character, part)]
-    foot = character.roles[part]
-    own = [i for i, p in enumerate(character.contact_points) if p.part == "foot" and p.body == foot]
-    return [i for i in own if ".ball" in character.contact_points[i].name] or own

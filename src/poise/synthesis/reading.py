@@ -64,6 +64,19 @@ def only_keys(table: Mapping[str, Any], allowed: Iterable[str], spot: Spot) -> N
             )
 
 
+def require_schema(data: Mapping[str, Any], schema: str, spot: Spot) -> None:
+    """Refuse a file of another schema.
+
+    Raises:
+        FileFormatError: naming both.
+    """
+    if data.get("schema") != schema:
+        raise spot.wrong(
+            f"schema is {data.get('schema')!r}; this version reads {schema!r}.",
+            f'Begin the file with schema = "{schema}".',
+        )
+
+
 def named(name: Any, known: Mapping[str, Any], what: str, spot: Spot) -> Any:
     """What a name stands for.
 

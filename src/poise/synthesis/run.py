@@ -231,8 +231,7 @@ def synthesize(
         )
         for f in world.figures
     )  # fmt: skip
-    first = sum(f.character.nq for f in world.figures)
-    balls = tuple(BallResult(b, q[:, first + 7 * k : first + 7 * k + 3]) for k, b in enumerate(world.scene.balls))
+    balls = tuple(BallResult(b, q[:, at]) for b, at in zip(world.scene.balls, world.ball_places, strict=True))
     trace = tracer.trace(world)
     report = report_of(
         wanted.name, world, audit, trace, hanging, figures, wall=time.perf_counter() - began,

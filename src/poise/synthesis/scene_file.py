@@ -33,9 +33,8 @@ import numpy as np
 from poise.errors import InvalidValue
 from poise.io.files import read_text
 from poise.io.toml_text import parse_toml
-from poise.methods.goals.surroundings import Ball, Hold, Movement, Scene, Surface, Triple
-from poise.synthesis.reading import Option, Spot, built, converted, flat_options, only_keys, tables
-from poise.units import GRAVITY
+from poise.methods.goals.surroundings import Ball, Hold, Movement, Scene, Surface, Triple, throw
+from poise.synthesis.reading import Option, Spot, built, converted, flat_options, only_keys, require_schema, tables
 
 SCHEMA = "poise.scene/1"
 MAX_BYTES = 1_000_000
@@ -147,11 +146,7 @@ def scene_of(
         FileFormatError: as `load_scene`.
     """
     data = parse_toml(text, path)
-    if data.get("schema") != SCHEMA:
-        raise Spot(path).wrong(
-            f"schema is {data.get('schema')!r}; this version reads {SCHEMA!r}.",
-            f'Begin the file with schema = "{SCHEMA}".',
-        )
+    require_schema(data, SCHEMA, Spot(path))
     only_keys(data, FILE_KEYS, Spot(path))
     known = flat_options(data.get("options", {}), Spot(path, ("[options]",)))
     for name in options or {}:
@@ -355,7 +350,7 @@ def _throw(table: dict[str, Any], balls: dict[str, BallTable], thrown: dict[str,
 
 
 def _velocity(table: Mapping[str, Any], place: Triple, spot: Spot) -> Triple:
-    """As given, or such that the ball passes a place after its flight: v = (to − place) / T + g T / 2."""
+    """As given, or such that the ball passes a place after its flight."""
     if "velocity" in table:
         if "to" in table or "flight" in table:
             raise spot.wrong("give either its velocity, or `to` and `flight`.")
@@ -366,5 +361,4 @@ def _velocity(table: Mapping[str, Any], place: Triple, spot: Spot) -> Triple:
     flight = converted(table["flight"], float, spot.at("key 'flight'"))
     if not 0.0 < flight < np.inf:
         raise spot.at("key 'flight'").wrong(f"it is {flight:g}; give a positive time.")
-    x, y, z = ((b - a) / flight for a, b in zip(place, to))
-    return x, y, z + 0.5 * GRAVITY * flight
+    return throw(place, to, flight)

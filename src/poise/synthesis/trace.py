@@ -81,11 +81,11 @@ class Tracer:
         state, figures, count = world.state, world.figures, len(world.forces)
         com = np.array([state.com(f.body.root) for f in figures], dtype=np.float32)
         root = np.array([np.linalg.norm(f.root_wrench[:3]) for f in figures], dtype=np.float32)
-        effort = [0.0 if f.torque is None else float((np.abs(f.torque) / f.strength).max()) for f in figures]
+        effort = np.array([f.effort for f in figures], dtype=np.float32)
         delayed = np.array([f.is_delayed(world.time) for f in figures], dtype=np.bool_)
         swing = np.array([_swing(world, k, com[k]) for k in range(len(figures))], dtype=np.float32)
         points, forces = state.points[:count].astype(np.float32), world.forces.astype(np.float32)
-        self._rows.append((points, forces, com, root, np.array(effort, dtype=np.float32), delayed, swing))
+        self._rows.append((points, forces, com, root, effort, delayed, swing))
         self._follow(world)
 
     def _follow(self, world: World) -> None:

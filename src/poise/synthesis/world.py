@@ -13,6 +13,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from poise.character.character import Q_SIZES
+from poise.character.holding import hold_points
 from poise.character.thing import ball
 from poise.dynamics import State
 from poise.dynamics.capsules import CapsulePairs
@@ -27,7 +29,6 @@ from poise.step.quantities import JointAcceleration, RootWrench
 from poise.synthesis.contact import NEAR, Spots, look, overlaps
 from poise.synthesis.figure import Figure, Start
 from poise.synthesis.grip import Grip, Grips
-from poise.synthesis.poses import hold_points
 from poise.synthesis.settings import Settings
 from poise.synthesis.settling import Ahead, Settled, settle
 from poise.synthesis.solving import Problem
@@ -65,6 +66,7 @@ class World:
         q, v: Coordinates (nq,) and velocities (nv,).
         time: [s].
         ball_roots: The model's body of each ball.
+        ball_places: Which of the coordinates are the place of each ball's middle.
         touching: Contact points of the figures that touch a surface, shape (P,).
         forces: Contact forces of the last step on them, from surfaces and grips [N], shape (P, 3).
         hits, supports: What happened, in order.
@@ -98,6 +100,7 @@ class World:
         for k, start in enumerate(starts):
             self.figures.append(Figure(start, self.state, k, point, coordinate))
             point, coordinate = point + len(start.character.contact_points), coordinate + start.character.nq
+        self.ball_places = [slice(k, k + 3) for k in range(coordinate, self.model.nq, Q_SIZES["free"])]
         self.ball_roots = [int(self.model.roots[len(starts) + k]) for k in range(len(things))]
         self._ball_dofs = [int(self.model.dof_first[root]) for root in self.ball_roots]
         self._free = [False] * len(things)
@@ -297,8 +300,8 @@ class World:
             for part in course.grips():
                 self._close(who, view.named(part), view)
             wishes, musts = figure.goals(view, settings.responsiveness)
-            effort = figure.effort(self.time, self.v, is_limited=settings.torque_limits, band=settings.band)
-            more, bounds = figure_control(view, wishes, musts, effort, self.weights)
+            muscles = figure.muscles(self.time, self.v, is_limited=settings.torque_limits, band=settings.band)
+            more, bounds = figure_control(view, wishes, musts, muscles, self.weights)
             objectives += more
             constraints += bounds
             constraints += figure.bounds(self.q, self.v, settings.dt, self.weights.bounds)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.character.holding import hold_points
 from poise.methods.goals.conditions import Condition
 from poise.methods.goals.objectives import Wish, place_toward, toward
 from poise.methods.goals.sense import reachable, socket
@@ -34,10 +35,9 @@ OPENING = 0.05
 
 def limb_place(view: View, part: str) -> tuple[int, Array]:
     """Body (of the character) and place in its frame [m] with which a limb meets a hold: fingers, ball of the foot."""
-    body = view.body.character.roles[part]
-    own = [p for p in view.body.character.contact_points if p.body == body and p.part in ("hand", "foot")]
-    chosen = own[-1:] if part.endswith("_hand") else [p for p in own if ".ball" in p.name] or own
-    return body, np.mean([p.offset for p in chosen], axis=0)
+    character = view.body.character
+    offsets = [character.contact_points[i].offset for i in hold_points(character, part)]
+    return character.roles[part], np.mean(offsets, axis=0)
 
 
 def where(view: View, part: str) -> Array:

@@ -63,8 +63,8 @@ not shaken for what a hip would not notice."""
 
 
 @dataclass(frozen=True)
-class Effort:
-    """What the muscles may do.
+class Muscles:
+    """What the muscles of a figure did and may do.
 
     Attributes:
         last: Joint torques of the last step [N m], one per joint dof of the figure, or None in the first.
@@ -86,7 +86,7 @@ class Effort:
 
 
 def figure_control(
-    view: View, wishes: Sequence[Objective], musts: Sequence[Objective], effort: Effort, weights: Weights
+    view: View, wishes: Sequence[Objective], musts: Sequence[Objective], muscles: Muscles, weights: Weights
 ) -> tuple[list[Objective], list[Constraint]]:
     """Objectives and constraints of one figure that nobody holds.
 
@@ -94,34 +94,34 @@ def figure_control(
         view: What the figure sees.
         wishes: Goals of the controller's present state.
         musts: Goals that must be met: hard rows.
-        effort: What the muscles did and may do.
+        muscles: What they did and may do.
         weights: Of everything that is no goal.
     """
     body = view.body
     count = body.joints[1] - body.joints[0]
-    if np.shape(effort.limit) != (count,):
+    if np.shape(muscles.limit) != (count,):
         raise InvalidValue(
-            f"Torque limits have shape {np.shape(effort.limit)}; ({count},), one per joint dof, is needed."
+            f"Torque limits have shape {np.shape(muscles.limit)}; ({count},), one per joint dof, is needed."
         )
     # muscles give τ + d v⁺ = (τ + Δt d a) + d v, so that tissue, −d v⁺, and muscles together are τ
-    damping = np.broadcast_to(effort.damping, count)
-    torque, tissue = JointTorque(body.joints, damping), damping * effort.speed
-    reference = effort.last if effort.last is not None else np.zeros(count)
-    change = np.full(count, weights.torque_change * (1.0 if effort.last is not None else 1e-3))
+    damping = np.broadcast_to(muscles.damping, count)
+    torque, tissue = JointTorque(body.joints, damping), damping * muscles.speed
+    reference = muscles.last if muscles.last is not None else np.zeros(count)
+    change = np.full(count, weights.torque_change * (1.0 if muscles.last is not None else 1e-3))
     if not view.is_literal:
-        change *= (torque_of(STRONG, body.character) / effort.strength) ** 2
-    if effort.held is not None and view.is_literal:
-        reference = effort.held
+        change *= (torque_of(STRONG, body.character) / muscles.strength) ** 2
+    if muscles.held is not None and view.is_literal:
+        reference = muscles.held
     objectives = [Objective(torque, reference - tissue, change, "torque change"), *wishes]
     constraints: list[Constraint] = [Equal(RootWrench(of=body.index), 0.0, "root wrench")]
     constraints += [Equal(must.quantity, must.target, f"must: {must.name}") for must in musts]
-    is_limited = bool(np.isfinite(effort.limit).all())
-    if effort.held is not None and not view.is_literal:
-        held = np.clip(effort.held, -effort.limit, effort.limit)
-        lower, upper = np.maximum(held - effort.band, -effort.limit), np.minimum(held + effort.band, effort.limit)
+    is_limited = bool(np.isfinite(muscles.limit).all())
+    if muscles.held is not None and not view.is_literal:
+        held = np.clip(muscles.held, -muscles.limit, muscles.limit)
+        lower, upper = np.maximum(held - muscles.band, -muscles.limit), np.minimum(held + muscles.band, muscles.limit)
         constraints.append(Within(torque, lower - tissue, upper - tissue, None, "reaction delay"))
     elif is_limited:
-        constraints.append(Within(torque, -effort.limit - tissue, effort.limit - tissue, None, "torque limit"))
+        constraints.append(Within(torque, -muscles.limit - tissue, muscles.limit - tissue, None, "torque limit"))
     return objectives, constraints
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from poise.errors import InvalidValue, UnknownName
 from poise.spatial import rotations
+from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -199,6 +200,20 @@ class Ball:
     def is_thrown(self, time: float) -> bool:
         """Whether it has been let go at a time [s]."""
         return time >= self.at - INSTANT
+
+
+def throw(place: Triple, to: Triple, seconds: float) -> Triple:
+    """Velocity with which a ball that is let go at a place passes another after its flight: (to − place) / T + g T / 2.
+
+    Args:
+        place, to: [m].
+        seconds: T [s], positive.
+
+    Returns:
+        When it is let go [m/s].
+    """
+    x, y, z = ((b - a) / seconds for a, b in zip(place, to, strict=True))
+    return x, y, z + 0.5 * GRAVITY * seconds
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,10 @@ from poise.methods.goals.conditions import Balanced, Standing
 from poise.methods.goals.dodging import Dodge, Safe, Threatened
 from poise.methods.goals.machine import ControlState, Machine
 from poise.methods.goals.objectives import ComOver, Land, Still, Upright, Wish
-from poise.methods.goals.surroundings import Ball, Scene, Surface
+from poise.methods.goals.surroundings import Ball, Scene, Surface, Triple, throw
 from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.step import STEPPING
-from poise.units import GRAVITY
 
 FLIGHT = 4.0
 """How far away the ball is let go [m]."""
@@ -59,11 +58,11 @@ def ball(options: Options) -> Ball:
     turn = np.radians(options["ball.from"])
     out, aside = np.array([np.cos(turn), np.sin(turn), 0.0]), np.array([-np.sin(turn), np.cos(turn), 0.0])
     to = options["ball.aside"] * aside + np.array([0.0, 0.0, options["ball.height"]])
-    start, seconds = to + FLIGHT * out, FLIGHT / options["ball.speed"]
-    velocity = (to - start) / seconds + np.array([0.0, 0.0, 0.5 * GRAVITY * seconds])
+    start: Triple = tuple((to + FLIGHT * out).tolist())
+    velocity = throw(start, tuple(to.tolist()), FLIGHT / options["ball.speed"])
     return Ball(
-        "ball", tuple(start.tolist()), tuple(velocity.tolist()), options["ball.at"], options["ball.radius"],
-        options["ball.mass"], bool(options["ball.harmful"]),
+        "ball", start, velocity, options["ball.at"], options["ball.radius"], options["ball.mass"],
+        bool(options["ball.harmful"]),
     )  # fmt: skip
 
 
