@@ -13,7 +13,7 @@ import poise
 from poise.analysis import analyze
 from poise.analysis.measures import measures
 from poise.analysis.scale import implied_scale
-from poise.edit import ground
+from poise.edit import ground, spin
 from poise.motion import Motion
 from poise.spatial import rotations
 from poise.verdict.finding import FLAWS, Finding
@@ -164,6 +164,22 @@ def test_a_turn_put_into_the_air_is_a_spin(jump: Motion) -> None:
     assert way.group(1) == "right"
     assert degrees == pytest.approx(60.0, abs=6.0)
     assert frame == pytest.approx((flight.first + flight.last) / 2, abs=3)
+
+
+@needs_motions
+def test_a_flip_is_as_far_off_steady_spin_as_the_edit_says_and_its_cure_cures_it() -> None:
+    flip = poise.load(MOTIONS / "deepmimic" / "humanoid3d_backflip.txt")
+    (found,) = findings(flip, "spin")
+    span = re.search(r"poise edit spin --flight (\d+):(\d+)", found.cures[0].text)
+    assert span is not None
+    first, last = int(span[1]), int(span[2])
+    result, report = spin(flip, flights=[(first, last)])
+    assert found.measure == pytest.approx(report["before"]["flights"][0]["turn_off_steady_max_deg"], rel=1e-6)
+    turned = np.degrees(rotations.angle_between(flip.rotations[:, 0], result.rotations[:, 0]))
+    degrees, frame, _, landing, end = numbers(found.cures[0].text)[:5]
+    assert turned[int(frame)] == pytest.approx(degrees, abs=0.5)
+    assert (end, turned[last]) == (last, pytest.approx(landing, abs=0.5))
+    assert not findings(replace(result, source=None), "spin")
 
 
 # the ground

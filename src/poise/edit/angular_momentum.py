@@ -207,6 +207,21 @@ def turns_for(tumble: Tumble, wish: Array, fixed: tuple[int, ...], *, damping: f
     )
 
 
+def off_steady(tumble: Tumble) -> Array:
+    """How each frame would have to be turned as a whole for the flight to keep its mean momentum from its first pose.
+
+    The one measure of uneven spin: `poise check` judges it, and `poise edit spin` takes it to zero.
+
+    Returns:
+        Rotation vectors in world axes [rad], shape (n, 3); the first is zero.
+
+    Raises:
+        PoiseError: if no turns make the spin steady.
+    """
+    mean = tumble.steps @ momentum_between(tumble) / tumble.steps.sum()
+    return rotations.to_rotation_vector(turns_for(tumble, mean, (0,))[0])
+
+
 class _System:
     """The equations of one flight: arrays that the compiled loops read, and those they fill."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,11 +13,12 @@ from poise.analysis.bodies import center_of_mass
 from poise.character.character import Character
 from poise.character.limits import clamp_rotation, limit_angles
 from poise.edit.angular_momentum import Tumble, body_jacobians, momentum_between
+from poise.edit.flight import Span
 from poise.edit.root import move_root
+from poise.edit.spin_flight import SpinFlight, Spun, natural_scale, spread
 from poise.errors import InvalidValue, UnknownName
 from poise.motion import Motion
 from poise.spatial import rotations
-from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 
@@ -28,6 +30,8 @@ SWING_WEIGHT = 3e-4
 """Price of a swing of a radian for 0.05 s, against squared momentum error over its scale m √(g h) h [1]."""
 SMOOTH_WEIGHT = 3e-3
 """Price of bending the swing's course in time, second differences over (0.05 s)² [1]."""
+WORTH, MOST = 0.25, 0.5
+"""A swing that takes less of the unevenness than the first is not made; less than the second, it is told [1]."""
 NARROW = 0.35
 """A joint that swings sideways by less than this both ways is a fold: it only bends [rad]."""
 
@@ -41,32 +45,75 @@ class _Axis:
     axes: Array
 
 
-def swing(
+def spin_by_pose(
     motion: Motion,
     character: Character,
     root: int,
-    spans: tuple[tuple[int, int], ...],
-    wishes: list[Array],
+    com: Array,
+    flights: Sequence[SpinFlight],
+    *,
     priority: tuple[int, ...],
     limbs: tuple[str, ...],
-    com: Array,
-) -> Motion:
+    amount: float,
+) -> Spun:
     """The motion with limbs swung in each flight so that the angular momentum comes nearest to its wish.
 
     Minimizes Σ ‖L − L*‖² / scale² plus small prices on the swing and on bending its course, by Gauss-Newton with a
     banded system over all frames of a flight; limits are kept by clamping, and the center of mass is put back on
-    its path `com` (F, 3).
+    its path. A swing that takes less than WORTH of the unevenness is not made.
+
+    Args:
+        motion: F frames.
+        character: Fitted to it.
+        root: The joint that carries it.
+        com: Center of mass of every frame [m], shape (F, 3).
+        flights: What is wished where.
+        priority: Frames that keep their poses, besides the first and last of each flight.
+        limbs: Names of those that swing; arms and tails if empty (legs where there are none).
+        amount: Part of each swing that is made.
 
     Raises:
         UnknownName: if a limb is none of the character's.
         InvalidValue: if no limb can swing.
     """
     axes = _axes(character, limbs)
-    result = motion
-    for span, wish in zip(spans, wishes):
-        held = {0, span[1] - span[0], *(f - span[0] for f in priority if span[0] <= f <= span[1])}
-        result = _swing_flight(result, character, root, span, wish, held, axes, com)
-    return result
+    result, notes = motion, []
+    for flight in flights:
+        first, last = flight.span
+        held = {0, last - first, *(f - first for f in priority if first <= f <= last)}
+        swung = _swing_flight(result, character, root, flight.span, flight.wish, held, axes, com)
+        before, after = spread(flight.tumble), spread(Tumble.of(swung, character, first, last))
+        taken = 1.0 - after / before if before > 0.0 else 0.0
+        turn = math.degrees(float(rotations.angle_between(motion.rotations, swung.rotations)[first : last + 1].max()))
+        if taken >= WORTH or turn == 0.0:
+            result = swung
+        if taken < MOST and turn > 0.0:
+            notes.append(_little(flight.span, taken, turn))
+    return Spun(_part(motion, character, root, result, amount, com), notes=tuple(notes))
+
+
+def _little(span: Span, taken: float, turn: float) -> str:
+    """What to say where the limbs, within their limits, cannot take most of the unevenness."""
+    what = (
+        f"Flight {span[0]}:{span[1]}: within their limits the limbs can take only {100.0 * max(taken, 0.0):.0f} % of "
+    )
+    what += f"the unevenness, for turns of up to {turn:.0f}°"
+    if taken < WORTH:
+        what += "; that is not worth it, so the flight is left as it was"
+    return f"{what}. Name more --limbs, or turn the figure as a whole (--by root)."
+
+
+def _part(motion: Motion, body: Character, root: int, whole: Motion, amount: float, com: Array) -> Motion:
+    """A part of a change of pose, with the center of mass on its path."""
+    if amount == 1.0 or whole is motion:
+        return whole
+    difference = rotations.to_rotation_vector(
+        rotations.multiply(rotations.conjugate(motion.rotations), whole.rotations)
+    )
+    turned = rotations.multiply(motion.rotations, rotations.from_rotation_vector(amount * difference))
+    same = np.abs(difference).max(axis=-1, keepdims=True) < 1e-12
+    posed = replace(motion, rotations=np.where(same, motion.rotations, turned))
+    return move_root(posed, root, com - center_of_mass(posed, body))
 
 
 def _axes(character: Character, limbs: tuple[str, ...]) -> tuple[_Axis, ...]:
@@ -114,7 +161,7 @@ def _swing_flight(
     free = np.array([k for k in range(last - first + 1) if k not in held])
     if not len(free):
         return motion
-    scale = character.mass * math.sqrt(GRAVITY * character.leg_length) * character.leg_length
+    scale = natural_scale(character)
     inside = slice(first, last + 1)
     piece = replace(motion.frames(np.arange(first, last + 1)), source=None)
     original = piece.rotations

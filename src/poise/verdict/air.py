@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
 from poise.analysis.flights import FlightFit
+from poise.edit.angular_momentum import Tumble, off_steady
 from poise.edit.spin import spin
 from poise.errors import PoiseError
 from poise.phases.flights import implied_fps
 from poise.units import GRAVITY, HUMAN_LEG
 from poise.verdict.finding import Cure, Finding, ranked
 from poise.verdict.flight_cures import gravity_cures
-from poise.verdict.profile import Profile
+from poise.verdict.profile import Limit, Profile
 from poise.verdict.words import facing_at, length_words, stretches, turn_word, way_word
 
 Array = npt.NDArray[np.float64]
@@ -30,8 +31,8 @@ SEEN, SEEN_ASIDE = 0.01, 0.04
 fitted masses place it no better."""
 SEEN_SPEED = 0.15
 """The same of its horizontal speed [m/s]."""
-MOST_LEFT = 0.5
-"""Swinging limbs is offered where it leaves at most this part of the unevenness of the spin [1]."""
+LANDS_TURNED = 3.0
+"""A cure says so where the body lands turned by more than this [deg]."""
 SURE = 0.7
 """Confidence from which a frame rate is called wrong [1]: two flights that agree have it, one alone has not."""
 
@@ -205,57 +206,53 @@ def _spin(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> It
     limit = profile["spin"]
     if not limit.is_checked or flight.last - flight.first < 4:
         return
-    turn = needed_turn(clip, flight)
+    span = f"--flight {flight.first}:{flight.last}"
+    try:
+        turn = off_steady(Tumble.of(clip.motion, clip.character, flight.first, flight.last))
+    except PoiseError:
+        yield Finding(
+            "spin", 180.0, limit.most, ((flight.first, flight.last),),
+            f"{where.capitalize()} changes its spin so much that no turn of the whole body makes it steady",
+            tuple(_swing(clip, flight, limit, f"poise edit spin {span} --by pose", 0.0)), where, limit.fails,
+        )  # fmt: skip
+        return
     size = np.linalg.norm(turn, axis=1)
     most = int(np.argmax(size))
     degrees = math.degrees(float(size[most]))
     if limit.allows(degrees):
         return
-    frame = flight.first + most
+    frame, landing = flight.first + most, math.degrees(float(size[-1]))
     word = turn_word(turn[most], facing_at(clip, frame))
-    span = f"--flight {flight.first}:{flight.last}"
+    fading = f"less and less toward frames {flight.first} and {flight.last}"
+    if landing > LANDS_TURNED:
+        fading = f"less and less toward frame {flight.first}, and {landing:.0f}° still at frame {flight.last}"
     yield Finding(
         "spin", degrees, limit.most, stretches(size > math.radians(limit.most), flight.first),
         f"{where.capitalize()} gains and loses spin with nothing to push against: by frame {frame} the body is "
         f"{degrees:.0f}° from where steady spin would have it",
         ranked([
-            Cure(f"{word} the whole body {degrees:.0f}° at frame {frame}, less and less toward frames {flight.first} "
-                 f"and {flight.last} (poise edit spin {span})", float(size[most])),
-            *_swing(clip, flight, f"poise edit spin {span} --by pose", float(size[most]) + 1e-6),
+            Cure(f"{word} the whole body {degrees:.0f}° at frame {frame}, {fading} (poise edit spin {span})",
+                 float(size[most])),
+            *_swing(clip, flight, limit, f"poise edit spin {span} --by pose", float(size[most]) + 1e-6),
         ]),
         where, limit.fails,
     )  # fmt: skip
 
 
-def _swing(clip: Analysis, flight: FlightFit, command: str, cost: float) -> list[Cure]:
-    """Swing the limbs against the spin, where that takes most of it: tried, since their limits have a say."""
+def _swing(clip: Analysis, flight: FlightFit, limit: Limit, command: str, cost: float) -> list[Cure]:
+    """Swing the limbs against the spin, where that leaves what is allowed: tried, since their limits have a say."""
     span = (flight.first, flight.last)
     try:
         report = spin(clip.motion, clip.character, flights=[span], by="pose").report
     except PoiseError:
         return []
-    spread = [report[when]["flights"][0]["angular_momentum_spread_kg_m2_s"] for when in ("before", "after")]
-    if spread[1] > MOST_LEFT * spread[0]:
+    left, turn = report["after"]["flights"][0]["turn_off_steady_max_deg"], report["changed"]["joint_angle_max_deg"]
+    if left is None or not limit.allows(left):
         return []
-    taken = 100.0 * (1.0 - spread[1] / spread[0])
-    return [Cure(f"swing the free limbs against it, which takes {taken:.0f} % of it: {command}", cost)]
+    return [Cure(f"swing the free limbs against it, by up to {turn:.0f}°, which leaves {left:.1f}°: {command}", cost)]
 
 
 def parabola_height(flight: FlightFit, times: Array) -> Array:
     """Height of the fitted parabola at the flight's frames [m], shape (n,); `times` are the clip's (F,) [s]."""
     t = times[flight.first : flight.last + 1] - flight.start_s
     return flight.start[2] + t * flight.velocity[2] - 0.5 * flight.gravity * t * t
-
-
-def needed_turn(clip: Analysis, flight: FlightFit) -> Array:
-    """Turn of the whole body that would keep its angular momentum at its mean, as a rotation vector [rad], (n, 3).
-
-    The sum of I⁻¹ (mean L − L) over the frames since the first: what the body turned too little.
-    """
-    span = slice(flight.first, flight.last + 1)
-    missing = -flight.angular_error * flight.angular_scale
-    rate: Array = np.linalg.solve(clip.inertia[span], missing[..., None])[..., 0].astype(np.float64)
-    step = np.diff(clip.times[span])[:, None]
-    turn = np.zeros(rate.shape)
-    turn[1:] = np.cumsum(0.5 * (rate[1:] + rate[:-1]) * step, axis=0)
-    return turn
