@@ -55,6 +55,9 @@ def test_rows_say_what_is_measured(kind: type[Quantity], figure: str) -> None:
     for quantity in instances:
         rows = quantity.rows(step)
         assert rows.on_a.shape == (len(rows.c), step.nv)
+        if (own := quantity.own_dofs(step)) is not None:
+            np.testing.assert_array_equal(rows.on_a, np.eye(step.nv)[slice(*own)])
+            assert not rows.c.any()
         value = rows.on_a @ a + rows.c
         if rows.on_lambda is not None:
             assert rows.on_lambda.shape == (len(rows.c), step.coefficient_count)

@@ -222,6 +222,19 @@ class State:
         )
         return velocity[0], bias[0]
 
+    def body_rows(self, body: int, places: Array) -> tuple[Array, Array]:
+        """Jacobians (K, 3, nv) of the velocities of material points of `body` at places (K, 3) in the world [m], and
+        their accelerations at a = 0, shape (K, 3).
+        """
+        m, d = self.model, self.data
+        bodies = np.full(len(places), body)
+        out, velocities, biases = np.empty((3 * len(places), m.nv)), np.empty(places.shape), np.empty(places.shape)
+        kernels.point_jacobians(
+            bodies, places, m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count, d.cdof, out
+        )
+        kernels.point_motion(bodies, places, m.tree_root, d.subtree_com, d.cvel, self.body_biases, velocities, biases)
+        return out.reshape(-1, 3, m.nv), biases
+
     def body_place(self, body: int, offset: Array) -> Array:
         """World position of a place given in a body's frame [m], shape (3,)."""
         return self.data.xpos[body] + self.data.xmat[body].reshape(3, 3) @ offset

@@ -7,6 +7,7 @@ Source: [Levine2012]_ eqs. (1)-(3).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -27,6 +28,7 @@ class Gathered(NamedTuple):
 
     Least-squares rows: Σ w (A a + X λ − r)², those with a part on λ first; only these are in X. Soft bounds:
     w ‖J a + X λ − s − lower‖², s ≥ 0; their X has no columns if λ enters in none. Hard bounds: lower ≤ rows ≤ upper.
+    Squares of single accelerations need no rows: Σ dof_weight a² − 2 dof_pull a, shapes (nv,).
     D and the X are transposed views, so that a column per coefficient is contiguous.
     """
 
@@ -34,6 +36,8 @@ class Gathered(NamedTuple):
     X: Array
     w: Array
     r: Array
+    dof_weight: Array
+    dof_pull: Array
     lambda_weight: Array
     lambda_target: Array
     G: Array
@@ -49,6 +53,22 @@ class Gathered(NamedTuple):
     hard_lower: Array
     hard_upper: Array
     hard_names: tuple[str, ...]
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether targets, lower bounds and weights are finite, and no weight is negative; `require_numbers` says whose
+        is not.
+        """
+        total = 0.0
+        for numbers in (self.w, self.soft_weight, self.dof_weight, self.lambda_weight):
+            if len(numbers):
+                total += float(np.add.reduce(numbers))
+                if not np.minimum.reduce(numbers) >= 0.0:
+                    return False
+        others = (self.r, self.dof_pull, self.lambda_target, self.g, self.soft_lower, self.hard_lower)
+        for numbers in others:
+            total += float(np.add.reduce(numbers))
+        return math.isfinite(total) and not np.isnan(np.minimum.reduce(self.hard_upper, initial=0.0))
 
     @property
     def coupled(self) -> int:
@@ -77,10 +97,17 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     coupled: list[_Block] = []
     plain: list[_Block] = []
     on_lambda: list[Objective] = []
+    dof_weight, dof_pull = np.zeros(nv), np.zeros(nv)
     for objective in objectives:
         quantity = objective.quantity
         if quantity.is_on_coefficients:
             on_lambda.append(objective)
+            continue
+        if (own := quantity.own_dofs(step)) is not None:
+            count, dofs = own[1] - own[0], slice(*own)
+            weight = as_rows(objective.weight, count, objective)
+            dof_weight[dofs] += weight
+            dof_pull[dofs] += weight * as_rows(objective.target, count, objective)
             continue
         rows = quantity.rows(step)
         weight = objective.weight
@@ -112,7 +139,8 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     soft_J, soft_X, soft_weight, soft_lower = _stack(soft, nv, n if is_soft_coupled else 0)
     hard_J, hard_X, _, hard_lower = _stack(hard, nv, n)
     return Gathered(
-        A, X, w, r, lambda_weight, lambda_target, G, D, g, tuple([block.term.name for block in equal]),
+        A, X, w, r, dof_weight, dof_pull, lambda_weight, lambda_target,
+        G, D, g, tuple([block.term.name for block in equal]),
         soft_J, soft_X, soft_lower, soft_weight, hard_J, hard_X, hard_lower, np.concatenate(hard_upper),
         tuple([block.term.name for block in hard]),
     )  # fmt: skip

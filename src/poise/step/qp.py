@@ -43,10 +43,13 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     targets = np.concatenate([problem.r, problem.soft_lower])
     P = rows.T @ (weights[:, None] * rows)
     q = -rows.T @ (weights * targets)
-    P[nv : nv + n, nv : nv + n] += np.diag(problem.lambda_weight)
+    diagonal = np.einsum("ii->i", P)
+    diagonal[:nv] += problem.dof_weight
+    diagonal[nv : nv + n] += problem.lambda_weight
+    q[:nv] -= problem.dof_pull
     q[nv : nv + n] -= problem.lambda_weight * problem.lambda_target
     # daqp works to absolute tolerances: give it unknowns of order one
-    squares = np.diag(P)
+    squares = diagonal
     scale = 1.0 / np.sqrt(np.maximum(squares, 1e-300))
     equals, bounds = len(problem.g), len(problem.hard_lower)
     A = np.zeros((equals + bounds, nv + n + k))
@@ -103,10 +106,9 @@ def _certify(
     value = np.concatenate([z, A @ z])
     gradient = P @ z + q + multipliers[: len(z)] + A.T @ multipliers[len(z) :]
     short = np.maximum(np.maximum(lower - value, value - upper), 0.0)
-    bound = np.where(multipliers > 0.0, upper, lower)
-    room = np.where(
-        multipliers != 0.0, np.abs(multipliers) * np.abs(value - np.where(multipliers != 0.0, bound, 0.0)), 0.0
-    )
+    acting = np.flatnonzero(multipliers)
+    own = multipliers[acting]
+    room = np.abs(own * (value[acting] - np.where(own > 0.0, upper[acting], lower[acting])))
     largest = max(float(np.abs(q).max(initial=0.0)), 1e-300)
     return np.array(
         [

@@ -20,6 +20,11 @@ class Quantity(abc.ABC):
     is_on_coefficients: bool = False
     """True for the contact coefficients themselves, whose rows are the identity on λ."""
 
+    def own_dofs(self, step: Step) -> tuple[int, int] | None:
+        """First dof and the one after the last, if its rows are the accelerations of these dofs and nothing else."""
+        del step
+        return None
+
     @abc.abstractmethod
     def rows(self, step: Step) -> Rows:
         """The rows of A and c for this step."""

@@ -50,8 +50,9 @@ def solve_step(
         InvalidValue: if a target or weight has the wrong shape or is not finite, or a weight is negative.
     """
     if readable or any([c.weight is None for c in constraints if not isinstance(c, Equal)]):
-        require_numbers(objectives, constraints)
         problem = gather(step, objectives, constraints)
+        if not problem.has_numbers:
+            require_numbers(objectives, constraints)
         a, coefficients, slacks, residuals = qp.solve_full(problem)
         result = _result(step, a, coefficients, residuals, "daqp", np.asarray(slacks <= 1e-12))
     else:

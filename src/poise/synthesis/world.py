@@ -376,5 +376,6 @@ class World:
         forces = np.concatenate([settled.forces, settled.grip_forces])
         loaded = np.flatnonzero(forces.any(axis=1))
         paired = loaded[others[loaded] >= 0]
-        on_points = np.einsum("pij,pi->j", settled.jacobians[points[loaded]], forces[loaded])
-        return on_points - np.einsum("pij,pi->j", settled.jacobians[others[paired]], forces[paired])
+        nv = settled.jacobians.shape[-1]
+        on_points = forces[loaded].ravel() @ settled.jacobians[points[loaded]].reshape(-1, nv)
+        return on_points - forces[paired].ravel() @ settled.jacobians[others[paired]].reshape(-1, nv)

@@ -145,7 +145,7 @@ class Course:
             if self.state.enter is not None:
                 self.state.enter(view)
             self._enter(self.state, view)
-        if not self.state.condition.holds(replace(view, since=view.time - self.entered)):
+        if not self.state.condition.holds(view.at(view.time - self.entered)):
             following = self._following(view)
             if following is None:
                 self.stuck += 1
@@ -158,7 +158,7 @@ class Course:
 
     def _following(self, view: View) -> ControlState | None:
         for name in self.state.then:
-            following, trial = self.machine.state(name), replace(view, since=0.0)
+            following, trial = self.machine.state(name), view.at(0.0)
             if following.enter is not None:
                 following.enter(trial)
             if following.condition.holds(trial):
@@ -167,7 +167,7 @@ class Course:
 
     def objectives(self, view: View) -> list[Objective]:
         """What the present state wishes, and what the machines inside wish, times their priorities."""
-        now = replace(view, since=view.time - self.entered)
+        now = view.at(view.time - self.entered)
         wished = [o for wish in self.state.wishes for o in wish.objectives(now)]
         for course, priority in self.inside:
             inner = course.objectives(view)
@@ -176,7 +176,7 @@ class Course:
 
     def musts(self, view: View) -> list[Objective]:
         """What must be met in the present state, the machines inside included."""
-        now = replace(view, since=view.time - self.entered)
+        now = view.at(view.time - self.entered)
         own = [o for wish in self.state.musts for o in wish.objectives(now)]
         return [*own, *(o for course, _ in self.inside for o in course.musts(view))]
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import abc
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -67,8 +68,9 @@ def toward(
         dt = view.dt
         return Objective(quantity, (error - dt * speed) / dt**2, np.asarray(weight) * dt**4, label)
     wished = (error - horizon * speed) * (2.0 / horizon**2)
-    size = float(np.linalg.norm(wished))
-    return Objective(quantity, wished if size <= most else wished * (most / size), weight, label)
+    if most < np.inf and (size := float(np.linalg.norm(wished))) > most:
+        wished = wished * (most / size)
+    return Objective(quantity, wished, weight, label)
 
 
 def slowing(
@@ -275,7 +277,7 @@ class Land(Wish):
         out: list[Objective] = []
         for side, points in view.body.feet.items():
             hanging = points[~view.touching[points]]
-            if len(points) - len(hanging) >= 4 or np.isin(points, view.trailing()).any():
+            if len(points) - len(hanging) >= 4 or (points[:, None] == view.trailing).any():
                 continue
             out += Upright(self.flat, (f"{side}_foot",)).objectives(view)
             # down, and at rest over the ground: a foot that skids off again bears nothing
@@ -325,10 +327,19 @@ def axis_toward(
     u = data.xmat[model_body].reshape(3, 3) @ axis
     turn = data.cvel[model_body, :3]
     speed = _cross(turn, u)
+    across = _square_to(*wished.tolist())
+    return toward(view, AxisAcceleration(model_body, axis, across), -across @ u, across @ speed, weight, horizon, label)
+
+
+@lru_cache
+def _square_to(x: float, y: float, z: float) -> Array:
+    """Two unit directions square to a third and to each other, shape (2, 3)."""
+    wished = np.array([x, y, z])
     first = _cross(wished, np.eye(3)[int(np.argmin(np.abs(wished)))])
     first /= np.sqrt(first @ first)
     across = np.stack([first, _cross(wished, first)])
-    return toward(view, AxisAcceleration(model_body, axis, across), -across @ u, across @ speed, weight, horizon, label)
+    across.setflags(write=False)
+    return across
 
 
 def _cross(a: Array, b: Array) -> Array:

@@ -81,7 +81,7 @@ class RaiseFoot(Wish):
         if "swing" not in view.memory:
             return []
         place, velocity = view.middle(view.foot("swing"))
-        stance = view.middle(view.foot("stance"))[0]
+        stance = view.place(view.foot("stance"))
         ahead, scale = view.heading, view.body.scale
         out = (1.0 if view.memory["swing"] == "left" else -1.0) * np.array([-ahead[1], ahead[0]])
         goal = stance[:2] + scale * (0.16 * out + self.ahead * ahead)

@@ -58,7 +58,7 @@ def landing(view: View, swing: str, seconds: float, stride: Stride = STRIDE) -> 
     """Where a foot should stand after so many seconds [m], (2,), and how far from its support the capture point is."""
     scale = view.body.scale
     stance = view.body.feet[OTHER[swing]]
-    middle = view.middle(stance)[0][:2]
+    middle = view.place(stance)[:2]
     push = nearest_inside(view.state.points[stance, :2], view.capture_point)
     goal = push + (view.capture_point - push) * np.exp(view.pendulum * seconds)
     way = goal - middle
@@ -83,7 +83,7 @@ def choose_step(view: View) -> None:
     for swing in OTHER:
         if not view.touching[view.body.feet[OTHER[swing]]].any():
             continue  # it stands on this one
-        here = view.middle(view.body.feet[swing])[0][:2]
+        here = view.place(view.body.feet[swing])[:2]
         for seconds in STRIDE.durations:
             place, miss = landing(view, swing, seconds)
             speed = float(np.linalg.norm(place - here)) / seconds
@@ -96,9 +96,7 @@ def choose_step(view: View) -> None:
 def begin_step(view: View) -> None:
     """Remember how high the swing foot is where it starts [m]: memory "rise"."""
     if "swing" in view.memory:
-        view.memory["rise"] = max(
-            0.0, float(view.middle(view.foot("swing"))[0][2]) - view.ground_height_below("stance")
-        )
+        view.memory["rise"] = max(0.0, float(view.place(view.foot("swing"))[2]) - view.ground_height_below("stance"))
 
 
 @dataclass(frozen=True)

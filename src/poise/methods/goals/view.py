@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -242,18 +243,27 @@ class View:
         """How much lower the center of mass is when the legs reach to both feet [m]."""
         leg = self.body.com_height
         away = max(
-            float(np.linalg.norm(self.middle(self.body.feet[side])[0][:2] - self.com[:2])) - 0.1 * self.body.scale
+            float(np.linalg.norm(self.place(self.body.feet[side])[:2] - self.com[:2])) - 0.1 * self.body.scale
             for side in SIDES
         )
         away = min(max(away, 0.0), 0.6 * leg)
         return leg - float(np.sqrt(leg**2 - away**2))
 
+    def at(self, since: float) -> View:
+        """The same look for a state that was entered so long ago [s]; what has been looked up is kept."""
+        if since == self.since:
+            return self
+        view = copy(self)
+        view.since = since
+        return view
+
+    @cached_property
     def trailing(self) -> Index:
         """Heels of feet that the capture point has left behind, whose ankles bend no further."""
         out = []
         for side in SIDES:
             points = self.body.feet[side]
-            middle = self.middle(points)[0][:2]
+            middle = self.place(points)[:2]
             if (self.capture_point - middle) @ self.heading > 0.25 * self.body.scale:
                 out.append(points[(self.state.points[points, :2] - middle) @ self.heading < 0.03 * self.body.scale])
         return np.concatenate(out) if out else np.zeros(0, dtype=np.int64)
@@ -292,7 +302,7 @@ class View:
         point of each hand, so that a hand at rest can still turn.
         """
         if which == "trailing":
-            return self.trailing()
+            return self.trailing
         if which in ("hands", "arms", "loose arms"):
             sides = [hand.removesuffix("_hand") for hand in self.memory.get("hands", ())]
             parts = [self.body.hands[s] if which == "hands" else self.body.arms[s] for s in sides]
@@ -312,7 +322,11 @@ class View:
 
     def middle(self, points: Index) -> tuple[Array, Array]:
         """Mean place [m] and velocity [m/s] of some contact points, shapes (3,)."""
-        return self.state.points[points].mean(axis=0), self.state.point_velocities[points].mean(axis=0)
+        return self.place(points), np.add.reduce(self.state.point_velocities[points]) / len(points)
+
+    def place(self, points: Index) -> Array:
+        """Mean place of some contact points [m], shape (3,)."""
+        return np.add.reduce(self.state.points[points]) / len(points)
 
     def load(self, points: Index) -> float:
         """Force that some points carried in the last step [N]."""

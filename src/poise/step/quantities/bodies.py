@@ -54,7 +54,8 @@ class PlaceAcceleration(Quantity):
     def rows(self, step: Step) -> Rows:
         state = step.state
         place = state.body_place(self.body, self.offset)
-        jacobian, bias = state.body_jacobian(self.body, place), state.body_point_motion(self.body, place)[1]
+        jacobians, biases = state.body_rows(self.body, place[None])
+        jacobian, bias = jacobians[0], biases[0]
         if self.along is None:
             return Rows(jacobian, bias)
         return Rows(self.along @ jacobian, self.along @ bias)
@@ -79,8 +80,8 @@ class AxisAcceleration(Quantity):
         foot = state.data.xpos[self.body]
         tip = foot + state.data.xmat[self.body].reshape(3, 3) @ self.axis
         # the axis is the way from one material point to another
-        jacobian = state.body_jacobian(self.body, tip) - state.body_jacobian(self.body, foot)
-        bias = state.body_point_motion(self.body, tip)[1] - state.body_point_motion(self.body, foot)[1]
+        jacobians, biases = state.body_rows(self.body, np.array([tip, foot]))
+        jacobian, bias = jacobians[0] - jacobians[1], biases[0] - biases[1]
         if self.along is None:
             return Rows(jacobian, bias)
         return Rows(self.along @ jacobian, self.along @ bias)

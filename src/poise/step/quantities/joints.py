@@ -33,11 +33,14 @@ class JointAcceleration(Quantity):
         first, end, _ = slice(*self.dofs).indices(step.nv)
         return Rows(np.eye(end - first, step.nv, first), np.zeros(end - first))
 
+    def own_dofs(self, step: Step) -> tuple[int, int] | None:
+        return None if self.along is not None else slice(*self.dofs).indices(step.nv)[:2]
+
     def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
-        if self.along is not None:
+        own = self.own_dofs(step)
+        if own is None:
             return False
-        first, end, _ = slice(*self.dofs).indices(step.nv)
-        normal.add_dofs(objective, first, end)
+        normal.add_dofs(objective, *own)
         return True
 
 
