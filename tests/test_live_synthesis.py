@@ -13,6 +13,7 @@ pytest.importorskip("websockets")
 
 from poise.errors import InvalidValue
 from poise.record.page import has_page
+from poise.sim.hand import CARRYING, carrying
 from poise.studio.live import LiveRun
 from poise.studio.live_synthesis import LiveSynthesis
 from poise.studio.viewer import Viewer
@@ -23,6 +24,10 @@ from tests.live_pages import Page
 
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
 
+GYM = (
+    'schema = "poise.scene/1"\n[[balls]]\nname = "ball"\nmass = 0.4\nradius = 0.1\n'
+    '[[events]]\nthrow = "ball"\ntime = 50.0\nplace = [1.0, 0.6, 1.0]\nvelocity = [0.0, 0.0, 0.0]\n'
+)
 ROOM = 'schema = "poise.scene/1"\n[[walls]]\nname = "wall"\nplace = [1.2, 0.0, 1.0]\nfacing = [-1.0, 0.0, 0.0]\n'
 
 
@@ -35,7 +40,16 @@ class Running:
 
 @pytest.fixture
 def live() -> Iterator[Running]:
-    source, results = LiveSynthesis(BEHAVIORS["balance"], scene=scene_of(ROOM)), list[SynthesisResult | None]()
+    yield from running(ROOM)
+
+
+@pytest.fixture
+def gym() -> Iterator[Running]:
+    yield from running(GYM)
+
+
+def running(scene: str) -> Iterator[Running]:
+    source, results = LiveSynthesis(BEHAVIORS["balance"], scene=scene_of(scene)), list[SynthesisResult | None]()
     with Viewer(is_opened=False) as viewer:
         run = LiveRun(source, viewer)
         thread = threading.Thread(target=lambda: results.append(run.play()))
@@ -70,6 +84,26 @@ def test_it_is_pushed_dragged_and_its_knob_turned(live: Running) -> None:
     forces = [f for f in source._world.pushes if f.body == source._world.figures[0].character.bodies[hand].name]
     assert len(forces) == 1
     assert np.linalg.norm([force for _, force in forces[0].history], axis=1).max() > 10.0  # type: ignore[attr-defined]
+
+
+def test_a_ball_is_carried_falls_when_it_is_let_go_and_is_not_thrown(gym: Running) -> None:
+    page, source = gym.page, gym.source
+    (ball,) = source._props()
+    assert ball.is_draggable
+    assert page.until(lambda s: s.time > 0.15).positions[-1] == pytest.approx([1.0, 0.6, 1.0], abs=1e-6)
+    page.ask(type="grab", track=1, body=0, point=[0, 0, 0], target=[0.9, 0.8, 1.4])
+    held = page.until(lambda s: np.linalg.norm(s.positions[-1] - [0.9, 0.8, 1.4]) < 0.04)
+    still = page.until(lambda s: s.time > held.time + 0.5)
+    sag = 9.81 / CARRYING
+    assert still.positions[-1] == pytest.approx([0.9, 0.8, 1.4 - sag], abs=2e-3)
+    page.ask(type="release")
+    landed = page.until(lambda s: s.positions[-1, 2] < 0.12)
+    rest = page.until(lambda s: s.time > landed.time + 0.2)
+    assert rest.positions[-1] == pytest.approx([0.9, 0.8, 0.1], abs=5e-3), "it lies where it fell"
+    page.ask(type="push", track=1, body=0, force=[1.0, 0.0, 0.0], seconds=0.1)
+    page.until(lambda s: any("balls can be held" in w.get("why", "") for w in page.words))
+    with pytest.raises(InvalidValue, match="Balls: ball"):
+        source._world.carry(carrying("bowl", np.zeros(3), 1.0, 0.0), "bowl")
 
 
 def test_what_pages_set_stays_in_the_next_round() -> None:

@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from poise.character.character import Character
 from poise.errors import InvalidValue, SimulationDiverged
+from poise.methods.goals.surroundings import Ball
 from poise.methods.goals.surroundings import Scene as Surroundings
 from poise.record.scene_things import ground_of, props_at
 from poise.record.synthesis_scene import FIGURE_COLORS, LAYERS
-from poise.scene import Control, Plot, Scene, Series, Style, Track
+from poise.scene import Control, Plot, Prop, Scene, Series, Style, Track
 from poise.sim.forces import Push
-from poise.sim.hand import Hand
+from poise.sim.hand import Hand, carrying
 from poise.sim.report import body_poses
 from poise.studio.live_scene import figure_marks, figure_numbers
 from poise.studio.protocol import Moment
@@ -112,7 +113,7 @@ class LiveSynthesis:
         title = f"poise synthesize {self._behavior.name}"
         return Scene(
             np.array([world.time]), tuple(tracks), ground_of(world.scene), title=title,
-            props=props_at(world.scene, self._balls(), world.time), overlays=figure_marks(world.figures[0].character),
+            props=self._props(), overlays=figure_marks(world.figures[0].character),
             plots=plots, layers=LAYERS,
         )  # fmt: skip
 
@@ -122,7 +123,7 @@ class LiveSynthesis:
     def moment(self, hands: Sequence[Hand], *, is_paused: bool) -> Moment:
         world, first = self._world, self._world.figures[0]
         poses = [body_poses(f.character, world.q[None, f.coordinates]) for f in world.figures]
-        props = props_at(world.scene, self._balls(), world.time)
+        props = self._props()
         own = np.flatnonzero(world.touching[first.points])
         com = world.state.com(first.body.root)
         below = float(ground_of(world.scene).heights(com[None, :2])[0])
@@ -136,8 +137,14 @@ class LiveSynthesis:
         )
 
     def grab(self, track: int, body: int, point: Array, target: Array) -> Hand:
-        name, world = self._body(track, body), self._world
-        figure = world.figures[track]
+        world = self._world
+        ball = self._ball(track)
+        if ball is not None:
+            # by its middle: a ball is drawn without its turns
+            held = carrying(ball.name, target, ball.mass, world.time)
+            world.carry(held, ball.name)
+            return held
+        name, figure = self._body(track, body), world.figures[track]
         held = Hand(name, body, point, target, figure.character.mass, world.time)
         world.push(held, figure.name)  # pyright: ignore[reportArgumentType]  # a force like Push and Pull
         return held
@@ -163,8 +170,22 @@ class LiveSynthesis:
     def _body(self, track: int, body: int) -> str:
         figures = self._world.figures
         if not 0 <= track < len(figures):
-            raise InvalidValue(f"Only the bodies of {', '.join(f.name for f in figures)} can be held and pushed.")
+            raise InvalidValue(
+                f"Only the bodies of {', '.join(f.name for f in figures)} can be held and pushed; balls can be held."
+            )
         return body_of(figures[track].character, 0, body)
+
+    def _ball(self, track: int) -> Ball | None:
+        """The ball that is this track; balls are the last things."""
+        balls = self._world.scene.balls
+        k = track - (len(self._world.figures) + len(self._props()) - len(balls))
+        return balls[k] if 0 <= k < len(balls) else None
+
+    def _props(self) -> tuple[Prop, ...]:
+        world = self._world
+        names = {b.name for b in world.scene.balls}
+        props = props_at(world.scene, self._balls(), world.time)
+        return tuple(replace(p, is_draggable=p.name in names) for p in props)
 
     def _balls(self) -> list[Array]:
         """Where the balls are [m], each (3,)."""

@@ -24,6 +24,7 @@ from poise.methods.goals.lists import LITERAL, Weights, figure_control
 from poise.methods.goals.surroundings import Faces, Scene
 from poise.methods.goals.view import Thing, View
 from poise.sim.forces import Pull, Push
+from poise.sim.hand import Hand
 from poise.step import Constraint, Equal, Objective, StepResult
 from poise.step.quantities import JointAcceleration, RootWrench
 from poise.synthesis.contact import NEAR, Spots, look, overlaps
@@ -116,6 +117,7 @@ class World:
         self.weights = self.settings.weights or (LITERAL if self.settings.is_literal else Weights())
         self._known: set[tuple[int, int]] = set()
         self._pushes: list[tuple[int, Push | Pull]] = []
+        self._carried: list[tuple[int, Hand]] = []
         self._felt: set[int] = set()
         self._surface: npt.NDArray[np.int64] | None = None
         self._stays = not any(s.movement is not None or np.isfinite(s.until) for s in self.scene.surfaces)
@@ -139,6 +141,17 @@ class World:
         who = self.figure(figure)
         push.body_of(who.character)
         self._pushes.append((self.figures.index(who), push))
+
+    def carry(self, hand: Hand, ball: str) -> None:
+        """Add a hand that holds a ball, which is free from then on: it falls when it is let go.
+
+        Raises:
+            InvalidValue: if there is no such ball.
+        """
+        names = [b.name for b in self.scene.balls]
+        if ball not in names:
+            raise InvalidValue(f"No ball {ball!r}. Balls: {', '.join(names) or 'none'}.")
+        self._carried.append((names.index(ball), hand))
 
     @property
     def grips(self) -> list[Grip]:
@@ -267,6 +280,15 @@ class World:
             if k not in self._felt:
                 self._felt.add(k)
                 figure.startle(self.time, self.settings.delay)
+        self._carried = [(k, hand) for k, hand in self._carried if hand.is_held]
+        for k, hand in self._carried:
+            self._free[k] = True
+            body = self.ball_roots[k]
+            place, velocity = self.state.data.xipos[body].copy(), self.v[self._ball_dofs[k] :][:3]
+            force = hand.force_at(place, velocity, self.time, self.scene.balls[k].mass)
+            self.pushed.append((body, place, force))
+            if self.mover is None:
+                external += self.state.external_torque(body, place, force)
         return external
 
     # --- goals
