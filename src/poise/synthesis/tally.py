@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,8 @@ Index = npt.NDArray[np.int64]
 
 AGAIN = 0.5
 """A part that comes to rest on the same thing again within this time is not told again [s]."""
+STILL = 0.03
+"""A ball that pushes the same body again within this time has not left it [s]."""
 
 
 @dataclass
@@ -50,13 +53,25 @@ class Tally:
 
 @dataclass(frozen=True)
 class Hit:
-    """A ball that struck a figure: what, whom, where, when [s], and the momentum that changed hands [N s]."""
+    """A ball that struck a figure.
+
+    Attributes:
+        ball, figure, body: What struck whom where.
+        time, until: When they touched first and last [s].
+        momentum: What the figure got from the ball in all that time [N s], shape (3,).
+    """
 
     ball: str
     figure: str
     body: str
     time: float
-    impulse: float
+    until: float
+    momentum: tuple[float, float, float]
+
+    @property
+    def impulse(self) -> float:
+        """Size of the momentum [N s]."""
+        return math.hypot(*self.momentum)
 
 
 @dataclass(frozen=True)
@@ -105,12 +120,12 @@ def supports_of(world: World, spots: Spots, new: Index) -> None:
                 world.supports.append(Support(figure.name, body, what, world.time))
 
 
-def hits_of(world: World, spots: Spots, new: Index, forces: Array) -> list[Hit]:
-    """Balls that struck figures in spots (K,) that began to touch, with forces (S, 3) [N]; one for each body struck."""
-    impulses: dict[tuple[str, str, str], float] = {}
-    pairs = spots.between
-    for spot in new[(new >= pairs.start) & (new < pairs.stop)].tolist():
-        pair = int(spots.pairs[spot - pairs.start])
+def hits_of(world: World, spots: Spots, forces: Array) -> list[Hit]:
+    """Balls that push figures in this step with forces (S, 3) [N]; one for each body struck."""
+    momenta: dict[tuple[str, str, str], Array] = {}
+    first = spots.between.start
+    for k in np.flatnonzero(forces[spots.between].any(axis=1)).tolist():
+        pair = int(spots.pairs[k])
         ends = (int(world.capsules.first_body[pair]), int(world.capsules.second_body[pair]))
         roots = [int(world.model.tree_root[end]) for end in ends]
         balls = [root in world.ball_roots for root in roots]
@@ -120,5 +135,18 @@ def hits_of(world: World, spots: Spots, new: Index, forces: Array) -> list[Hit]:
         figure = next(f for f in world.figures if f.body.root == int(world.model.tree_root[struck]))
         body = figure.character.bodies[struck - figure.body.root].name
         key = (world.scene.balls[world.ball_roots.index(thing)].name, figure.name, body)
-        impulses[key] = impulses.get(key, 0.0) + float(np.linalg.norm(forces[spot])) * world.settings.dt
-    return [Hit(*key, world.time, impulse) for key, impulse in impulses.items()]
+        momentum = (1.0 if balls[1] else -1.0) * world.settings.dt * forces[first + k]
+        momenta[key] = momenta.get(key, 0.0) + momentum
+    return [Hit(*key, world.time, world.time, (float(p[0]), float(p[1]), float(p[2]))) for key, p in momenta.items()]
+
+
+def add_hit(hits: list[Hit], hit: Hit) -> bool:
+    """Add what a ball did in one step to the hits so far, in place; whether it has begun to touch only now."""
+    for k in reversed(range(len(hits))):
+        old = hits[k]
+        if (old.ball, old.figure, old.body) == (hit.ball, hit.figure, hit.body) and hit.time - old.until < STILL:
+            x, y, z = (a + b for a, b in zip(old.momentum, hit.momentum, strict=True))
+            hits[k] = replace(old, until=hit.time, momentum=(x, y, z))
+            return False
+    hits.append(hit)
+    return True

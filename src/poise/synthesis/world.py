@@ -33,7 +33,7 @@ from poise.synthesis.grip import Grip, Grips
 from poise.synthesis.settings import Settings
 from poise.synthesis.settling import Ahead, Settled, settle
 from poise.synthesis.solving import Problem
-from poise.synthesis.tally import Hit, Moved, Support, Tally, hits_of, supports_of
+from poise.synthesis.tally import Hit, Moved, Support, Tally, add_hit, hits_of, supports_of
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -380,9 +380,9 @@ class World:
         self._known = {key for key, touches in zip(spots.keys, on.tolist(), strict=True) if touches}
         new = np.flatnonzero(on & ~known)
         supports_of(self, spots, new)
-        for hit in hits_of(self, spots, new, settled.forces):
-            self.hits.append(hit)
-            self.figure(hit.figure).startle(self.time, self.settings.delay)
+        for hit in hits_of(self, spots, settled.forces):
+            if add_hit(self.hits, hit):
+                self.figure(hit.figure).startle(self.time, self.settings.delay)
         wrench = self.state.data.inverse_dynamics(settled.result.a) - self._reaction(spots, settled) - external
         for figure in self.figures:
             first = figure.dofs.start

@@ -32,19 +32,20 @@ FEAR: tuple[Wish, ...] = tuple(
 )
 
 
-def dodging(machine: Machine, name: str) -> Machine:
+def dodging(machine: Machine, name: str, urge: float = 1.0) -> Machine:
     """A controller that gets out of the way of what it sees coming, whenever it stands.
 
     Args:
         machine: With states "balance", "relax foot" and "fallen".
         name: Of the new controller.
+        urge: Multiplies the weight of getting out of the way.
     """
     calm = machine.state("balance")
     calm = replace(calm, condition=AllOf((calm.condition, Safe())), then=("dodge in fear", "dodge", *calm.then))
     back = tuple(n for n in ("fallen", "balance", "relax foot") if n in {s.name for s in machine.states})
     states = (
-        ControlState("dodge in fear", (*FEAR, Dodge(0.8, fastest=4.0)), _standing(harmful=True), back),
-        ControlState("dodge", (*CALM, Dodge(0.3, near=0.6)), _standing(harmful=False), back),
+        ControlState("dodge in fear", (*FEAR, Dodge(urge * 0.8, fastest=4.0)), _standing(harmful=True), back),
+        ControlState("dodge", (*CALM, Dodge(urge * 0.3, near=0.6)), _standing(harmful=False), back),
     )
     return Machine(name, (calm, *states, *(s for s in machine.states if s.name != "balance")))
 
@@ -71,11 +72,11 @@ def _scene(options: Options) -> Scene:
 
 
 def _dodge(options: Options) -> Setup:
-    return Setup((Role(dodging(STEPPING, "dodge")),), _scene(options), 4.0)
+    return Setup((Role(dodging(STEPPING, "dodge", options["urge"])),), _scene(options), 4.0)
 
 
 def _literal(options: Options) -> Setup:
-    away = Dodge(0.15)
+    away = Dodge(0.15 * options["urge"])
     calm = ControlState("balance", (ComOver(5.0), Upright(70.0), Still(0.5)), Safe(), ("dodge in fear", "dodge"))
     fear = ControlState(
         "dodge in fear", (ComOver(2.0), Upright(30.0), Still(0.5), away), Threatened(harmful=True), ("balance",)
@@ -88,7 +89,7 @@ DODGE = Behavior(
     "dodge", "Get out of the way of a thrown ball.", _dodge,
     {
         "ball.from": 0.0, "ball.speed": 7.0, "ball.height": 1.58, "ball.aside": 0.03, "ball.at": 0.5,
-        "ball.radius": 0.034, "ball.mass": 0.058, "ball.harmful": False, "friction": 1.0,
+        "ball.radius": 0.034, "ball.mass": 0.058, "ball.harmful": False, "urge": 1.0, "friction": 1.0,
     },
     _literal,
 )  # fmt: skip
