@@ -7,6 +7,7 @@ import pytest
 
 from poise.character.figure import figure
 from poise.character.holding import hold_points
+from poise.character.thing import ball
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
@@ -31,6 +32,20 @@ def test_holds_are_random_apart_and_the_same_for_a_seed() -> None:
     assert {tuple(h.place[1:]) for h in first[:4]} == set(START.values())
 
 
+def test_hands_meet_holds_with_their_fingers_and_feet_with_both_sides_of_the_ball() -> None:
+    who = figure()
+    points = who.contact_points
+    for side in ("left", "right"):
+        (finger,) = hold_points(who, f"{side}_hand")
+        own = [p for p in points if p.body == who.roles[f"{side}_hand"]]
+        assert points[finger] is max(own, key=lambda p: float(np.linalg.norm(p.offset)))
+        one, two = (points[i].offset for i in hold_points(who, f"{side}_foot"))
+        assert abs(one[1] - two[1]) > 0.03, "one on either side"
+        assert min(one[0], two[0]) > 0.05, "ahead of the ankle"
+    with pytest.raises(InvalidValue, match="no left hand"):
+        hold_points(ball("ball", 0.1, 1.0), "left_hand")
+
+
 def test_hands_and_feet_are_put_on_places_and_no_others_are_promised() -> None:
     who = limber(figure("adult"))
     q = standing(who, knees=0.8, arms=2.2)
@@ -48,14 +63,14 @@ def test_a_foot_stands_on_a_hold_only_from_above_and_leaves_when_it_slips() -> N
     who = figure("adult")
     model = model_of(who)
     state = State(model).at(standing(who), np.zeros(model.nv))
-    ball = hold_points(who, "left_foot")
-    middle = state.centers[ball].mean(axis=0)
+    soles = hold_points(who, "left_foot")
+    middle = state.centers[soles].mean(axis=0)
     radii = model.point_radii
 
     def standing_on(lower: float, beside: float = 0.0) -> Grips:
         place = middle - (0.04 + lower) * UP + np.array([beside, 0.0, 0.0])
         grips = Grips(Scene((), (Hold("rung", tuple(place.tolist()), 0.04),)), radii)
-        grips.stand(0, "left_foot", ball, "rung", state, 0.0)
+        grips.stand(0, "left_foot", soles, "rung", state, 0.0)
         return grips
 
     assert not standing_on(0.005).feet

@@ -9,7 +9,7 @@ import pytest
 
 from poise.character.figure import figure
 from poise.methods.goals.sense import MARGIN, reachable, sees, socket
-from poise.methods.goals.support import near_hands
+from poise.methods.goals.support import HandsFree, near_hands
 from poise.methods.goals.surroundings import Hold, Movement, Scene, Surface
 from poise.methods.goals.view import View, body_of
 from poise.synthesis.behaviors import BEHAVIORS
@@ -17,12 +17,16 @@ from poise.synthesis.run import world_of
 
 
 def view_of(
-    *holds: Hold, walls: tuple[Surface, ...] = (), time: float = 0.0, name: str = "adult", aside: float = 0.0
+    *holds: Hold,
+    walls: tuple[Surface, ...] = (),
+    time: float = 0.0,
+    name: str = "adult",
+    velocity: tuple[float, float] = (0.0, 0.0),
 ) -> View:
-    """What a standing figure sees that faces +x and moves to its left, +y, with a speed [m/s]."""
+    """What a standing figure sees that faces +x, its left is +y, and moves as a whole with a velocity [m/s]."""
     world = world_of(BEHAVIORS["balance"].setup(), figure(name))
     v = world.v.copy()
-    v[1] = aside
+    v[:2] = velocity
     state = world.state.at(world.q, v)
     count = len(figure(name).contact_points)
     body = body_of(figure(name), state)
@@ -94,6 +98,31 @@ def test_the_hand_on_the_side_to_which_a_figure_falls_goes_to_a_wall_there() -> 
     left = Surface("left wall", (0.0, 0.5, 1.25), (0.0, -1.0, 0.0), (4.0, 2.5))
     right = Surface("right wall", (0.0, -0.4, 1.25), (0.0, 1.0, 0.0), (4.0, 2.5))
     for aside, hand, name in ((-0.5, "right_hand", "right wall"), (0.5, "left_hand", "left wall")):
-        chosen = near_hands(view_of(walls=(left, right), aside=aside))
+        chosen = near_hands(view_of(walls=(left, right), velocity=(0.0, aside)))
         assert {h: within.name for h, within in chosen.items()} == {hand: name}
-    assert not near_hands(view_of(aside=0.5))
+    assert not near_hands(view_of(velocity=(0.0, 0.5)))
+
+
+def test_a_second_hand_goes_along_only_where_its_way_is_about_as_long() -> None:
+    for turn, hands in ((0.0, {"left_hand", "right_hand"}), (0.3, {"left_hand"}), (-0.3, {"right_hand"})):
+        x, y = float(np.cos(turn)), float(np.sin(turn))
+        ahead = Surface("wall", (0.4 * x, 0.4 * y, 1.25), (-x, -y, 0.0), (4.0, 2.5))
+        view = view_of(walls=(ahead,), velocity=(0.8, 0.0))
+        assert all(reachable(view, f"{side}_hand") for side in ("left", "right"))
+        assert set(near_hands(view)) == hands
+
+
+def test_hands_are_free_until_one_has_rested_on_a_wall_for_a_while() -> None:
+    condition, memory = HandsFree(0.5), {}
+
+    def free(time: float, *, touches: bool, distance: float = 0.4, since: float = 9.0) -> bool:
+        view = replace(view_of(walls=(wall(distance),), time=time), memory=memory, since=since)
+        view.touching[view.part("left_hand")] = touches
+        return condition.holds(view)
+
+    assert free(1.0, touches=False)
+    assert free(1.4, touches=True)
+    assert not free(1.6, touches=True)
+    assert free(1.6, touches=True, since=0.1), "a state that has just begun goes on"
+    assert free(1.7, touches=True, distance=3.0), "what it touches is no wall"
+    assert free(2.1, touches=True)

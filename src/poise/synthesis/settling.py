@@ -137,6 +137,7 @@ def settle(
     yielding = known & (problem.rest > dt)  # another simulation carries them
     kept, dropped, slid = none.copy(), none.copy(), none.copy()
     answer: Settled | None = None
+    changes: set[str] = set()
     for attempt in range(ROUNDS):
         k = np.flatnonzero(on)
         touching = Touching(
@@ -145,12 +146,15 @@ def settle(
             np.where(known[k], problem.rest, dt),
         )  # fmt: skip
         try:
-            result = solve(problem, touching, Held(*grips.points, ways, grip_bends), spots.friction[k], slips[k])
+            result, change = solve(
+                problem, touching, Held(*grips.points, ways, grip_bends), spots.friction[k], slips[k]
+            )
         except StepInfeasible:
             if answer is None:
                 raise
-            tally.count("contacts not settled")
+            changes.add("contacts not settled")
             break
+        changes |= {change} - {""}
         q, v = ahead.move(dt, result.a)
         gaps = gaps_after(spots, ahead.after, ahead.faces, ahead.capsules, ahead.flesh, ahead.radii)
         forces = np.zeros((len(on), 3))
@@ -182,6 +186,8 @@ def settle(
         slips = np.where(helped[:, None], _slips(spots, drifts / dt, velocities), slips)
         on = (on | made) & ~pulled
     assert answer is not None
+    for change in sorted(changes):
+        tally.count(change)
     return answer
 
 

@@ -45,7 +45,9 @@ class Problem:
     rest: float
 
 
-def solve(problem: Problem, touching: Touching, held: Held, friction: Array, slips: Array) -> StepResult:
+def solve(
+    problem: Problem, touching: Touching, held: Held, friction: Array, slips: Array
+) -> tuple[StepResult, str]:  # fmt: skip
     """Solve the step of a world whose contacts are known.
 
     Args:
@@ -54,6 +56,9 @@ def solve(problem: Problem, touching: Touching, held: Held, friction: Array, sli
         held: Grips.
         friction: Coulomb coefficient of each contact, shape (K,).
         slips: Unit direction in which each contact slides, zero where it stands, shape (K, 3).
+
+    Returns:
+        The solved step, and in words what was changed to make it solvable; "" if nothing was.
 
     Raises:
         StepInfeasible: if no solver got through, even with every bound soft.
@@ -85,7 +90,6 @@ def solve(problem: Problem, touching: Touching, held: Held, friction: Array, sli
         return result
 
     tally.solves += 1
-    result = None
     # a sliding point whose friction is fixed can be asked for the impossible; as one that sticks it cannot
     for kind, slide, soft in (
         ("", slips, False),
@@ -99,13 +103,10 @@ def solve(problem: Problem, touching: Touching, held: Held, friction: Array, sli
                 tally.failures += 1
                 raise
             continue
-        if kind:
-            tally.count(kind)
-        break
-    assert result is not None
-    t, c = tally, result.certificate
-    t.primal, t.dual, t.dynamics = max(t.primal, c.primal), max(t.dual, c.dual), max(t.dynamics, c.dynamics)
-    return result
+        t, c = tally, result.certificate
+        t.primal, t.dual, t.dynamics = max(t.primal, c.primal), max(t.dual, c.dual), max(t.dynamics, c.dynamics)
+        return result, kind
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _softened(
