@@ -6,9 +6,9 @@ from poise.analysis.analyze import Analysis, analyze
 from poise.analysis.bodies import BodyMotion, body_motion, center_of_mass
 from poise.analysis.flights import FlightFit, fit_flight, fit_parabola
 from poise.analysis.forces import Forces, inverse_dynamics
-from poise.analysis.measures import Measures, PoseDifference, measures, pose_difference
+from poise.analysis.measures import Measures, PoseDifference, Standing, measures, pose_difference, standing
 from poise.analysis.momentum import Momentum, composite_inertia, momentum
-from poise.analysis.scale import ImpliedScale, implied_scale
+from poise.analysis.scale import ImpliedScale, implied_scale, unlikely_leg
 from poise.analysis.smoothing import LowPass, choose_filter, smooth
 from poise.analysis.support import Support, support
 from poise.analysis.support_phases import KINDS, SupportPhase
@@ -25,6 +25,7 @@ __all__ = [
     "Measures",
     "Momentum",
     "PoseDifference",
+    "Standing",
     "Support",
     "SupportPhase",
     "Touching",
@@ -41,6 +42,8 @@ __all__ = [
     "momentum",
     "pose_difference",
     "smooth",
+    "standing",
     "support",
     "touching",
+    "unlikely_leg",
 ]

@@ -61,6 +61,32 @@ class Measures:
     limit_excess: Array
 
 
+@dataclass(frozen=True)
+class Standing:
+    """How feet stand and what is in the floor: what `poise check` and `poise edit ground` tell of a clip.
+
+    Attributes:
+        skating_ratio: Share of frames in which a foot skates [1].
+        slide_mm_per_frame: Mean horizontal displacement per frame of foot points while they touch.
+        penetration_max_m: Depth of the deepest contact point [m].
+        float_max_m: Gap below the support that floats highest [m].
+    """
+
+    skating_ratio: float
+    slide_mm_per_frame: float
+    penetration_max_m: float
+    float_max_m: float
+
+
+def standing(analysis: Analysis) -> Standing:
+    """How feet stand and what is in the floor; depth and gap where the clip is no glitch."""
+    good, touch = ~analysis.is_glitch, analysis.touch
+    return Standing(
+        float(_skates(analysis, SKATING_SPEED).mean()), _slide_mm(analysis, _sliding(analysis)),
+        float(np.maximum(0.0, -touch.gaps)[good].max(initial=0.0)), float(_floating(analysis)[good].max(initial=0.0)),
+    )  # fmt: skip
+
+
 def measures(analysis: Analysis, *, skating_speed: float = SKATING_SPEED) -> Measures:
     """All measures of a clip.
 
@@ -70,18 +96,29 @@ def measures(analysis: Analysis, *, skating_speed: float = SKATING_SPEED) -> Mea
     """
     touch, motion, character = analysis.touch, analysis.motion, analysis.character
     scale = character.leg_length / HUMAN_LEG
-    speed = np.linalg.norm(touch.velocities[:, :, :2], axis=2)
-    feet = touch.is_foot
-    skates = skating_frames(touch.gaps[:, feet], touch.velocities[:, feet], character.leg_length, speed=skating_speed)
-    stands = touch.flags & touch.is_foot
-    sliding = np.where(stands, speed, 0.0)
+    skates, sliding = _skates(analysis, skating_speed), _sliding(analysis)
     return Measures(
-        skates, float(skates.mean()), sliding,
-        1e3 * motion.dt * float(sliding[stands].mean()) if stands.any() else 0.0,
+        skates, float(skates.mean()), sliding, _slide_mm(analysis, sliding),
         np.maximum(0.0, -touch.gaps), _floating(analysis), jitter(motion),
         normalized_jerk(_smooth_joints(analysis), analysis.times, shortest=SHORTEST_PATH * scale),
         joint_speeds(motion, character), limit_excess(motion, character),
     )  # fmt: skip
+
+
+def _skates(analysis: Analysis, speed: float) -> Flags:
+    touch, feet = analysis.touch, analysis.touch.is_foot
+    return skating_frames(touch.gaps[:, feet], touch.velocities[:, feet], analysis.character.leg_length, speed=speed)
+
+
+def _sliding(analysis: Analysis) -> Array:
+    """Horizontal speed of foot points while they touch [m/s], shape (F, P); 0 elsewhere."""
+    touch = analysis.touch
+    return np.where(touch.flags & touch.is_foot, np.linalg.norm(touch.velocities[:, :, :2], axis=2), 0.0)
+
+
+def _slide_mm(analysis: Analysis, sliding: Array) -> float:
+    stands = analysis.touch.flags & analysis.touch.is_foot
+    return 1e3 * analysis.motion.dt * float(sliding[stands].mean()) if stands.any() else 0.0
 
 
 def _smooth_joints(analysis: Analysis) -> Array:

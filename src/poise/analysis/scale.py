@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
+from poise.motion import Motion
+from poise.phases.flights import PLAUSIBLE_LEG
 from poise.phases.points import pelvis, velocities
 from poise.phases.travel import in_place_velocity
-from poise.units import GRAVITY, HUMAN_LEG
+from poise.units import GRAVITY, HUMAN_LEG, UNITS
 
 Array = npt.NDArray[np.float64]
 
@@ -39,6 +41,19 @@ LEAST_GRAVITY, TELLS = 0.05, 0.5
 """A flight tells of gravity if it falls with more g than the first, known to better than this part of it [1]."""
 LEAST_SPREAD = 0.03
 """No flight tells the logarithm of gravity better than this [1]."""
+
+
+def unlikely_leg(leg: float, motion: Motion) -> tuple[str, str]:
+    """What to say of legs [m] that no creature has, and the units that would fit; nothing of others."""
+    least, most = PLAUSIBLE_LEG
+    if least <= leg <= most:
+        return "", ""
+    unit = motion.source.unit if motion.source is not None else 1.0
+    fits = [n for n, u in UNITS.items() if least <= leg / unit * u <= most]
+    return (
+        f"Its legs are {leg:.3g} m long, which few creatures have: the unit ({unit:g} m) may be wrong",
+        ", or ".join(f"--unit {n}" for n in fits[:2]) or "--unit U",
+    )
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ def hold_feet(
         beside[first : last + 1] = False
     for leg in find_legs(character, motion):
         touches = np.asarray(touch.carries[:, points_of(character, leg, touch)].any(axis=1))
-        parts[leg] = _left(
+        parts[leg] = _way_kept(
             motion.times, touches, spans, windows, SETTLING * math.sqrt(character.leg_length / HUMAN_LEG)
         )
         standing[leg] = touches & beside
@@ -217,7 +217,9 @@ def _targets(
     return found
 
 
-def _left(times: Array, touches: Flags, spans: tuple[Span, ...], windows: tuple[Span, ...], settling: float) -> Array:
+def _way_kept(
+    times: Array, touches: Flags, spans: tuple[Span, ...], windows: tuple[Span, ...], settling: float
+) -> Array:
     """Part of its way with the turned body that a foot keeps, shape (F,): 1 in flight, 0 from where it touches on."""
     left = np.ones(len(times))
     for (first, last), (start, end) in zip(spans, windows):

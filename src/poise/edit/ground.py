@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.analysis.touching import Touching
+from poise.analysis.analyze import analyze
+from poise.analysis.measures import standing
+from poise.analysis.scale import unlikely_leg
 from poise.character.character import Character
 from poise.character.fit import fit
 from poise.character.posing import root_mover
 from poise.edit.legs import Leg, find_legs, knee_flexion
-from poise.edit.planting import Ground, plant
+from poise.edit.planting import MOST_LOWERED, Ground, plant
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.scope import Scope
 from poise.errors import InvalidValue
 from poise.motion import Motion
 from poise.phases.glitches import glitch_frames
-from poise.phases.skating import skating_frames
 from poise.phases.travel import in_place_velocity
 from poise.spatial import rotations
 from poise.terrain import Terrain
@@ -33,6 +34,8 @@ ON_FEET = 0.2
 DONE = 5e-4
 """A round that moves nothing further than this is not made, for a leg of 0.82 m [m]; once begun, rounds go on to half
 of it: files round, and what was done must stay done."""
+FAR = 45.0
+"""A joint that turns further is told [deg]; in captured clips none turns by more than half of it."""
 BETTER, PATIENCE = 0.8, 6
 """Where rounds come to no end, the best result is taken once none of so many further ones leaves less than this part of
 what it leaves to do [1]; a later run finds the same, and changes nothing."""
@@ -54,7 +57,8 @@ def ground(
     orientation; knees keep their side, bend the way they bend, and what is added to them changes smoothly: near the
     straight leg, and in glitches, that is worth more than the last millimeter of the foot. The root gives way where
     legs would be too short or long, and rises where knees, hands that no arm can lift, or a trunk are in the floor.
-    At full amount over the whole clip, doing it again changes nothing.
+    At full amount over the whole clip, doing it again changes nothing. The report's `before` and `after` are what
+    `poise check` measures of either clip, with the character that it fits to it where none is given.
 
     Args:
         motion: F frames.
@@ -72,12 +76,12 @@ def ground(
     legs = find_legs(fixed.character, motion, arms=True)
     if not legs:
         raise InvalidValue("This character has no leg with a knee, so no foot could be put anywhere else.")
-    touch = fixed.touch(motion)
-    before = _measures(motion, fixed, touch)
-    whole, now, rounds = (motion, fixed, 0) if scope.amount == 0.0 else _chain(motion, fixed, character, floor, scope)
+    whole, rounds = (motion, 0) if scope.amount == 0.0 else _chain(motion, fixed, character, floor, scope)
     result = _part(motion, whole, fixed.root, scope)
     changes = Changes.between(motion, result, fixed.root)
-    after = before if result is motion else _measures(result, now, now.touch(result))
+    before = _measures(motion, character, floor)
+    after = before if result is motion else _measures(result, character, floor)
+    lifted = (result.world[0] - motion.world[0])[:, fixed.root, 2]
     report = report_of(
         "ground", motion, result, changes,
         settings={
@@ -89,8 +93,9 @@ def ground(
             "foot_angle_max_deg": _foot_turn(motion, result, legs),
             "knees_bend_the_right_way": _knees(motion, result, legs),
             "rounds": rounds,
+            "root_height_max_m": float(np.abs(lifted).max()),
         },
-        budget=budget, amount=scope.amount,
+        budget=budget, amount=scope.amount, notes=_cautions(changes, lifted, fixed, motion),
     )  # fmt: skip
     return Edited(result, report)
 
@@ -123,27 +128,27 @@ def _flat(floor: float) -> Terrain:
 
 def _chain(
     motion: Motion, fixed: Ground, character: Character | None, floor: float | None, scope: Scope
-) -> tuple[Motion, Ground, int]:
+) -> tuple[Motion, int]:
     """Rounds until nothing is left, with a character fitted anew to each result: a later run fits its own to it.
 
     Returns:
-        The motion, the ground that was fitted to it, and the number of rounds that led to it.
+        The motion, and the number of rounds that led to it.
     """
     now, ground, rounds, since = motion, fixed, 0, 0
-    best, least = (motion, fixed, 0), math.inf
+    best, least = (motion, 0), math.inf
     while since < PATIENCE:
-        left = _left(now, _round(now, ground, scope.blend), ground)
+        left = _to_do(now, _round(now, ground, scope.blend), ground)
         if left == 0.0:
-            return now, ground, rounds
+            return now, rounds
         if left < BETTER * least:
-            best, least, since = (now, ground, rounds), left, 0
+            best, least, since = (now, rounds), left, 0
         since += 1
         now, more = _rounds(now, ground, scope.blend)
         rounds += more
         if more == 0:
             return best
         if character is not None:
-            return now, ground, rounds
+            return now, rounds
         ground = _fixed(now, None, floor)
     return best
 
@@ -157,7 +162,7 @@ def _rounds(motion: Motion, fixed: Ground, blend: float) -> tuple[Motion, int]:
     best, least = (motion, 0), math.inf
     while since < PATIENCE:
         following = _round(now, fixed, blend)
-        left = _left(now, following, fixed, part=1.0 if rounds == 0 else 0.5)
+        left = _to_do(now, following, fixed, part=1.0 if rounds == 0 else 0.5)
         if left == 0.0:
             return now, rounds
         if left < BETTER * least:
@@ -171,7 +176,7 @@ def _round(motion: Motion, fixed: Ground, blend: float) -> Motion:
     return plant(motion, fixed, find_legs(fixed.character, motion, arms=True), fixed.touch(motion), blend)
 
 
-def _left(motion: Motion, following: Motion, fixed: Ground, part: float = 1.0) -> float:
+def _to_do(motion: Motion, following: Motion, fixed: Ground, part: float = 1.0) -> float:
     """How far a round moves the joints in the mean [m]; 0 if none by more than a part of DONE."""
     moved = np.linalg.norm(following.world[0] - motion.world[0], axis=2)
     return float(moved.mean()) if moved.max() >= part * DONE * fixed.size else 0.0
@@ -209,18 +214,35 @@ def _knees(motion: Motion, result: Motion, legs: tuple[Leg, ...]) -> bool:
     )
 
 
-def _measures(motion: Motion, fixed: Ground, touch: Touching) -> dict[str, Any]:
-    """Skating, slide, penetration and float of feet; the last two where the clip is no glitch."""
-    feet, good = touch.is_foot, ~fixed.is_glitch
-    skates = skating_frames(touch.gaps[:, feet], touch.velocities[:, feet], fixed.character.leg_length)
-    flags, gaps = touch.flags[:, feet], touch.gaps[:, feet]
-    moved = np.linalg.norm(np.diff(touch.points[:, feet, :2], axis=0) - (fixed.drift[:2] * motion.dt), axis=2)
-    sliding = moved[flags[1:] & flags[:-1]]
-    standing = flags.any(axis=1) & good
+def _measures(motion: Motion, character: Character | None, floor: float | None) -> dict[str, Any]:
+    """How feet stand and what is in the floor, as `poise check` measures it."""
+    clip = analyze(motion, character, floor=floor)
+    seen = standing(clip)
+    on_feet = clip.touch.flags[:, clip.touch.is_foot].any(axis=1) & ~clip.is_glitch
     return {
-        "skating_ratio": float(skates.mean()),
-        "foot_slide_mm_per_frame": 1000.0 * float(sliding.mean()) if len(sliding) else 0.0,
-        "penetration_max_m": float(np.maximum(-gaps[good], 0.0).max(initial=0.0)),
-        "float_max_m": float(np.where(flags, gaps, np.inf).min(axis=1)[standing].max(initial=0.0)),
-        "contact_frames": int(standing.sum()),
+        "skating_ratio": seen.skating_ratio,
+        "foot_slide_mm_per_frame": seen.slide_mm_per_frame,
+        "penetration_max_m": seen.penetration_max_m,
+        "float_max_m": seen.float_max_m,
+        "contact_frames": int(on_feet.sum()),
     }
+
+
+def _cautions(changes: Changes, lifted: Array, fixed: Ground, motion: Motion) -> tuple[str, ...]:
+    """What a user should look at: a size that is none, joints that turn far, a body that goes up or down far."""
+    notes = []
+    said, units = unlikely_leg(fixed.character.leg_length, motion)
+    if said:
+        notes.append(f"{said} ({units}). What touches, and how fast anything may change, is judged for that size.")
+    frame, joint = (int(x) for x in np.unravel_index(np.argmax(changes.angles), changes.angles.shape))
+    turn = math.degrees(changes.angles[frame, joint])
+    if turn > FAR:
+        notes.append(
+            f"{changes.names[joint]} turns by {turn:.0f}° in frame {frame}, far more than slips and soles ask for: "
+            "look at the result there, or set a --budget."
+        )
+    most = float(np.abs(lifted).max())
+    if most > MOST_LOWERED * fixed.size:
+        way = "up" if lifted[np.argmax(np.abs(lifted))] > 0.0 else "down"
+        notes.append(f"The body goes {way} by as much as {100.0 * most:.3g} cm, to spare legs or to leave the floor.")
+    return tuple(notes)

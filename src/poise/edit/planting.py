@@ -21,7 +21,7 @@ Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 MOST_LOWERED = 0.06
-"""How far the root goes down or up for the legs at most in a round, for a leg of 0.82 m [m]."""
+"""How far the root goes down or up for the legs at most in a round, for a leg of 0.82 m [m]; more in all is told."""
 ROOT_HZ = 6.0
 """How fast it may do so, for a leg of 0.82 m [Hz]."""
 STIFF = 0.02

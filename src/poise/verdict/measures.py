@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
 from poise.analysis.flights import FlightFit
-from poise.analysis.measures import Measures
+from poise.analysis.measures import Measures, standing
 from poise.analysis.scale import ImpliedScale
 from poise.phases.points import pelvis
 from poise.units import GRAVITY, HUMAN_LEG
@@ -52,10 +53,7 @@ def measures_of(clip: Analysis, quality: Measures, scale: ImpliedScale) -> dict[
             "inside_ratio": float((error <= 0.0).mean()) if len(error) else None,
             "within_radius_ratio": float((error <= 1.0).mean()) if len(error) else None,
         },
-        "skating_ratio": quality.skating_ratio,
-        "slide_mm_per_frame": quality.slide_mm_per_frame,
-        "penetration_max_m": _most(quality.penetration[good]),
-        "float_max_m": _most(quality.floating[good]),
+        **asdict(standing(clip)),
         "jitter": _mean(quality.jitter[good]),
         "normalized_jerk_max": _highest(quality.normalized_jerk[good]),
         "joint_speed_max": _most(quality.joint_speed[good]),

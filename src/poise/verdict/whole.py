@@ -9,9 +9,10 @@ import numpy as np
 
 from poise.analysis.analyze import Analysis
 from poise.analysis.measures import Measures, normalized_jerk
-from poise.analysis.scale import ImpliedScale
+from poise.analysis.scale import ImpliedScale, unlikely_leg
 from poise.analysis.smoothing import LowPass, smooth
-from poise.units import HUMAN_LEG, UNITS
+from poise.phases.flights import PLAUSIBLE_LEG
+from poise.units import HUMAN_LEG
 from poise.verdict.balance import judged_frames
 from poise.verdict.finding import Cure, Finding, ranked
 from poise.verdict.profile import Profile
@@ -19,8 +20,6 @@ from poise.verdict.words import stretches
 
 HIGH_JERK = 6500.0
 """Normalized jerk above this is high [1]: twice the jerk amplitude of a smooth reach has 2900, noise far more."""
-PLAUSIBLE_LEG = (0.1, 3.0)
-"""Legs of creatures [m], from a cat's to a giant's."""
 MOVES = 0.1
 """A joint that moves less than this within 0.4 s has no jerk to speak of, for a leg of 0.82 m [m]."""
 
@@ -143,15 +142,12 @@ def _size(clip: Analysis, scale: ImpliedScale, profile: Profile) -> Iterator[Fin
     limit, leg = profile["size"], clip.character.leg_length
     if not limit.is_checked:
         return
-    if not PLAUSIBLE_LEG[0] <= leg <= PLAUSIBLE_LEG[1]:
+    said, units = unlikely_leg(leg, clip.motion)
+    if said:
         usual = min(max(leg, PLAUSIBLE_LEG[0]), PLAUSIBLE_LEG[1])
-        unit = clip.motion.source.unit if clip.motion.source is not None else 1.0
-        fits = [n for n, u in UNITS.items() if PLAUSIBLE_LEG[0] <= leg / unit * u <= PLAUSIBLE_LEG[1]]
-        advice = f" {', or '.join(f'--unit {n}' for n in fits[:2])}" if fits else ""
         yield Finding(
             "size", leg / usual, limit.passed(leg / usual), (),
-            f"Its legs are {leg:.3g} m long, which few creatures have: the unit ({unit:g} m) may be wrong",
-            (Cure(f"say what the file's unit is:{advice or ' --unit U'}", 0.0),), "whole clip", limit.fails,
+            said, (Cure(f"say what the file's unit is: {units}", 0.0),), "whole clip", limit.fails,
         )  # fmt: skip
         return
     if not math.isfinite(scale.gravity_g) or limit.allows(scale.size):
