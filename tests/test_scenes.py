@@ -119,12 +119,16 @@ def test_a_flight_edited_to_fall_as_on_the_moon_is_compared_with_the_moon() -> N
 def test_an_edit_plots_before_and_after() -> None:
     motion, character = hop()
     edited = ballistic(motion, character, keep="timing")
+    words = [o.text for o in scene_of_motion(edited.motion, character).overlays if isinstance(o, Label)]
+    assert words
+    assert all("(±0)" in w for w in words), "a flight that falls as it should is no frame longer"
     scene = scene_of_edit(motion, edited.motion, edited.report.data, physics=True)
     assert scene.plots
     for plot in scene.plots:
         names = [line.name for line in plot.series]
         assert len(names) == len(set(names))
         assert {n.split()[0] for n in names} == {"before", "after"}
+        assert len({line.color for line in plot.series}) == len(names), plot.name
         assert all(len(line.values) == len(scene.times) for line in plot.series)
     differs = [
         float(np.nanmax(np.abs(plot.series[0].values - plot.series[len(plot.series) // 2].values)))
@@ -177,6 +181,9 @@ def test_clips_side_by_side_are_in_step(walk: poise.Motion) -> None:
     assert header["views"] == ["a", "b"]
     assert header["tracks"][1]["view"] == 1
     assert {o.get("view", 0) for o in header["overlays"]} == {0, 1}
+    legs = {r.name: r.color for r in scene.timeline}
+    assert len({legs[f"{clip}: {side} leg"] for clip in "ab" for side in ("left", "right")}) == 4
+    assert legs["b: right leg"] == pytest.approx([0.68 * c for c in scene.tracks[1].style.color])
 
 
 def test_landings_are_matched_by_the_longest_run() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +10,9 @@ import numpy as np
 from poise.analysis import center_of_mass
 from poise.character.fit import fit
 from poise.motion import Motion
-from poise.record.join import resampled
+from poise.record.join import paler, resampled
 from poise.record.motion_scene import scene_of_motion
-from poise.scene import GHOST, GHOST_COLOR, Color, Curve, Plot, Scene, Series, track_of_motion
+from poise.scene import GHOST, GHOST_COLOR, Curve, Plot, Scene, Series, track_of_motion
 from poise.terrain import Terrain
 from poise.units import GRAVITY
 
@@ -53,19 +52,24 @@ def scene_of_edit(
 
 
 def _both(after: tuple[Plot, ...], before: tuple[Plot, ...]) -> tuple[Plot, ...]:
-    """The plots of after with the lines that were there before in the ghost's color, under them."""
+    """The plots of after, and under them the lines that were there before: pale, or one alone in the ghost's color."""
     known = {plot.name: plot for plot in before}
     return tuple(
-        replace(plot, series=tuple(_lines("before", known[plot.name], GHOST_COLOR)) + tuple(_lines("after", plot)))
+        replace(plot, series=_named("before", _pale(known[plot.name].series)) + _named("after", plot.series))
         if plot.name in known
         else plot
         for plot in after
     )
 
 
-def _lines(when: str, plot: Plot, color: Color | None = None) -> Iterator[Series]:
-    for line in plot.series:
-        yield replace(line, name=f"{when} {line.name}", color=line.color if color is None else color)
+def _named(when: str, lines: tuple[Series, ...]) -> tuple[Series, ...]:
+    return tuple(replace(line, name=f"{when} {line.name}") for line in lines)
+
+
+def _pale(lines: tuple[Series, ...]) -> tuple[Series, ...]:
+    if len(lines) == 1:
+        return (replace(lines[0], color=GHOST_COLOR),)
+    return tuple(replace(line, color=paler(line.color, 0.5)) for line in lines)
 
 
 def _gravity(report: dict[str, Any] | None) -> float:

@@ -9,7 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.errors import InvalidValue
-from poise.scene import Arrow, Curve, Label, Overlay, Plot, Points, Polygon, Scene, Series, Skinned, Track, Vectors
+from poise.record.look import side_shades
+from poise.record.physics import SIDE_COLORS
+from poise.scene import (
+    Arrow,
+    Color,
+    Curve,
+    Label,
+    Overlay,
+    Plot,
+    Points,
+    Polygon,
+    Scene,
+    Series,
+    Skinned,
+    Track,
+    Vectors,
+)
 from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
@@ -55,7 +71,9 @@ def _named(scene: Scene, name: str, view: int) -> Scene:
     """A scene whose parts say whose they are, in a view."""
     tracks = tuple(replace(t, name=f"{name}: {t.name}" if t.name != name else name, view=view) for t in scene.tracks)
     plots = tuple(replace(p, series=tuple(replace(s, name=f"{name}: {s.name}") for s in p.series)) for p in scene.plots)
-    rows = tuple(replace(r, name=f"{name}: {r.name}") for r in scene.timeline)
+    shades = side_shades(tracks[0].style.color)
+    own = {color: shades[side] for side, color in SIDE_COLORS.items()}  # whose leg it is, and which
+    rows = tuple(replace(r, name=f"{name}: {r.name}", color=own.get(r.color, r.color)) for r in scene.timeline)
     overlays = tuple(replace(o, view=view) for o in scene.overlays)
     return replace(scene, tracks=tracks, plots=plots, timeline=rows, overlays=overlays)
 
@@ -65,7 +83,7 @@ def _merged(parts: Sequence[Scene]) -> tuple[Plot, ...]:
     plots: dict[tuple[str, str], Plot] = {}
     for k, part in enumerate(parts):
         for p in part.plots:
-            series = tuple(replace(s, color=_paler(s.color, k)) for s in p.series)
+            series = tuple(replace(s, color=paler(s.color, 0.5 * k / (1 + k))) for s in p.series)
             known = plots.get((p.name, p.unit))
             plots[p.name, p.unit] = replace(p, series=series) if known is None else _with(known, series)
     return tuple(plots.values())
@@ -75,8 +93,8 @@ def _with(plot: Plot, series: tuple[Series, ...]) -> Plot:
     return replace(plot, series=plot.series + series)
 
 
-def _paler(color: tuple[float, float, float], times: int) -> tuple[float, float, float]:
-    part = 0.5 * times / (1 + times)
+def paler(color: Color, part: float) -> Color:
+    """A color that has gone a part of its way to white."""
     return (color[0] + part * (1 - color[0]), color[1] + part * (1 - color[1]), color[2] + part * (1 - color[2]))
 
 

@@ -108,10 +108,19 @@ def body_sides(character: Character) -> list[str]:
     return sides
 
 
+def side_shades(color: Color) -> dict[str, Color]:
+    """A figure's color for its trunk (""), lighter for its "left" and darker for its "right" limbs."""
+    red, green, blue = color
+    return {
+        "": color,
+        "left": (red + 0.35 * (1.0 - red), green + 0.35 * (1.0 - green), blue + 0.35 * (1.0 - blue)),
+        "right": (0.68 * red, 0.68 * green, 0.68 * blue),
+    }
+
+
 def body_colors(character: Character, style: Style) -> Array:
     """Red, green, blue, alpha of each body (B, 4): left limbs lighter, right limbs darker than the trunk."""
-    base = np.asarray(style.color, dtype=np.float64)
-    shades = {"": base, "left": base + 0.35 * (1.0 - base), "right": 0.68 * base}
+    shades = side_shades(style.color)
     alpha = GHOST_ALPHA if style.kind == "ghost" else 1.0
     return np.array([[*shades[side], alpha] for side in body_sides(character)])
 

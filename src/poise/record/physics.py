@@ -201,7 +201,8 @@ def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
         has_ticks=True, is_dashed=True,
     )  # fmt: skip
     off = frames - length / dt
-    words = f"{frames} frames, ballistic {length / dt:.0f} ({-off:+.0f}) · {flight.gravity_g:.2f} g".replace("-", "−")
+    longer = f"{-off:+.0f}" if round(off) else "±0"
+    words = f"{frames} frames, ballistic {length / dt:.0f} ({longer}) · {flight.gravity_g:.2f} g".replace("-", "−")
     return [actual, ballistic, Label(words, "flights", BALLISTIC_COLOR, end, span)]
 
 
