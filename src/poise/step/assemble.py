@@ -10,7 +10,7 @@ from poise.dynamics import kernels
 from poise.step import algebra, cones, normal
 from poise.step.algebra import dot, fill
 from poise.step.cones import act, spread
-from poise.step.normal import add_directions, add_dofs, add_rows, add_turns, close_bodies
+from poise.step.normal import add_directions, add_dofs, add_rows, add_square, add_turns, close_bodies
 
 
 @njit(**KERNEL)
@@ -57,7 +57,9 @@ def assemble(at, sizes, numbers):
     external, constant = vector(at[27], nv), vector(at[36], nv)
     for i in range(nv):
         constant[i] = bias[i] - external[i]
-    add_rows(M, acts, -1.0, vector(at[17], nv), vector(at[18], nv), constant, Q, b, S, f, C)
+    effort, torque = vector(at[17], nv), vector(at[18], nv)
+    add_square(M, effort, torque, constant, matrix(at[65], nv, nv), Q, b, index(at[66], 5))
+    add_rows(M, acts, -1.0, effort, torque, constant, Q[:0, :0], b, S, f, C)
     add_turns(vector(at[19], 3 * bodies - 3), vector(at[20], 3 * bodies - 3), body_biases, squares, sums)
     add_dofs(0, vector(at[21], 3), vector(at[22], 3), Q, b)
     add_directions(

@@ -6,7 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from poise import compiled
 from poise.compiled import SUMS, Table, flags, index, matrix, vector
+from poise.dynamics import kernels
+from poise.dynamics.kernels import inverse_dynamics
 from poise.step.step import Step
 
 Array = npt.NDArray[np.float64]
@@ -32,7 +35,10 @@ def balance(step: Step, a: Array, coefficients: Array) -> tuple[Array, Array, fl
 
 @njit(**SUMS)
 def finish(at, sizes):
-    """`balance_table` of a usual problem; fills which bounds act, and which coefficients of all points are positive."""
+    """`balance_table` of a usual problem, after inverse dynamics.
+
+    Fills also which bounds act, and which coefficients of all points are positive.
+    """
     touching, n, points, count = sizes[4], sizes[10], sizes[2], sizes[12]
     taken, slacks, acting = flags(at[14], count), vector(at[15], count), flags(at[16], count)
     touched, positive, x = index(at[17], touching), flags(at[18], 4 * points), vector(at[10], n)
@@ -42,6 +48,7 @@ def finish(at, sizes):
         positive[i] = False
     for i in range(n):
         positive[4 * touched[i // 4] + i % 4] = x[i] > 0.0
+    inverse_dynamics(index(at[19], 11), vector(at[9], sizes[8]), at[11])
     return balance_table(at, sizes)
 
 
@@ -78,3 +85,6 @@ def balance_table(at, sizes):
             s -= acts[i, j] * u[j]
         torque[i] = s - external[i]
     return left
+
+
+finish = compiled.calls(finish, str(kernels.__file__))

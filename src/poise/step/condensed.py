@@ -36,7 +36,8 @@ Index = npt.NDArray[np.int64]
 SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED = 0, 1, 2, 3
 __all__ = ["CYCLED", "DEPENDENT", "NOT_POSITIVE", "SOLVED", "Answer", "solve_condensed", "solve_table"]
 _ROUNDS = 12
-_ADDRESSES = np.array(lapack.addresses(), dtype=np.int64)
+ADDRESSES = np.array(lapack.addresses(), dtype=np.int64)
+"""Of what the kernels call, see `lapack.addresses`, shape (5,)."""
 
 
 class Answer(NamedTuple):
@@ -79,7 +80,7 @@ def solve_condensed(problem: Condensed, warm: Flags, taken: Flags) -> Answer:
 
 def solve_table(at: Index, sizes: Index) -> int:
     """Solve a problem whose arrays stand in a table, in the order of `_solve`; fills its answer, returns a status."""
-    return _solve(at, sizes, _ADDRESSES)
+    return _solve(at, sizes, ADDRESSES)
 
 
 @njit(**SUMS)

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from poise.compiled import SUMS
+from poise.compiled import INNER_SUMS, SUMS, call
 from poise.dynamics import State
 from poise.step.cones import Columns
+from poise.step.lapack import limit_threads
 from poise.step.objective import Objective, as_rows
 
 Array = npt.NDArray[np.float64]
@@ -90,11 +91,12 @@ def _numbers(term: Objective, count: int) -> tuple[Array, Array]:
 def add_rows(A, X, sign, w, target, constant, Q, b, S, f, C):
     """Add the normal form of Σ w (A a + sign X u + constant − target)², A (m, nv), X (m, c) or (m, 0).
 
-    Rows of a tree are mostly zeros: for each column those that are not are gathered, and taken in four at a time.
+    Rows of a tree are mostly zeros: for each column those that are not are gathered, and taken in four at a time. With
+    Q of shape (0, 0) what is of a alone is left to `add_square`: faster where there are as many rows as dofs.
     """
     m, nv, c = A.shape[0], A.shape[1], X.shape[1]
     index, value = np.empty(m + 4, np.int64), np.empty(m + 4)
-    for i in range(nv + c):
+    for i in range(0 if Q.shape[0] > 0 else nv, nv + c):
         count, total = 0, 0.0
         for k in range(m):
             x = A[k, i] if i < nv else X[k, i - nv]
@@ -121,6 +123,29 @@ def add_rows(A, X, sign, w, target, constant, Q, b, S, f, C):
                     C[u, j] -= sign * (vp * A[p, j] + vq * A[q, j] + vs * A[s, j] + vt * A[t, j])
                 for j in range(u, c):
                     S[u, j] += vp * X[p, j] + vq * X[q, j] + vs * X[s, j] + vt * X[t, j]
+
+
+@njit(**INNER_SUMS)
+def add_square(A, w, target, constant, rows, Q, b, addresses):
+    """Add Aᵀ W A to the upper triangle of Q, by BLAS, and Aᵀ W (target − constant) to b; `rows` is room, A's shape."""
+    m, nv = A.shape[0], A.shape[1]
+    for k in range(m):
+        root = np.sqrt(w[k])  # nan where a weight is negative
+        wished = root * (target[k] - constant[k])
+        for j in range(nv):
+            rows[k, j] = root * A[k, j]
+            b[j] += wished * rows[k, j]
+    letters, sizes, one = np.array([76, 78], np.uint8), np.array([nv, m], np.int32), np.array([1.0])
+    low, plain, wide, deep = letters.ctypes.data, letters[1:].ctypes.data, sizes.ctypes.data, sizes[1:].ctypes.data
+    threads = limit_threads(addresses[3], 1) if addresses[3] != 0 else 0
+    call(
+        addresses[0],
+        (low, plain, wide, deep, one.ctypes.data, rows.ctypes.data, wide, one.ctypes.data, Q.ctypes.data, wide),
+    )
+    if threads > 1:
+        limit_threads(addresses[3], threads)
+    # the sum keeps arrays whose addresses were handed out alive
+    return letters.shape[0] + sizes.shape[0] + one.shape[0]
 
 
 @njit(**SUMS)

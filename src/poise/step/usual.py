@@ -97,7 +97,7 @@ class UsualProblem:
         self._parts = nv, 2 * nv, 2 * nv + 3 * points
         a, torque, forces, x = np.split(self._block, self._parts)
         self._a, self._slacks, self._residuals = a, np.empty(rows), np.empty(4)
-        self._acting, self._inverse = np.empty(rows, np.bool_), np.empty(nv)
+        self._acting = np.empty(rows, np.bool_)
         self._sizes, self._numbers = np.zeros(14, dtype=np.int64), np.zeros(4)
         self._sizes[:4] = nv, bodies, points, m.roots[0]
         self._form = Table([
@@ -109,7 +109,7 @@ class UsualProblem:
             self.limit_lower, self.ground_points, self.ground_normals, self.ground_lower, np.empty(nv), directions,
             owner, share, first, width, acts, Q, b, S, f, C, weight, target, G, D, g, J, lower, bound_weight,
             np.empty((bodies, 6, 6)), np.empty((bodies, 6)), warm, taken, self.guess, np.arange(points), self.expected,
-            np.empty((3, nv)), np.empty(3),
+            np.empty((3, nv)), np.empty(3), np.empty((nv, nv)), condensed.ADDRESSES,
         ])  # fmt: skip
         self._problem = Table([
             Q, b, S, f, C, G, D, g, J, X, lower, bound_weight, share, first, width, weight, target, warm, taken,
@@ -117,7 +117,8 @@ class UsualProblem:
         ])  # fmt: skip
         self._answer = Table([
             state.M, state.bias, share, first, width, acts, self.external, directions, owner, a, x,
-            self._inverse, torque, forces, taken, self._slacks, self._acting, self.touching, self.expected,
+            np.empty(nv), torque, forces, taken, self._slacks, self._acting, self.touching, self.expected,
+            d.engine,
         ])  # fmt: skip
 
     def solve(self) -> tuple[int, StepResult | None]:
@@ -129,7 +130,6 @@ class UsualProblem:
         status = solve_table(self._problem.at, sizes[8:])
         if status != condensed.SOLVED:
             return status, None
-        self.state.data.inverse_dynamics(self._a, self._inverse)
         left = finish(self._answer.at, sizes)
         primal, dual, gap, solves = self._residuals.tolist()
         answer, (first, second, third), k = self._block.copy(), self._parts, self.touching_count
