@@ -187,3 +187,19 @@ def test_real_flights(name: str, keep: str) -> None:
     assert report["kept"]["path_error_max_m"] < EXACT
     for leg in find_legs(character, motion):
         assert knee_flexion(leg, result).min() > min(0.0, knee_flexion(leg, motion).min()) - 0.02
+
+
+@needs_motions
+@pytest.mark.parametrize("keep", ["ends", "timing"])
+def test_the_more_of_it_the_nearer_to_the_path(keep: str) -> None:
+    motion = poise.load(MOTIONS / "bvh" / "cmu_daz" / "05_20-daz.bvh").cut(6.0, 8.0)
+    character = poise.Character.fit(motion, masses="auto")
+    off = [
+        ballistic(motion, character, keep=keep, scope=Scope(amount=part)).report["after"]["flights"][0]
+        for part in (0.0, 0.25, 0.5, 0.75, 1.0)
+    ]
+    errors = [flight["path_error_max_m"] for flight in off]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 1e-9
+    gravities = [abs(flight["gravity_g"] - 1.0) for flight in off]
+    assert gravities == sorted(gravities, reverse=True)

@@ -14,6 +14,7 @@ from poise.edit import Budget, Scope, ground
 from poise.edit.foot_paths import between
 from poise.edit.legs import find_legs, knee_flexion, reach, solve_legs
 from poise.edit.pose_kernel import posed
+from poise.edit.retiming import FLAT
 from poise.edit.root import move_root
 from poise.errors import BudgetExceeded
 from poise.motion import Motion
@@ -230,3 +231,12 @@ def test_a_fox_of_sixty_meters_is_cautioned_and_one_of_sixty_centimeters_is_not(
     assert "--unit cm" in large["notes"][0]
     assert f"turns by {large['changed']['joint_angle_max_deg']:.0f}°" in large["notes"][1]
     assert not [note for note in small["notes"] if "creatures" in note or "turns by" in note]
+
+
+def test_a_motion_that_was_moved_shares_no_array_with_the_one_before() -> None:
+    motion = walk()
+    moved = move_root(motion, 0, np.ones((motion.frame_count, 3)))
+    for before, after in zip(motion.world, moved.world):
+        assert not np.shares_memory(before, after)
+    with pytest.raises(ValueError, match="read-only"):
+        FLAT[0] = 2.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import poise
 from poise.character.character import Character
 from poise.edit.legs import REACH, STRAIGHT, Leg, find_legs, knee_flexion, reach, solve_legs
 from poise.edit.retiming import BUMP, FALL, _inverse, _value
@@ -93,3 +94,15 @@ def test_a_part_of_a_clip_is_where_its_slowness_says() -> None:
     np.testing.assert_allclose(rate, np.polynomial.polynomial.polyval(fine, slowness), atol=1e-12)
     whole = np.concatenate([[0.0], np.cumsum(0.5 * (rate[1:] + rate[:-1]))])
     np.testing.assert_allclose(np.interp(seen, fine, whole / whole[-1]), shares, atol=1e-9)
+
+
+def test_a_foot_that_must_go_to_the_other_side_of_its_hip_gets_there() -> None:
+    """Half a turn has no least axis: the plane in which the leg bends says which it takes."""
+    motion = poise.load(poise.sample_path("walk")).frames(np.arange(3))
+    (leg, *_) = find_legs(poise.Character.fit(motion), motion)
+    positions, orientations = motion.world
+    hip = positions[:, leg.hip]
+    opposite = 2.0 * hip - positions[:, leg.foot]
+    result = solve_legs(motion, {leg: (opposite, orientations[:, leg.foot])}, np.arange(3))
+    assert np.isfinite(result.rotations).all()
+    np.testing.assert_allclose(result.world[0][:, leg.foot], opposite, atol=1e-9)

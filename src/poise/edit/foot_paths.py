@@ -30,7 +30,7 @@ LIFT_SECONDS = 0.12
 HZ = 15.0
 """How fast a correction may change, for a leg of 0.82 m [Hz]."""
 SWING = 0.1
-"""How far a correction is believed where the foot swings, against 1 where it stands [1]."""
+"""How far a correction of a foot or its knee is believed where the foot swings, against 1 where it stands [1]."""
 BRIDGED = 0.01
 """The same where a frame says nothing: just enough to keep long bridges from swinging up [1]."""
 
@@ -80,7 +80,9 @@ def correction(foot: Foot, blend: float) -> Array:
             level[first : last + 1] = LEFT * foot.size - high
     out[:, 2] = between(foot.times, level[:, None], standing, blend)[:, 0]
     out = eased(foot, out, standing)
-    out[:, 2] += raised(foot.times, np.where(foot.is_glitch, 0.0, -(lowest + out[:, 2])), foot.size)
+    depth = np.where(foot.is_glitch, 0.0, -(lowest + out[:, 2]))
+    seconds = LIFT_SECONDS * math.sqrt(foot.size)
+    out[:, 2] += made_good(foot.times, depth, most=OFF * foot.size, left=LEFT * foot.size, seconds=seconds)
     return out
 
 
@@ -94,20 +96,20 @@ def eased(foot: Foot, values: Array, standing: Flags) -> Array:
     return smooth(filter, foot.times, values, believed)
 
 
-def raised(times: Array, depth: Array, size: float, *, most: float = OFF, left: float = LEFT) -> Array:
-    """A smooth curve that takes out what is deeper than `most`, to within `left`; nowhere negative [m], shape (F,).
+def made_good(times: Array, lack: Array, *, most: float, left: float, seconds: float) -> Array:
+    """A smooth curve that takes out what lacks more than `most`, to within `left`; nowhere negative, shape (F,).
 
     Args:
         times: [s], shape (F,).
-        depth: Below the floor, negative above it [m], shape (F,).
-        size: Leg length over 0.82 m; `most` and `left` [m] are for 1.
-        most, left: See above.
+        lack: What lacks, negative where there is more than enough, in any unit, shape (F,).
+        most, left: In the same unit.
+        seconds: Time in which the curve comes and goes [s].
     """
-    sunk = np.zeros(len(depth))
-    for first, last in runs(depth > left * size):
-        if depth[first : last + 1].max() > most * size:
-            sunk[first : last + 1] = depth[first : last + 1] - left * size
-    return spread(times, sunk, LIFT_SECONDS * math.sqrt(size))
+    out = np.zeros(len(lack))
+    for first, last in runs(lack > left):
+        if lack[first : last + 1].max() > most:
+            out[first : last + 1] = lack[first : last + 1] - left
+    return spread(times, out, seconds)
 
 
 def _still(foot: Foot, standing: Flags) -> Array:

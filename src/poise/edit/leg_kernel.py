@@ -7,6 +7,9 @@ from numba import njit
 
 _OPTIONS = {"cache": True, "error_model": "numpy"}
 
+OPPOSITE = 1e-7
+"""Twice the cosine of half a turn below which two directions are opposite: the least turn between has no axis [1]."""
+
 
 @njit(**_OPTIONS)
 def _multiply(p, q, out):
@@ -117,6 +120,14 @@ def turn(frames, places, turns, joints, parents, foot_turns, u, w, normal, bend,
         hip_turn[2] = foot[2] * goal[0] - foot[0] * goal[2]
         hip_turn[3] = foot[0] * goal[1] - foot[1] * goal[0]
         size = np.sqrt(hip_turn[0] ** 2 + hip_turn[1] ** 2 + hip_turn[2] ** 2 + hip_turn[3] ** 2)
+        if size < OPPOSITE:  # half a turn, about what of the bend axis lies across the leg
+            along = 0.0
+            for i in range(3):
+                along += normal[k, i] * foot[i]
+            hip_turn[0] = 0.0
+            for i in range(3):
+                hip_turn[1 + i] = normal[k, i] - along * foot[i]
+            size = np.sqrt(hip_turn[1] ** 2 + hip_turn[2] ** 2 + hip_turn[3] ** 2)
         for i in range(4):
             hip_turn[i] /= size
         _multiply(hip_turn, turns[f, joints[0]], made)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from poise.analysis.smoothing import choose_filter, smooth
 from poise.analysis.touching import Touching, touching
 from poise.character.character import Character
-from poise.edit.foot_paths import BRIDGED, Foot, between, correction, raised, spread
+from poise.edit.foot_paths import BRIDGED, LIFT_SECONDS, SWING, Foot, between, correction, made_good, spread
 from poise.edit.legs import Leg, bends_to, knee_flexion, reach, solve_legs
 from poise.edit.root import move_root
 from poise.motion import Motion
@@ -22,18 +22,18 @@ Flags = npt.NDArray[np.bool_]
 
 MOST_LOWERED = 0.06
 """How far the root goes down or up for the legs at most in a round, for a leg of 0.82 m [m]; more in all is told."""
-ROOT_HZ = 6.0
-"""How fast it may do so, for a leg of 0.82 m [Hz]."""
+LEG_HZ = 6.0
+"""How fast that, and the correction of a knee, may change, for a leg of 0.82 m [Hz]."""
 STIFF = 0.02
 """Squared sine of half a flexion at which a leg asks half as much for its length as a straight one [1]."""
-KNEE_HZ = 6.0
-"""How fast the correction of a knee may change, for a leg of 0.82 m [Hz]."""
 LEVER = 0.06
 """A knee that moves its foot by so much is corrected by half of what it should be in a round, leg 0.82 m [m/rad]."""
-SWINGING = 0.1
-"""A knee whose foot swings is believed so much less than one that stands or is lifted out of the floor [1]."""
 MATTERS = 1e-3
 """A foot lifted by more than this is lifted, for a leg of 0.82 m [m]."""
+MOVED = 1e-4
+"""A foot that is to move further asks the root to give way, for a leg of 0.82 m [m]."""
+NOTHING = 1e-6
+"""Corrections below this are none [m, rad]."""
 BODY_OFF, BODY_LEFT = 0.012, 0.008
 """Knees, trunks and other parts deeper than this lift the whole figure, to within the second, leg 0.82 m [m]: they are
 guessed from bones, and feet are not."""
@@ -133,7 +133,7 @@ def _root_height(
     for leg in legs:
         away = positions[:, leg.foot] - positions[:, leg.hip]
         along = away / np.linalg.norm(away, axis=1, keepdims=True)
-        moves = standing[leg] | (np.abs(shifts[leg]).max(axis=1) > 1e-4)
+        moves = standing[leg] | (np.abs(shifts[leg]).max(axis=1) > MOVED * ground.size)
         stiff = along[:, 2] ** 2 / (STIFF + np.sin(0.5 * knee_flexion(leg, motion)) ** 2)
         stiff = np.where(moves & ~ground.is_glitch, stiff, 0.0)
         # u·(shift − h z) = 0 keeps the length
@@ -141,8 +141,8 @@ def _root_height(
         weight += stiff
     height = np.zeros(frames)
     limit = MOST_LOWERED * ground.size
-    if weight.any() and np.abs(wanted).max() > 1e-6:
-        filter = choose_filter(ROOT_HZ / math.sqrt(ground.size), fps=motion.fps, leg_length=ground.character.leg_length)
+    if weight.any() and np.abs(wanted).max() > NOTHING:
+        filter = choose_filter(LEG_HZ / math.sqrt(ground.size), fps=motion.fps, leg_length=ground.character.leg_length)
         believed = weight / (weight + np.median(weight[weight > 0.0]))
         target = np.clip(wanted / np.maximum(weight, 1e-12), -limit, limit)
         height = smooth(filter, motion.times, target, np.maximum(believed, BRIDGED))
@@ -154,7 +154,7 @@ def _root_height(
         drop = np.sqrt(np.maximum(longest**2 - np.einsum("fi,fi->f", away[:, :2], away[:, :2]), 0.0))
         lacks = np.where(standing[leg] & (away[:, 2] < 0.0), height - away[:, 2] - drop, 0.0)
         short = np.maximum(short, np.clip(lacks, 0.0, limit))
-    short[short < 1e-6] = 0.0
+    short[short < NOTHING] = 0.0
     return height - spread(motion.times, short, blend)
 
 
@@ -166,27 +166,30 @@ def _lifted(
     if not len(others):
         return height
     depth = np.where(ground.is_glitch, 0.0, -touch.gaps[:, others].min(axis=1) - height)
-    return height + raised(motion.times, depth, ground.size, most=BODY_OFF, left=BODY_LEFT)
+    seconds = LIFT_SECONDS * math.sqrt(ground.size)
+    return height + made_good(
+        motion.times, depth, most=BODY_OFF * ground.size, left=BODY_LEFT * ground.size, seconds=seconds
+    )
 
 
 def _knee(leg: Leg, motion: Motion, ground: Ground, places: Array, matters: Flags) -> Array:
-    """How much further a knee bends [rad], shape (F,): as its foot asks, but with changes no faster than KNEE_HZ.
+    """How much further a knee bends [rad], shape (F,): as its foot asks, but with changes no faster than LEG_HZ.
 
     Near the straight leg a millimeter asks for many degrees: there, in the air and in glitches the knee follows its
     neighbors in time rather than its foot, which then stays off its place by as little as that knee can move it.
     """
     more, lever = bends_to(leg, motion, places)
-    if not np.abs(more).max() > 1e-6:
+    if not np.abs(more).max() > NOTHING:
         return np.zeros_like(more)
     square, least = lever**2, (LEVER * ground.size) ** 2
     # the least of lever² (x − more)² + LEVER² x²
     damped = np.where(ground.is_glitch, 0.0, more * square / (square + least))
-    believed = (square + least) / (square + least).max() * np.where(matters, 1.0, SWINGING)
+    believed = (square + least) / (square + least).max() * np.where(matters, 1.0, SWING)
     believed = np.where(ground.is_glitch, BRIDGED, believed)
-    filter = choose_filter(KNEE_HZ / math.sqrt(ground.size), fps=motion.fps, leg_length=ground.character.leg_length)
+    filter = choose_filter(LEG_HZ / math.sqrt(ground.size), fps=motion.fps, leg_length=ground.character.leg_length)
     eased = smooth(filter, motion.times, damped, believed)
     flexion = knee_flexion(leg, motion)
     backwards = np.maximum(np.minimum(flexion, 0.0) - flexion - eased, 0.0)
-    eased += raised(motion.times, backwards, ground.size, most=0.0, left=0.0)
-    eased[np.abs(eased) < 1e-6] = 0.0
+    eased += made_good(motion.times, backwards, most=0.0, left=0.0, seconds=LIFT_SECONDS * math.sqrt(ground.size))
+    eased[np.abs(eased) < NOTHING] = 0.0
     return eased

@@ -14,14 +14,26 @@ from poise.motion import Motion
 
 Array = npt.NDArray[np.float64]
 
-FALL: Array = np.array([1.0, 0.0, 0.0, -10.0, 15.0, -6.0])
+
+def _polynomial(*coefficients: float) -> Array:
+    """Coefficients by rising powers, which nobody can write to."""
+    out = np.array(coefficients)
+    out.setflags(write=False)
+    return out
+
+
+FALL = _polynomial(1.0, 0.0, 0.0, -10.0, 15.0, -6.0)
 """Coefficients by rising powers, as of all here: 1 at 0, 0 at 1, with first and second derivatives zero at both."""
-RISE: Array = np.array([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])
+RISE = _polynomial(0.0, 0.0, 0.0, 10.0, -15.0, 6.0)
 """0 at 0, 1 at 1, likewise."""
-BUMP: Array = np.array([0.0, 0.0, 30.0, -60.0, 30.0, 0.0])
+BUMP = _polynomial(0.0, 0.0, 30.0, -60.0, 30.0, 0.0)
 """0 at both ends with their slopes, area 1: takes up the fraction of a frame."""
-FLAT: Array = np.array([1.0])
+FLAT = _polynomial(1.0)
 """The same speed all through."""
+
+
+LEAST_SLOWNESS = 0.1
+"""Where a border would pass moments this many times faster than either side does, it takes one even speed [1]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +127,7 @@ def border(motion: Motion, first: int, last: int, factor: float, *, leads_in: bo
     rest = steps / span - 1.0 - 0.5 * (factor - 1.0)
     slowness = (factor - 1.0) * (RISE if leads_in else FALL) + rest * BUMP
     slowness[0] += 1.0
-    if _value(slowness, np.linspace(0.0, 1.0, 65)).min() < 0.1 * min(1.0, factor):
+    if _value(slowness, np.linspace(0.0, 1.0, 65)).min() < LEAST_SLOWNESS * min(1.0, factor):
         slowness = FLAT
     return Stretch(first, last, steps, slowness)
 

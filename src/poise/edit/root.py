@@ -27,7 +27,7 @@ def move_root(motion: Motion, root: int, shift: Array) -> Motion:
     carried = motion.skeleton.carried_by(root)
     placed = positions.copy()
     placed[:, carried] += shift[:, None, :]
-    return result.placed(placed, orientations)
+    return result.placed(placed, orientations.copy())
 
 
 def turn_root(motion: Motion, root: int, turn: Array, center: Array) -> Motion:

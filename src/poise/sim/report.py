@@ -14,7 +14,7 @@ import numpy.typing as npt
 from poise.character.character import Character
 from poise.io.files import write_atomically
 from poise.motion import Motion
-from poise.phases.skating import skating_limits
+from poise.phases.skating import skating_frames
 from poise.sim.forces import Pull, Push
 from poise.spatial import rotations
 
@@ -54,8 +54,9 @@ class Recorder:
         self._penetration, self._floating = np.zeros(frames), np.zeros(frames)
         self._friction, self._power = np.zeros(frames), np.zeros(frames)
         self._foot_points = [i for i, p in enumerate(machine.character.contact_points) if p.part == "foot"]
-        self._low_before = np.zeros(len(self._foot_points), dtype=np.bool_)
-        self._skating = np.zeros(frames, dtype=np.bool_)
+        # a frame that was carried has no low foot
+        self._foot_gaps = np.full((frames, len(self._foot_points)), np.inf)
+        self._foot_velocities = np.zeros((frames, len(self._foot_points), 3))
         self._now = machine.q.copy()
 
     def record(self, k: int, seconds: float) -> None:
@@ -65,7 +66,6 @@ class Recorder:
         if last is None or last.frame != k:
             self._place(k, self._now)
             self._now = m.q.copy()
-            self._low_before[:] = False
             return
         self._now = m.q.copy()
         wrench = last.result.torque[:6] - last.reference.torque[:6]
@@ -90,13 +90,7 @@ class Recorder:
             moving = last.velocities[points]
             tangent = moving - np.einsum("ki,ki->k", moving, normals)[:, None] * normals
             self._power[k] = float(np.maximum(0.0, np.einsum("ki,ki->k", sliding, tangent)).sum())
-        feet = self._foot_points
-        if feet:
-            height, fastest = skating_limits(m.character.leg_length)
-            low = last.gaps[feet] < height
-            speed = np.linalg.norm(last.velocities[feet, :2], axis=1)
-            self._skating[k] = bool((low & self._low_before & (speed > fastest)).any())
-            self._low_before = low
+        self._foot_gaps[k], self._foot_velocities[k] = last.gaps[self._foot_points], last.velocities[self._foot_points]
 
     def report(
         self, *, motion: Motion, glitches: npt.NDArray[np.bool_], wall: float,
@@ -115,6 +109,7 @@ class Recorder:
         goal = self._com[solved, :2] - self._com_reference[solved, :2]
         source = motion.source
         t = m.tally
+        skates = skating_frames(self._foot_gaps, self._foot_velocities, character.leg_length)
         data: dict[str, Any] = {
             "schema": "poise.simulate/1",
             "source": {
@@ -151,7 +146,7 @@ class Recorder:
                 "penetration_p95_m": float(np.percentile(self._penetration[solved], 95)),
                 "float_max_m": float(self._floating[solved].max()),
                 "float_p95_m": float(np.percentile(self._floating[solved], 95)),
-                "skating_ratio": float(self._skating[solved].mean()),
+                "skating_ratio": float(skates[solved].mean()),
                 "friction_violation_max": float(self._friction[solved].max()),
                 "sliding_power_max_W": float(self._power[solved].max()),
             },

@@ -31,10 +31,16 @@ CARRIED = 0.3
 """A frame that asks less of its weight than this of the ground has no place where it presses worth telling [1]."""
 MOST_SHIFTS, FARTHEST_SHIFT = 2, 0.25
 """Stretches that are mended by moving the hips at most, and how far, in leg lengths [1]."""
+FURTHER = 1.3
+"""A second retiming is offered where its logarithm is this many times the first's [1]."""
 NEARLY_ALL = 0.97
-"""Part of the best that a clip reaches at SLOWEST which a cure may stop at [1]."""
+"""Part of the best that a clip reaches slower which a cure may stop at [1]."""
 SLOWEST = 4.0
 """Slowest retiming that is offered as a cure [1]."""
+LEAST_SLOWING = 1.02
+"""And the least: nobody sees less [1]."""
+SPEEDS = 40
+"""So many between them are tried."""
 
 
 def judged_frames(clip: Analysis) -> Flags:
@@ -90,7 +96,7 @@ def balance_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
 def _no_cure(clip: Analysis, slowest: float) -> str:
     """Why nothing is offered: what was tried, and did not do."""
     slow = f"playing it up to {slowest:.2g} × slower"
-    if slowest <= 1.02:
+    if slowest <= LEAST_SLOWING:
         slow = "playing it slower (its flights would hang)"
     far = length_words(FARTHEST_SHIFT * clip.character.leg_length)
     return (
@@ -139,14 +145,17 @@ def _slow(clip: Analysis, judged: Flags, wanted: float, slowest: float) -> list[
     def share(k: float) -> float:
         return float((slowed_error(clip, k)[judged] <= 1.0).mean())
 
-    most = share(slowest) if slowest > 1.02 else 0.0
+    if slowest <= LEAST_SLOWING:
+        return []
+    tried = {k: share(k) for k in np.geomspace(LEAST_SLOWING, slowest, SPEEDS).tolist()}
+    most = max(tried.values())
     if most < wanted:
         return []
-    cures, asked = [], [wanted, max(wanted, NEARLY_ALL * most)]
-    for goal in asked:
-        k = next((k for k in np.geomspace(1.02, slowest, 40).tolist() if share(k) >= goal), slowest)
-        if not cures or math.log(k) > 1.3 * cures[0].cost:
-            words = f"play it {k:.2f} × slower: {100.0 * share(k):.0f} % are then in balance"
+    cures = []
+    for goal in (wanted, max(wanted, NEARLY_ALL * most)):
+        k = next(k for k, seen in tried.items() if seen >= goal)
+        if not cures or math.log(k) > FURTHER * cures[0].cost:
+            words = f"play it {k:.2f} × slower: {100.0 * tried[k]:.0f} % are then in balance"
             cures.append(Cure(f"{words} (poise edit retime --factor {k:.2f})", math.log(k)))
     return cures
 
