@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import poise
 from poise.analysis import center_of_mass
 from poise.character.posing import root_mover
 from poise.edit import Budget, PathWish, Scope, ballistic, path_between
 from poise.edit.legs import find_legs, knee_flexion
 from poise.errors import BudgetExceeded, InvalidValue
 from poise.spatial import rotations
-from tests.clips import needs_motions
+from tests.clips import MOTIONS, needs_motions
 from tests.edit_clips import FLIGHTS, ball, clip, hop, turned_about_z
 
 EXACT = 1e-9  # the promise [m]
