@@ -1,6 +1,7 @@
 /** A track on the stage: solid or ghost bodies, and the skin over them. */
 import * as THREE from "three";
 import type { Track } from "./format";
+import { tint } from "./marks";
 import type { Pack } from "./pack";
 import { STRIDE, poseOf } from "./poses";
 import { bodyGeometry } from "./shapes";
@@ -8,6 +9,9 @@ import { type SkinMesh, loadSkin } from "./skin";
 
 /** How many times lighter than their color ghosts are drawn: a dark veil before a dark ground is none. */
 export const ghosts = { lift: { value: 1 } };
+
+/** How dense a veil is where it is seen face on, and one of a clear plate such as a wall. */
+const [VEIL, PLATE] = [0.13, 0.26];
 
 export class Figure {
   readonly group = new THREE.Group();
@@ -29,7 +33,8 @@ export class Figure {
   async build(pack: Pack): Promise<void> {
     const { track } = this;
     const { size } = pack.header;
-    const materials = figureMaterials(size);
+    const isPlate = track.bodies.every((body) => body.shapes.every((shape) => shape.kind === "box"));
+    const materials = figureMaterials(size, isPlate ? PLATE : VEIL);
     // nobody knows which side of a given mesh is its outer one
     if (track.bodies.some((body) => body.shapes.some((s) => s.kind === "mesh"))) materials.solid.side = THREE.DoubleSide;
     const isGhost = track.style === "ghost";
@@ -47,12 +52,22 @@ export class Figure {
         depth.renderOrder = 10;
         mesh.renderOrder = 11;
         mesh.add(depth);
+        if (isPlate) mesh.add(this.edges(geometry));
       }
       this.meshes.push(mesh);
       this.shapes.add(mesh);
     });
     this.skins = await Promise.all((track.skins ?? []).map((skin) => loadSkin(pack, track, skin)));
     for (const skin of this.skins) this.skinGroup.add(skin.mesh);
+  }
+
+  /** The edges of a clear plate: seen face on it is next to nothing. */
+  private edges(geometry: THREE.BufferGeometry): THREE.LineSegments {
+    const color = tint(this.track.color).multiplyScalar(0.6);
+    const lines = new THREE.LineSegments(new THREE.EdgesGeometry(geometry), new THREE.LineBasicMaterial({ color, transparent: true, opacity: 0.7 }));
+    lines.frustumCulled = false;
+    lines.renderOrder = 12;
+    return lines;
   }
 
   /** Which layers show; a figure with skin has its shapes in a layer of their own. */
@@ -86,10 +101,10 @@ export class Figure {
 }
 
 /** What figures of a scene of a given size [m] are drawn with; one of each kind for all of them. */
-export function figureMaterials(size: number): { solid: THREE.Material; ghost: THREE.Material; depth: THREE.Material } {
+export function figureMaterials(size: number, face = VEIL): { solid: THREE.Material; ghost: THREE.Material; depth: THREE.Material } {
   return {
     solid: new THREE.MeshLambertMaterial({ vertexColors: true }), // a third of the shader of a physical one, hardly another look
-    ghost: ghost(0.025 * size),
+    ghost: ghost(0.025 * size, face),
     depth: depthOnly(0.025 * size),
   };
 }
@@ -122,19 +137,19 @@ function depthOnly(behind: number): THREE.Material {
 }
 
 /** A veil: thin where seen face on, dense at the rim. */
-function ghost(behind: number): THREE.Material {
+function ghost(behind: number, face: number): THREE.Material {
   return new THREE.ShaderMaterial({
     transparent: true,
     depthWrite: false,
     vertexColors: true,
-    uniforms: { uBehind: { value: behind }, uLift: ghosts.lift },
+    uniforms: { uBehind: { value: behind }, uLift: ghosts.lift, uFace: { value: face } },
     vertexShader: BEHIND,
     fragmentShader: `
       varying vec3 vNormal, vEye, vTint;
-      uniform float uLift;
+      uniform float uLift, uFace;
       void main() {
         float rim = 1.0 - abs(dot(normalize(vNormal), normalize(vEye)));
-        gl_FragColor = vec4(min(vTint * uLift, vec3(1.0)), mix(0.13, 0.72, rim * rim));
+        gl_FragColor = vec4(min(vTint * uLift, vec3(1.0)), mix(uFace, 0.72, rim * rim));
         #include <colorspace_fragment>
       }`,
   });

@@ -1,5 +1,5 @@
 /** The cards over the scene: layers, help, live controls, legend. All words from a file are set as text. */
-import type { Control, Header } from "./format";
+import type { Control, Header, Track } from "./format";
 import { css } from "./timeline";
 
 const KEYS: [string, string][] = [
@@ -30,14 +30,29 @@ function element<K extends keyof HTMLElementTagNameMap>(tag: K, text = "", name 
 export function fillLegend(list: HTMLElement, header: Header): void {
   list.replaceChildren();
   if (header.tracks.length < 2) return;
-  for (const track of header.tracks.slice(0, 8)) {
+  for (const { name, track } of legendOf(header.tracks).slice(0, 8)) {
     const item = element("li");
     const dot = element("i", "", track.style === "ghost" ? "is-ghost" : "");
     dot.style.background = dot.style.borderColor = css(track.color);
-    item.append(dot, track.name);
+    item.append(dot, name);
     list.append(item);
   }
 }
+
+/** One entry a track; those that differ in their number alone ("hold 1", "hold 2") are counted: "hold × 40". */
+export function legendOf(tracks: Track[]): { name: string; track: Track }[] {
+  const groups = new Map<string, Track[]>();
+  for (const track of tracks) {
+    const key = JSON.stringify([withoutNumber(track.name), track.style, track.color]);
+    groups.set(key, [...(groups.get(key) ?? []), track]);
+  }
+  return [...groups.values()].map((group) => ({
+    name: group.length > 1 ? `${withoutNumber(group[0].name)} × ${group.length}` : group[0].name,
+    track: group[0],
+  }));
+}
+
+const withoutNumber = (name: string): string => name.replace(/\s*\d+$/, "");
 
 /** A box to tick for each layer. */
 export function fillLayers(

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { firstDistance } from "../src/camera";
 import { isWithin, span as seen } from "../src/curves";
-import { viewOf, type CurveOverlay, type Header } from "../src/format";
+import { viewOf, type CurveOverlay, type Header, type Track } from "../src/format";
 import { readOptions } from "../src/options";
+import { legendOf } from "../src/panels";
 import { readable, span } from "../src/plots";
 import { Rows, visible } from "../src/rows";
 import { gridCell } from "../src/terrain";
@@ -22,6 +23,13 @@ test("ticks of the ruler are round and leave room", () => {
 
 test("grids fit the figure: 1 m for people, 0.1 m for mice", () => {
   assert.deepEqual([1.7, 0.7, 0.12, 12].map(gridCell), [1, 1, 0.1, 10]);
+});
+
+test("the legend counts things that differ in their number alone", () => {
+  const track = (name: string, style: "solid" | "ghost", red = 1) => ({ name, style, color: [red, 0, 0], layer: "", bodies: [] }) as Track;
+  const tracks = [track("figure", "solid"), track("hold 1", "solid", 0.5), track("wall", "ghost"), track("hold 12", "solid", 0.5), track("hold 2", "ghost", 0.5)];
+  assert.deepEqual(legendOf(tracks).map(({ name }) => name), ["figure", "hold × 2", "wall", "hold 2"]);
+  assert.deepEqual(legendOf([track("02_01", "solid"), track("02_04", "solid", 0.2)]).map(({ name }) => name), ["02_01", "02_04"]);
 });
 
 test("numbers in plots", () => {
