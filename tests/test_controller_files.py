@@ -15,10 +15,11 @@ from poise.methods.goals import one_foot, registry
 from poise.methods.goals.combining import AllOf, AnyOf, InState, Not
 from poise.methods.goals.conditions import Balanced, For, Lying, Standing
 from poise.methods.goals.machine import ControlState, Machine, Part
-from poise.methods.goals.objectives import ComOver, Pose, Reach, Still, Wish
+from poise.methods.goals.objectives import ComOver, Pose, Reach, Still
 from poise.methods.goals.one_foot import stand_on_left
 from poise.methods.goals.printing import graph, table
 from poise.methods.goals.view import View
+from poise.methods.goals.wish import Wish
 from poise.sim.forces import Push
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.controller_dump import controller_text

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from poise.errors import FileFormatError
-from poise.methods.goals.surroundings import Faces, Scene, Surface
+from poise.methods.goals.faces import Faces
+from poise.methods.goals.surroundings import Scene, Surface
 from poise.synthesis.scene_file import scene_of
 from poise.units import GRAVITY
 

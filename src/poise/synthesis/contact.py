@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from poise.dynamics import State
 from poise.dynamics.capsules import CapsulePairs
+from poise.methods.goals.faces import FAR, Faces
 from poise.methods.goals.lists import relative
-from poise.methods.goals.surroundings import FAR, Faces
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -15,8 +15,8 @@ from poise.io.toml_text import quoted
 from poise.methods.goals import registry
 from poise.methods.goals.conditions import Always, Condition
 from poise.methods.goals.machine import ControlState, Entry, Machine, Part
-from poise.methods.goals.objectives import Wish
 from poise.methods.goals.printing import default_of, entry_name
+from poise.methods.goals.wish import Wish
 
 WIDEST = 120
 

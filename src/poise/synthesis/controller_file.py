@@ -32,7 +32,7 @@ from poise.io.toml_text import parse_toml
 from poise.methods.goals import registry
 from poise.methods.goals.conditions import Always, Condition
 from poise.methods.goals.machine import ControlState, Entry, Machine, Part
-from poise.methods.goals.objectives import Wish
+from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
 from poise.synthesis.reading import (
     Option,

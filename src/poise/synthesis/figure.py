@@ -13,11 +13,12 @@ from poise.character.torque_limits import torque_limits
 from poise.control.limits import JointLimits
 from poise.control.preset import Bounds
 from poise.dynamics import State
+from poise.methods.goals.body import Body, body_of
 from poise.methods.goals.lists import Muscles
 from poise.methods.goals.machine import Course, Machine
-from poise.methods.goals.objectives import Wish
 from poise.methods.goals.surroundings import INSTANT
-from poise.methods.goals.view import Body, Clip, View, body_of
+from poise.methods.goals.view import Clip, View
+from poise.methods.goals.wish import Wish
 from poise.step import AtLeast, Constraint, Objective
 from poise.step.quantities import JointAcceleration
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,88 +32,18 @@ import numpy as np
 from poise.errors import InvalidValue
 from poise.io.files import read_text
 from poise.io.toml_text import parse_toml
-from poise.methods.goals.surroundings import Ball, Hold, Movement, Scene, Surface, Triple, throw
-from poise.synthesis.reading import Option, Spot, built, converted, flat_options, only_keys, require_schema, tables
+from poise.methods.goals.surroundings import Ball, Hold, Scene, Surface, Triple
+from poise.synthesis.reading import Option, Spot, built, flat_options, only_keys, require_schema, tables
+from poise.synthesis.scene_events import take_in
+from poise.synthesis.scene_tables import BallTable, BarTable, BoxTable, FloorTable, HoldTable, WallTable
 
 SCHEMA = "poise.scene/1"
 MAX_BYTES = 1_000_000
 """Largest scene file that is read [bytes]."""
 
 FILE_KEYS = ("schema", "name", "options", "floor", "walls", "boxes", "holds", "bars", "balls", "events")
-EVENTS = ("remove", "move", "throw")
 INSIDE = 0.2
 """Points deeper inside a thin thing than this are behind it [m]."""
-
-
-@dataclass(frozen=True)
-class FloorTable:
-    """[floor]: level; without a size it has no end."""
-
-    name: str = "floor"
-    friction: float = 1.0
-    place: Triple = (0.0, 0.0, 0.0)
-    size: tuple[float, float] = (np.inf, np.inf)
-
-
-@dataclass(frozen=True)
-class WallTable:
-    """[[walls]]: flat, seen from the side it faces; any direction, so that it may be a slope."""
-
-    name: str
-    place: Triple
-    facing: Triple
-    size: tuple[float, float] = (2.0, 2.4)
-    friction: float = 1.0
-
-
-@dataclass(frozen=True)
-class BoxTable:
-    """[[boxes]]: its middle and its sides along x, y and z."""
-
-    name: str
-    place: Triple
-    sides: Triple
-    friction: float = 1.0
-
-
-@dataclass(frozen=True)
-class HoldTable:
-    """[[holds]]: a knob that a hand closes around and a foot stands on, where it carries: up, or as it faces."""
-
-    name: str
-    place: Triple
-    radius: float = 0.02
-    friction: float = 1.0
-    facing: Triple = (0.0, 0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class BarTable:
-    """[[bars]]: a rod between two places, held anywhere along it."""
-
-    name: str
-    start: Triple
-    end: Triple
-    radius: float = 0.015
-
-
-@dataclass(frozen=True)
-class BallTable:
-    """[[balls]]: rests in the air until an event throws it."""
-
-    name: str
-    radius: float = 0.034
-    mass: float = 0.058
-    harmful: bool = False
-
-
-@dataclass(frozen=True)
-class KeyTable:
-    """One key of a movement: displacement, and turn as a rotation vector in degrees."""
-
-    time: float
-    shift: Triple = (0.0, 0.0, 0.0)
-    turn: Triple = (0.0, 0.0, 0.0)
 
 
 def load_scene(path: str | os.PathLike[str], options: Mapping[str, Option] | None = None) -> Scene:
@@ -171,7 +100,7 @@ def scene_of(
     balls = {t.name: t for t in _each(data, "balls", BallTable, spot)}
     thrown: dict[str, Ball] = {}
     for number, table in enumerate(tables(data.get("events", []), spot.at("key 'events'"))):
-        _event(table, groups, holds, balls, thrown, spot.at(f"event {number + 1}"))
+        take_in(table, groups, holds, balls, thrown, spot.at(f"event {number + 1}"))
     for name in balls:
         if name not in thrown:
             raise spot.at(f"ball {name!r}").wrong(
@@ -267,98 +196,3 @@ def _bar(table: BarTable, spot: Spot) -> Hold:
     x, y, z = ((end - start) / length).tolist()
     mx, my, mz = (0.5 * (start + end)).tolist()
     return Hold(table.name, (mx, my, mz), table.radius, (x, y, z), 0.5 * length)
-
-
-def _event(
-    table: dict[str, Any], groups: dict[str, list[Surface]], holds: dict[str, Hold], balls: dict[str, BallTable],
-    thrown: dict[str, Ball], spot: Spot,
-) -> None:  # fmt: skip
-    kinds = [k for k in EVENTS if k in table]
-    if len(kinds) != 1:
-        raise spot.wrong(f"it has {' and '.join(kinds) or 'none'} of the keys {', '.join(EVENTS)}; give one of them.")
-    if kinds == ["throw"]:
-        _throw(table, balls, thrown, spot)
-        return
-    named = table[kinds[0]]
-    names = converted(named if isinstance(named, list) else [named], tuple[str, ...], spot.at(f"key {kinds[0]!r}"))
-    change = _removal(table, spot) if kinds == ["remove"] else _movement(table, spot)
-    for name in names:
-        if name not in groups and name not in holds:
-            known = ", ".join([*groups, *holds]) or "none"
-            raise spot.at(f"key {kinds[0]!r}").wrong(f"there is nothing called {name!r}.", f"Things: {known}.")
-        if name in groups:
-            groups[name] = [replace(s, **_about(change, groups[name])) for s in groups[name]]
-        if name in holds:
-            holds[name] = replace(holds[name], **change)
-
-
-def _about(change: dict[str, Any], group: list[Surface]) -> dict[str, Any]:
-    """The change of each face of a group: those of a box turn about its middle, if nothing else is said."""
-    movement = change.get("movement")
-    if movement is None or movement.about is not None or len(group) == 1:
-        return change
-    x, y, z = np.mean([s.origin for s in group], axis=0).tolist()
-    return {"movement": replace(movement, about=(x, y, z))}
-
-
-def _removal(table: dict[str, Any], spot: Spot) -> dict[str, Any]:
-    only_keys(table, ("remove", "time"), spot)
-    return {"until": _time(table, spot)}
-
-
-def _time(table: Mapping[str, Any], spot: Spot) -> float:
-    if "time" not in table:
-        raise spot.wrong("the key 'time' is missing.")
-    time = converted(table["time"], float, spot.at("key 'time'"))
-    if not 0.0 <= time < np.inf:
-        raise spot.at("key 'time'").wrong(f"it is {time:g}; give a time of zero or more.")
-    return time
-
-
-def _movement(table: dict[str, Any], spot: Spot) -> dict[str, Any]:
-    only_keys(table, ("move", "keys", "about"), spot)
-    keys = [
-        built(KeyTable, k, spot.at(f"key {n + 1} of its movement"))
-        for n, k in enumerate(tables(table.get("keys", []), spot.at("key 'keys'")))
-    ]
-    about = converted(table["about"], Triple, spot.at("key 'about'")) if "about" in table else None
-    turns = tuple(
-        (float(np.radians(k.turn[0])), float(np.radians(k.turn[1])), float(np.radians(k.turn[2]))) for k in keys
-    )
-    try:
-        return {"movement": Movement(tuple(k.time for k in keys), tuple(k.shift for k in keys), turns, about)}
-    except InvalidValue as error:
-        raise spot.at("key 'keys'").wrong(str(error)) from error
-
-
-def _throw(table: dict[str, Any], balls: dict[str, BallTable], thrown: dict[str, Ball], spot: Spot) -> None:
-    only_keys(table, ("throw", "time", "place", "velocity", "to", "flight"), spot)
-    name = converted(table["throw"], str, spot.at("key 'throw'"))
-    if name not in balls:
-        raise spot.at("key 'throw'").wrong(f"there is no ball {name!r}.", f"Balls: {', '.join(balls) or 'none'}.")
-    if name in thrown:
-        raise spot.wrong(f"ball {name!r} is thrown twice; give each throw a ball of its own.")
-    if "place" not in table:
-        raise spot.wrong("the key 'place' is missing: where it is thrown from.")
-    place = converted(table["place"], Triple, spot.at("key 'place'"))
-    ball, at = balls[name], _time(table, spot)
-    velocity = _velocity(table, place, spot)
-    try:
-        thrown[name] = Ball(name, place, velocity, at, ball.radius, ball.mass, ball.harmful)
-    except InvalidValue as error:
-        raise spot.wrong(str(error)) from error
-
-
-def _velocity(table: Mapping[str, Any], place: Triple, spot: Spot) -> Triple:
-    """As given, or such that the ball passes a place after its flight."""
-    if "velocity" in table:
-        if "to" in table or "flight" in table:
-            raise spot.wrong("give either its velocity, or `to` and `flight`.")
-        return converted(table["velocity"], Triple, spot.at("key 'velocity'"))
-    if "to" not in table or "flight" not in table:
-        raise spot.wrong("give its velocity, or where it goes (`to`) and for how long (`flight`).")
-    to = converted(table["to"], Triple, spot.at("key 'to'"))
-    flight = converted(table["flight"], float, spot.at("key 'flight'"))
-    if not 0.0 < flight < np.inf:
-        raise spot.at("key 'flight'").wrong(f"it is {flight:g}; give a positive time.")
-    return throw(place, to, flight)

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from poise.dynamics import State
 from poise.dynamics.capsules import CapsulePairs
 from poise.errors import StepInfeasible
+from poise.methods.goals.faces import Faces
 from poise.methods.goals.lists import Held, Touching, relative
-from poise.methods.goals.surroundings import Faces
 from poise.step import StepResult
 from poise.synthesis.contact import Spots, gaps_after
 from poise.synthesis.grip import Grips

@@ -20,8 +20,9 @@ from poise.dynamics import State
 from poise.dynamics.capsules import CapsulePairs
 from poise.dynamics.from_character import model_of_scene
 from poise.errors import InvalidValue
+from poise.methods.goals.faces import Faces
 from poise.methods.goals.lists import LITERAL, Weights, figure_control
-from poise.methods.goals.surroundings import Faces, Scene
+from poise.methods.goals.surroundings import Scene
 from poise.methods.goals.view import Thing, View
 from poise.sim.forces import Pull, Push
 from poise.sim.hand import Hand

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from poise.character.holding import hold_points
 from poise.methods.goals.conditions import Condition
-from poise.methods.goals.objectives import Wish, place_toward, toward
 from poise.methods.goals.sense import reachable, socket
 from poise.methods.goals.surroundings import Hold
 from poise.methods.goals.view import View
+from poise.methods.goals.wish import Wish, place_toward, toward
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, PlaceAcceleration
 

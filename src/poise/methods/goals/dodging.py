@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.methods.goals.conditions import Condition
-from poise.methods.goals.objectives import Wish, slowing
 from poise.methods.goals.sense import sees
 from poise.methods.goals.view import Thing, View
+from poise.methods.goals.wish import Wish, slowing
 from poise.step import Objective
 from poise.step.quantities import PlaceAcceleration
 from poise.units import GRAVITY

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from poise.character.character import V_SIZES
-from poise.methods.goals.objectives import HORIZON, Wish, bodies_named, toward
 from poise.methods.goals.view import View
+from poise.methods.goals.wish import HORIZON, Wish, bodies_named, toward
 from poise.step import Objective
 from poise.step.quantities import JointAcceleration
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from poise.methods.goals.body import SIDES
 from poise.methods.goals.conditions import Condition
-from poise.methods.goals.objectives import Wish, toward
 from poise.methods.goals.sense import reachable
-from poise.methods.goals.view import SIDES, View
+from poise.methods.goals.view import View
+from poise.methods.goals.wish import Wish, toward
 from poise.step import Objective
 from poise.step.quantities import PlaceAcceleration
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from poise.errors import InvalidValue
 from poise.methods.goals.conditions import Always, Condition
-from poise.methods.goals.objectives import Wish
 from poise.methods.goals.view import View
+from poise.methods.goals.wish import Wish
 from poise.step import Objective
 
 Entry = Callable[[View], None]

@@ -9,7 +9,7 @@ from typing import Any
 
 from poise.methods.goals.conditions import Condition
 from poise.methods.goals.machine import ControlState, Entry, Machine
-from poise.methods.goals.objectives import Wish
+from poise.methods.goals.wish import Wish
 
 HEADS = ("state", "holds while", "goals, with weights", "then")
 WIDEST = 44

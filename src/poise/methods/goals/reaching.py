@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from poise.methods.goals.objectives import HORIZON, Wish, toward
 from poise.methods.goals.view import View
+from poise.methods.goals.wish import HORIZON, Wish, toward
 from poise.step import Objective
 from poise.step.quantities import PlaceAcceleration
 

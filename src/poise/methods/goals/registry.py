@@ -16,8 +16,8 @@ from typing import Any
 
 from poise.methods.goals.conditions import Condition
 from poise.methods.goals.machine import Entry
-from poise.methods.goals.objectives import Wish
 from poise.methods.goals.printing import default_of
+from poise.methods.goals.wish import Wish
 
 
 def wishes() -> dict[str, type[Wish]]:

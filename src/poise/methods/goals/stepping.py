@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.methods.goals.objectives import Wish
 from poise.methods.goals.polygon import nearest_inside
 from poise.methods.goals.sense import clear_of_walls
 from poise.methods.goals.view import View
+from poise.methods.goals.wish import Wish
 from poise.step import Objective
 from poise.step.quantities import PlaceAcceleration
 

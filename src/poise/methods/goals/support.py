@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.methods.goals.body import SIDES
 from poise.methods.goals.conditions import Balanced, Condition
-from poise.methods.goals.objectives import UP, Wish, axis_toward, toward
 from poise.methods.goals.sense import Within, reachable
-from poise.methods.goals.view import SIDES, View
+from poise.methods.goals.view import View
+from poise.methods.goals.wish import UP, Wish, axis_toward, toward
 from poise.step import Objective
 from poise.step.quantities import PlaceAcceleration
 

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import V_SIZES
+from poise.methods.goals.body import SIDES
 from poise.methods.goals.conditions import Condition
-from poise.methods.goals.objectives import HORIZON, Wish, slowing, toward
-from poise.methods.goals.view import SIDES, View
+from poise.methods.goals.view import View
+from poise.methods.goals.wish import HORIZON, Wish, slowing, toward
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, JointAcceleration
 from poise.units import GRAVITY

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from poise.methods.goals.conditions import Always, Lying, Standing
 from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright, Wish
+from poise.methods.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright
 from poise.methods.goals.surroundings import floor
+from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 
 POSTURE: tuple[Wish, ...] = (

@@ -19,8 +19,9 @@ from poise.methods.goals.climbing import (
     settle,
 )
 from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import Facing, Pose, Still, Unload, Upright, Wish
+from poise.methods.goals.objectives import Facing, Pose, Still, Unload, Upright
 from poise.methods.goals.surroundings import Hold, Scene, Surface
+from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.poses import placed
 from poise.synthesis.stance import standing

@@ -10,8 +10,9 @@ from poise.methods.goals.combining import AllOf
 from poise.methods.goals.conditions import Balanced, Standing
 from poise.methods.goals.dodging import Dodge, Safe, Threatened
 from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import ComOver, Land, Still, Upright, Wish
+from poise.methods.goals.objectives import ComOver, Land, Still, Upright
 from poise.methods.goals.surroundings import Ball, Scene, Surface, Triple, throw
+from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.step import STEPPING

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from poise.methods.goals.conditions import Balanced, Loaded, Standing, Stepping
 from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import (
-    ComeToRest,
-    ComHeight,
-    Facing,
-    Land,
-    Pose,
-    Still,
-    Unload,
-    Upright,
-    Wish,
-)
+from poise.methods.goals.objectives import ComeToRest, ComHeight, Facing, Land, Pose, Still, Unload, Upright
 from poise.methods.goals.stepping import StepTo, begin_step, choose_step
 from poise.methods.goals.surroundings import floor
+from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.balance import FALLEN
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 

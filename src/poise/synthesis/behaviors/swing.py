@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from poise.character.character import Character
 from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import Pose, Still, Wish
+from poise.methods.goals.objectives import Pose, Still
 from poise.methods.goals.surroundings import Hold, Scene, Surface
 from poise.methods.goals.swinging import Bent, SwingFaster, SwingsBelow, SwingsForward, take_bar
+from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.poses import hanging
 

@@ -9,9 +9,10 @@ import numpy as np
 from poise.methods.goals.combining import AllOf
 from poise.methods.goals.conditions import Balanced, For, Standing
 from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import ComOver, Land, Pose, Unload, Wish
+from poise.methods.goals.objectives import ComOver, Land, Pose, Unload
 from poise.methods.goals.support import Brace, HandsFree, Leaning, Reaching, choose_hands
 from poise.methods.goals.surroundings import Scene, Surface
+from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.step import STEPPING
