@@ -163,7 +163,8 @@ def test_buttons_and_sliders_speak(browser: Browser) -> None:
 
 
 def test_two_pages_see_the_same_and_a_new_scene_keeps_the_camera(browser: Browser) -> None:
-    with fed() as feed, opened(browser, feed.viewer.url) as one, opened(browser, feed.viewer.url) as other:
+    wide = (1280, 640)  # with plots
+    with fed() as feed, opened(browser, feed.viewer.url, size=wide) as one, opened(browser, feed.viewer.url) as other:
         feed.place = np.array([0.3, 0.0, 0.0])
         for page in (one, other):
             until(page, "Math.abs(window.__poise.pose('hips')[0] - 0.3) < 1e-6")
@@ -172,11 +173,14 @@ def test_two_pages_see_the_same_and_a_new_scene_keeps_the_camera(browser: Browse
         one.mouse.move(450, 250)
         one.mouse.wheel(0, 400)
         one.wait_for_timeout(400)
-        before = one.evaluate(distance)
+        before, known = one.evaluate(distance), one.evaluate("window.__poise.time")
         feed.viewer.show(live_scene("Another"))
         until(one, "document.querySelector('#title').textContent === 'Another'")
         assert one.evaluate(distance) == pytest.approx(before, rel=0.05)
         assert not one.is_checked("#layers input[data-layer=com]")
+        until(one, f"window.__poise.time > {known} + 0.2")
+        left = "document.querySelector('.u-over').getBoundingClientRect().left"
+        assert one.evaluate(f"window.__poise.plotPlace(0, {known})[0] > {left}"), "the plots go on"
 
 
 def test_it_comes_back_after_the_server_starts_again(browser: Browser) -> None:

@@ -60,9 +60,12 @@ export class Plots {
     return Math.max(120, this.box.clientWidth - 30);
   }
 
-  /** Unpacks the values of a recording, or starts empty for a live scene. */
+  /** Unpacks the values of a recording; a live scene starts empty, or goes on where the one before had the same plots. */
   async load(pack: Pack, times: ArrayLike<number>): Promise<void> {
     const { header } = pack;
+    const lines = (plots: Plot[]) => JSON.stringify(plots.map((plot) => [plot.name, ...plot.series.map((s) => s.name)]));
+    const goesOn = !header.times && this.times.length > 0 && lines(header.plots) === lines(this.plots);
+    if (goesOn) return void (this.plots = header.plots);
     this.times = header.times ? Array.from(times) : [];
     this.columns = await Promise.all(
       header.plots.map((plot) =>
