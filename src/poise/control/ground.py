@@ -31,7 +31,7 @@ class GroundFollower:
 
     def __init__(self, settings: Ground, terrain: Terrain, floor: float, reach: float) -> None:
         self._settings, self._terrain, self._floor = settings, terrain, floor
-        self._reach = reach
+        self._reach, self._cross = reach, reach * np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]])
         self.height = self.velocity = self.acceleration = 0.0
         self.turn: Vector = (0.0, 0.0, 0.0)
         self.turn_velocity: Vector = (0.0, 0.0, 0.0)
@@ -73,11 +73,9 @@ class GroundFollower:
 
     def _below(self, x: float, y: float, time: float) -> tuple[float, float, float]:
         """Mean height of the cross around a place above the reference's floor [m], and the slope there along x, y."""
-        r = self._reach
-        cross = np.array(((x, y), (x + r, y), (x - r, y), (x, y + r), (x, y - r)))
-        middle, east, west, north, south = [
-            height - self._floor for height in self._terrain.heights(cross, time).tolist()
-        ]
+        r, floor = self._reach, self._floor
+        heights = self._terrain.heights(np.add(self._cross, (x, y)), time).tolist()
+        middle, east, west, north, south = [height - floor for height in heights]
         return (middle + east + west + north + south) / 5.0, (east - west) / (2.0 * r), (north - south) / (2.0 * r)
 
     @property

@@ -132,10 +132,8 @@ class ReferenceBuilder:
             self._frames = _storage(m)
             values = next(self._frames)
         frame = ReferenceFrame(*values)
-        for value, given in zip(values, (q, v, a), strict=False):
-            value[:] = given
-        for value, given in zip(values[11:], touch, strict=False):
-            value[:] = given
+        frame.q[:], frame.v[:], frame.a[:] = q, v, a
+        frame.flags[:], frame.times_to_contact[:], frame.landings[:], frame.progress[:], frame.times_to_lift[:] = touch
         if not reference(self._table.at, frame.at, self._sizes, self.regularization):
             s.move_to(q, v)  # says which joint
         if not self.without:

@@ -49,6 +49,7 @@ class Machine:
     Attributes:
         q, v, time: The simulated pose (nq,), its velocity (nv,) and the time [s].
         last: The last solved step, for reports.
+        is_level: The ground is level and stands still.
         shifts: Place of the goal at every step so far [m].
         warm, off: Coefficients that acted in the last step (P, 4), and its a − a* (nv,): where the solver starts.
         previous_error: Of the goal in the last step [m].
@@ -58,7 +59,7 @@ class Machine:
         self, character: Character, preset: Preset, terrain: Terrain, options: Options, *, dt: float, floor: float
     ) -> None:
         self.character, self.preset, self.terrain, self.options = character, preset, terrain, options
-        self.dt, self.floor = dt, floor
+        self.dt, self.floor, self.is_level = dt, floor, terrain.is_flat
         self.model = model_of(character)
         self.state = State(self.model)
         self.scale = character.leg_length / HUMAN_LEG
@@ -122,7 +123,7 @@ class Machine:
 
     def plan(self, track: Track) -> GroundPlan | None:
         """The way of a whole clip over the ground; None on level ground, on ground that moves, and where not wanted."""
-        if self.terrain.is_flat or not self.terrain.is_static or not self.options.plans_ahead:
+        if self.is_level or not self.terrain.is_static or not self.options.plans_ahead:
             return None
         stands = np.array([upright(self, height) for height in track.com[:, 2]])
         feet = feet_of(self.character)

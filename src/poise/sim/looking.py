@@ -46,7 +46,7 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Push | Pull], p
     """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
     s, problem, seen, terrain = m.state, m.problem, m.routine, m.terrain
     moving, home, shift = None, _home(m), m.particle.shift
-    if is_level := terrain.is_flat:
+    if m.is_level:
         s.begin(m.q, m.v)
     else:
         s.move_to(m.q, m.v)
@@ -55,7 +55,7 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Push | Pull], p
         if not terrain.is_static:
             moving = surface.velocity
             seen.moving[:] = moving
-    if not seen.see(reference, shift, home, planned, is_level=is_level):
+    if not seen.see(reference, shift, home, planned, is_level=m.is_level):
         s.move_to(m.q, m.v)  # says which joint
     below = _RESTING if moving is None else tuple(moving.mean(axis=0)[:2].tolist())
     external, force, moment = _pushes(m, pushes) if pushes else (m.no_push, _NOTHING, _NOTHING)
@@ -64,7 +64,7 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Push | Pull], p
         force, moment = _NOTHING, _NOTHING
     m.particle.accelerate(force, m.mass, below)
     m.sway.accelerate(moment)
-    if not is_level:
+    if not m.is_level:
         m.follower.accelerate(reference.q[:3], reference.v[:3], shift, m.time, planned)
     footholds = m.footing.place(reference, s.points, shift, home, m.time, m.dt, planned)
     near = problem.touching_count

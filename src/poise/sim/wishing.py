@@ -40,7 +40,7 @@ def wishes(m: Machine, reference: ReferenceFrame, scene: Scene) -> Wishes:
         routine.lean[:] = _lean(m, reference)
     elif not m.sway.is_at_rest:
         routine.lean[:] = 0.0
-    routine.wish(reference, feet, m.particle, m.sway, ground, scene.planned, is_level=m.terrain.is_flat)
+    routine.wish(reference, feet, m.particle, m.sway, ground, scene.planned, is_level=m.is_level)
     root, off = problem.place_target, routine.off
     if m.options.physicality.is_strict:
         root += p.pose.stiffness * (within(off, m.scale) - off)
@@ -54,8 +54,9 @@ def wishes(m: Machine, reference: ReferenceFrame, scene: Scene) -> Wishes:
 
 def _hung(m: Machine, reference: ReferenceFrame, scene: Scene) -> float:
     """How far the figure hovers, 0 … 1: nothing touches, and in the reference the root carries it."""
-    carried = min(max(float(reference.torque[2]) / (GRAVITY * m.mass), 0.0), 1.0)
-    return 0.0 if scene.step.contacts.count else carried
+    if scene.step.contacts.count:
+        return 0.0
+    return min(max(float(reference.torque[2]) / (GRAVITY * m.mass), 0.0), 1.0)
 
 
 def _lean(m: Machine, reference: ReferenceFrame) -> Array:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +12,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Certificate:
+class Certificate(NamedTuple):
     """How well the answer satisfies the conditions of optimality; all relative but the last.
 
     Attributes:
@@ -34,8 +35,7 @@ class Certificate:
         )
 
 
-@dataclass(frozen=True)
-class StepResult:
+class StepResult(NamedTuple):
     """The answer of one step; owns its arrays.
 
     Attributes:
@@ -59,4 +59,4 @@ class StepResult:
     solver: str
     solves: int
     bounds_active: npt.NDArray[np.bool_]
-    costs: dict[str, float] = field(default_factory=dict)
+    costs: Mapping[str, float] = MappingProxyType({})

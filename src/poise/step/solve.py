@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +56,7 @@ def solve_step(
         result = _result(step, a, coefficients, residuals, "daqp", np.asarray(slacks <= 1e-12))
     else:
         result = _condensed(step, objectives, constraints, warm, warm_bounds, guess)
-    return replace(result, costs=_costs(step, objectives, result)) if costs else result
+    return result._replace(costs=_costs(step, objectives, result)) if costs else result
 
 
 def _condensed(

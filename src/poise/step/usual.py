@@ -99,6 +99,7 @@ class UsualProblem:
         self._a, self._slacks, self._residuals = a, np.empty(rows), np.empty(4)
         self._acting = np.empty(rows, np.bool_)
         self._sizes, self._numbers = np.zeros(14, dtype=np.int64), np.zeros(4)
+        self._solved_sizes = self._sizes[8:]
         self._sizes[:4] = nv, bodies, points, m.roots[0]
         self._form = Table([
             m.parents, m.dof_first, m.dof_count, m.dof_body, m.tree_root, m.point_body, m.body_masses, m.subtree_masses,
@@ -127,7 +128,7 @@ class UsualProblem:
         sizes[4:8] = self.touching_count, self.limit_count, self.ground_count, 2 * self.has_goal
         numbers[:] = self.friction, self.coefficient_share, self.limit_weight, self.ground_weight
         assemble(self._form.at, sizes, numbers)
-        status = solve_table(self._problem.at, sizes[8:])
+        status = solve_table(self._problem.at, self._solved_sizes)
         if status != condensed.SOLVED:
             return status, None
         left = finish(self._answer.at, sizes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -157,10 +158,15 @@ class Heightfield(Shape):
         self._table = np.ascontiguousarray(np.pad(heights, 1, mode="wrap" if periodic else "edge"), dtype=np.float64)
         self._grid = np.array([1.0 / spacing, corner[0], corner[1], float(periodic)])
 
-    def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
+    @cached_property
+    def _sampled(self) -> Callable[..., None]:
+        """The compiled loop, imported when first asked for."""
         from poise.terrain.kernels import sample_grid
 
+        return sample_grid
+
+    def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
         height, normal = np.empty(len(points)), np.empty((len(points), 3))
         points = np.ascontiguousarray(points, dtype=np.float64)
-        sample_grid(self._table, self._grid, place.frame, points, height, normal)
+        self._sampled(self._table, self._grid, place.frame, points, height, normal)
         return height, normal, None
