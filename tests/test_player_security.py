@@ -84,6 +84,7 @@ def test_the_page_carries_the_notices(tmp_path: Path) -> None:
     html = page_of(scene, tmp_path).read_text(encoding="utf-8")
     for words in ("three 0.", "uplot 1.", "three.js authors", "Leon Sorokin", "Permission is hereby granted"):
         assert words in html
+    assert "triangulateShape" not in html, "three's shapes hold earcut (ISC), whose notice the page does not carry"
 
 
 @pytest.mark.parametrize("damage", ["cut", "version", "noise", "none"])

@@ -116,15 +116,19 @@ function ring(half: number): THREE.BufferGeometry {
   return new THREE.RingGeometry(0.72 * half, half, 40);
 }
 
+/** Four arms around a square. (three's own shapes would bring a triangulation along.) */
 function cross(half: number): THREE.BufferGeometry {
-  const shape = new THREE.Shape();
   const w = 0.22 * half;
   const corners = [
     [w, w], [w, half], [-w, half], [-w, w], [-half, w], [-half, -w],
     [-w, -w], [-w, -half], [w, -half], [w, -w], [half, -w], [half, w],
   ];
-  corners.forEach(([x, y], i) => (i ? shape.lineTo(x, y) : shape.moveTo(x, y)));
-  return new THREE.ShapeGeometry(shape).rotateZ(Math.PI / 4);
+  const squares = [[0, 3, 6, 9], [0, 1, 2, 3], [3, 4, 5, 6], [6, 7, 8, 9], [9, 10, 11, 0]];
+  const geometry = new THREE.BufferGeometry();
+  geometry.setAttribute("position", new THREE.Float32BufferAttribute(corners.flatMap(([x, y]) => [x, y, 0]), 3));
+  geometry.setAttribute("normal", new THREE.Float32BufferAttribute(corners.flatMap(() => [0, 0, 1]), 3));
+  geometry.setIndex(squares.flatMap(([a, b, c, d]) => [a, b, c, a, c, d]));
+  return geometry.rotateZ(Math.PI / 4);
 }
 
 const HEAD_LENGTH = 4.2; // in widths of the shaft
