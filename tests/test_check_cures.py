@@ -13,7 +13,7 @@ import poise
 from poise.analysis import analyze
 from poise.analysis.measures import measures
 from poise.analysis.scale import implied_scale
-from poise.edit import ground, spin
+from poise.edit import ballistic, ground, spin
 from poise.motion import Motion
 from poise.spatial import rotations
 from poise.verdict.finding import FLAWS, Finding
@@ -345,3 +345,18 @@ def test_heading_and_size_do_not_matter(jump: Motion) -> None:
 
 def test_every_finding_has_a_name_in_the_list() -> None:
     assert set(REALISTIC.limits) == set(FLAWS)
+
+
+@needs_motions
+def test_every_command_that_is_offered_for_a_flip_cures_what_it_is_offered_for() -> None:
+    flip = poise.load(MOTIONS / "deepmimic" / "humanoid3d_backflip.txt")
+    tried = []
+    for found in findings(flip):
+        for command in dict.fromkeys(re.findall(r"poise edit (\w+)(?: --flight (\d+):(\d+))?", str(found.cures))):
+            tool, first, last = command
+            edits = {"spin": spin, "ballistic": ballistic, "ground": ground}
+            how = {"flights": [(int(first), int(last))]} if first else {}
+            result = edits[tool](flip, **how).motion
+            assert not [f for f in findings(result) if (f.name, f.where) == (found.name, found.where)], command
+            tried.append(tool)
+    assert set(tried) == {"spin", "ballistic", "ground"}

@@ -128,6 +128,8 @@ def test_the_summary_counts_in_whole_numbers_and_says_words() -> None:
         "Deepest point in the floor 5 → 0.5 cm",
         "A note.",
     ]
+    data["changed"] |= {"frames": 1, "joint": "hip", "joint_angle_max_deg": 1.0, "root_position_max_m": 14.284}
+    assert "Changed 1 frame: joints up to 1.00° (hip), root up to 14.28 m" in lines(Path("a.bvh"), data)[1]
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -48,7 +48,7 @@ MEASURES = {
     "skating_ratio": Words("Frames in which a foot skates", "%", 100.0),
     "foot_slide_mm_per_frame": Words("Standing feet slide", "mm a frame"),
     "penetration_max_m": Words("Deepest point in the floor", "cm", 100.0),
-    "float_max_m": Words("Highest standing foot above the floor", "cm", 100.0),
+    "float_max_m": Words("Largest gap under what stands", "cm", 100.0),
     "contact_frames": Words("Frames with a foot on the floor", "", is_count=True),
 }
 """Measures of a whole clip, by their names in the report."""
@@ -90,7 +90,8 @@ def _changed(changed: dict[str, Any]) -> str:
     if changed["joint"]:
         parts.append(f"joints up to {changed['joint_angle_max_deg']:.2f}° ({changed['joint']})")
     if changed["root_position_max_m"]:
-        parts.append(f"root up to {100 * changed['root_position_max_m']:.2f} cm")
+        far = changed["root_position_max_m"]
+        parts.append(f"root up to {far:.2f} m" if far >= 1.0 else f"root up to {100 * far:.2f} cm")
     size, time = changed.get("size", 1.0), changed.get("time_max_s", 0.0)
     if size != 1.0:
         parts.append(f"size {size:.4g} ×")
