@@ -52,6 +52,7 @@ hits = misses = 0
 missed = []
 for module in [m for name, m in sys.modules.items() if name.startswith("poise.")]:
     for name, thing in vars(module).items():
+        thing = getattr(thing, "entry", thing)
         if isinstance(thing, Dispatcher) and thing.__module__ == module.__name__:
             hits += sum(thing.stats.cache_hits.values())
             if thing.stats.cache_misses:

@@ -8,24 +8,54 @@ for them. Those that run in every step take one table of addresses instead: `Tab
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
-KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy"}
+from poise.compiler import DraftCompiler, WholeCompiler
+
+KERNEL: dict[str, Any] = {
+    "cache": True, "error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": WholeCompiler,
+}  # fmt: skip
 """Options of every kernel."""
-SUMS: dict[str, Any] = {**KERNEL, "fastmath": {"reassoc", "contract", "nsz"}}
+INNER: dict[str, Any] = {
+    "error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "pipeline_class": DraftCompiler,
+}  # fmt: skip
+"""The same for kernels that only compiled code calls; they are compiled as a part of their callers."""
+_FREE_SUMS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
+SUMS: dict[str, Any] = {**KERNEL, **_FREE_SUMS}
 """The same where sums may be reordered, which lets them run on vector units; nan and inf keep their meaning."""
-INNER: dict[str, Any] = {**KERNEL, "no_cpython_wrapper": True}
-INNER_SUMS: dict[str, Any] = {**SUMS, "no_cpython_wrapper": True}
-"""The same for kernels that only compiled code calls: Python cannot, and they compile in half the time."""
+INNER_SUMS: dict[str, Any] = {**INNER, **_FREE_SUMS}
+
+
+class Shared:
+    """A kernel that Python calls and compiled code too; for the second it is an inner one."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        inner = INNER_SUMS if "fastmath" in options else INNER
+        self.entry: Any = njit(**options)(function)
+        self.inner: Any = njit(**inner)(function)
+        self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
+
+    def __call__(self, *args: Any) -> Any:
+        return self.entry(*args)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What compiled code takes it for."""
+        return self.inner._numba_type_
+
+
+def shared(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make a kernel with these options that compiled code calls too."""
+    return lambda function: Shared(function, options)
 
 
 class Table:
@@ -121,7 +151,7 @@ def calls(kernel: Any, *files: str) -> Any:
     By itself numba looks only at the file of a kernel, not at those of the kernels it calls, and would go on using what
     it compiled from their former text.
     """
-    cache = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    cache = getattr(getattr(getattr(kernel, "entry", kernel), "_cache", None), "_cache_file", None)
     if hasattr(cache, "_source_stamp"):
         stamps = [hashlib.sha256(Path(file).read_bytes()).digest() for file in files]
         cache._source_stamp = (cache._source_stamp, *stamps)  # pyright: ignore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from poise.compiled import INNER, KERNEL
+from poise.compiled import INNER, KERNEL, shared
 
 
 @njit(**INNER)
@@ -71,7 +71,7 @@ def _ball_angles(w, x, y, z, rest, axis, bend, side, out):
     out[2] = scale * (sx * side[0] + sy * side[1] + sz * side[2])
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def limit_angles(q, address, is_hinge, rest, axis, bend, side, out):
     """Angles of every limited joint: (twist, bend, side) of balls, (angle, 0, 0) of hinges, shape (L, 3)."""
     for i in range(address.shape[0]):
@@ -98,7 +98,7 @@ def _ball_rate(w, x, y, z, ex, ey, ez, rest, axis, bend, side, ahead, behind):
         ahead[r] = (ahead[r] - behind[r]) / (4.0 * half)
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def limit_rows(
     q, v, reference_q, reference_v, reference_a, dt, margin, share, address, v_address, is_hinge, rest, axis, bend,
     side, lower, upper, angles, rows, bounds,
@@ -175,7 +175,7 @@ def _turned(w, x, y, z, a, out):
     out[2] = a[2] + w * tz + x * ty - y * tx
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def turned_figure(
     sway_share, sway, sway_velocity, sway_acceleration, lean_share, lean, lean_velocity, orientations, velocities,
     accelerations,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from poise.compiled import INNER, KERNEL, call, index, matrix, vector
+from poise.compiled import INNER, KERNEL, call, index, matrix, shared, vector
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def body_accelerations(parents, dof_first, dof_count, cdof, cdof_dot, v, a, out):
     """Spatial acceleration of each body, gravity left out: Σ (cdof a + cdof_dot v) along the chain, shape (B, 6)."""
     out[0, :] = 0.0
@@ -51,7 +51,7 @@ def _material(spatial_velocity, spatial_acceleration, rx, ry, rz, velocity, acce
     acceleration[2] = spatial_acceleration[5] + ax * ry - ay * rx + wx * vy - wy * vx
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def point_motion(point_body, points, tree_root, subtree_com, cvel, cacc, velocities, accelerations):
     """Velocity and acceleration (of the material point) at each point, shapes (P, 3)."""
     for i in range(point_body.shape[0]):
@@ -68,7 +68,7 @@ def point_motion(point_body, points, tree_root, subtree_com, cvel, cacc, velocit
         )
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def com_acceleration(masses, xipos, tree_root, subtree_com, cvel, cacc, root, out):
     """Acceleration of the center of mass of the tree that hangs on `root` [m/s^2], shape (3,)."""
     velocity = np.empty(3)
@@ -88,7 +88,7 @@ def com_acceleration(masses, xipos, tree_root, subtree_com, cvel, cacc, root, ou
         out[c] /= total
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def point_torques(point_body, points, forces, tree_root, subtree_com, parents, dof_first, dof_count, cdof, out):
     """Generalized force Σ Jᵀ f of forces (P, 3) at points (P, 3), shape (nv,)."""
     out[:] = 0.0
@@ -136,7 +136,7 @@ def inverse_dynamics(engine, a, out):
     call(engine[7], (engine[0], engine[1], np.int64(1), out))
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def place(at, sizes):
     """Move a state to the coordinates that have been written; `State` says what stands where in its table.
 
@@ -163,7 +163,7 @@ def place(at, sizes):
     return -1
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def touch_points(
     point_body, centers, radii, normals, tree_root, subtree_com, cvel, cacc, points, velocities, accelerations
 ):  # fmt: skip
@@ -217,7 +217,7 @@ def moving_figure(
         com[c] = subtree_com[root, c]
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def cone_system(points, flags, directions, place, axes, needed, regularization, wrenches, H, f):
     """Least squares of a wrench (6,) by the cones of the flagged points, directions (P, C, 3).
 
@@ -252,7 +252,7 @@ def cone_system(points, flags, directions, place, axes, needed, regularization, 
     return n
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def cone_torques(
     point_body, points, flags, directions, x, tree_root, subtree_com, parents, dof_first, dof_count, cdof, needed,
     coefficients, torque,
@@ -293,7 +293,7 @@ def point_jacobians(point_body, points, tree_root, subtree_com, parents, dof_fir
             b = parents[b]
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, out):
     """Jacobian of the center of mass of the tree on `root`, shape (3, nv): each dof moves its subtree rigidly."""
     out[:, :] = 0.0
@@ -309,14 +309,14 @@ def com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, out
             out[2, j] = share * (cdof[j, 5] + wx * ry - wy * rx)
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def com_rows(masses, subtree_mass, xipos, tree_root, dof_body, subtree_com, cvel, cdof, biases, root, jacobian, bias):
     """`com_jacobian` (3, nv) and `com_acceleration` at a = 0 (3,) of the tree on `root`."""
     com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, jacobian)
     com_acceleration(masses, xipos, tree_root, subtree_com, cvel, biases, root, bias)
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def point_rows(
     points, axes, places, biases, point_body, tree_root, subtree_com, parents, dof_first, dof_count, cdof, rows,
     constants,

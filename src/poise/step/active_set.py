@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from poise.compiled import INNER_SUMS, SUMS
+from poise.compiled import INNER_SUMS, SUMS, shared
 
 
 @njit(**INNER_SUMS)
@@ -57,7 +57,7 @@ def _entering(H, f, passive, count, is_passive, refused, tolerance, x, gradient)
     return best
 
 
-@njit(**SUMS)
+@shared(**SUMS)
 def nonnegative(H, f, warm, x):
     """Min ½ xᵀH x + fᵀx, x ≥ 0, by an active set; returns the number of solves, or −1 if it cycled.
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from numba import njit
 
 from poise import compiled
-from poise.compiled import SUMS, Table, flags, index, matrix, vector
+from poise.compiled import SUMS, Table, flags, index, matrix, shared, vector
 from poise.dynamics import kernels
 from poise.dynamics.kernels import inverse_dynamics
 from poise.step.step import Step
@@ -52,7 +52,7 @@ def finish(at, sizes):
     return balance_table(at, sizes)
 
 
-@njit(**SUMS)
+@shared(**SUMS)
 def balance_table(at, sizes):
     """Fill torque and forces; returns the largest |inverse − M a − bias|. Sizes as in `assemble`."""
     count, nv, c, n = sizes[4], sizes[8], sizes[9], sizes[10]

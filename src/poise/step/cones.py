@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from poise.compiled import INNER, KERNEL
+from poise.compiled import INNER, KERNEL, shared
 from poise.dynamics import State
 
 Array = npt.NDArray[np.float64]
@@ -107,7 +107,7 @@ def put_frames(normals, out):
         _tangents(normals[k], out[k, 0], out[k, 1])
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def spread(
     points, normals, friction, places, point_body, tree_root, subtree_com, directions, owner, share, first, width
 ):  # fmt: skip
@@ -143,7 +143,7 @@ def spread(
     return count
 
 
-@njit(**KERNEL)
+@shared(**KERNEL)
 def act(
     points, first, width, places, point_body, tree_root, subtree_com, parents, dof_first, dof_count, cdof, out
 ):  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from poise.compiled import INNER_SUMS, SUMS, call
+from poise.compiled import INNER_SUMS, SUMS, call, shared
 from poise.dynamics import State
 from poise.step.cones import Columns
 from poise.step.lapack import limit_threads
@@ -87,7 +87,7 @@ def _numbers(term: Objective, count: int) -> tuple[Array, Array]:
     return as_rows(term.weight, count, term), as_rows(term.target, count, term)
 
 
-@njit(**SUMS)
+@shared(**SUMS)
 def add_rows(A, X, sign, w, target, constant, Q, b, S, f, C):
     """Add the normal form of Σ w (A a + sign X u + constant − target)², A (m, nv), X (m, c) or (m, 0).
 
@@ -148,7 +148,7 @@ def add_square(A, w, target, constant, rows, Q, b, addresses):
     return letters.shape[0] + sizes.shape[0] + one.shape[0]
 
 
-@njit(**SUMS)
+@shared(**SUMS)
 def add_dofs(first, weight, target, Q, b):
     """Add Σ w (a_i − target)² of the dofs from `first` on."""
     for i in range(weight.shape[0]):
@@ -157,7 +157,7 @@ def add_dofs(first, weight, target, Q, b):
         b[first + i] += w * target[i]
 
 
-@njit(**SUMS)
+@shared(**SUMS)
 def add_turns(weight, target, biases, squares, sums):
     """Add wishes on angular accelerations; False, with nothing added, where the three weights of a body differ."""
     for i in range(0, weight.shape[0], 3):
@@ -171,7 +171,7 @@ def add_turns(weight, target, biases, squares, sums):
     return True
 
 
-@njit(**SUMS)
+@shared(**SUMS)
 def add_directions(points, axes, weight, target, places, biases, point_body, tree_root, subtree_com, squares, sums):
     """Add wishes on accelerations of points along axes."""
     row = np.empty(6)
@@ -197,7 +197,7 @@ def add_directions(points, axes, weight, target, places, biases, point_body, tre
                     squares[body, e, d] += w * row[e] * row[d]
 
 
-@njit(**SUMS)
+@shared(**SUMS)
 def close_bodies(parents, dof_first, dof_count, cdof, squares, sums, Q, b):
     """Add Σ_bodies Jᵀ squares J to Q and Jᵀ sums to b, J the spatial Jacobian of a body.
 
