@@ -124,11 +124,13 @@ def test_shaders_asked_for_ahead_are_those_that_are_used(browser: Browser, tmp_p
     figure = sliding_track(TIMES, speed=0.5)
     ghost = sliding_track(TIMES, speed=0.4, name="reference", style=GHOST)
     ball = Points("com", "com", PURPLE, figure.positions[:, :1], size=0.1)
-    scene = Scene(TIMES, (figure, ghost), Terrain.flat(), overlays=(ball,))
+    ring = replace(ball, name="cop", mark="ring")
+    square = Polygon("support", "support", PURPLE, figure.positions[:, :4])
+    scene = Scene(TIMES, (figure, ghost), Terrain.flat(), overlays=(ball, ring, square))
     for options in ("shadows=0&aa=0", "shadows=1&aa=1"):
         with opened(browser, written(scene, tmp_path), options=options) as page:
-            # a figure, a ghost and its depth, the ground and a ball; shadows have one of their own
-            assert page.evaluate("window.__poise.stats.programs") == (6 if "shadows=1" in options else 5)
+            # a figure, a ghost and its depth, the ground, a ball, a ring, a square; shadows have one of their own
+            assert page.evaluate("window.__poise.stats.programs") == (8 if "shadows=1" in options else 7)
 
 
 def test_joints_stand_where_kinematics_says(browser: Browser, tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ export function lit(color: THREE.Color, emissiveIntensity: number): THREE.Materi
 
 /** What flat marks are made of. */
 export function flat(color: THREE.Color, opacity = 1): THREE.MeshBasicMaterial {
-  return new THREE.MeshBasicMaterial({ color, side: THREE.DoubleSide, transparent: true, opacity });
+  // in one pass: what is flat has no back to be drawn before its front
+  return new THREE.MeshBasicMaterial({ color, side: THREE.DoubleSide, transparent: true, opacity, forceSinglePass: true });
 }
 
 /** A material seen at full strength in front and faintly through what hides it. */
@@ -133,6 +134,9 @@ function cross(half: number): THREE.BufferGeometry {
 
 const HEAD_LENGTH = 4.2; // in widths of the shaft
 const HEAD_WIDTH = 2.5;
+/** A shaft and a head of radius and length 1, for all arrows. */
+let SHAFT: THREE.BufferGeometry | undefined;
+let HEAD: THREE.BufferGeometry | undefined;
 const UP = new THREE.Vector3(0, 1, 0);
 
 export class Vectors implements Mark {
@@ -142,6 +146,7 @@ export class Vectors implements Mark {
   private readonly shafts: THREE.InstancedMesh;
   private readonly heads: THREE.InstancedMesh;
   private readonly count: number;
+  private readonly wide: number; // radius of the shafts
 
   constructor(
     readonly overlay: VectorsOverlay,
@@ -153,9 +158,11 @@ export class Vectors implements Mark {
     const color = tint(overlay.color);
     const material = lit(color, 0.35);
     const r = overlay.width / 2;
-    this.shafts = many(new THREE.CylinderGeometry(r, r, 1, 14).translate(0, 0.5, 0), material, this.count);
-    const head = new THREE.ConeGeometry(HEAD_WIDTH * r, 1, 20).translate(0, 0.5, 0);
-    this.heads = many(head, material, this.count);
+    SHAFT ??= new THREE.CylinderGeometry(1, 1, 1, 14).translate(0, 0.5, 0);
+    HEAD ??= new THREE.ConeGeometry(HEAD_WIDTH, 1, 20).translate(0, 0.5, 0);
+    this.shafts = many(SHAFT, material, this.count);
+    this.heads = many(HEAD, material, this.count);
+    this.wide = r;
     this.group.add(withVeil(this.shafts, 0.28), withVeil(this.heads, 0.6));
   }
 
@@ -181,6 +188,7 @@ export class Vectors implements Mark {
     const along = new THREE.Vector3();
     const start = new THREE.Vector3();
     const turn = new THREE.Quaternion();
+    const size = new THREE.Vector3();
     const matrix = new THREE.Matrix4();
     this.group.visible = false;
     for (let i = 0; i < this.count; i++) {
@@ -196,9 +204,9 @@ export class Vectors implements Mark {
       if (tip === "start") start.sub(along);
       const head = Math.min(HEAD_LENGTH * width * 0.5, 0.6 * length);
       turn.setFromUnitVectors(UP, along.divideScalar(length));
-      this.shafts.setMatrixAt(i, matrix.compose(start, turn, new THREE.Vector3(1, length - head, 1)));
+      this.shafts.setMatrixAt(i, matrix.compose(start, turn, size.set(this.wide, length - head, this.wide)));
       start.addScaledVector(along, length - head);
-      this.heads.setMatrixAt(i, matrix.compose(start, turn, new THREE.Vector3(1, head, 1)));
+      this.heads.setMatrixAt(i, matrix.compose(start, turn, size.set(this.wide, head, this.wide)));
     }
     this.shafts.instanceMatrix.needsUpdate = this.heads.instanceMatrix.needsUpdate = true;
   }

@@ -28,6 +28,7 @@ export async function loadSkin(pack: Pack, track: Track, skin: Skin): Promise<Sk
     roughness: 0.75,
     metalness: 0,
     side: THREE.DoubleSide,
+    forceSinglePass: true,
     transparent: isGhost,
     opacity: isGhost ? 0.3 : 1,
   });

@@ -151,7 +151,10 @@ export function gridMesh(
       normals[3 * at + 2] = 1 / size;
       if (!a || !k) continue;
       const [p, q, r] = [at - columns - 1, at - columns, at - 1];
-      triangles.set([p, r, at, p, at, q], to);
+      triangles[to] = triangles[to + 3] = p;
+      triangles[to + 1] = r;
+      triangles[to + 2] = triangles[to + 4] = at;
+      triangles[to + 5] = q;
       to += 6;
     }
   }

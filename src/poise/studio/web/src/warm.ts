@@ -1,7 +1,7 @@
 /** Shaders that nearly every scene needs, given to the graphics card before the scene is unpacked: both work at once. */
 import * as THREE from "three";
 import { figureMaterials } from "./figure";
-import { lit } from "./marks";
+import { flat, lit } from "./marks";
 import { type Stage, View } from "./stage";
 import { groundMaterial } from "./terrain";
 
@@ -14,13 +14,15 @@ export function warm(stage: Stage): void {
   const { solid, ghost, depth } = figureMaterials(1);
   const ground = groundMaterial(true, { cell: 1, color: { value: new THREE.Color() } });
   for (const material of [solid, ghost, depth, ground]) scene.add(new THREE.Mesh(corner(), material));
-  scene.add(new THREE.InstancedMesh(corner(), lit(new THREE.Color(), 0.25), 1));
+  const color = new THREE.Color();
+  scene.add(new THREE.InstancedMesh(corner(), lit(color, 0.25), 1), new THREE.InstancedMesh(corner(), flat(color), 1));
+  scene.add(new THREE.Mesh(corner("position"), flat(color)));
   stage.renderer.compile(scene, camera);
 }
 
-function corner(): THREE.BufferGeometry {
+function corner(...names: string[]): THREE.BufferGeometry {
   const geometry = new THREE.BufferGeometry();
-  for (const name of ["position", "normal", "color"]) {
+  for (const name of names.length ? names : ["position", "normal", "color"]) {
     geometry.setAttribute(name, new THREE.BufferAttribute(new Float32Array(9), 3));
   }
   return geometry;
