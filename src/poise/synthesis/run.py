@@ -24,6 +24,7 @@ from poise.synthesis.audit import Audit
 from poise.synthesis.behaviors import Role, Setup
 from poise.synthesis.behaviors.find import Wanted, find_behavior
 from poise.synthesis.clip import MotionClip
+from poise.synthesis.ending import why_it_ended
 from poise.synthesis.engine import EngineMover
 from poise.synthesis.figure import Start
 from poise.synthesis.hanging import Hanging
@@ -219,9 +220,10 @@ def synthesize(
     except KeyboardInterrupt:
         complete, stopped = False, "interrupted"
     except (StepInfeasible, SimulationDiverged) as error:
+        stopped = why_it_ended(world, error)
         if len(poses) == 1:
-            raise
-        complete, stopped = False, f"the step at {world.time:.2f} s went wrong: {error}"
+            raise StepInfeasible(f"The run did not begin: {stopped}.") from error
+        complete = False
     frames = len(velocities)  # an interrupt may fall between the two
     q, v = np.array(poses[:frames]), np.array(velocities)
     figures = tuple(

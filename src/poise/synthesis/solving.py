@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,16 @@ Array = npt.NDArray[np.float64]
 
 SOFT = {"torque limit": 1.0, "reaction delay": 1.0, "ground": 1e4, "grip": 1e4}
 """Weights of hard rows where they cannot all hold; other musts get `SOFT_MUST`."""
-SOFT_MUST = 1e3
+SOFT_MUST = 100.0
+MUSTS = "musts made soft"
+"""What is told where only goals that must be met gave way: they do before muscles do more than they can."""
+JOINTS, FIRM = ("joint limits", "joint speed"), 1e5
+"""Soft rows of what joints can do, and their weight beside a must that gives way: they outweigh it."""
+MOST_ASKED = 50.0
+"""A must that asks for more than this gives way [m/s² or rad/s²]; a thrower's hand reaches it."""
+PATIENT, SPEED = 0.1, 2.0
+"""What gives way is approached no faster than this [m/s or rad/s], a speed that is wished for within this time [s]: what
+is far away is no reason to be torn apart."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ def solve(
     slips = np.concatenate([slips, np.zeros((len(held.points), 3))])
     tally = problem.tally
 
-    def attempt(slips: Array | None, *, soft: bool) -> StepResult:
+    def attempt(slips: Array | None, soft: Callable[[Constraint], float | None] | None) -> StepResult:
         contacts = None
         if len(points):
             contacts = Contacts(
@@ -81,9 +90,9 @@ def solve(
         step = Step(problem.state, contacts, dt=problem.dt, external=problem.external)
         more, bounds = contact_control(step, touching, held, problem.weights)
         wished, hard = [*problem.objectives, *more], [*problem.constraints, *bounds]
-        if not soft:
+        if soft is None:
             return solve_step(step, wished, hard, costs=False)
-        wished, hard, softened = _softened(wished, hard)
+        wished, hard, softened = _softened(step, wished, hard, soft)
         result = solve_step(step, wished, hard, readable=True, costs=False)
         for name, slack in _slack(step, softened, result).items():
             tally.slack[name] = max(tally.slack.get(name, 0.0), slack)
@@ -91,15 +100,18 @@ def solve(
 
     tally.solves += 1
     # a sliding point whose friction is fixed can be asked for the impossible; as one that sticks it cannot
-    for kind, slide, soft in (
-        ("", slips, False),
-        ("sliding made sticking", None, False),
-        ("bounds made soft", None, True),
-    ):
+    musts = [c for c in problem.constraints if isinstance(c, Equal) and _is_must(c)]
+    ways: list[tuple[str, Array | None, Callable[[Constraint], float | None] | None]] = []
+    if all(_size(c.target) <= MOST_ASKED for c in musts):
+        ways += [("", slips, None), ("sliding made sticking", None, None)]
+    if musts:
+        ways += [(MUSTS, slips, _weight_of_must), (MUSTS, None, _weight_of_must)]
+    ways.append(("bounds made soft", None, _weight_of_any))
+    for kind, slide, soft in ways:
         try:
-            result = attempt(slide, soft=soft)
+            result = attempt(slide, soft)
         except StepInfeasible:
-            if soft:
+            if soft is _weight_of_any:
                 tally.failures += 1
                 raise
             continue
@@ -109,23 +121,54 @@ def solve(
     raise AssertionError("the last attempt returns or raises")
 
 
+def _is_must(constraint: Constraint) -> bool:
+    return constraint.name.startswith("must: ")
+
+
+def _weight_of_must(constraint: Constraint) -> float | None:
+    return SOFT_MUST if _is_must(constraint) else None
+
+
+def _weight_of_any(constraint: Constraint) -> float | None:
+    return SOFT_MUST if _is_must(constraint) else SOFT.get(constraint.name)
+
+
 def _softened(
-    objectives: list[Objective], constraints: list[Constraint]
-) -> tuple[list[Objective], list[Constraint], list[Constraint]]:
-    """The lists with every hard row that can give way made soft, and those rows as they were."""
+    step: Step, objectives: list[Objective], constraints: list[Constraint],
+    weight_of: Callable[[Constraint], float | None],
+) -> tuple[list[Objective], list[Constraint], list[Constraint]]:  # fmt: skip
+    """The lists with every hard row that has a weight made soft, and those rows as they were."""
     hard: list[Constraint] = []
     softened: list[Constraint] = []
+    has_musts = any(_is_must(c) for c in constraints)
     for c in constraints:
-        weight = SOFT_MUST if c.name.startswith("must: ") else SOFT.get(c.name)
+        if has_musts and c.name in JOINTS and isinstance(c, AtLeast):
+            hard.append(replace(c, weight=FIRM))
+            continue
+        weight = weight_of(c)
         if weight is None or (isinstance(c, (AtLeast, Within)) and c.weight is not None):
             hard.append(c)
             continue
         softened.append(c)
         if isinstance(c, Equal):
-            objectives = [*objectives, Objective(c.quantity, c.target, weight, c.name)]
+            target = _patient(step, c) if _is_must(c) else c.target
+            objectives = [*objectives, Objective(c.quantity, target, weight, c.name)]
         else:
             hard.append(replace(c, weight=weight))
     return objectives, hard, softened
+
+
+def _size(target: Array | float) -> float:
+    return float(np.linalg.norm(target))
+
+
+def _patient(step: Step, must: Equal) -> Array | float:
+    """The target of a must that gives way: as asked, but so that it is approached no faster than `SPEED`."""
+    size, rows = _size(must.target), must.quantity.rows(step)
+    if size == 0.0 or rows.on_lambda is not None:
+        return must.target
+    speed = float(np.sum(must.target / size * (rows.on_a @ step.state.v)))
+    return must.target * (min(size, max(SPEED - speed, 0.0) / PATIENT) / size)
 
 
 def _slack(step: Step, softened: Sequence[Constraint], result: StepResult) -> dict[str, float]:

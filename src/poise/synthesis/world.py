@@ -29,6 +29,7 @@ from poise.sim.hand import Hand
 from poise.step import Constraint, Equal, Objective, StepResult
 from poise.step.quantities import JointAcceleration, RootWrench
 from poise.synthesis.contact import NEAR, Spots, look, overlaps
+from poise.synthesis.ending import require_followed
 from poise.synthesis.figure import Figure, Start
 from poise.synthesis.grip import Grip, Grips
 from poise.synthesis.settings import Settings
@@ -205,6 +206,8 @@ class World:
         known = np.array([key in self._known for key in spots.keys], dtype=np.bool_)
         drifts = self._drifts(spots, after)
         settled = settle(problem, ahead, spots, drifts, self._grips, known, lifted)
+        if self.mover is None:
+            require_followed(self, settled.v)
         moved = Moved(spots, settled.forces, self._ways(spots, settled), drifts, settled.gaps, settled.result)
         self._note(spots, settled, known, external)
         self.q, self.v = (settled.q, settled.v) if self.mover is None else self.mover(self, settled.result)

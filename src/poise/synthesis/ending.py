@@ -1,0 +1,58 @@
+"""Runs that cannot go on: found before their numbers mean nothing, and told in an animator's words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.errors import PoiseError, SimulationDiverged
+from poise.sim.forces import Push
+from poise.units import GRAVITY
+
+if TYPE_CHECKING:
+    from poise.synthesis.world import World
+
+Array = npt.NDArray[np.float64]
+
+MOST_TURN = np.pi
+"""A joint that turns further than this within one step cannot be followed [rad]."""
+RECENT, HARD = 0.5, 3.0
+"""A push is named where it ended no longer ago than this [s] and was as large as this, in parts of body weight."""
+
+
+def require_followed(world: World, v: Array) -> None:
+    """Refuse velocities after a step (nv,) at which a figure is thrown about faster than steps can follow.
+
+    Raises:
+        SimulationDiverged: naming the figure, the body and its speed.
+    """
+    dt = world.settings.dt
+    for figure in world.figures:
+        speeds = np.abs(v[figure.dofs][6:])
+        if speeds.max(initial=0.0) * dt < MOST_TURN:  # also true of no number at all, which the next lines name
+            continue
+        dof = int(speeds.argmax()) + 6
+        body = max(k for k, first in enumerate(figure.character.v_addresses) if first <= dof)
+        raise SimulationDiverged(
+            f"{figure.name}'s {figure.character.bodies[body].name} would turn by {np.degrees(speeds[dof - 6]):.3g}° "
+            f"per second, faster than steps of {dt:g} s can follow",
+            frame=round(world.time / dt), reason="too fast",
+        )  # fmt: skip
+
+
+def why_it_ended(world: World, error: PoiseError) -> str:
+    """Why a run ended in the step after the world's time: what was seen, and what to change; no full stop at the end."""
+    seen = str(error) if isinstance(error, SimulationDiverged) else "no forces were found that carry the figures on"
+    hard = []
+    for who, push in zip(world.push_owners, world.pushes, strict=True):
+        figure = world.figures[who]
+        since = world.time - push.start
+        if not (isinstance(push, Push) and 0.0 <= since <= push.duration + RECENT):
+            continue
+        size = float(np.linalg.norm(push.force))
+        if size > HARD * figure.character.mass * GRAVITY:
+            hard.append(f"the push of {size:.3g} N on {push.body} at {push.start:g} s")
+    cure = f"{' and '.join(hard)} came just before: push less hard" if hard else "change what the figure is asked to do"
+    return f"at {world.time:.2f} s {seen}; {cure}"
