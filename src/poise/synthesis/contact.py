@@ -175,5 +175,6 @@ def gaps_after(
         parts.append(capsules.gaps_at(spots.pairs, state.data.xpos, state.data.xmat) + flesh[spots.pairs])
     if len(spots.corners):
         again = spots.points[spots.at_corners]
-        parts.append(faces.gaps(state.centers[again], radii[again], spots.corners))
+        own = faces.gaps(state.centers[again], radii[again], spots.corners)
+        parts.append(np.where(spots.gaps[spots.at_corners] < 0.5 * FAR, own, np.inf))
     return np.concatenate(parts)

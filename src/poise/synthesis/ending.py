@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-MOST_TURN = np.pi
-"""A joint that turns further than this within one step cannot be followed [rad]."""
+MOST_TURN = 10.0
+"""A joint that turns further than this within one step cannot be followed [rad]; a wrist in a hard fall gets to 5."""
 RECENT, HARD = 0.5, 3.0
 """A push is named where it ended no longer ago than this [s] and was as large as this, in parts of body weight."""
 
@@ -36,14 +36,14 @@ def require_followed(world: World, v: Array) -> None:
         dof = int(speeds.argmax()) + 6
         body = max(k for k, first in enumerate(figure.character.v_addresses) if first <= dof)
         raise SimulationDiverged(
-            f"{figure.name}'s {figure.character.bodies[body].name} would turn by {np.degrees(speeds[dof - 6]):.3g}° "
+            f"{figure.character.bodies[body].name} of {figure.name!r} would turn by {np.degrees(speeds[dof - 6]):.3g}° "
             f"per second, faster than steps of {dt:g} s can follow",
             frame=round(world.time / dt), reason="too fast",
         )  # fmt: skip
 
 
 def why_it_ended(world: World, error: PoiseError) -> str:
-    """Why a run ended in the step after the world's time: what was seen, and what to change; no full stop at the end."""
+    """Why a run ended in the step after the world's time: what was seen, and what to change; without a full stop."""
     seen = str(error) if isinstance(error, SimulationDiverged) else "no forces were found that carry the figures on"
     hard = []
     for who, push in zip(world.push_owners, world.pushes, strict=True):

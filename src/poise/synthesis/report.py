@@ -64,6 +64,7 @@ def report_of(
         "engine": engine,
         "cone_violation_max_N": audit.cone,
         "penetration_max_m": engine.get("penetration_max_m", audit.penetration),
+        "penetration_deepest": None if audit.deepest is None else asdict(audit.deepest),
         "body_penetration_max_m": engine.get("body_penetration_max_m", audit.overlap),
         "grip_drift_max_m": audit.grip_drift,
         "contact_work_ratio": audit.contact_work / audit.joint_work if audit.joint_work else 0.0,

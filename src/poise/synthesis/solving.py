@@ -26,8 +26,8 @@ JOINTS, FIRM = ("joint limits", "joint speed"), 1e5
 MOST_ASKED = 50.0
 """A must that asks for more than this gives way [m/s² or rad/s²]; a thrower's hand reaches it."""
 PATIENT, SPEED = 0.1, 2.0
-"""What gives way is approached no faster than this [m/s or rad/s], a speed that is wished for within this time [s]: what
-is far away is no reason to be torn apart."""
+"""What gives way is approached no faster than this [m/s or rad/s], a speed that is wished for within this time [s]:
+what is far away is no reason to be torn apart."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from poise.dynamics import State
 from poise.dynamics.capsules import CapsulePairs
 from poise.dynamics.from_character import model_of_scene
 from poise.errors import InvalidValue
-from poise.methods.goals.faces import Faces
+from poise.methods.goals.faces import EDGE, Faces
 from poise.methods.goals.lists import LITERAL, Weights, figure_control
 from poise.methods.goals.surroundings import Scene
 from poise.methods.goals.view import Thing, View
@@ -28,6 +28,7 @@ from poise.sim.forces import Pull, Push
 from poise.sim.hand import Hand
 from poise.step import Constraint, Equal, Objective, StepResult
 from poise.step.quantities import JointAcceleration, RootWrench
+from poise.synthesis.beginning import require_outside
 from poise.synthesis.contact import NEAR, Spots, look, overlaps
 from poise.synthesis.ending import require_followed
 from poise.synthesis.figure import Figure, Start
@@ -124,6 +125,7 @@ class World:
         self._surface: npt.NDArray[np.int64] | None = None
         self._stays = not any(s.movement is not None or np.isfinite(s.until) for s in self.scene.surfaces)
         self._faces = Faces.at(self.scene.surfaces, 0.0)
+        require_outside(self, self._faces, self._radii)
 
     # --- what a user does to it while it runs
 
@@ -204,6 +206,7 @@ class World:
         problem = Problem(s, dt, objectives, constraints, external, self.weights, self.tally, rest)
         ahead = Ahead(self.q, self.v, self.time, self._other, after, self.capsules, flesh, self._radii)
         known = np.array([key in self._known for key in spots.keys], dtype=np.bool_)
+        self._let_through(spots, known)
         drifts = self._drifts(spots, after)
         settled = settle(problem, ahead, spots, drifts, self._grips, known, lifted)
         if self.mover is None:
@@ -227,6 +230,15 @@ class World:
         # friction for a whole step of 0.01 s would over-spin a ball that lands
         spots.friction[self.figures[-1].points.stop : self._count] = 0.0
         return spots
+
+    def _let_through(self, spots: Spots, known: Flags) -> None:
+        """Walls push from the side they face: a ball that comes out of one from behind touches nothing."""
+        first = self.figures[-1].points.stop
+        if first == self._count:
+            return
+        balls = (spots.others < 0) & (spots.points >= first) & (spots.points < self._count)
+        out = spots.along(self.state.point_velocities) > 0.0
+        spots.gaps[balls & ~known & out & (spots.gaps < -EDGE)] = np.inf
 
     def _holding(self) -> list[int]:
         """Points that hold or stand on something by name."""
