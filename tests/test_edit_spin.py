@@ -15,7 +15,8 @@ from poise.edit.angular_momentum import Tumble, frame_jacobians, momentum_betwee
 from poise.edit.borders import SETTLING
 from poise.edit.legs import Leg, find_legs, knee_flexion
 from poise.edit.planting import points_of
-from poise.edit.spin_pose import _axes, _posed, swing_jacobians
+from poise.edit.spin_pose import _axes, _posed
+from poise.edit.swing_system import swing_jacobians
 from poise.errors import BudgetExceeded, InvalidValue, PoiseError, UnknownName
 from poise.motion import Motion
 from poise.spatial import rotations

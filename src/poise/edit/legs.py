@@ -24,6 +24,8 @@ REACH = 0.9999
 """Part of its full length that a leg stretches to at most [1]."""
 STRAIGHT = 0.15
 """Sine of a flexion below which the bend axis of the joint limits counts more than the plane the leg lies in [1]."""
+BACKWARDS = 0.1
+"""A clip whose mean sine of the bend is below minus this bends the other way than the limits say [1]."""
 SAME_PLACE = 1e-9
 """A foot this near to its target is not touched [m]."""
 
@@ -93,7 +95,7 @@ def find_legs(character: Character, motion: Motion, *, arms: bool = False) -> tu
 def _right_way(leg: Leg, motion: Motion) -> Leg:
     """The leg with its axis turned so that the flexion of the clip is positive; limits decide where it hardly bends."""
     bend = _pose(leg, motion, np.arange(motion.frame_count)).sine
-    return replace(leg, axis=-leg.axis) if np.mean(bend) < -0.1 else leg
+    return replace(leg, axis=-leg.axis) if np.mean(bend) < -BACKWARDS else leg
 
 
 def knee_flexion(leg: Leg, motion: Motion) -> Array:

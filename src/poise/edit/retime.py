@@ -25,6 +25,8 @@ TimeMap = Callable[[Array], Array]
 
 FACTORS = (0.05, 20.0)
 """Outside of this a factor is a slip of the keyboard [1]."""
+FALLS = 0.05
+"""A flight that falls with less than this of the gravity asked for does not fall [1]."""
 NEARLY = 0.005
 """An interval whose duration is as near as this to what was asked for took it [1]: frames are whole."""
 
@@ -162,7 +164,7 @@ def gravity_factor(
         raise InvalidValue(f"gravity is {gravity} m/s²; give a positive number.")
     com = figure.com(motion)
     fits = [measure(motion, figure, com, s) for s in spans]
-    good = [f for f in fits if f.gravity > 0.05 * gravity]
+    good = [f for f in fits if f.gravity > FALLS * gravity]
     if not good:
         raise InvalidValue("No flight of this clip falls, so no timing gives it a gravity. Give a factor instead.")
     weight = np.array([f.gravity * f.duration**2 for f in good])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,11 @@ import numpy.typing as npt
 from poise.analysis.bodies import center_of_mass
 from poise.character.character import Character
 from poise.character.limits import clamp_rotation, limit_angles
-from poise.edit.angular_momentum import Tumble, body_jacobians, momentum_between
+from poise.edit.angular_momentum import Tumble, momentum_between
 from poise.edit.flight import Span
 from poise.edit.root import move_root
 from poise.edit.spin_flight import SpinFlight, Spun, natural_scale, spread
+from poise.edit.swing_system import SwingAxis, banded_times, gauss_newton, swing_price
 from poise.errors import InvalidValue, UnknownName
 from poise.motion import Motion
 from poise.spatial import rotations
@@ -26,23 +27,14 @@ ITERATIONS = 25
 """Gauss-Newton steps at most."""
 LONGEST_STEP = 0.7
 """How far a joint swings in one of them at most [rad]."""
-SWING_WEIGHT = 3e-4
-"""Price of a swing of a radian for 0.05 s, against squared momentum error over its scale m √(g h) h [1]."""
-SMOOTH_WEIGHT = 3e-3
-"""Price of bending the swing's course in time, second differences over (0.05 s)² [1]."""
+LEAST_PART = 0.01
+"""A step that has been shortened to less than this part of itself leads nowhere [1]."""
+SETTLED = 1e-6
+"""A step that lowers the cost by less than this part of it is the last [1]."""
 WORTH, MOST = 0.25, 0.5
 """A swing that takes less of the unevenness than the first is not made; less than the second, it is told [1]."""
 NARROW = 0.35
 """A joint that swings sideways by less than this both ways is a fold: it only bends [rad]."""
-
-
-@dataclass(frozen=True)
-class _Axis:
-    """One degree of freedom of the swing: a joint and its axis in the parent body's frame, or a whole ball."""
-
-    body: int
-    carried: tuple[int, ...]
-    axes: Array
 
 
 def spin_by_pose(
@@ -116,7 +108,7 @@ def _part(motion: Motion, body: Character, root: int, whole: Motion, amount: flo
     return move_root(posed, root, com - center_of_mass(posed, body))
 
 
-def _axes(character: Character, limbs: tuple[str, ...]) -> tuple[_Axis, ...]:
+def _axes(character: Character, limbs: tuple[str, ...]) -> tuple[SwingAxis, ...]:
     known = {limb.name.lower(): limb for limb in character.limbs}
     for name in limbs:
         if name.strip().lower() not in known:
@@ -125,7 +117,7 @@ def _axes(character: Character, limbs: tuple[str, ...]) -> tuple[_Axis, ...]:
     if not chosen:
         chosen = [limb for limb in character.limbs if limb.kind in ("arm", "tail")]
         chosen = chosen or [limb for limb in character.limbs if limb.kind == "leg"]
-    found: list[_Axis] = []
+    found: list[SwingAxis] = []
     for limb in chosen:
         # shoulder blades and hands stay: the first of a long chain, and the tip
         bodies = limb.bodies if len(limb.bodies) < 3 else limb.bodies[len(limb.bodies) > 3 : -1]
@@ -141,7 +133,7 @@ def _axes(character: Character, limbs: tuple[str, ...]) -> tuple[_Axis, ...]:
                 axes = rotations.rotate(limits.rest, limits.swing_axis)[None]
             else:
                 axes = np.eye(3)
-            found.append(_Axis(b, character.carried(b), axes))
+            found.append(SwingAxis(b, character.carried(b), axes))
     if not found:
         raise InvalidValue("This character has no limb that could swing; turn it by the root instead.")
     return tuple(found)
@@ -154,7 +146,7 @@ def _swing_flight(
     span: tuple[int, int],
     wish: Array,
     held: set[int],
-    axes: tuple[_Axis, ...],
+    axes: tuple[SwingAxis, ...],
     com: Array,
 ) -> Motion:
     first, last = span
@@ -168,25 +160,25 @@ def _swing_flight(
     width = sum(len(a.axes) for a in axes)
     total = np.zeros((len(piece.times), width))
     best, best_cost, best_total = piece, math.inf, total
-    price = _price(piece.times, free, width)
+    price = swing_price(piece.times, free, width)
     part = 1.0
     step = np.zeros_like(total)
     for _ in range(ITERATIONS):
         tumble = Tumble.of(piece, character, 0, len(piece.times) - 1)
         error = (momentum_between(tumble) - wish) / scale
         flat = total[free].reshape(-1)
-        cost = float((error**2).sum() + flat @ _banded_times(price, flat))
+        cost = float((error**2).sum() + flat @ banded_times(price, flat))
         if cost > best_cost * (1.0 + 1e-9):
             part *= 0.5
-            if part < 0.01:
+            if part < LEAST_PART:
                 break
             total = best_total + part * step
         else:
-            converged = best_cost - cost < 1e-6 * best_cost
+            converged = best_cost - cost < SETTLED * best_cost
             best, best_cost, best_total, part = piece, cost, total, 1.0
             if converged:
                 break
-            step = _gauss_newton(tumble, piece, character, axes, error, scale, free, price, total)
+            step = gauss_newton(tumble, piece, character, axes, error, scale, free, price, total)
             step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-12))
             total = total + step
         piece, total = _posed(piece, character, original, axes, total)
@@ -197,7 +189,7 @@ def _swing_flight(
 
 
 def _posed(
-    piece: Motion, character: Character, original: Array, axes: tuple[_Axis, ...], total: Array
+    piece: Motion, character: Character, original: Array, axes: tuple[SwingAxis, ...], total: Array
 ) -> tuple[Motion, Array]:
     """The flight with each joint turned from its original by `total` about its axes, inside its limits."""
     turned, kept = original.copy(), total.copy()
@@ -243,106 +235,3 @@ def _inside(limits: object, before: Array, after: Array) -> Array:
 def _hinge(axis: Array, rest: Array, local: Array) -> Array:
     turn = rotations.multiply(rotations.conjugate(rest), local)
     return np.remainder(2.0 * np.arctan2(turn[..., 1:] @ axis, turn[..., 0]) + np.pi, 2.0 * np.pi) - np.pi
-
-
-def swing_jacobians(
-    tumble: Tumble, piece: Motion, character: Character, axes: tuple[_Axis, ...]
-) -> tuple[Array, Array]:
-    """How the momentum between frames answers to swings of the earlier and of the later one, (n − 1, 3, width) each."""
-    positions, orientations = piece.world
-    com = center_of_mass(piece, character)
-    spin_earlier, spin_later = body_jacobians(tumble)
-    before, after = tumble.places[:-1], tumble.places[1:]
-    dt = tumble.steps[:, None, None]
-    columns: tuple[list[Array], list[Array]] = ([], [])
-    for a in axes:
-        body = character.bodies[a.body]
-        index = list(a.carried)
-        pivot = positions[:, body.joint] - com
-        m = tumble.masses[index]
-        lever = tumble.places[:, index] - pivot[:, None]
-        one = np.eye(3)
-        # a turn φ of the later frame moves its bodies by φ × lever: m r × (φ × d') = m ((r·d') 1 − d' rᵀ) φ
-        outer = np.einsum("b,fbi,fbj->fij", m, lever[1:], before[:, index])
-        later = np.trace(outer, axis1=1, axis2=2)[:, None, None] * one - outer
-        outer = np.einsum("b,fbi,fbj->fij", m, lever[:-1], after[:, index])
-        earlier = outer - np.trace(outer, axis1=1, axis2=2)[:, None, None] * one
-        parent = character.bodies[body.parent].joint if body.parent >= 0 else 0
-        above = int(piece.skeleton.parents[body.joint])
-        frame = orientations[:, above] if above >= 0 else orientations[:, parent]
-        world = rotations.rotate(frame[:, None], a.axes[None])
-        columns[0].append(np.matmul(earlier / dt + spin_earlier[:, index].sum(axis=1), np.swapaxes(world[:-1], 1, 2)))
-        columns[1].append(np.matmul(later / dt + spin_later[:, index].sum(axis=1), np.swapaxes(world[1:], 1, 2)))
-    return np.concatenate(columns[0], axis=2), np.concatenate(columns[1], axis=2)
-
-
-def _gauss_newton(
-    tumble: Tumble,
-    piece: Motion,
-    character: Character,
-    axes: tuple[_Axis, ...],
-    error: Array,
-    scale: float,
-    free: npt.NDArray[np.int64],
-    price: Array,
-    total: Array,
-) -> Array:
-    """The swing's next step for every frame, shape (n, width)."""
-    from scipy.linalg import solveh_banded
-
-    earlier, later = (j / scale for j in swing_jacobians(tumble, piece, character, axes))
-    n, width = total.shape
-    place = np.full(n, -1)
-    place[free] = np.arange(len(free))
-    band = price.copy()
-    right = -_banded_times(price, total[free].reshape(-1))
-    for k in range(n - 1):
-        blocks = [(place[k], earlier[k]), (place[k + 1], later[k])]
-        for i, (p, J) in enumerate(blocks):
-            if p < 0:
-                continue
-            right[p * width : (p + 1) * width] -= J.T @ error[k]
-            for o, K in blocks[i:]:
-                if o >= 0:
-                    _add_block(band, p * width, o * width, J.T @ K)
-    step = np.zeros_like(total)
-    step[free] = solveh_banded(band, right, check_finite=False).reshape(-1, width)
-    return step
-
-
-def _price(times: Array, free: npt.NDArray[np.int64], width: int) -> Array:
-    """Upper band of the quadratic price of a swing over the free frames: its size, and its second differences."""
-    n, count = len(times), len(free)
-    place = np.full(n, -1)
-    place[free] = np.arange(count)
-    band = np.zeros((3 * width, count * width))
-    dt = float(np.median(np.diff(times)))
-    band[-1] += SWING_WEIGHT * dt / 0.05
-    weight = SMOOTH_WEIGHT * SWING_WEIGHT * (0.05 / dt) ** 3
-    for k in range(1, n - 1):
-        rows = [(place[k - 1], 1.0), (place[k], -2.0), (place[k + 1], 1.0)]
-        for p, x in rows:
-            for o, y in rows:
-                if 0 <= p <= o:
-                    _add_block(band, p * width, o * width, weight * x * y * np.eye(width))
-    return band
-
-
-def _add_block(band: Array, row: int, column: int, block: Array) -> None:
-    """Add a square block at (row, column ≥ row) to a symmetric matrix in upper band form."""
-    size, depth = len(block), len(band) - 1
-    for j in range(size):
-        top = size if column > row else j + 1
-        i = np.arange(top)
-        band[depth + row + i - (column + j), column + j] += block[i, j]
-
-
-def _banded_times(band: Array, x: Array) -> Array:
-    """A symmetric matrix in upper band form times a vector."""
-    depth = len(band) - 1
-    out = band[depth] * x
-    for offset in range(1, depth + 1):
-        above = band[depth - offset, offset:]
-        out[:-offset] += above * x[offset:]
-        out[offset:] += above * x[:-offset]
-    return out
