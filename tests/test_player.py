@@ -253,6 +253,8 @@ def test_names_show_on_hover(browser: Browser, tmp_path: Path) -> None:
         page.mouse.move(x, y)
         page.wait_for_selector("#tip:not([hidden])")
         assert page.inner_text("#tip") == "left_foot · figure"
+        page.mouse.move(*page.evaluate("window.__poise.project(2, 0)"))
+        until(page, "document.querySelector('#tip').textContent === 'crate'")  # and not "crate · crate"
 
 
 def test_two_views_stand_side_by_side(browser: Browser, tmp_path: Path) -> None:

@@ -142,7 +142,8 @@ export class Pointer {
     this.stage.canvas.style.cursor = hit && this.grip ? "grab" : "";
     if (!hit) return;
     const track = world.header.tracks[hit.track];
-    this.tip.textContent = world.figures.length > 1 ? `${track.bodies[hit.body].name} · ${track.name}` : track.bodies[hit.body].name;
+    const { name } = track.bodies[hit.body];
+    this.tip.textContent = world.figures.length > 1 && name !== track.name ? `${name} · ${track.name}` : name;
     const box = this.stage.canvas.getBoundingClientRect();
     this.tip.style.left = `${x - box.left}px`;
     this.tip.style.top = `${y - box.top}px`;
