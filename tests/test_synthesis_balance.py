@@ -136,9 +136,9 @@ def test_a_child_steps_with_the_same_weights() -> None:
     assert result.report["steps_taken"] >= 1
 
 
-def view_of(velocity: tuple[float, float], behavior: str = "step") -> View:
+def view_of(velocity: tuple[float, float], behavior: str = "step", name: str = "adult") -> View:
     """What a standing figure sees whose whole body moves at this velocity [m/s]."""
-    world = world_of(BEHAVIORS[behavior].setup())
+    world = world_of(BEHAVIORS[behavior].setup(), figure(name))
     world.step()
     views: list[View] = []
     world.v = world.v.copy()
@@ -154,12 +154,16 @@ def view_of(velocity: tuple[float, float], behavior: str = "step") -> View:
     return replace(views[0], memory={})
 
 
-def test_a_step_lands_beyond_where_the_capture_point_goes() -> None:
-    view = view_of((0.8, 0.0))
+@pytest.mark.parametrize("name", ["adult", "child"])
+def test_a_step_lands_beyond_where_the_capture_point_goes(name: str) -> None:
+    view = view_of((1.1, 0.0), name=name)
     place, miss = landing(view, "left", 0.25)
     pushing = nearest_inside(view.state.points[view.body.feet["right"], :2], view.capture_point)
     goes = pushing + (view.capture_point - pushing) * np.exp(0.25 * view.pendulum)
-    assert place[0] == pytest.approx(goes[0] + STRIDE.beyond, abs=0.02)
+    way = goes - view.place(view.body.feet["right"])[:2]
+    size = float(np.linalg.norm(way))
+    assert size > 0.3 * view.body.scale, "far enough to land all of it beyond"
+    assert place[0] == pytest.approx(goes[0] + STRIDE.beyond * view.body.scale * way[0] / size, abs=1e-6)
     assert miss < 0.15
 
 

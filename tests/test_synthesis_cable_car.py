@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
 from poise.methods.goals.surroundings import Scene, Surface
+from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.behaviors.cable_car import TOP
 from poise.synthesis.run import synthesize
 
 
@@ -19,6 +24,26 @@ def test_in_a_rocking_car_the_figure_grabs_the_bar_holds_on_and_hangs_when_the_f
     assert report["contact_work_ratio"] <= 0.02
     assert report["root_residual_max"]["force_N"] <= 1e-6
     assert report["solver"]["failures"] == 0
+
+
+def test_the_car_rocks_about_its_cable_and_loses_walls_and_floor_when_told() -> None:
+    scene = BEHAVIORS["cable-car"].setup({"wall.until": 2.2, "floor.until": 2.6, "rock.degrees": 8.0}).scene
+
+    def there(time: float) -> set[str]:
+        return {s.name for s in scene.surfaces if s.exists(time)}
+
+    assert there(2.19) == {"floor", "wall ahead", "wall behind"}
+    assert there(2.2) == there(2.59) == {"floor"}
+    assert not there(2.6)
+    parts = [*scene.surfaces, *scene.holds]
+    assert len({part.movement for part in parts}) == 1, "it is one body"
+    times = np.linspace(0.0, 8.0, 801)
+    turned = [scene.holds[0].turn(float(t)) for t in times]
+    tilts = np.degrees([np.arctan2(turn[0, 2], turn[2, 2]) for turn in turned])
+    assert np.abs(tilts).max() == pytest.approx(8.0, abs=0.01)
+    assert (tilts[times <= 0.5] == 0.0).all()
+    away = [np.linalg.norm(scene.holds[0].middle(float(t)) - np.array(TOP)) for t in times]
+    assert np.array(away) == pytest.approx(np.full(len(away), away[0])), "it hangs from its cable"
 
 
 def test_without_a_bar_in_reach_it_steps_instead() -> None:

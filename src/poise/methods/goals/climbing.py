@@ -16,14 +16,13 @@ from poise.methods.goals.conditions import Condition
 from poise.methods.goals.sense import reachable, socket
 from poise.methods.goals.surroundings import Hold
 from poise.methods.goals.view import View
-from poise.methods.goals.wish import Wish, place_toward, toward
+from poise.methods.goals.wish import UP, Wish, place_toward, toward
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, PlaceAcceleration
 
 Array = npt.NDArray[np.float64]
 
 LIMBS = ("left_hand", "right_hand", "left_foot", "right_foot")
-UP = np.array([0.0, 0.0, 1.0])
 TIERS = ((0.15, 0.02, 0.38), (0.04, -0.15, 0.32), (-0.3, -0.2, 0.3))
 """What makes a hold worth moving to, and what has to do where there is no such: how much higher than the one before,
 how far on the limb's own side of the body, in a grown-up [m], and, for feet, how far below the hip in legs' lengths."""

@@ -31,6 +31,11 @@ from poise.step.quantities import (
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
+MOST_STOPPING = 40.0
+"""Largest acceleration asked of a touching point that moves [m/s²]."""
+RETURN = 0.2
+"""Part of a point's depth in the ground that a step takes back."""
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -209,9 +214,3 @@ def relative(values: Array, points: Index, others: Index) -> Array:
 def acceleration_of(points: Index, others: Index, axes: Array) -> Quantity:
     """Acceleration of points (K,) against what they touch, along axes (K, m, 3)."""
     return PointAcceleration(points, axes) if (others < 0).all() else ContactAcceleration(points, others, axes)
-
-
-MOST_STOPPING = 40.0
-"""Largest acceleration asked of a touching point that moves [m/s²]."""
-RETURN = 0.2
-"""Part of a point's depth in the ground that a step takes back."""

@@ -18,6 +18,9 @@ from poise.step.quantities import PlaceAcceleration
 
 Array = npt.NDArray[np.float64]
 
+HASTE = 30.0
+"""Largest acceleration asked of a reaching hand [m/s²]."""
+
 
 class Target(NamedTuple):
     """Where something shall be, and how it moves there: [m], [m/s], [m/s²], shapes (3,)."""
@@ -97,10 +100,6 @@ class Circle(Wish):
         on = -np.sin(angle) * side + np.cos(angle) * np.array([0.0, 0.0, 1.0])
         radius = self.radius * scale
         return Target(view.memory["reach center"] + radius * out, radius * rate * on, -radius * rate**2 * out)
-
-
-HASTE = 30.0
-"""Largest acceleration asked of a reaching hand [m/s²]."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,9 @@ from poise.units import GRAVITY
 Array = npt.NDArray[np.float64]
 
 DOWN = np.array([0.0, 0.0, -1.0])
+"""Unit direction of gravity in the world."""
+STALLED = 0.02
+"""Slower than this [m/s] a figure falls back to below its grips, whatever way it went."""
 
 
 @dataclass(frozen=True)
@@ -176,10 +179,6 @@ class SwingsForward(Condition):
         if where is None or where.reach >= np.radians(self.below):
             return False
         return (-where.speed if self.is_back else where.speed) >= -self.slack
-
-
-STALLED = 0.02
-"""Slower than this [m/s] a figure falls back to below its grips, whatever way it went."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """What a goal is, and the two forms of every goal.
 
-With a horizon H it asks for the acceleration of a critically fast spring,
+With a horizon H it asks for the acceleration that arrives if it is held so long, x + H ẋ + H² ẍ / 2 = x₀,
 
     ẍ = (x₀ − x − H ẋ) 2 / H²,
 
-so that how fast (H) and how important (weight) are separate. In the paper's literal form it asks the next step itself
-to be there, w ‖x + Δt ẋ⁺ − x₀‖², which in accelerations is the same with H² / 2 → Δt² and weight w Δt⁴.
+so that how fast (H) and how important (weight) are separate; asked anew in every step that is a spring with a damping
+ratio of 1 / √2. In the paper's literal form it asks the next step itself to be there, w ‖x + Δt ẋ⁺ − x₀‖², in
+accelerations ẍ = (x₀ − x − Δt ẋ) / Δt² with weight w Δt⁴.
 
 Source: [Jain2009]_ sections 4 … 6, appendix B. Deviates: a point's J̇ v, which appendix B leaves out, is kept.
 """
@@ -27,6 +28,7 @@ Array = npt.NDArray[np.float64]
 HORIZON = 0.1
 """How soon a goal wants to be met when it does not say [s]."""
 UP = np.array([0.0, 0.0, 1.0])
+"""Unit direction against gravity in the world."""
 
 
 class Wish(abc.ABC):
