@@ -80,6 +80,7 @@ class Spots:
 
     @property
     def point_count(self) -> int:
+        """Contact points of the figures and balls, the first of the spots."""
         return len(self.surface)
 
     @property

@@ -97,7 +97,11 @@ def _meant(name: str, known: Iterable[str]) -> str:
 
 
 def tables(value: Any, spot: Spot) -> list[dict[str, Any]]:
-    """A list of tables."""
+    """A list of tables.
+
+    Raises:
+        FileFormatError: if it is anything else.
+    """
     if not isinstance(value, list) or not all(isinstance(v, dict) for v in value):
         raise spot.wrong(f"it is {_seen(value)}; a list of tables is needed, such as [{{ … }}, {{ … }}].")
     return value
@@ -218,7 +222,16 @@ def _seen(value: Any) -> str:
 
 
 def flat_options(table: Any, spot: Spot, *, above: str = "") -> dict[str, Option]:
-    """The table [options] as dotted names with their defaults."""
+    """The table [options] as dotted names with their defaults.
+
+    Args:
+        table: As read.
+        spot: Where it is.
+        above: What goes before its names.
+
+    Raises:
+        FileFormatError: if it is no table, or a default is no number, truth or text.
+    """
     if not isinstance(table, dict):
         raise spot.wrong(f"it is {_seen(table)}; a table of names with their defaults is needed.")
     out: dict[str, Option] = {}

@@ -101,6 +101,9 @@ def figure_control(
         musts: Goals that must be met: hard rows.
         muscles: What they did and may do.
         weights: Of everything that is no goal.
+
+    Raises:
+        InvalidValue: if there is not one torque limit for each joint dof.
     """
     body = view.body
     count = body.joints[1] - body.joints[0]

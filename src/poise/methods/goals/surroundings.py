@@ -229,7 +229,11 @@ class Scene:
             )
 
     def hold(self, name: str) -> Hold:
-        """The hold with this name."""
+        """The hold with this name.
+
+        Raises:
+            UnknownName: if there is none.
+        """
         for hold in self.holds:
             if hold.name == name:
                 return hold
