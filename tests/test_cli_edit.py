@@ -18,6 +18,7 @@ from poise.cli.edit_summary import MEASURES, lines
 from poise.edit import Edited, EditReport, Scope
 from poise.errors import BudgetExceeded, InvalidValue
 from poise.units import GRAVITY
+from tests.clips import MOTIONS, needs_motions
 from tests.test_io_asf_amc import AMC, ASF
 
 CHANGED = {"joint_angle_max_deg", "root_position_max_m", "frames"}
@@ -155,6 +156,16 @@ def test_a_scaled_capture_is_written_with_its_skeleton(tmp_path: Path, capsys: p
     assert run(words) == 2
     assert "holds another skeleton" in capsys.readouterr().err
     assert not (tmp_path / "other.amc").exists()
+
+
+@needs_motions
+def test_a_scaled_deepmimic_clip_is_refused_with_the_true_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clip = str(MOTIONS / "deepmimic" / "humanoid3d_walk.txt")
+    assert run(["edit", "scale", clip, "-o", str(tmp_path / "out.txt"), "--size", "2"]) == 2
+    assert "off the place that the character file gives it" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_range_of_durations_writes_one_clip_each(hop: Path, tmp_path: Path) -> None:

@@ -373,8 +373,12 @@ def _values(motion: Motion, document: DeepMimicDocument) -> Array:
             is_moved = np.abs(place - block[:, :3]) * document.unit > SAME_LENGTH
             block[:, :3] = np.where(is_moved, place, block[:, :3]) if has_source else place
         elif np.max(np.abs(motion.translations[:, k] - skeleton.offsets[k])) > 1e-6:
+            away = motion.translations[:, k] - skeleton.offsets[k]
+            what = "moves by translation"
+            if np.max(np.ptp(away, axis=0)) <= 1e-6:
+                what = f"sits {np.abs(away).max():.3g} m off the place that the character file gives it"
             raise InvalidValue(
-                f"Joint {joint.name!r} moves by translation, which DeepMimic cannot state. Write .bvh or .glb instead."
+                f"Joint {joint.name!r} {what}, which DeepMimic cannot state. Write .bvh or .glb instead."
             )
         if joint.size in (4, 7):
             quaternion = block[:, -4:]
