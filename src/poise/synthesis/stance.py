@@ -14,6 +14,7 @@ from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
 from poise.spatial import rotations
+from poise.synthesis.upright import places_of, upright
 from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
@@ -45,7 +46,8 @@ def steadied(character: Character) -> Character:
 def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25, arms: float = 0.0) -> Array:
     """Coordinates of a figure that stands, shape (nq,), with its skeleton's rest pose bent at knees and elbows.
 
-    The upper arms hang, whatever the skeleton's rest pose does with them, clear of the sides.
+    The upper arms hang, whatever the skeleton's rest pose does with them, clear of the sides. Where the rest pose does
+    not stand, joints are in the middle of what the character was fitted to, the trunk upright, legs down, soles level.
 
     Args:
         character: With two legs.
@@ -53,19 +55,14 @@ def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25,
         arms: How far they are raised forward, π for overhead [rad].
 
     Raises:
-        InvalidValue: if the figure has no left and right leg.
+        InvalidValue: if the figure has no left and right leg, or no such pose stands.
     """
     missing = [r for side in ("left", "right") for r in (f"{side}_hip", f"{side}_knee") if r not in character.roles]
     if missing:
         raise InvalidValue(f"This figure cannot stand: it has no {missing[0]}. Motion from goals needs two legs.")
-    skeleton = character.skeleton
-    world = np.empty((skeleton.joint_count, 4))
-    for j, parent in enumerate(skeleton.parents.tolist()):
-        own = skeleton.rest_rotations[j]
-        world[j] = own if parent < 0 else rotations.multiply(world[parent], own)
-    turned = world[[b.joint for b in character.bodies]]
+    turned = upright(character)
     roles = character.roles
-    places = _places(character, turned)
+    places = places_of(character, turned)
     left = places[roles["left_hip"]] - places[roles["right_hip"]]
     left = np.array([left[0], left[1], 0.0]) / np.linalg.norm(left[:2])
     for side, out in (("left", left), ("right", -left)):
@@ -102,15 +99,6 @@ def _turn(character: Character, turned: Array, role: str, turn: Array) -> None:
     """Turn a limb as a whole, in the world, if there is one."""
     for body in character.carried(character.roles[role]) if role in character.roles else ():
         turned[body] = rotations.multiply(turn, turned[body])
-
-
-def _places(character: Character, turned: Array) -> Array:
-    """World places of the bodies [m], root at zero, shape (B, 3)."""
-    places = np.zeros((len(character.bodies), 3))
-    for i, body in enumerate(character.bodies):
-        if body.parent >= 0:
-            places[i] = places[body.parent] + rotations.rotate(turned[body.parent], body.offset)
-    return places
 
 
 def _coordinates(character: Character, turned: Array) -> Array:
