@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import poise
-from poise.record import Camera, record
+from poise.record import record
 from poise.sim.forces import parse_push
 from poise.synthesis import SynthesisResult, synthesize
 
@@ -39,7 +39,7 @@ def show(name: str) -> SynthesisResult:
     result = synthesize(name, options=options, pushes=[parse_push(p) for p in pushes], seconds=seconds)
     scene = poise.scene_of(result)
     times = [seconds * k / 8 for k in range(9)]
-    record(scene, OUT / f"{name}.png", times=times, camera=Camera("quarter"))
+    record(scene, OUT / f"{name}.png", times=times)
     if not HEADLESS:
         record(scene, OUT / f"{name}.html")
     return result

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from poise.synthesis.run import SynthesisResult
 
 MODES = ("horizon", "literal")
+VIEWS = ("side", "front", "back", "quarter", "top")
+"""Names of `poise.record.VIEWS`, which this module does not load before it must."""
 ENGINES = {"own": "poise", "mujoco": "mujoco"}
 FAILED = 1
 """Exit code of a run that ended early because a step had no solution."""
@@ -50,7 +52,7 @@ def synthesize(
     ] = 1.0,
     push: Annotated[
         list[str] | None,
-        typer.Option(metavar="'BODY FX FY FZ @START+DURATION'", help="A push in newtons, Z up; repeatable."),
+        typer.Option(metavar="'BODY FX FY FZ @START+DURATION'", help="A push in newtons, Z up; BODY may name its figure: adult.chest; repeatable."),
     ] = None,
     seconds: Annotated[float | None, typer.Option(metavar="S", help="How long; default: as the behavior says.")] = None,
     character: Annotated[
@@ -71,6 +73,10 @@ def synthesize(
     record: Annotated[
         Path | None,
         typer.Option(metavar="OUT.html|.mp4|.gif|.png", help="A page to play the run, a film, or a strip of stills."),
+    ] = None,
+    camera: Annotated[
+        str | None,
+        typer.Option(metavar="|".join(VIEWS), help="From where a film or strip is taken; default: as the behavior says."),
     ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="Run in the browser, in real time: drag bodies and things; Ctrl-C ends.")
@@ -110,6 +116,8 @@ def synthesize(
     ]
     output_paths((output, report, record), "-o, --report and --record", inputs=files, overwrite=overwrite)
     require_kinds(output, record, live=live)
+    if camera is not None and camera not in VIEWS:
+        raise InvalidValue(f"--camera is {camera!r}; give {', '.join(VIEWS[:-1])} or {VIEWS[-1]}.")
     if mode not in MODES:
         raise InvalidValue(f"--mode is {mode!r}; give {' or '.join(MODES)}.")
     if engine not in ENGINES:
@@ -145,7 +153,7 @@ def synthesize(
     if record is not None:
         from poise.record.synthesis_scene import scene_of_synthesis
 
-        draw(scene_of_synthesis(result), record)
+        draw(scene_of_synthesis(result), record, camera=camera)
     if json:
         print_json(result.report.data)
     else:

@@ -76,7 +76,7 @@ def record(
     height: int | None = None,
     fps: float | None = None,
     times: Sequence[float] | Array | None = None,
-    camera: str | Camera | Sequence[str | Camera] = "side",
+    camera: str | Camera | Sequence[str | Camera] | None = None,
     painter: str = "auto",
     progress: Progress | None = None,
 ) -> Recording:
@@ -93,7 +93,8 @@ def record(
         height: Of one picture or still [px].
         fps: Pictures per second of a film, default 30 (mp4) or 25 (gif); a GIF takes the nearest hundredth of a second.
         times: For a strip, the times of its stills; for a film, its first and last time [s]. Default: all.
-        camera: "side" (travel from left to right), "front", "back", "quarter", "top", or a `Camera`, or several.
+        camera: "side" (travel from left to right), "front", "back", "quarter", "top", or a `Camera`, or several;
+            by default the scene's own.
         painter: "page" (the player in a headless browser: exactly its look), "mujoco" (its renderer) or "plain"; "auto"
             takes the first of these that works here, "drawn" the first of the last two.
         progress: Called with pictures done and pictures in all.
@@ -114,6 +115,8 @@ def record(
     scenes = (scene,) if isinstance(scene, Scene) else tuple(scene)
     if kind == ".html" and scenes:
         return _page(scenes, path, began)
+    if camera is None:
+        camera = scenes[0].camera if scenes else "side"
     wished = (camera,) if isinstance(camera, (str, Camera)) else tuple(camera)
     if not scenes or not wished:
         raise InvalidValue("A recording needs at least one scene and one camera.")

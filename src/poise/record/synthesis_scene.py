@@ -76,7 +76,7 @@ def scene_of_synthesis(result: SynthesisResult, *, title: str = "") -> Scene:
         times, tuple(tracks), ground_of(result.scene), arrows, title or f"poise synthesize {result.report['behavior']}",
         props_of(result.scene, result.balls, times), tuple(overlays),
         timeline=(*_events(result, float(times[-1])), *rows), plots=_plots(result, times), layers=LAYERS,
-        notes=_notes(result),
+        notes=_notes(result), camera=result.view,
     )  # fmt: skip
 
 

@@ -63,6 +63,7 @@ class Scene:
         controls: What a live page can set.
         notes: Short lines on where it comes from.
         views: Names of the parts of the page, each with its own tracks and overlays; empty for one.
+        camera: From where pictures show it best, a name of `record.VIEWS`.
     """
 
     times: Array
@@ -78,6 +79,7 @@ class Scene:
     controls: tuple[Control, ...] = ()
     notes: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
+    camera: str = "side"
 
     def __post_init__(self) -> None:
         frames = len(self.times)

@@ -89,6 +89,7 @@ class SynthesisResult:
         trace: What it looked like from inside.
         report: Schema "poise.synthesize/1".
         is_complete: False if it was interrupted, or if a step had no solution; the report's "stopped" says why.
+        view: From where pictures show it best, a name of `record.VIEWS`.
     """
 
     figures: tuple[FigureResult, ...]
@@ -99,6 +100,7 @@ class SynthesisResult:
     trace: Trace
     report: Report
     is_complete: bool = True
+    view: str = "quarter"
 
     @property
     def motion(self) -> Motion:
@@ -176,7 +178,7 @@ def synthesize(
     Args:
         behavior: A built-in one's name (`poise.synthesis.BEHAVIORS`), a controller file, a machine, a behavior.
         character: Who; by default the built-in grown-up.
-        pushes: What pushes the first figure.
+        pushes: What pushes the first figure, or the one a body's name begins with, such as "adult.chest".
         seconds: How long [s]; by default as the behavior says.
         options: Changed options of the behavior.
         scene: What stands around, instead of what the behavior brings.
@@ -239,7 +241,7 @@ def synthesize(
         wanted.name, world, audit, trace, hanging, figures, wall=time.perf_counter() - began,
         options={**wanted.options, **(options or {})}, stopped=stopped,
     )  # fmt: skip
-    return SynthesisResult(figures, balls, world.scene, world.pushes, world.push_owners, trace, report, complete)
+    return SynthesisResult(figures, balls, world.scene, world.pushes, world.push_owners, trace, report, complete, setup.view)
 
 
 def _has_fallen(world: World, root: int, height: float) -> bool:

@@ -8,6 +8,7 @@ Source: [Jain2009]_ section 4; deviates where `methods.goals` and `synthesis.set
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -141,7 +142,10 @@ class World:
         raise InvalidValue(f"No figure {name!r}. Figures: {', '.join(f.name for f in self.figures)}.")
 
     def push(self, push: Push | Pull, figure: str | None = None) -> None:
-        """Add a push or a pull."""
+        """Add a push or a pull on the first figure, the one named, or the one its body begins with: "child.chest"."""
+        named, dot, body = push.body.partition(".")
+        if figure is None and dot and any(f.name == named for f in self.figures):
+            figure, push = named, replace(push, body=body)
         who = self.figure(figure)
         push.body_of(who.character)
         self._pushes.append((self.figures.index(who), push))

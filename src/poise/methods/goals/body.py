@@ -40,6 +40,7 @@ class Body:
         face: Direction the head faces at rest, in its own frame, shape (3,).
         arms: Contact points of each arm by side, hand and elbow.
         trunk: Bodies that are part of no arm or leg.
+        stance: Distance of the feet at rest [m].
     """
 
     character: Character
@@ -58,6 +59,7 @@ class Body:
     face: Array
     arms: dict[str, Index]
     trunk: list[int]
+    stance: float
 
     @property
     def scale(self) -> float:
@@ -102,6 +104,7 @@ def body_of(character: Character, state: State, index: int = 0, first_point: int
         head, turns[head].T @ forward,
         {side: first_point + _points(character, f"{side}_shoulder") for side in SIDES},
         _trunk(character),
+        float(np.linalg.norm(left)),
     )  # fmt: skip
 
 

@@ -49,11 +49,13 @@ class Setup:
         roles: Who takes part; the first is the user's.
         scene: What stands around.
         seconds: How long it runs if nobody says [s].
+        view: From where pictures show it best: "side", "front", "back", "quarter" or "top".
     """
 
     roles: tuple[Role, ...]
     scene: Scene = field(default_factory=Scene)
     seconds: float = 6.0
+    view: str = "quarter"
 
 
 @dataclass(frozen=True)

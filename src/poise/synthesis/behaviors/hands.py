@@ -40,6 +40,7 @@ def _hands(options: Options) -> Setup:
         ),
         floor(options["friction"]),
         6.0,
+        "front",
     )  # fmt: skip
 
 

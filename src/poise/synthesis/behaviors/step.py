@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from poise.methods.goals.conditions import Balanced, Loaded, Standing, Stepping
+from dataclasses import replace
+
+from poise.methods.goals.combining import AllOf
+from poise.methods.goals.conditions import Balanced, For, Loaded, Standing, Stepping
+from poise.methods.goals.gathering import BringUp, Caught, Gathered, begin_gathering, choose_gathering
 from poise.methods.goals.machine import ControlState, Machine
 from poise.methods.goals.objectives import ComeToRest, ComHeight, Facing, Land, Pose, Still, Unload, Upright
+from poise.methods.goals.one_foot import Shifting
 from poise.methods.goals.stepping import StepTo, begin_step, choose_step
 from poise.methods.goals.surroundings import floor
 from poise.methods.goals.wish import Wish
@@ -19,6 +24,8 @@ POISE: tuple[Wish, ...] = (
     Still(0.002),
 )
 """What a figure that must keep its feet wishes besides its balance: softer than a standing one's posture."""
+SLOWLY = tuple(replace(w, horizon=0.4) if isinstance(w, ComHeight) else w for w in POISE)
+"""The same while a foot is brought up: a figure that rises from a lunge at once leaps."""
 
 STEPPING = Machine(
     "step",
@@ -26,8 +33,8 @@ STEPPING = Machine(
         ControlState(
             "balance",
             (ComeToRest(10.0), *POISE, Land(1.0, 1.0)),
-            Standing(Balanced()),
-            ("fallen", "relax foot", "take step"),
+            Standing(AllOf((Balanced(), Gathered()))),
+            ("fallen", "shift weight", "relax foot", "take step"),
             lifts=("trailing",),
         ),
         ControlState(
@@ -53,6 +60,22 @@ STEPPING = Machine(
             Standing(Stepping()),
             ("fallen", "balance"),
             begin_step,
+            ("swing", "trailing"),
+        ),
+        ControlState(
+            "shift weight",
+            (ComeToRest(10.0, foot="stance"), *SLOWLY, Land(1.0, 1.0)),
+            Standing(AllOf((Balanced(), Shifting(-0.04, 0.4, 0.1), For(0.8)))),
+            ("fallen", "bring up", "balance", "relax foot", "take step"),
+            choose_gathering,
+            ("trailing",),
+        ),
+        ControlState(
+            "bring up",
+            (BringUp(10.0), Upright(5.0, ("swing",), 0.1), ComeToRest(10.0, foot="stance"), *SLOWLY),
+            Standing(AllOf((Stepping(), Caught()))),
+            ("fallen", "balance", "relax foot", "take step"),
+            begin_gathering,
             ("swing", "trailing"),
         ),
         FALLEN,
