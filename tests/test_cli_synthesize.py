@@ -153,6 +153,8 @@ def test_every_behavior_is_described(name: str, capsys: pytest.CaptureFixture[st
         (["balance", "-o", "a.bvh", "--responsiveness", "nan"], "--responsiveness is nan"),
         (["balance", "-o", "a.bvh", "--mode", "other"], "horizon or literal"),
         (["balance", "-o", "a.bvh", "--engine", "other"], "own or mujoco"),
+        (["balance", "-o", "a.bvh", "--camera", "above"], "side, front, back, quarter or top"),
+        (["balance", "-o", "a.bvh", "--push", "child.chest 1 2 3 @0"], "child.chest"),
         (["balance", "-o", "a.bvh", "--push", "chest 1 2"], "BODY FX FY FZ @START+DURATION"),
         (["balance", "-o", "a.bvh", "--push", "tail 1 2 3 @0"], "tail"),
         (["balance", "-o", "a.bvh", "--character", "giant"], "Built-in figures: adult, child"),
@@ -170,6 +172,15 @@ def test_wrong_use_is_one_sentence_and_writes_nothing(
     assert told in said
     assert said.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_cameras_are_those_of_recordings() -> None:
+    from poise.cli.synthesize import VIEWS
+    from poise.record import VIEWS as KNOWN
+
+    assert set(VIEWS) == set(KNOWN)
+    assert {b.setup().view for b in BEHAVIORS.values()} <= set(KNOWN)
+    assert BEHAVIORS["hands"].setup().view == "front"
 
 
 def test_an_existing_file_is_kept_unless_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,7 +95,7 @@ def test_torques_are_held_through_the_reaction_delay() -> None:
 
 def test_pushes_from_the_side_and_from_the_front() -> None:
     for x, y in ((0.0, 300.0), (-300.0, 0.0)):
-        result = pushed("step", x, y, seconds=2.0)
+        result = pushed("step", x, y, seconds=3.0)  # the other foot is brought up as well
         assert stands(result)
         assert result.report["steps_taken"] >= 1
 

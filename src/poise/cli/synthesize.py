@@ -52,7 +52,10 @@ def synthesize(
     ] = 1.0,
     push: Annotated[
         list[str] | None,
-        typer.Option(metavar="'BODY FX FY FZ @START+DURATION'", help="A push in newtons, Z up; BODY may name its figure: adult.chest; repeatable."),
+        typer.Option(
+            metavar="'BODY FX FY FZ @START+DURATION'",
+            help="A push in newtons, Z up; repeatable. A figure is named as adult.chest.",
+        ),
     ] = None,
     seconds: Annotated[float | None, typer.Option(metavar="S", help="How long; default: as the behavior says.")] = None,
     character: Annotated[
@@ -76,7 +79,9 @@ def synthesize(
     ] = None,
     camera: Annotated[
         str | None,
-        typer.Option(metavar="|".join(VIEWS), help="From where a film or strip is taken; default: as the behavior says."),
+        typer.Option(
+            metavar="|".join(VIEWS), help="Where a film or strip is taken from; default: as the behavior says."
+        ),
     ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="Run in the browser, in real time: drag bodies and things; Ctrl-C ends.")

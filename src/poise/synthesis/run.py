@@ -241,7 +241,9 @@ def synthesize(
         wanted.name, world, audit, trace, hanging, figures, wall=time.perf_counter() - began,
         options={**wanted.options, **(options or {})}, stopped=stopped,
     )  # fmt: skip
-    return SynthesisResult(figures, balls, world.scene, world.pushes, world.push_owners, trace, report, complete, setup.view)
+    return SynthesisResult(
+        figures, balls, world.scene, world.pushes, world.push_owners, trace, report, complete, setup.view
+    )  # fmt: skip
 
 
 def _has_fallen(world: World, root: int, height: float) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -35,8 +37,8 @@ def upright(character: Character) -> Array:
     turned = _put_together(character)
     if not stands(character, turned):
         raise InvalidValue(
-            "This figure does not stand, neither in its skeleton's rest pose nor with its joints in the middle of their "
-            "ranges: its legs or its trunk lie. Fit the character to a clip in which it stands."
+            "This figure does not stand: in its skeleton's rest pose trunk or legs lie, and with legs straight and "
+            "joints in the middle its feet are not level. Fit the character to a clip in which it stands."
         )
     return turned
 
@@ -89,11 +91,11 @@ def _put_together(character: Character) -> Array:
     up /= max(float(np.linalg.norm(up)), 1e-9)
     left -= (left @ up) * up
     left /= max(float(np.linalg.norm(left)), 1e-9)
-    ahead = np.array([left[1] * up[2] - left[2] * up[1], left[2] * up[0] - left[0] * up[2], left[0] * up[1] - left[1] * up[0]])
+    ahead: Array = np.asarray(np.cross(left, up), dtype=np.float64)
     _turn(character, turned, 0, rotations.from_matrix(np.stack([ahead, left, up])))
     for side in SIDES:
         chain = [roles[f"{side}_hip"], roles[f"{side}_knee"], _ankle(character, side)]
-        for body, beyond in zip(chain[:2], chain[1:], strict=True):
+        for body, beyond in pairwise(chain):
             places = places_of(character, turned)
             bone = places[beyond] - places[body]
             if (size := float(np.linalg.norm(bone))) > 1e-9:

@@ -1,0 +1,110 @@
+"""How figures begin, and how they stand again after steps: rest poses that lie, feet that are brought up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import poise.io
+from poise.character import fit
+from poise.character.character import Character
+from poise.character.figure import figure
+from poise.dynamics import State
+from poise.dynamics.from_character import model_of
+from poise.errors import InvalidValue
+from poise.sim.forces import Push
+from poise.sim.report import body_positions
+from poise.spatial import rotations
+from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.run import SynthesisResult, synthesize, world_of
+from poise.synthesis.stance import standing
+from poise.synthesis.upright import stands, upright
+from tests.clips import MOTIONS, needs_motions
+
+
+def lying(character: Character) -> Character:
+    """The same body on a skeleton whose rest pose lies on its face, one leg along the trunk."""
+    skeleton = character.skeleton
+    turns = skeleton.rest_rotations.copy()
+    turns[0] = rotations.from_rotation_vector(np.array([0.0, np.pi / 2.0, 0.0]))
+    thigh = character.bodies[character.roles["left_hip"]].joint
+    turns[thigh] = rotations.from_rotation_vector(np.array([np.pi, 0.0, 0.0]))
+    return replace(character, skeleton=replace(skeleton, rest_rotations=turns))
+
+
+def com_height(character: Character) -> float:
+    """Of the center of mass over the soles as the figure begins [m]."""
+    model = model_of(character)
+    state = State(model).at(standing(character), np.zeros(model.nv))
+    return float(state.com(model.roots[0])[2])
+
+
+def test_a_figure_whose_rest_pose_lies_is_stood_up() -> None:
+    own = figure()
+    assert com_height(lying(own)) == pytest.approx(com_height(own), abs=0.03)
+    result = synthesize("balance", lying(own), seconds=1.0)
+    assert result.report["fell"] is None
+    assert result.report["penetration_max_m"] < 5e-4
+
+
+def test_a_rest_pose_that_stands_is_kept() -> None:
+    own = figure()
+    turned = upright(own)
+    skeleton = own.skeleton
+    assert np.allclose(turned[0], skeleton.rest_rotations[0])
+    assert stands(own, turned)
+
+
+def test_a_figure_that_cannot_stand_is_refused() -> None:
+    own = lying(figure())
+    shin = own.roles["left_knee"]
+    bodies = list(own.bodies)
+    bodies[shin] = replace(bodies[shin], offset=0.05 * bodies[shin].offset)
+    with pytest.raises(InvalidValue, match="does not stand"):
+        world_of(BEHAVIORS["balance"].setup(), replace(own, bodies=tuple(bodies)))
+
+
+@needs_motions
+def test_a_file_that_keeps_no_pose_in_its_skeleton_stands() -> None:
+    own = fit(poise.io.load(MOTIONS / "nc/dataset-1_walk_normal_002.bvh"))
+    result = synthesize("balance", own, seconds=1.0, pushes=[Push("chest", (60.0, 0.0, 0.0), 0.2, 0.1)])
+    assert result.report["fell"] is None
+    assert result.report["penetration_max_m"] < 5e-4
+    head, hips = (result.character.body_index(name) for name in ("head", "pelvis"))
+    places = body_positions(result.character, result.q)
+    assert (places[:, head, 2] - places[:, hips, 2]).min() > 0.4
+    assert places[:, hips, 2].min() > 0.8
+
+
+def feet_apart(result: SynthesisResult, frame: int) -> float:
+    """Distance of the feet in a frame [m]."""
+    places = body_positions(result.character, result.q[frame : frame + 1])[0]
+    left, right = (places[result.character.body_index(f"{side}_foot"), :2] for side in ("left", "right"))
+    return float(np.linalg.norm(left - right))
+
+
+@pytest.mark.parametrize(("x", "y"), [(300.0, 0.0), (0.0, 300.0)], ids=["ahead", "aside"])
+def test_after_a_protective_step_the_other_foot_is_brought_up(x: float, y: float) -> None:
+    result = synthesize("step", seconds=3.2, pushes=[Push("chest", (x, y, 0.0), 0.3, 0.1)])
+    assert result.report["fell"] is None
+    assert result.report["penetration_max_m"] < 5e-4
+    names = [v.name for v in result.visits]
+    assert names[-1] == "balance"
+    assert "bring up" in names
+    landed = next(v.end for v in result.visits if v.name == "take step")
+    assert feet_apart(result, round(landed / 0.01)) > 0.4
+    assert feet_apart(result, len(result.q) - 1) == pytest.approx(feet_apart(result, 0), abs=0.12)
+    assert "bring up" not in [v.name for v in synthesize("step", seconds=1.2).visits]
+
+
+def test_a_push_says_which_figure_it_means() -> None:
+    def owner(body: str) -> tuple[int, str]:
+        world = world_of(BEHAVIORS["hands"].setup())
+        world.push(Push(body, (1.0, 0.0, 0.0)))
+        return world.push_owners[0], world.pushes[0].body
+
+    assert owner("chest") == (0, "chest")
+    assert owner("adult.chest") == (1, "chest")
+    assert owner("child.chest") == (0, "chest")
