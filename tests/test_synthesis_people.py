@@ -93,6 +93,13 @@ def test_a_child_takes_the_grown_ups_hand_and_does_not_fall() -> None:
     assert support["time"] > 0.7  # it began apart, and reached after its delay
 
 
+def test_a_child_pushed_toward_the_grown_up_is_caught_too() -> None:
+    result = synthesize("hands", seconds=2.4, pushes=[Push("chest", (0.0, 60.0, 0.0), 0.5, 0.1)])
+    is_sound(result)
+    assert [f.fell for f in result.figures] == [None, None]
+    assert result.report["supports"][0]["object"].startswith("adult:")
+
+
 def test_two_figures_feel_one_another_and_nothing_else() -> None:
     """What holds the child is what pulls the grown-up: no momentum from nowhere while the hands hold."""
     setup = BEHAVIORS["hands"].setup({})

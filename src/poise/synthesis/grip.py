@@ -21,7 +21,7 @@ CLOSE = 0.02
 """A hand this near to the surface of a hold closes [m]."""
 ARRIVED = 2e-4
 """A foot this near over a hold stands on it [m]."""
-PALM = 0.07
+PALM = 0.09
 """Hands whose middles are this near take one another [m]."""
 CLOSING = 0.2
 """Speed at which hands that took one another draw together [m/s]."""

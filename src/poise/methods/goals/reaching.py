@@ -129,10 +129,13 @@ class TakeHand(Wish):
 class OfferHand(Wish):
     """A hand is held out toward the nearest other figure, at a height, so that it can be taken.
 
+    It draws back from one who comes too near: a hand against a chest cannot be taken.
+
     Attributes:
         weight: Against the hand's acceleration.
         part: "left_hand" or "right_hand".
         reach: How far from the middle of the feet [m].
+        room: How far it stays from the other's center of mass [m].
         height: Over the ground [m].
         horizon: [s].
     """
@@ -141,6 +144,7 @@ class OfferHand(Wish):
     part: str
     reach: float = 0.4
     height: float = 0.85
+    room: float = 0.35
     horizon: float = 0.25
 
     def objectives(self, view: View) -> list[Objective]:
@@ -150,8 +154,10 @@ class OfferHand(Wish):
         other = next(iter(view.people.values()))
         away = view.state.com(other.root) - feet
         away[2] = 0.0
-        away /= max(float(np.linalg.norm(away)), 1e-9)
-        place = feet + view.body.scale * (self.reach * away + np.array([0.0, 0.0, self.height]))
+        distance = float(np.linalg.norm(away))
+        away /= max(distance, 1e-9)
+        reach = min(view.body.scale * self.reach, max(distance - other.scale * self.room, 0.0))
+        place = feet + reach * away + view.body.scale * np.array([0.0, 0.0, self.height])
         target = Target(place, np.zeros(3), np.zeros(3))
         return part_toward(view, self.part, target, self.weight, self.horizon, "offer hand", HASTE * view.body.scale)
 
