@@ -100,6 +100,16 @@ def test_pushes_from_the_side_and_from_the_front() -> None:
         assert result.report["steps_taken"] >= 1
 
 
+@pytest.mark.parametrize(("x", "y"), [(250.0, -300.0), (-300.0, 250.0)])
+def test_nothing_sinks_in_a_fall(x: float, y: float) -> None:
+    push = Push("chest", (x, y, 0.0), 0.2, 0.1)
+    result = synthesize("balance", pushes=[push], seconds=1.7)
+    assert result.report["fell"] is not None
+    assert result.report["penetration_max_m"] < 5e-4
+    assert result.report["body_penetration_max_m"] < 1e-3
+    assert result.report["solver"]["failures"] == 0
+
+
 def apart(result: SynthesisResult) -> float:
     """How far apart the feet of a run come [m]."""
     places = body_positions(result.character, result.q)
@@ -129,6 +139,14 @@ def test_on_ice_steps_are_smaller_and_feet_slip() -> None:
     assert ice.report["steps_taken"] >= 1
     assert apart(ice) < 0.95 * apart(stepped())
     assert way > 0.004
+
+
+def test_a_hard_shove_on_ice_makes_feet_slide_by_centimeters() -> None:
+    result = synthesize("ice", pushes=[Push("chest", (450.0, 0.0, 0.0), 0.5, 0.1)], seconds=2.5)
+    assert result.report["fell"] is None
+    soles, loaded = result.trace.points, result.trace.forces[:, :, 2] > 20.0
+    ways = np.linalg.norm(np.diff(soles[:, :, :2], axis=0), axis=2)
+    assert float(np.where(loaded[1:] & loaded[:-1], ways, 0.0).sum(axis=0).max()) > 0.03
 
 
 def test_a_child_steps_with_the_same_weights() -> None:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
+from poise.character.character import Character
 from poise.character.figure import figure
 from poise.character.holding import hold_points
 from poise.character.thing import ball
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
-from poise.methods.goals.climbing import LIMBS
+from poise.methods.goals.climbing import LIMBS, next_hold
 from poise.methods.goals.surroundings import Hold, Scene
+from poise.methods.goals.view import View
+from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.behaviors.climb import NEAREST, START, random_holds
 from poise.synthesis.grip import Grips
 from poise.synthesis.poses import limber, placed
-from poise.synthesis.run import synthesize
+from poise.synthesis.run import synthesize, world_of
 from poise.synthesis.stance import standing
+from poise.synthesis.world import World
 
 UP = np.array([0.0, 0.0, 1.0])
 
@@ -99,3 +106,27 @@ def test_a_figure_climbs_hand_and_foot_by_turns() -> None:
     assert report["root_residual_max"]["force_N"] < 1e-6
     assert report["solver"]["failures"] == 0
     assert {s["body"] for s in report["supports"]} <= {*LIMBS, *(b.name for b in result.character.bodies)}
+
+
+def test_no_foot_leaves_where_the_body_would_swing_like_a_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    beside = {"left_hand": (0.32, 1.7), "right_hand": (0.2, 1.6), "left_foot": (0.16, 0.3), "right_foot": (-0.3, 0.4)}
+
+    def pose(character: Character) -> np.ndarray:
+        q = standing(character, knees=1.2, elbows=0.9, arms=2.2)
+        q[0], q[2] = 0.14, q[2] + 0.3
+        return placed(character, q, {part: np.array([0.47, *at]) for part, at in beside.items()})
+
+    setup = BEHAVIORS["climb"].setup()
+    world = world_of(replace(setup, roles=(replace(setup.roles[0], pose=pose),)))
+    views: list[View] = []
+    seen = World._view
+
+    def keep(self: World, *arguments: Any) -> View:
+        views.append(seen(self, *arguments))
+        return views[-1]
+
+    monkeypatch.setattr(World, "_view", keep)
+    world.step()
+    choice = next_hold(views[0], "foot")
+    assert choice is not None
+    assert choice[0] == "right_foot", "the right one alone, half a meter beside the hands, would not hold the body"

@@ -50,7 +50,9 @@ def test_a_ball_from_behind_is_not_seen_and_hits_with_its_momentum() -> None:
     before, after = (path[101] - path[100]) / 0.01, (path[115] - path[114]) / 0.01
     lost = result.balls[0].ball.mass * (before - after)
     lost[2] -= result.balls[0].ball.mass * GRAVITY * 0.14
-    np.testing.assert_allclose(np.sum([h["momentum"] for h in hits], axis=0), lost, atol=1e-3 * np.linalg.norm(lost))
+    np.testing.assert_allclose(
+        np.sum([h["momentum"] for h in hits], axis=0), lost, atol=1e-3 * float(np.linalg.norm(lost))
+    )
     assert all(h["impulse"] == pytest.approx(np.linalg.norm(h["momentum"])) for h in hits)
     assert all(1.0 < h["time"] < h["until"] < 1.15 for h in hits)
 

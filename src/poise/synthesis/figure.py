@@ -23,6 +23,7 @@ from poise.step import AtLeast, Constraint, Objective
 from poise.step.quantities import JointAcceleration
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
 
 FASTEST = 20.0
 """No joint wishes to turn faster than this [rad/s]; a living knee in a kick reaches it."""
@@ -155,8 +156,12 @@ class Figure:
         first, end = self.body.joints
         fast = first + np.flatnonzero(np.abs(v[first:end]) > 0.5 * FASTEST)
         if len(fast):
-            along = np.zeros((len(fast), len(v)))
-            along[np.arange(len(fast)), fast] = -np.sign(v[fast])
-            lower = (np.abs(v[fast]) - FASTEST) / dt
-            bounds.append(AtLeast(JointAcceleration(along=along), lower, weight, "joint speed"))
+            bounds.append(speed_limit(v, np.sign(v), fast, dt, weight))
         return bounds
+
+
+def speed_limit(v: Array, sense: Array, dofs: Index, dt: float, weight: float) -> AtLeast:
+    """Soft: some dofs turn no faster than `FASTEST` the way `sense` says, for velocities and senses of all, (nv,)."""
+    along = np.zeros((len(dofs), len(v)))
+    along[np.arange(len(dofs)), dofs] = -sense[dofs]
+    return AtLeast(JointAcceleration(along=along), (sense[dofs] * v[dofs] - FASTEST) / dt, weight, "joint speed")

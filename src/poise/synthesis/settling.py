@@ -8,7 +8,7 @@ body, surfaces move) is measured after each solve and enters the next, so that n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from poise.methods.goals.faces import Faces
 from poise.methods.goals.lists import Held, Touching, relative
 from poise.step import StepResult
 from poise.synthesis.contact import Spots, gaps_after
+from poise.synthesis.figure import FASTEST, speed_limit
 from poise.synthesis.grip import Grips
 from poise.synthesis.solving import Problem, solve
 
@@ -42,6 +43,10 @@ HELPED = 1e-3
 """Friction that puts more work than this into a sliding point in one step is none [J]."""
 ROUNDS, ROLLBACKS = 16, 5
 """Solves of one step at most, and how many of them may still drop a contact."""
+TOO_FAST = 1.2
+"""A solve that turns a joint faster than this, in parts of the fastest wish, is made again with a limit to its speed."""
+HASTY = 4
+"""After so many solves what is measured enters by half: two answers that call for each other meet in the middle."""
 MOST_BEND = 0.03
 """What the way of a gap has beyond its velocity counts up to this [m]: in an impact it may know no bound."""
 
@@ -53,7 +58,7 @@ class Ahead:
     Attributes:
         q, v: Coordinates (nq,) and velocities (nv,) before the step.
         time: Before the step [s].
-        after: Storage for the state after it; `settle` leaves it at the end of the last solve that got through.
+        after: Storage for the state after it; `settle` leaves it at the end of the answer.
         faces: The surfaces then.
         capsules, flesh, radii: As in `contact.gaps_after`.
     """
@@ -136,8 +141,10 @@ def settle(
     none = np.zeros(len(on), dtype=np.bool_)
     yielding = known & (problem.rest > dt)  # another simulation carries them
     kept, dropped, slid = none.copy(), none.copy(), none.copy()
+    braked = ~problem.joints | (np.abs(ahead.v) > 0.5 * FASTEST)  # those have their speed limits
     answer: Settled | None = None
     changes: set[str] = set()
+    best = np.inf
     for attempt in range(ROUNDS):
         k = np.flatnonzero(on)
         touching = Touching(
@@ -162,20 +169,33 @@ def settle(
         velocities = (jacobians @ v).reshape(-1, 3)
         rising = spots.along(velocities) - drifting / dt
         leaving = on & (gaps > LEFT) & (rising > LEAVING)
-        answer = Settled(
+        last = Settled(
             q, v, result, on & ~leaving, forces, gaps, result.forces[len(k) :],
             jacobians.reshape(-1, 3, len(v)),
         )  # fmt: skip
+        depth = float(-(gaps - np.minimum(spots.gaps, 0.0)).min(initial=0.0))
+        if depth <= max(best, DEEPER):
+            answer, best = last, depth
         made = ~on & (gaps < -DEEPER)
         pulled = leaving & (np.linalg.norm(forces, axis=1) > PULLED) & ~kept & (attempt < ROLLBACKS)
         helped = _helped(spots, forces, drifts / dt, velocities, dt) & ~slid
         sunk = on & ~yielding & (gaps < -DEEPER) & (gaps < spots.gaps - 0.1 * DEEPER)
         moves = grips.moves(s, ahead.after)
         strained = len(moves) > 0 and float(np.abs(moves - ways).max()) > DEEPER
-        if attempt + 1 == ROUNDS or not (strained or (made | pulled | helped | sunk).any()):
+        fast = ~braked & (np.abs(v) > TOO_FAST * FASTEST)
+        if not (strained or fast.any() or (made | pulled | helped | sunk).any()):
+            answer = last
             break
+        if attempt + 1 == ROUNDS:
+            changes.add("contacts not settled")
+            break
+        if fast.any():
+            braked |= fast
+            more = speed_limit(ahead.v, np.sign(v), np.flatnonzero(fast), dt, problem.weights.bounds)
+            problem = replace(problem, constraints=[*problem.constraints, more])
         k = np.flatnonzero(on | made)
-        curve[k] = np.clip(gaps[k] - spots.gaps[k] - dt * rising[k], -MOST_BEND, MOST_BEND)
+        bend = np.clip(gaps[k] - spots.gaps[k] - dt * rising[k], -MOST_BEND, MOST_BEND)
+        curve[k] += (bend - curve[k]) * (1.0 if attempt < HASTY else 0.5)
         if len(moves):
             grip_bends = moves - dt * grips.at(velocities) - dt**2 * grips.at(s.point_biases)
         tally.rollbacks += int(pulled.sum())
@@ -188,6 +208,8 @@ def settle(
     assert answer is not None
     for change in sorted(changes):
         tally.count(change)
+    if answer is not last:
+        ahead.after.move_to(answer.q, answer.v)
     return answer
 
 

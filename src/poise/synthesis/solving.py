@@ -42,6 +42,7 @@ class Problem:
         weights: Of everything that is no goal.
         tally: Counts.
         rest: Time in which contacts that last come to rest [s]; the step's, where nothing but the step stops them.
+        joints: Dofs that are joints of figures, shape (nv,).
     """
 
     state: State
@@ -52,6 +53,7 @@ class Problem:
     weights: Weights
     tally: Tally
     rest: float
+    joints: npt.NDArray[np.bool_]
 
 
 def solve(

@@ -105,6 +105,9 @@ class World:
         for k, start in enumerate(starts):
             self.figures.append(Figure(start, self.state, k, point, coordinate))
             point, coordinate = point + len(start.character.contact_points), coordinate + start.character.nq
+        self._joints = np.zeros(self.model.nv, dtype=np.bool_)
+        for figure in self.figures:
+            self._joints[slice(*figure.body.joints)] = True
         self.ball_places = [slice(k, k + 3) for k in range(coordinate, self.model.nq, Q_SIZES["free"])]
         self.ball_roots = [int(self.model.roots[len(starts) + k]) for k in range(len(things))]
         self._ball_dofs = [int(self.model.dof_first[root]) for root in self.ball_roots]
@@ -207,7 +210,7 @@ class World:
             flesh = self._grips.flesh(self.overlaps, self.capsules, s)
             spots = self._look(flesh)
         rest = dt if self.mover is None else max(self.mover.rest, dt)
-        problem = Problem(s, dt, objectives, constraints, external, self.weights, self.tally, rest)
+        problem = Problem(s, dt, objectives, constraints, external, self.weights, self.tally, rest, self._joints)
         ahead = Ahead(self.q, self.v, self.time, self._other, after, self.capsules, flesh, self._radii)
         known = np.array([key in self._known for key in spots.keys], dtype=np.bool_)
         self._let_through(spots, known)

@@ -6,6 +6,7 @@ goes around the holds on its way, off the wall and down on its hold from above.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,9 @@ LIMBS = ("left_hand", "right_hand", "left_foot", "right_foot")
 TIERS = ((0.15, 0.02, 0.38), (0.04, -0.15, 0.32), (-0.3, -0.2, 0.3))
 """What makes a hold worth moving to, and what has to do where there is no such: how much higher than the one before,
 how far on the limb's own side of the body, in a grown-up [m], and, for feet, how far below the hip in legs' lengths."""
+DOOR = 0.15
+"""Three limbs hold the body while the fourth moves. How far beside the span of the two alike, a foot under two hands or a
+hand over two feet, the third may be in a grown-up [m]: farther out, and the body swings around them like a door."""
 BEHIND = 4
 """So many holds a limb has left do not count where it must go down or across [count]."""
 OPENING = 0.05
@@ -94,8 +98,12 @@ def next_hold(view: View, kind: str) -> tuple[str, str] | None:
     near = {p: reachable(view, p, 0.0, is_blind=kind == "foot", kinds=("hold", "bar")) for p in limbs}
     left = np.array([-view.heading[1], view.heading[0], 0.0])
     scale, used = view.body.scale, set(view.grips.values())
+    beside = {p: float(where(view, p) @ left) for p in LIMBS}
+    others = [beside[p] for p in LIMBS if not p.endswith(kind)]
+    stays = {p: beside[q] for p, q in (limbs, limbs[::-1])}
+    free = [p for p in limbs if _outside(stays[p], others) < DOOR * scale]
     for tier, (gain, aside, below) in enumerate(TIERS):
-        for part in limbs:
+        for part in free:
             side = 1.0 if part.startswith("left") else -1.0
             hip = socket(view, part)
             highest = np.inf if kind == "hand" else hip.place[2] - below * hip.length
@@ -103,9 +111,18 @@ def next_hold(view: View, kind: str) -> tuple[str, str] | None:
             for within in near[part]:
                 is_up = heights[part] + gain * scale < within.place[2] < highest
                 is_beside = side * float((within.place - view.com) @ left) > aside * scale
-                if is_up and is_beside and within.name not in used and within.name not in known:
+                if not (is_up and is_beside) or within.name in used or within.name in known:
+                    continue
+                at = float(within.place @ left)
+                doors = [_outside(at, others), *(_outside(other, [at, stays[part]]) for other in others)]
+                if tier + 1 == len(TIERS) or max(doors) < DOOR * scale:
                     return part, within.name
     return None
+
+
+def _outside(place: float, span: Sequence[float]) -> float:
+    """How far a place lies beside a span [m]."""
+    return max(min(span) - place, place - max(span), 0.0)
 
 
 @dataclass(frozen=True)

@@ -47,13 +47,18 @@ def _one_foot(options: Options) -> Setup:
 
 
 def _literal(options: Options) -> Setup:
+    # the weights of balance, 5 beside 0.5 on all joint speeds, move the mass by 1 mm a second: it would take 95 s
     enter = stand_on_left if options["left"] > 0.5 else stand_on_right
     own = (Upright(70.0, ("chest",)), Still(0.5))
     machine = Machine(
         "one foot",
         (
-            ControlState("shift", (ComOver(5.0, "stance"), *own), Shifting(), ("lift",), enter),
-            ControlState("lift", (ComOver(5.0, "stance"), *own, RaiseFoot(0.8, options["height"])), lifts=("swing",)),
+            ControlState("shift", (ComOver(20.0 * 5.0, "stance"), *own), Shifting(), ("lift",), enter),
+            ControlState(
+                "lift",
+                (ComOver(5.0 * 5.0, "stance"), *own, RaiseFoot(5.0 * 0.8, options["height"])),
+                lifts=("swing",),
+            ),
         ),
     )
     return Setup((Role(machine),), floor(options["friction"]), 10.0)
