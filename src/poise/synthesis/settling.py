@@ -44,7 +44,7 @@ HELPED = 1e-3
 ROUNDS, ROLLBACKS = 16, 5
 """Solves of one step at most, and how many of them may still drop a contact."""
 TOO_FAST = 1.2
-"""A solve that turns a joint faster than this, in parts of the fastest wish, is made again with a limit to its speed."""
+"""A solve that turns a joint faster than this, in parts of the fastest wish, is made again with a speed limit."""
 HASTY = 4
 """After so many solves what is measured enters by half: two answers that call for each other meet in the middle."""
 MOST_BEND = 0.03
@@ -143,6 +143,7 @@ def settle(
     kept, dropped, slid = none.copy(), none.copy(), none.copy()
     braked = ~problem.joints | (np.abs(ahead.v) > 0.5 * FASTEST)  # those have their speed limits
     answer: Settled | None = None
+    last: Settled | None = None
     changes: set[str] = set()
     best = np.inf
     for attempt in range(ROUNDS):

@@ -28,8 +28,8 @@ TIERS = ((0.15, 0.02, 0.38), (0.04, -0.15, 0.32), (-0.3, -0.2, 0.3))
 """What makes a hold worth moving to, and what has to do where there is no such: how much higher than the one before,
 how far on the limb's own side of the body, in a grown-up [m], and, for feet, how far below the hip in legs' lengths."""
 DOOR = 0.15
-"""Three limbs hold the body while the fourth moves. How far beside the span of the two alike, a foot under two hands or a
-hand over two feet, the third may be in a grown-up [m]: farther out, and the body swings around them like a door."""
+"""Three limbs hold the body while the fourth moves. How far beside the span of the two alike, a foot under two hands or
+a hand over two feet, the third may be in a grown-up [m]: farther out, and the body swings around them like a door."""
 BEHIND = 4
 """So many holds a limb has left do not count where it must go down or across [count]."""
 OPENING = 0.05
