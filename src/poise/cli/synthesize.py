@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, output_paths, print_json, progress
+from poise.cli.app import INTERRUPTED, app, output_paths, print_json, progress
 from poise.cli.outcome import PREPARING, draw, play_live, require_kinds
-from poise.cli.synthesize_help import NamedHelp, describe, list_behaviors, list_goals, shown
+from poise.cli.synthesize_help import NamedHelp, describe, list_behaviors, list_goals, write_controller
+from poise.cli.synthesize_input import captured, changes, figure_of, require_length, tell_useless
+from poise.cli.synthesize_summary import summarize
 from poise.errors import InvalidValue
 
 if TYPE_CHECKING:
     from poise.character.character import Character
-    from poise.motion import Motion
     from poise.synthesis.behaviors.behavior import Behavior
     from poise.synthesis.run import SynthesisResult
 
@@ -27,7 +28,6 @@ VIEWS = ("side", "front", "back", "quarter", "top")
 ENGINES = {"own": "poise", "mujoco": "mujoco"}
 FAILED = 1
 """Exit code of a run that ended early because a step had no solution."""
-BUILT_IN = ("adult", "child")
 
 
 @app.command(cls=NamedHelp)
@@ -93,6 +93,9 @@ def synthesize(
     describing: Annotated[
         bool, typer.Option("--describe", help="Tell the behavior's options and show its controller.")
     ] = False,
+    write: Annotated[
+        Path | None, typer.Option(metavar="OUT.toml", help="Write its controller, to change it and run it.")
+    ] = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -101,7 +104,7 @@ def synthesize(
     Example: [bold]poise synthesize step -o step.bvh --push 'chest 250 0 0 @1+0.1' --record step.html[/bold]
     """
     if listing or goals:
-        list_behaviors() if listing else list_goals()
+        list_behaviors(as_json=json) if listing else list_goals()
         return
     if name is None:
         raise InvalidValue("Name a behavior or a controller file; `poise synthesize --list` lists the behaviors.")
@@ -109,7 +112,11 @@ def synthesize(
 
     behavior = find_behavior(name)
     if describing:
-        describe(behavior)
+        describe(behavior, as_json=json)
+        return
+    if write is not None:
+        output_paths((write,), "--write", inputs=[], overwrite=overwrite)
+        write_controller(behavior, write)
         return
     if output is None and record is None and report is None and not live:
         raise InvalidValue(
@@ -127,28 +134,29 @@ def synthesize(
         raise InvalidValue(f"--mode is {mode!r}; give {' or '.join(MODES)}.")
     if engine not in ENGINES:
         raise InvalidValue(f"--engine is {engine!r}; give {' or '.join(ENGINES)}.")
-    for label, number in (("--seconds", seconds), ("--responsiveness", responsiveness)):
-        if number is not None and not (math.isfinite(number) and number > 0.0):
-            raise InvalidValue(f"{label} is {number:g}; give a positive number.")
+    require_length(seconds)
+    if not (math.isfinite(responsiveness) and responsiveness > 0.0):
+        raise InvalidValue(f"--responsiveness is {responsiveness:g}; give a positive number.")
     from poise.sim.forces import parse_push
     from poise.synthesis.settings import Settings
 
     pushes = [parse_push(p) for p in push or ()]
     arguments: dict[str, Any] = {
         "pushes": pushes, "seconds": seconds,
-        **_changes(behavior, scene, change, seed),
+        **changes(behavior, scene, change, seed),
         "settings": Settings(
             responsiveness=responsiveness, is_literal=mode == "literal", engine=ENGINES[engine]
         ),
     }  # fmt: skip
-    captured = None if clip is None else _captured(clip)
-    figure = None if character is None and captured is not None else _character(character)
+    followed = None if clip is None else captured(clip)
+    figure = None if character is None and followed is not None else figure_of(character)
+    tell_useless(behavior, pushes, arguments, is_clip_given=clip is not None)
     if live:
         result = _run_live(
-            behavior, figure, port=port, headless=headless, is_saved=output is not None, clip=captured, **arguments
+            behavior, figure, port=port, headless=headless, is_saved=output is not None, clip=followed, **arguments
         )
     else:
-        result = _run(behavior, figure, clip=captured, **arguments)
+        result = _run(behavior, figure, clip=followed, **arguments)
     if output is not None:
         import poise.io
 
@@ -165,76 +173,6 @@ def synthesize(
         summarize(result, output)
     if not result.is_complete and not live:
         raise typer.Exit(INTERRUPTED if result.report["stopped"] == "interrupted" else FAILED)
-
-
-def _changes(behavior: Behavior, scene: Path | None, words: list[str] | None, seed: int | None) -> dict[str, Any]:
-    """The options and the scene as --set, --seed and --scene have them; a name may be the behavior's or the scene's."""
-    from poise.synthesis.scene_file import load_scene, scene_options
-
-    of_scene = {} if scene is None else scene_options(scene)
-    known = {**of_scene, **behavior.options}
-    changed: dict[str, Any] = {}
-    for word in words or ():
-        name, equals, text = word.partition("=")
-        name, text = name.strip(), text.strip()
-        if not equals or not name or not text:
-            raise InvalidValue(f"Cannot read --set {word!r}. Write NAME=VALUE, such as --set friction=0.5.")
-        if name not in known:
-            told = ", ".join(f"{k}={shown(v)}" for k, v in known.items()) or "none"
-            raise InvalidValue(f"--set {name}: {behavior.name!r} has no such option. Options: {told}.")
-        changed[name] = _value(name, text, known[name])
-    if seed is not None:
-        if "seed" in known:
-            changed["seed"] = float(seed)
-        else:
-            note(f"warning: nothing in {behavior.name!r} is drawn by chance, so --seed changes nothing.")
-    return {
-        "options": {k: v for k, v in changed.items() if k in behavior.options},
-        "scene": None if scene is None else load_scene(scene, {k: v for k, v in changed.items() if k in of_scene}),
-    }
-
-
-def _value(name: str, text: str, default: object) -> float | bool | str:
-    if isinstance(default, str):
-        return text
-    if isinstance(default, bool):
-        if text not in ("true", "false"):
-            raise InvalidValue(f"--set {name} is {text!r}; give true or false.")
-        return text == "true"
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise InvalidValue(f"--set {name} is {text!r}; give a number.")
-    return number
-
-
-def _character(which: str | None) -> Character:
-    """A built-in figure, a character file, or one fitted to the skeleton of any file that has one."""
-    from poise.character.figure import figure
-
-    if which is None or which in BUILT_IN:
-        return figure(which or BUILT_IN[0])
-    path = Path(which)
-    if not path.exists():
-        raise InvalidValue(f"--character is {which!r}, which is no file. Built-in figures: {', '.join(BUILT_IN)}.")
-    if path.suffix.lower() == ".toml":
-        from poise.character import load_character
-
-        return load_character(path)
-    import poise.io
-    from poise.character import fit
-
-    return fit(poise.io.load(path))
-
-
-def _captured(path: Path) -> Motion:
-    import poise.io
-
-    motion = poise.io.load(path)
-    note_warnings(motion)
-    return motion
 
 
 def _run(behavior: Behavior, character: Character | None, **arguments: Any) -> SynthesisResult:
@@ -260,39 +198,3 @@ def _run_live(
 
     source = LiveSynthesis(behavior, character, **arguments)
     return play_live(source, port=port, headless=headless, is_saved=is_saved)
-
-
-def summarize(result: SynthesisResult, output: Path | None) -> None:
-    """What happened, in a few lines a person reads."""
-    d = result.report.data
-    work, sunk = 100.0 * d["contact_work_ratio"], 1000.0 * d["penetration_max_m"]
-    lines = [
-        f"{output or d['behavior']}: {d['seconds']:.2f} s, {result.motion.skeleton.joint_count} joints, "
-        f"{d['step_ms']['median']:.2f} ms a step ({d['realtime_factor']:.1f} × real time)",
-        f"Fell at {d['fell']:.2f} s." if d["fell"] is not None else "Did not fall.",
-    ]
-    shown = [s for s in d["states"] if " / " not in s["name"]]
-    if len(shown) > 1:
-        path = " → ".join(f"{s['name']} {s['start']:.2f}" for s in shown[:8])
-        lines.append(f"States [s]: {path}{f' → … ({len(shown)} in all)' if len(shown) > 8 else ''}")
-    told = (
-        (d["steps_taken"], f"{d['steps_taken']} protective step{'s' if d['steps_taken'] != 1 else ''}"),
-        (d["climbed_m"] > 0.01, f"climbed {d['climbed_m']:.2f} m"),
-        (d["swing_max_deg"] > 0.5, f"swung up to {d['swing_max_deg']:.0f}°"),
-        (d["supports"], f"{len(d['supports'])} grips or supports by hand"),
-        (d["hits"], f"hit {len(d['hits'])} times"),
-    )
-    if some := [words for is_so, words in told if is_so]:
-        lines.append(f"{', '.join(some)}.".capitalize())
-    lines.append(
-        f"Nobody holds it: root force {d['root_residual_max']['force_N']:.0e} N; penetration {sunk:.2f} mm; "
-        f"contacts put in {work:.1f} % of the joints' work; largest torque {d['torque_max_Nm']:.0f} N m"
-    )
-    if d["slack_used_max"] > 0.0:
-        lines.append(f"Bounds gave way by up to {d['slack_used_max']:.3g}.")
-    for kind, count in d["solver"]["fallbacks"].items():
-        lines.append(f"In {count} steps: {kind}")
-    if not result.is_complete:
-        lines.append(f"Not complete: {d['stopped']}. What was done is kept.")
-    for line in lines:
-        out().print(line, markup=False)

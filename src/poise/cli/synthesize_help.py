@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperCommand
 
-from poise.cli.app import out
+from poise.cli.app import out, print_json
 
 if TYPE_CHECKING:
     from poise.synthesis.behaviors.behavior import Behavior
@@ -24,7 +26,6 @@ class NamedHelp(TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        super().format_help(ctx, formatter)
         from poise.errors import PoiseError
         from poise.synthesis.behaviors.find import find_behavior
 
@@ -36,44 +37,90 @@ class NamedHelp(TyperCommand):
             except PoiseError:
                 continue
             describe(behavior)
-            return
+            out().print("\nOf every behavior:", markup=False)
+            break
+        super().format_help(ctx, formatter)
 
 
-def list_behaviors() -> None:
+def list_behaviors(*, as_json: bool = False) -> None:
     """Every behavior with its sentence and its options."""
     from poise.synthesis.behaviors import BEHAVIORS
 
+    if as_json:
+        print_json({"behaviors": [_told(behavior) for behavior in BEHAVIORS.values()]})
+        return
     width = max(len(name) for name in BEHAVIORS)
     for behavior in BEHAVIORS.values():
         out().print(f"{behavior.name.ljust(width)}  {behavior.summary}", markup=False)
-        if behavior.options:
+        if behavior.declared:
             out().print(f"{' ' * width}    --set {_options(behavior.options)}", markup=False)
-    out().print("\nA controller of your own: a TOML file; --goals lists what it can say.", markup=False)
+    out().print(
+        "\npoise synthesize NAME --help tells what the options mean; --write OUT.toml writes a controller to start "
+        "from, and --goals lists what such a file can say.",
+        markup=False,
+    )
 
 
 def _options(values: Mapping[str, Any]) -> str:
+    from poise.synthesis.behaviors.option import shown
+
     return "  ".join(f"{name}={shown(value)}" for name, value in values.items())
 
 
-def shown(value: Any) -> str:
-    """An option's value as it is typed."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
+def _told(behavior: Behavior) -> dict[str, Any]:
+    """A behavior for machines: its options with what they mean and may be."""
+    return {
+        "name": behavior.name,
+        "summary": behavior.summary,
+        "seconds": behavior.setup().seconds,
+        "has_literal_form": behavior.literal is not None,
+        "options": {
+            name: {
+                "default": o.default, "what": o.what, "unit": o.unit, "is_whole": o.is_whole,
+                "low": o.low if math.isfinite(o.low) else None, "high": o.high if math.isfinite(o.high) else None,
+            }
+            for name, o in behavior.declared.items()
+        },
+    }  # fmt: skip
 
 
-def describe(behavior: Behavior) -> None:
+def describe(behavior: Behavior, *, as_json: bool = False) -> None:
     """A behavior's options with defaults, and its controller as a table and as a graph."""
     from poise.methods.goals.printing import graph, table
+    from poise.synthesis.behaviors.option import shown
+    from poise.synthesis.controller_dump import controller_text
 
     setup = behavior.setup()
+    if as_json:
+        machines = [
+            {"figure": r.name, "name": r.machine.name, "toml": controller_text(r.machine), "graph": graph(r.machine)}
+            for r in setup.roles
+        ]
+        print_json({**_told(behavior), "controllers": machines})
+        return
     lines = [f"{behavior.name}: {behavior.summary}".rstrip(": "), f"Runs {setup.seconds:g} s unless --seconds says."]
     lines.append("Has the paper's literal form (--mode literal)." if behavior.literal else "Has no literal form.")
-    lines += ["", "Options (--set NAME=VALUE):" if behavior.options else "It has no options."]
-    lines += [f"  {name} = {shown(value)}" for name, value in behavior.options.items()]
+    lines += ["", "Options (--set NAME=VALUE):" if behavior.declared else "It has no options."]
+    heads = [f"  {name} = {shown(o.default)}" for name, o in behavior.declared.items()]
+    width = max((len(head) for head in heads), default=0)
+    lines += [
+        f"{head.ljust(width)}  {o.what}{': ' if o.what else ''}{o.allowed}".rstrip()
+        for head, o in zip(heads, behavior.declared.values(), strict=True)
+    ]
     for machine in machines_of(setup):
         lines += ["", table(machine), "", "Its transitions, for Graphviz:", graph(machine)]
     out().print("\n".join(lines), markup=False)
+
+
+def write_controller(behavior: Behavior, path: Path) -> None:
+    """A behavior's controller as a file to change; of several figures' the first one's."""
+    from poise.methods.goals.surroundings import Scene
+    from poise.synthesis.controller_dump import save_controller
+
+    setup = behavior.setup()
+    save_controller(setup.roles[0].machine, path, seconds=setup.seconds)
+    scene = "" if setup.scene == Scene() else "; its scene is not in it: give one with --scene"
+    out().print(f"{path}: poise synthesize {path} -o out.bvh runs it{scene}.", markup=False)
 
 
 def machines_of(setup: Any) -> list[Any]:

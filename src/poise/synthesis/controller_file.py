@@ -34,6 +34,7 @@ from poise.methods.goals.conditions import Always, Condition
 from poise.methods.goals.machine import ControlState, Entry, Machine, Part
 from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
+from poise.synthesis.behaviors.option import Option as Declared
 from poise.synthesis.reading import (
     Option,
     Spot,
@@ -101,7 +102,7 @@ def controller_of(
         return Setup((Role(machine),), seconds=seconds)
 
     build(defaults)  # what is wrong is said when the file is read
-    return Behavior(name, summary, build, defaults)
+    return Behavior(name, summary, build, {k: Declared(v) for k, v in defaults.items()})
 
 
 def _machine(name: str, states: Any, groups: Mapping[str, Any], spot: Spot, users: tuple[Path, ...]) -> Machine:

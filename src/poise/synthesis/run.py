@@ -40,6 +40,9 @@ Array = npt.NDArray[np.float64]
 FALLEN = 0.65
 """A figure whose center of mass is lower than this part of its height at rest has fallen."""
 
+LONGEST = 3600.0
+"""No run is longer than this [s]: what is kept of every step would not fit in memory."""
+
 
 @dataclass(frozen=True)
 class FigureResult:
@@ -195,8 +198,10 @@ def synthesize(
     settings, wanted = settings or Settings(), find_behavior(behavior)
     setup = wanted.setup(options, is_literal=settings.is_literal)
     seconds = setup.seconds if seconds is None else seconds
-    if not (np.isfinite(seconds) and seconds > 0.0):
-        raise InvalidValue(f"seconds is {seconds}; give a positive number.")
+    if not settings.dt <= seconds <= LONGEST:
+        raise InvalidValue(
+            f"It shall last {seconds:g} s; give at least {settings.dt:g} s, which is one step, and at most {LONGEST:g}."
+        )
     if clip is not None and character is None:
         character = Character.fit(clip)
     world = world_of(setup, character, scene=scene, clip=clip, settings=settings)
@@ -239,7 +244,7 @@ def synthesize(
     trace = tracer.trace(world)
     report = report_of(
         wanted.name, world, audit, trace, hanging, figures, wall=time.perf_counter() - began,
-        options={**wanted.options, **(options or {})}, stopped=stopped,
+        options=wanted.chosen(options), stopped=stopped,
     )  # fmt: skip
     return SynthesisResult(
         figures, balls, world.scene, world.pushes, world.push_owners, trace, report, complete, setup.view

@@ -8,6 +8,7 @@ from poise.methods.goals.objectives import ComHeight, ComOver, Facing, Land, Pos
 from poise.methods.goals.surroundings import floor
 from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.behaviors.option import friction
 
 POSTURE: tuple[Wish, ...] = (
     Upright(0.1, ("chest",)),
@@ -34,4 +35,4 @@ def _literal(options: Options) -> Setup:
     return Setup((Role(Machine("balance", (state,))),), floor(options["friction"]))
 
 
-BALANCE = Behavior("balance", "Stand in place and answer pushes.", _balance, {"friction": 1.0}, _literal)
+BALANCE = Behavior("balance", "Stand in place and answer pushes.", _balance, {"friction": friction()}, _literal)

@@ -1,4 +1,4 @@
-"""What a behavior is: a name, options with defaults, and a function that sets it up."""
+"""What a behavior is: a name, its options, and a function that sets it up."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
-from poise.errors import InvalidValue, UnknownName
+from poise.errors import InvalidValue
 from poise.methods.goals.machine import Machine
 from poise.methods.goals.surroundings import Scene
+from poise.synthesis.behaviors.option import Option, Value, named
 from poise.synthesis.stance import standing
 
 Array = npt.NDArray[np.float64]
@@ -65,7 +66,7 @@ class Behavior:
     Attributes:
         name: As typed.
         summary: One sentence.
-        options: Name to default.
+        declared: Its options by name: what they mean and may be.
         build: The setup for given options.
         literal: The setup with the paper's own weights and form, where there is one.
     """
@@ -73,21 +74,34 @@ class Behavior:
     name: str
     summary: str
     build: Callable[[Options], Setup]
-    options: Options = field(default_factory=dict)
+    declared: Mapping[str, Option] = field(default_factory=dict)
     literal: Callable[[Options], Setup] | None = None
+
+    @property
+    def options(self) -> dict[str, Value]:
+        """Its options with their defaults."""
+        return {name: option.default for name, option in self.declared.items()}
+
+    def chosen(self, changed: Options | None = None) -> dict[str, Value]:
+        """All options, some of them changed.
+
+        Raises:
+            UnknownName: if there is no such option.
+            InvalidValue: if a value is none that the option may have.
+        """
+        own = {
+            n: named(self.declared, n, self.name).checked(f"Option {n}", value) for n, value in (changed or {}).items()
+        }
+        return {**self.options, **own}
 
     def setup(self, changed: Options | None = None, *, is_literal: bool = False) -> Setup:
         """The setup, with some options changed.
 
         Raises:
             UnknownName: if there is no such option.
-            InvalidValue: if there is no literal form.
+            InvalidValue: if an option cannot be so, or there is no literal form.
         """
-        for name in changed or {}:
-            if name not in self.options:
-                known = ", ".join(f"{k}={v}" for k, v in self.options.items()) or "none"
-                raise UnknownName(f"{self.name!r} has no option {name!r}. Options: {known}.")
-        options = {**self.options, **(changed or {})}
+        options = self.chosen(changed)
         if not is_literal:
             return self.build(options)
         if self.literal is None:

@@ -17,6 +17,7 @@ from poise.methods.goals.surroundings import Hold, Movement, Scene, Surface
 from poise.methods.goals.swinging import SwingFaster
 from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.behaviors.option import Option
 from poise.synthesis.behaviors.wall import BRACING
 
 ARMS = ("left_shoulder", "left_elbow", "left_hand", "right_shoulder", "right_elbow", "right_hand")
@@ -80,7 +81,12 @@ def _cable_car(options: Options) -> Setup:
 CABLE_CAR = Behavior(
     "cable-car", "Get through a cable car that rocks and breaks.", _cable_car,
     {
-        "rock.at": 0.5, "rock.period": 1.2, "rock.degrees": 8.0, "wall.until": 4.0, "floor.until": 4.6,
-        "bar.ahead": 0.2, "bar.height": 1.78,
+        "rock.at": Option(0.5, "when the car begins to rock", "s", 0.0, 1000.0),
+        "rock.period": Option(1.2, "of its rocking", "s", 0.2, 60.0),
+        "rock.degrees": Option(8.0, "how far it rocks", "degrees", 0.0, 45.0),
+        "wall.until": Option(4.0, "when the walls break", "s", 0.0),
+        "floor.until": Option(4.6, "when the floor breaks", "s", 0.0),
+        "bar.ahead": Option(0.2, "how far ahead of the figure the bar is", "m", -2.0, 2.0),
+        "bar.height": Option(1.78, "of the bar over the floor", "m", 0.5, 4.0),
     },
 )  # fmt: skip

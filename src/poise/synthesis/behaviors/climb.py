@@ -23,6 +23,7 @@ from poise.methods.goals.objectives import Facing, Pose, Still, Unload, Upright
 from poise.methods.goals.surroundings import Hold, Scene, Surface
 from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.behaviors.option import Option
 from poise.synthesis.poses import placed
 from poise.synthesis.stance import standing
 
@@ -116,5 +117,10 @@ CLIMB = Behavior(
     "climb",
     "Climb a wall with holds placed at random.",
     _climb,
-    {"seed": 1, "height": 6.0, "width": 1.2, "density": 40.0},
+    {
+        "seed": Option(1.0, "of where the holds are; --seed is the same", low=0.0, high=1e9, is_whole=True),
+        "height": Option(6.0, "of the wall", "m", 2.0, 1000.0),
+        "width": Option(1.2, "of the part of the wall with holds", "m", 0.5, 100.0),
+        "density": Option(40.0, "holds tried on a square meter", low=1.0, high=1000.0),
+    },
 )

@@ -15,6 +15,7 @@ from poise.methods.goals.surroundings import Ball, Scene, Surface, Triple, throw
 from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.behaviors.option import Option, friction
 from poise.synthesis.behaviors.step import STEPPING
 
 FLIGHT = 4.0
@@ -89,8 +90,16 @@ def _literal(options: Options) -> Setup:
 DODGE = Behavior(
     "dodge", "Get out of the way of a thrown ball.", _dodge,
     {
-        "ball.from": 0.0, "ball.speed": 7.0, "ball.height": 1.58, "ball.aside": 0.03, "ball.at": 0.5,
-        "ball.radius": 0.034, "ball.mass": 0.058, "ball.harmful": False, "urge": 1.0, "friction": 1.0,
+        "ball.from": Option(0.0, "where it comes from, to the left of straight ahead", "degrees", -360.0, 360.0),
+        "ball.speed": Option(7.0, "over the ground", "m/s", 1.0, 100.0),
+        "ball.height": Option(1.58, "in which it would pass the figure's place", "m", 0.0, 5.0),
+        "ball.aside": Option(0.03, "how far beside the figure's place it would pass", "m", -5.0, 5.0),
+        "ball.at": Option(0.5, "when it is thrown", "s", 0.0, 1000.0),
+        "ball.radius": Option(0.034, "of the ball", "m", 0.005, 1.0),
+        "ball.mass": Option(0.058, "of the ball", "kg", 0.001, 100.0),
+        "ball.harmful": Option(False, "whether it is to be feared"),
+        "urge": Option(1.0, "multiplies the weight of getting out of the way", low=0.0, high=1e6),
+        "friction": friction(),
     },
     _literal,
 )  # fmt: skip

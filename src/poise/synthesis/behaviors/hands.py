@@ -11,6 +11,7 @@ from poise.methods.goals.reaching import OfferHand, TakeHand, choose_hands
 from poise.methods.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, POSTURE
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.behaviors.option import Option, friction
 
 
 def _hands(options: Options) -> Setup:
@@ -21,7 +22,7 @@ def _hands(options: Options) -> Setup:
             ControlState("balance", stand, Standing(Balanced()), ("fallen", "take hand")),
             ControlState(
                 "take hand", (*stand, TakeHand(options["weight"])), Standing(Always()), ("fallen",), choose_hands,
-                grips=("left_hand", "right_hand") if options["grip"] > 0.5 else (),
+                grips=("left_hand", "right_hand") if options["grip"] else (),
             ),
             FALLEN,
         ),
@@ -46,5 +47,12 @@ def _hands(options: Options) -> Setup:
 
 HANDS = Behavior(
     "hands", "A child takes a grown-up's hand when it is about to fall.", _hands,
-    {"distance": 0.75, "ahead": 0.0, "turn": 0.0, "weight": 1.0, "grip": 1.0, "friction": 1.0},
+    {
+        "distance": Option(0.75, "how far to the child's left the grown-up stands", "m", 0.3, 5.0),
+        "ahead": Option(0.0, "how far ahead of the child the grown-up stands", "m", -5.0, 5.0),
+        "turn": Option(0.0, "where the grown-up looks, to the left of where the child does", "degrees", -180.0, 180.0),
+        "weight": Option(1.0, "of the child's goal to take the hand", low=0.0, high=1000.0),
+        "grip": Option(True, "whether the child's hand closes around the other"),
+        "friction": friction(),
+    },
 )  # fmt: skip

@@ -10,13 +10,14 @@ from poise.methods.goals.one_foot import OnOneFoot, RaiseFoot, Shifting, stand_o
 from poise.methods.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, POSTURE
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.behaviors.option import Option, friction
 
 SLOW = 0.35
 """Horizon of the weight's way [s]: sooner it overshoots the sole."""
 
 
 def _one_foot(options: Options) -> Setup:
-    enter = stand_on_left if options["left"] > 0.5 else stand_on_right
+    enter = stand_on_left if options["left"] else stand_on_right
     keep = (Upright(0.1, ("chest",)), Upright(0.2, ("pelvis",)), Facing(0.2), ComHeight(0.3), Still(0.003))
     machine = Machine(
         "one foot",
@@ -48,7 +49,7 @@ def _one_foot(options: Options) -> Setup:
 
 def _literal(options: Options) -> Setup:
     # the weights of balance, 5 beside 0.5 on all joint speeds, move the mass by 1 mm a second: it would take 95 s
-    enter = stand_on_left if options["left"] > 0.5 else stand_on_right
+    enter = stand_on_left if options["left"] else stand_on_right
     own = (Upright(70.0, ("chest",)), Still(0.5))
     machine = Machine(
         "one foot",
@@ -66,5 +67,9 @@ def _literal(options: Options) -> Setup:
 
 ONE_FOOT = Behavior(
     "one-foot", "Move the weight over one foot, then lift the other.", _one_foot,
-    {"left": 1.0, "height": 0.25, "friction": 1.0}, _literal,
+    {
+        "left": Option(True, "stand on the left foot, not on the right one"),
+        "height": Option(0.25, "how high the other foot goes", "m", 0.0, 1.0),
+        "friction": friction(),
+    }, _literal,
 )  # fmt: skip

@@ -9,10 +9,11 @@ from poise.methods.goals.reaching import Circle
 from poise.methods.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, POSTURE
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.behaviors.option import Option, friction
 
 
 def _reach(options: Options) -> Setup:
-    hand = "left_hand" if options["left"] > 0.5 else "right_hand"
+    hand = "left_hand" if options["left"] else "right_hand"
     circle = Circle(3.0, hand, radius=options["radius"], period=options["period"])
     wishes = (ComOver(0.3), *POSTURE, Land(0.2), circle)
     machine = Machine("reach", (ControlState("reach", wishes, Standing(Always()), ("fallen",)), FALLEN))
@@ -21,5 +22,10 @@ def _reach(options: Options) -> Setup:
 
 REACH = Behavior(
     "reach", "A hand goes round a circle while the figure balances.", _reach,
-    {"left": 0.0, "radius": 0.12, "period": 3.0, "friction": 1.0},
+    {
+        "left": Option(False, "with the left hand, not with the right one"),
+        "radius": Option(0.12, "of the circle", "m", 0.0, 1.0),
+        "period": Option(3.0, "of one round", "s", 0.2, 60.0),
+        "friction": friction(),
+    },
 )  # fmt: skip

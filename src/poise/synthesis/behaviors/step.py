@@ -15,6 +15,7 @@ from poise.methods.goals.surroundings import floor
 from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.balance import FALLEN
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.behaviors.option import friction
 
 POISE: tuple[Wish, ...] = (
     Upright(0.5, ("chest", "pelvis"), 0.15),
@@ -87,5 +88,5 @@ def _step(options: Options) -> Setup:
     return Setup((Role(STEPPING),), floor(options["friction"]))
 
 
-STEP = Behavior("step", "Take protective steps when pushed off balance.", _step, {"friction": 1.0})
-ICE = Behavior("ice", "The same on ice.", _step, {"friction": 0.2})
+STEP = Behavior("step", "Take protective steps when pushed off balance.", _step, {"friction": friction()})
+ICE = Behavior("ice", "The same on ice.", _step, {"friction": friction(0.2)})

@@ -19,6 +19,7 @@ from poise.methods.goals.surroundings import Hold, Scene, Surface
 from poise.methods.goals.swinging import Bent, SwingFaster, SwingsBelow, SwingsForward, take_bar
 from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.behaviors.option import Option
 from poise.synthesis.poses import hanging
 
 BAR = Hold("bar", (0.0, 0.0, 2.6), 0.016, (0.0, 1.0, 0.0), 0.6)
@@ -95,4 +96,12 @@ def _literal(options: Options) -> Setup:
     return _plain(options, 4.0, (Still(0.1),))
 
 
-SWING = Behavior("swing", "Swing from a bar.", _swing, {"start": 0.0, "coordinated": 0.0, "enough": 70.0}, _literal)
+SWING = Behavior(
+    "swing", "Swing from a bar.", _swing,
+    {
+        "start": Option(0.0, "how far from straight down it starts, forward", "degrees", -120.0, 120.0),
+        "coordinated": Option(False, "whether it knows when to bend and when to stretch"),
+        "enough": Option(70.0, "how far it wants to swing", "degrees", 1.0, 180.0),
+    },
+    _literal,
+)  # fmt: skip

@@ -15,6 +15,7 @@ from poise.methods.goals.surroundings import Scene, Surface
 from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
+from poise.synthesis.behaviors.option import Option, friction
 from poise.synthesis.behaviors.step import STEPPING
 
 BACK = ComOver(1.0, horizon=0.6)
@@ -81,7 +82,12 @@ def _wall(options: Options) -> Setup:
 WALL = Behavior(
     "wall", "Use a wall, or two, for support with the nearest hand.", _wall,
     {
-        "wall.count": 1.0, "wall.distance": 0.6, "wall.direction": 0.0, "wall2.distance": 0.5, "wall2.direction": 90.0,
-        "wall.friction": 0.8, "friction": 1.0,
+        "wall.count": Option(1.0, "how many walls there are", low=0.0, high=2.0, is_whole=True),
+        "wall.distance": Option(0.6, "from the figure's middle", "m", 0.1, 100.0),
+        "wall.direction": Option(0.0, "where it is, to the left of straight ahead", "degrees", -360.0, 360.0),
+        "wall2.distance": Option(0.5, "of the second wall", "m", 0.1, 100.0),
+        "wall2.direction": Option(90.0, "of the second wall", "degrees", -360.0, 360.0),
+        "wall.friction": Option(0.8, "Coulomb friction of the walls", low=0.0, high=10.0),
+        "friction": friction(),
     },
 )  # fmt: skip

@@ -1,0 +1,105 @@
+"""What the command line of `poise synthesize` brings: options, scene, figure, clip; and what of it changes nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from poise.cli.app import note, note_warnings
+from poise.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from poise.character.character import Character
+    from poise.methods.goals.machine import Machine
+    from poise.motion import Motion
+    from poise.sim.forces import Push
+    from poise.synthesis.behaviors.behavior import Behavior
+
+BUILT_IN = ("adult", "child")
+
+
+def changes(behavior: Behavior, scene: Path | None, words: list[str] | None, seed: int | None) -> dict[str, Any]:
+    """The options and the scene as --set, --seed and --scene have them; a name may be the behavior's or the scene's."""
+    from poise.synthesis.behaviors.option import Option, named
+    from poise.synthesis.scene_file import load_scene, scene_options
+
+    of_scene = {} if scene is None else {k: Option(v) for k, v in scene_options(scene).items()}
+    known = {**of_scene, **behavior.declared}
+    changed: dict[str, Any] = {}
+    for word in words or ():
+        name, equals, text = word.partition("=")
+        name, text = name.strip(), text.strip()
+        if not equals or not name or not text:
+            raise InvalidValue(f"Cannot read --set {word!r}. Write NAME=VALUE, such as --set friction=0.5.")
+        changed[name] = named(known, name, behavior.name).checked(f"--set {name}", text)
+    if seed is not None:
+        if "seed" in changed:
+            raise InvalidValue("--seed and --set seed say the same twice; give one of them.")
+        if "seed" in known:
+            changed["seed"] = known["seed"].checked("--seed", seed)
+        else:
+            note(f"warning: nothing in {behavior.name!r} is drawn by chance, so --seed changes nothing.")
+    return {
+        "options": {k: v for k, v in changed.items() if k in behavior.declared},
+        "scene": None if scene is None else load_scene(scene, {k: v for k, v in changed.items() if k in of_scene}),
+    }
+
+
+def require_length(seconds: float | None) -> None:
+    """Refuse a length that is none."""
+    if seconds is not None and not (math.isfinite(seconds) and seconds > 0.0):
+        raise InvalidValue(f"--seconds is {seconds:g}; give a positive number.")
+
+
+def tell_useless(
+    behavior: Behavior, pushes: Sequence[Push], arguments: dict[str, Any], *, is_clip_given: bool
+) -> None:  # fmt: skip
+    """Warn of what was given and changes nothing: a clip that nobody follows, pushes after the end."""
+    setup = behavior.setup(arguments["options"], is_literal=arguments["settings"].is_literal)
+    if is_clip_given and not follows(setup.roles[0].machine):
+        note(f"warning: {behavior.name!r} has no goal Follow, so nothing of --clip but its skeleton is used.")
+    end = arguments["seconds"] or setup.seconds
+    for push in pushes:
+        if push.start >= end:
+            note(f"warning: the push on {push.body} at {push.start:g} s is after the end at {end:g} s; see --seconds.")
+
+
+def follows(machine: Machine) -> bool:
+    """Whether a controller has a goal that follows a clip, in a machine inside too."""
+    from poise.methods.goals.following import Follow
+
+    return any(
+        any(isinstance(wish, Follow) for wish in (*state.wishes, *state.musts))
+        or any(follows(part.machine) for part in state.inside)
+        for state in machine.states
+    )
+
+
+def figure_of(which: str | None) -> Character:
+    """A built-in figure, a character file, or one fitted to the skeleton of any file that has one."""
+    from poise.character.figure import figure
+
+    if which is None or which in BUILT_IN:
+        return figure(which or BUILT_IN[0])
+    path = Path(which)
+    if not path.exists():
+        raise InvalidValue(f"--character is {which!r}, which is no file. Built-in figures: {', '.join(BUILT_IN)}.")
+    if path.suffix.lower() == ".toml":
+        from poise.character import load_character
+
+        return load_character(path)
+    import poise.io
+    from poise.character import fit
+
+    return fit(poise.io.load(path))
+
+
+def captured(path: Path) -> Motion:
+    """A motion to follow; what its reader found is told."""
+    import poise.io
+
+    motion = poise.io.load(path)
+    note_warnings(motion)
+    return motion
