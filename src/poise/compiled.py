@@ -145,6 +145,12 @@ call: Any = intrinsic(_call)
 """(address, words) calls the C function there, in compiled code."""
 
 
+def is_cached(kernel: Any) -> bool:
+    """Whether numba's cache holds a kernel as it now is; True where it has no cache to look at."""
+    cache = getattr(getattr(getattr(kernel, "entry", kernel), "_cache", None), "_cache_file", None)
+    return not hasattr(cache, "_load_index") or bool(cache._load_index())  # pyright: ignore
+
+
 def calls(kernel: Any, *files: str) -> Any:
     """The kernel, whose place in numba's cache is given up when one of these files changes too.
 

@@ -309,9 +309,11 @@ def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None
     """Fit and simulate behind a progress bar; the first run on a machine also compiles."""
     with progress(disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(PREPARING, total=None)
+        from poise.sim.cold import compile_first
         from poise.sim.simulate import Live
         from poise.sim.simulate import simulate as run
 
+        compile_first()
         figure = _figure(motion, character, mass)
 
         def watch(live: Live) -> None:

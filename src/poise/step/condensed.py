@@ -79,12 +79,12 @@ def solve_condensed(problem: Condensed, warm: Flags, taken: Flags) -> Answer:
 
 
 def solve_table(at: Index, sizes: Index) -> int:
-    """Solve a problem whose arrays stand in a table, in the order of `_solve`; fills its answer, returns a status."""
-    return _solve(at, sizes, ADDRESSES)
+    """Solve a problem whose arrays stand in a table, in the order of `solve_at`; fills its answer, returns a status."""
+    return solve_at(at, sizes, ADDRESSES)
 
 
 @njit(**SUMS)
-def _solve(at, sizes, addresses):
+def solve_at(at, sizes, addresses):
     nv, c, n, k, count, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     Q, b, S, f, C = (
         matrix(at[0], nv, nv),
@@ -149,4 +149,4 @@ def _solve(at, sizes, addresses):
     return CYCLED
 
 
-_solve = compiled.calls(_solve, *(str(file.__file__) for file in (active_set, algebra, first_half, second_half)))
+solve_at = compiled.calls(solve_at, *(str(file.__file__) for file in (active_set, algebra, first_half, second_half)))
