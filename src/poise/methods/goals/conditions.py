@@ -5,7 +5,9 @@ from __future__ import annotations
 import abc
 from dataclasses import dataclass
 
-from poise.methods.goals.polygon import distance_inside
+import numpy as np
+
+from poise.methods.goals.polygon import distance_inside, nearest_inside
 from poise.methods.goals.view import View
 
 
@@ -128,9 +130,27 @@ class Standing(Condition):
 
 @dataclass(frozen=True)
 class Lying(Condition):
-    """The center of mass is too low to stand, in parts of its height at rest."""
+    """The center of mass is too low to stand, or on its way there past help.
+
+    Attributes:
+        height: In parts of the height at rest.
+        sinking: Height under which a figure falls whose capture point is `past` its feet and that sinks `fast`.
+        past: How far outside the polygon of its feet [m].
+        fast: [m/s].
+    """
 
     height: float = 0.65
+    sinking: float = 0.85
+    past: float = 0.3
+    fast: float = 0.4
 
     def holds(self, view: View) -> bool:
-        return float(view.com[2]) - view.ground_height < self.height * view.body.com_height
+        height = float(view.com[2]) - view.ground_height
+        if height < self.height * view.body.com_height:
+            return True
+        if height > self.sinking * view.body.com_height or view.com_velocity[2] > -self.fast or view.grips:
+            return False
+        feet = view.state.points[view.foot("both"), :2]
+        return float(np.linalg.norm(nearest_inside(feet, view.capture_point) - view.capture_point)) > (
+            self.past * view.body.scale
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from poise.methods.goals.conditions import Always, Lying, Standing
+from poise.methods.goals.falling import BreakFall
 from poise.methods.goals.machine import ControlState, Machine
 from poise.methods.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright
 from poise.methods.goals.surroundings import floor
@@ -21,8 +22,8 @@ POSTURE: tuple[Wish, ...] = (
 """What a standing figure wishes besides its balance."""
 
 
-FALLEN = ControlState("fallen", (Pose(0.02, horizon=0.3), Still(0.02)), Lying())
-"""What a figure that lies on the ground does: it comes to rest."""
+FALLEN = ControlState("fallen", (BreakFall(0.3), Pose(0.02, horizon=0.3), Still(0.02)), Lying())
+"""What a figure does that falls, or lies on the ground: its hands go ahead, the rest gives way and comes to rest."""
 
 
 def _balance(options: Options) -> Setup:

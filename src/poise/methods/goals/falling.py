@@ -1,0 +1,60 @@
+"""What a figure does that falls: its hands go to the ground ahead of it.
+
+Source: none; [Jain2009]_ 3 lets the character fall as it may.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from poise.methods.goals.reaching import HASTE, Target, part_toward
+from poise.methods.goals.view import View
+from poise.methods.goals.wish import Wish
+from poise.step import Objective
+
+
+@dataclass(frozen=True)
+class BreakFall(Wish):
+    """While the figure falls, its hands go to the ground where it falls to, a shoulder's width apart.
+
+    Attributes:
+        weight: Against the hands' acceleration.
+        ahead: How far before the chest they go, along its way [m].
+        aside: Half of their distance [m].
+        below: How far below the chest they go, until they are at the ground [m].
+        fast: Speed of the center of mass from which it falls [m/s].
+        horizon: [s].
+    """
+
+    weight: float
+    ahead: float = 0.4
+    aside: float = 0.22
+    below: float = 0.1
+    fast: float = 0.5
+    horizon: float = 0.15
+
+    def objectives(self, view: View) -> list[Objective]:
+        body, velocity = view.body, view.com_velocity
+        speed = float(np.linalg.norm(velocity))
+        hands = [points for points in body.hands.values() if len(points)]
+        if speed < self.fast or any(view.touching[points].any() for points in hands):
+            return []
+        way = velocity[:2] / max(float(np.linalg.norm(velocity[:2])), 1e-9)
+        roles, scale = body.character.roles, body.scale
+        trunk = body.root + roles.get("chest", 0)
+        chest = view.state.data.xpos[trunk]
+        along, _ = view.state.body_point_motion(trunk, chest)
+        out = np.array([-way[1], way[0]])
+        # each hand on its own side of the way, whichever side of it the figure turns there
+        left = view.state.data.xmat[body.root].reshape(3, 3) @ body.left_axes[0]
+        sign = 1.0 if float(left[:2] @ out) >= 0.0 else -1.0
+        found: list[Objective] = []
+        for part, side in (("left_hand", sign), ("right_hand", -sign)):
+            if len(view.part(part)):
+                place = chest[:2] + scale * (self.ahead * way + side * self.aside * out)
+                height = max(view.ground_height, float(chest[2]) - scale * self.below)
+                target = Target(np.array([*place, height]), along, np.zeros(3))
+                found += part_toward(view, part, target, self.weight, self.horizon, "break fall", HASTE * scale)
+        return found
