@@ -108,3 +108,19 @@ def test_a_push_says_which_figure_it_means() -> None:
     assert owner("chest") == (0, "chest")
     assert owner("adult.chest") == (1, "chest")
     assert owner("child.chest") == (0, "chest")
+
+
+@pytest.mark.parametrize(("x", "y"), [(400.0, 0.0), (-450.0, 0.0), (0.0, 450.0)], ids=["ahead", "back", "aside"])
+def test_hands_go_where_a_figure_falls_to(x: float, y: float) -> None:
+    """As the chest comes down, both hands are nearer to the ground than it, on the side it falls to."""
+    result = synthesize("balance", seconds=1.6, pushes=[Push("chest", (x, y, 0.0), 0.2, 0.1)])
+    assert result.report["fell"] is not None
+    assert result.report["penetration_max_m"] < 5e-4
+    places = body_positions(result.character, result.q)
+    chest, *hands = (result.character.body_index(name) for name in ("chest", "left_hand", "right_hand"))
+    k = int(np.argmax(places[:, chest, 2] < 0.45))
+    way = np.array([x, y]) / np.hypot(x, y)
+    ahead = (places[k, hands, :2] - places[k, chest, :2]) @ way
+    assert ahead.max() > 0.1
+    assert ahead.mean() > 0.03
+    assert places[k, hands, 2].min() < places[k, chest, 2]
