@@ -57,9 +57,9 @@ def test_a_figure_stands_still_over_its_feet() -> None:
     assert np.abs(result.q[-1, :3] - result.q[0, :3]).max() < 0.12  # it shifts its weight to the middle of its soles
 
 
-@pytest.mark.parametrize(("x", "y"), [(150.0, 0.0), (0.0, 150.0), (-60.0, 0.0)], ids=["back", "side", "front"])
+@pytest.mark.parametrize(("x", "y"), [(150.0, 0.0), (0.0, 150.0), (-75.0, 0.0)], ids=["back", "side", "front"])
 def test_the_papers_own_weights_hold_pushes_in_place(x: float, y: float) -> None:
-    result = pushed("balance", x, y, literal=True, seconds=3.5)  # a fall over the heels takes 2 s and more
+    result = pushed("balance", x, y, literal=True, seconds=4.0)  # a fall over the heels takes 2 s and more
     assert result.report["fell"] is None
     assert result.report["contact_work_ratio"] < 5e-3, "loaded heels follow the shins up and down"
     assert result.report["solver"]["failures"] == 0

@@ -57,6 +57,19 @@ def test_a_rest_pose_that_stands_is_kept() -> None:
     assert stands(own, turned)
 
 
+@pytest.mark.parametrize("who", ["adult", "child"])
+@pytest.mark.parametrize("over", [0.3, 0.5])
+def test_the_mass_stands_where_it_is_asked_to(who: str, over: float) -> None:
+    own = figure(who)
+    model = model_of(own)
+    state = State(model).at(standing(own, over=over), np.zeros(model.nv))
+    soles = state.points[[p.part == "foot" for p in own.contact_points]]
+    heel, toe = soles[:, 0].min(), soles[:, 0].max()
+    assert (state.com(model.roots[0])[0] - heel) / (toe - heel) == pytest.approx(over, abs=0.02)
+    assert soles[:, 2].min() == pytest.approx(0.0, abs=1e-9)
+    assert soles[:, 2].max() < 0.01, "level"
+
+
 def test_a_figure_that_cannot_stand_is_refused() -> None:
     own = lying(figure())
     shin = own.roles["left_knee"]

@@ -43,7 +43,9 @@ def steadied(character: Character) -> Character:
     return replace(character, bodies=tuple(bodies))
 
 
-def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25, arms: float = 0.0) -> Array:
+def standing(
+    character: Character, *, knees: float = 0.12, elbows: float = 0.25, arms: float = 0.0, over: float | None = None
+) -> Array:
     """Coordinates of a figure that stands, shape (nq,), with its skeleton's rest pose bent at knees and elbows.
 
     The upper arms hang, whatever the skeleton's rest pose does with them, clear of the sides. Where the rest pose does
@@ -53,6 +55,8 @@ def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25,
         character: With two legs.
         knees, elbows: How far they bend [rad].
         arms: How far they are raised forward, π for overhead [rad].
+        over: Where the center of mass stands, in parts of the soles' length from the heels; it leans there from the
+            ankles. None leaves it where the rest pose has it.
 
     Raises:
         InvalidValue: if the figure has no left and right leg, or no such pose stands.
@@ -77,10 +81,20 @@ def standing(character: Character, *, knees: float = 0.12, elbows: float = 0.25,
                 for b in set(reached):
                     turned[b] = rotations.multiply(turn, turned[b])
     q = _coordinates(character, turned)
-    model = model_of(character)
-    points = State(model).at(q, np.zeros(model.nv)).points
+    state = State(model_of(character))
     soles = [i for i, p in enumerate(character.contact_points) if p.part == "foot"]
-    q[2] -= points[soles, 2].min()
+    state.at(q, np.zeros(state.model.nv))
+    if over is not None:
+        forward = np.array([left[1], -left[0]])
+        lengthwise, height = state.points[soles, :2] @ forward, state.com()[2] - state.points[soles, 2].min()
+        wanted = lengthwise.min() + over * np.ptp(lengthwise)
+        lean = rotations.from_rotation_vector(np.arctan2(wanted - state.com()[:2] @ forward, height) * left)
+        feet = {character.contact_points[i].body for i in soles}
+        for b in set(range(len(character.bodies))) - feet:
+            turned[b] = rotations.multiply(lean, turned[b])
+        q = _coordinates(character, turned)
+        state.at(q, np.zeros(state.model.nv))
+    q[2] -= state.points[soles, 2].min()
     return q
 
 
