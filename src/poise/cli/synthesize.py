@@ -170,7 +170,7 @@ def synthesize(
     if json:
         print_json(result.report.data)
     else:
-        summarize(result, output)
+        summarize(result, output, is_live=live)
     if not result.is_complete and not live:
         raise typer.Exit(INTERRUPTED if result.report["stopped"] == "interrupted" else FAILED)
 

@@ -11,24 +11,30 @@ if TYPE_CHECKING:
     from poise.synthesis.run import SynthesisResult
 
 
-def summarize(result: SynthesisResult, output: Path | None) -> None:
-    """What happened, in a few lines a person reads."""
+DEEP = 0.005
+"""A point deeper than this in a thing is told with its name [m]."""
+
+
+def summarize(result: SynthesisResult, output: Path | None, *, is_live: bool = False) -> None:
+    """What happened, in a few lines a person reads; Ctrl-C is how a live run ends."""
     d = result.report.data
     work, sunk = 100.0 * d["contact_work_ratio"], 1000.0 * d["penetration_max_m"]
     lines = [
         f"{output or d['behavior']}: {d['seconds']:.2f} s, {result.motion.skeleton.joint_count} joints, "
         f"{d['step_ms']['median']:.2f} ms a step ({d['realtime_factor']:.1f} × real time)",
-        f"Fell at {d['fell']:.2f} s." if d["fell"] is not None else "Did not fall.",
+        _falls(result),
     ]
     shown = [s for s in d["states"] if " / " not in s["name"]]
     if len(shown) > 1:
         path = " → ".join(f"{s['name']} {s['start']:.2f}" for s in shown[:8])
         lines.append(f"States [s]: {path}{f' → … ({len(shown)} in all)' if len(shown) > 8 else ''}")
+    hands = _supports(result)
+    many = "s" if hands != 1 else ""
     told = (
         (d["steps_taken"], f"{d['steps_taken']} protective step{'s' if d['steps_taken'] != 1 else ''}"),
-        (d["climbed_m"] > 0.01, f"climbed {d['climbed_m']:.2f} m"),
-        (d["swing_max_deg"] > 0.5, f"swung up to {d['swing_max_deg']:.0f}°"),
-        (d["supports"], f"{len(d['supports'])} grips or supports by hand"),
+        (d["climbed_m"] > 0.01 and not d["swing_max_deg"] > SWINGS, f"climbed {d['climbed_m']:.2f} m"),
+        (d["swing_max_deg"] > SWINGS, f"swung up to {d['swing_max_deg']:.0f}°"),
+        (hands, f"{hands} grip{many} or support{many} by hand"),
         (d["hits"], f"hit {len(d['hits'])} times"),
     )
     if some := [words for is_so, words in told if is_so]:
@@ -38,10 +44,44 @@ def summarize(result: SynthesisResult, output: Path | None) -> None:
         f"contacts put in {work:.1f} % of the joints' work; largest torque {d['torque_max_Nm']:.0f} N m"
     )
     if d["slack_used_max"] > 0.0:
-        lines.append(f"Bounds gave way by up to {d['slack_used_max']:.3g}.")
+        gave = ", ".join(f"{name} by {slack:.3g}" for name, slack in d["slack"].items() if slack > 0.0)
+        lines.append(f"What gave way where not all could hold: {gave}.")
+    if d["penetration_max_m"] > DEEP and d["penetration_deepest"] is not None:
+        deepest = d["penetration_deepest"]
+        lines.append(
+            f"Deepest: {deepest['body']} of {deepest['figure']!r}, {sunk:.0f} mm in {deepest['object']!r} at "
+            f"{deepest['time']:.2f} s."
+        )
     for kind, count in d["solver"]["fallbacks"].items():
         lines.append(f"In {count} steps: {kind}")
-    if not result.is_complete:
+    if not result.is_complete and not (is_live and d["stopped"] == "interrupted"):
         lines.append(f"Not complete: {d['stopped']}. What was done is kept.")
     for line in lines:
         out().print(line, markup=False)
+
+
+SWINGS = 15.0
+"""Who swings further than this below the hands does not climb [degrees]."""
+
+
+def _falls(result: SynthesisResult) -> str:
+    """Who fell when, or that nobody did; of a run that broke off, as far as it went."""
+    ended = result.report["stopped"] not in (None, "interrupted")
+    if len(result.figures) == 1:
+        fell = result.figures[0].fell
+        return f"Fell at {fell:.2f} s." if fell is not None else "Had not fallen." if ended else "Did not fall."
+    told = [f"{f.name} {'did not fall' if f.fell is None else f'fell at {f.fell:.2f} s'}" for f in result.figures]
+    return f"{', '.join(told)}.".capitalize()
+
+
+def _supports(result: SynthesisResult) -> int:
+    """How often a hand took hold or leaned on something before its figure fell."""
+    count = 0
+    for figure in result.figures:
+        roles = figure.character.roles
+        hands = {figure.character.bodies[roles[r]].name for r in ("left_hand", "right_hand") if r in roles}
+        hands |= {"left_hand", "right_hand"}
+        for s in result.report["supports"]:
+            is_own = s["figure"] == figure.name and s["body"] in hands
+            count += is_own and (figure.fell is None or s["time"] < figure.fell)
+    return count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,13 @@ class Report:
 
     def __getitem__(self, key: str) -> Any:
         return self.data[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.data
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of the fields."""
+        return iter(self.data)
 
     def save(self, path: str | Path) -> None:
         """Write as JSON; never half."""

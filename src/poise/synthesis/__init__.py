@@ -22,6 +22,7 @@ _HOMES = {
     "find_behavior": "poise.synthesis.behaviors.find",
     "graph": "poise.methods.goals.printing",
     "load_controller": "poise.synthesis.controller_file",
+    "load_scene": "poise.synthesis.scene_file",
     "save_controller": "poise.synthesis.controller_dump",
     "synthesize": "poise.synthesis.run",
     "table": "poise.methods.goals.printing",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from poise.synthesis.controller_file import load_controller as load_controller
     from poise.synthesis.run import SynthesisResult as SynthesisResult
     from poise.synthesis.run import synthesize as synthesize
+    from poise.synthesis.scene_file import load_scene as load_scene
     from poise.synthesis.settings import Settings as Settings
 
 

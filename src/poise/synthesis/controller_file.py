@@ -30,6 +30,7 @@ from poise.errors import InvalidValue, UnknownName
 from poise.io.files import read_text
 from poise.io.toml_text import parse_toml
 from poise.methods.goals import registry
+from poise.methods.goals.checking import require_names
 from poise.methods.goals.conditions import Always, Condition
 from poise.methods.goals.machine import ControlState, Entry, Machine, Part
 from poise.methods.goals.wish import Wish
@@ -94,6 +95,11 @@ def controller_of(
     def build(options: Mapping[str, Option]) -> Setup:
         own = Spot(path, (), options)
         machine = _machine(name, data.get("states"), _groups(data.get("groups", {}), own), own, users)
+        if len(users) == 1:  # a file that another uses may ask where that one's machines are
+            try:
+                require_names(machine)
+            except UnknownName as error:
+                raise own.wrong(str(error)) from error
         if "seconds" not in data:
             return Setup((Role(machine),))
         seconds = converted(data["seconds"], float, own.at("key 'seconds'"))
@@ -221,6 +227,8 @@ def _used(name: str, spot: Spot, users: tuple[Path, ...]) -> Machine:
         except UnknownName as error:
             raise spot.wrong(str(error)) from error
     path = (users[-1].parent / name).resolve()
+    if not path.is_file():
+        raise spot.wrong(f"there is no file {name} beside this one.", "Give its name, or that of a behavior.")
     if path in users:
         raise spot.wrong(f"{name} uses itself.", "A machine cannot be inside itself.")
     return controller_of(read_text(path, limit=MAX_BYTES), path=path, users=users).setup().roles[0].machine

@@ -13,6 +13,7 @@ from poise.character.torque_limits import torque_limits
 from poise.control.limits import JointLimits
 from poise.control.preset import Bounds
 from poise.dynamics import State
+from poise.errors import InvalidValue
 from poise.methods.goals.body import Body, body_of
 from poise.methods.goals.lists import Muscles
 from poise.methods.goals.machine import Course, Machine
@@ -137,6 +138,9 @@ class Figure:
 
     def goals(self, view: View, factor: float) -> tuple[list[Objective], list[Objective]]:
         """Objectives of the controller and the user now, and those that must be met; wishes weigh `factor` as much."""
+        for name, wish in (*self.wishes.items(), *self.musts.items()):
+            if not isinstance(wish, Wish):
+                raise InvalidValue(f"Goal {name!r} of {self.name!r} is {wish!r}; give one, such as ComOver(1.0).")
         wished = self.course.objectives(view) + [o for wish in self.wishes.values() for o in wish.objectives(view)]
         if factor != 1.0:
             wished = [replace(o, weight=factor * np.asarray(o.weight)) for o in wished]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from poise.motion import Motion
 from poise.sim.forces import Pull, Push
 from poise.sim.report import Report
 from poise.spatial import rotations
+from poise.synthesis.arguments import require_kinds
 from poise.synthesis.audit import Audit
 from poise.synthesis.behaviors import Role, Setup
 from poise.synthesis.behaviors.find import Wanted, find_behavior
@@ -30,6 +32,7 @@ from poise.synthesis.figure import Start
 from poise.synthesis.hanging import Hanging
 from poise.synthesis.poses import limber
 from poise.synthesis.report import report_of
+from poise.synthesis.scene_file import load_scene
 from poise.synthesis.settings import Settings
 from poise.synthesis.stance import steadied
 from poise.synthesis.trace import Trace, Tracer
@@ -171,7 +174,7 @@ def synthesize(
     pushes: Iterable[Push | Pull] = (),
     seconds: float | None = None,
     options: Mapping[str, Any] | None = None,
-    scene: Scene | None = None,
+    scene: Scene | str | os.PathLike[str] | None = None,
     clip: Motion | None = None,
     settings: Settings | None = None,
     on_step: Callable[[World], None] | None = None,
@@ -184,7 +187,7 @@ def synthesize(
         pushes: What pushes the first figure, or the one a body's name begins with, such as "adult.chest".
         seconds: How long [s]; by default as the behavior says.
         options: Changed options of the behavior.
-        scene: What stands around, instead of what the behavior brings.
+        scene: What stands around, instead of what the behavior brings; also the path of a scene file.
         clip: A captured motion for the first figure to follow, where its controller does (goal `Follow`); without
             a character, the figure is fitted to it.
         settings: Of the synthesizer.
@@ -195,6 +198,9 @@ def synthesize(
         InvalidValue: if the figure cannot stand or a number makes no sense.
         StepInfeasible: if the first step has no solution; a later one ends the run, which is then not complete.
     """
+    scene = load_scene(scene) if isinstance(scene, str | os.PathLike) else scene
+    pushes = list(pushes)
+    require_kinds(character=character, scene=scene, clip=clip, settings=settings, pushes=pushes)
     settings, wanted = settings or Settings(), find_behavior(behavior)
     setup = wanted.setup(options, is_literal=settings.is_literal)
     seconds = setup.seconds if seconds is None else seconds

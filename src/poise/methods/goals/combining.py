@@ -54,3 +54,19 @@ class InState(Condition):
     def holds(self, view: View) -> bool:
         now = view.memory.get(at(self.machine))
         return now is None or now in self.states
+
+
+@dataclass(frozen=True)
+class Reached(Condition):
+    """A machine is in one of some states; false until it is, so that `Not` of it waits for it.
+
+    Attributes:
+        machine: Its name.
+        states: Names of its states.
+    """
+
+    machine: str
+    states: tuple[str, ...]
+
+    def holds(self, view: View) -> bool:
+        return view.memory.get(at(self.machine)) in self.states

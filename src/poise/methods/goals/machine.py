@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from poise.errors import InvalidValue
+from poise.errors import InvalidValue, UnknownName
 from poise.methods.goals.conditions import Always, Condition
 from poise.methods.goals.view import View
 from poise.methods.goals.wish import Wish
@@ -52,6 +52,33 @@ class ControlState:
     grips: tuple[str, ...] = ()
     musts: tuple[Wish, ...] = ()
     inside: tuple[Part, ...] = ()
+
+    def __post_init__(self) -> None:
+        for key, kind in (("wishes", Wish), ("musts", Wish), ("then", str), ("lifts", str), ("grips", str)):
+            held: Any = getattr(self, key)
+            if not isinstance(held, tuple) or not all(isinstance(x, kind) for x in held):
+                raise InvalidValue(
+                    f"State {self.name!r}: {key} is {held!r}; give a tuple of {_KINDS[kind]}, such as (a, b) or (a,)."
+                )
+        for wish in (*self.wishes, *self.musts):
+            require_weight(wish, f"State {self.name!r}")
+        if not isinstance(self.condition, Condition):
+            raise InvalidValue(f"State {self.name!r}: its condition is {self.condition!r}; give one, such as Always().")
+
+
+_KINDS = {Wish: "goals", str: "names"}
+
+
+def require_weight(wish: Wish, owner: str) -> None:
+    """Refuse a goal whose weight or horizon makes no sense.
+
+    Raises:
+        InvalidValue: naming the owner, the goal and the number.
+    """
+    for key, least in (("weight", "zero or more"), ("horizon", "a positive number")):
+        value: Any = getattr(wish, key, None)
+        if value is not None and not (value > 0.0 or (key == "weight" and value == 0.0)):
+            raise InvalidValue(f"{owner}: {type(wish).__name__} has {key} {value!r}; give {least}.")
 
 
 @dataclass(frozen=True)
@@ -168,7 +195,7 @@ class Course:
     def objectives(self, view: View) -> list[Objective]:
         """What the present state wishes, and what the machines inside wish, times their priorities."""
         now = view.at(view.time - self.entered)
-        wished = [o for wish in self.state.wishes for o in wish.objectives(now)]
+        wished = [o for wish in self.state.wishes for o in self._asked(wish, now)]
         for course, priority in self.inside:
             inner = course.objectives(view)
             wished += inner if priority == 1.0 else [replace(o, weight=priority * np.asarray(o.weight)) for o in inner]
@@ -177,8 +204,16 @@ class Course:
     def musts(self, view: View) -> list[Objective]:
         """What must be met in the present state, the machines inside included."""
         now = view.at(view.time - self.entered)
-        own = [o for wish in self.state.musts for o in wish.objectives(now)]
+        own = [o for wish in self.state.musts for o in self._asked(wish, now)]
         return [*own, *(o for course, _ in self.inside for o in course.musts(view))]
+
+    def _asked(self, wish: Wish, view: View) -> list[Objective]:
+        """What a goal adds; an error says whose goal of which state it is."""
+        try:
+            return wish.objectives(view)
+        except UnknownName as error:
+            where = f"Controller {self.machine.name!r}, state {self.state.name!r}, goal {type(wish).__name__}"
+            raise UnknownName(f"{where}: {error}") from error
 
     def lifts(self) -> tuple[str, ...]:
         """Parts whose points may leave their contacts now."""

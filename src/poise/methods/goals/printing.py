@@ -91,8 +91,12 @@ def _value(value: Any) -> str:
 
 
 def entry_name(entry: Entry) -> str:
-    """What an entry of a state is called."""
+    """What an entry of a state is called, as files write it."""
+    from poise.methods.goals import registry
+
     function = entry.func if isinstance(entry, partial) else entry
+    if (known := registry.name_of(function, registry.entries())) is not None:
+        return known
     return getattr(function, "__name__", type(function).__name__)
 
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from poise.errors import UnknownName
+from poise.methods.goals.checking import require_names
 from poise.methods.goals.machine import Machine
 from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
 
@@ -17,7 +18,7 @@ def find_behavior(wanted: Wanted) -> Behavior:
     """The behavior that is meant.
 
     Raises:
-        UnknownName: if there is none such.
+        UnknownName: if there is none such, or a machine names what there is not.
         FileFormatError: if a controller file cannot be read as one.
     """
     from poise.synthesis.behaviors import BEHAVIORS
@@ -25,6 +26,7 @@ def find_behavior(wanted: Wanted) -> Behavior:
     if isinstance(wanted, Behavior):
         return wanted
     if isinstance(wanted, Machine):
+        require_names(wanted)
         return Behavior(wanted.name, "", lambda options: Setup((Role(wanted),)))
     if not isinstance(wanted, str) or wanted.lower().endswith(".toml"):
         from poise.synthesis.controller_file import load_controller

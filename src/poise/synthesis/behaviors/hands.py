@@ -28,7 +28,7 @@ def _hands(options: Options) -> Setup:
         ),
     )  # fmt: skip
     grown_up = Machine(
-        "grown-up",
+        "adult",
         (
             ControlState("balance", (*stand, OfferHand(0.5, "right_hand")), Standing(Always()), ("fallen",)),
             FALLEN,
