@@ -39,6 +39,17 @@ def test_holds_are_random_apart_and_the_same_for_a_seed() -> None:
     assert {tuple(h.place[1:]) for h in first[:4]} == set(START.values())
 
 
+def test_the_wall_is_behind_every_hold() -> None:
+    scene = BEHAVIORS["climb"].setup({"height": 5.0, "width": 1.2}).scene
+    wall = next(s for s in scene.surfaces if s.name == "wall")
+    across, up, normal = wall.frame
+    for hold in scene.holds:
+        way = np.asarray(hold.place) - np.asarray(wall.origin)
+        assert 0.05 < way @ normal < 0.2
+        assert abs(way @ across) <= wall.size[0] / 2.0
+        assert abs(way @ up) <= wall.size[1] / 2.0
+
+
 def test_hands_meet_holds_with_their_fingers_and_feet_with_both_sides_of_the_ball() -> None:
     who = figure()
     points = who.contact_points

@@ -29,8 +29,9 @@ from poise.synthesis.stance import standing
 
 Array = npt.NDArray[np.float64]
 
-WALL, OFF, RADIUS = 0.55, 0.08, 0.04
-"""Distance of the wall from where the figure is put, of holds from the wall, and size of holds [m]."""
+WALL, OFF, RADIUS = 0.62, 0.15, 0.04
+"""Distance of the wall from where the figure is put, of holds from the wall, and size of holds [m]. At 0.08 m toes and
+knees meet the wall, and a climb takes three times as long."""
 START = {"left_hand": (0.22, 1.75), "right_hand": (-0.22, 1.6), "left_foot": (0.16, 0.3), "right_foot": (-0.16, 0.45)}
 """Where hands and feet begin: to the left, and up [m], in a grown-up."""
 NEAREST = 0.17
@@ -81,7 +82,7 @@ def _climb(options: Options) -> Setup:
     holds = random_holds(int(options["seed"]), options["height"], options["width"], options["density"])
     wall = Surface(
         "wall", (WALL, 0.0, 0.5 * options["height"] + 1.0), (-1.0, 0.0, 0.0),
-        (options["height"] + 2.0, options["width"] + 1.0),
+        (options["width"] + 1.0, options["height"] + 2.0),
     )  # fmt: skip
 
     def moving(limb: str) -> tuple[ControlState, ControlState]:
