@@ -35,7 +35,7 @@ def rod_on_the_ground(way: float) -> tuple[StepResult, str, Tally]:
     v[0] = way
     tally, one = Tally(), np.zeros(1)
     root = Equal(RootWrench(), 0.0, "root wrench")
-    problem = Problem(State(model).at(q, v), dt, [], [root], np.zeros(6), Weights(), tally, dt)
+    problem = Problem(State(model).at(q, v), dt, [], [root], np.zeros(6), Weights(), tally, dt, np.zeros(6, dtype=np.bool_))
     touching = Touching(
         np.array([0]), np.array([-1]), np.array([[0.0, 0.0, 1.0]]), one, one, np.zeros((1, 3)), np.array([False]),
         np.array([dt]),
@@ -71,7 +71,7 @@ def test_a_goal_that_must_be_met_and_cannot_gives_way_and_the_report_tells() -> 
 
     result = synthesize("balance", seconds=0.1, on_step=ask)
     solver, report = result.report["solver"], result.report
-    assert solver["fallbacks"] == {"musts made soft": 10}, "in every step"
+    assert solver["fallbacks"] == {"musts made soft": 9}, "in every step after the first"
     assert solver["failures"] == 0
     assert report["slack"]["must: com height"] > 10.0, "of hundreds of m/s² most is missed"
     assert report["slack_used_max"] == max(report["slack"].values())
