@@ -33,9 +33,9 @@ def rod_on_the_ground(way: float) -> tuple[StepResult, str, Tally]:
     q[:3] = [0.0, 0.0, np.sin(TILT)]
     q[3:7] = [np.cos(TILT / 2.0), 0.0, -np.sin(TILT / 2.0), 0.0]
     v[0] = way
-    tally, one = Tally(), np.zeros(1)
+    tally, one, no_joints = Tally(), np.zeros(1), np.zeros(6, dtype=np.bool_)
     root = Equal(RootWrench(), 0.0, "root wrench")
-    problem = Problem(State(model).at(q, v), dt, [], [root], np.zeros(6), Weights(), tally, dt, np.zeros(6, dtype=np.bool_))
+    problem = Problem(State(model).at(q, v), dt, [], [root], np.zeros(6), Weights(), tally, dt, no_joints)
     touching = Touching(
         np.array([0]), np.array([-1]), np.array([[0.0, 0.0, 1.0]]), one, one, np.zeros((1, 3)), np.array([False]),
         np.array([dt]),
@@ -69,16 +69,16 @@ def test_a_goal_that_must_be_met_and_cannot_gives_way_and_the_report_tells() -> 
     def ask(world: World) -> None:
         world.figures[0].musts["up"] = ComHeight(1.0, height=3.0)
 
-    result = synthesize("balance", seconds=0.1, on_step=ask)
+    result = synthesize("balance", seconds=0.3, on_step=ask)
     solver, report = result.report["solver"], result.report
-    assert solver["fallbacks"] == {"musts made soft": 9}, "in every step after the first"
+    assert solver["fallbacks"] == {"musts made soft": 29}, "in every step after the first"
     assert solver["failures"] == 0
     assert report["slack"]["must: com height"] > 10.0, "of hundreds of m/s² most is missed"
     assert report["slack_used_max"] == max(report["slack"].values())
     # what holds at any price: nobody holds the root, and the ground bears
     assert report["root_residual_max"]["force_N"] < 1e-6
     assert report["penetration_max_m"] < 5e-4
-    assert result.v[-1, 2] > 0.1, "it does what it can"
+    assert result.q[-1, 2] > result.q[0, 2] + 0.03, "it does what it can: it goes up on its toes"
 
 
 def test_effort_is_that_of_the_joint_nearest_to_its_limit() -> None:
