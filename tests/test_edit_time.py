@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +13,11 @@ import poise
 from poise.analysis import center_of_mass
 from poise.edit import Budget, Scope, ballistic, fit_path, retime, scale
 from poise.errors import BudgetExceeded, InvalidValue
+from poise.io.gltf_pose import GltfSource
+from poise.io.gltf_tree import node_local, node_parents
+from poise.motion import Motion
 from poise.spatial import rotations
-from tests.clips import needs_motions
+from tests.clips import MOTIONS, needs_motions
 from tests.edit_clips import FLIGHTS, ball, clip, hop
 
 
@@ -159,3 +163,48 @@ def test_a_quadruped_is_retimed_and_scaled_like_anyone() -> None:
     assert result.duration == pytest.approx(0.5 * motion.duration, abs=motion.dt)
     assert "high jump" in FLIGHTS
     assert clip("high jump")[0].frame_count > 0
+
+
+@needs_motions
+@pytest.mark.parametrize(("file", "chosen"), [("Fox.glb", "Walk"), ("cesium_man.gltf", None)])
+def test_a_gltf_grows_with_its_skin_and_its_other_clips(file: str, chosen: str | None, tmp_path: Path) -> None:
+    motion = poise.load(MOTIONS / "gltf" / file, clip=chosen)
+    result, report = scale(motion, 3.0)
+    poise.save(result, tmp_path / "big.glb")
+    again = poise.load(tmp_path / "big.glb", clip=chosen)
+    np.testing.assert_allclose(again.translations, result.translations, atol=1e-5 * np.abs(result.translations).max())
+    np.testing.assert_allclose(again.skeleton.offsets, 3.0 * motion.skeleton.offsets, rtol=1e-6, atol=1e-6)
+    extents = [np.ptp(_skin_at_rest(m), axis=0) for m in (motion, again)]
+    np.testing.assert_allclose(extents[1], 3.0 * extents[0], rtol=1e-5)
+    assert motion.source is not None
+    others = [name for name in motion.source.clips if name != chosen][: 2 if chosen else 0]
+    for name in others:
+        before, after = (poise.load(p, clip=name) for p in (MOTIONS / "gltf" / file, tmp_path / "big.glb"))
+        np.testing.assert_allclose(after.translations, 3.0 * before.translations, rtol=1e-6, atol=1e-6)
+        assert np.array_equal(after.times, before.times)
+    assert all(name in str(report["notes"]) for name in others)
+    # the size alone: no channel changes, and still the file is not the source's own
+    poise.save(scale(motion, 3.0, keep_time=True).motion, tmp_path / "still.glb")
+    still = poise.load(tmp_path / "still.glb", clip=chosen)
+    np.testing.assert_allclose(still.translations, 3.0 * motion.translations, rtol=1e-6, atol=1e-6)
+
+
+def _skin_at_rest(motion: Motion) -> np.ndarray:
+    """All vertices of the skin in the file's rest pose, in file units."""
+    assert motion.source is not None
+    assert isinstance(motion.source.document, GltfSource)
+    document, places = motion.source.document, []
+    parents = node_parents(document.file)
+
+    def world(node: int) -> np.ndarray:
+        place, turn, size = node_local(document.file, node)
+        matrix = np.eye(4)
+        matrix[:3, :3], matrix[:3, 3] = rotations.to_matrix(turn) * size, place
+        return matrix if parents[node] < 0 else world(parents[node]) @ matrix
+
+    joints = np.stack([world(n) for n in document.tree.nodes])
+    for mesh in document.meshes:
+        skinning = (joints @ mesh.inverse_binds)[mesh.joints]
+        points = np.concatenate([mesh.positions, np.ones((len(mesh.positions), 1))], axis=1)
+        places.append(np.einsum("vn,vnij,vj->vi", mesh.weights, skinning, points)[:, :3])
+    return np.concatenate(places)

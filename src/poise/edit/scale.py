@@ -66,6 +66,7 @@ def scale(
         before={"height_m": rest_height(motion), "duration_s": motion.duration},
         after={"height_m": rest_height(result), "duration_s": result.duration},
         kept={"joint_angle_max_deg": math.degrees(float(changes.angles.max()))}, budget=budget, amount=scope.amount,
+        notes=_companions(motion) if result is not played else (),
     )  # fmt: skip
     report.data["changed"]["time_max_s"] = (slow - 1.0) * motion.duration
     report.data["changed"]["size"] = 1.0 if keep_size else part
@@ -82,6 +83,15 @@ def _sized(motion: Motion, size: float) -> Motion:
     if source is not None and sized is not None:
         source = replace(source, document=sized(size))
     return replace(motion, skeleton=larger, translations=size * motion.translations, source=source)
+
+
+def _companions(motion: Motion) -> tuple[str, ...]:
+    """What becomes of the other clips of the source file, if it has any and is sized as a whole."""
+    source = motion.source
+    if source is None or source.format != "gltf" or len(source.clips) < 2:
+        return ()
+    others = ", ".join(repr(n) for k, n in enumerate(source.clips) if k != source.clip)
+    return (f"Written as glTF, the file's other clips ({others}) show the figure as large, and keep their own pace.",)
 
 
 def rest_height(motion: Motion) -> float:

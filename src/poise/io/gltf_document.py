@@ -49,7 +49,7 @@ class GltfDocument:
         path: The file.
         json: Its JSON, untouched.
         buffers: Bytes of each buffer, cut to what the JSON claims.
-        raw: The file's own bytes.
+        raw: The file's own bytes; empty once anything in it was changed.
     """
 
     path: Path

@@ -11,7 +11,8 @@ from poise.io.door import door_turn
 from poise.io.gltf_clip import Clip, sample
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_mesh import SkinnedMesh, skinned_meshes, tips_from_meshes
-from poise.io.gltf_tree import GltfTree
+from poise.io.gltf_sized import sized
+from poise.io.gltf_tree import GltfTree, find_tree
 from poise.skeleton import EndSite, Skeleton
 from poise.spatial import rotations
 
@@ -45,6 +46,11 @@ class GltfSource:
     def select_frames(self, index: npt.NDArray[np.int64]) -> GltfSource:
         """The same file, whose channels no longer belong to the motion's frames."""
         return replace(self, is_whole=False)
+
+    def sized(self, factor: float) -> GltfSource:
+        """The same file with everything in it `factor` times as large: skin, skeleton and all clips."""
+        file = sized(self.file, factor)
+        return replace(self, file=file, tree=find_tree(file))
 
     @property
     def meshes(self) -> tuple[SkinnedMesh, ...]:

@@ -46,7 +46,7 @@ def write(motion: Motion, path: Path) -> None:
             )
         changed = _changed_joints(motion, source)
         is_same_kind = (path.suffix.lower() == ".glb") == is_glb(source.file.raw)
-        if not any(changed.values()) and is_same_kind and not _has_outside_data(source.file):
+        if source.file.raw and not any(changed.values()) and is_same_kind and not _has_outside_data(source.file):
             write_atomically(path, source.file.raw)
             return
         pack = _Pack.of(source.file)
