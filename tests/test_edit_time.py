@@ -208,3 +208,22 @@ def _skin_at_rest(motion: Motion) -> np.ndarray:
         points = np.concatenate([mesh.positions, np.ones((len(mesh.positions), 1))], axis=1)
         places.append(np.einsum("vn,vnij,vj->vi", mesh.weights, skinning, points)[:, :3])
     return np.concatenate(places)
+
+
+@needs_motions
+def test_a_deepmimic_clip_is_written_with_its_character_of_the_new_size(tmp_path: Path) -> None:
+    source = MOTIONS / "deepmimic" / "humanoid3d_spinkick.txt"
+    motion = poise.load(source)
+    result = scale(motion, 2.0).motion
+    poise.save(result, tmp_path / "x.txt")
+    again = poise.load(tmp_path / "x.txt")
+    np.testing.assert_allclose(again.skeleton.offsets, 2.0 * motion.skeleton.offsets, atol=1e-12)
+    for new, old in zip(again.skeleton.end_sites, motion.skeleton.end_sites, strict=True):
+        np.testing.assert_allclose(new.offset, 2.0 * old.offset, atol=1e-12)
+    np.testing.assert_allclose(again.translations, result.translations, atol=1e-9)
+    # the clip is not written where its character cannot be
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "humanoid3d.txt").write_text("{}", encoding="utf-8")
+    with pytest.raises(InvalidValue, match="another character"):
+        poise.save(result, tmp_path / "taken" / "x.txt")
+    assert not (tmp_path / "taken" / "x.txt").exists()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.errors import FileFormatError, InvalidValue
-from poise.io.deepmimic_character import CharacterDocument, parse_character, skeleton_of
+from poise.io.deepmimic_character import CharacterDocument, parse_character, sized, skeleton_of
 from poise.io.deepmimic_json import frame_line, frame_table, load_json
 from poise.io.door import door_turn
 from poise.io.files import write_atomically
@@ -59,6 +59,10 @@ class DeepMimicDocument:
     def select_frames(self, index: npt.NDArray[np.int64]) -> DeepMimicDocument:
         """The same file with these frames only."""
         return replace(self, values=self.values[index])
+
+    def sized(self, factor: float) -> DeepMimicDocument:
+        """The same file for a character `factor` times as large."""
+        return replace(self, character=sized(self.character, factor))
 
 
 def matches(path: Path, head: bytes) -> bool:
@@ -199,7 +203,8 @@ def _check_quaternions(path: Path, text: str, values: Array, character: Characte
 def find_character(path: Path, named: Path | None, width: int) -> CharacterDocument:
     """The character of a clip: the one named, else one beside it or in ../characters.
 
-    There it is the one whose name begins the clip's, else the only one that takes `width` numbers a frame.
+    There it is the one whose name begins the clip's, else the only one that takes `width` numbers a frame, beside the
+    clip before elsewhere.
 
     Raises:
         FileFormatError: if none fits, or several do; the message lists what was seen.
@@ -218,6 +223,7 @@ def find_character(path: Path, named: Path | None, width: int) -> CharacterDocum
         (c for c in seen if path.stem.startswith(Path(c.path).stem)), key=lambda c: -len(Path(c.path).stem)
     )
     fitting = [c for c in seen if c.width == width]
+    fitting = [c for c in fitting if Path(c.path).parent == path.parent] or fitting
     if prefixed:
         return prefixed[0]
     if len(fitting) == 1:
@@ -329,14 +335,17 @@ def write(motion: Motion, path: Path) -> None:
     values = _values(motion, document)
     head = "".join(f"{json.dumps(k)}: {json.dumps(v)},\n" for k, v in document.header.items())
     rows = ",\n".join(f"[{', '.join(map(repr, row))}]" for row in values.tolist())
+    beside = _missing_character(document.character, path)
     write_atomically(path, f'{{\n{head}"Frames":\n[\n{rows}\n]\n}}\n'.encode())
-    _write_character(document.character, path, values.shape[1])
+    if beside is not None:
+        write_atomically(beside, document.character.text.encode("utf-8"))
 
 
-def _write_character(character: CharacterDocument, path: Path, width: int) -> None:
+def _missing_character(character: CharacterDocument, path: Path) -> Path | None:
+    """Where the character of a clip is to be written, None where it lies beside it already."""
     try:
-        if find_character(path, None, width).text == character.text:
-            return
+        if find_character(path, None, character.width).text == character.text:
+            return None
     except FileFormatError:
         pass
     beside = path.with_name(Path(character.path).name)
@@ -344,7 +353,7 @@ def _write_character(character: CharacterDocument, path: Path, width: int) -> No
         raise InvalidValue(
             f"{beside} holds another character than this clip needs. Write the clip into another folder."
         )
-    write_atomically(beside, character.text.encode("utf-8"))
+    return beside
 
 
 def _values(motion: Motion, document: DeepMimicDocument) -> Array:

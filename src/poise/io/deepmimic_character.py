@@ -7,6 +7,7 @@ attach point is not used there, nor here.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,30 @@ def parse_character(path: Path) -> CharacterDocument:
     Raises:
         FileFormatError: naming the joint, if it is not one.
     """
-    text, data = load_json(path)
+    return _parsed(path, *load_json(path))
+
+
+def sized(character: CharacterDocument, factor: float) -> CharacterDocument:
+    """The character `factor` times as large: places of joints, bodies and drawn shapes, and the shapes' own sizes.
+
+    Masses grow by `factor` cubed, as those of one density do. Gains and torque limits of the file's controllers stay:
+    they belong to a controller that was trained.
+    """
+    data = json.loads(character.text)
+    shapes = [data.get(key) for key in ("BodyDefs", "DrawShapeDefs")]
+    rows = [*data["Skeleton"]["Joints"], *(row for shape in shapes if isinstance(shape, list) for row in shape)]
+    for row in rows:
+        if not isinstance(row, dict):
+            continue
+        for key in ("AttachX", "AttachY", "AttachZ", "Param0", "Param1", "Param2"):
+            if isinstance(row.get(key), (int, float)):
+                row[key] = factor * row[key]
+        if isinstance(row.get("Mass"), (int, float)):
+            row["Mass"] = factor**3 * row["Mass"]
+    return _parsed(Path(character.path), json.dumps(data, indent=1, ensure_ascii=False) + "\n", data)
+
+
+def _parsed(path: Path, text: str, data: Any) -> CharacterDocument:
     skeleton = data.get("Skeleton") if isinstance(data, dict) else None
     rows = skeleton.get("Joints") if isinstance(skeleton, dict) else None
     if not isinstance(rows, list) or not rows:
