@@ -13,7 +13,7 @@ import poise
 from poise.analysis import analyze
 from poise.analysis.measures import measures
 from poise.analysis.scale import implied_scale
-from poise.edit import ballistic, ground, spin
+from poise.edit import ballistic, ground, retime, spin
 from poise.motion import Motion
 from poise.spatial import rotations
 from poise.verdict.finding import FLAWS, Finding
@@ -266,6 +266,27 @@ def test_a_walk_played_too_fast_is_out_of_balance_and_slowed_by_what_is_said() -
     factor = next(float(m) for c in found.cures for m in re.findall(r"--factor ([\d.]+)", c.text))
     assert 1.0 < factor <= 2.2
     assert not findings(retimed(fast, 1.1 * factor), "balance")  # a tenth more: the low-pass stays where it is
+
+
+@needs_motions
+@pytest.mark.parametrize("name", ["143_24", "143_40"])
+def test_a_clip_slowed_by_the_factor_as_printed_passes_and_fails_nothing_else(name: str) -> None:
+    motion = poise.load(MOTIONS / "bvh" / "cmu_3dsmax" / f"{name}.bvh")
+    before = findings(motion)
+    cures = [c.text for f in before if f.name == "balance" for c in f.cures]
+    factors = [float(m) for text in cures for m in re.findall(r"--factor ([\d.]+)", text)]
+    assert factors
+    left = findings(retime(motion, factor=factors[0]).motion)
+    assert not {(f.name, f.where) for f in left if f.fails} - {(f.name, f.where) for f in before if f.name != "balance"}
+
+
+@needs_motions
+def test_feet_that_were_grounded_slide_no_further_where_none_stands() -> None:
+    roll = poise.load(MOTIONS / "deepmimic" / "humanoid3d_roll.txt")
+    (before,) = [f for f in findings(roll, "skate") if f.where == "feet"]
+    (after,) = findings(ground(roll).motion, "skate")  # the pinned foot is cured
+    assert after.where == "feet"
+    assert after.measure <= before.measure
 
 
 # capture

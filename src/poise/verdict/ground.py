@@ -146,9 +146,12 @@ def _nothing_stands(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     still = (near & (speed < STANDING_STILL * math.sqrt(scale))).any(axis=1) | touch.flags.any(axis=1)
     down = (touch.gaps[:, columns] < DOWN * scale).any(axis=1)
     carried = clip.forces.demanded[:, 2] > CARRIED * clip.mass * clip.gravity
+    shortest = HOVER_SECONDS * math.sqrt(scale)
+    for first, last in stretches(~carried):
+        if first > 0 and last < len(carried) - 1 and clip.times[last + 1] - clip.times[first - 1] < shortest:
+            carried[first : last + 1] = True  # no hop is that short: the weight only dips
     sliding = down & carried & ~still & ~clip.is_airborne & ~clip.is_glitch
     slowest = np.where(near, speed, np.inf).min(axis=1)
-    shortest = HOVER_SECONDS * math.sqrt(scale)
     found = []
     for first, last in stretches(sliding):
         if clip.times[last] - clip.times[first] < shortest:
