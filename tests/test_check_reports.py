@@ -26,6 +26,7 @@ from poise.verdict.profile import Profile, load_profile, profile_names
 from poise.verdict.report import ClipReport, Wanted, unreadable
 from poise.verdict.samples import FlightSample, Samples, gait_of
 from poise.verdict.statistics import PAPER_GRAVITY, figures, quoted, write_statistics
+from tests.clips import MOTIONS, needs_motions
 
 NASTY = "<b>\"a\" & 'b'</b> ]]> \x01\udc80.bvh"
 """A name with everything that markup can choke on, and what XML cannot hold at all."""
@@ -151,6 +152,29 @@ def test_quoted_numbers_are_shares_of_frames() -> None:
     assert rows["frames in flight"][0] == 6
     assert rows["clips with flight [%]"][0] == pytest.approx(200 / 3)
     assert rows["frames in flight [%]"][0] == 3.0
+
+
+def test_a_clip_with_a_wrong_frame_rate_counts_nowhere_and_the_tables_say_so(tmp_path: Path) -> None:
+    good = Samples(100, "walk", (one_flight(1.0, [0.0]),), np.array([-0.5, 0.5]))
+    wrong = Samples(100, "walk", (one_flight(4.0, [0.9]),), np.array([9.0]), is_counted=False)
+    assert quoted([("a", good), ("b", wrong)]) == quoted([("a", good)])
+    write_statistics(tmp_path, [("a", good), ("b", wrong)])
+    assert "b" not in {r["clip"] for r in csv.DictReader(io.StringIO((tmp_path / "table_1.csv").read_text("utf-8")))}
+    rows = csv.DictReader(io.StringIO((tmp_path / "clips.csv").read_text("utf-8")))
+    assert {r["clip"]: r["counted"] for r in rows} == {"a": "yes", "b": "no: frame rate"}
+
+
+@needs_motions
+def test_a_doubled_rate_is_not_counted_and_measured_as_the_page_says() -> None:
+    motion = poise.load(MOTIONS / "bvh" / "cmu_3dsmax" / "143_05.bvh")
+    report = check_motion(analyze(motion), load_profile("realistic"), "143_05.bvh", Wanted(samples=True))
+    assert report.samples is not None
+    assert not report.samples.is_counted
+    (rate,) = [f for f in report.findings if f.name == "frame-rate"]
+    assert rate.measure == pytest.approx(0.5)
+    assert "m/s²" in rate.sentence
+    page = (Path(__file__).parents[1] / "docs" / "check.md").read_text(encoding="utf-8")
+    assert "over the labeled one | 0.9–1.1" in page
 
 
 def test_the_papers_table_has_its_printed_median() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 GRAVITY = 9.81
-"""Standard gravity used everywhere [m/s^2]."""
+"""Standard gravity used everywhere [m/s²]."""
 
 HUMAN_LEG = 0.82
 """Thigh plus shank of a grown person [m]. Lengths of settings are for this leg and go with a character's own."""

@@ -100,6 +100,9 @@ def check(
                 note(f"cannot be read: {report.error}")
     if not as_json and code != WRONG_USE:
         _show(reports, groups, chosen)
+        left = [r.name for r in reports if r.samples is not None and not r.samples.is_counted]
+        if left:
+            out().print(f"Left out of the statistics, since their frame rate is wrong: {', '.join(left)}", markup=False)
     raise typer.Exit(code)
 
 

@@ -106,7 +106,7 @@ def ballistic(
         character: Fitted to the motion if not given; a motion of one joint is an object and needs none.
         flights: "all", or first and last frame of each.
         keep: "ends" or "timing".
-        gravity: Strength along -up [m/s^2], or the vector, shape (3,).
+        gravity: Strength along -up [m/s²], or the vector, shape (3,).
         up: Direction against gravity, shape (3,).
         wish: Start, end, duration or velocity of the path; for one flight. What comes before the flight moves with
             its start, what follows it with its end.

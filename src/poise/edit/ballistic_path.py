@@ -26,7 +26,7 @@ class BallisticPath:
     Attributes:
         start: Position at t = 0 in the world frame [m], shape (3,).
         velocity: Velocity at t = 0 [m/s], shape (3,).
-        acceleration: Gravity [m/s^2], shape (3,), such as (0, 0, -9.81).
+        acceleration: Gravity [m/s²], shape (3,), such as (0, 0, -9.81).
         duration: Time of flight [s].
     """
 
@@ -66,10 +66,10 @@ class BallisticPath:
 
 
 def gravity_vector(gravity: float | Array, up: Array = UP) -> Array:
-    """Acceleration of free fall [m/s^2], shape (3,).
+    """Acceleration of free fall [m/s²], shape (3,).
 
     Args:
-        gravity: How strong it is, along -up [m/s^2], or the vector itself, shape (3,).
+        gravity: How strong it is, along -up [m/s²], or the vector itself, shape (3,).
         up: Direction against gravity, any length, shape (3,); unused for a vector.
 
     Raises:
@@ -92,7 +92,7 @@ def path_between(
         start: Position at t = 0 in the world frame [m], shape (3,).
         end: Position at t = duration [m], shape (3,).
         duration: Flight time [s], positive.
-        gravity: Strength [m/s^2] along -up, or the vector (3,).
+        gravity: Strength [m/s²] along -up, or the vector (3,).
         up: Direction against gravity, shape (3,).
 
     Raises:
@@ -139,7 +139,7 @@ def path_family(
         end: Position at landing [m], shape (3,).
         shortest, longest: Flight times [s], positive.
         count: Number of paths, at least 2.
-        gravity: Strength [m/s^2] along -up, or the vector (3,).
+        gravity: Strength [m/s²] along -up, or the vector (3,).
         up: Direction against gravity, shape (3,).
 
     Raises:
@@ -159,7 +159,7 @@ def fit_path(times: Array, positions: Array, *, gravity: float | Array | None = 
     Args:
         times: Rising [s], shape (F,), at least 2, or 3 where gravity is to be found.
         positions: [m], shape (F, 3).
-        gravity: Strength along -up or vector [m/s^2]; None finds the strength along up that fits best.
+        gravity: Strength along -up or vector [m/s²]; None finds the strength along up that fits best.
         up: Direction against gravity, shape (3,).
 
     Returns:

@@ -52,7 +52,7 @@ def retime(
         motion: F frames.
         character: Whose flights fall; fitted to the motion if not given.
         factor: New duration over old one [1].
-        gravity: Retime so that the flights fall with this [m/s^2] on the whole.
+        gravity: Retime so that the flights fall with this [m/s²] on the whole.
         keys: New time [s] of some frames; the time between is a smooth rising curve through them.
         move_keys: Keep every frame and move it to its new time, instead of new frames at the clip's own rate. For
             formats that hold key times; BVH does not.
@@ -153,7 +153,7 @@ def _reached(motion: Motion, timing: Timing, scope: Scope, factor: float, slow: 
 def gravity_factor(
     motion: Motion, figure: Figure, spans: tuple[tuple[int, int], ...], gravity: float = GRAVITY
 ) -> float:
-    """How many times longer a clip must last for its flights to fall with `gravity` [m/s^2], on the whole.
+    """How many times longer a clip must last for its flights to fall with `gravity` [m/s²], on the whole.
 
     Gravity seen goes with one over time squared. Flights count by how far gravity bends their paths.
 

@@ -27,7 +27,7 @@ SUPPORT_HEIGHT, SUPPORT_SPEED, SUPPORT_SECONDS = 0.2, 0.6, 0.08
 """A point this low [m] that stays this slow [m/s] for so long [s] carries the body, for a leg of 0.82 m: a dancer on
 her toes is not in flight. A falling point passes from -SUPPORT_SPEED to SUPPORT_SPEED in less than 0.13 s."""
 PUSHED = -2.0
-"""A path that bends upwards by more than this is no flight [m/s^2]: the body lies on something the skeleton lacks."""
+"""A path that bends upwards by more than this is no flight [m/s²]: the body lies on something the skeleton lacks."""
 ACCUSE = 2.5
 """A frame rate is doubted where flights fall this many times too fast or too slowly [1]."""
 PLAUSIBLE_LEG = (0.1, 3.0)
@@ -44,7 +44,7 @@ class Flight:
         start_s: Time of its first frame [s].
         end_s: Time of its last frame [s].
         frames: First and last frame.
-        gravity: Downward acceleration of the least-squares parabola through the center of mass [m/s^2].
+        gravity: Downward acceleration of the least-squares parabola through the center of mass [m/s²].
         residual: Root mean square distance of its height from that parabola [m].
         rise: How far above its lower end the path comes [m].
     """
@@ -62,7 +62,7 @@ class FrameRate:
     """What the flights say about the frame rate.
 
     Attributes:
-        fps: The rate at which they would fall with 9.81 m/s^2 [1/s]; the label's where they say nothing.
+        fps: The rate at which they would fall with 9.81 m/s² [1/s]; the label's where they say nothing.
         confidence: 0 … 1 that the label is wrong; 0 where they agree with it or there are none.
         reason: In words.
     """
@@ -118,9 +118,9 @@ def flight_spans(airborne: Flags, times: Array) -> tuple[tuple[int, int], ...]:
 
 
 def implied_fps(motion: Motion, *, floor: float | None = None) -> FrameRate:
-    """The frame rate at which a motion's flights would fall with 9.81 m/s^2.
+    """The frame rate at which a motion's flights would fall with 9.81 m/s².
 
-    Gravity seen goes with the square of the frame rate taken: data of 60 Hz labeled 120 Hz fall with 39 m/s^2.
+    Gravity seen goes with the square of the frame rate taken: data of 60 Hz labeled 120 Hz fall with 39 m/s².
     Animators bend gravity too, so only flights that agree with each other and are far off throw doubt on a label.
 
     Args:
@@ -138,14 +138,14 @@ def implied_fps(motion: Motion, *, floor: float | None = None) -> FrameRate:
     typical = float(np.exp(np.average(np.log(gravity), weights=weight)))
     spread = float(np.sqrt(np.average((np.log(gravity) - math.log(typical)) ** 2, weights=weight)))
     ratio = typical / GRAVITY
-    seen = f"{len(good)} flight{'s fall' if len(good) > 1 else ' falls'} with {typical:.1f} m/s^2 at {label:.4g} Hz"
+    seen = f"{len(good)} flight{'s fall' if len(good) > 1 else ' falls'} with {typical:.1f} m/s² at {label:.4g} Hz"
     if 1.0 / ACCUSE < ratio < ACCUSE:
         return FrameRate(label, 0.0, seen)
     exact = label / math.sqrt(ratio)
     rates = [r for r in COMMON_RATES if abs(math.log(r / exact)) < 0.15]
     fps = min(rates, key=lambda r: abs(math.log(r / exact))) if rates else exact
     sure = min(1.0, 0.5 + 0.15 * len(good)) * math.exp(-((spread / 0.5) ** 2)) * (1.0 if rates else 0.6)
-    return FrameRate(fps, round(sure, 2), f"{seen}; at {fps:.4g} Hz with {typical * (fps / label) ** 2:.1f} m/s^2")
+    return FrameRate(fps, round(sure, 2), f"{seen}; at {fps:.4g} Hz with {typical * (fps / label) ** 2:.1f} m/s²")
 
 
 def _sag(flight: Flight) -> float:

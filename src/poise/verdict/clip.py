@@ -38,7 +38,8 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
     report = ClipReport(
         name, "", "fail" if any(f.fails for f in findings) else "pass", findings, measures_of(clip, quality, scale),
         notes=source.warnings if source is not None else (), facts=facts_of(clip, scale, samples.gait),
-        samples=samples if wanted.samples else None,
+        samples=replace(samples, is_counted=not any(f.name == "frame-rate" for f in findings))
+        if wanted.samples else None,
         pictures=pictures_of(clip, findings) if wanted.pictures else None,
     )  # fmt: skip
     return replace(report, seconds=time.perf_counter() - start)

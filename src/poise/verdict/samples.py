@@ -51,12 +51,14 @@ class Samples:
         flights: Its flights.
         cop: Signed distance of the center of pressure from the support over the support's radius, at the frames
             where something carries load; positive outside, shape (m,).
+        is_counted: False where the clip's frame rate is wrong: all of this depends on time.
     """
 
     frames: int = 0
     gait: str = "other"
     flights: tuple[FlightSample, ...] = ()
     cop: Array = field(default_factory=_none)
+    is_counted: bool = True
 
     @property
     def flight_frames(self) -> int:

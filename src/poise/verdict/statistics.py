@@ -68,6 +68,7 @@ def figures(samples: Sequence[tuple[str, Samples]]) -> tuple[Figure, ...]:
     The mean angular momentum of a plain jump is near zero; frames of such a flight are left out (and counted in the
     CSV) instead of divided by it.
     """
+    samples = _counted(samples)
     flights = [(name, f) for name, s in samples for f in s.flights]
 
     def gather(pick: str, column: int | None = None) -> tuple[Array, tuple[str, ...]]:
@@ -101,8 +102,14 @@ def figures(samples: Sequence[tuple[str, Samples]]) -> tuple[Figure, ...]:
     )
 
 
+def _counted(samples: Sequence[tuple[str, Samples]]) -> list[tuple[str, Samples]]:
+    """Those whose time can be trusted."""
+    return [(name, s) for name, s in samples if s.is_counted]
+
+
 def quoted(samples: Sequence[tuple[str, Samples]]) -> list[tuple[str, float, float | None]]:
     """The paper's quoted numbers: name, value here (NaN where nothing tells), and the paper's or None."""
+    samples = _counted(samples)
     by_key = {f.key: f.values[np.isfinite(f.values)] for f in figures(samples)}
     gravities = np.array([f.gravity for _, s in samples for f in s.flights if f.is_clear])
     frames = sum(s.frames for _, s in samples)
@@ -163,14 +170,17 @@ def write_statistics(folder: Path, samples: Sequence[tuple[str, Samples]]) -> li
         written[f"{figure.key}_values.csv"] = table(["clip", "value"], values)
     flights = [
         [name, *f.frames, f.frames[1] - f.frames[0] + 1, f.gravity, f.uncertainty, "yes" if f.is_clear else "no"]
-        for name, s in samples
+        for name, s in _counted(samples)
         for f in s.flights
     ]
     columns = ["clip", "first_frame", "last_frame", "frames", "gravity_g", "uncertainty_g", "clear"]
     written["table_1.csv"] = table(columns, flights)
     written["quoted.csv"] = table(["what", "these clips", "Shapiro & Lee 2011"], [list(r) for r in quoted(samples)])
-    gaits = [[name, s.gait, s.frames, s.flight_frames, len(s.flights)] for name, s in samples]
-    written["clips.csv"] = table(["clip", "gait", "frames", "frames_in_flight", "flights"], gaits)
+    gaits = [
+        [name, s.gait, s.frames, s.flight_frames, len(s.flights), "yes" if s.is_counted else "no: frame rate"]
+        for name, s in samples
+    ]
+    written["clips.csv"] = table(["clip", "gait", "frames", "frames_in_flight", "flights", "counted"], gaits)
     for name, data in written.items():
         write_atomically(folder / name, data)
     return [folder / name for name in written]
