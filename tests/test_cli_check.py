@@ -116,6 +116,16 @@ def test_a_character_file_is_taken_instead_of_a_fitted_one(tmp_path: Path, capsy
     assert "none.toml" in capsys.readouterr().err
     code, other = checked(capsys, poise.sample_path("quadruped"), "--character", heavy)
     assert (code, other["clips"][0]["verdict"]) == (2, "unreadable")
+    # clips of another skeleton: once, by name, and not as if their files were at fault
+    copies = [tmp_path / f"hound{k}.bvh" for k in range(2)]
+    for copy in copies:
+        copy.write_bytes(poise.sample_path("quadruped").read_bytes())
+    capsys.readouterr()
+    assert run(["check", *map(str, copies), "--character", str(heavy)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "cannot be read" not in line
+    assert all(copy.name in line for copy in copies)
+    assert "another skeleton" in line
 
 
 def test_nothing_readable_is_wrong_use(library: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -159,13 +159,10 @@ def test_a_scaled_capture_is_written_with_its_skeleton(tmp_path: Path, capsys: p
 
 
 @needs_motions
-def test_a_scaled_deepmimic_clip_is_refused_with_the_true_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    clip = str(MOTIONS / "deepmimic" / "humanoid3d_walk.txt")
-    assert run(["edit", "scale", clip, "-o", str(tmp_path / "out.txt"), "--size", "2"]) == 2
-    assert "off the place that the character file gives it" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
+def test_a_scaled_deepmimic_clip_is_written_with_its_character(tmp_path: Path) -> None:
+    clip, out = MOTIONS / "deepmimic" / "humanoid3d_walk.txt", tmp_path / "out.txt"
+    assert run(["edit", "scale", str(clip), "-o", str(out), "--size", "2"]) == 0
+    np.testing.assert_allclose(poise.load(out).skeleton.offsets, 2.0 * poise.load(clip).skeleton.offsets, atol=1e-12)
 
 
 def test_a_range_of_durations_writes_one_clip_each(hop: Path, tmp_path: Path) -> None:
@@ -199,6 +196,7 @@ def test_before_and_after_are_drawn(hop: Path, tmp_path: Path) -> None:
         (["ballistic", "--gravity", "up"], "--gravity is 'up'"),
         (["ballistic", "--from", "1,2"], "three numbers"),
         (["ballistic", "--count", "3"], "goes with a range"),
+        (["spin", "--limbs", "wing"], "goes with --by pose"),
         (["ballistic", "--keep", "both"], "give 'ends' or 'timing'"),
         (["spin", "--priority", "a"], "frame numbers"),
         (["spin", "--by", "magic"], "'root' or 'pose'"),

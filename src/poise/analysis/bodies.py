@@ -48,7 +48,8 @@ def require_same_skeleton(character: Character, motion: Motion) -> None:
     if character.skeleton.names != motion.skeleton.names:
         raise InvalidValue(
             f"The character belongs to another skeleton: {len(character.skeleton.names)} joints, where the motion has "
-            f"{len(motion.skeleton.names)}. Fit one to this motion: Character.fit(motion)."
+            f"{len(motion.skeleton.names)}. Leave it out, or fit one to this motion: poise character, "
+            "Character.fit(motion)."
         )
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 VERDICT_NO = 1
 MOST_CURES = 3
 """Cures shown of a finding on a terminal; reports hold all."""
+MOST_NAMES = 3
+"""Clips named that one sentence refuses."""
 
 
 @app.command()
@@ -95,15 +97,31 @@ def check(
         print_json(_json(reports, groups, chosen))
     code = _exit_code(reports)
     if as_json or code == WRONG_USE:
-        for report in reports:
-            if report.verdict == "unreadable":
-                note(f"cannot be read: {report.error}")
+        for sentence in _refusals(reports):
+            note(sentence)
     if not as_json and code != WRONG_USE:
         _show(reports, groups, chosen)
         left = [r.name for r in reports if r.samples is not None and not r.samples.is_counted]
         if left:
             out().print(f"Left out of the statistics, since their frame rate is wrong: {', '.join(left)}", markup=False)
     raise typer.Exit(code)
+
+
+def _refusals(reports: Sequence[ClipReport]) -> list[str]:
+    """Why clips could not be checked: a reader's errors name the file, others are said once for all they meet."""
+    said: list[str] = []
+    met: dict[str, list[str]] = {}
+    for report in reports:
+        if report.verdict != "unreadable":
+            continue
+        if report.file in report.error:
+            said.append(f"cannot be read: {report.error}")
+        else:
+            met.setdefault(report.error, []).append(report.name)
+    for error, names in met.items():
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        said.append(f"cannot be checked: {', '.join(names[:MOST_NAMES])}{more}: {error}")
+    return said
 
 
 def _exit_code(reports: Sequence[ClipReport]) -> int:

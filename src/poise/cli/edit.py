@@ -104,6 +104,8 @@ def spin(
     wish = momentum if momentum in ("mean", "takeoff") else common.vector("--momentum", momentum)
     assert wish is not None
     names = tuple(n.strip() for n in limbs.split(",") if n.strip()) if limbs else ()
+    if names and by == "root":
+        raise InvalidValue("--limbs goes with --by pose; turning the whole figure swings none.")
 
     from poise.edit import spin as apply
 

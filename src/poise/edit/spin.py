@@ -61,6 +61,7 @@ def spin(
 
     Raises:
         InvalidValue: if there is no flight, or an argument makes no sense.
+        UnknownName: if a limb is none of the character's.
         PoiseError: if no turns of the root give the wished momentum.
         BudgetExceeded: if more would change than the budget allows.
 
@@ -69,6 +70,8 @@ def spin(
     scope = scope or Scope()
     if by not in ("root", "pose"):
         raise InvalidValue(f"by is {by!r}; give 'root' or 'pose'.")
+    if by == "root" and len(limbs):
+        raise InvalidValue("The whole figure turns by the root, and no limb swings; leave limbs out, or say by 'pose'.")
     if not 0.0 < damping <= 1.0:
         raise InvalidValue(f"damping is {damping}; give a number above 0 and up to 1.")
     wished = checked_wish(momentum)
