@@ -157,7 +157,7 @@ def test_quoted_numbers_are_shares_of_frames() -> None:
 def test_a_clip_with_a_wrong_frame_rate_counts_nowhere_and_the_tables_say_so(tmp_path: Path) -> None:
     good = Samples(100, "walk", (one_flight(1.0, [0.0]),), np.array([-0.5, 0.5]))
     wrong = Samples(100, "walk", (one_flight(4.0, [0.9]),), np.array([9.0]), is_counted=False)
-    assert quoted([("a", good), ("b", wrong)]) == quoted([("a", good)])
+    assert str(quoted([("a", good), ("b", wrong)])) == str(quoted([("a", good)]))  # nan is nan
     write_statistics(tmp_path, [("a", good), ("b", wrong)])
     assert "b" not in {r["clip"] for r in csv.DictReader(io.StringIO((tmp_path / "table_1.csv").read_text("utf-8")))}
     rows = csv.DictReader(io.StringIO((tmp_path / "clips.csv").read_text("utf-8")))
@@ -171,7 +171,7 @@ def test_a_doubled_rate_is_not_counted_and_measured_as_the_page_says() -> None:
     assert report.samples is not None
     assert not report.samples.is_counted
     (rate,) = [f for f in report.findings if f.name == "frame-rate"]
-    assert rate.measure == pytest.approx(0.5)
+    assert rate.measure == pytest.approx(0.5, rel=1e-3)
     assert "m/s²" in rate.sentence
     page = (Path(__file__).parents[1] / "docs" / "check.md").read_text(encoding="utf-8")
     assert "over the labeled one | 0.9–1.1" in page

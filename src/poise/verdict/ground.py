@@ -28,6 +28,8 @@ DOWN = 0.03
 """A foot lower than this is down, however it moves, for a leg of 0.82 m [m]."""
 CARRIED = 0.5
 """A body that asks less of its weight than this of the ground may be in a low hop [1]."""
+DIP = CARRIED / 2.0
+"""A short dip of the weight that stays above this is no hop [1]."""
 GUESSED = 1.5
 """Hands, knees and trunks are guessed from bones: they may sink this many times as deep as a foot [1]."""
 HOVER_SECONDS = 0.1
@@ -145,11 +147,13 @@ def _nothing_stands(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     speed = np.linalg.norm(touch.velocities[:, :, :2], axis=-1)
     still = (near & (speed < STANDING_STILL * math.sqrt(scale))).any(axis=1) | touch.flags.any(axis=1)
     down = (touch.gaps[:, columns] < DOWN * scale).any(axis=1)
-    carried = clip.forces.demanded[:, 2] > CARRIED * clip.mass * clip.gravity
+    weight = clip.forces.demanded[:, 2] / (clip.mass * clip.gravity)
+    carried = weight > CARRIED
     shortest = HOVER_SECONDS * math.sqrt(scale)
     for first, last in stretches(~carried):
-        if first > 0 and last < len(carried) - 1 and clip.times[last + 1] - clip.times[first - 1] < shortest:
-            carried[first : last + 1] = True  # no hop is that short: the weight only dips
+        inside = first > 0 and last < len(carried) - 1
+        if inside and weight[first : last + 1].min() > DIP and clip.times[last] - clip.times[first] < shortest:
+            carried[first : last + 1] = True  # short and shallow: no hop
     sliding = down & carried & ~still & ~clip.is_airborne & ~clip.is_glitch
     slowest = np.where(near, speed, np.inf).min(axis=1)
     found = []
