@@ -74,7 +74,7 @@ def test_it_is_pushed_dragged_and_its_knob_turned(live: Running) -> None:
     page.ask(type="grab", track=0, body=hand, point=[0, 0, 0], target=[0.4, 0.5, 1.4])
     page.until(lambda s: s.positions[hand, 2] > before.positions[hand, 2] + 0.05)
     page.ask(type="release")
-    page.ask(type="push", track=0, body=0, force=[0.0, 60.0, 0.0], seconds=0.1)
+    page.ask(type="push", track=0, body=0, force=[0.0, 120.0, 0.0], seconds=0.1)
     pushed = page.until(lambda s: any(w["type"] == "mark" for w in page.words))
     page.until(lambda s: s.positions[0, 1] > pushed.positions[0, 1] + 0.003)
     page.ask(type="set", name="responsiveness", value=-1.0)

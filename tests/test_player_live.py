@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -76,12 +76,12 @@ class Feed:
         self._ended.set()
         self._thread.join()
 
-    def asked(self, kind: str, seconds: float = 20.0) -> Any:
-        """The fields of the last command of a kind, once there is one."""
+    def asked(self, kind: str, seconds: float = 20.0, until: Callable[[Any], bool] = lambda fields: True) -> Any:
+        """The fields of the last command of a kind, once there is one that will do."""
         last = time.monotonic() + seconds
         while time.monotonic() < last:
             found = [c for c in self.commands if c.kind == kind]
-            if found:
+            if found and until(found[-1].fields):
                 return found[-1].fields
             time.sleep(0.02)
         raise AssertionError(f"no {kind!r} among {[c.kind for c in self.commands]}")
@@ -122,8 +122,8 @@ def test_a_body_is_dragged_by_the_mouse(browser: Browser) -> None:
         # the held point is in the body's frame: on the surface of the trunk
         assert np.linalg.norm(np.array(taken["point"]) + np.array([0.0, 0.0, 0.8]) - start) < 1e-3
         page.mouse.move(x + 120, y - 20, steps=5)
-        moved = np.array(feed.asked("move")["target"])
-        assert np.linalg.norm(moved - start) > 0.2
+        far = feed.asked("move", until=lambda fields: np.linalg.norm(np.array(fields["target"]) - start) > 0.2)
+        moved = np.array(far["target"])
         view = page.evaluate("window.__poise.view")
         away = np.array(view["target"]) - np.array(view["eye"])
         assert abs((moved - start) @ away) / np.linalg.norm(away) < 0.02  # across the view, not into it
