@@ -76,6 +76,7 @@ def test_a_profile_of_ones_own_changes_what_it_names(tmp_path: Path) -> None:
         ("[gravity]\nmost = 2.0", "min, max, fail, check"),
         ("[gravity]\nmax = 'two'", "must be a number"),
         ("[gravity]\nmin = 3.0\nmax = 2.0", "above max"),
+        ("[skate]\nmax = -1", "no measure is below 0"),
         ("[gravity]\nfail = 1", "true or false"),
         ("base = 'mine'", "realistic, strict, stylized"),
         ("gravity = 3", "must be a table"),

@@ -143,6 +143,8 @@ def test_nothing_readable_is_wrong_use(library: Path, capsys: pytest.CaptureFixt
         ([str(WALK), "--html", str(WALK)], "is the input itself"),
         ([str(WALK), "--html", "a.x", "--junit", "a.x"], "same file"),
         ([str(WALK), "--jobs", "0"], "give 1 or more"),
+        ([str(WALK), "--html", "x.xml"], "call it x.html"),
+        ([str(WALK), "--stats", "p.toml"], "call it p."),
         ([], "FILE"),
     ],
 )

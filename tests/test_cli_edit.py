@@ -150,6 +150,7 @@ def test_a_scaled_capture_is_written_with_its_skeleton(tmp_path: Path, capsys: p
     np.testing.assert_allclose(after.world[0], 2.0 * before.world[0], atol=1e-9)
     np.testing.assert_allclose(after.skeleton.offsets, 2.0 * before.skeleton.offsets, atol=1e-12)
     assert (tmp_path / "leg.asf").read_text(encoding="utf-8") == ASF
+    assert f"{tmp_path / 'large.asf'}: the skeleton" in capsys.readouterr().out
     # a skeleton in the way is said before anything is written
     (tmp_path / "other.asf").write_text(ASF, encoding="utf-8")
     words = ["edit", "scale", str(tmp_path / "leg_01.amc"), "-o", str(tmp_path / "other.amc"), "--size", "3"]
@@ -159,10 +160,13 @@ def test_a_scaled_capture_is_written_with_its_skeleton(tmp_path: Path, capsys: p
 
 
 @needs_motions
-def test_a_scaled_deepmimic_clip_is_written_with_its_character(tmp_path: Path) -> None:
+def test_a_scaled_deepmimic_clip_is_written_with_its_character(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     clip, out = MOTIONS / "deepmimic" / "humanoid3d_walk.txt", tmp_path / "out.txt"
     assert run(["edit", "scale", str(clip), "-o", str(out), "--size", "2"]) == 0
     np.testing.assert_allclose(poise.load(out).skeleton.offsets, 2.0 * poise.load(clip).skeleton.offsets, atol=1e-12)
+    assert f"{tmp_path / 'humanoid3d.txt'}: the skeleton" in capsys.readouterr().out
 
 
 def test_a_range_of_durations_writes_one_clip_each(hop: Path, tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 VERDICT_NO = 1
 MOST_CURES = 3
 """Cures shown of a finding on a terminal; reports hold all."""
+FILE_ENDINGS = (".toml", ".json", ".csv", ".svg", ".png", ".html", ".htm", ".xml", ".txt", ".bvh")
+"""Endings that no one gives a folder."""
 MOST_NAMES = 3
 """Clips named that one sentence refuses."""
 
@@ -77,6 +79,7 @@ def check(
         raise InvalidValue(f"There is no motion file in {', '.join(map(str, files))}. Name a file or another folder.")
     inputs = paths if character is None else [*paths, character]
     _outputs([p for p in (html, junit) if p is not None], stats, inputs, overwrite=overwrite)
+    _require_endings(html, stats)
     if character is not None:
         from poise.character import load_character
 
@@ -138,6 +141,14 @@ def _outputs(written: list[Path], stats: Path | None, inputs: Sequence[Path], *,
         raise InvalidValue(f"--stats {stats} is a file; name a folder.")
     if stats is not None and stats.is_dir() and any(stats.iterdir()) and not overwrite:
         raise InvalidValue(f"--stats {stats} is not empty. Name another folder, or --overwrite.")
+
+
+def _require_endings(html: Path | None, stats: Path | None) -> None:
+    """Refuse names that say another kind than what would be written there."""
+    if html is not None and html.suffix.lower() not in (".html", ".htm"):
+        raise InvalidValue(f"--html writes a page; call it {html.with_suffix('.html')}, or give --junit for XML.")
+    if stats is not None and stats.suffix.lower() in FILE_ENDINGS:
+        raise InvalidValue(f"--stats writes a folder of figures and CSV; call it {stats.with_suffix('')}.")
 
 
 def _run(

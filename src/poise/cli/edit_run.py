@@ -11,7 +11,7 @@ import typer
 
 from poise.cli import edit_options as common
 from poise.cli import options
-from poise.cli.app import note, note_warnings, output_paths, print_json, waiting
+from poise.cli.app import note, note_warnings, out, output_paths, print_json, waiting
 from poise.cli.edit_summary import summarize
 from poise.cli.outcome import draw, require_kinds
 from poise.errors import BudgetExceeded
@@ -157,7 +157,10 @@ def prepare(asked: Common) -> tuple[Motion, Character | None, Scope, Budget | No
 def write(asked: Common, motion: Motion, edited: Edited) -> None:
     """The edited motion, its report and its recording; a few lines for a person, or JSON."""
     import poise.io
+    from poise.io.format import format_for, optional
 
+    companion = optional(format_for(asked.output), "companion")
+    beside = companion(edited.motion, asked.output) if companion is not None else None
     poise.io.save(edited.motion, asked.output)
     if asked.report is not None:
         edited.report.save(asked.report)
@@ -170,3 +173,5 @@ def write(asked: Common, motion: Motion, edited: Edited) -> None:
         print_json(edited.report.data)
     else:
         summarize(asked.output, edited.report.data)
+        if beside is not None:
+            out().print(f"{beside}: the skeleton it needs, written beside it", markup=False)

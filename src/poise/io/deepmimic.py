@@ -341,6 +341,12 @@ def write(motion: Motion, path: Path) -> None:
         write_atomically(beside, document.character.text.encode("utf-8"))
 
 
+def companion(motion: Motion, path: Path) -> Path | None:
+    """The character file that `write` would put beside a clip; None if it lies there already."""
+    document = motion.source.document if motion.source else None
+    return _missing_character(document.character, path) if isinstance(document, DeepMimicDocument) else None
+
+
 def _missing_character(character: CharacterDocument, path: Path) -> Path | None:
     """Where the character of a clip is to be written, None where it lies beside it already."""
     try:
