@@ -122,7 +122,7 @@ def test_a_body_is_dragged_by_the_mouse(browser: Browser) -> None:
         # the held point is in the body's frame: on the surface of the trunk
         assert np.linalg.norm(np.array(taken["point"]) + np.array([0.0, 0.0, 0.8]) - start) < 1e-3
         page.mouse.move(x + 120, y - 20, steps=5)
-        far = feed.asked("move", until=lambda fields: np.linalg.norm(np.array(fields["target"]) - start) > 0.2)
+        far = feed.asked("move", until=lambda fields: bool(np.linalg.norm(np.array(fields["target"]) - start) > 0.2))
         moved = np.array(far["target"])
         view = page.evaluate("window.__poise.view")
         away = np.array(view["target"]) - np.array(view["eye"])
