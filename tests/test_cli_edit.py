@@ -125,7 +125,6 @@ def test_the_summary_counts_in_whole_numbers_and_says_words() -> None:
     assert lines(Path("a.bvh"), data)[1:] == [
         "Poses stay as they were: moments shifted by up to 1.2 s",
         "Frames 1234 → 1100",
-        "Frames in which a foot skates 25 → 0 %",
         "Deepest point in the floor 5 → 0.5 cm",
         "A note.",
     ]

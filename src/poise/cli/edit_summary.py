@@ -52,6 +52,8 @@ MEASURES = {
     "contact_frames": Words("Frames with a foot on the floor", "", is_count=True),
 }
 """Measures of a whole clip, by their names in the report."""
+UNTOLD = ("skating_ratio",)
+"""Only in the report: it counts every low foot that moves, and `poise check` only feet that stand."""
 FLIGHT = {
     "gravity_g": Words("gravity", "g"),
     "path_error_max_m": Words("off its path", "cm", 100.0),
@@ -79,7 +81,7 @@ def lines(output: Path, data: dict[str, Any]) -> list[str]:
     said += [_flight(b, a) for b, a in zip(data["before"].get("flights", []), data["after"].get("flights", []))]
     for key, words in MEASURES.items():
         before, after = data["before"].get(key), data["after"].get(key)
-        if before is not None and words.number(before) != words.number(after):
+        if key not in UNTOLD and before is not None and words.number(before) != words.number(after):
             said.append(words.line(before, after))
     return [*said, *data["notes"]]
 
