@@ -281,6 +281,17 @@ def test_a_clip_slowed_by_the_factor_as_printed_passes_and_fails_nothing_else(na
 
 
 @needs_motions
+def test_of_a_very_long_clip_no_retimed_copy_is_analyzed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> float:
+        raise AssertionError("a copy was analyzed")
+
+    monkeypatch.setattr("poise.verdict.balance.LONGEST_TRIED", 100)
+    monkeypatch.setattr("poise.verdict.balance._retimed", never)
+    (found,) = findings(poise.load(MOTIONS / "bvh" / "cmu_3dsmax" / "143_41.bvh"), "balance")
+    assert any("slower: about" in c.text for c in found.cures)
+
+
+@needs_motions
 def test_feet_that_were_grounded_slide_no_further_where_none_stands() -> None:
     roll = poise.load(MOTIONS / "deepmimic" / "humanoid3d_roll.txt")
     (before,) = [f for f in findings(roll, "skate") if f.where == "feet"]

@@ -46,6 +46,8 @@ SPEEDS = 40
 SPARE, TRIALS = 0.01, 6
 """What a retimed clip must have above the bound, since a character is fitted to it anew [1]; and how many of the speeds
 that should do are tried by retiming before none is offered."""
+LONGEST_TRIED = 5000
+"""Of more frames than this no retimed copy is analyzed, which takes as much memory again: what is expected is told."""
 
 
 def judged_frames(clip: Analysis) -> Flags:
@@ -144,7 +146,8 @@ def _slowest(clip: Analysis, profile: Profile) -> float:
 def _slow(clip: Analysis, judged: Flags, profile: Profile, slowest: float) -> list[Cure]:
     """Play the clip slower: k times the time leaves 1 / k² of its accelerations.
 
-    Offered are the least that passes, and the least that gains nearly all there is to gain: both tried.
+    Offered are the least that passes, and the least that gains nearly all there is to gain: both tried, unless the clip
+    is very long.
     """
 
     def share(k: float) -> float:
@@ -159,10 +162,12 @@ def _slow(clip: Analysis, judged: Flags, profile: Profile, slowest: float) -> li
     cures: list[Cure] = []
     for goal in (wanted, max(wanted, NEARLY_ALL * most)):
         hopeful = [k for k, seen in expected.items() if seen >= goal][:TRIALS]
-        shares = ((k, _retimed(clip, k, profile)) for k in hopeful)
+        is_tried = clip.motion.frame_count * hopeful[0] <= LONGEST_TRIED if hopeful else False
+        shares = ((k, _retimed(clip, k, profile) if is_tried else expected[k]) for k in hopeful)
         k, seen = next((each for each in shares if each[1] >= wanted + SPARE), (0.0, 0.0))
         if k and (not cures or math.log(k) > FURTHER * cures[0].cost):
-            words = f"play it {k:.2f} × slower: {100.0 * seen:.0f} % are then in balance"
+            about = "" if is_tried else "about "
+            words = f"play it {k:.2f} × slower: {about}{100.0 * seen:.0f} % are then in balance"
             cures.append(Cure(f"{words} (poise edit retime --factor {k:.2f})", math.log(k)))
     return cures
 
