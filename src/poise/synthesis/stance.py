@@ -14,7 +14,7 @@ from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
 from poise.spatial import rotations
-from poise.synthesis.upright import places_of, upright
+from poise.synthesis.upright import places_of, turn_limb, upright
 from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
@@ -71,7 +71,9 @@ def standing(
     left = np.array([left[0], left[1], 0.0]) / np.linalg.norm(left[:2])
     for side, out in (("left", left), ("right", -left)):
         _hang(character, turned, places, side, np.array([0.0, 0.0, -1.0]) + SPREAD * out)
-        _turn(character, turned, f"{side}_shoulder", rotations.from_rotation_vector(-arms * left))
+        if f"{side}_shoulder" in roles:
+            raised = rotations.from_rotation_vector(-arms * left)
+            turn_limb(character, turned, roles[f"{side}_shoulder"], raised)
     for role, share in BEND.items():
         for side in ("left", "right"):
             body = roles.get(f"{side}_{role}")
@@ -104,15 +106,8 @@ def _hang(character: Character, turned: Array, places: Array, side: str, way: Ar
     if shoulder is None or elbow is None:
         return
     arm = places[elbow] - places[shoulder]
-    _turn(
-        character, turned, f"{side}_shoulder", rotations.between(arm / np.linalg.norm(arm), way / np.linalg.norm(way))
-    )
-
-
-def _turn(character: Character, turned: Array, role: str, turn: Array) -> None:
-    """Turn a limb as a whole, in the world, if there is one."""
-    for body in character.carried(character.roles[role]) if role in character.roles else ():
-        turned[body] = rotations.multiply(turn, turned[body])
+    hung = rotations.between(arm / np.linalg.norm(arm), way / np.linalg.norm(way))
+    turn_limb(character, turned, shoulder, hung)
 
 
 def _coordinates(character: Character, turned: Array) -> Array:

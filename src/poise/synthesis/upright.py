@@ -92,17 +92,17 @@ def _put_together(character: Character) -> Array:
     left -= (left @ up) * up
     left /= max(float(np.linalg.norm(left)), 1e-9)
     ahead: Array = np.asarray(np.cross(left, up), dtype=np.float64)
-    _turn(character, turned, 0, rotations.from_matrix(np.stack([ahead, left, up])))
+    turn_limb(character, turned, 0, rotations.from_matrix(np.stack([ahead, left, up])))
     for side in SIDES:
         chain = [roles[f"{side}_hip"], roles[f"{side}_knee"], _ankle(character, side)]
         for body, beyond in pairwise(chain):
             places = places_of(character, turned)
             bone = places[beyond] - places[body]
             if (size := float(np.linalg.norm(bone))) > 1e-9:
-                _turn(character, turned, body, rotations.between(bone / size, DOWN))
+                turn_limb(character, turned, body, rotations.between(bone / size, DOWN))
         sole = _sole(character, chain[2])
         if sole is not None:
-            _turn(character, turned, chain[2], rotations.between(rotations.rotate(turned[chain[2]], sole), DOWN))
+            turn_limb(character, turned, chain[2], rotations.between(rotations.rotate(turned[chain[2]], sole), DOWN))
     return turned
 
 
@@ -133,7 +133,7 @@ def _sole(character: Character, foot: int) -> Array | None:
     return axes[2] * float(np.sign(middle @ axes[2]))
 
 
-def _turn(character: Character, turned: Array, body: int, turn: Array) -> None:
-    """Turn a body and all it carries, in the world."""
+def turn_limb(character: Character, turned: Array, body: int, turn: Array) -> None:
+    """Turn a body and all it carries, in the world: `turned` (B, 4) is changed."""
     for b in character.carried(body):
         turned[b] = rotations.multiply(turn, turned[b])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -160,10 +161,19 @@ def _slow(clip: Analysis, judged: Flags, profile: Profile, slowest: float) -> li
     expected = {k: share(k) for k in speeds}  # two decimals, as printed
     most = max(expected.values())
     cures: list[Cure] = []
+
+    @cache
+    def before() -> set[tuple[str, str]]:
+        return _failing(clip, profile)
+
+    @cache  # both goals may ask for the same speeds
+    def tried(k: float) -> float:
+        return _retimed(clip, k, profile, before())
+
     for goal in (wanted, max(wanted, NEARLY_ALL * most)):
         hopeful = [k for k, seen in expected.items() if seen >= goal][:TRIALS]
         is_tried = clip.motion.frame_count * hopeful[0] <= LONGEST_TRIED if hopeful else False
-        shares = ((k, _retimed(clip, k, profile) if is_tried else expected[k]) for k in hopeful)
+        shares = ((k, tried(k) if is_tried else expected[k]) for k in hopeful)
         k, seen = next((each for each in shares if each[1] >= wanted + SPARE), (0.0, 0.0))
         if k and (not cures or math.log(k) > FURTHER * cures[0].cost):
             about = "" if is_tried else "about "
@@ -172,14 +182,14 @@ def _slow(clip: Analysis, judged: Flags, profile: Profile, slowest: float) -> li
     return cures
 
 
-def _retimed(clip: Analysis, k: float, profile: Profile) -> float:
-    """Share in balance of the clip retimed, as a check of it finds it; 0 where it then fails what it passed before.
+def _retimed(clip: Analysis, k: float, profile: Profile, before: set[tuple[str, str]]) -> float:
+    """Share in balance of the clip retimed, as a check of it finds it; 0 where it then fails more than it did before.
 
     Between old frames a joint may seem to flip, and a foot that is slow enough to stand slides.
     """
     slower = analyze(retime(clip.motion, clip.character, factor=k).motion, clip.character)
     judged = judged_frames(slower)
-    if not judged.any() or _failing(slower, profile) - _failing(clip, profile):
+    if not judged.any() or _failing(slower, profile) - before:
         return 0.0
     return float((slower.support.error[judged] <= 1.0).mean())
 
