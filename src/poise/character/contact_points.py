@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.character.anatomy import Anatomy, Chain
 from poise.character.anthropometry import RADII
 from poise.character.character import ContactPoint
 from poise.character.fit_bodies import Frames
-from poise.character.limbs import Anatomy, Chain
 from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from poise.character import anthropometry, contact_points, limits
+from poise.character.anatomy import Anatomy
 from poise.character.character import Body, Capsule, Character, ContactPoint, Limb
 from poise.character.contact_points import Foot
 from poise.character.fit_bodies import PERSON_SPAN, Frames, make_frames
 from poise.character.fit_poses import Poses, gather_poses
-from poise.character.limbs import Anatomy, find_anatomy
+from poise.character.limbs import find_anatomy
 from poise.character.mjcf import unique_names
 from poise.errors import InvalidValue
 from poise.motion import Motion
@@ -98,7 +100,8 @@ def _soles(
         standing = contact_points.stands(frames, foot)
         if standing.sum() < min(3, poses.frame_count):
             rest_frames = make_frames(rest, anatomy)
-            rest_foot = _feet(rest, anatomy.at_rest(rest), rest_frames)[n]
+            as_rest = replace(anatomy, forward=find_anatomy(rest).forward)
+            rest_foot = _feet(rest, as_rest, rest_frames)[n]
             if contact_points.stands(rest_frames, rest_foot).any():
                 level = contact_points.find_floor(rest_frames, (rest_foot,))
                 at = np.ones(1, dtype=bool)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.character.anatomy import Anatomy
 from poise.character.fit_names import is_aside
 from poise.character.fit_poses import Poses
-from poise.character.limbs import Anatomy
 from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]

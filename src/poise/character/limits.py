@@ -7,9 +7,10 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from poise.character.anatomy import Anatomy
 from poise.character.character import Limits
 from poise.character.fit_bodies import Frames
-from poise.character.limbs import UP, Anatomy
+from poise.character.heading import UP
 from poise.skeleton import Hinge
 from poise.spatial import rotations
 
