@@ -222,6 +222,13 @@ class State:
         )
         return velocity[0], bias[0]
 
+    def body_velocities(self, bodies: Index, places: Array) -> Array:
+        """Velocities of the material points of bodies (K,) at places in the world (K, 3) [m], [m/s], shape (K, 3)."""
+        m, d = self.model, self.data
+        velocities, biases = np.empty((2, *places.shape))
+        kernels.point_motion(bodies, places, m.tree_root, d.subtree_com, d.cvel, self.body_biases, velocities, biases)
+        return velocities
+
     def body_rows(self, body: int, places: Array) -> tuple[Array, Array]:
         """Jacobians (K, 3, nv) of the velocities of material points of `body` at places (K, 3) in the world [m], and
         their accelerations at a = 0, shape (K, 3).

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.dynamics import State
-from poise.dynamics.capsules import CapsulePairs
+from poise.dynamics.capsules import CapsulePairs, Near
 from poise.methods.goals.faces import FAR, Faces
 from poise.methods.goals.lists import relative
 
@@ -19,7 +19,9 @@ Index = npt.NDArray[np.int64]
 
 REACH = 0.08
 """Bodies nearer to one another than this may touch in a step [m]."""
-NEAR = 16
+FARTHEST = 1.0
+"""No two bodies farther apart than this meet in one step [m]."""
+NEAR = 24
 """Most pairs of bodies that may touch in one step."""
 FLESH = 0.002
 """Pairs nearer than this at the start count as overlapping [m]."""
@@ -112,7 +114,8 @@ def overlaps(capsules: CapsulePairs, state: State) -> Array:
 
 
 def look(
-    state: State, faces: Faces, capsules: CapsulePairs, flesh: Array, radii: Array, gripped: Flags, footing: Footing
+    state: State, faces: Faces, capsules: CapsulePairs, flesh: Array, radii: Array, gripped: Flags, footing: Footing,
+    dt: float, met: Index,
 ) -> Spots:  # fmt: skip
     """The spots of a state that has been moved; places its roving points and completes it.
 
@@ -124,6 +127,8 @@ def look(
         radii: Of the figures' own contact points [m], shape (P,).
         gripped: Points that hold something and touch nothing else, shape (P,).
         footing: Points that stand on holds and touch nothing else.
+        dt: Length of the step [s].
+        met: Pairs that are farther apart than `REACH`, or had no room, and would meet in this step all the same.
     """
     count = len(radii)
     ground = faces.below(state.centers[:count], radii)
@@ -137,9 +142,9 @@ def look(
     gaps[footing.points] = footing.gaps(state.centers, radii)
     friction[footing.points] = footing.friction
     if len(capsules.pairs):
-        near = capsules.near_pairs(state.data.xpos, state.data.xmat, REACH)
+        near = capsules.near_pairs(state.data.xpos, state.data.xmat, FARTHEST if len(met) else REACH)
         free = near.gaps + flesh[near.pairs]
-        chosen = np.argsort(free, kind="stable")[:NEAR]
+        chosen = _nearest_soon(state, capsules, near, free, dt, met)
         if len(chosen):
             pairs = near.pairs[chosen]
             bodies = np.stack([capsules.first_body[pairs], capsules.second_body[pairs]], axis=1).ravel()
@@ -161,6 +166,39 @@ def look(
     state.touch(every)
     state.complete()
     return Spots(points, others, normals, gaps, friction, ground.surface, pairs, corners, footing)
+
+
+def _nearest_soon(state: State, capsules: CapsulePairs, near: Near, free: Array, dt: float, met: Index) -> Index:
+    """Which of the pairs to watch, nearest first: if there is no room for all, those that will be nearest.
+
+    Args:
+        state: After `move_to`.
+        capsules: Of all bodies.
+        near: Pairs, K of them.
+        free: Their gaps less what is flesh [m], shape (K,).
+        dt, met: As in `look`.
+    """
+    ahead = np.isin(near.pairs, met) if len(met) else np.zeros(len(free), dtype=np.bool_)
+    order = np.argsort(free, kind="stable")
+    order = order[(near.gaps < REACH)[order] | ahead[order]]
+    if len(order) <= NEAR:
+        return order
+    firsts = state.body_velocities(capsules.first_body[near.pairs], near.firsts)
+    seconds = state.body_velocities(capsules.second_body[near.pairs], near.seconds)
+    closing = np.einsum("ki,ki->k", near.normals, firsts - seconds)
+    soon = np.where(ahead, -np.inf, free + dt * np.minimum(closing, 0.0))
+    kept = np.zeros(len(free), dtype=np.bool_)
+    kept[order[np.argsort(soon[order], kind="stable")[:NEAR]]] = True
+    return order[kept[order]]
+
+
+def pairs_met(spots: Spots, state: State, capsules: CapsulePairs, flesh: Array, depth: float) -> Index:
+    """Pairs that no spot watches and that overlap by more than `depth` [m] in a state."""
+    if not len(capsules.pairs):
+        return np.zeros(0, dtype=np.int64)
+    deep = capsules.gaps_at(capsules.every, state.data.xpos, state.data.xmat) + flesh < -depth
+    deep[spots.pairs] = False
+    return np.flatnonzero(deep)
 
 
 def gaps_after(

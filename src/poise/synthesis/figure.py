@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
-from poise.character.torque_limits import torque_limits
 from poise.control.limits import JointLimits
 from poise.control.preset import Bounds
 from poise.dynamics import State
@@ -90,7 +89,7 @@ class Figure:
         self.held_until = -np.inf
         self.points = slice(first_point, first_point + len(start.character.contact_points))
         self.root_wrench = np.zeros(6)
-        self.strength = torque_limits(start.character)
+        self.strength = self.body.strength
         self.damping = TISSUE * self.strength
         self._q = slice(first_q, first_q + start.character.nq)
         self._v = slice(self.body.joints[0] - 6, self.body.joints[1])

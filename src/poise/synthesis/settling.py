@@ -19,13 +19,14 @@ from poise.errors import StepInfeasible
 from poise.methods.goals.faces import Faces
 from poise.methods.goals.lists import Held, Touching, relative
 from poise.step import StepResult
-from poise.synthesis.contact import Spots, gaps_after
+from poise.synthesis.contact import Spots, gaps_after, pairs_met
 from poise.synthesis.figure import FASTEST, speed_limit
 from poise.synthesis.grip import Grips
 from poise.synthesis.solving import Problem, solve
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int64]
 
 MADE = 2e-4
 """A closing point nearer than this touches [m]."""
@@ -41,13 +42,13 @@ SLIDING = 0.05
 """A touching point that moves along its surface faster than this slides [m/s]."""
 HELPED = 1e-3
 """Friction that puts more work than this into a sliding point in one step is none [J]."""
-ROUNDS, ROLLBACKS = 16, 5
+ROUNDS, ROLLBACKS = 30, 5
 """Solves of one step at most, and how many of them may still drop a contact."""
 TOO_FAST = 1.2
 """A solve that turns a joint faster than this, in parts of the fastest wish, is made again with a speed limit."""
 HASTY = 4
 """After so many solves what is measured enters by half: two answers that call for each other meet in the middle."""
-MOST_BEND = 0.03
+MOST_BEND = 0.1
 """What the way of a gap has beyond its velocity counts up to this [m]: in an impact it may know no bound."""
 
 
@@ -90,6 +91,7 @@ class Settled:
         touches: Spots that still touch after it, shape (S,).
         forces: On each spot's point [N], shape (S, 3).
         gaps: After it [m], shape (S,).
+        met: Pairs of bodies that no spot watches and that would overlap: look again with them, and settle anew.
         grip_forces: [N], shape (G, 3).
         jacobians: Of all points' velocities, shape (P, 3, nv).
     """
@@ -100,6 +102,7 @@ class Settled:
     touches: Flags
     forces: Array
     gaps: Array
+    met: Index
     grip_forces: Array
     jacobians: Array
 
@@ -111,7 +114,8 @@ def touching_now(spots: Spots, known: Flags, state: State) -> Flags:
 
 
 def settle(
-    problem: Problem, ahead: Ahead, spots: Spots, drifts: Array, grips: Grips, known: Flags, lifted: Flags
+    problem: Problem, ahead: Ahead, spots: Spots, drifts: Array, grips: Grips, known: Flags, lifted: Flags, *,
+    looks_again: bool = False,
 ) -> Settled:  # fmt: skip
     """Solve a step, and again until its contacts hold.
 
@@ -123,6 +127,7 @@ def settle(
         grips: Closed hands.
         known: Spots that touched in the step before, shape (S,).
         lifted: Points that may leave, shape (point_count,).
+        looks_again: Whether to come back as soon as bodies meet that no spot watches.
 
     Raises:
         StepInfeasible: if the first round has no solution even with every bound soft.
@@ -165,15 +170,18 @@ def settle(
         changes |= {change} - {""}
         q, v = ahead.move(dt, result.a)
         gaps = gaps_after(spots, ahead.after, ahead.faces, ahead.capsules, ahead.flesh, ahead.radii)
+        met = pairs_met(spots, ahead.after, ahead.capsules, ahead.flesh, DEEPER)
         forces = np.zeros((len(on), 3))
         forces[k] = result.forces[: len(k)]
         velocities = (jacobians @ v).reshape(-1, 3)
         rising = spots.along(velocities) - drifting / dt
         leaving = on & (gaps > LEFT) & (rising > LEAVING)
         last = Settled(
-            q, v, result, on & ~leaving, forces, gaps, result.forces[len(k) :],
+            q, v, result, on & ~leaving, forces, gaps, met, result.forces[len(k) :],
             jacobians.reshape(-1, 3, len(v)),
         )  # fmt: skip
+        if len(met) and looks_again:
+            return last
         depth = float(-(gaps - np.minimum(spots.gaps, 0.0)).min(initial=0.0))
         if depth <= max(best, DEEPER):
             answer, best = last, depth

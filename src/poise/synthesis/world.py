@@ -41,6 +41,11 @@ from poise.synthesis.tally import Hit, Moved, Support, Tally, add_hit, hits_of, 
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int64]
+
+NONE = np.zeros(0, dtype=np.int64)
+LOOKS = 4
+"""How often a step looks what may touch: again where bodies would meet that it did not watch."""
 
 
 class Mover(Protocol):
@@ -126,7 +131,7 @@ class World:
         self._pushes: list[tuple[int, Push | Pull]] = []
         self._carried: list[tuple[int, Hand]] = []
         self._felt: set[int] = set()
-        self._surface: npt.NDArray[np.int64] | None = None
+        self._surface: Index | None = None
         self._stays = not any(s.movement is not None or np.isfinite(s.until) for s in self.scene.surfaces)
         self._faces = Faces.at(self.scene.surfaces, 0.0)
         require_outside(self, self._faces, self._radii)
@@ -212,10 +217,17 @@ class World:
         rest = dt if self.mover is None else max(self.mover.rest, dt)
         problem = Problem(s, dt, objectives, constraints, external, self.weights, self.tally, rest, self._joints)
         ahead = Ahead(self.q, self.v, self.time, self._other, after, self.capsules, flesh, self._radii)
-        known = np.array([key in self._known for key in spots.keys], dtype=np.bool_)
-        self._let_through(spots, known)
-        drifts = self._drifts(spots, after)
-        settled = settle(problem, ahead, spots, drifts, self._grips, known, lifted)
+        met = NONE
+        for turn in range(LOOKS):
+            if turn:
+                spots = self._look(flesh, met)
+            known = np.array([key in self._known for key in spots.keys], dtype=np.bool_)
+            self._let_through(spots, known)
+            drifts, again = self._drifts(spots, after), turn + 1 < LOOKS
+            settled = settle(problem, ahead, spots, drifts, self._grips, known, lifted, looks_again=again)
+            if not len(settled.met):
+                break
+            met = np.union1d(met, settled.met)
         if self.mover is None:
             require_followed(self, settled.v)
         moved = Moved(spots, settled.forces, self._ways(spots, settled), drifts, settled.gaps, settled.result)
@@ -229,11 +241,12 @@ class World:
 
     # --- what stands around
 
-    def _look(self, flesh: Array) -> Spots:
-        """What may touch in this step."""
+    def _look(self, flesh: Array, met: Index = NONE) -> Spots:
+        """What may touch in this step, pairs of bodies included that were found to meet."""
         grips = self._grips
-        footing = grips.footing(self.time, self.settings.dt)
-        spots = look(self.state, self._faces, self.capsules, flesh, self._radii, grips.closed(), footing)
+        dt = self.settings.dt
+        footing = grips.footing(self.time, dt)
+        spots = look(self.state, self._faces, self.capsules, flesh, self._radii, grips.closed(), footing, dt, met)
         # friction for a whole step of 0.01 s would over-spin a ball that lands
         spots.friction[self.figures[-1].points.stop : self._count] = 0.0
         return spots

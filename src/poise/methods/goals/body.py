@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from poise.character.character import Body as CharacterBody
 from poise.character.character import Character
+from poise.character.torque_limits import torque_limits
 from poise.dynamics import State
 from poise.errors import InvalidValue
 from poise.units import HUMAN_LEG
@@ -41,6 +42,7 @@ class Body:
         arms: Contact points of each arm by side, hand and elbow.
         trunk: Bodies that are part of no arm or leg.
         stance: Distance of the feet at rest [m].
+        strength: Largest torque of each dof of the joints [N m].
     """
 
     character: Character
@@ -60,6 +62,7 @@ class Body:
     arms: dict[str, Index]
     trunk: list[int]
     stance: float
+    strength: Array
 
     @property
     def scale(self) -> float:
@@ -105,6 +108,7 @@ def body_of(character: Character, state: State, index: int = 0, first_point: int
         {side: first_point + _points(character, f"{side}_shoulder") for side in SIDES},
         _trunk(character),
         float(np.linalg.norm(left)),
+        torque_limits(character),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What a figure does that falls: its hands go to the ground ahead of it.
+"""What a figure does that falls: its hands go to the ground ahead of it, and as it comes down its muscles let go.
 
 Source: none; [Jain2009]_ 3 lets the character fall as it may.
 """
@@ -9,10 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from poise.character.torque_limits import torque_of
+from poise.methods.goals.lists import STRONG
+from poise.methods.goals.objectives import Pose, Still
 from poise.methods.goals.reaching import HASTE, Target, part_toward
 from poise.methods.goals.view import View
 from poise.methods.goals.wish import Wish
 from poise.step import Objective
+from poise.step.quantities import JointTorque
 
 
 @dataclass(frozen=True)
@@ -57,4 +61,39 @@ class BreakFall(Wish):
                 height = max(view.ground_height, float(chest[2]) - scale * self.below)
                 target = Target(np.array([*place, height]), along, np.zeros(3))
                 found += part_toward(view, part, target, self.weight, self.horizon, "break fall", HASTE * scale)
+        return found
+
+
+@dataclass(frozen=True)
+class GiveWay(Wish):
+    """Muscles let go as the body comes down: from what holds a pose to a tone that only slows the limbs, τ = −d v⁺.
+
+    A body that lies is relaxed: nothing holds a leg in the air.
+
+    Attributes:
+        weight: Against the torque beyond the tone [1/(N m)²], for a joint as strong as `lists.STRONG`.
+        tone: d in parts of a joint's strength, per rad/s; the tissue's own damping is part of it.
+        pose, still: Weights of `Pose` and `Still` while it is high.
+        high, low: Heights of the center of mass, in parts of that at rest, between which they give way.
+    """
+
+    weight: float
+    tone: float = 0.05
+    pose: float = 0.02
+    still: float = 0.02
+    high: float = 0.65
+    low: float = 0.3
+
+    def objectives(self, view: View) -> list[Objective]:
+        body, height = view.body, float(view.com[2]) - view.ground_height
+        held = float(np.clip((height / body.com_height - self.low) / (self.high - self.low), 0.0, 1.0))
+        found: list[Objective] = []
+        if held > 0.0:
+            found += Pose(held * self.pose, horizon=0.3).objectives(view)
+            found += Still(held * self.still).objectives(view)
+        if held < 1.0:
+            damping = self.tone * body.strength
+            speed = view.state.v[body.joints[0] : body.joints[1]]
+            weight = (1.0 - held) * self.weight * (torque_of(STRONG, body.character) / body.strength) ** 2
+            found.append(Objective(JointTorque(body.joints, damping), -damping * speed, weight, "give way"))
         return found

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from poise.character.character import Character
 from poise.methods.goals.conditions import Always, Lying, Standing
-from poise.methods.goals.falling import BreakFall
+from poise.methods.goals.falling import BreakFall, GiveWay
 from poise.methods.goals.machine import ControlState, Machine
 from poise.methods.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright
 from poise.methods.goals.surroundings import floor
@@ -27,7 +27,7 @@ POSTURE: tuple[Wish, ...] = (
 """What a standing figure wishes besides its balance."""
 
 
-FALLEN = ControlState("fallen", (BreakFall(0.3), Pose(0.02, horizon=0.3), Still(0.02)), Lying())
+FALLEN = ControlState("fallen", (BreakFall(0.3), GiveWay(1e-2)), Lying())
 """What a figure does that falls, or lies on the ground: its hands go ahead, the rest gives way and comes to rest."""
 
 

@@ -1,0 +1,46 @@
+"""Hard falls: pushes far beyond what a figure can answer, on any body, end on the ground, at rest and in one piece."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from poise.character.figure import figure
+from poise.sim.forces import Push
+from poise.sim.report import body_positions
+from poise.synthesis.run import SynthesisResult, synthesize
+
+FALLS = [
+    ("balance", "adult", "left_elbow", (-326.0, 98.0, -13.0)),
+    ("balance", "adult", "right_hand", (-73.0, -457.0, -41.0)),
+    ("step", "child", "left_shoulder", (-486.0, 254.0, -20.0)),
+    ("step", "child", "left_foot", (271.0, -155.0, 4.0)),
+    ("ice", "adult", "pelvis", (0.0, 600.0, 0.0)),
+]
+
+
+@pytest.mark.parametrize(("behavior", "who", "body", "force"), FALLS)
+def test_hard_falls_keep_to_the_bars(behavior: str, who: str, body: str, force: tuple[float, float, float]) -> None:
+    result = synthesize(behavior, figure(who), pushes=[Push(body, force, 0.2, 0.1)], seconds=1.5)
+    report = result.report
+    assert result.is_complete
+    assert report["fell"] is not None
+    assert report["penetration_max_m"] < 5e-4
+    assert report["body_penetration_max_m"] < 1e-3
+    assert report["root_residual_max"]["force_N"] < 1e-6
+    assert report["solver"]["failures"] == 0
+    assert "bounds made soft" not in report["solver"]["fallbacks"], "narrow torque bands have a solution"
+
+
+def test_a_figure_that_fell_sideways_lies_relaxed() -> None:
+    result = synthesize("balance", pushes=[Push("chest", (0.0, 450.0, 0.0), 0.2, 0.1)], seconds=3.0)
+    assert result.report["fell"] is not None
+    assert np.abs(result.v[-1]).max() < 0.5, "at rest"
+    assert highest_foot(result) < 0.35, "no leg is held in the air"
+    assert result.trace.effort[-1, 0] < 0.1, "and nothing strains"
+
+
+def highest_foot(result: SynthesisResult) -> float:
+    """Height of the higher ankle at the end [m]."""
+    places = body_positions(result.character, result.q[-1:])[0]
+    return max(float(places[result.character.body_index(f"{side}_foot"), 2]) for side in ("left", "right"))
