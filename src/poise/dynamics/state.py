@@ -225,7 +225,7 @@ class State:
     def body_velocities(self, bodies: Index, places: Array) -> Array:
         """Velocities of the material points of bodies (K,) at places in the world (K, 3) [m], [m/s], shape (K, 3)."""
         m, d = self.model, self.data
-        velocities, biases = np.empty((2, *places.shape))
+        velocities, biases = np.empty(places.shape), np.empty(places.shape)
         kernels.point_motion(bodies, places, m.tree_root, d.subtree_com, d.cvel, self.body_biases, velocities, biases)
         return velocities
 

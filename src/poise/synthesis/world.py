@@ -217,17 +217,7 @@ class World:
         rest = dt if self.mover is None else max(self.mover.rest, dt)
         problem = Problem(s, dt, objectives, constraints, external, self.weights, self.tally, rest, self._joints)
         ahead = Ahead(self.q, self.v, self.time, self._other, after, self.capsules, flesh, self._radii)
-        met = NONE
-        for turn in range(LOOKS):
-            if turn:
-                spots = self._look(flesh, met)
-            known = np.array([key in self._known for key in spots.keys], dtype=np.bool_)
-            self._let_through(spots, known)
-            drifts, again = self._drifts(spots, after), turn + 1 < LOOKS
-            settled = settle(problem, ahead, spots, drifts, self._grips, known, lifted, looks_again=again)
-            if not len(settled.met):
-                break
-            met = np.union1d(met, settled.met)
+        spots, known, drifts, settled = self._settled(problem, ahead, spots, lifted)
         if self.mover is None:
             require_followed(self, settled.v)
         moved = Moved(spots, settled.forces, self._ways(spots, settled), drifts, settled.gaps, settled.result)
@@ -238,6 +228,25 @@ class World:
         for watch in self.watchers:
             watch(self, moved)
         return settled.result
+
+    def _settled(
+        self, problem: Problem, ahead: Ahead, spots: Spots, lifted: Flags
+    ) -> tuple[Spots, Flags, Array, Settled]:  # fmt: skip
+        """The step with its contacts settled, looked at again while bodies would meet that are not watched.
+
+        Returns:
+            The spots, which of them touched before, the ways of the matter they touch, and the step.
+        """
+        met, looks = NONE, 1
+        while True:
+            known = np.array([key in self._known for key in spots.keys], dtype=np.bool_)
+            self._let_through(spots, known)
+            drifts, is_last = self._drifts(spots, ahead.faces), looks == LOOKS
+            settled = settle(problem, ahead, spots, drifts, self._grips, known, lifted, looks_again=not is_last)
+            if is_last or not len(settled.met):
+                return spots, known, drifts, settled
+            met, looks = np.union1d(met, settled.met), looks + 1
+            spots = self._look(ahead.flesh, met)
 
     # --- what stands around
 
