@@ -14,6 +14,7 @@ import numpy as np
 
 import poise
 from benchmarks.clips import Clip, classify, lasting
+from benchmarks.stride import BLOCKED, blocked
 from poise.errors import PoiseError
 from poise.io import load, save
 from poise.samples import sample_path
@@ -23,6 +24,7 @@ from poise.sim.report import body_positions, joint_deviations
 from poise.sim.result import SimulationResult
 from poise.sim.simulate import simulate
 from poise.terrain import Terrain
+from poise.units import HUMAN_LEG
 
 GENTLE = ("slope:10", "slope:20", "rough:0.2,1", "rough:0.2,2")
 STEEP = ("slope:35", "rough:1.0,1,60", "step:0.2", "step:0.5")
@@ -96,7 +98,7 @@ def pushes(clips: Sequence[Clip], *, goal: str, seconds: float = 3.0) -> Iterato
                 continue
             event = run.report["events"][0]
             position, angle = pose_error(run, start + 0.2 + seconds)
-            scale = clip.character.leg_length / 0.82
+            scale = clip.character.leg_length / HUMAN_LEG
             yield Row(
                 clip.name, name,
                 {
@@ -120,7 +122,7 @@ def pose_error(run: SimulationResult, at: float) -> tuple[float, float]:
 
 
 def terrain(clips: Sequence[Clip], specs: Sequence[str]) -> Iterator[Row]:
-    """Every grounded clip on every ground."""
+    """Every grounded clip on every ground; `by_leg` are lengths over leg / 0.82 m."""
     for clip in clips:
         if not clip.is_grounded:
             continue
@@ -130,10 +132,14 @@ def terrain(clips: Sequence[Clip], specs: Sequence[str]) -> Iterator[Row]:
                 yield Row(clip.name, spec, {}, run)
                 continue
             contact = run.report["contact"]
+            penetration, floating = 100.0 * contact["penetration_p95_m"], 100.0 * contact["float_p95_m"]
+            scale = clip.character.leg_length / HUMAN_LEG
             yield Row(
                 clip.name, spec,
                 {
-                    "pen_cm": 100.0 * contact["penetration_p95_m"], "float_cm": 100.0 * contact["float_p95_m"],
+                    "pen_cm": penetration, "float_cm": floating,
+                    "pen_cm_by_leg": penetration / scale, "float_cm_by_leg": floating / scale,
+                    "blocked_cm_by_leg": 100.0 * blocked(clip, run.terrain) / scale,
                     "joint_deg": run.report["deviation"]["joint_angle_rms_deg"],
                     "off_m": horizontal_miss(run),
                     "root_weight": run.report["root_residual"]["force_rms_N"] / (9.81 * clip.character.mass),
@@ -213,6 +219,9 @@ def show(title: str, rows: Iterator[Row], *, every: bool = False) -> list[Row]:
     print(
         f"## {title}: {len(done)} runs, {sum(bool(r.error) for r in done)} failed, {time.perf_counter() - began:.0f} s"
     )
+    beyond = [f"{r.clip} {r.case}" for r in done if r.values.get("blocked_cm_by_leg", 0.0) > BLOCKED]
+    if any("blocked_cm_by_leg" in r.values for r in done):
+        print(f"beyond the reach of the clip's own stride, but counted: {', '.join(beyond) or 'none'}")
     names = list(dict.fromkeys(k for r in done for k in r.values))
     print("| measure | median | worst | run |\n|---|---|---|---|")
     for name in names:

@@ -7,7 +7,8 @@ import pytest
 
 from poise.character import fit
 from poise.character.posing import motion_to_q
-from poise.control.plan import GroundPlan, rates, starts_level
+from poise.control.plan import GroundPlan, Track, rates, starts_level
+from poise.control.plan_footholds import FALL_SPEED, SHIFT_COST, Footholds, footholds, headroom, stances
 from poise.control.preset import load_preset
 from poise.control.reference import ReferenceBuilder
 from poise.control.smooth import BOUND_WEIGHT, HOLD, smoothest
@@ -86,10 +87,10 @@ def walk():
     return motion, fit(motion)
 
 
-def _plan(walk, spec: str) -> tuple[GroundPlan, ClipSchedule, Terrain, Machine]:
+def _plan(walk, ground: str | Terrain) -> tuple[GroundPlan, ClipSchedule, Terrain, Machine]:
     motion, character = walk
     q = motion_to_q(character, motion)
-    terrain = Terrain.parse(spec).placed(
+    terrain = (Terrain.parse(ground) if isinstance(ground, str) else ground).placed(
         origin=motion.world[0][0, 0, :2], heading=direction_of_travel(motion), ground=character.floor
     )
     machine = Machine(character, load_preset("recommended"), terrain, Options(), dt=motion.dt, floor=character.floor)
@@ -127,6 +128,86 @@ def test_swinging_feet_clear_the_risers(walk) -> None:
     gaps = places[..., 2] - terrain.heights(places[..., :2].reshape(-1, 2)).reshape(places.shape[:2])
     own = schedule.track.points[:, index, 2] - schedule.track.floor
     assert (np.minimum(own, 0.0) - gaps)[2:].max() < 2e-3
+
+
+def _stances(plan: GroundPlan, schedule: ClipSchedule, terrain: Terrain, machine: Machine) -> list:
+    """Foot, frames, footholds and the planned shift along the stairs of every stance."""
+    track, reach, found = schedule.track, 0.25 * machine.scale, []
+    for foot in machine.footing.feet:
+        for span in stances(schedule.flags[:, list(foot)].any(axis=1), track.dt):
+            places = footholds(track, machine.character, terrain, foot, span, reach)
+            found.append((foot, span, places, plan.offsets[span, foot[0], :2] @ terrain.forward))
+    return found
+
+
+def test_no_standing_leg_leans_through_a_tall_step(walk) -> None:
+    """The nearest foothold would have a knee pass through the edge; the planned one has not."""
+    met = 0
+    for distance in (1.0, 1.2, 1.4, 1.6, 1.8, 2.0):
+        ground = Terrain.step(0.5 * walk[1].leg_length / 0.82, distance=distance)
+        plan, schedule, terrain, machine = _plan(walk, ground)
+        for _, _, places, shift in _stances(plan, schedule, terrain, machine):
+            taken = int(np.argmin(np.abs(places.shifts - shift.mean())))
+            assert np.ptp(shift) < 1e-6
+            if places.leaning.min() < 1e-9:
+                assert places.leaning[taken] < 0.02 * machine.scale
+            met += places.leaning[0] > 0.05 * machine.scale
+    assert met  # else the step was nowhere in the way, and nothing was seen
+
+
+def test_a_foot_that_has_no_room_on_any_tread_is_blocked_and_stays(walk) -> None:
+    plan, schedule, terrain, machine = _plan(walk, Terrain.stairs(0.1, 0.1, distance=-2.0))
+    every = _stances(plan, schedule, terrain, machine)
+    for _, _, places, shift in every:
+        assert places.blocked == np.inf
+        assert np.abs(shift).max() < 1e-9
+    assert every
+
+
+def test_of_footholds_the_nearest_free_one_is_taken() -> None:
+    shifts = np.array([0.02, -0.1, 0.2])
+    free, none = np.zeros(3), np.zeros(3)
+    assert Footholds(shifts, free, none, none).best == 0.02
+    assert Footholds(shifts, np.array([0.05, 0.0, 0.0]), none, none).best == -0.1
+    # a centimeter in the way is borne where the next place is farther than it is worth
+    assert Footholds(shifts, np.array([0.9 * 0.08 * SHIFT_COST, 0.0, 0.0]), none, none).best == 0.02
+
+
+def test_a_hip_has_more_room_above_a_foot_that_is_nearer(walk) -> None:
+    _, schedule, terrain, machine = _plan(walk, "slope:5")
+    foot, track = machine.footing.feet[0], schedule.track
+    room = headroom(track, machine.character, terrain, foot, slice(None), np.array([[-0.1], [0.0], [0.1]]))
+    ankle = machine.character.contact_points[foot[0]].body
+    thigh = next(x for x in machine.character.limbs if ankle in x.bodies).bodies[0]
+    ahead = (track.bodies[:, ankle] - track.bodies[:, thigh])[:, :2] @ terrain.forward
+    assert (room[1] > -1e-9).all()  # as the clip has it, the leg reaches
+    assert (room[0] > room[1])[ahead > 0.1].all()
+    assert (room[2] > room[1])[ahead < -0.1].all()
+    assert (ahead > 0.1).any()
+    assert (ahead < -0.1).any()
+
+
+def test_a_foot_needs_time_to_come_down(walk) -> None:
+    """A point slides forward at 1 m/s and stands from x = 1 on; it has passed a drop of 0.4 m some way before that."""
+    _, schedule, _, machine = _plan(walk, "slope:5")
+    frames, (foot, dt) = 120, (machine.footing.feet[0], 0.01)
+    points = np.zeros((frames, schedule.flags.shape[1], 3))
+    points[:, foot, 0] = np.minimum(dt * np.arange(frames), 1.0)[:, None]
+    flags = np.zeros(points.shape[:2], dtype=bool)
+    flags[100:, foot] = True
+    bodies = np.zeros((frames, len(machine.character.bodies), 3))
+    track = Track(points, flags, bodies, bodies[:, 0], 0.0, dt)
+    drop, behind = 0.4, 0.1
+    terrain = Terrain.step(-drop, distance=1.0 - behind).placed(origin=(0.0, 0.0), heading=0.0)
+    places = footholds(track, machine.character, terrain, foot, slice(100, frames), 0.3)
+    speed = FALL_SPEED * machine.scale**0.5
+    beyond = places.shifts + behind  # the edge was passed so long ago, at 1 m/s
+    on_lower = beyond > 0.0
+    expected = np.maximum(drop - speed * beyond, 0.0)
+    # the last frame before the edge is up to one frame earlier
+    assert np.abs(places.hurry - expected)[on_lower].max() < 1.01 * speed * dt
+    assert on_lower.any()
+    assert places.hurry[on_lower].max() > 0.1
 
 
 def test_nothing_is_planned_for_level_ground(walk) -> None:

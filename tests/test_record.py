@@ -194,6 +194,10 @@ def test_the_camera_knows_where_the_figure_goes_or_faces() -> None:
     assert travel_heading(a_scene()) == pytest.approx(0.0, abs=1e-6)
     assert abs(travel_heading(a_scene(tracks=(sliding_track(TIMES, speed=-1.0),)))) == pytest.approx(180.0)
     assert travel_heading(a_scene(tracks=(sliding_track(TIMES, speed=0.0),))) == pytest.approx(0.0, abs=1e-6)
+    there = sliding_track(TIMES, speed=0.0)
+    way = np.sin(np.pi * TIMES / TIMES[-1])  # to y = 3 m and back
+    and_back = replace(there, positions=there.positions + 3.0 * way[:, None, None] * np.array([0.0, 1.0, 0.0]))
+    assert travel_heading(a_scene(tracks=(and_back,))) == pytest.approx(90.0)
     shot = Follow(a_scene(), Camera("side")).shot(1.0, 1.0)
     np.testing.assert_allclose(shot.right, [1.0, 0.0, 0.0], atol=1e-9)
     assert shot.distance == pytest.approx(0.5 * shot.height / np.tan(np.radians(FIELD_OF_VIEW / 2)))

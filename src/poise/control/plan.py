@@ -19,6 +19,7 @@ from scipy import ndimage
 
 from poise.character.character import Character
 from poise.control import plan_feet
+from poise.control.plan_footholds import tread_shifts
 from poise.control.plan_root import rise
 from poise.control.preset import EndEffector
 from poise.control.smooth import HOLD, smoothest
@@ -110,7 +111,8 @@ class GroundPlan:
         scale = character.leg_length / HUMAN_LEG
         dt = track.dt
         is_level = starts_level(track.points[0], terrain, track.floor, scale)
-        shift = plan_feet.tread_shifts(track, terrain, feet, settings.foothold_shift * scale, scale, is_level=is_level)
+        reach = settings.foothold_shift * scale
+        shift = tread_shifts(track, character, terrain, feet, reach, is_level=is_level)
         radii = np.array([p.radius for p in character.contact_points])
         ways = plan_feet.ways(track, terrain, shift, feet, radii, scale, settings.clearance * scale)
         self.height = rise(track, character, terrain, ways.ground, shift, feet, upright, is_level=is_level)

@@ -1,4 +1,4 @@
-"""Ways of the contact points over known ground: shifts onto treads, heights to stand on and to clear."""
+"""Ways of the contact points over known ground: heights to stand on and to clear."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
-from poise.control.smooth import HOLD, smoothest
+from poise.control.plan_footholds import EDGE
 from poise.terrain import Terrain
 
 if TYPE_CHECKING:
@@ -18,14 +18,8 @@ Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Feet = tuple[tuple[int, ...], ...]
 
-EDGE = 0.04
-"""Feet keep so far from a riser where they can, for a leg of 0.82 m [m]."""
 EDGE_TIME = 0.15
 """That distance is reached so long after a foot lifts, and left so long before it lands [s]."""
-LOW = 0.05
-"""Points of a standing foot lower than this must lie on its tread, for a leg of 0.82 m [m]."""
-PAUSE = 0.06
-"""A foot that lifts for less than this still stands [s]."""
 RETURN_TIME = 0.6
 """A point that touches nothing for longer than this goes with the body [s]."""
 
@@ -92,53 +86,3 @@ def straight(touching: Flags, ground: Array, body: Array, dt: float) -> Array:
     before, after = known[np.maximum(following - 1, 0)], known[np.minimum(following, len(known) - 1)]
     away = dt * np.minimum(np.abs(frames - before), np.abs(frames - after))
     return body + np.clip(2.0 - 2.0 * away / RETURN_TIME, 0.0, 1.0) * between
-
-
-def stances(standing: Flags, dt: float) -> list[slice]:
-    """Frames of each time a foot stands, shape (F,); short pauses do not end one."""
-    size = max(1, round(PAUSE / dt))
-    closed = ndimage.binary_closing(np.pad(standing, size), np.ones(size + 1, dtype=np.bool_))[size:-size]
-    label = np.asarray(ndimage.label(np.logical_or(closed, standing))[0])  # pyright: ignore[reportIndexIssue]
-    return [s[0] for s in ndimage.find_objects(label)]
-
-
-def tread_shifts(track: Track, terrain: Terrain, feet: Feet, reach: float, scale: float, *, is_level: bool) -> Array:
-    """Shift of every point along the stairs [m], shape (F, P), that puts each stance of a foot on one tread.
-
-    The smallest that keeps all the low points of the foot clear of the risers; with no room for that, off them.
-
-    Args:
-        track: The undisturbed clip.
-        terrain: Placed terrain.
-        feet: Groups of points that land together.
-        reach: Largest shift [m].
-        scale: Leg length / 0.82 m.
-        is_level: The clip starts on its own ground: feet in the air are not shifted there.
-    """
-    frames = len(track.points)
-    out = np.zeros(track.flags.shape)
-    if not terrain.treads or reach == 0.0:
-        return out
-    steps = 0.005 * scale * np.arange(-int(reach / (0.005 * scale)), int(reach / (0.005 * scale)) + 1)
-    candidates = steps[np.argsort(np.abs(steps), kind="stable")]
-    along = track.points[..., :2] @ terrain.forward
-    for foot in feet:
-        index = np.array(foot)
-        flags = np.asarray(track.flags[:, index])
-        wishes, weights = np.zeros(frames), np.full(frames, 1e-6)
-        for span in stances(np.logical_or.reduce(flags, axis=1), track.dt):
-            low = track.points[span, index, 2] - track.floor < LOW * scale
-            counts = flags[span] | (low & flags[span].any(axis=1, keepdims=True))
-            places = along[span][:, index][counts]
-            for margin in (EDGE * scale, 0.5 * EDGE * scale, 0.0):
-                ends = candidates[:, None] + np.array([places.min() - margin, places.max() + margin])
-                h = terrain.heights(ends.reshape(-1, 1) * terrain.forward).reshape(-1, 2)
-                level = np.flatnonzero(np.abs(h[:, 1] - h[:, 0]) < 1e-6)
-                if level.size:
-                    wishes[span] = candidates[level[0]]
-                    break
-            weights[span] = HOLD
-        if is_level and weights[0] < HOLD:
-            weights[:2] = HOLD
-        out[:, index] = smoothest(wishes, weights, np.ones(frames), track.dt)[:, None]
-    return out

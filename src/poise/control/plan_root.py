@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
+from poise.control.plan_footholds import headroom
 from poise.control.smooth import HOLD, smoothest
 from poise.terrain import Terrain
 from poise.units import HUMAN_LEG
@@ -22,8 +23,6 @@ RISE_TIME = 0.15
 """The body follows the height of what it stands on within about so long [s]."""
 FLIGHT_COST = 100.0
 """An acceleration of the rise in flight costs so much more than one while something stands [1]."""
-REACH = 0.985
-"""Part of its length that a leg is stretched to, unless the clip itself stretches it further [1]."""
 REACH_WEIGHT = 2e1
 """Weight of keeping within reach against that of keeping to the mean height [1]."""
 
@@ -61,7 +60,7 @@ def rise(
         total += mean
         share += count > 0
         if group in feet:
-            most = mean + _reach(track, character, group, shift[:, index[0]])
+            most = mean + headroom(track, character, terrain, group, slice(None), shift[:, index[0]])
             upper = np.where((count > 0) & (upright > 0.5), np.minimum(upper, most), upper)
     stands = share > 0.0
     if not stands.any():
@@ -86,15 +85,3 @@ def _laid(track: Track, terrain: Terrain, reach: float) -> Array:
     uphill = np.einsum("kc,kc->k", gradient, to_root[:, :2])
     risen = (1.0 / cosine - 1.0) * (track.com[:, 2] - track.floor) + (cosine - 1.0) * to_root[:, 2]
     return h.mean(axis=1) + cosine * uphill + risen
-
-
-def _reach(track: Track, character: Character, foot: tuple[int, ...], shift: Array) -> Array:
-    """How much higher against the foot the root may be before the leg is stretched [m], shape (F,)."""
-    ankle = character.contact_points[foot[0]].body
-    limb = next(x for x in character.limbs if ankle in x.bodies and x.kind == "leg")
-    chain = limb.bodies[: limb.bodies.index(ankle) + 1]
-    length = sum(float(np.linalg.norm(character.bodies[b].offset)) for b in chain[1:])
-    way = track.bodies[:, ankle] - track.bodies[:, chain[0]]
-    longest = np.maximum(REACH * length, np.linalg.norm(way, axis=1))
-    aside = np.linalg.norm(way[:, :2], axis=1) + np.abs(shift)
-    return np.sqrt(np.maximum(longest**2 - aside**2, 0.0)) + way[:, 2]

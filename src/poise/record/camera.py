@@ -165,12 +165,12 @@ def grid_cell(height: float) -> float:
 
 
 def travel_heading(scene: Scene) -> float:
-    """Direction of travel about the vertical [deg]; of a figure that stays, the direction it faces."""
+    """Direction of travel about the vertical [deg]; of a figure that comes back its way out, else where it faces."""
     track = _followed(scene)[0]
-    path = track.positions[:, 0, :2]
-    net = path[-1] - path[0]
-    if np.linalg.norm(net) > 0.8 * track.character.leg_length:
-        return float(np.degrees(np.arctan2(net[1], net[0])))
+    away = track.positions[:, 0, :2] - track.positions[0, 0, :2]
+    for x, y in (away[-1], away[np.argmax(np.linalg.norm(away, axis=1))]):
+        if np.hypot(x, y) > 0.8 * track.character.leg_length:
+            return float(np.degrees(np.arctan2(y, x)))
     facing = _facing(scene)
     return float(np.degrees(np.arctan2(facing[1], facing[0])))
 
