@@ -160,7 +160,6 @@ def test_every_behavior_is_described(name: str, capsys: pytest.CaptureFixture[st
         (["balance", "-o", "a.bvh", "--character", "giant"], "Built-in figures: adult, child"),
         (["balance", "-o", "a.bvh", "--scene", "none.toml"], "none.toml"),
         (["none.toml", "-o", "a.bvh"], "There is no file none.toml"),
-        (["hands", "-o", "a.bvh", "--mode", "literal"], "no literal form"),
     ],
 )  # fmt: skip
 def test_wrong_use_is_one_sentence_and_writes_nothing(

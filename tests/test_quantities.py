@@ -8,7 +8,7 @@ import pytest
 import poise.step.quantities as exported
 from poise.step import Objective, Quantity, Step
 from poise.step.normal import Normal
-from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, RootWrench
+from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, ContactForce, JointTorque, RootWrench
 from tests.figures import FIGURES, random_contacts, random_state
 from tests.moving import MEASURED
 
@@ -34,6 +34,14 @@ def test_every_quantity_can_be_measured() -> None:
 def test_every_quantity_of_the_library_is_exported() -> None:
     own = {c for c in _subclasses(Quantity) if c.__module__.startswith("poise.")} - {Quantity}
     assert own == set(QUANTITIES)
+
+
+def test_forces_of_a_step_without_contacts_are_zero() -> None:
+    step = Step(random_state(FIGURES["biped"](), 1), None, dt=0.01)
+    rows = ContactForce(np.array([0, 2])).rows(step)
+    assert rows.on_lambda is not None
+    assert rows.on_lambda.shape == (6, 0)
+    assert not rows.on_a.any()
 
 
 def test_damping_counts_the_step_s_own_acceleration() -> None:

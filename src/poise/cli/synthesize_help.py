@@ -61,6 +61,9 @@ def list_behaviors(*, as_json: bool = False) -> None:
     )
 
 
+OWN = "With --mode literal its own weights are taken in the literal form."
+
+
 def _options(values: Mapping[str, Any]) -> str:
     from poise.synthesis.behaviors.option import shown
 
@@ -99,7 +102,7 @@ def describe(behavior: Behavior, *, as_json: bool = False) -> None:
         print_json({**_told(behavior), "controllers": machines})
         return
     lines = [f"{behavior.name}: {behavior.summary}".rstrip(": "), f"Runs {setup.seconds:g} s unless --seconds says."]
-    lines.append("Has the paper's literal form (--mode literal)." if behavior.literal else "Has no literal form.")
+    lines.append("Has the paper's own weights (--mode literal)." if behavior.literal else OWN)
     lines += ["", "Options (--set NAME=VALUE):" if behavior.declared else "It has no options."]
     heads = [f"  {name} = {shown(o.default)}" for name, o in behavior.declared.items()]
     width = max((len(head) for head in heads), default=0)

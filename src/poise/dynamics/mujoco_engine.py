@@ -45,22 +45,25 @@ class Engine:
     """MuJoCo's own forward simulation of a model: joint torques in, motion out, with its contacts, not Poise's.
 
     Contact points are spheres against slabs, chosen capsules meet each other. Contacts are MuJoCo's soft ones with
-    elliptic cones, so stiff that a standing figure sinks in by less than a tenth of a millimeter.
+    elliptic cones, so stiff that a standing figure sinks in by a few hundredths of a millimeter. What strikes a slab
+    goes deeper, for only what is inside is pushed out: by about v (Δt + STIFF / 3), half a millimeter at 1 m/s.
 
     Attributes:
         timestep, time: [s].
         forces: Mean force of the slabs on each contact point in the last `advance` [N], shape (P, 3).
         depth: Deepest that anything sank into a slab [m]; `overlap` the same of body against body.
+        work: What contacts have put in [J]: force times way, summed over each `advance` and contact, the positive ones.
     """
 
     SKIN = 0.002
     """Spheres are so much larger than the contact points, and slabs so much lower, that a point is a sphere too [m]."""
-    STIFF, GRIPPING = 0.004, 10.0
-    """Time in which a contact pushes out [s], no less than two time steps; how much harder friction is than that."""
+    STIFF, GRIPPING = 0.00075, 10.0
+    """Time in which a contact pushes out [s], and how much harder friction is than that. MuJoCo asks for two time steps
+    or more, but at two contacts throw back what strikes them with more than they took; at three they only take."""
 
     def __init__(
         self, model: Model, slabs: Sequence[Slab], *, damping: Array | None = None, pairs: Index | None = None,
-        friction: float = 0.5, timestep: float = 0.001,
+        friction: float = 0.5, timestep: float = 0.00025,
     ) -> None:  # fmt: skip
         """Build the simulation, at rest in the model's rest pose.
 
@@ -72,7 +75,7 @@ class Engine:
             friction: Between bodies.
             timestep: [s].
         """
-        if not 0.0 < timestep <= 0.5 * self.STIFF:
+        if not 0.0 < timestep <= 0.5 * self.STIFF + 1e-12:
             raise InvalidValue(f"The engine's time step is {timestep} s; give one above 0, up to {0.5 * self.STIFF} s.")
         spec = mujoco.MjSpec.from_string(model.xml)
         spec.option.timestep = timestep
@@ -99,7 +102,7 @@ class Engine:
             )  # fmt: skip
         self._m = m = spec.compile()
         self._d = mujoco.MjData(m)
-        self.timestep, self.time, self.depth, self.overlap = timestep, 0.0, 0.0, 0.0
+        self.timestep, self.time, self.depth, self.overlap, self.work = timestep, 0.0, 0.0, 0.0, 0.0
         self.forces: Array = np.zeros((model.point_count, 3))
         if damping is not None:
             m.dof_damping[:] = damping
@@ -146,7 +149,9 @@ class Engine:
         d.qfrc_applied[:] = torque
         self.forces[:] = 0.0
         count = round(seconds / self.timestep)
+        work = np.zeros((m.ngeom, m.ngeom))
         for _ in range(count):
+            before = d.qvel.copy()
             _step_quietly(m, d)
             self.time += self.timestep
             if any(d.warning[w].number for w in _BAD):
@@ -155,22 +160,33 @@ class Engine:
                     frame=round(self.time / self.timestep),
                     reason="not finite",
                 )
-            self._note(1.0 / count)
+            self._note(1.0 / count, 0.5 * (before + d.qvel), work)
+        self.work += float(np.maximum(work, 0.0).sum())
 
-    def _note(self, share: float) -> None:
-        """Take in the contacts of the last time step."""
-        d, force = self._d, np.empty(6)
-        for k in range(d.ncon):
-            contact = d.contact[k]
-            one, two = contact.geom
-            if not (self._slab[one] or self._slab[two]):
-                self.overlap = max(self.overlap, -float(contact.dist))
-                continue
-            self.depth = max(self.depth, -float(contact.dist))
-            mujoco.mj_contactForce(self._m, d, k, force)
-            # the normal leads from the first geom to the second, and the force is on the second
-            sign, point = (1.0, self._point[two]) if self._slab[one] else (-1.0, self._point[one])
-            self.forces[point] += sign * share * (contact.frame.reshape(3, 3).T @ force[:3])
+    def _note(self, share: float, v: Array, work: Array) -> None:
+        """Take in the contacts of the last time step; their work is added to that of each pair of geoms.
+
+        Work is force times mean velocity, which is what the kinetic energy changes by.
+        """
+        d, contact = self._d, self._d.contact
+        acts = contact.efc_address >= 0
+        if not acts.any():
+            return
+        one, two = contact.geom[acts].T
+        depth, on_slab = -contact.dist[acts], self._slab[one] | self._slab[two]
+        self.depth = max(self.depth, float(depth[on_slab].max(initial=0.0)))
+        self.overlap = max(self.overlap, float(depth[~on_slab].max(initial=0.0)))
+        speeds = np.empty(d.nefc)
+        mujoco.mj_mulJacVec(self._m, d, speeds, v)
+        # along the contact's own axes: its normal, which leads from the first geom to the second, and two across
+        rows = contact.efc_address[acts][:, None] + np.arange(3)
+        forces = d.efc_force[rows]
+        np.add.at(work, (one, two), self.timestep * np.einsum("kc,kc->k", forces, speeds[rows]))
+        first = self._slab[one]
+        forces = np.einsum("kc,kcx->kx", forces, contact.frame[acts].reshape(-1, 3, 3))
+        forces *= np.where(first, share, -share)[:, None]  # the force is on the second
+        points = np.where(first, self._point[two], self._point[one])
+        np.add.at(self.forces, points[on_slab], forces[on_slab])
 
 
 _BAD = (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)

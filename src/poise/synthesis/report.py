@@ -43,6 +43,7 @@ def report_of(
     median = float(np.median(steps))
     settings = {**asdict(world.settings), "weights": asdict(world.weights), "options": dict(options)}
     engine = world.mover.report() if world.mover else {"name": "poise"}
+    contact_work = float(engine.get("contact_work_J", audit.contact_work))
     data: dict[str, Any] = {
         "schema": "poise.synthesize/1",
         "behavior": name,
@@ -67,7 +68,7 @@ def report_of(
         "penetration_deepest": None if audit.deepest is None else asdict(audit.deepest),
         "body_penetration_max_m": engine.get("body_penetration_max_m", audit.overlap),
         "grip_drift_max_m": audit.grip_drift,
-        "contact_work_ratio": audit.contact_work / audit.joint_work if audit.joint_work else 0.0,
+        "contact_work_ratio": contact_work / audit.joint_work if audit.joint_work else 0.0,
         "torque_max_Nm": audit.torque,
         "effort_max": float(trace.effort[:, 0].max(initial=0.0)),
         "slack_used_max": max(t.slack.values(), default=0.0),

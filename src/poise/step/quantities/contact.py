@@ -95,5 +95,5 @@ class ContactForce(Quantity):
 
     def rows(self, step: Step) -> Rows:
         mine = step.contacts.points[step.owner][None, :] == np.asarray(self.points)[:, None]
-        on_lambda = (mine[:, None, :] * step.directions.T[None]).reshape(-1, step.coefficient_count)
+        on_lambda = (mine[:, None, :] * step.directions.T[None]).reshape(3 * len(mine), step.coefficient_count)
         return Rows(np.zeros((len(on_lambda), step.nv)), np.zeros(len(on_lambda)), on_lambda)

@@ -41,13 +41,20 @@ QUIET = 0.4
 form moves it by a tenth of its way a second, so that it lives by the room it starts with."""
 
 
-def _quiet(character: Character) -> npt.NDArray[np.float64]:
+LITERAL: tuple[Wish, ...] = (ComOver(5.0), Upright(70.0, ("chest",)), Still(0.5))
+"""The paper's own: 5 G_cp + 70 G_spine + 0.5 G_qv."""
+REACHED = 0.8
+"""Weight of a point of the body that goes somewhere in the literal form: the paper's G_p of a step, which it also uses
+where it gives no number."""
+
+
+def quiet(character: Character) -> npt.NDArray[np.float64]:
+    """Standing as people do who stand quietly: where the literal form begins."""
     return standing(character, over=QUIET)
 
 
 def _literal(options: Options) -> Setup:
-    state = ControlState("balance", (ComOver(5.0), Upright(70.0, ("chest",)), Still(0.5)))
-    return Setup((Role(Machine("balance", (state,)), pose=_quiet),), floor(options["friction"]))
+    return Setup((Role(Machine("balance", (ControlState("balance", LITERAL),)), pose=quiet),), floor(options["friction"]))
 
 
 BALANCE = Behavior("balance", "Stand in place and answer pushes.", _balance, {"friction": friction()}, _literal)

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
-from poise.errors import InvalidValue
 from poise.methods.goals.machine import Machine
 from poise.methods.goals.surroundings import Scene
 from poise.synthesis.behaviors.option import Option, Value, named
@@ -68,7 +67,7 @@ class Behavior:
         summary: One sentence.
         declared: Its options by name: what they mean and may be.
         build: The setup for given options.
-        literal: The setup with the paper's own weights and form, where there is one.
+        literal: The setup with the paper's own weights; without one its own weights are taken in the literal form.
     """
 
     name: str
@@ -99,11 +98,7 @@ class Behavior:
 
         Raises:
             UnknownName: if there is no such option.
-            InvalidValue: if an option cannot be so, or there is no literal form.
+            InvalidValue: if an option cannot be so.
         """
-        options = self.chosen(changed)
-        if not is_literal:
-            return self.build(options)
-        if self.literal is None:
-            raise InvalidValue(f"{self.name!r} has no literal form; run it with --mode horizon.")
-        return self.literal(options)
+        build = self.literal if is_literal and self.literal is not None else self.build
+        return build(self.chosen(changed))

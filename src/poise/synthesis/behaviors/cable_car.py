@@ -15,23 +15,32 @@ from poise.methods.goals.machine import ControlState, Machine
 from poise.methods.goals.objectives import ComOver, Land, Pose, Still
 from poise.methods.goals.surroundings import Hold, Movement, Scene, Surface
 from poise.methods.goals.swinging import SwingFaster
-from poise.synthesis.behaviors.balance import POSTURE
+from poise.methods.goals.wish import Wish
+from poise.synthesis.behaviors.balance import LITERAL, POSTURE, REACHED, quiet
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option
-from poise.synthesis.behaviors.wall import BRACING
+from poise.synthesis.behaviors.wall import BRACING, LITERAL_BRACING
 
 ARMS = ("left_shoulder", "left_elbow", "left_hand", "right_shoulder", "right_elbow", "right_hand")
 FREE = tuple(replace(w, without=ARMS) if isinstance(w, Pose) else w for w in POSTURE)
 TOP = (0.0, 0.0, 3.5)
 """Where the car hangs [m]."""
 
+GRAB: tuple[Wish, ...] = (ComOver(0.3), *FREE, Land(0.2), Grasp(1.0))
+HOLD: tuple[Wish, ...] = (ComOver(0.3, horizon=0.3), *FREE, Land(0.2), Grasp(1.0))
+HANG: tuple[Wish, ...] = (SwingFaster(1.0), Still(0.02), Pose(0.01, horizon=0.3), Grasp(1.0))
 
-def with_bars(machine: Machine, name: str) -> Machine:
+
+def with_bars(
+    machine: Machine, name: str, grab: tuple[Wish, ...] = GRAB, hold: tuple[Wish, ...] = HOLD,
+    hang: tuple[Wish, ...] = HANG,
+) -> Machine:  # fmt: skip
     """A controller that grabs a bar in reach wherever it would reach for a wall or begin a step, and holds on.
 
     Args:
-        machine: With states "balance", "relax foot" and "fallen".
+        machine: With states "balance" and "relax foot".
         name: Of the new controller.
+        grab, hold, hang: Goals while hands are on their way, while they hold and feet stand, while the figure hangs.
     """
     first = ("hold", "hang", "grab")
     states: list[ControlState] = []
@@ -40,19 +49,14 @@ def with_bars(machine: Machine, name: str) -> Machine:
             k = min(state.then.index(n) for n in ("let go", "lean", "reach", "relax foot") if n in state.then)
             state = replace(state, then=(*state.then[:k], *first, *state.then[k:]))
         states.append(state)
-    grab = ControlState(
-        "grab", (ComOver(0.3), *FREE, Land(0.2), Grasp(1.0)), Standing(Grasping()),
-        ("hang", "hold", "fallen", "balance", "relax foot"), choose_bars, grips=HANDS,
-    )  # fmt: skip
-    hold = ControlState(
-        "hold", (ComOver(0.3, horizon=0.3), *FREE, Land(0.2), Grasp(1.0)), Holding(is_standing=True),
-        ("hang", "fallen", "balance", "relax foot"), choose_bars, grips=HANDS,
-    )  # fmt: skip
-    hang = ControlState(
-        "hang", (SwingFaster(1.0), Still(0.02), Pose(0.01, horizon=0.3), Grasp(1.0)), Holding(is_hanging=True),
-        ("hold", "fallen"), choose_bars, grips=HANDS,
-    )  # fmt: skip
-    return Machine(name, (*states, grab, hold, hang))
+    fallen = tuple(s.name for s in machine.states if s.name == "fallen")
+    back = (*fallen, "balance", "relax foot")
+    states += [
+        ControlState("grab", grab, Standing(Grasping()), ("hang", "hold", *back), choose_bars, grips=HANDS),
+        ControlState("hold", hold, Holding(is_standing=True), ("hang", *back), choose_bars, grips=HANDS),
+        ControlState("hang", hang, Holding(is_hanging=True), ("hold", *fallen), choose_bars, grips=HANDS),
+    ]
+    return Machine(name, tuple(states))
 
 
 def car(options: Options) -> Scene:
@@ -78,6 +82,12 @@ def _cable_car(options: Options) -> Setup:
     return Setup((Role(with_bars(BRACING, "cable-car")),), car(options), 7.0)
 
 
+def _literal(options: Options) -> Setup:
+    stand = (*LITERAL, Grasp(REACHED))
+    machine = with_bars(LITERAL_BRACING, "cable-car", stand, stand, (SwingFaster(4.0), Still(0.1), Grasp(REACHED)))
+    return Setup((Role(machine, pose=quiet),), car(options), 7.0)
+
+
 CABLE_CAR = Behavior(
     "cable-car", "Get through a cable car that rocks and breaks.", _cable_car,
     {
@@ -88,5 +98,5 @@ CABLE_CAR = Behavior(
         "floor.until": Option(4.6, "when the floor breaks", "s", 0.0),
         "bar.ahead": Option(0.2, "how far ahead of the figure the bar is", "m", -2.0, 2.0),
         "bar.height": Option(1.78, "of the bar over the floor", "m", 0.5, 4.0),
-    },
+    }, _literal,
 )  # fmt: skip

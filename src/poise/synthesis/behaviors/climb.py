@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -79,36 +81,46 @@ def _pose(character: Character) -> Array:
 
 
 def _climb(options: Options) -> Setup:
+    def moving(limb: str) -> tuple[Wish, ...]:
+        return (Climb(3.0), MoveTo(10.0, 20.0, horizon=0.2), *KEEP)
+
+    return _setup(options, (Climb(3.0), *KEEP), (Climb(1.0), Unload(1.0, "mover"), *KEEP), moving)
+
+
+def _literal(options: Options) -> Setup:
+    still = Still(0.2)
+
+    def moving(limb: str) -> tuple[Wish, ...]:
+        if limb == "hand":
+            return (still, MoveTo(0.1, 0.25), Climb(10.0))
+        return (still, MoveTo(0.01, 0.3), Climb(10.0), Pose(2.0))
+
+    return _setup(options, (still, Climb(20.0)), (still, Unload(1.0, "mover")), moving)
+
+
+def _setup(
+    options: Options, support: tuple[Wish, ...], relax: tuple[Wish, ...], moving: Callable[[str], tuple[Wish, ...]]
+) -> Setup:
+    """The paper's five states with the goals of all support, of relaxing, and of moving a "hand" or a "foot"."""
     holds = random_holds(int(options["seed"]), options["height"], options["width"], options["density"])
     wall = Surface(
         "wall", (WALL, 0.0, 0.5 * options["height"] + 1.0), (-1.0, 0.0, 0.0),
         (options["width"] + 1.0, options["height"] + 2.0),
     )  # fmt: skip
 
-    def moving(limb: str) -> tuple[ControlState, ControlState]:
+    def limb(kind: str) -> tuple[ControlState, ControlState]:
+        choose = choose_hand if kind == "hand" else choose_foot
         return (
+            ControlState(f"relax {kind}", relax, HasHold(), (f"move {kind}",), choose),
             ControlState(
-                f"relax {limb}",
-                (Climb(1.0), Unload(1.0, "mover"), *KEEP),
-                HasHold(),
-                (f"move {limb}",),
-                choose_hand if limb == "hand" else choose_foot,
+                f"move {kind}", moving(kind), OnTheWay(), ("all support",), lifts=("mover",), grips=("mover",),
             ),
-            ControlState(
-                f"move {limb}",
-                (Climb(3.0), MoveTo(10.0, 20.0, horizon=0.2), *KEEP),
-                OnTheWay(),
-                ("all support",),
-                lifts=("mover",),
-                grips=("mover",),
-            ),
-        )
+        )  # fmt: skip
 
-    support = (Climb(3.0), *KEEP)
     states = (
         ControlState("all support", support, Settling(), ("relax hand", "relax foot"), settle, grips=LIMBS),
-        *moving("hand"),
-        *moving("foot"),
+        *limb("hand"),
+        *limb("foot"),
     )
     role = Role(Machine("climb", states), pose=_pose)
     return Setup((role,), Scene((Surface("floor"), wall), holds), 30.0)
@@ -124,4 +136,5 @@ CLIMB = Behavior(
         "width": Option(1.2, "of the part of the wall with holds", "m", 0.5, 100.0),
         "density": Option(40.0, "holds tried on a square meter", low=1.0, high=1000.0),
     },
+    _literal,
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from poise.methods.goals.conditions import Always, Balanced, Standing
 from poise.methods.goals.machine import ControlState, Machine
 from poise.methods.goals.objectives import ComOver, Land
 from poise.methods.goals.reaching import OfferHand, TakeHand, choose_hands
 from poise.methods.goals.surroundings import floor
-from poise.synthesis.behaviors.balance import FALLEN, POSTURE
+from poise.synthesis.behaviors.balance import FALLEN, LITERAL, POSTURE, REACHED, quiet
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option, friction
 
@@ -45,6 +46,21 @@ def _hands(options: Options) -> Setup:
     )  # fmt: skip
 
 
+def _literal(options: Options) -> Setup:
+    setup = _hands(options)
+    grips = ("left_hand", "right_hand") if options["grip"] else ()
+    child = Machine(
+        "child",
+        (
+            ControlState("balance", LITERAL, Balanced(literal=True), ("take hand",)),
+            ControlState("take hand", (*LITERAL, TakeHand(REACHED * options["weight"])), enter=choose_hands, grips=grips),
+        ),
+    )  # fmt: skip
+    grown_up = Machine("adult", (ControlState("balance", (*LITERAL, OfferHand(REACHED, "right_hand"))),))
+    first, second = (replace(r, machine=m, pose=quiet) for r, m in zip(setup.roles, (child, grown_up), strict=True))
+    return replace(setup, roles=(first, second))
+
+
 HANDS = Behavior(
     "hands", "A child takes a grown-up's hand when it is about to fall.", _hands,
     {
@@ -54,5 +70,5 @@ HANDS = Behavior(
         "weight": Option(1.0, "of the child's goal to take the hand", low=0.0, high=1000.0),
         "grip": Option(True, "whether the child's hand closes around the other"),
         "friction": friction(),
-    },
+    }, _literal,
 )  # fmt: skip

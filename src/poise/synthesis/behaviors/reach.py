@@ -7,17 +7,25 @@ from poise.methods.goals.machine import ControlState, Machine
 from poise.methods.goals.objectives import ComOver, Land
 from poise.methods.goals.reaching import Circle
 from poise.methods.goals.surroundings import floor
-from poise.synthesis.behaviors.balance import FALLEN, POSTURE
+from poise.synthesis.behaviors.balance import FALLEN, LITERAL, POSTURE, REACHED, quiet
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option, friction
 
 
 def _reach(options: Options) -> Setup:
-    hand = "left_hand" if options["left"] else "right_hand"
-    circle = Circle(3.0, hand, radius=options["radius"], period=options["period"])
-    wishes = (ComOver(0.3), *POSTURE, Land(0.2), circle)
+    wishes = (ComOver(0.3), *POSTURE, Land(0.2), _circle(3.0, options))
     machine = Machine("reach", (ControlState("reach", wishes, Standing(Always()), ("fallen",)), FALLEN))
     return Setup((Role(machine),), floor(options["friction"]), 8.0)
+
+
+def _literal(options: Options) -> Setup:
+    machine = Machine("reach", (ControlState("reach", (*LITERAL, _circle(REACHED, options))),))
+    return Setup((Role(machine, pose=quiet),), floor(options["friction"]), 8.0)
+
+
+def _circle(weight: float, options: Options) -> Circle:
+    hand = "left_hand" if options["left"] else "right_hand"
+    return Circle(weight, hand, radius=options["radius"], period=options["period"])
 
 
 REACH = Behavior(
@@ -27,5 +35,5 @@ REACH = Behavior(
         "radius": Option(0.12, "of the circle", "m", 0.0, 1.0),
         "period": Option(3.0, "of one round", "s", 0.2, 60.0),
         "friction": friction(),
-    },
+    }, _literal,
 )  # fmt: skip

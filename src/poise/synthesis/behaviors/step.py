@@ -8,12 +8,13 @@ from poise.methods.goals.combining import AllOf
 from poise.methods.goals.conditions import Balanced, For, Loaded, Standing, Stepping
 from poise.methods.goals.gathering import BringUp, Caught, Gathered, begin_gathering, choose_gathering
 from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import ComeToRest, ComHeight, Facing, Land, Pose, Still, Unload, Upright
+from poise.methods.goals.midway import Nearing, StepMidway, choose_farther_foot
+from poise.methods.goals.objectives import ComeToRest, ComHeight, ComOver, Facing, Land, Pose, Still, Unload, Upright
 from poise.methods.goals.one_foot import Shifting
 from poise.methods.goals.stepping import StepTo, begin_step, choose_step
 from poise.methods.goals.surroundings import floor
 from poise.methods.goals.wish import Wish
-from poise.synthesis.behaviors.balance import FALLEN
+from poise.synthesis.behaviors.balance import FALLEN, LITERAL, REACHED, quiet
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import friction
 
@@ -88,5 +89,26 @@ def _step(options: Options) -> Setup:
     return Setup((Role(STEPPING),), floor(options["friction"]))
 
 
-STEP = Behavior("step", "Take protective steps when pushed off balance.", _step, {"friction": friction()})
-ICE = Behavior("ice", "The same on ice.", _step, {"friction": friction(0.2)})
+LITERAL_STEPPING = Machine(
+    "step",
+    (
+        ControlState("balance", LITERAL, Balanced(literal=True), ("relax foot",)),
+        ControlState(
+            "relax foot", (Still(0.2), ComOver(50.0, "stance"), Unload(1.0)), Loaded(), ("take step",),
+            choose_farther_foot,
+        ),
+        ControlState(
+            "take step", (Still(3.0), Upright(20.0), StepMidway(REACHED)), Nearing(), ("balance", "relax foot"),
+            lifts=("swing",),
+        ),
+    ),
+)  # fmt: skip
+"""The paper's own three states."""
+
+
+def _literal(options: Options) -> Setup:
+    return Setup((Role(LITERAL_STEPPING, pose=quiet),), floor(options["friction"]))
+
+
+STEP = Behavior("step", "Take protective steps when pushed off balance.", _step, {"friction": friction()}, _literal)
+ICE = Behavior("ice", "The same on ice.", _step, {"friction": friction(0.2)}, _literal)

@@ -13,10 +13,10 @@ from poise.methods.goals.objectives import ComOver, Land, Pose, Unload
 from poise.methods.goals.support import Brace, HandsFree, Leaning, Reaching, choose_hands
 from poise.methods.goals.surroundings import Scene, Surface
 from poise.methods.goals.wish import Wish
-from poise.synthesis.behaviors.balance import POSTURE
+from poise.synthesis.behaviors.balance import LITERAL, POSTURE, REACHED, quiet
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option, friction
-from poise.synthesis.behaviors.step import STEPPING
+from poise.synthesis.behaviors.step import LITERAL_STEPPING, STEPPING
 
 BACK = ComOver(1.0, horizon=0.6)
 """A hand on a wall can push much harder than feet can pull: a slow way back, or the figure throws itself over."""
@@ -62,6 +62,24 @@ def with_hands(machine: Machine, name: str) -> Machine:
 
 BRACING = with_hands(STEPPING, "wall")
 
+LITERAL_BRACING = Machine(
+    "wall",
+    (
+        *(
+            replace(state, then=("lean", "reach", *state.then)) if state.name != "relax foot" else state
+            for state in LITERAL_STEPPING.states
+        ),
+        ControlState(
+            "reach", (*LITERAL, Brace(REACHED)), Reaching(), ("lean", "balance", "relax foot"), choose_hands,
+        ),
+        ControlState(
+            "lean", (*LITERAL, Brace(REACHED)), Leaning(), ("reach", "balance", "relax foot"), choose_hands,
+            ("loose arms",),
+        ),
+    ),
+)  # fmt: skip
+"""The paper's own weights: balance, and an objective that moves the hand to the wall when balance fails."""
+
 
 def walls(options: Options) -> tuple[Surface, ...]:
     """The walls that the options ask for, around where the figure stands."""
@@ -75,8 +93,15 @@ def walls(options: Options) -> tuple[Surface, ...]:
 
 
 def _wall(options: Options) -> Setup:
-    ground = Surface("floor", friction=options["friction"])
-    return Setup((Role(BRACING),), Scene((ground, *walls(options))))
+    return Setup((Role(BRACING),), _scene(options))
+
+
+def _literal(options: Options) -> Setup:
+    return Setup((Role(LITERAL_BRACING, pose=quiet),), _scene(options))
+
+
+def _scene(options: Options) -> Scene:
+    return Scene((Surface("floor", friction=options["friction"]), *walls(options)))
 
 
 WALL = Behavior(
@@ -89,5 +114,5 @@ WALL = Behavior(
         "wall2.direction": Option(90.0, "of the second wall", "degrees", -360.0, 360.0),
         "wall.friction": Option(0.8, "Coulomb friction of the walls", low=0.0, high=10.0),
         "friction": friction(),
-    },
+    }, _literal,
 )  # fmt: skip

@@ -1,0 +1,127 @@
+"""The paper's own form and weights: every behavior runs in it; where the mass goes, the foot that lifts, its own steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from poise.methods.goals.midway import Nearing, StepMidway, choose_farther_foot, midway
+from poise.methods.goals.objectives import Still
+from poise.methods.goals.polygon import centroid
+from poise.sim.forces import Push
+from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.controller_file import controller_of
+from poise.synthesis.run import SynthesisResult, synthesize, world_of
+from poise.synthesis.settings import Settings
+from poise.synthesis.world import World
+from tests.test_synthesis_balance import view_of
+
+Array = npt.NDArray[np.float64]
+LITERAL = Settings(is_literal=True)
+
+
+class Watched:
+    """A literal run; where the center of mass was against the middle of some feet's soles [m], one row a step."""
+
+    def __init__(self, behavior: str, feet: tuple[str, ...], seconds: float, *pushes: Push) -> None:
+        self.rows: list[Array] = []
+        self.feet = feet
+        self.result: SynthesisResult = synthesize(
+            behavior, seconds=seconds, pushes=pushes, settings=LITERAL, on_step=self._look
+        )
+
+    def _look(self, world: World) -> None:
+        body = world.figures[0].body
+        soles = world.state.points[np.concatenate([body.feet[side] for side in self.feet]), :2]
+        self.rows.append(world.state.com(body.root)[:2] - centroid(soles))
+
+    @property
+    def off(self) -> Array:
+        """Shape (N, 2)."""
+        return np.array(self.rows)
+
+
+@pytest.mark.parametrize("name", list(BEHAVIORS))
+def test_every_behavior_runs_in_the_literal_form(name: str) -> None:
+    result = synthesize(name, seconds=0.05, settings=LITERAL)
+    assert result.is_complete
+    assert result.report["is_literal"]
+    assert result.report["root_residual_max"]["force_N"] < 1e-6
+    assert result.report["solver"]["failures"] == 0
+    goals = {
+        (type(w).__name__, getattr(w, "weight", 0.0))
+        for role in BEHAVIORS[name].setup(is_literal=True).roles
+        for state in role.machine.states
+        for w in state.wishes
+    }
+    papers = {"climb": 0.2, "swing": 0.1}
+    assert ("Still", papers.get(name, 0.5)) in goals, "the paper's G_qv"
+
+
+def test_a_controller_of_ones_own_runs_in_the_literal_form() -> None:
+    text = '[[states]]\nname = "rest"\nwishes = [{ is = "Still", weight = 0.5 }, { is = "ComOver", weight = 5.0 }]\n'
+    behavior = controller_of('schema = "poise.controller/1"\n' + text)
+    assert behavior.setup(is_literal=True).roles[0].machine.states[0].wishes[0] == Still(0.5)
+    assert synthesize(behavior, seconds=0.03, settings=LITERAL).report["is_literal"]
+
+
+def test_the_mass_comes_back_toward_the_middle_of_the_soles_and_not_past_it() -> None:
+    seen = Watched("balance", ("left", "right"), 6.0, Push("chest", (120.0, 120.0, 0.0), 0.3, 0.1))
+    assert seen.result.report["fell"] is None
+    off = seen.off
+    for axis, most in ((0, 0.7), (1, 0.97)):
+        peak, last = off[:, axis].max(), off[-150:, axis]
+        assert peak > 0.01
+        assert 0.0 < last.min()
+        assert last.mean() < most * peak, "it stays where the push left it"
+    # what people do who stand: the mass stays over the soles all the time
+    assert np.abs(off).max() < 0.06
+
+
+def test_one_foot_lifts_after_the_weight_has_moved() -> None:
+    seen = Watched("one-foot", ("left",), 7.5)
+    report, trace = seen.result.report, seen.result.trace
+    assert report["fell"] is None
+    assert report["solver"]["failures"] == 0
+    assert [v.name for v in seen.result.visits] == ["shift", "lift"]
+    lifts = round(seen.result.visits[1].start / 0.01)
+    own = seen.result.character.contact_points
+    names = [b.name for b in seen.result.character.bodies]
+    right = [k for k, p in enumerate(own) if p.part == "foot" and names[p.body].startswith("Right")]
+    heights, loads = trace.points[:, right, 2], trace.forces[:, right, 2].sum(axis=1)
+    assert heights[:lifts].max() < 1e-3, "lifted before the weight had moved"
+    assert np.abs(seen.off[lifts]).max() < 0.5 * np.abs(seen.off[0]).max()
+    assert heights[-1].mean() > 5e-3
+    assert loads[-1] < 0.5 * loads[lifts]
+
+
+# --- the paper's own steps
+
+
+def test_the_farther_foot_steps_until_the_mass_is_midway() -> None:
+    view = view_of((0.0, 0.0))
+    choose_farther_foot(view)
+    away = {s: float(np.linalg.norm(view.place(view.body.feet[s])[:2] - view.com[:2])) for s in ("left", "right")}
+    assert view.memory["swing"] == max(away, key=lambda s: away[s])
+    place = midway(view)
+    np.testing.assert_allclose(0.5 * (place[:2] + view.place(view.foot("stance"))[:2]), view.com[:2], atol=1e-12)
+    assert place[2] == pytest.approx(0.0, abs=1e-3)
+    assert len(StepMidway(0.8).objectives(view)) == 1
+
+
+def test_a_step_ends_when_its_place_runs_away_from_the_foot() -> None:
+    for speed, near in ((1.0, False), (-1.0, True)):
+        view = view_of((speed, 0.0))
+        choose_farther_foot(view)
+        view.since = 0.2
+        view.memory["ahead"] = midway(view)[0] > view.place(view.foot("swing"))[0]
+        assert Nearing().holds(view) == (near == view.memory["ahead"])
+        view.since = 0.05
+        assert Nearing().holds(view)
+
+
+def test_a_push_too_hard_for_standing_makes_it_try_a_step() -> None:
+    result = synthesize("step", seconds=1.6, pushes=[Push("chest", (350.0, 0.0, 0.0), 0.3, 0.1)], settings=LITERAL)
+    assert [v.name for v in result.visits][:3] == ["balance", "relax foot", "take step"]
+    assert world_of(BEHAVIORS["step"].setup(is_literal=True), settings=LITERAL).weights.torque_change == 1e-6
