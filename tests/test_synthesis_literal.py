@@ -1,4 +1,4 @@
-"""The paper's own form and weights: every behavior runs in it; where the mass goes, the foot that lifts, its own steps."""
+"""The paper's own form and weights: every behavior runs in it; where the mass goes, which foot lifts, its own steps."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_mass_comes_back_toward_the_middle_of_the_soles_and_not_past_it() ->
     for axis, most in ((0, 0.7), (1, 0.97)):
         peak, last = off[:, axis].max(), off[-150:, axis]
         assert peak > 0.01
-        assert 0.0 < last.min()
+        assert last.min() > 0.0
         assert last.mean() < most * peak, "it stays where the push left it"
     # what people do who stand: the mass stays over the soles all the time
     assert np.abs(off).max() < 0.06

@@ -30,7 +30,7 @@ from poise.errors import InvalidValue, UnknownName
 from poise.io.files import read_text
 from poise.io.toml_text import parse_toml
 from poise.methods.goals import registry
-from poise.methods.goals.checking import require_names
+from poise.methods.goals.checking import require_memory, require_names
 from poise.methods.goals.conditions import Always, Condition
 from poise.methods.goals.machine import ControlState, Entry, Machine, Part
 from poise.methods.goals.wish import Wish
@@ -98,7 +98,8 @@ def controller_of(
         if len(users) == 1:  # a file that another uses may ask where that one's machines are
             try:
                 require_names(machine)
-            except UnknownName as error:
+                require_memory(machine)
+            except (UnknownName, InvalidValue) as error:
                 raise own.wrong(str(error)) from error
         if "seconds" not in data:
             return Setup((Role(machine),))

@@ -1,4 +1,4 @@
-"""Names in a controller that stand for nothing: parts of the body, machines and their states."""
+"""What a controller cannot mean: names that stand for nothing, goals that need what no entry remembers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import difflib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from poise.errors import UnknownName
+from poise.errors import InvalidValue, UnknownName
 from poise.methods.goals.combining import InState, Reached
 from poise.methods.goals.conditions import Condition
 from poise.methods.goals.machine import ControlState, Machine
+from poise.methods.goals.memory import NAMED, read_by, writers, written_by
+from poise.methods.goals.printing import entry_name
 
 HANDS_AND_FEET = ("left_hand", "right_hand", "left_foot", "right_foot", "mover")
 LIFTS = (
@@ -44,6 +46,56 @@ def require_names(machine: Machine) -> None:
                     for name in condition.states:
                         states = known[condition.machine]
                         _require(name, states, f"{where}, {kind}: {condition.machine!r} has no state", "States")
+
+
+def require_memory(machine: Machine) -> None:
+    """Refuse a controller with goals, conditions, lifts or grips that need what nobody remembers before.
+
+    What counts is what the state's own entry writes, those of states that lead to it, and those of other machines
+    around or beside it, since they share one memory. An entry of one's own may write anything.
+
+    Args:
+        machine: The outermost one.
+
+    Raises:
+        InvalidValue: naming the state, what needs what, and the entries that would remember it.
+    """
+    every = list(_machines(machine))
+    for each in every:
+        others = [s for other in every if other is not each for s in other.states]
+        for state in each.states:
+            entries = [s.enter for s in (*_before(each, state), *others) if s.enter is not None]
+            written = [written_by(entry) for entry in entries]
+            if None in written:
+                continue
+            known = {topic for topics in written for topic in topics or ()}
+            for who, topic in _needs(state):
+                if topic not in known:
+                    cures = " or ".join(repr(entry_name(entry)) for entry in writers(topic))
+                    raise InvalidValue(
+                        f"State {state.name!r}: {who} needs the machine to remember {topic!r}, and no entry before it "
+                        f"does. Give this state, or one that leads to it, `enter` {cures}."
+                    )
+
+
+def _before(machine: Machine, state: ControlState) -> list[ControlState]:
+    """A state and all those of its machine that lead to it."""
+    found = [state]
+    for each in found:
+        found += [s for s in machine.states if each.name in s.then and s not in found]
+    return found
+
+
+def _needs(state: ControlState) -> Iterator[tuple[str, str]]:
+    """Who in a state reads what of the memory."""
+    for thing in (*state.wishes, *state.musts, *_conditions(state)):
+        yield from ((type(thing).__name__, topic) for topic in read_by(thing))
+    for key in ("lifts", "grips"):
+        for part in getattr(state, key):
+            if part in NAMED:
+                yield f"{part!r} in {key}", NAMED[part]
+            if key == "grips":
+                yield f"{part!r} in {key}", "holds" if part != "mover" else "mover"
 
 
 def _machines(machine: Machine) -> Iterator[Machine]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from poise.character.holding import hold_points
 from poise.methods.goals.conditions import Condition
+from poise.methods.goals.memory import reads, writes
 from poise.methods.goals.sense import reachable, socket
 from poise.methods.goals.surroundings import Hold
 from poise.methods.goals.view import View
@@ -49,6 +50,7 @@ def where(view: View, part: str) -> Array:
     return view.state.body_place(view.body.root + body, offset)
 
 
+@writes("holds")
 def settle(view: View) -> None:
     """Remember that no limb moves; the first time, that each is on the hold that is nearest to it."""
     view.memory["moves"] = False
@@ -60,11 +62,13 @@ def settle(view: View) -> None:
         view.memory[f"{part} reaches"] = near.name
 
 
+@writes("mover")
 def choose_hand(view: View) -> None:
     """Remember as "mover" the lower hand and its next hold, if it is a hand's turn."""
     _choose(view, "hand")
 
 
+@writes("mover")
 def choose_foot(view: View) -> None:
     """Remember as "mover" the lower foot and its next hold, if it is a foot's turn."""
     _choose(view, "foot")
@@ -125,6 +129,7 @@ def _outside(place: float, span: Sequence[float]) -> float:
     return max(min(span) - place, place - max(span), 0.0)
 
 
+@reads("mover")
 @dataclass(frozen=True)
 class HasHold(Condition):
     """A hand or foot has been chosen that has a hold to move to, and it still carries weight.
@@ -145,6 +150,7 @@ class HasHold(Condition):
         return view.since < self.least or view.load(view.part(mover)) > self.force * view.weight
 
 
+@reads("mover")
 @dataclass(frozen=True)
 class OnTheWay(Condition):
     """The moving limb has not arrived on its hold, and has some time left [s]."""
@@ -245,6 +251,7 @@ class StandOn(Wish):
         return out
 
 
+@reads("mover")
 @dataclass(frozen=True)
 class MoveTo(Wish):
     """The chosen limb goes to its hold: [Jain2009]_ G_p, which weighs more as it comes near.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from poise.methods.goals.memory import reads
 from poise.methods.goals.polygon import distance_inside, nearest_inside
 from poise.methods.goals.view import View
 
@@ -82,6 +83,7 @@ class Loaded(Condition):
         return view.since <= self.seconds and view.load(view.part(self.part)) > self.force * view.weight
 
 
+@reads("swing", "seconds")
 @dataclass(frozen=True)
 class Stepping(Condition):
     """The swing foot is on its way: until it bears weight, or `late` after its time [s].

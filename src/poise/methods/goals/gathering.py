@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.methods.goals.conditions import Condition
+from poise.methods.goals.memory import reads, writes
 from poise.methods.goals.polygon import distance_inside
 from poise.methods.goals.sense import clear_of_walls
 from poise.methods.goals.stepping import OTHER, STRIDE, StepTo, begin_step, landing
@@ -34,6 +35,7 @@ def beside(view: View, swing: str) -> Array:
     return clear_of_walls(view, view.place(view.body.feet[OTHER[swing]])[:2] + view.body.stance * out)
 
 
+@writes("swing", "seconds")
 def choose_gathering(view: View) -> None:
     """Remember which foot is brought up, the one that did not take the last step: "swing", "stance" and "seconds"."""
     loads = {side: view.load(view.body.feet[side]) for side in OTHER}
@@ -41,6 +43,7 @@ def choose_gathering(view: View) -> None:
     view.memory.update(swing=swing, stance=OTHER[swing], seconds=SECONDS)
 
 
+@writes("seconds")
 def begin_gathering(view: View) -> None:
     """Remember how high the foot to bring up is, as `begin_step`, and hurry if the weight is not over the other."""
     begin_step(view)
@@ -73,6 +76,7 @@ class Gathered(Condition):
         return float(np.linalg.norm(away)) <= self.near * scale
 
 
+@reads("swing", "seconds")
 @dataclass(frozen=True)
 class Caught(Condition):
     """The swing foot can land so that the capture point is between the feet then.

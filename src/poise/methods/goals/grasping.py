@@ -11,6 +11,7 @@ import numpy as np
 
 from poise.methods.goals.body import SIDES
 from poise.methods.goals.conditions import Condition
+from poise.methods.goals.memory import reads, writes
 from poise.methods.goals.sense import reachable
 from poise.methods.goals.view import View
 from poise.methods.goals.wish import Wish, toward
@@ -20,6 +21,7 @@ from poise.step.quantities import PlaceAcceleration
 HANDS = tuple(f"{side}_hand" for side in SIDES)
 
 
+@writes("holds")
 def choose_bars(view: View) -> None:
     """Remember for each free hand the hold or bar nearest to it that it sees and can reach: "left_hand reaches"."""
     for hand in HANDS:
@@ -31,6 +33,7 @@ def choose_bars(view: View) -> None:
             view.memory[f"{hand} reaches"] = found[0].name
 
 
+@reads("holds")
 @dataclass(frozen=True)
 class Grasping(Condition):
     """Hands are on their way to bars, for no longer than `seconds`."""
@@ -63,6 +66,7 @@ class Holding(Condition):
         return any(hand in view.grips for hand in HANDS)
 
 
+@reads("holds")
 @dataclass(frozen=True)
 class Grasp(Wish):
     """Free hands go to what they reach for.

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.methods.goals.conditions import Condition
+from poise.methods.goals.memory import reads, writes
 from poise.methods.goals.stepping import OTHER
 from poise.methods.goals.view import View
 from poise.methods.goals.wish import Wish, place_toward
@@ -20,6 +21,7 @@ from poise.step import Objective
 Array = npt.NDArray[np.float64]
 
 
+@writes("swing")
 def choose_farther_foot(view: View) -> None:
     """Remember which foot shall step, the one farther from below the center of mass: memory "swing" and "stance"."""
     away = {side: float(np.linalg.norm(view.place(view.body.feet[side])[:2] - view.com[:2])) for side in OTHER}
@@ -33,6 +35,7 @@ def midway(view: View) -> Array:
     return np.array([*(2.0 * view.com[:2] - stance[:2]), view.ground_height_below("stance")])
 
 
+@reads("swing")
 @dataclass(frozen=True)
 class StepMidway(Wish):
     """The swing foot goes to where the center of mass is midway between the feet: [Jain2009]_ G_p of takeStep.
@@ -53,6 +56,7 @@ class StepMidway(Wish):
         return [place_toward(view, body, offset, midway(view), self.weight, self.horizon)]
 
 
+@reads("swing")
 @dataclass(frozen=True)
 class Nearing(Condition):
     """The swing foot does not get farther from where it shall stand: [Jain2009]_ takeStep.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poise.methods.goals.conditions import Condition
+from poise.methods.goals.memory import reads, writes
 from poise.methods.goals.polygon import distance_inside
 from poise.methods.goals.view import View
 from poise.methods.goals.wish import Wish, toward
@@ -14,11 +15,13 @@ from poise.step import Objective
 from poise.step.quantities import PlaceAcceleration
 
 
+@writes("swing")
 def stand_on_left(view: View) -> None:
     """Remember that the left foot carries."""
     view.memory["stance"], view.memory["swing"] = "left", "right"
 
 
+@writes("swing")
 def stand_on_right(view: View) -> None:
     """Remember that the right foot carries."""
     view.memory["stance"], view.memory["swing"] = "right", "left"
@@ -30,6 +33,7 @@ def _inside(view: View) -> float:
     return distance_inside(view.state.points[points, :2], view.capture_point)
 
 
+@reads("swing")
 @dataclass(frozen=True)
 class Shifting(Condition):
     """The weight is not yet over the stance foot: until the capture point is inside its sole and the other is light.
@@ -51,6 +55,7 @@ class Shifting(Condition):
         return not (is_light and _inside(view) > self.margin * view.body.scale)
 
 
+@reads("swing")
 @dataclass(frozen=True)
 class OnOneFoot(Condition):
     """The capture point is over the stance foot, at most `margin` outside its sole [m]."""
@@ -61,6 +66,7 @@ class OnOneFoot(Condition):
         return view.is_delayed or _inside(view) > -self.margin * view.body.scale
 
 
+@reads("swing")
 @dataclass(frozen=True)
 class RaiseFoot(Wish):
     """The swing foot hangs beside the stance foot, at a height.

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from poise.methods.goals.memory import reads, writes
 from poise.methods.goals.view import View
 from poise.methods.goals.wish import HORIZON, Wish, toward
 from poise.step import Objective
@@ -102,6 +103,7 @@ class Circle(Wish):
         return Target(view.memory["reach center"] + radius * out, radius * rate * on, -radius * rate**2 * out)
 
 
+@reads("hand")
 @dataclass(frozen=True)
 class TakeHand(Wish):
     """A hand goes to another figure's nearest hand, and waits there for the grip.
@@ -162,6 +164,7 @@ class OfferHand(Wish):
         return part_toward(view, self.part, target, self.weight, self.horizon, "offer hand", HASTE * view.body.scale)
 
 
+@writes("hand", "holds")
 def choose_hands(view: View) -> None:
     """Remember the own and the other figure's hand that are nearest to one another, for `TakeHand` and its grip."""
     best = np.inf

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.methods.goals.memory import reads, writes
 from poise.methods.goals.polygon import nearest_inside
 from poise.methods.goals.sense import clear_of_walls
 from poise.methods.goals.view import View
@@ -77,6 +78,7 @@ def landing(view: View, swing: str, seconds: float, stride: Stride = STRIDE) -> 
     return place, float(np.linalg.norm(nearest_inside(support, goal) - goal))
 
 
+@writes("swing", "seconds")
 def choose_step(view: View) -> None:
     """Remember which foot shall step and for how long: memory "swing", "stance" and "seconds"."""
     best, scale = np.inf, view.body.scale
@@ -93,12 +95,14 @@ def choose_step(view: View) -> None:
                 view.memory.update(swing=swing, stance=OTHER[swing], seconds=seconds)
 
 
+@writes()
 def begin_step(view: View) -> None:
     """Remember how high the swing foot is where it starts [m]: memory "rise"."""
     if "swing" in view.memory:
         view.memory["rise"] = max(0.0, float(view.place(view.foot("swing"))[2]) - view.ground_height_below("stance"))
 
 
+@reads("swing", "seconds")
 @dataclass(frozen=True)
 class StepTo(Wish):
     """The swing foot goes to its landing place, along the path of least acceleration, lifted on its way.

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from poise.methods.goals.body import SIDES
 from poise.methods.goals.conditions import Balanced, Condition
+from poise.methods.goals.memory import reads, writes
 from poise.methods.goals.sense import Within, reachable
 from poise.methods.goals.view import View
 from poise.methods.goals.wish import UP, Wish, axis_toward, toward
@@ -47,6 +48,7 @@ def near_hands(view: View) -> dict[str, Within]:
     return {hand: w for away, hand, w in found if away <= found[0][0] + AS_NEAR * view.body.scale}
 
 
+@writes("hands")
 def choose_hands(view: View) -> None:
     """Remember the hands that reach for a wall: those that touch one and those chosen before, else the nearest.
 
@@ -77,6 +79,7 @@ def is_on(view: View, hand: str) -> bool:
     return bool(view.touching[view.part(hand)].any())
 
 
+@reads("hands")
 @dataclass(frozen=True)
 class Reaching(Condition):
     """Hands are on their way to walls in reach, for no longer than `seconds`."""
@@ -89,6 +92,7 @@ class Reaching(Condition):
         return not view.touching[view.part("hands")].any() and bool(walls_in_reach(view))
 
 
+@reads("hands")
 @dataclass(frozen=True)
 class Leaning(Condition):
     """A hand carries, and the figure could not do without.
@@ -148,6 +152,7 @@ class HandsFree(Condition):
         return view.since < self.seconds or view.time - view.memory.get("hands free", 0.0) < self.seconds
 
 
+@reads("hands", unless="looks")
 @dataclass(frozen=True)
 class Brace(Wish):
     """The remembered hands go to their walls, fingers along them.

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from poise.character.character import V_SIZES
 from poise.methods.goals.body import SIDES
 from poise.methods.goals.conditions import Condition
+from poise.methods.goals.memory import writes
 from poise.methods.goals.view import View
 from poise.methods.goals.wish import HORIZON, Wish, slowing, toward
 from poise.step import Objective
@@ -86,6 +87,7 @@ def arc(view: View) -> Arc | None:
     return arc_about(places, left, view.com, view.com_velocity) if places else None
 
 
+@writes("holds")
 def take_bar(view: View) -> None:
     """Remember that each hand holds the hold or bar that is nearest to it."""
     for side in SIDES:

@@ -54,7 +54,9 @@ def quiet(character: Character) -> npt.NDArray[np.float64]:
 
 
 def _literal(options: Options) -> Setup:
-    return Setup((Role(Machine("balance", (ControlState("balance", LITERAL),)), pose=quiet),), floor(options["friction"]))
+    return Setup(
+        (Role(Machine("balance", (ControlState("balance", LITERAL),)), pose=quiet),), floor(options["friction"])
+    )
 
 
 BALANCE = Behavior("balance", "Stand in place and answer pushes.", _balance, {"friction": friction()}, _literal)

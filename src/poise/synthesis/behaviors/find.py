@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from poise.errors import UnknownName
-from poise.methods.goals.checking import require_names
+from poise.methods.goals.checking import require_memory, require_names
 from poise.methods.goals.machine import Machine
 from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
 
@@ -19,6 +19,7 @@ def find_behavior(wanted: Wanted) -> Behavior:
 
     Raises:
         UnknownName: if there is none such, or a machine names what there is not.
+        InvalidValue: if a machine's goals need what no entry remembers.
         FileFormatError: if a controller file cannot be read as one.
     """
     from poise.synthesis.behaviors import BEHAVIORS
@@ -27,6 +28,7 @@ def find_behavior(wanted: Wanted) -> Behavior:
         return wanted
     if isinstance(wanted, Machine):
         require_names(wanted)
+        require_memory(wanted)
         return Behavior(wanted.name, "", lambda options: Setup((Role(wanted),)))
     if not isinstance(wanted, str) or wanted.lower().endswith(".toml"):
         from poise.synthesis.controller_file import load_controller

@@ -53,7 +53,9 @@ def _literal(options: Options) -> Setup:
         "child",
         (
             ControlState("balance", LITERAL, Balanced(literal=True), ("take hand",)),
-            ControlState("take hand", (*LITERAL, TakeHand(REACHED * options["weight"])), enter=choose_hands, grips=grips),
+            ControlState(
+                "take hand", (*LITERAL, TakeHand(REACHED * options["weight"])), enter=choose_hands, grips=grips,
+            ),
         ),
     )  # fmt: skip
     grown_up = Machine("adult", (ControlState("balance", (*LITERAL, OfferHand(REACHED, "right_hand"))),))
