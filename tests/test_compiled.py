@@ -15,7 +15,7 @@ from numba import njit
 from scipy.linalg import cython_blas  # pyright: ignore[reportAttributeAccessIssue]
 from scipy.optimize import nnls
 
-from poise import compiled
+from poise import light
 from poise.character import fit
 from poise.character.limits import limit_angles
 from poise.compiled import Table
@@ -182,8 +182,9 @@ def test_turned_figure_equals_quaternion_algebra() -> None:
     sway, sway_v, sway_a, lean, lean_v = rng.normal(size=(5, 3))
     sway_share[0] = lean_share[0] = 0.0  # no turn at all
     extra = rotations.from_rotation_vector(sway_share[:, None] * sway + lean_share[:, None] * lean)
-    fast = control.turned_figure(
-        sway_share, sway, sway_v, sway_a, lean_share, lean, lean_v, orientations, speeds, turns
+    fast = np.empty_like(orientations), np.empty_like(speeds), np.empty_like(turns)
+    control.turned_figure(
+        sway_share, sway, sway_v, sway_a, lean_share, lean, lean_v, orientations, speeds, turns, *fast
     )  # fmt: skip
     expected_v = rotations.rotate(extra, speeds) + sway_share[:, None] * sway_v + lean_share[:, None] * lean_v
     expected_a = rotations.rotate(extra, turns) + sway_share[:, None] * sway_a
@@ -282,12 +283,56 @@ def test_arrays_by_address_are_the_arrays() -> None:
 
     @njit
     def inside(at):  # type: ignore[no-untyped-def]
-        a, b, c = compiled.vector(at[0], 24), compiled.matrix(at[0], 4, 6), compiled.cube(at[0], 2, 3, 4)
+        a, b, c = light.vector(at[0], 24), light.matrix(at[0], 4, 6), light.cube(at[0], 2, 3, 4)
         a[0] = 7.0
-        return b[3, 5], c[1, 2, 3], b[0, 0], compiled.index(at[1], 5)[4], compiled.flags(at[2], 3)[1]
+        return b[3, 5], c[1, 2, 3], b[0, 0], light.index(at[1], 5)[4], light.flags(at[2], 3)[1]
 
     assert inside(table.at) == (23.0, 23.0, 7.0, 4, False)
     assert floats[0] == 7.0
+
+
+def test_light_arrays_are_read_and_written_as_arrays_are() -> None:
+    given = np.arange(24.0).reshape(2, 3, 4)
+    marks = np.array([True, False, True])
+
+    @njit
+    def look(x, marks):  # type: ignore[no-untyped-def]
+        x, marks = light.light(x), light.light(marks)
+        row, part = x[1, 2], x[1][1:]
+        x[0, 1, 2], row[3], part[0, 0], marks[1] = -1.0, -2.0, 7, row[0] > 0.0
+        return row[2], part[0, 1], row[1:3][1], x.shape, part.shape, row[2:99].shape[0], row[4:].shape[0], marks[0]
+
+    changed = given.copy()
+    assert look(changed, marks) == (22.0, 17.0, 22.0, (2, 3, 4), (2, 4), 2, 0, True)
+    expected = given.copy()
+    expected[0, 1, 2], expected[1, 2, 3], expected[1, 1, 0] = -1.0, -2.0, 7.0
+    assert np.array_equal(changed, expected)
+    assert marks.tolist() == [True, True, True]
+
+
+def test_room_in_compiled_code() -> None:
+    @njit
+    def squares(n):  # type: ignore[no-untyped-def]
+        few, many = light.room(3), light.borrow(n)
+        for i in range(n):
+            few[i % 3], many[i] = i, i * i
+        total = 0.0
+        for i in range(n):
+            total += many[i]
+        light.give_back(many)
+        address = light.kept(np.int32(n))
+        return total, few[0] + few[1] + few[2], light.index(address, 1)[0] & 0xFFFFFFFF
+
+    assert squares(100) == (328350.0, 97.0 + 98.0 + 99.0, 100)
+
+
+def test_larger_and_smaller_choose_as_max_and_min_do() -> None:
+    @njit
+    def choose(a, b):  # type: ignore[no-untyped-def]
+        return light.larger(a, b), light.smaller(a, b)
+
+    for a, b in ((1, 2), (2, 1), (1.5, 1), (-0.0, 0.0), (np.inf, 2.0), (np.nan, 1.0), (1.0, np.nan)):
+        assert np.array_equal(choose(a, b), (max(a, b), min(a, b)), equal_nan=True)
 
 
 def test_a_kernel_is_compiled_again_when_what_it_calls_changes(tmp_path: Path) -> None:

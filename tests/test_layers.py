@@ -12,9 +12,9 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "poise"
 
 LAYERS = (
-    "errors", "units", "compiler", "compiled", "spatial", "terrain", "skeleton", "motion", "io", "phases", "character",
-    "dynamics", "step", "control", "methods", "analysis", "edit", "verdict", "sim", "synthesis", "scene", "record",
-    "studio", "cli",
+    "errors", "units", "compiler", "compiled", "light", "spatial", "terrain", "skeleton", "motion", "io", "phases",
+    "character", "dynamics", "step", "control", "methods", "analysis", "edit", "verdict", "sim", "synthesis", "scene",
+    "record", "studio", "cli",
 )  # fmt: skip
 """From first to last; one may import itself and what comes before it."""
 

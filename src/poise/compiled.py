@@ -1,8 +1,8 @@
-"""What compiled code needs beyond numba's own: arrays and C functions by address, one cache for callers and callees.
+"""What compiled code needs beyond numba's own: tables of arrays, C functions by address, one cache with its callees.
 
 A kernel that takes thirty arrays spends as long on looking at them as on its work, and as long again on being compiled
 for them. Those that run in every step take one table of addresses instead: `Table` keeps the arrays alive, and
-`vector`, `matrix` … give them back inside the kernel.
+`light` gives them back inside the kernel.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy.typing as npt
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
 
 from poise.compiler import DraftCompiler, WholeCompiler
 
@@ -73,56 +72,6 @@ class Table:
             assert array.dtype in (np.float64, np.int64, np.bool_), k
         self.arrays = tuple(arrays)
         self.at = np.array([array.ctypes.data for array in arrays], dtype=np.int64)
-
-
-def _array_at(dtype: Any, count: int) -> Any:
-    """An intrinsic (address, *shape) → C-ordered array of that type at that address."""
-
-    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = context.get_data_type(dtype)
-        size = context.get_abi_sizeof(kind)
-        word = context.get_value_type(types.intp)
-        shape, strides = list(args[1:]), [ir.Constant(word, size)]
-        for extent in reversed(shape[1:]):
-            strides.insert(0, builder.mul(strides[0], extent))
-        array = context.make_array(signature.return_type)(context, builder)
-        populate_array(
-            array, data=builder.inttoptr(args[0], kind.as_pointer()), shape=shape, strides=strides,
-            itemsize=ir.Constant(word, size), meminfo=None,
-        )  # fmt: skip
-        return array._getvalue()  # pyright: ignore[reportPrivateUsage]
-
-    result = types.Array(dtype, count, "C")
-    word = types.intp
-    if count == 1:
-
-        def one(typingctx: Any, address: Any, n: Any) -> Any:
-            return result(word, word), lower
-
-        return intrinsic(one)
-    if count == 2:
-
-        def two(typingctx: Any, address: Any, n: Any, m: Any) -> Any:
-            return result(word, word, word), lower
-
-        return intrinsic(two)
-
-    def three(typingctx: Any, address: Any, n: Any, m: Any, k: Any) -> Any:
-        return result(word, word, word, word), lower
-
-    return intrinsic(three)
-
-
-vector: Any = _array_at(types.float64, 1)
-"""(address, n) → float64 array (n,), in compiled code."""
-matrix: Any = _array_at(types.float64, 2)
-"""(address, n, m) → float64 array (n, m), in compiled code."""
-cube: Any = _array_at(types.float64, 3)
-"""(address, n, m, k) → float64 array (n, m, k), in compiled code."""
-index: Any = _array_at(types.int64, 1)
-"""(address, n) → int64 array (n,), in compiled code."""
-flags: Any = _array_at(types.boolean, 1)
-"""(address, n) → bool array (n,), in compiled code."""
 
 
 def _call(typingctx: Any, address: Any, words: Any) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+
 from numba import njit
 
 from poise.compiled import INNER, KERNEL, shared
+from poise.light import address_of, larger, matrix, room, smaller
 
 
 @njit(**INNER)
@@ -27,8 +29,8 @@ def servos(
         x = aw * bx + ax * bw + ay * bz - az * by
         y = aw * by - ax * bz + ay * bw + az * bx
         z = aw * bz + ax * by - ay * bx + az * bw
-        sine = np.sqrt(x * x + y * y + z * z)
-        scale = 2.0 * np.arctan2(sine, abs(w)) / sine if sine > 1e-9 else 2.0
+        sine = math.sqrt(x * x + y * y + z * z)
+        scale = 2.0 * math.atan2(sine, abs(w)) / sine if sine > 1e-9 else 2.0
         if w < 0.0:
             scale = -scale
         error = (scale * x, scale * y, scale * z)
@@ -53,20 +55,20 @@ def _ball_angles(w, x, y, z, rest, axis, bend, side, out):
     if dw < 0.0:
         dw, dx, dy, dz = -dw, -dx, -dy, -dz
     t = dx * axis[0] + dy * axis[1] + dz * axis[2]
-    length = np.sqrt(dw * dw + t * t)
+    length = math.sqrt(dw * dw + t * t)
     if length < 1e-12:
         tw, ts = 1.0, 0.0
     else:
         tw, ts = dw / length, t / length
-    out[0] = 2.0 * np.arctan2(ts, tw)
+    out[0] = 2.0 * math.atan2(ts, tw)
     # swing = d · conj(twist)
     kx, ky, kz = -ts * axis[0], -ts * axis[1], -ts * axis[2]
     sw = dw * tw - dx * kx - dy * ky - dz * kz
     sx = dw * kx + dx * tw + dy * kz - dz * ky
     sy = dw * ky - dx * kz + dy * tw + dz * kx
     sz = dw * kz + dx * ky - dy * kx + dz * tw
-    sine = np.sqrt(sx * sx + sy * sy + sz * sz)
-    scale = 2.0 * np.arctan2(sine, sw) / sine if sine > 1e-9 else 2.0
+    sine = math.sqrt(sx * sx + sy * sy + sz * sz)
+    scale = 2.0 * math.atan2(sine, sw) / sine if sine > 1e-9 else 2.0
     out[1] = scale * (sx * bend[0] + sy * bend[1] + sz * bend[2])
     out[2] = scale * (sx * side[0] + sy * side[1] + sz * side[2])
 
@@ -110,9 +112,11 @@ def limit_rows(
     For an angle θ with rates θ̇ = E ω: sign (θ + dt E v + dt² E a) ≥ the limit, widened to the reference's own next
     angle; from outside it comes back by a share of the way a step.
     """
-    count, planned = address.shape[0], np.zeros(3)
+    count, planned = address.shape[0], room(3)
     limit_angles(q, address, is_hinge, rest, axis, bend, side, angles)
-    rates, ahead, behind = np.empty((3, 3)), np.empty(3), np.empty(3)
+    rates, ahead, behind = matrix(address_of(room(9)), 3, 3), room(3), room(3)
+    for c in range(3):
+        planned[c] = 0.0
     m = 0
     for i in range(count):
         is_near = False
@@ -130,7 +134,7 @@ def limit_rows(
             sx = dt * reference_v[d] + dt * dt * reference_a[d]
             sy = dt * reference_v[d + 1] + dt * dt * reference_a[d + 1]
             sz = dt * reference_v[d + 2] + dt * dt * reference_a[d + 2]
-            size = max(np.sqrt(sx * sx + sy * sy + sz * sz), 1e-30)
+            size = larger(math.sqrt(sx * sx + sy * sy + sz * sz), 1e-30)
             rw, rx, ry, rz = reference_q[k], reference_q[k + 1], reference_q[k + 2], reference_q[k + 3]
             _ball_angles(rw, rx, ry, rz, rest[i], axis[i], bend[i], side[i], planned)
             for c in range(4):
@@ -160,7 +164,7 @@ def limit_rows(
                 speed += rates[c, e] * v[d + e]
                 rows[m, d + e] = sign * rates[c, e]
             now = sign * angles[i, c]
-            floor = min(bound if now >= bound else now + share * (bound - now), sign * planned[c] - 1e-9)
+            floor = smaller(bound if now >= bound else now + share * (bound - now), sign * planned[c] - 1e-9)
             bounds[m] = (floor - now - dt * sign * speed) / (dt * dt)
             m += 1
     return m
@@ -178,17 +182,19 @@ def _turned(w, x, y, z, a, out):
 @shared(**KERNEL)
 def turned_figure(
     sway_share, sway, sway_velocity, sway_acceleration, lean_share, lean, lean_velocity, orientations, velocities,
-    accelerations,
+    accelerations, turned, speeds, turns,
 ):  # fmt: skip
-    """Orientations (B, 4) and rates (B, 3) of bodies that each take a share of two rotation vectors (3,), rates too."""
-    turned, speeds, turns = np.empty_like(orientations), np.empty_like(velocities), np.empty_like(accelerations)
-    turn = np.empty(3)
+    """Turn bodies that each take a share of two rotation vectors (3,), with their rates.
+
+    Fills orientations (B, 4), angular velocities and accelerations (B, 3) from those before.
+    """
+    turn = room(3)
     for b in range(orientations.shape[0]):
         for c in range(3):
             turn[c] = sway_share[b] * sway[c] + lean_share[b] * lean[c]
-        angle = np.sqrt(turn[0] * turn[0] + turn[1] * turn[1] + turn[2] * turn[2])
-        scale = np.sin(0.5 * angle) / angle if angle > 1e-9 else 0.5
-        w, x, y, z = np.cos(0.5 * angle), scale * turn[0], scale * turn[1], scale * turn[2]
+        angle = math.sqrt(turn[0] * turn[0] + turn[1] * turn[1] + turn[2] * turn[2])
+        scale = math.sin(0.5 * angle) / angle if angle > 1e-9 else 0.5
+        w, x, y, z = math.cos(0.5 * angle), scale * turn[0], scale * turn[1], scale * turn[2]
         qw, qx, qy, qz = orientations[b, 0], orientations[b, 1], orientations[b, 2], orientations[b, 3]
         turned[b, 0] = w * qw - x * qx - y * qy - z * qz
         turned[b, 1] = w * qx + x * qw + y * qz - z * qy
@@ -199,7 +205,6 @@ def turned_figure(
         for c in range(3):
             speeds[b, c] += sway_share[b] * sway_velocity[c] + lean_share[b] * lean_velocity[c]
             turns[b, c] += sway_share[b] * sway_acceleration[c]
-    return turned, speeds, turns
 
 
 @njit(**INNER)
@@ -225,9 +230,9 @@ def ground_rows(
                 + dt * reference_velocities[i, 2]
                 + dt * dt * reference_accelerations[i, 2]
             )
-            least = min(0.0, planned - 1e-9)
+            least = smaller(0.0, planned - 1e-9)
             if gaps[i] < least:
-                least = min((1.0 - share) * gaps[i], least)
+                least = smaller((1.0 - share) * gaps[i], least)
             index[near], lower[near] = i, (least - ahead) / (dt * dt)
             for c in range(3):
                 normals[near, 0, c] = axes[i, 2, c]
@@ -248,9 +253,9 @@ def timed_ends(
     reference is below h_m, 0 from 2 h_m up, so that a fallen hand is not held down.
     """
     for i in range(gaps.shape[0]):
-        tangent = min(max(1.0 - times_to_contact[i] / contact_time, 0.0), 1.0)
-        low = min(max(2.0 - heights[i] / reach, 0.0), 1.0)
-        normal = tangent + low * (1.0 - min(max(gaps[i] / reach, 0.0), 1.0))
+        tangent = smaller(larger(1.0 - times_to_contact[i] / contact_time, 0.0), 1.0)
+        low = smaller(larger(2.0 - heights[i] / reach, 0.0), 1.0)
+        normal = tangent + low * (1.0 - smaller(larger(gaps[i] / reach, 0.0), 1.0))
         for e in range(3):
             weights[3 * i + e], total = normal if e == 2 else tangent, 0.0
             for c in range(3):
@@ -314,16 +319,22 @@ def limbs_seen(members, ends, flags, stands, times_to_lift, offsets, home_x, hom
     """
     first = 0
     for limb in range(ends.shape[0]):
-        touching, standing, least, way = 0, 0, np.inf, 0.0
+        touching, standing, least, way = 0, 0, math.inf, 0.0
         for k in range(first, ends[limb]):
             i = members[k]
             if flags[i]:
                 touching += 1
                 standing += 1 if stands[i] else 0
-                least = min(least, times_to_lift[i])
-                way += np.sqrt((offsets[i, 0] - home_x) ** 2 + (offsets[i, 1] - home_y) ** 2)
+                least = smaller(least, times_to_lift[i])
+                x, y = offsets[i, 0] - home_x, offsets[i, 1] - home_y
+                way += math.sqrt(x * x + y * y)
         first = ends[limb]
-        seen[limb, 0], seen[limb, 1], seen[limb, 2], seen[limb, 3] = touching, standing, least, way / max(touching, 1)
+        seen[limb, 0], seen[limb, 1], seen[limb, 2], seen[limb, 3] = (
+            touching,
+            standing,
+            least,
+            way / larger(touching, 1),
+        )
 
 
 @njit(**INNER)
@@ -331,7 +342,7 @@ def swing_places(points, velocities, landings, shift_x, shift_y, foot_shift, loo
     """Where the ground's height is wanted, (4 P, 2): landing places, ahead, at the clearance's edge, half way there."""
     count = points.shape[0]
     for i in range(count):
-        place = landings[i] if np.isfinite(landings[i, 0]) else points[i]
+        place = landings[i] if math.isfinite(landings[i, 0]) else points[i]
         out[i, 0], out[i, 1] = place[0] + shift_x + foot_shift[i, 0], place[1] + shift_y + foot_shift[i, 1]
         for c in range(2):
             out[count + i, c] = points[i, c] + look_ahead * velocities[i, c]
@@ -350,13 +361,13 @@ def foothold_targets(
     above what is below and just ahead of it, no higher above that than the reference is above its own floor.
     """
     count = reference_points.shape[0]
-    shift = np.empty(3)
+    shift = room(3)
     for i in range(count):
         if held[i]:
             for c in range(3):
                 out[i, c] = reference_points[i, c] + offset[i, c]
             continue
-        is_known = np.isfinite(landings[i, 0])
+        is_known = math.isfinite(landings[i, 0])
         part = progress[i] * progress[i] * (3.0 - 2.0 * progress[i])
         for c in range(2):
             landing = goal_shift[c] + foot_shift[i, c]
@@ -368,10 +379,10 @@ def foothold_targets(
             if is_known:
                 shift[2] = (1.0 - part) * left_with[i, 2] + part * (ground[i] - floor)
             else:
-                shift[2] = max(lift, ground[count + i] - floor)
+                shift[2] = larger(lift, ground[count + i] - floor)
             height = reference_points[i, 2] - floor
-            highest = max(max(ground[2 * count + i], ground[3 * count + i]) - floor, lift)
-            shift[2] = max(shift[2], highest + min(height, clearance) - height)
+            highest = larger(larger(ground[2 * count + i], ground[3 * count + i]) - floor, lift)
+            shift[2] = larger(shift[2], highest + smaller(height, clearance) - height)
         for c in range(3):
             out[i, c] = reference_points[i, c] + shift[c]
 
@@ -390,12 +401,12 @@ def planned_targets(
             for c in range(3):
                 out[i, c] = planned_points[i, c] + offset[i, c]
             continue
-        part = progress[i] * progress[i] * (3.0 - 2.0 * progress[i]) if np.isfinite(landings[i, 0]) else 1.0
+        part = progress[i] * progress[i] * (3.0 - 2.0 * progress[i]) if math.isfinite(landings[i, 0]) else 1.0
         for c in range(2):
             out[i, c] = planned_points[i, c] + ((1.0 - part) * left_with[i, c] + part * goal_shift[c])
         out[i, 2] = planned_points[i, 2] + ((1.0 - part) * left_with[i, 2] + part * lifts[i])
         height = planned_points[i, 2] - floors[i]
-        out[i, 2] = max(out[i, 2], heights[i] + min(height, clearance))
+        out[i, 2] = larger(out[i, 2], heights[i] + smaller(height, clearance))
 
 
 @njit(**INNER)
@@ -404,7 +415,8 @@ def shortened(targets, places, reach):
     for i in range(targets.shape[0]):
         way = 0.0
         for c in range(3):
-            way += (targets[i, c] - places[i, c]) ** 2
-        part = min(1.0, reach / max(np.sqrt(way), 1e-12))
+            away = targets[i, c] - places[i, c]
+            way += away * away
+        part = smaller(1.0, reach / larger(math.sqrt(way), 1e-12))
         for c in range(3):
             targets[i, c] = places[i, c] + part * (targets[i, c] - places[i, c])

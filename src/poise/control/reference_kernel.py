@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+
 from numba import njit
 
 from poise import compiled
-from poise.compiled import KERNEL, cube, flags, index, matrix, vector
+from poise.compiled import KERNEL
 from poise.dynamics import kernels
+from poise.light import address_of, borrow, cube, flags, give_back, index, light, matrix, vector
 from poise.step import active_set
 from poise.step.active_set import nonnegative
 
@@ -19,6 +21,7 @@ def reference(at, frame, sizes, regularization):
     τ* and λ*: the touching points take as much of the root wrench as their cones allow, [Levine2012]_ 2.3. Deviates: λ*
     is regularized, since four and more points a foot leave it undetermined.
     """
+    at, frame, sizes = light(at), light(frame), light(sizes)
     nq, nv, bodies, points, root = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]
     parents, dof_first, dof_count = index(at[0], bodies), index(at[1], bodies), index(at[2], bodies)
     tree_root, point_body, masses = index(at[3], bodies), index(at[4], points), vector(at[5], bodies)
@@ -36,10 +39,10 @@ def reference(at, frame, sizes, regularization):
     q, v, a = vector(frame[0], nq), vector(frame[1], nv), vector(frame[2], nv)
     places, touching = matrix(frame[6], points, 3), flags(frame[11], points)
     for i in range(nq):
-        if not np.isfinite(q[i]):
+        if not math.isfinite(q[i]):
             return False
     for i in range(nv):
-        if not np.isfinite(v[i]):
+        if not math.isfinite(v[i]):
             return False
     own_q, own_v = vector(at[25], nq), vector(at[26], nv)
     for i in range(nq):
@@ -59,7 +62,10 @@ def reference(at, frame, sizes, regularization):
     n = kernels.cone_system(
         places, touching, directions, xpos[root], xmat[root], needed, regularization, wrenches, H, f
     )  # fmt: skip
-    x, expected, k = np.zeros(n), np.empty(n, np.bool_), 0
+    borrowed, k = borrow(2 * n), 0
+    x, expected = vector(address_of(borrowed), n), flags(address_of(borrowed) + 8 * n, n)
+    for i in range(n):
+        x[i] = 0.0
     for i in range(points):
         if touching[i]:
             for e in range(4):
@@ -73,6 +79,7 @@ def reference(at, frame, sizes, regularization):
         point_body, places, touching, directions, x, tree_root, subtree_com, parents, dof_first, dof_count, cdof,
         needed, coefficients, vector(frame[16], nv),
     )  # fmt: skip
+    give_back(borrowed)
     for i in range(points):
         for e in range(4):
             warm[4 * i + e] = coefficients[i, e] > 0.0

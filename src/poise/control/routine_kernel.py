@@ -5,9 +5,10 @@ from __future__ import annotations
 from numba import njit
 
 from poise import compiled
-from poise.compiled import KERNEL, cube, flags, index, matrix, vector
+from poise.compiled import KERNEL
 from poise.control import kernels
 from poise.dynamics import kernels as dynamics
+from poise.light import address_of, borrow, cube, flags, give_back, index, larger, light, matrix, smaller, vector
 from poise.step import cones
 from poise.step.cones import put_frames
 
@@ -19,6 +20,8 @@ def see(at, placing, feet, frame, sizes, numbers):
     Returns how many touch; −1 where the state is not finite. On level ground in one go, else after the state was placed
     and the ground below its points been looked up. `placing` is for `dynamics.kernels.place`, `feet` from `Footing`.
     """
+    at, placing, feet = light(at), light(placing), light(feet)
+    frame, sizes, numbers = light(frame), light(sizes), light(numbers)
     bodies, points, limbs, members = sizes[2], sizes[3], sizes[4], sizes[5]
     is_level, is_planned, has_home = sizes[6] != 0, sizes[7] != 0, sizes[8] != 0
     dt, floor, band, look_ahead, clearance_time = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
@@ -72,6 +75,7 @@ def see(at, placing, feet, frame, sizes, numbers):
 @njit(**KERNEL)
 def wish(at, feet, frame, sizes, numbers):
     """Fill the wishes of a step from a state that was seen, a reference frame, and the ground where its points go."""
+    at, feet, frame, sizes, numbers = light(at), light(feet), light(frame), light(sizes), light(numbers)
     nq, nv, bodies, points, limited = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]
     is_turned, is_planned, is_stepping, is_level = sizes[5] != 0, sizes[6] != 0, sizes[7] != 0, sizes[8] != 0
     dt, floor, pose_speed, pose_stiffness = numbers[0], numbers[1], numbers[2], numbers[3]
@@ -88,15 +92,20 @@ def wish(at, feet, frame, sizes, numbers):
 
     # turns of the bodies, and the root's place
     target, speeds, turns = matrix(frame[3], bodies, 4), matrix(frame[4], bodies, 3), matrix(frame[5], bodies, 3)
+    borrowed = borrow(10 * bodies)
     if is_turned:
-        target, speeds, turns = kernels.turned_figure(
+        turned, more = matrix(address_of(borrowed), bodies, 4), address_of(borrowed) + 32 * bodies
+        turned_speeds, turned_turns = matrix(more, bodies, 3), matrix(more + 24 * bodies, bodies, 3)
+        kernels.turned_figure(
             vector(at[9], bodies), sway[:3], sway[3:6], sway[6:9], vector(at[10], bodies), lean[:3], lean[3:6], target,
-            speeds, turns,
+            speeds, turns, turned, turned_speeds, turned_turns,
         )  # fmt: skip
+        target, speeds, turns = turned, turned_speeds, turned_turns
     kernels.servos(
         xquat, cvel, target, speeds, turns, reference_q, reference_v, reference_a, q, v, moved, pose_speed,
         pose_stiffness, vector(at[11], 3 * bodies - 3), vector(at[12], 3), vector(at[13], 3),
     )  # fmt: skip
+    give_back(borrowed)
 
     # where contact points should be, and how fast
     held, heights, floors = flags(feet[5], points), vector(at[35], points), vector(at[37], points)
@@ -132,14 +141,14 @@ def wish(at, feet, frame, sizes, numbers):
     for i in range(points):
         height[i], near[i] = reference_points[i, 2] - floor, gaps[i]
         if is_planned:
-            height[i], near[i] = min(height[i], plan_gaps[i]), min(gaps[i], plan_gaps[i])
+            height[i], near[i] = smaller(height[i], plan_gaps[i]), smaller(gaps[i], plan_gaps[i])
     kernels.timed_ends(
         wished_a, wished_v, wished, velocities, places, axes, end_speed, end_stiffness, vector(frame[12], points),
         contact_time, height, contact_height, near, vector(at[19], 3 * points), shares,
     )  # fmt: skip
     if is_planned:
         for i in range(points):
-            shares[3 * i + 2] = max(shares[3 * i + 2], climbs[i])
+            shares[3 * i + 2] = larger(shares[3 * i + 2], climbs[i])
 
     # bounds
     sizes[9] = kernels.limit_rows(

@@ -6,16 +6,20 @@ live in this one file because a cached caller would not notice a changed callee 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
-from poise.compiled import INNER, KERNEL, call, index, matrix, shared, vector
+from poise.compiled import INNER, KERNEL, call, shared
+from poise.light import address_of, borrow, give_back, index, light, matrix, room, vector
 
 
 @shared(**KERNEL)
 def body_accelerations(parents, dof_first, dof_count, cdof, cdof_dot, v, a, out):
     """Spatial acceleration of each body, gravity left out: Σ (cdof a + cdof_dot v) along the chain, shape (B, 6)."""
-    out[0, :] = 0.0
+    for c in range(6):
+        out[0, c] = 0.0
     for b in range(1, parents.shape[0]):
         for c in range(6):
             out[b, c] = out[parents[b], c]
@@ -71,10 +75,9 @@ def point_motion(point_body, points, tree_root, subtree_com, cvel, cacc, velocit
 @shared(**KERNEL)
 def com_acceleration(masses, xipos, tree_root, subtree_com, cvel, cacc, root, out):
     """Acceleration of the center of mass of the tree that hangs on `root` [m/s^2], shape (3,)."""
-    velocity = np.empty(3)
-    acceleration = np.empty(3)
-    total = 0.0
-    out[:] = 0.0
+    velocity, acceleration, total = room(3), room(3), 0.0
+    for c in range(3):
+        out[c] = 0.0
     o = subtree_com[root]
     for b in range(1, masses.shape[0]):
         if tree_root[b] == root:
@@ -91,7 +94,8 @@ def com_acceleration(masses, xipos, tree_root, subtree_com, cvel, cacc, root, ou
 @shared(**KERNEL)
 def point_torques(point_body, points, forces, tree_root, subtree_com, parents, dof_first, dof_count, cdof, out):
     """Generalized force Σ Jᵀ f of forces (P, 3) at points (P, 3), shape (nv,)."""
-    out[:] = 0.0
+    for j in range(out.shape[0]):
+        out[j] = 0.0
     for i in range(point_body.shape[0]):
         fx, fy, fz = forces[i, 0], forces[i, 1], forces[i, 2]
         if fx == 0.0 and fy == 0.0 and fz == 0.0:
@@ -143,13 +147,14 @@ def place(at, sizes):
     Fills the accelerations of the bodies at a = 0 and the centers of the points; returns the first dof that is not
     finite, or −1. A coordinate that is not finite counts as dof 0.
     """
+    at, sizes = light(at), light(sizes)
     nq, nv, bodies, points = sizes[0], sizes[1], sizes[2], sizes[3]
     q, v = vector(at[10], nq), vector(at[11], nv)
     for j in range(nv):
-        if not np.isfinite(v[j]):
+        if not math.isfinite(v[j]):
             return j
     for j in range(nq):
-        if not np.isfinite(q[j]):
+        if not math.isfinite(q[j]):
             return 0
     move(index(at[0], 11))
     body_accelerations(
@@ -262,7 +267,8 @@ def cone_torques(
     torque = needed − Σ Jᵀ f, shape (nv,).
     """
     count, columns = directions.shape[0], directions.shape[1]
-    forces, n = np.empty((count, 3)), 0
+    borrowed, n = borrow(3 * count), 0
+    forces = matrix(address_of(borrowed), count, 3)
     for i in range(count):
         for e in range(3):
             forces[i, e] = 0.0
@@ -272,6 +278,7 @@ def cone_torques(
             for e in range(3):
                 forces[i, e] += coefficients[i, c] * directions[i, c, e]
     point_torques(point_body, points, forces, tree_root, subtree_com, parents, dof_first, dof_count, cdof, torque)
+    give_back(borrowed)
     for j in range(torque.shape[0]):
         torque[j] = needed[j] - torque[j]
 
@@ -296,7 +303,9 @@ def point_jacobians(point_body, points, tree_root, subtree_com, parents, dof_fir
 @shared(**KERNEL)
 def com_jacobian(subtree_mass, subtree_com, tree_root, dof_body, cdof, root, out):
     """Jacobian of the center of mass of the tree on `root`, shape (3, nv): each dof moves its subtree rigidly."""
-    out[:, :] = 0.0
+    for e in range(3):
+        for j in range(out.shape[1]):
+            out[e, j] = 0.0
     o = subtree_com[root]
     for j in range(dof_body.shape[0]):
         b = dof_body[j]

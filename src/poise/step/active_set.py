@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+
 from numba import njit
 
 from poise.compiled import INNER_SUMS, SUMS, shared
+from poise.light import address_of, borrow, flags, give_back, index, larger, matrix, smaller, vector
 
 
 @njit(**INNER_SUMS)
@@ -20,7 +22,7 @@ def _factorize(H, passive, known, count, chol, work):
             if j < i:
                 chol[i, j] = s * work[j]
             elif s > 0.0:
-                work[i] = 1.0 / np.sqrt(s)
+                work[i] = 1.0 / math.sqrt(s)
             else:
                 return False
     return True
@@ -64,13 +66,24 @@ def nonnegative(H, f, warm, x):
     `warm` marks the coordinates expected to be positive; H must be positive definite.
     """
     n = f.shape[0]
-    passive, is_passive = np.empty(n, np.int64), np.empty(n, np.bool_)
-    chol, work = np.empty((n, n)), np.empty(n)
-    z, gradient = np.empty(n), np.empty(n)
+    borrowed = borrow(n * (n + 5))
+    solves = _solve(H, f, warm, x, address_of(borrowed))
+    give_back(borrowed)
+    return solves
+
+
+@njit(**INNER_SUMS)
+def _solve(H, f, warm, x, at):
+    """`nonnegative`, with room for n (n + 5) numbers at an address."""
+    n = f.shape[0]
+    row = 8 * n
+    passive, is_passive = index(at, n), flags(at + row, n)
+    work, z, gradient = vector(at + 2 * row, n), vector(at + 3 * row, n), vector(at + 4 * row, n)
+    chol = matrix(at + 5 * row, n, n)
     tolerance = 0.0
     count = 0
     for i in range(n):
-        tolerance = max(tolerance, abs(f[i]))
+        tolerance = larger(tolerance, abs(f[i]))
         x[i], is_passive[i] = 0.0, False
         if warm[i]:
             passive[count] = i
@@ -93,7 +106,7 @@ def nonnegative(H, f, warm, x):
                         passive[kept] = passive[i]
                         kept += 1
                     else:
-                        known = min(known, i)
+                        known = smaller(known, i)
                 is_warm = kept < count and kept > 0
                 count = kept
                 if is_warm:
@@ -105,7 +118,7 @@ def nonnegative(H, f, warm, x):
                 p = passive[count - 1]
                 x[p], is_passive[p] = 0.0, False
                 count -= 1
-                known = min(known, count)
+                known = smaller(known, count)
                 refused = p
             else:
                 known, entering = count, -1
@@ -113,7 +126,7 @@ def nonnegative(H, f, warm, x):
                 for k in range(count):
                     if z[k] <= 0.0:
                         xp = x[passive[k]]
-                        step = min(step, xp / (xp - z[k]))
+                        step = smaller(step, xp / (xp - z[k]))
                 for k in range(count):
                     p = passive[k]
                     x[p] += step * (z[k] - x[p])
@@ -122,7 +135,7 @@ def nonnegative(H, f, warm, x):
                         kept += 1
                     else:
                         x[p], is_passive[p] = 0.0, False
-                        known = min(known, k)
+                        known = smaller(known, k)
                 count = kept
                 if step < 1.0 and count > 0:
                     continue

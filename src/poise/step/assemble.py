@@ -5,8 +5,9 @@ from __future__ import annotations
 from numba import njit
 
 from poise import compiled
-from poise.compiled import KERNEL, cube, flags, index, matrix, vector
+from poise.compiled import KERNEL
 from poise.dynamics import kernels
+from poise.light import cube, flags, index, light, matrix, vector
 from poise.step import algebra, cones, normal
 from poise.step.algebra import dot, fill
 from poise.step.cones import act, spread
@@ -16,6 +17,7 @@ from poise.step.normal import add_directions, add_dofs, add_rows, add_square, ad
 @njit(**KERNEL)
 def assemble(at, sizes, numbers):
     """Fill the normal form of a usual problem, and sizes[8:] with what `condensed.solve_table` asks for."""
+    at, sizes, numbers = light(at), light(sizes), light(numbers)
     nv, bodies, points, root = sizes[0], sizes[1], sizes[2], sizes[3]
     touching, limits, ground, goals = sizes[4], sizes[5], sizes[6], sizes[7]
     friction, share_weight, limit_weight, ground_weight = numbers[0], numbers[1], numbers[2], numbers[3]
@@ -59,7 +61,7 @@ def assemble(at, sizes, numbers):
         constant[i] = bias[i] - external[i]
     effort, torque = vector(at[17], nv), vector(at[18], nv)
     add_square(M, effort, torque, constant, matrix(at[65], nv, nv), Q, b, index(at[66], 5))
-    add_rows(M, acts, -1.0, effort, torque, constant, Q[:0, :0], b, S, f, C)
+    add_rows(M, acts, -1.0, effort, torque, constant, matrix(at[43], 0, 0), b, S, f, C)
     add_turns(vector(at[19], 3 * bodies - 3), vector(at[20], 3 * bodies - 3), body_biases, squares, sums)
     add_dofs(0, vector(at[21], 3), vector(at[22], 3), Q, b)
     add_directions(

@@ -7,9 +7,10 @@ import numpy.typing as npt
 from numba import njit
 
 from poise import compiled
-from poise.compiled import SUMS, Table, flags, index, matrix, shared, vector
+from poise.compiled import SUMS, Table, shared
 from poise.dynamics import kernels
 from poise.dynamics.kernels import inverse_dynamics
+from poise.light import borrow, flags, give_back, index, larger, light, matrix, vector
 from poise.step.step import Step
 
 Array = npt.NDArray[np.float64]
@@ -39,6 +40,7 @@ def finish(at, sizes):
 
     Fills also which bounds act, and which coefficients of all points are positive.
     """
+    at, sizes = light(at), light(sizes)
     touching, n, points, count = sizes[4], sizes[10], sizes[2], sizes[12]
     taken, slacks, acting = flags(at[14], count), vector(at[15], count), flags(at[16], count)
     touched, positive, x = index(at[17], touching), flags(at[18], 4 * points), vector(at[10], n)
@@ -55,6 +57,7 @@ def finish(at, sizes):
 @shared(**SUMS)
 def balance_table(at, sizes):
     """Fill torque and forces; returns the largest |inverse − M a − bias|. Sizes as in `assemble`."""
+    at, sizes = light(at), light(sizes)
     count, nv, c, n = sizes[4], sizes[8], sizes[9], sizes[10]
     M, bias, share, first, width = (
         matrix(at[0], nv, nv),
@@ -66,7 +69,9 @@ def balance_table(at, sizes):
     acts, external, directions = matrix(at[5], nv, c), vector(at[6], nv), matrix(at[7], n, 3)
     owner, a, x, inverse = index(at[8], n), vector(at[9], nv), vector(at[10], n), vector(at[11], nv)
     torque, forces = vector(at[12], nv), matrix(at[13], count, 3)
-    left, u = 0.0, np.zeros(c)
+    left, u = 0.0, borrow(c)
+    for e in range(c):
+        u[e] = 0.0
     for k in range(count):
         for e in range(3):
             forces[k, e] = 0.0
@@ -80,10 +85,11 @@ def balance_table(at, sizes):
         s = bias[i]
         for j in range(nv):
             s += M[i, j] * a[j]
-        left = max(left, abs(inverse[i] - s))
+        left = larger(left, abs(inverse[i] - s))
         for j in range(c):
             s -= acts[i, j] * u[j]
         torque[i] = s - external[i]
+    give_back(u)
     return left
 
 

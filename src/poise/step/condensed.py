@@ -13,6 +13,7 @@ Matrices are in C order; a symmetric one is kept in its upper triangle, which is
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,8 @@ import numpy.typing as npt
 from numba import njit
 
 from poise import compiled
-from poise.compiled import SUMS, Table, flags, index, matrix, vector
+from poise.compiled import INNER_SUMS, SUMS, Table
+from poise.light import address_of, borrow, flags, give_back, index, light, matrix, vector
 from poise.step import active_set, algebra, lapack
 from poise.step import eliminate as first_half
 from poise.step import recover as second_half
@@ -85,6 +87,20 @@ def solve_table(at: Index, sizes: Index) -> int:
 
 @njit(**SUMS)
 def solve_at(at, sizes, addresses):
+    sizes = light(sizes)
+    nv, c, n, k, count = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]
+    size, wide = c + count, n + count  # the most there can be, with every bound taken in
+    room = (2 + k + size) * nv + (nv + 1) * nv + 2 * k * (1 + size) + size * (size + 1) + wide * (wide + 3) + count
+    spare = (n + 3) * (size + 5) + count + k * (k + 1)
+    borrowed = borrow(room + spare)
+    status = _solve(light(at), sizes, light(addresses), address_of(borrowed))
+    give_back(borrowed)
+    return status
+
+
+@njit(**INNER_SUMS)
+def _solve(at, sizes, addresses, room):
+    """`solve_at`, with room for what it makes at an address."""
     nv, c, n, k, count, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     Q, b, S, f, C = (
         matrix(at[0], nv, nv),
@@ -104,14 +120,15 @@ def solve_at(at, sizes, addresses):
     weight, target, warm, taken = vector(at[15], n), vector(at[16], n), flags(at[17], n), flags(at[18], count)
     a, coefficients, slacks = vector(at[19], nv), vector(at[20], n), vector(at[21], count)
     residuals = vector(at[22], 4)
-    chosen, expected = np.empty(count, np.int64), np.empty(n + count, np.bool_)
+    chosen, expected = index(room, count), flags(room + 8 * count, n + count)
+    room += 8 * (n + 2 * count)
     for i in range(4):
         residuals[i] = 0.0
     for i in range(n + count):
         expected[i] = i < n and warm[i]
     for i in range(n):
         coefficients[i] = 0.0
-        if not (weight[i] >= 0.0 and np.isfinite(weight[i] * target[i])):
+        if not (weight[i] >= 0.0 and math.isfinite(weight[i] * target[i])):
             return NOT_POSITIVE
     for _ in range(_ROUNDS):
         more = 0
@@ -122,16 +139,23 @@ def solve_at(at, sizes, addresses):
                 more += 1
         now, size = chosen[:more], c + more
         # Y: y, the rows of N (k) and of P (c + more) for z = (u, s); N: t0, N y, and T, N Cᵀ by rows
-        U, Y, N = np.empty((nv, nv)), np.empty((1 + k + size, nv)), np.empty((k, 2 + 2 * size))
-        Z, z = np.empty((size, size)), np.empty(size)
-        H, h, x = np.empty((n + more, n + more)), np.empty(n + more), np.empty(n + more)
+        unknowns, rows, at_Y = n + more, 1 + k + size, room + 8 * nv * nv
+        at_N = at_Y + 8 * rows * nv
+        at_Z = at_N + 16 * k * (1 + size)
+        at_z = at_Z + 8 * size * size
+        at_h = at_z + 8 * size
+        at_H = at_h + 16 * unknowns
+        spare = at_H + 8 * unknowns * unknowns
+        U, Y, N = matrix(room, nv, nv), matrix(at_Y, rows, nv), matrix(at_N, k, 2 + 2 * size)
+        Z, z, H = matrix(at_Z, size, size), vector(at_z, size), matrix(at_H, unknowns, unknowns)
+        h, x = vector(at_h, unknowns), vector(at_h + 8 * unknowns, unknowns)
         take_in(Q, b, S, f, C, G, J, X, lower, bound_weight, now, U, Y, Z, z)
         if not factorize(U, Y, addresses):
             return NOT_POSITIVE
         if not orthonormalize(Y, D, g, N):
             return DEPENDENT
         project(Y, N, Z, z, addresses)
-        to_coefficients(share, first, width, weight, target, z, Z, H, h)
+        to_coefficients(share, first, width, weight, target, z, Z, H, h, spare)
         solves = nonnegative(H, h, expected, x)
         if solves < 0:
             return CYCLED
@@ -141,7 +165,7 @@ def solve_at(at, sizes, addresses):
         if take_broken(J, X, lower, bound_weight, a, z, taken):
             certify(
                 Q, b, S, f, C, G, D, g, J, X, lower, bound_weight, share, first, width, weight, target, x, z, a,
-                slacks, taken, residuals,
+                slacks, taken, residuals, spare,
             )  # fmt: skip
             for i in range(n):
                 coefficients[i] = x[i]

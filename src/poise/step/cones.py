@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from numba import njit
 
 from poise.compiled import INNER, KERNEL, shared
 from poise.dynamics import State
+from poise.light import address_of, borrow, give_back, index, larger, room
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -82,7 +84,7 @@ def _tangents(n, first, second):
     for e in range(3):
         first[e] = (1.0 if e == axis else 0.0) - n[e] * n[axis]
         length += first[e] * first[e]
-    length = np.sqrt(length)
+    length = math.sqrt(length)
     for e in range(3):
         first[e] /= length
     second[0] = n[1] * first[2] - n[2] * first[1]
@@ -113,12 +115,13 @@ def spread(
 ):  # fmt: skip
     """Fill `directions`, `owner` and what `Columns` holds but its map; returns the number of columns."""
     bodies = tree_root.shape[0]
-    tally, start = np.empty(bodies, np.int64), np.empty(bodies, np.int64)
+    borrowed = borrow(2 * bodies)
+    tally, start = index(address_of(borrowed), bodies), index(address_of(borrowed) + 8 * bodies, bodies)
     for b in range(bodies):
         tally[b], start[b] = 0, -1
     for k in range(points.shape[0]):
         tally[point_body[points[k]]] += 1
-    one, two, count = np.empty(3), np.empty(3), 0
+    one, two, count = room(3), room(3), 0
     for k in range(points.shape[0]):
         i = points[k]
         b = point_body[i]
@@ -126,7 +129,7 @@ def spread(
         is_alone = tally[b] <= 2
         at = count if is_alone or start[b] < 0 else start[b]
         start[b] = at
-        count = max(count, at + (3 if is_alone else 6))
+        count = larger(count, at + (3 if is_alone else 6))
         _tangents(normals[k], one, two)
         for c in range(4):
             row = 4 * k + c
@@ -140,6 +143,7 @@ def spread(
                 moment -= (places[i, z] - subtree_com[root, z]) * directions[row, y]
                 share[row, e] = directions[row, e]
                 share[row, 3 + e] = 0.0 if is_alone else moment
+    give_back(borrowed)
     return count
 
 

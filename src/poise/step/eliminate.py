@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
 from poise.compiled import INNER_SUMS, call
+from poise.light import address_of, index, kept, matrix
 from poise.step.algebra import add, dot, fill, put_rows
 from poise.step.lapack import limit_threads
 
@@ -51,35 +54,27 @@ def take_in(Q, b, S, f, C, G, J, X, lower, bound_weight, chosen, U, Y, Z, z):
 def factorize(U, Y, addresses):
     """U ← the upper factor of U = UᵀU, and each row y of Y ← U⁻ᵀ y; False where U is not positive definite."""
     nv = U.shape[0]
-    letters, sizes = np.array([76, 78], np.uint8), np.array([nv, Y.shape[0], 0], np.int32)
-    scale = np.array([1.0])
-    low, plain = letters.ctypes.data, letters[1:].ctypes.data
-    order, count, info = sizes.ctypes.data, sizes[1:].ctypes.data, sizes[2:].ctypes.data
-    one = scale.ctypes.data
+    low, plain, one = kept(np.uint8(76)), kept(np.uint8(78)), kept(1.0)
+    order, count, info = kept(np.int32(nv)), kept(np.int32(Y.shape[0])), kept(0)
     threads = limit_threads(addresses[3], 1) if addresses[3] != 0 else 0
-    call(addresses[1], (low, order, U.ctypes.data, order, info))
-    is_positive = sizes[2] == 0 and np.isfinite(U[nv - 1, nv - 1])
+    call(addresses[1], (low, order, address_of(U), order, info))
+    is_positive = index(info, 1)[0] == 0 and math.isfinite(U[nv - 1, nv - 1])
     if is_positive:
-        call(addresses[2], (low, low, plain, plain, order, count, one, U.ctypes.data, order, Y.ctypes.data, order))
+        call(addresses[2], (low, low, plain, plain, order, count, one, address_of(U), order, address_of(Y), order))
     if threads > 1:
         limit_threads(addresses[3], threads)
-    # the sum keeps arrays whose addresses were handed out alive
-    return is_positive and letters.shape[0] + sizes.shape[0] + scale.shape[0] > 0
+    return is_positive
 
 
 @njit(**INNER_SUMS)
 def subtract_square(P, Z, addresses):
     """Z ← Z − P Pᵀ, upper triangle."""
-    letters, sizes = np.array([76, 84], np.uint8), np.array([Z.shape[0], P.shape[1]], np.int32)
-    scale = np.array([-1.0, 1.0])
-    low, turned = letters.ctypes.data, letters[1:].ctypes.data
-    wide, order = sizes.ctypes.data, sizes[1:].ctypes.data
-    minus, one = scale.ctypes.data, scale[1:].ctypes.data
+    low, turned, minus, one = kept(np.uint8(76)), kept(np.uint8(84)), kept(-1.0), kept(1.0)
+    wide, order = kept(np.int32(Z.shape[0])), kept(np.int32(P.shape[1]))
     threads = limit_threads(addresses[3], 1) if addresses[3] != 0 else 0
-    call(addresses[0], (low, turned, wide, order, minus, P.ctypes.data, order, one, Z.ctypes.data, wide))
+    call(addresses[0], (low, turned, wide, order, minus, address_of(P), order, one, address_of(Z), wide))
     if threads > 1:
         limit_threads(addresses[3], threads)
-    return letters.shape[0] + sizes.shape[0] + scale.shape[0]
 
 
 @njit(**INNER_SUMS)
@@ -100,7 +95,7 @@ def orthonormalize(Y, D, g, N):
         length = dot(row, row)
         if length <= 1e-18 * before:
             return False
-        length = 1.0 / np.sqrt(length)
+        length = 1.0 / math.sqrt(length)
         for p in range(row.shape[0]):
             row[p] *= length
         for e in range(t.shape[0]):
@@ -137,12 +132,12 @@ def project(Y, N, Z, z, addresses):
 
 
 @njit(**INNER_SUMS)
-def to_coefficients(share, first, width, weight, target, z, Z, H, h):
-    """From columns z = (u, s) to x = (λ, s): fills H and h."""
+def to_coefficients(share, first, width, weight, target, z, Z, H, h, spare):
+    """From columns z = (u, s) to x = (λ, s): fills H and h; at `spare` there is room for n (size + 5) numbers."""
     n, size = weight.shape[0], z.shape[0]
     more = h.shape[0] - n
     # six columns wherever a coefficient acts: what it has less is zero in `share`, so these may lie beyond the last
-    half = np.empty((n, size + 5))
+    half = matrix(spare, n, size + 5)
     for i in range(n):
         row, own, at, s = half[i], share[i], first[i], 0.0
         fill(0.0, row)

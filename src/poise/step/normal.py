@@ -8,12 +8,16 @@ in its upper triangle.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from poise.compiled import INNER_SUMS, SUMS, call, shared
 from poise.dynamics import State
+from poise.light import address_of, borrow, give_back, kept, room, smaller, vector
+from poise.light import index as whole_numbers
 from poise.step.cones import Columns
 from poise.step.lapack import limit_threads
 from poise.step.objective import Objective, as_rows
@@ -95,13 +99,14 @@ def add_rows(A, X, sign, w, target, constant, Q, b, S, f, C):
     Q of shape (0, 0) what is of a alone is left to `add_square`: faster where there are as many rows as dofs.
     """
     m, nv, c = A.shape[0], A.shape[1], X.shape[1]
-    index, value = np.empty(m + 4, np.int64), np.empty(m + 4)
+    borrowed = borrow(2 * (m + 4))
+    index, value = whole_numbers(address_of(borrowed), m + 4), vector(address_of(borrowed) + 8 * (m + 4), m + 4)
     for i in range(0 if Q.shape[0] > 0 else nv, nv + c):
         count, total = 0, 0.0
         for k in range(m):
             x = A[k, i] if i < nv else X[k, i - nv]
             if x != 0.0:
-                x *= w[k] if w[k] >= 0.0 else np.nan
+                x *= w[k] if w[k] >= 0.0 else math.nan
                 total += x * (target[k] - constant[k])
                 index[count], value[count] = k, x
                 count += 1
@@ -123,6 +128,7 @@ def add_rows(A, X, sign, w, target, constant, Q, b, S, f, C):
                     C[u, j] -= sign * (vp * A[p, j] + vq * A[q, j] + vs * A[s, j] + vt * A[t, j])
                 for j in range(u, c):
                     S[u, j] += vp * X[p, j] + vq * X[q, j] + vs * X[s, j] + vt * X[t, j]
+    give_back(borrowed)
 
 
 @njit(**INNER_SUMS)
@@ -130,29 +136,24 @@ def add_square(A, w, target, constant, rows, Q, b, addresses):
     """Add Aᵀ W A to the upper triangle of Q, by BLAS, and Aᵀ W (target − constant) to b; `rows` is room, A's shape."""
     m, nv = A.shape[0], A.shape[1]
     for k in range(m):
-        root = np.sqrt(w[k])  # nan where a weight is negative
+        root = math.sqrt(w[k])  # nan where a weight is negative
         wished = root * (target[k] - constant[k])
         for j in range(nv):
             rows[k, j] = root * A[k, j]
             b[j] += wished * rows[k, j]
-    letters, sizes, one = np.array([76, 78], np.uint8), np.array([nv, m], np.int32), np.array([1.0])
-    low, plain, wide, deep = letters.ctypes.data, letters[1:].ctypes.data, sizes.ctypes.data, sizes[1:].ctypes.data
+    low, plain, wide, deep = kept(np.uint8(76)), kept(np.uint8(78)), kept(np.int32(nv)), kept(np.int32(m))
+    one = kept(1.0)
     threads = limit_threads(addresses[3], 1) if addresses[3] != 0 else 0
-    call(
-        addresses[0],
-        (low, plain, wide, deep, one.ctypes.data, rows.ctypes.data, wide, one.ctypes.data, Q.ctypes.data, wide),
-    )
+    call(addresses[0], (low, plain, wide, deep, one, address_of(rows), wide, one, address_of(Q), wide))
     if threads > 1:
         limit_threads(addresses[3], threads)
-    # the sum keeps arrays whose addresses were handed out alive
-    return letters.shape[0] + sizes.shape[0] + one.shape[0]
 
 
 @shared(**SUMS)
 def add_dofs(first, weight, target, Q, b):
     """Add Σ w (a_i − target)² of the dofs from `first` on."""
     for i in range(weight.shape[0]):
-        w = weight[i] if weight[i] >= 0.0 else np.nan
+        w = weight[i] if weight[i] >= 0.0 else math.nan
         Q[first + i, first + i] += w
         b[first + i] += w * target[i]
 
@@ -165,7 +166,7 @@ def add_turns(weight, target, biases, squares, sums):
             return False
     for i in range(weight.shape[0]):
         body, e = i // 3 + 1, i % 3
-        w = weight[i] if weight[i] >= 0.0 else np.nan
+        w = weight[i] if weight[i] >= 0.0 else math.nan
         squares[body, e, e] += w
         sums[body, e] += w * (target[i] - biases[body, e])
     return True
@@ -174,14 +175,14 @@ def add_turns(weight, target, biases, squares, sums):
 @shared(**SUMS)
 def add_directions(points, axes, weight, target, places, biases, point_body, tree_root, subtree_com, squares, sums):
     """Add wishes on accelerations of points along axes."""
-    row = np.empty(6)
+    row = room(6)
     for k in range(points.shape[0]):
         i = points[k]
         body = point_body[i]
         root = tree_root[body]
         for m in range(axes.shape[1]):
             at = k * axes.shape[1] + m
-            w, r = weight[at] if weight[at] >= 0.0 else np.nan, target[at]
+            w, r = weight[at] if weight[at] >= 0.0 else math.nan, target[at]
             if w == 0.0:
                 continue
             for e in range(3):
@@ -204,7 +205,7 @@ def close_bodies(parents, dof_first, dof_count, cdof, squares, sums, Q, b):
     Its columns are cdof of the body's own and its ancestors' dofs, so the entry (i, j) of the sum is
     cdof_iᵀ (squares summed over the subtree of the deeper body) cdof_j.
     """
-    moved = np.empty(6)
+    moved = room(6)
     for body in range(parents.shape[0] - 1, 0, -1):
         parent = parents[body]
         for e in range(6):
@@ -220,7 +221,7 @@ def close_bodies(parents, dof_first, dof_count, cdof, squares, sums, Q, b):
                 b[j] += cdof[j, e] * sums[body, e]
             x = body
             while x > 0:
-                for i in range(dof_first[x], min(dof_first[x] + dof_count[x], j + 1)):
+                for i in range(dof_first[x], smaller(dof_first[x] + dof_count[x], j + 1)):
                     s = 0.0
                     for e in range(6):
                         s += cdof[i, e] * moved[e]

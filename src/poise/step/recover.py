@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+
 from numba import njit
 
 from poise.compiled import INNER_SUMS
+from poise.light import larger, matrix, vector
 from poise.step.algebra import add, dot, fill, times
 
 
@@ -25,10 +27,10 @@ def go_back(share, first, width, chosen, U, Y, N, x, z, a, slacks):
     for e in range(size):
         add(z[e], Y[1 + k + e], y)
     for i in range(k):
-        add(N[i, 0] - dot(z, N[i, 2:]), Y[1 + i], y)
+        add(N[i, 0] - dot(z, N[i][2:]), Y[1 + i], y)
     for i in range(nv - 1, -1, -1):
-        a[i] = (y[i] - dot(a[i + 1 :], U[i, i + 1 :])) / U[i, i]
-        if not np.isfinite(a[i]):
+        a[i] = (y[i] - dot(a[i + 1 :], U[i][i + 1 :])) / U[i, i]
+        if not math.isfinite(a[i]):
             return False
     return True
 
@@ -48,10 +50,9 @@ def take_broken(J, X, lower, bound_weight, a, z, taken):
 
 
 @njit(**INNER_SUMS)
-def multipliers(G, gradient):
-    """Multipliers of the equalities by least squares on the gradient: GGᵀ η = −G gradient, by elimination."""
+def multipliers(G, gradient, eta, GG):
+    """Fill multipliers η (k,) of the equalities: GGᵀ η = −G gradient, by elimination; GG (k, k) is room."""
     k = G.shape[0]
-    eta, GG = np.empty(k), np.empty((k, k))
     for e in range(k):
         eta[e] = -dot(G[e], gradient)
         for d in range(k):
@@ -63,23 +64,28 @@ def multipliers(G, gradient):
             eta[d] += part * eta[e]
             add(part, GG[e], GG[d])
     for e in range(k - 1, -1, -1):
-        eta[e] = (eta[e] - dot(eta[e + 1 :], GG[e, e + 1 :])) / GG[e, e]
-    return eta
+        eta[e] = (eta[e] - dot(eta[e + 1 :], GG[e][e + 1 :])) / GG[e, e]
 
 
 @njit(**INNER_SUMS)
 def certify(
     Q, b, S, f, C, G, D, g, J, X, lower, bound_weight, share, first, width, x_weight, x_target, x, z, a, slacks, taken,
-    residuals,
+    residuals, spare,
 ):  # fmt: skip
-    """Relative KKT residuals of an answer in the problem as it was given: primal, dual, complementarity."""
+    """Relative KKT residuals of an answer in the problem as it was given: primal, dual, complementarity.
+
+    At `spare` there is room for nv + 3 c + k (k + 1) numbers and one for each bound.
+    """
     nv, c, n = a.shape[0], f.shape[0], first.shape[0]
-    gradient, slope, pushed, pulled = np.empty(nv), np.empty(c), np.empty(c), np.empty(c)
-    short = np.empty(lower.shape[0])
+    k = g.shape[0]
+    gradient, short = vector(spare, nv), vector(spare + 8 * nv, lower.shape[0])
+    at = spare + 8 * (nv + lower.shape[0])
+    slope, pushed, pulled = vector(at, c), vector(at + 8 * c, c), vector(at + 16 * c, c)
+    eta, GG = vector(at + 24 * c, k), matrix(at + 24 * c + 8 * k, k, k)
     scale, x_scale, primal, dual, gap = 1e-300, 1e-300, 0.0, 0.0, 0.0
     for i in range(nv):
         gradient[i] = -b[i]
-        scale = max(scale, abs(b[i]), abs(Q[i, i] * a[i]))
+        scale = larger(larger(scale, abs(b[i])), abs(Q[i, i] * a[i]))
     times(Q, a, gradient)
     u = z[:c]
     for e in range(c):
@@ -92,24 +98,24 @@ def certify(
         short[m] = 0.0
         if taken[m]:
             short[m] = bound_weight[m] * (dot(a, J[m]) + dot(X[m], z) - lower[m] - slacks[m])
-            x_scale = max(x_scale, abs(bound_weight[m] * lower[m]))
+            x_scale = larger(x_scale, abs(bound_weight[m] * lower[m]))
             add(short[m], J[m], gradient)
             add(short[m], X[m], slope)
-    eta = multipliers(G, gradient)
-    for e in range(g.shape[0]):
+    multipliers(G, gradient, eta, GG)
+    for e in range(k):
         add(eta[e], G[e], gradient)
         add(eta[e], D[e], slope)
         add(eta[e], D[e], pulled)
-        primal = max(primal, abs(dot(a, G[e]) + dot(u, D[e]) - g[e]) / (1.0 + abs(g[e])))
+        primal = larger(primal, abs(dot(a, G[e]) + dot(u, D[e]) - g[e]) / (1.0 + abs(g[e])))
     for i in range(nv):
-        dual = max(dual, abs(gradient[i]) / scale)
+        dual = larger(dual, abs(gradient[i]) / scale)
     for i in range(n):
         wished, got, held = 0.0, 0.0, 0.0
         for e in range(width[i]):
             wished += share[i, e] * f[first[i] + e]
             got += share[i, e] * pushed[first[i] + e]
             held += share[i, e] * pulled[first[i] + e]
-        x_scale = max(x_scale, abs(wished - x_weight[i] * x_target[i]), abs(got), abs(held))
+        x_scale = larger(larger(x_scale, abs(wished - x_weight[i] * x_target[i])), larger(abs(got), abs(held)))
     total = 1e-300
     for i in range(n + lower.shape[0]):
         if i < n:
@@ -118,8 +124,8 @@ def certify(
                 s += share[i, e] * slope[first[i] + e]
         else:
             s, size = -short[i - n], slacks[i - n]
-        dual = max(dual, (abs(s) if size > 0.0 else -s) / x_scale)
-        primal = max(primal, -size)
+        dual = larger(dual, (abs(s) if size > 0.0 else -s) / x_scale)
+        primal = larger(primal, -size)
         gap += abs(size * s)
         total += abs(size) * x_scale
     residuals[0], residuals[1], residuals[2] = primal, dual, gap / total
