@@ -134,7 +134,8 @@ def _stances(plan: GroundPlan, schedule: ClipSchedule, terrain: Terrain, machine
     """Foot, frames, footholds and the planned shift along the stairs of every stance."""
     track, reach, found = schedule.track, 0.25 * machine.scale, []
     for foot in machine.footing.feet:
-        for span in stances(schedule.flags[:, list(foot)].any(axis=1), track.dt):
+        standing = np.asarray(schedule.flags[:, list(foot)].any(axis=1))
+        for span in stances(standing, track.dt):
             places = footholds(track, machine.character, terrain, foot, span, reach)
             found.append((foot, span, places, plan.offsets[span, foot[0], :2] @ terrain.forward))
     return found
