@@ -202,18 +202,19 @@ def test_cone_system_and_torques_equal_virtual_work() -> None:
     directions = rng.normal(size=(count, 4, 3))
     root = model.roots[0]
     d = state.data
-    needed = rng.normal(size=model.nv)
+    needed, length = rng.normal(size=model.nv), 1.7
     H, f, wrenches = np.empty((4 * count, 4 * count)), np.empty(4 * count), np.empty((4 * count, 6))
     n = kernels.cone_system(
-        state.points, flags, directions, d.xpos[root], d.xmat[root], needed, 1e-6, wrenches, H, f
+        state.points, flags, directions, d.xpos[root], d.xmat[root], needed, 1e-6, length, wrenches, H, f
     )  # fmt: skip
     H, f, index = H[:n, :n], f[:n], np.flatnonzero(flags)
     jacobians = state.point_jacobians.reshape(-1, 3, model.nv)
     # the root's own six rows of Jᵀ V are the wrench of each column: force in the world, moment in the root's axes
     columns = np.concatenate([directions[i] @ jacobians[i] for i in index])
-    gram = columns[:, :6] @ columns[:, :6].T
+    weighted = columns[:, :6] / [1.0, 1.0, 1.0, length, length, length]
+    gram = weighted @ weighted.T
     assert np.allclose(H, gram + 1e-6 * np.trace(gram) / len(gram) * np.eye(len(gram)), rtol=1e-12, atol=1e-12)
-    assert np.allclose(f, -columns[:, :6] @ needed[:6], rtol=1e-12, atol=1e-12)
+    assert np.allclose(f, -weighted @ (needed[:6] / [1.0, 1.0, 1.0, length, length, length]), rtol=1e-12, atol=1e-12)
     x = rng.random(len(f))
     coefficients, left = np.empty((count, 4)), np.empty(model.nv)
     kernels.cone_torques(

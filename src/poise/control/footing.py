@@ -121,8 +121,9 @@ class Footing:
         known = np.isfinite(reference.landings[:, 0])
         places = np.where(known[:, None], reference.landings[:, :2], points[:, :2]) + np.array(goal_shift)
         reach = self._settings.foothold_shift * self._scale
-        count = int(reach / 0.01)
-        candidates = 0.01 * np.arange(-count, count + 1)
+        spacing = 0.01 * self._scale
+        count = int(reach / spacing)
+        candidates = spacing * np.arange(-count, count + 1)
         candidates = candidates[np.argsort(np.abs(candidates), kind="stable")]
         forward = self._terrain.forward
         margin = 0.05 * self._scale

@@ -87,12 +87,15 @@ class ReferenceBuilder:
         friction: Coulomb coefficient; the same as the simulation's, else the undisturbed run is not exact.
         without: Bodies left out of the goal's center of mass.
         regularization: Weight of ‖λ*‖² relative to the mean diagonal of the small problem.
+        scale: Leg length / 0.82 m; moments count over so many meters against forces.
     """
 
     def __init__(
-        self, model: Model, *, dt: float, friction: float, without: tuple[int, ...] = (), regularization: float = 1e-6
-    ) -> None:
+        self, model: Model, *, dt: float, friction: float, without: tuple[int, ...] = (), regularization: float = 1e-6,
+        scale: float = 1.0,
+    ) -> None:  # fmt: skip
         self.model, self.dt, self.friction, self.regularization = model, dt, friction, regularization
+        self._scale = scale
         self.without = without
         self._state = State(model)
         self._acceleration = np.zeros((model.body_count, 6))
@@ -134,7 +137,7 @@ class ReferenceBuilder:
         frame = ReferenceFrame(*values)
         frame.q[:], frame.v[:], frame.a[:] = q, v, a
         frame.flags[:], frame.times_to_contact[:], frame.landings[:], frame.progress[:], frame.times_to_lift[:] = touch
-        if not reference(self._table.at, frame.at, self._sizes, self.regularization):
+        if not reference(self._table.at, frame.at, self._sizes, self.regularization, self._scale):
             s.move_to(q, v)  # says which joint
         if not self.without:
             return frame

@@ -15,11 +15,11 @@ from poise.step.active_set import nonnegative
 
 
 @njit(**KERNEL)
-def reference(at, frame, sizes, regularization):
+def reference(at, frame, sizes, regularization, length):
     """Fill a frame, from orientations on, at its (q, v, a); False where they are not finite.
 
     τ* and λ*: the touching points take as much of the root wrench as their cones allow, [Levine2012]_ 2.3. Deviates: λ*
-    is regularized, since four and more points a foot leave it undetermined.
+    is regularized, since four and more points a foot leave it undetermined; moments count over a `length` [m].
     """
     at, frame, sizes = light(at), light(frame), light(sizes)
     nq, nv, bodies, points, root = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]
@@ -60,7 +60,7 @@ def reference(at, frame, sizes, regularization):
         vector(frame[9], 3), vector(frame[10], 3),
     )  # fmt: skip
     n = kernels.cone_system(
-        places, touching, directions, xpos[root], xmat[root], needed, regularization, wrenches, H, f
+        places, touching, directions, xpos[root], xmat[root], needed, regularization, length, wrenches, H, f
     )  # fmt: skip
     borrowed, k = borrow(2 * n), 0
     x, expected = vector(address_of(borrowed), n), flags(address_of(borrowed) + 8 * n, n)

@@ -223,10 +223,11 @@ def moving_figure(
 
 
 @shared(**KERNEL)
-def cone_system(points, flags, directions, place, axes, needed, regularization, wrenches, H, f):
+def cone_system(points, flags, directions, place, axes, needed, regularization, length, wrenches, H, f):
     """Least squares of a wrench (6,) by the cones of the flagged points, directions (P, C, 3).
 
-    Force in world axes, moment about `place` in `axes`, row-major (9,). Fills H and f of min ½ xᵀH x + fᵀx for the
+    Force in world axes, moment about `place` in `axes`, row-major (9,), over `length` [m], so that a figure of any size
+    weighs them alike. Fills H and f of min ½ xᵀH x + fᵀx for the
     coefficients of the flagged points in order, with the regularization relative to the mean diagonal, and the wrench
     of each (P C, 6); returns the number of coefficients n. H and f are larger than that.
     """
@@ -239,7 +240,7 @@ def cone_system(points, flags, directions, place, axes, needed, regularization, 
                 mx, my, mz = ry * fz - rz * fy, rz * fx - rx * fz, rx * fy - ry * fx
                 wrenches[n, 0], wrenches[n, 1], wrenches[n, 2] = fx, fy, fz
                 for e in range(3):
-                    wrenches[n, 3 + e] = axes[e] * mx + axes[3 + e] * my + axes[6 + e] * mz
+                    wrenches[n, 3 + e] = (axes[e] * mx + axes[3 + e] * my + axes[6 + e] * mz) / length
                 n += 1
     for i in range(n):
         total = 0.0
@@ -250,7 +251,7 @@ def cone_system(points, flags, directions, place, axes, needed, regularization, 
             H[i, j], H[j, i] = s, s
         trace += H[i, i]
         for e in range(6):
-            total -= wrenches[i, e] * needed[e]
+            total -= wrenches[i, e] * (needed[e] if e < 3 else needed[e] / length)
         f[i] = total
     for i in range(n):
         H[i, i] += regularization * trace / n

@@ -21,7 +21,7 @@ _Kernels = list[tuple[Any, tuple[Any, ...]]]
 
 HERE: _Kernels = [
     (wish, (*[_INTEGERS] * 4, _NUMBERS)),
-    (reference, (*[_INTEGERS] * 3, types.float64)),
+    (reference, (*[_INTEGERS] * 3, types.float64, types.float64)),
     (see, (*[_INTEGERS] * 5, _NUMBERS)),
 ]
 BESIDE: _Kernels = [

@@ -117,7 +117,9 @@ def simulate(
     machine.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
     for name in (*(p.body for p in pushes), *(g.body for g in options.goal_points), *only, *freeze):
         character.body_index(name)  # a name nobody answers to is refused before the run
-    builder = ReferenceBuilder(machine.model, dt=dt, friction=options.friction, without=machine.goal_without)
+    builder = ReferenceBuilder(
+        machine.model, dt=dt, friction=options.friction, without=machine.goal_without, scale=machine.scale
+    )
     v = reference_velocities(machine.model, q, dt)
     schedule = ClipSchedule(builder, q, v, dt=dt, floor=floor, leg_length=character.leg_length)
     simulated = np.empty_like(q)

@@ -46,8 +46,9 @@ class QuasiPhysicalFilter:
             terrain = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=character.floor)
         self.machine = Machine(character, preset, terrain, options, dt=dt, floor=character.floor)
         self._builder = ReferenceBuilder(
-            self.machine.model, dt=dt, friction=options.friction, without=self.machine.goal_without
-        )
+            self.machine.model, dt=dt, friction=options.friction, without=self.machine.goal_without,
+            scale=self.machine.scale,
+        )  # fmt: skip
         self._poses: list[Array] = []
         self._given: list[tuple[npt.NDArray[np.bool_], Array] | None] = []
         self._previous_v: Array | None = None
