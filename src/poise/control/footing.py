@@ -82,7 +82,7 @@ class Footing:
         self, reference: ReferenceFrame, points: Array, goal_shift: tuple[float, float],
         home: tuple[float, float] | None, time: float, dt: float, planned: PlannedFrame | None = None,
     ) -> Footholds:  # fmt: skip
-        """Let limbs step back, and look up the ground where the points go; after `see`, before `wish`.
+        """Let limbs step back, and choose treads where there are any; after `see`, before `wish`.
 
         Args:
             reference: The undisturbed character.
@@ -100,19 +100,9 @@ class Footing:
         if back is not None:
             self.held |= back.moves & reference.flags
             stands = stands & ~back.moves
-        if planned is not None:
-            self._lifts[:] = self._lifted(planned, goal_shift, time) if any(goal_shift) else 0.0
-        elif not self._terrain.is_flat:
-            if self._terrain.treads and self._settings.foothold_shift > 0.0:
-                self._choose_treads(reference, points, goal_shift, time)
-            self._ground[:] = self._terrain.heights(self._wanted, time)
+        if planned is None and self._terrain.treads and self._settings.foothold_shift > 0.0:
+            self._choose_treads(reference, points, goal_shift, time)
         return Footholds(stands, back)
-
-    def _lifted(self, planned: PlannedFrame, goal_shift: tuple[float, float], time: float) -> Array:
-        """How much higher the points land for being shifted with the goal [m], shape (P,)."""
-        places = np.where(np.isfinite(planned.landings[:, :2]), planned.landings[:, :2], 0.0)
-        both = self._terrain.heights(np.concatenate([places + np.array(goal_shift), places]), time)
-        return both[: len(places)] - both[len(places) :]
 
     def _choose_treads(
         self, reference: ReferenceFrame, points: Array, goal_shift: tuple[float, float], time: float

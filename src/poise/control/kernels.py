@@ -8,6 +8,7 @@ from numba import njit
 
 from poise.compiled import INNER, KERNEL, shared
 from poise.light import address_of, larger, matrix, room, smaller
+from poise.terrain.kernels import heights_below, surface
 
 
 @njit(**INNER)
@@ -265,6 +266,43 @@ def timed_ends(
 
 
 @njit(**INNER)
+def follow(relief, root, velocity, shift_x, shift_y, is_planned, dt, settings, state):
+    """Move a `ground.GroundFollower` by the rates of the last step, semi-implicitly, and set those of this one.
+
+    From place and velocity of the reference's root (3,) and the goal's shift.
+    """
+    w, lean, floor, reach = settings[0], settings[1], settings[2], settings[3]
+    state[1] += dt * state[2]
+    state[0] += dt * state[1]
+    for e in range(6, 9):
+        state[e] += dt * state[3 + e]
+    # crosses around three places: ahead and shifted with the goal, ahead, and now but shifted
+    cross, heights, means = matrix(address_of(room(30)), 15, 2), room(15), room(3)
+    for k in range(15):
+        is_ahead, is_shifted, arm = k < 10, k < 5 or k >= 10, k % 5
+        cross[k, 0] = root[0] + (2.0 / w * velocity[0] if is_ahead else 0.0) + (shift_x if is_shifted else 0.0)
+        cross[k, 1] = root[1] + (2.0 / w * velocity[1] if is_ahead else 0.0) + (shift_y if is_shifted else 0.0)
+        cross[k, 0] += reach if arm == 1 else -reach if arm == 2 else 0.0
+        cross[k, 1] += reach if arm == 3 else -reach if arm == 4 else 0.0
+        means[k // 5] = 0.0
+    heights_below(relief, cross, heights)
+    for k in range(15):
+        means[k // 5] += (heights[k] - floor) / 5.0
+    slope_x, slope_y = (heights[1] - heights[2]) / (2.0 * reach), (heights[3] - heights[4]) / (2.0 * reach)
+    if state[12] == 0.0 and not is_planned:
+        state[0], state[1] = means[2], slope_x * velocity[0] + slope_y * velocity[1]
+    state[12] = 1.0
+    # with the look-ahead a steady ramp is followed exactly; a plan knows the ground, but not below a shifted goal
+    target = means[0] - means[1] if is_planned else means[0]
+    state[2] = w * w * (target - state[0]) - 2.0 * w * state[1]
+    # the axis z × gradient tips up towards uphill
+    size = math.sqrt(slope_x * slope_x + slope_y * slope_y)
+    tip = math.atan(size) / size if size > 1e-9 else 0.0
+    state[9], state[10] = lean * (-slope_y * tip - state[6]), lean * (slope_x * tip - state[7])
+    state[11] = -lean * state[8]
+
+
+@njit(**INNER)
 def near_ground(points, radii, heights, normals, band, gaps, index, chosen):
     """Distances of points to the ground, and which are nearer than the band.
 
@@ -348,6 +386,15 @@ def swing_places(points, velocities, landings, shift_x, shift_y, foot_shift, loo
             out[count + i, c] = points[i, c] + look_ahead * velocities[i, c]
             out[2 * count + i, c] = points[i, c] + clearance_time * velocities[i, c]
             out[3 * count + i, c] = points[i, c] + 0.5 * clearance_time * velocities[i, c]
+
+
+@njit(**INNER)
+def lifted(relief, landings, shift_x, shift_y, out):
+    """How much higher points (P,) land for being shifted with the goal [m]."""
+    for i in range(landings.shape[0]):
+        is_known = math.isfinite(landings[i, 0])
+        x, y = landings[i, 0] if is_known else 0.0, landings[i, 1] if is_known else 0.0
+        out[i] = surface(relief, x + shift_x, y + shift_y)[0] - surface(relief, x, y)[0]
 
 
 @njit(**INNER)

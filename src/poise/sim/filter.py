@@ -73,7 +73,7 @@ class Machine:
         self.problem = UsualProblem(self.state, options.friction, self.limits.most)
         self.particle = GoalParticle(preset.goal.frequency)
         self.sway = TrunkSway(preset.goal, self.mass, self.scale)
-        self.follower = GroundFollower(preset.ground, terrain, floor, 0.25 * self.scale)
+        self.follower = GroundFollower(preset.ground, floor, 0.25 * self.scale)
         self.footing = Footing(
             preset.end_effector,
             preset.stepping,
@@ -88,7 +88,7 @@ class Machine:
         self.time = 0.0
         self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
         self.is_quadruped = sum(limb.kind == "leg" for limb in character.limbs) >= 4
-        self.sway_share, self.lean_share = shares_of(character, preset, self.is_quadruped)
+        sway_share, lean_share = shares_of(character, preset, self.is_quadruped)
         self.previous_error: tuple[float, float] | None = None
         self.warm = self.problem.expected
         self.off = np.zeros(self.model.nv)
@@ -96,8 +96,8 @@ class Machine:
         self.problem.ground_weight = preset.weights.bounds * self.mass
         self.problem.limit_weight = self.load.area * self.problem.ground_weight
         self.routine = Routine(
-            self.problem, self.footing, self.limits, preset, self.sway_share, dt=dt, floor=floor, scale=self.scale,
-            reach=LARGEST_WAY * self.scale if options.physicality.is_strict else 0.0,
+            self.problem, self.footing, self.limits, terrain, self.follower, preset, sway_share, lean_share, dt=dt,
+            floor=floor, scale=self.scale, reach=LARGEST_WAY * self.scale if options.physicality.is_strict else 0.0,
         )  # fmt: skip
         self.no_push = np.zeros(self.model.nv)
         self.last: StepRecord | None = None
@@ -210,7 +210,6 @@ class Machine:
     def _finish(self) -> None:
         self.particle.advance(self.dt)
         self.sway.advance(self.dt)
-        self.follower.advance(self.dt)
         self.time += self.dt
 
     def _carry(
@@ -225,7 +224,7 @@ class Machine:
         self.previous_error = None
         self.particle.accelerate((0.0, 0.0, 0.0), self.mass, (0.0, 0.0))
         self.sway.accelerate((0.0, 0.0, 0.0))
-        self.follower.carry(planned)
+        self.follower.carry(planned, self.dt)
         self._finish()
         if np.abs(deviation).max() > 1e-9:
             # the goal goes on from where the carried figure is, not from where a spring would have brought it

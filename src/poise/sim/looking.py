@@ -44,28 +44,20 @@ class Scene(NamedTuple):
 
 def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Push | Pull], planned: PlannedFrame | None) -> Scene:
     """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
-    s, problem, seen, terrain = m.state, m.problem, m.routine, m.terrain
-    moving, home, shift = None, _home(m), m.particle.shift
-    if m.is_level:
-        s.begin(m.q, m.v)
-    else:
-        s.move_to(m.q, m.v)
-        surface = terrain.sample(s.centers[:, :2], m.time)
-        seen.normals[:], seen.heights[:] = surface.normal, surface.height
-        if not terrain.is_static:
-            moving = surface.velocity
-            seen.moving[:] = moving
-    if not seen.see(reference, shift, home, planned, is_level=m.is_level):
+    s, problem, seen = m.state, m.problem, m.routine
+    home, shift, below = _home(m), m.particle.shift, _RESTING
+    m.follower.plan(planned)
+    s.begin(m.q, m.v)
+    if not seen.see(reference, shift, home, planned, m.time):
         s.move_to(m.q, m.v)  # says which joint
-    below = _RESTING if moving is None else tuple(moving.mean(axis=0)[:2].tolist())
+    if not m.terrain.is_static:
+        below = tuple(seen.moving.mean(axis=0)[:2].tolist())
     external, force, moment = _pushes(m, pushes) if pushes else (m.no_push, _NOTHING, _NOTHING)
     problem.external[:] = external
     if not _is_moving(m, pushes):
         force, moment = _NOTHING, _NOTHING
     m.particle.accelerate(force, m.mass, below)
     m.sway.accelerate(moment)
-    if not m.is_level:
-        m.follower.accelerate(reference.q[:3], reference.v[:3], shift, m.time, planned)
     footholds = m.footing.place(reference, s.points, shift, home, m.time, m.dt, planned)
     near = problem.touching_count
     contacts = Contacts(problem.touching[:near].copy(), problem.normals[:near].copy(), m.options.friction)

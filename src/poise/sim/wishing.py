@@ -36,11 +36,8 @@ def wishes(m: Machine, reference: ReferenceFrame, scene: Scene) -> Wishes:
         joints = joint_servo(error, s.v, reference.v, reference.a, p.pose.speed, p.pose.stiffness)
         drop = float(error[2]) + ground.height
         standing = authority(float(np.linalg.norm(error[3:6])), drop, m.character.leg_length)
-    if not ground.is_level:
-        routine.lean[:] = _lean(m, reference)
-    elif not m.sway.is_at_rest:
-        routine.lean[:] = 0.0
-    routine.wish(reference, feet, m.particle, m.sway, ground, scene.planned, is_level=m.is_level)
+    lean = None if ground.is_level else _lean(m, reference)
+    routine.wish(reference, feet, m.particle, m.sway, lean, scene.planned)
     root, off = problem.place_target, routine.off
     if m.options.physicality.is_strict:
         root += p.pose.stiffness * (within(off, m.scale) - off)
@@ -59,15 +56,15 @@ def _hung(m: Machine, reference: ReferenceFrame, scene: Scene) -> float:
     return min(max(float(reference.torque[2]) / (GRAVITY * m.mass), 0.0), 1.0)
 
 
-def _lean(m: Machine, reference: ReferenceFrame) -> Array:
-    """Part of the slope's turn each body takes: the upright lean uphill a little, others lie along the slope."""
+def _lean(m: Machine, reference: ReferenceFrame) -> tuple[float, float]:
+    """For `Routine.wish`: the upright lean uphill a little, others lie along the slope."""
     lean = m.preset.ground.lean
     if lean == 0.0:
-        return 0.0 * m.lean_share
+        return 0.0, 0.0
     if m.is_quadruped:
-        return -m.lean_share
+        return -1.0, 0.0
     stands = upright(m, float(reference.com[2]))
-    return stands * lean * m.lean_share - (1.0 - stands)
+    return stands * lean, 1.0 - stands
 
 
 def upright(m: Machine, height: float) -> float:

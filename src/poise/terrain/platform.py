@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.interpolate import make_interp_spline
 
 from poise.errors import FileFormatError, InvalidValue
-from poise.terrain.shapes import Place, Shape
+from poise.terrain.shapes import NO_TABLE, PLANE, Form, Place, Shape
 
 Array = npt.NDArray[np.float64]
 
@@ -59,6 +59,13 @@ class Platform(Shape):
         return value, rate
 
     def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
+        slope, height, velocity = np.split(np.array(self.form(place, time)[1]), [2, 3])
+        normal = np.array([*-slope, 1.0]) / math.hypot(1.0, *slope)
+        moving = None if self.is_static else points @ velocity[:6].reshape(2, 3) + velocity[6:]
+        return points @ slope + height, np.full((len(points), 3), normal), moving
+
+    def form(self, place: Place, time: float) -> Form:
+        """Numbers of a plane: how height and, after the height at the world's origin, velocity go with the place."""
         pose, rate = self.pose(time)
         cp, sp, cr, sr = math.cos(pose[3]), math.sin(pose[3]), math.cos(pose[4]), math.sin(pose[4])
         # roll turns about x, then pitch about -y
@@ -67,13 +74,9 @@ class Platform(Shape):
         # everything is affine in the place: z = z0 + gx x + gy y, velocity = speed + turn x (x, y, gx x + gy y)
         gx, gy = -normal[0] / normal[2], -normal[1] / normal[2]
         x0, y0 = place.origin[0] + middle[0], place.origin[1] + middle[1]
-        height = points @ np.array([gx, gy]) + (place.ground + middle[2] - gx * x0 - gy * y0)
-        velocity = None
-        if not self.is_static:
-            per_x, per_y = [wy * gx, wz - wx * gx, -wy], [wy * gy - wz, -wx * gy, wx]
-            still = [v - a * x0 - b * y0 for v, a, b in zip(speed, per_x, per_y)]
-            velocity = points @ np.array([per_x, per_y]) + np.array(still)
-        return height, np.full((len(points), 3), normal), velocity
+        per_x, per_y = [wy * gx, wz - wx * gx, -wy], [wy * gy - wz, -wx * gy, wx]
+        still = [v - a * x0 - b * y0 for v, a, b in zip(speed, per_x, per_y)]
+        return PLANE, (gx, gy, place.ground + middle[2] - gx * x0 - gy * y0, *per_x, *per_y, *still), NO_TABLE
 
 
 def checked_keys(keys: npt.ArrayLike) -> Array:

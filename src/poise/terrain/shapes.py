@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,11 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 UP: Array = np.array([0.0, 0.0, 1.0])
+NO_TABLE: Array = np.zeros((0, 0))
+PLANE, STEPS, GRID = 0, 1, 2
+"""Kinds of ground in compiled code."""
+Form = tuple[int, Sequence[float], Array]
+"""Kind, numbers and table of a ground that lies at its place, for `kernels.surface`."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,10 @@ class Shape(abc.ABC):
             itself [m/s] (n, 3), or None where it stands still.
         """
 
+    @abc.abstractmethod
+    def form(self, place: Place, time: float) -> Form:
+        """The same for compiled code; see `relief.Relief`."""
+
 
 @dataclass(frozen=True)
 class Plane(Shape):
@@ -101,6 +110,11 @@ class Plane(Shape):
     def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
         return points @ (place.forward * self.rise) + (place.ground - place.start * self.rise), None, None
 
+    def form(self, place: Place, time: float) -> Form:
+        """Numbers: how it rises along x and y, its height at the world's origin [m]."""
+        x, y = (place.forward * self.rise).tolist()
+        return PLANE, (x, y, place.ground - place.start * self.rise), NO_TABLE
+
 
 @dataclass(frozen=True)
 class Steps(Shape):
@@ -119,6 +133,11 @@ class Steps(Shape):
 
     def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
         return self.number(points, place) * self.rise + place.ground, None, None
+
+    def form(self, place: Place, time: float) -> Form:
+        """Numbers: forward direction x, y, place of the first riser along it, tread, rise, height before it [m]."""
+        x, y = place.forward.tolist()
+        return STEPS, (x, y, place.start + self.first, self.tread, self.rise, place.ground), NO_TABLE
 
     def number(self, points: Array, place: Place) -> Array:
         """Number of risers behind each point (n,); a point on an edge stands on the upper tread."""
@@ -158,15 +177,14 @@ class Heightfield(Shape):
         self._table = np.ascontiguousarray(np.pad(heights, 1, mode="wrap" if periodic else "edge"), dtype=np.float64)
         self._grid = np.array([1.0 / spacing, corner[0], corner[1], float(periodic)])
 
-    @cached_property
-    def _sampled(self) -> Callable[..., None]:
-        """The compiled loop, imported when first asked for."""
-        from poise.terrain.kernels import sample_grid
-
-        return sample_grid
-
     def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
-        height, normal = np.empty(len(points)), np.empty((len(points), 3))
-        points = np.ascontiguousarray(points, dtype=np.float64)
-        self._sampled(self._table, self._grid, place.frame, points, height, normal)
+        from poise.terrain.kernels import sample
+        from poise.terrain.relief import Relief
+
+        relief, height, normal = Relief(self, place), np.empty(len(points)), np.empty((len(points), 3))
+        sample(relief.at, np.ascontiguousarray(points, dtype=np.float64), height, normal)
         return height, normal, None
+
+    def form(self, place: Place, time: float) -> Form:
+        """Numbers: control heights per meter, place of the first one x, y [m], 1 if it repeats; `Place.frame`."""
+        return GRID, (*self._grid, *place.frame.tolist()), self._table
