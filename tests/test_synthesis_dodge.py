@@ -40,6 +40,13 @@ def test_a_ball_that_is_seen_is_dodged_and_one_to_be_feared_in_haste() -> None:
     assert aside(feared) > 2.0 * aside(calm)
 
 
+def test_without_an_urge_nobody_gets_out_of_the_way() -> None:
+    loath = synthesize("dodge", seconds=1.1, options={"urge": 0.0})
+    assert "dodge" in [v.name for v in loath.visits]
+    assert loath.report["hits"]
+    assert aside(loath) < 0.01
+
+
 def test_a_ball_from_behind_is_not_seen_and_hits_with_its_momentum() -> None:
     result = thrown(way=180.0)
     assert [v.name for v in result.visits] == ["balance"]

@@ -14,12 +14,14 @@ from poise.character.figure import figure
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
+from poise.methods.goals.surroundings import Scene
 from poise.sim.forces import Push
 from poise.sim.report import body_positions
 from poise.spatial import rotations
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
-from poise.synthesis.stance import standing
+from poise.synthesis.scene_file import scene_of
+from poise.synthesis.stance import standing, steadied
 from poise.synthesis.upright import stands, upright
 from tests.clips import MOTIONS, needs_motions
 
@@ -89,6 +91,44 @@ def test_a_file_that_keeps_no_pose_in_its_skeleton_stands() -> None:
     places = body_positions(result.character, result.q)
     assert (places[:, head, 2] - places[:, hips, 2]).min() > 0.4
     assert places[:, hips, 2].min() > 0.8
+
+
+def crate(ahead: float, height: float) -> Scene:
+    """A crate of 60 by 80 cm before the wall of a room."""
+    text = f"""schema = "poise.scene/1"
+[floor]
+[[walls]]
+name = "wall"
+place = [0.6, 0.0, 1.2]
+facing = [-1.0, 0.0, 0.0]
+size = [2.0, 2.4]
+[[boxes]]
+name = "crate"
+place = [{ahead}, 0.0, {0.5 * height}]
+sides = [0.6, 0.8, {height}]
+"""
+    return scene_of(text)
+
+
+def test_a_figure_begins_on_top_of_a_crate_and_leans_on_the_wall_from_there() -> None:
+    push = Push("chest", (250.0, 0.0, 0.0), 0.2, 0.1)
+    result = synthesize("wall", scene=crate(0.0, 0.4), pushes=[push], seconds=0.9)
+    plain = standing(steadied(figure()))
+    assert result.q[0, 2] == pytest.approx(plain[2] + 0.4, abs=1e-3)
+    assert result.report["fell"] is None
+    assert result.report["penetration_max_m"] < 5e-4
+    assert {s["object"] for s in result.report["supports"]} == {"wall"}
+    feet = [result.character.body_index(f"{side}_foot") for side in ("left", "right")]
+    assert body_positions(result.character, result.q)[:, feet, 2].min() > 0.4
+
+
+def test_half_on_a_crate_or_in_a_high_one_is_refused_and_beside_one_is_the_floor() -> None:
+    with pytest.raises(InvalidValue, match="only a part of its feet over 'crate top'"):
+        synthesize("balance", scene=crate(0.3, 0.4), seconds=0.01)
+    with pytest.raises(InvalidValue, match="begins inside 'crate"):
+        synthesize("balance", scene=crate(0.0, 1.0), seconds=0.01)
+    beside = synthesize("balance", scene=crate(-0.8, 0.4), seconds=0.01)
+    assert beside.q[0, 2] == synthesize("balance", seconds=0.01).q[0, 2]
 
 
 def feet_apart(result: SynthesisResult, frame: int) -> float:

@@ -1,4 +1,4 @@
-"""Starts that are refused: a figure inside a thing, which would be thrown out of it."""
+"""Where figures begin: on what is under their feet, and never inside a thing, which would throw them out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from poise.character.character import Character
+from poise.dynamics import State
+from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
-from poise.methods.goals.faces import Faces
+from poise.methods.goals.faces import EDGE, Faces
+from poise.methods.goals.surroundings import Scene
 from poise.synthesis.contact import FLESH
 
 if TYPE_CHECKING:
@@ -18,6 +22,47 @@ Array = npt.NDArray[np.float64]
 
 DEEP = 0.005
 """A figure may begin this deep in a thing [m]: it rises out of it unseen."""
+
+STANDS = 0.7
+"""Surfaces whose normal points up by more than this can be stood on."""
+
+
+def on_top(name: str, character: Character, q: Array, scene: Scene) -> Array:
+    """Coordinates at the start, raised onto the crate or deck that a figure on the ground would stand in.
+
+    Args:
+        name: Of the figure.
+        character: Its body.
+        q: Coordinates of a figure that stands at height zero, or anywhere else, where it is left as it is (nq,).
+        scene: What stands around.
+
+    Raises:
+        InvalidValue: if only a part of its feet is over the thing.
+    """
+    decks = [s for s in scene.surfaces if s.normal[2] > STANDS and s.origin[2] > DEEP]
+    if not decks:
+        return q
+    model = model_of(character)
+    soles = State(model).at(q, np.zeros(model.nv)).points[[p.part == "foot" for p in character.contact_points]]
+    if not len(soles) or abs(float(soles[:, 2].min())) > DEEP:
+        return q
+    faces = Faces.at(decks, 0.0)
+    local = np.einsum("sij,spj->spi", faces.frames, soles[None] - faces.origins[:, None])
+    over = (np.abs(local[..., :2]) <= faces.half[:, None] + EDGE).all(axis=-1) & faces.exists[:, None]
+    rises = -local[..., 2] / faces.frames[:, 2, 2, None]
+    rises = np.where(over & (rises > 0.0) & (rises < character.leg_length), rises, 0.0)
+    rise = float(rises.max())
+    if rise <= DEEP:
+        return q
+    if float(rises.max(axis=0).min()) < rise - DEEP:
+        deck = decks[int(rises.max(axis=1).argmax())].name
+        raise InvalidValue(
+            f"{_who(name)} begins with only a part of its feet over {deck!r}. Move the thing all the way under the "
+            "feet, or away from them."
+        )
+    q = q.copy()
+    q[2] += rise
+    return q
 
 
 def require_outside(world: World, faces: Faces, radii: Array) -> None:
@@ -51,8 +96,11 @@ def require_outside(world: World, faces: Faces, radii: Array) -> None:
 
 
 def _inside(figure: str, body: str, thing: str, deep: float) -> InvalidValue:
-    who = "The figure" if figure == "figure" else f"Figure {figure!r}"
     return InvalidValue(
-        f"{who} begins inside {thing!r}: its {body} is {1000.0 * deep:.0f} mm deep. Move the thing away from where "
-        "the figure starts, or start elsewhere."
+        f"{_who(figure)} begins inside {thing!r}: its {body} is {1000.0 * deep:.0f} mm deep. Move the thing away from "
+        "where the figure starts, or start elsewhere."
     )
+
+
+def _who(figure: str) -> str:
+    return "The figure" if figure == "figure" else f"Figure {figure!r}"

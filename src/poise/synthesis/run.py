@@ -23,6 +23,7 @@ from poise.sim.report import Report
 from poise.spatial import rotations
 from poise.synthesis.arguments import require_kinds
 from poise.synthesis.audit import Audit
+from poise.synthesis.beginning import on_top
 from poise.synthesis.behaviors import Role, Setup
 from poise.synthesis.behaviors.find import Wanted, find_behavior
 from poise.synthesis.clip import MotionClip
@@ -148,12 +149,14 @@ def world_of(
         settings: Of the synthesizer.
     """
     starts: list[Start] = []
+    scene = scene or setup.scene
     for k, role in enumerate(setup.roles):
         who = character if k == 0 and character is not None else figure(role.character or "adult")
         who = limber(steadied(who))
         seen = MotionClip(clip, who) if clip is not None and k == 0 else None
-        starts.append(Start(role.name, who, role.machine, _placed(role, role.pose(who)), seen))
-    world = World(starts, scene or setup.scene, settings)
+        q = on_top(role.name, who, _placed(role, role.pose(who)), scene)
+        starts.append(Start(role.name, who, role.machine, q, seen))
+    world = World(starts, scene, settings)
     if world.settings.engine == "mujoco":
         world.mover = EngineMover(world)
     return world
