@@ -18,6 +18,8 @@ Array = npt.NDArray[np.float64]
 
 SOFT = {"torque limit": 1.0, "reaction delay": 1.0, "ground": 1e4, "grip": 1e4}
 """Weights of hard rows where they cannot all hold; other musts get `SOFT_MUST`."""
+SOFT_CONTACT = 1e5
+"""Weight of contacts that give way alone: bodies wedged between each other can be asked for what no torque moves."""
 SOFT_MUST = 100.0
 MUSTS = "musts made soft"
 """What is told where only goals that must be met gave way: they do before muscles do more than they can."""
@@ -108,7 +110,7 @@ def solve(
         ways += [("", slips, None), ("sliding made sticking", None, None)]
     if musts:
         ways += [(MUSTS, slips, _weight_of_must), (MUSTS, None, _weight_of_must)]
-    ways.append(("bounds made soft", None, _weight_of_any))
+    ways += [("contacts made soft", None, _weight_of_contact), ("bounds made soft", None, _weight_of_any)]
     for kind, slide, soft in ways:
         try:
             result = attempt(slide, soft)
@@ -129,6 +131,10 @@ def _is_must(constraint: Constraint) -> bool:
 
 def _weight_of_must(constraint: Constraint) -> float | None:
     return SOFT_MUST if _is_must(constraint) else None
+
+
+def _weight_of_contact(constraint: Constraint) -> float | None:
+    return SOFT_CONTACT if constraint.name == "ground" else _weight_of_must(constraint)
 
 
 def _weight_of_any(constraint: Constraint) -> float | None:
