@@ -35,7 +35,7 @@ def rod_on_the_ground(way: float) -> tuple[StepResult, str, Tally]:
     v[0] = way
     tally, one, no_joints = Tally(), np.zeros(1), np.zeros(6, dtype=np.bool_)
     root = Equal(RootWrench(), 0.0, "root wrench")
-    problem = Problem(State(model).at(q, v), dt, [], [root], np.zeros(6), Weights(), tally, dt, no_joints)
+    problem = Problem(State(model).at(q, v), dt, [], [root], np.zeros(6), Weights(), tally, dt, no_joints, np.zeros(6))
     touching = Touching(
         np.array([0]), np.array([-1]), np.array([[0.0, 0.0, 1.0]]), one, one, np.zeros((1, 3)), np.array([False]),
         np.array([dt]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -19,8 +20,8 @@ from poise.methods.goals.machine import Course, Machine
 from poise.methods.goals.surroundings import INSTANT
 from poise.methods.goals.view import Clip, View
 from poise.methods.goals.wish import Wish
-from poise.step import AtLeast, Constraint, Objective
-from poise.step.quantities import JointAcceleration
+from poise.step import AtLeast, Constraint, Objective, Within
+from poise.step.quantities import JointAcceleration, JointTorque
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -33,6 +34,12 @@ TISSUE = 0.005
 """Damping of a joint's tissue, in parts of its strength, per rad/s; about 1 N m s in a hip."""
 BRAKING = 0.02
 """Joints near a limit slow down so that they would reach it in no less than this time [s]."""
+BRAKED = 0.9
+"""A joint that turns faster than this, in parts of the fastest wish, is braked by what holds it together."""
+STEP = 0.01
+"""A joint that would be past its limit so soon is stopped by bones and ligaments [s]."""
+LIGAMENT = 10.0
+"""Largest torque with which they stop it, in parts of the muscles' strength: they act only back from the limit."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,7 @@ class Figure:
         nv = start.character.nv
         self._rest = _Rest(start.q.copy(), np.zeros(nv), np.zeros(nv))
         self._limits = JointLimits(start.character, LIMITS)
+        self._stopped = np.zeros((2, nv - 6))
 
     @property
     def dofs(self) -> slice:
@@ -121,19 +129,44 @@ class Figure:
         """Largest torque of the last step in parts of its joint's limit; zero before the first."""
         return 0.0 if self.torque is None else float((np.abs(self.torque) / self.strength).max())
 
-    def muscles(self, time: float, v: Array, *, is_limited: bool, band: float) -> Muscles:
-        """What its muscles did and may do now.
+    def limits(self, q: Array, v: Array, weight: float) -> AtLeast | None:
+        """Soft joint limits that are near, on the figure's own dofs; where ligaments act follows from them."""
+        limits = self._limits.constraint(q[self._q], v[self._v], self._rest, BRAKING, weight)
+        self._stopped[:] = 0.0
+        if limits is not None:
+            along = limits.quantity.along  # type: ignore[attr-defined]
+            # the row asks for ≥ lower so that the limit is kept in BRAKING; this is how far past it a step would lead
+            past = BRAKING * (BRAKING * limits.lower) + (BRAKING - STEP) * (along @ v[self._v])
+            for row in along[past > 0.0]:
+                share = row[6:] / max(float(np.abs(row[6:]).max()), 1e-9)
+                self._stopped[0] = np.maximum(self._stopped[0], -share)
+                self._stopped[1] = np.maximum(self._stopped[1], share)
+        return limits
+
+    def muscles(self, time: float, v: Array, *, is_limited: bool, band: float, is_stopped: bool) -> Muscles:
+        """What its muscles did and may do now, after `limits`.
 
         Args:
             time: [s].
             v: Velocities of the whole model, shape (nv,).
             is_limited: Whether torques are.
             band: How far they may change while it is startled, in parts of their limits.
+            is_stopped: Whether bones and ligaments help where a joint is past its limit, or turns too fast.
         """
         limit = self.strength if is_limited else np.full(len(self.strength), np.inf)
         held = self.held if self.is_delayed(time) else None
         speed = v[self.body.joints[0] : self.body.joints[1]]
-        return Muscles(self.torque, self.strength, limit, held, band * self.strength, self.damping, speed)
+        if is_stopped:
+            self._stopped[0, speed > BRAKED * FASTEST] = 1.0
+            self._stopped[1, speed < -BRAKED * FASTEST] = 1.0
+        else:
+            self._stopped[:] = 0.0
+        stops = LIGAMENT * self._stopped * self.strength if self._stopped.any() else None
+        return Muscles(self.torque, self.strength, limit, held, band * self.strength, self.damping, speed, stops)
+
+    def remember(self, torque: Array, *, is_limited: bool) -> None:
+        """Take in the torques of a step (nv − 6,) [N m]: what is beyond a muscle's limit was bones and ligaments."""
+        self.torque = np.clip(torque, -self.strength, self.strength) if is_limited else torque
 
     def goals(self, view: View, factor: float) -> tuple[list[Objective], list[Objective]]:
         """Objectives of the controller and the user now, and those that must be met; wishes weigh `factor` as much."""
@@ -145,10 +178,9 @@ class Figure:
             wished = [replace(o, weight=factor * np.asarray(o.weight)) for o in wished]
         return wished, self.course.musts(view) + [o for must in self.musts.values() for o in must.objectives(view)]
 
-    def bounds(self, q: Array, v: Array, dt: float, weight: float) -> list[Constraint]:
-        """Soft joint limits and joint speeds."""
+    def bounds(self, limits: AtLeast | None, v: Array, dt: float, weight: float) -> list[Constraint]:
+        """Soft joint limits, as `limits` found them, and joint speeds."""
         bounds: list[Constraint] = []
-        limits = self._limits.constraint(q[self._q], v[self._v], self._rest, BRAKING, weight)
         if limits is not None:
             assert isinstance(limits.quantity, JointAcceleration)
             assert limits.quantity.along is not None
@@ -168,3 +200,19 @@ def speed_limit(v: Array, sense: Array, dofs: Index, dt: float, weight: float) -
     along = np.zeros((len(dofs), len(v)))
     along[np.arange(len(dofs)), dofs] = -sense[dofs]
     return AtLeast(JointAcceleration(along=along), (sense[dofs] * v[dofs] - FASTEST) / dt, weight, "joint speed")
+
+
+def with_ligaments(constraints: Sequence[Constraint], strength: Array, sense: Array, dofs: Index) -> list[Constraint]:
+    """Constraints whose torque limits let ligaments brake some dofs that turn too fast the way `sense` (nv,) says."""
+    out: list[Constraint] = []
+    for c in constraints:
+        if isinstance(c, Within) and isinstance(c.quantity, JointTorque):
+            first, end = c.quantity.dofs
+            own = dofs[(dofs >= first) & (dofs < (first if end is None else end))] - first
+            lower, upper = np.array(c.lower), np.array(c.upper)
+            turning, reach = sense[own + first], LIGAMENT * strength[own + first]
+            lower[own] -= np.where(turning > 0.0, reach, 0.0)
+            upper[own] += np.where(turning < 0.0, reach, 0.0)
+            c = replace(c, lower=lower, upper=upper)
+        out.append(c)
+    return out

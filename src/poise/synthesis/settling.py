@@ -20,7 +20,7 @@ from poise.methods.goals.faces import Faces
 from poise.methods.goals.lists import Held, Touching, relative
 from poise.step import StepResult
 from poise.synthesis.contact import Spots, gaps_after, pairs_met
-from poise.synthesis.figure import FASTEST, speed_limit
+from poise.synthesis.figure import BRAKED, FASTEST, speed_limit, with_ligaments
 from poise.synthesis.grip import Grips
 from poise.synthesis.solving import Problem, solve
 
@@ -146,7 +146,8 @@ def settle(
     none = np.zeros(len(on), dtype=np.bool_)
     yielding = known & (problem.rest > dt)  # another simulation carries them
     kept, dropped, slid = none.copy(), none.copy(), none.copy()
-    braked = ~problem.joints | (np.abs(ahead.v) > 0.5 * FASTEST)  # those have their speed limits
+    # ways, up and down, in which a dof turns no faster: those that are fast have their speed limits
+    braked = ~problem.joints | (np.array([ahead.v, -ahead.v]) > BRAKED * FASTEST)
     answer: Settled | None = None
     last: Settled | None = None
     changes: set[str] = set()
@@ -183,15 +184,15 @@ def settle(
         if len(met) and looks_again:
             return last
         depth = float(-(gaps - np.minimum(spots.gaps, 0.0)).min(initial=0.0))
-        if depth <= max(best, DEEPER):
-            answer, best = last, depth
+        fast = ~braked & (np.array([v, -v]) > TOO_FAST * FASTEST)
+        if answer is None or (depth <= max(best, DEEPER) and not fast.any()):
+            answer, best = last, np.inf if fast.any() else depth
         made = ~on & (gaps < -DEEPER)
         pulled = leaving & (np.linalg.norm(forces, axis=1) > PULLED) & ~kept & (attempt < ROLLBACKS)
         helped = _helped(spots, forces, drifts / dt, velocities, dt) & ~slid
         sunk = on & ~yielding & (gaps < -DEEPER) & (gaps < spots.gaps - 0.1 * DEEPER)
         moves = grips.moves(s, ahead.after)
         strained = len(moves) > 0 and float(np.abs(moves - ways).max()) > DEEPER
-        fast = ~braked & (np.abs(v) > TOO_FAST * FASTEST)
         if not (strained or fast.any() or (made | pulled | helped | sunk).any()):
             answer = last
             break
@@ -200,8 +201,10 @@ def settle(
             break
         if fast.any():
             braked |= fast
-            more = speed_limit(ahead.v, np.sign(v), np.flatnonzero(fast), dt, problem.weights.bounds)
-            problem = replace(problem, constraints=[*problem.constraints, more])
+            dofs = np.flatnonzero(fast.any(axis=0))
+            more = speed_limit(ahead.v, np.sign(v), dofs, dt, problem.weights.bounds)
+            constraints = with_ligaments(problem.constraints, problem.strength, np.sign(v), dofs)
+            problem = replace(problem, constraints=[*constraints, more])
         k = np.flatnonzero(on | made)
         bend = np.clip(gaps[k] - spots.gaps[k] - dt * rising[k], -MOST_BEND, MOST_BEND)
         curve[k] += (bend - curve[k]) * (1.0 if attempt < HASTY else 0.5)

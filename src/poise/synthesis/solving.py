@@ -18,13 +18,13 @@ Array = npt.NDArray[np.float64]
 
 SOFT = {"torque limit": 1.0, "reaction delay": 1.0, "ground": 1e4, "grip": 1e4}
 """Weights of hard rows where they cannot all hold; other musts get `SOFT_MUST`."""
-SOFT_CONTACT = 1e5
+SOFT_CONTACT = 1e4
 """Weight of contacts that give way alone: bodies wedged between each other can be asked for what no torque moves."""
 SOFT_MUST = 100.0
 MUSTS = "musts made soft"
 """What is told where only goals that must be met gave way: they do before muscles do more than they can."""
 JOINTS, FIRM = ("joint limits", "joint speed"), 1e5
-"""Soft rows of what joints can do, and their weight beside a must that gives way: they outweigh it."""
+"""Soft rows of what joints can do, and their weight beside a must or a contact that gives way: they outweigh it."""
 MOST_ASKED = 50.0
 """A must that asks for more than this gives way [m/s² or rad/s²]; a thrower's hand reaches it."""
 PATIENT, SPEED = 0.1, 2.0
@@ -45,6 +45,7 @@ class Problem:
         tally: Counts.
         rest: Time in which contacts that last come to rest [s]; the step's, where nothing but the step stops them.
         joints: Dofs that are joints of figures, shape (nv,).
+        strength: Of what holds each joint together when it turns too fast [N m], zero for none, shape (nv,).
     """
 
     state: State
@@ -56,6 +57,7 @@ class Problem:
     tally: Tally
     rest: float
     joints: npt.NDArray[np.bool_]
+    strength: Array
 
 
 def solve(
@@ -148,9 +150,9 @@ def _softened(
     """The lists with every hard row that has a weight made soft, and those rows as they were."""
     hard: list[Constraint] = []
     softened: list[Constraint] = []
-    has_musts = any(_is_must(c) for c in constraints)
+    is_firm = weight_of is _weight_of_contact or any(_is_must(c) for c in constraints)
     for c in constraints:
-        if has_musts and c.name in JOINTS and isinstance(c, AtLeast):
+        if is_firm and c.name in JOINTS and isinstance(c, AtLeast):
             hard.append(replace(c, weight=FIRM))
             continue
         weight = weight_of(c)

@@ -111,8 +111,10 @@ class World:
             self.figures.append(Figure(start, self.state, k, point, coordinate))
             point, coordinate = point + len(start.character.contact_points), coordinate + start.character.nq
         self._joints = np.zeros(self.model.nv, dtype=np.bool_)
+        self._strength = np.zeros(self.model.nv)
         for figure in self.figures:
             self._joints[slice(*figure.body.joints)] = True
+            self._strength[slice(*figure.body.joints)] = figure.strength
         self.ball_places = [slice(k, k + 3) for k in range(coordinate, self.model.nq, Q_SIZES["free"])]
         self.ball_roots = [int(self.model.roots[len(starts) + k]) for k in range(len(things))]
         self._ball_dofs = [int(self.model.dof_first[root]) for root in self.ball_roots]
@@ -215,7 +217,9 @@ class World:
             flesh = self._grips.flesh(self.overlaps, self.capsules, s)
             spots = self._look(flesh)
         rest = dt if self.mover is None else max(self.mover.rest, dt)
-        problem = Problem(s, dt, objectives, constraints, external, self.weights, self.tally, rest, self._joints)
+        problem = Problem(
+            s, dt, objectives, constraints, external, self.weights, self.tally, rest, self._joints, self._strength
+        )
         ahead = Ahead(self.q, self.v, self.time, self._other, after, self.capsules, flesh, self._radii)
         spots, known, drifts, settled = self._settled(problem, ahead, spots, lifted)
         if self.mover is None:
@@ -367,11 +371,14 @@ class World:
             for part in course.grips():
                 self._close(who, view.named(part), view)
             wishes, musts = figure.goals(view, settings.responsiveness)
-            muscles = figure.muscles(self.time, self.v, is_limited=settings.torque_limits, band=settings.band)
+            limits = figure.limits(self.q, self.v, self.weights.bounds)
+            muscles = figure.muscles(
+                self.time, self.v, is_limited=settings.torque_limits, band=settings.band, is_stopped=self.mover is None
+            )
             more, bounds = figure_control(view, wishes, musts, muscles, self.weights)
             objectives += more
             constraints += bounds
-            constraints += figure.bounds(self.q, self.v, settings.dt, self.weights.bounds)
+            constraints += figure.bounds(limits, self.v, settings.dt, self.weights.bounds)
         for k, dof in enumerate(self._ball_dofs):
             if self._free[k]:
                 constraints.append(Equal(RootWrench(of=len(self.figures) + k), 0.0, "ball"))
@@ -434,7 +441,8 @@ class World:
             joints = slice(first + 6, figure.dofs.stop)
             figure.root_wrench = wrench[first : first + 6]  # by recursive Newton-Euler, a path of its own
             speed = (self.v + dt * settled.result.a)[joints]
-            figure.torque = settled.result.torque[joints] + figure.damping * speed
+            torque = settled.result.torque[joints] + figure.damping * speed
+            figure.remember(torque, is_limited=self.settings.torque_limits)
 
     def _reaction(self, spots: Spots, settled: Settled) -> Array:
         """Generalized force of all contacts and grips, shape (nv,)."""

@@ -79,6 +79,8 @@ class Muscles:
         band: Half-width around `held` [N m].
         damping: Of the joints' tissue [N m s]; it answers at once, and what the muscles do comes on top of it.
         speed: Of the joints now [rad/s].
+        stops: How far below and above the muscles' range bones and ligaments reach where a joint is past its limit
+            [N m], shape (2, nv − 6), or None where none is.
     """
 
     last: Array | None
@@ -88,6 +90,7 @@ class Muscles:
     band: Array | float = 0.0
     damping: Array | float = 0.0
     speed: Array | float = 0.0
+    stops: Array | None = None
 
 
 def figure_control(
@@ -123,13 +126,15 @@ def figure_control(
     objectives = [Objective(torque, reference - tissue, change, "torque change"), *wishes]
     constraints: list[Constraint] = [Equal(RootWrench(of=body.index), 0.0, "root wrench")]
     constraints += [Equal(must.quantity, must.target, f"must: {must.name}") for must in musts]
+    below, above = muscles.stops if muscles.stops is not None else (0.0, 0.0)
     is_limited = bool(np.isfinite(muscles.limit).all())
     if muscles.held is not None and not view.is_literal:
         held = np.clip(muscles.held, -muscles.limit, muscles.limit)
         lower, upper = np.maximum(held - muscles.band, -muscles.limit), np.minimum(held + muscles.band, muscles.limit)
-        constraints.append(Within(torque, lower - tissue, upper - tissue, None, "reaction delay"))
+        constraints.append(Within(torque, lower - tissue - below, upper - tissue + above, None, "reaction delay"))
     elif is_limited:
-        constraints.append(Within(torque, -muscles.limit - tissue, muscles.limit - tissue, None, "torque limit"))
+        lower, upper = -muscles.limit - tissue - below, muscles.limit - tissue + above
+        constraints.append(Within(torque, lower, upper, None, "torque limit"))
     return objectives, constraints
 
 
