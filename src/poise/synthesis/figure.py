@@ -37,7 +37,9 @@ BRAKING = 0.02
 BRAKED = 0.9
 """A joint that turns faster than this, in parts of the fastest wish, is braked by what holds it together."""
 STEP = 0.01
-"""A joint that would be past its limit so soon is stopped by bones and ligaments [s]."""
+"""A joint that would be far past its limit so soon is stopped by bones and ligaments [s]."""
+SLACK = 0.05
+"""How far past its limit a joint gets before they do [rad]: up to there its own muscles keep it."""
 LIGAMENT = 10.0
 """Largest torque with which they stop it, in parts of the muscles' strength: they act only back from the limit."""
 
@@ -104,6 +106,7 @@ class Figure:
         self._rest = _Rest(start.q.copy(), np.zeros(nv), np.zeros(nv))
         self._limits = JointLimits(start.character, LIMITS)
         self._stopped = np.zeros((2, nv - 6))
+        self._range = (-self.strength, self.strength)
 
     @property
     def dofs(self) -> slice:
@@ -137,13 +140,15 @@ class Figure:
             along = limits.quantity.along  # type: ignore[attr-defined]
             # the row asks for ≥ lower so that the limit is kept in BRAKING; this is how far past it a step would lead
             past = BRAKING * (BRAKING * limits.lower) + (BRAKING - STEP) * (along @ v[self._v])
-            for row in along[past > 0.0]:
+            for row in along[past > SLACK]:
                 share = row[6:] / max(float(np.abs(row[6:]).max()), 1e-9)
                 self._stopped[0] = np.maximum(self._stopped[0], -share)
                 self._stopped[1] = np.maximum(self._stopped[1], share)
         return limits
 
-    def muscles(self, time: float, v: Array, *, is_limited: bool, band: float, is_stopped: bool) -> Muscles:
+    def muscles(
+        self, time: float, v: Array, *, is_limited: bool, band: float, is_literal: bool, is_stopped: bool
+    ) -> Muscles:  # fmt: skip
         """What its muscles did and may do now, after `limits`.
 
         Args:
@@ -151,6 +156,7 @@ class Figure:
             v: Velocities of the whole model, shape (nv,).
             is_limited: Whether torques are.
             band: How far they may change while it is startled, in parts of their limits.
+            is_literal: Whether that is a wish, not a bound.
             is_stopped: Whether bones and ligaments help where a joint is past its limit, or turns too fast.
         """
         limit = self.strength if is_limited else np.full(len(self.strength), np.inf)
@@ -161,12 +167,17 @@ class Figure:
             self._stopped[1, speed < -BRAKED * FASTEST] = 1.0
         else:
             self._stopped[:] = 0.0
+        around = None if held is None or is_literal else np.clip(held, -limit, limit)
+        own = band * self.strength
+        self._range = (-limit, limit)
+        if around is not None:
+            self._range = (np.maximum(around - own, -limit), np.minimum(around + own, limit))
         stops = LIGAMENT * self._stopped * self.strength if self._stopped.any() else None
-        return Muscles(self.torque, self.strength, limit, held, band * self.strength, self.damping, speed, stops)
+        return Muscles(self.torque, self.strength, limit, held, own, self.damping, speed, stops)
 
     def remember(self, torque: Array, *, is_limited: bool) -> None:
         """Take in the torques of a step (nv − 6,) [N m]: what is beyond a muscle's limit was bones and ligaments."""
-        self.torque = np.clip(torque, -self.strength, self.strength) if is_limited else torque
+        self.torque = np.clip(torque, *self._range) if is_limited else torque
 
     def goals(self, view: View, factor: float) -> tuple[list[Objective], list[Objective]]:
         """Objectives of the controller and the user now, and those that must be met; wishes weigh `factor` as much."""

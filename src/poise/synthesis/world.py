@@ -373,8 +373,9 @@ class World:
             wishes, musts = figure.goals(view, settings.responsiveness)
             limits = figure.limits(self.q, self.v, self.weights.bounds)
             muscles = figure.muscles(
-                self.time, self.v, is_limited=settings.torque_limits, band=settings.band, is_stopped=self.mover is None
-            )
+                self.time, self.v, is_limited=settings.torque_limits, band=settings.band,
+                is_literal=settings.is_literal, is_stopped=self.mover is None,
+            )  # fmt: skip
             more, bounds = figure_control(view, wishes, musts, muscles, self.weights)
             objectives += more
             constraints += bounds
