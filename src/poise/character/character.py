@@ -203,6 +203,21 @@ class Character:
                 inside.add(i)
         return tuple(sorted(inside))
 
+    @cached_property
+    def _indices(self) -> dict[str, int]:
+        """Index of a body by every name it answers to, in lower case: bodies go before roles, those before joints."""
+        out: dict[str, int] = {}
+        for i, b in enumerate(self.bodies):
+            out.setdefault(b.name.lower(), i)
+        for role, i in self.roles.items():
+            out.setdefault(role, i)
+        by_joint = {b.joint: i for i, b in enumerate(self.bodies)}
+        for j, joint in enumerate(self.skeleton.names):
+            while j >= 0 and j not in by_joint:
+                j = int(self.skeleton.parents[j])
+            out.setdefault(joint.lower(), by_joint.get(j, 0))
+        return out
+
     def body_index(self, name: str) -> int:
         """Index of the body a user means by a joint's own name or a role, case-insensitive.
 
@@ -212,20 +227,8 @@ class Character:
             UnknownName: if nothing answers to the name.
         """
         wanted = name.strip().lower()
-        for i, b in enumerate(self.bodies):
-            if b.name.lower() == wanted:
-                return i
-        for role, i in self.roles.items():
-            if role == wanted:
-                return i
-        for j, joint in enumerate(self.skeleton.names):
-            if joint.lower() == wanted:
-                by_joint = {b.joint: i for i, b in enumerate(self.bodies)}
-                while j not in by_joint:
-                    j = int(self.skeleton.parents[j])
-                    if j < 0:
-                        return 0
-                return by_joint[j]
+        if wanted in self._indices:
+            return self._indices[wanted]
         known = [*self.roles, *(b.name.lower() for b in self.bodies)]
         close = difflib.get_close_matches(wanted, known, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""

@@ -71,6 +71,7 @@ class SteppingBack:
         self._limbs = [_Limb(np.array(points), np.zeros((len(points), 2))) for points in limbs]
         self._needed = needed
         self._rested = math.inf
+        self._are_settled = True  # no limb steps, or has stepped
         self._count = count
         self.members = np.concatenate([[], *(limb.points for limb in self._limbs)]).astype(np.int64)
         self.ends = np.cumsum([len(limb.points) for limb in self._limbs], dtype=np.int64)
@@ -90,6 +91,8 @@ class SteppingBack:
         """
         self._rested += dt
         limbs = seen.tolist()
+        if self._are_settled and not any([self._is_far(time_to_lift, way) for _, _, time_to_lift, way in limbs]):
+            return None
         moving = None
         for limb, (touching, _, _, _) in zip(self._limbs, limbs, strict=True):
             if not touching or away > 4.0 * self._distance:
@@ -98,7 +101,12 @@ class SteppingBack:
                 moving = limb
         if moving is None and self._rested >= self._pause:
             moving = self._begin(offsets, limbs, away)
+        self._are_settled = not any([limb.has_stepped for limb in self._limbs]) and moving is None
         return None if moving is None else self._move(moving, offsets, flags, np.array(home), dt)
+
+    def _is_far(self, time_to_lift: float, way: float) -> bool:
+        """A limb that is off its place and will not lift by itself soon."""
+        return way > self._distance and time_to_lift >= 2.0 * self._duration
 
     def _begin(self, offsets: Array, seen: list[list[float]], away: float) -> _Limb | None:
         """Let the limb that is furthest from home go, if one may."""
@@ -106,7 +114,7 @@ class SteppingBack:
             return None
         furthest, chosen = self._distance, None
         for limb, (touching, standing, time_to_lift, way) in zip(self._limbs, seen, strict=True):
-            if limb.has_stepped or not touching or standing < touching or time_to_lift < 2.0 * self._duration:
+            if limb.has_stepped or not touching or standing < touching or not self._is_far(time_to_lift, way):
                 continue
             if way > furthest and away < 0.5 * way:
                 furthest, chosen = way, limb

@@ -77,19 +77,21 @@ def _pushes(m: Machine, pushes: Sequence[Push | Pull]) -> tuple[Array, Vector, V
     The moment is about the center of mass. A push of so many body weights moves figures of any size by the same part
     of their legs.
     """
-    external, force, moment = np.zeros(m.model.nv), np.zeros(3), np.zeros(3)
+    s, root = m.state, m.model.roots[0]
+    external, force, moment = np.zeros(m.model.nv), _NOTHING, _NOTHING
+    cx, cy, cz = s.data.subtree_com[root].tolist()
     for push in pushes:
         body = push.body_of(m.character) + 1
         offset = push.offset
-        place = m.state.data.xipos[body].copy() if offset is None else m.state.body_place(body, offset)
-        velocity = m.state.body_point_motion(body, place)[0]
-        f = push.force_at(place, velocity, m.time, m.model.body_masses[body])
-        external += m.state.external_torque(body, place, f)
-        force += f
-        (x, y, z), (fx, fy, fz) = (place - m.state.com(m.model.roots[0])).tolist(), f.tolist()
-        moment += (y * fz - z * fy, z * fx - x * fz, x * fy - y * fx)
-    (fx, fy, fz), (mx, my, mz) = (m.scale * force).tolist(), (m.scale * moment).tolist()
-    return external, (fx, fy, fz), (mx, my, mz)
+        place = s.data.xipos[body].copy() if offset is None else s.body_place(body, offset)
+        f = push.force_at(place, s.body_point_motion(body, place)[0], m.time, m.model.body_masses[body])
+        external += s.external_torque(body, place, f)
+        (x, y, z), (fx, fy, fz) = place.tolist(), f.tolist()
+        x, y, z = x - cx, y - cy, z - cz
+        force = force[0] + fx, force[1] + fy, force[2] + fz
+        moment = moment[0] + y * fz - z * fy, moment[1] + z * fx - x * fz, moment[2] + x * fy - y * fx
+    k, (fx, fy, fz), (mx, my, mz) = m.scale, force, moment
+    return external, (k * fx, k * fy, k * fz), (k * mx, k * my, k * mz)
 
 
 def _is_moving(m: Machine, pushes: Sequence[Push | Pull]) -> bool:

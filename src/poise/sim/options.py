@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from poise.errors import InvalidValue
 from poise.methods.quasi_physical import Physicality
 from poise.sim.goals import PointGoal
+from poise.step import Certificate
 
 GOALS = ("auto", "com-xy", "moving", "none")
 ENGINES = ("qp", "pd")
@@ -62,3 +63,10 @@ class Tally:
     dual: float = 0.0
     dynamics: float = 0.0
     in_a_row: int = 0
+
+    def count(self, proof: Certificate) -> None:
+        """Take in one solved step."""
+        primal, dual, _, dynamics = proof
+        self.solves += 1
+        self.primal, self.dual = max(self.primal, primal), max(self.dual, dual)
+        self.dynamics = max(self.dynamics, dynamics)

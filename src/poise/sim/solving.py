@@ -77,14 +77,11 @@ def is_usual(m: Machine, wished: Wishes) -> bool:
 def _keep(m: Machine, reference: ReferenceFrame, scene: Scene, result: StepResult) -> StepResult:
     """Keep the answer, and what the next step starts from."""
     m.off = result.a - reference.a
-    t = m.tally
-    t.solves += 1
-    t.primal = max(t.primal, result.certificate.primal)
-    t.dual = max(t.dual, result.certificate.dual)
-    t.dynamics = max(t.dynamics, result.certificate.dynamics)
-    root = m.model.roots[0]
-    com = m.state.com_without(root, m.goal_without) if m.goal_without else m.state.com(root)
-    m.last = StepRecord(m.frame, reference, result, scene.step, scene.gaps.copy(), m.state.point_velocities.copy(), com)
+    m.tally.count(result.certificate)
+    root, state = m.model.roots[0], m.state
+    com = state.com_without(root, m.goal_without) if m.goal_without else state.com(root)
+    velocities = state.point_velocities.copy()
+    m.last = StepRecord(m.frame, reference, result, scene.step, scene.gaps.copy(), velocities, com)
     return result
 
 
