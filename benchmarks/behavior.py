@@ -15,12 +15,12 @@ import numpy as np
 import poise
 from benchmarks.clips import Clip, classify, lasting
 from benchmarks.stride import BLOCKED, blocked
+from poise.character.posing import body_positions, joint_deviations
 from poise.errors import PoiseError
 from poise.io import load, save
 from poise.samples import sample_path
-from poise.sim.filter import Options
 from poise.sim.forces import Push
-from poise.sim.report import body_positions, joint_deviations
+from poise.sim.options import Options
 from poise.sim.result import SimulationResult
 from poise.sim.simulate import simulate
 from poise.terrain import Terrain

@@ -37,8 +37,9 @@ from poise.errors import MotionWarning
 from poise.io import load
 from poise.motion import Motion
 from poise.samples import sample_names, sample_path
-from poise.sim.filter import Machine, Options
+from poise.sim.filter import Machine
 from poise.sim.forces import Push
+from poise.sim.options import Options
 from poise.sim.schedule import ClipSchedule, reference_velocities
 from poise.step import UsualProblem
 from poise.terrain import Terrain

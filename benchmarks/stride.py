@@ -9,7 +9,8 @@ from poise.character.posing import motion_to_q
 from poise.control.plan_footholds import footholds, stances
 from poise.control.preset import load_preset
 from poise.control.reference import ReferenceBuilder
-from poise.sim.filter import Machine, Options
+from poise.sim.filter import Machine
+from poise.sim.options import Options
 from poise.sim.schedule import ClipSchedule, reference_velocities
 from poise.terrain import Terrain
 from poise.units import HUMAN_LEG

@@ -72,7 +72,7 @@ def test_torques_are_the_engines_own() -> None:
     state = State(model_of(character)).at(q, v)
     wanted = state.data.inverse_dynamics(a)
     bodies = body_motion(moved, character, NO_FILTER)
-    ground = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=-50.0)
+    ground = Terrain.flat(-50.0)
     touch = touching(moved, character, terrain=ground, airborne=np.ones(3, dtype=np.bool_))
     forces = inverse_dynamics(bodies, momentum(bodies, character), touch, character)
     scale = character.mass * 9.81
@@ -92,7 +92,7 @@ def test_torques_are_the_engines_own_with_contacts_too() -> None:
     character = fit(source)
     state = State(model_of(character)).at(q, v)
     bodies = body_motion(moved, character, NO_FILTER)
-    ground = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=character.floor)
+    ground = Terrain.flat(character.floor)
     flags = np.zeros((3, len(character.contact_points)), dtype=np.bool_)
     flags[:, [i for i, p in enumerate(character.contact_points) if p.part == "foot"]] = True
     touch = touching(moved, character, terrain=ground, contacts=flags)

@@ -182,7 +182,7 @@ def test_knees_hands_and_trunks_come_out_of_the_floor(name: str) -> None:
     motion = poise.load(MOTIONS / "deepmimic" / f"{name}.txt")
     character = poise.Character.fit(motion, masses="auto")
     others = [i for i, p in enumerate(character.contact_points) if p.part != "foot"]
-    floor = poise.Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=character.floor)
+    floor = poise.Terrain.flat(character.floor)
     result = ground(motion, character, floor=character.floor).motion
     before, after = (touching(m, character, terrain=floor).gaps[:, others].min() for m in (motion, result))
     assert before < -0.013

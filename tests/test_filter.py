@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from poise.character.posing import motion_to_q
+from poise.character.posing import body_positions, joint_deviations, motion_to_q
 from poise.control.preset import load_preset
 from poise.errors import InvalidValue, SimulationDiverged, UnknownName
 from poise.methods.quasi_physical import Physicality
 from poise.motion import Motion
-from poise.sim.filter import Options, StepRecord
 from poise.sim.forces import Pull, Push
 from poise.sim.goals import PointGoal
-from poise.sim.report import body_positions, joint_deviations
+from poise.sim.options import Options
 from poise.sim.result import SimulationResult
 from poise.sim.simulate import Live, simulate
+from poise.sim.solving import StepRecord
 from poise.spatial import rotations
 from poise.terrain import Terrain
 from tests.clips import needs_motions

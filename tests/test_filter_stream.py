@@ -9,11 +9,10 @@ import numpy.typing as npt
 import pytest
 
 from poise.character import Character
-from poise.character.posing import motion_to_q
+from poise.character.posing import joint_deviations, motion_to_q
 from poise.errors import InvalidValue
-from poise.sim.filter import Options
 from poise.sim.forces import Push
-from poise.sim.report import joint_deviations
+from poise.sim.options import Options
 from poise.sim.simulate import simulate
 from poise.sim.stream import QuasiPhysicalFilter
 from poise.terrain import Terrain

@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from poise.character.posing import motion_to_q
+from poise.character.posing import body_positions, motion_to_q
 from poise.errors import InvalidValue
 from poise.record.look import Look
 from poise.record.result_scene import scene_of
-from poise.sim.filter import Options
 from poise.sim.goals import PointGoal
-from poise.sim.report import body_positions
+from poise.sim.options import Options
 from poise.sim.simulate import simulate
 from tests.filter_runs import walk
 

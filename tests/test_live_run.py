@@ -136,7 +136,7 @@ def test_rubbish_does_not_stop_it(live: Running) -> None:
 
 
 def test_new_ground_meets_the_old_where_the_figure_is() -> None:
-    flat = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=0.4)
+    flat = Terrain.flat(0.4)
     ground = ChangingGround(flat)
     here = np.array([2.0, 3.0, 1.3])
     ground.change(Hill(slope=20.0), here, 0.5)

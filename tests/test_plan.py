@@ -15,7 +15,8 @@ from poise.control.smooth import BOUND_WEIGHT, HOLD, smoothest
 from poise.io import load
 from poise.phases.travel import direction_of_travel
 from poise.samples import sample_path
-from poise.sim.filter import Machine, Options
+from poise.sim.filter import Machine
+from poise.sim.options import Options
 from poise.sim.schedule import ClipSchedule, reference_velocities
 from poise.sim.simulate import simulate
 from poise.terrain import Terrain

@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pytest
 
 from poise.character import Character, fit
+from poise.character.posing import joint_deviations
 from poise.control.preset import load_preset
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.motion import Motion
-from poise.sim.filter import Options
 from poise.sim.forces import Push
-from poise.sim.report import joint_deviations
+from poise.sim.options import Options
 from poise.sim.simulate import Live, simulate
 from tests.filter_runs import walk
 from tests.test_filter import assert_exact, glitched

@@ -14,8 +14,8 @@ from poise.motion import Motion
 from poise.phases import contacts
 from poise.samples import sample_path
 from poise.sim import wishing
-from poise.sim.filter import Options
 from poise.sim.forces import Push
+from poise.sim.options import Options
 from poise.sim.simulate import simulate
 from poise.terrain import Terrain
 

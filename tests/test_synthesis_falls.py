@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from poise.character.figure import figure
+from poise.character.posing import body_positions
 from poise.sim.forces import Push
-from poise.sim.report import body_positions
 from poise.synthesis.run import SynthesisResult, synthesize
 
 FALLS = [

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import poise
+from poise.character.posing import body_positions
 from poise.methods.goals.combining import Not
 from poise.methods.goals.conditions import For, Lying
 from poise.methods.goals.machine import ControlState, Machine, Part
@@ -19,7 +20,6 @@ from poise.methods.goals.objectives import ComOver, Land, Still
 from poise.record.scene_things import GONE
 from poise.record.synthesis_scene import scene_of_synthesis
 from poise.scene import Points, Polygon, Scene, Vectors
-from poise.sim.report import body_positions
 from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.run import SynthesisResult
 from poise.synthesis.scene_file import scene_of

@@ -11,12 +11,12 @@ import poise.io
 from poise.character import fit
 from poise.character.character import Character
 from poise.character.figure import figure
+from poise.character.posing import body_positions
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
 from poise.methods.goals.surroundings import Scene
 from poise.sim.forces import Push
-from poise.sim.report import body_positions
 from poise.spatial import rotations
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import SynthesisResult, synthesize, world_of

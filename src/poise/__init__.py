@@ -17,7 +17,7 @@ _HOMES = {
     "InvalidValue": "poise.errors",
     "Motion": "poise.motion",
     "MotionWarning": "poise.errors",
-    "Options": "poise.sim.filter",
+    "Options": "poise.sim.options",
     "Physicality": "poise.methods.quasi_physical",
     "PointGoal": "poise.sim.goals",
     "PoiseError": "poise.errors",
@@ -82,10 +82,10 @@ if TYPE_CHECKING:
     from poise.record.motion_scene import scene_of_motion as scene_of_motion
     from poise.record.result_scene import scene_of as scene_of
     from poise.samples import sample_path as sample_path
-    from poise.sim.filter import Options as Options
     from poise.sim.forces import Pull as Pull
     from poise.sim.forces import Push as Push
     from poise.sim.goals import PointGoal as PointGoal
+    from poise.sim.options import Options as Options
     from poise.sim.result import SimulationResult as SimulationResult
     from poise.sim.simulate import simulate as simulate
     from poise.sim.stream import QuasiPhysicalFilter as QuasiPhysicalFilter

@@ -6,7 +6,7 @@ GRAVITY = 9.81
 """Standard gravity used everywhere [m/s²]."""
 
 HUMAN_LEG = 0.82
-"""Thigh plus shank of a grown person [m]. Lengths of settings are for this leg and go with a character's own."""
+"""Leg of a grown person [m]. Lengths of settings are for this leg and go with a character's own."""
 
 CMU_UNIT = (1.0 / 0.45) * 0.0254
 """Meters per unit of the CMU database (ASF/AMC and the BVH releases made from it) [m]."""

@@ -171,7 +171,7 @@ def analyze(
     if not gravity >= 0.0 or not friction >= 0.0:
         raise InvalidValue(f"gravity is {gravity} and friction {friction}; give zero or more for both.")
     floor = character.floor if floor is None else float(floor)
-    ground = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=floor) if terrain is None else terrain
+    ground = Terrain.flat(floor) if terrain is None else terrain
     filter = choose_filter(filter_hz, fps=motion.fps, leg_length=character.leg_length)
     airborne = airborne_frames(motion, ground=_ground_heights(motion, ground))
     touch = touching(motion, character, terrain=ground, contacts=contacts, airborne=airborne)

@@ -17,7 +17,6 @@ from poise.errors import InvalidValue
 from poise.motion import Motion
 from poise.phases.skating import SKATING_SPEED, skating_frames
 from poise.spatial import rotations
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -95,7 +94,7 @@ def measures(analysis: Analysis, *, skating_speed: float = SKATING_SPEED) -> Mea
         skating_speed: Horizontal speed above which a low foot skates, for a leg of 0.82 m [m/s].
     """
     touch, motion, character = analysis.touch, analysis.motion, analysis.character
-    scale = character.leg_length / HUMAN_LEG
+    scale = character.leg_scale
     skates, sliding = _skates(analysis, skating_speed), _sliding(analysis)
     return Measures(
         skates, float(skates.mean()), sliding, _slide_mm(analysis, sliding),

@@ -12,7 +12,7 @@ from poise.analysis.forces import Forces
 from poise.analysis.region_kernel import regions
 from poise.analysis.touching import Touching
 from poise.character.character import Character
-from poise.units import GRAVITY, HUMAN_LEG
+from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -93,7 +93,7 @@ def support(
         gravity: Downward [m/s^2].
     """
     weight = character.mass * gravity
-    size = character.leg_length / HUMAN_LEG
+    size = character.leg_scale
     cop = center_of_pressure(forces.contact, touch, CARRIED * weight)
     hull, counts = kernels.hulls(touch.points, touch.carries)
     loaded = touch.carries.any(axis=1) & (forces.demanded[:, 2] > CARRIED * weight)

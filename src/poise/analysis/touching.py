@@ -17,7 +17,6 @@ from poise.phases.runs import runs
 from poise.phases.travel import in_place_velocity
 from poise.spatial import rotations
 from poise.terrain import Terrain
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -105,7 +104,7 @@ def touching(
         root = velocities(positions[:, pelvis(motion.skeleton)], motion.times) - drift
         height_limit, speed_limit = contact_limits(root, character.leg_length)
         flags = contact_flags(points, moving, gaps, height_limit=height_limit, speed_limit=speed_limit)
-        off = gaps.min(axis=1) > OFF_GROUND * character.leg_length / HUMAN_LEG
+        off = gaps.min(axis=1) > OFF_GROUND * character.leg_scale
         lost = ~flags.any(axis=1) & ~(off if airborne is None else off & airborne)
         carries = flags.copy()
         carries[lost] = _nearest_to_touching(gaps[lost], moving[lost], height_limit, speed_limit[lost])

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from poise.errors import InvalidValue, UnknownName
 from poise.motion import Motion
 from poise.skeleton import Skeleton
+from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -138,7 +139,7 @@ class Character:
         contact_points: What may touch the world.
         limbs: Chains with a purpose.
         roles: Body index by role: "pelvis", "chest", "head", "left_hand", "right_foot", …
-        leg_length: Hip to sole of the longest leg [m]; lengths of settings go with it over `units.HUMAN_LEG`.
+        leg_length: Hip to sole of the longest leg [m].
         floor: Height of the floor of the clip it was fitted to, in the clip's world frame [m].
     """
 
@@ -170,6 +171,11 @@ class Character:
     def mass(self) -> float:
         """Total mass [kg]."""
         return float(sum(b.mass for b in self.bodies))
+
+    @cached_property
+    def leg_scale(self) -> float:
+        """Leg length / 0.82 m (`units.HUMAN_LEG`) [1]: settings' lengths go with it, times and speeds with its root."""
+        return self.leg_length / HUMAN_LEG
 
     @cached_property
     def carrying_joints(self) -> tuple[int, ...]:

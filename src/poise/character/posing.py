@@ -1,4 +1,4 @@
-"""Between a motion's joints and a character's coordinates q, both ways.
+"""Between a motion's joints and a character's coordinates q, both ways, and where q puts the bodies.
 
 q = [root position, root quaternion, then per body a quaternion (ball) or an angle (hinge)], all relative to the parent
 *body*. Going back, only the deviation is written: a joint's source rotation times (reference⁻¹ · simulated), so what
@@ -34,17 +34,16 @@ def motion_to_q(character: Character, motion: Motion) -> Array:
         if body.kind == "ball":
             q[:, at : at + 4] = rotations.normalize(local)
         else:
-            q[:, at] = hinge_angle(body.axis, local, body.rest_rotation)
+            assert body.axis is not None
+            q[:, at] = np.unwrap(hinge_angle(body.axis, local, body.rest_rotation))
     return q
 
 
-def hinge_angle(axis: Array | None, local: Array, rest: Array | None) -> Array:
-    """Angle [rad] of hinge rotations `local` (..., 4) from the hinge's rest turn, continuous along axis 0."""
-    assert axis is not None
+def hinge_angle(axis: Array, local: Array, rest: Array | None) -> Array:
+    """Angle [rad], −π … π, of hinge rotations `local` (..., 4) from the hinge's rest turn, shape (...)."""
     turn = local if rest is None else rotations.multiply(rotations.conjugate(rest), local)
     angle = 2.0 * np.arctan2(turn[..., 1:] @ axis, turn[..., 0])
-    angle = np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi
-    return np.unwrap(angle, axis=0)
+    return np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi
 
 
 def apply_deviation(character: Character, motion: Motion, reference: Array, simulated: Array) -> Motion:
@@ -106,8 +105,47 @@ def interpolate_q(character: Character, times: Array, q: Array, at: Array) -> Ar
             continue
         k = character.q_addresses[i] + (3 if body.kind == "free" else 0)
         first, second = q[index, k : k + 4], q[following, k : k + 4]
-        turn = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(first), second))
-        blended = rotations.multiply(first, rotations.from_rotation_vector(part[:, None] * turn))
+        blended = rotations.part_way(first, second, part)
         blended = np.where((part == 0.0)[:, None], first, np.where((part == 1.0)[:, None], second, blended))
         out[:, k : k + 4] = blended
     return out
+
+
+def body_poses(character: Character, q: Array) -> tuple[Array, Array]:
+    """World positions [m] (S, B, 3) and orientations (S, B, 4) of the bodies, by forward kinematics."""
+    count = len(character.bodies)
+    positions, orientations = np.empty((len(q), count, 3)), np.empty((len(q), count, 4))
+    for i, body in enumerate(character.bodies):
+        at = character.q_addresses[i]
+        if body.kind == "free":
+            positions[:, i], orientations[:, i] = q[:, at : at + 3], q[:, at + 3 : at + 7]
+            continue
+        p = body.parent
+        positions[:, i] = positions[:, p] + rotations.rotate(orientations[:, p], body.offset)
+        if body.kind == "ball":
+            local = q[:, at : at + 4]
+        else:
+            assert body.axis is not None
+            local = rotations.from_rotation_vector(q[:, at, None] * body.axis)
+            if body.rest_rotation is not None:
+                local = rotations.multiply(body.rest_rotation, local)
+        orientations[:, i] = rotations.multiply(orientations[:, p], local)
+    return positions, orientations
+
+
+def body_positions(character: Character, q: Array) -> Array:
+    """World positions of the bodies' origins [m], shape (S, B, 3)."""
+    return body_poses(character, q)[0]
+
+
+def joint_deviations(character: Character, reference: Array, simulated: Array) -> Array:
+    """Angle by which each body's own joint deviates [deg], shape (S, B); the root's is against the world."""
+    out = np.empty((len(reference), len(character.bodies)))
+    for i, body in enumerate(character.bodies):
+        at = character.q_addresses[i]
+        if body.kind == "hinge":
+            out[:, i] = np.abs(simulated[:, at] - reference[:, at])
+        else:
+            at += 3 if body.kind == "free" else 0
+            out[:, i] = rotations.angle_between(reference[:, at : at + 4], simulated[:, at : at + 4])
+    return np.degrees(out)

@@ -18,7 +18,7 @@ from poise.units import GRAVITY
 if TYPE_CHECKING:
     from poise.character.character import Character
     from poise.motion import Motion
-    from poise.sim.filter import Options
+    from poise.sim.options import Options
     from poise.sim.result import SimulationResult
     from poise.terrain import Terrain
 
@@ -202,8 +202,8 @@ def _options(
     goal: str, points: list[str] | None, without: str | None, physicality: str, friction: float, hard: bool, engine: str
 ) -> Options:
     from poise.methods.quasi_physical import Physicality
-    from poise.sim.filter import Options
     from poise.sim.goals import parse_goal
+    from poise.sim.options import Options
 
     if physicality in ("strict", "off"):
         knob = Physicality(is_strict=physicality == "strict", is_off=physicality == "off")

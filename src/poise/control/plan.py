@@ -24,7 +24,6 @@ from poise.control.plan_root import rise
 from poise.control.preset import EndEffector
 from poise.control.smooth import HOLD, smoothest
 from poise.terrain import Terrain
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -108,7 +107,7 @@ class GroundPlan:
         self, track: Track, character: Character, terrain: Terrain, settings: EndEffector,
         feet: tuple[tuple[int, ...], ...], upright: Array,
     ) -> None:  # fmt: skip
-        scale = character.leg_length / HUMAN_LEG
+        scale = character.leg_scale
         dt = track.dt
         is_level = starts_level(track.points[0], terrain, track.floor, scale)
         reach = settings.foothold_shift * scale

@@ -11,7 +11,6 @@ from poise.character.character import Character
 from poise.control.plan_footholds import headroom
 from poise.control.smooth import HOLD, smoothest
 from poise.terrain import Terrain
-from poise.units import HUMAN_LEG
 
 if TYPE_CHECKING:
     from poise.control.plan import Track
@@ -47,7 +46,7 @@ def rise(
         is_level: The clip starts on its own ground, so the height starts at zero.
     """
     frames = len(ground)
-    under = _laid(track, terrain, 0.25 * character.leg_length / HUMAN_LEG)
+    under = _laid(track, terrain, 0.25 * character.leg_scale)
     grouped = {i for foot in feet for i in foot}
     groups = [*feet, tuple(i for i in range(ground.shape[1]) if i not in grouped)]
     total, share = np.zeros(frames), np.zeros(frames)

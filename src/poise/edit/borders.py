@@ -19,7 +19,6 @@ from poise.edit.scope import smooth_step
 from poise.motion import Motion
 from poise.spatial import rotations
 from poise.terrain import Terrain
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -77,7 +76,7 @@ def absorb(motion: Motion, character: Character | None, root: int, carries: list
     for carry in carries:
         frames, moved = carry.shift(motion.times)
         if len(frames) and np.abs(moved).max() > 1e-9:
-            most = MOST * (character.leg_length / HUMAN_LEG if character is not None else 1.0)
+            most = MOST * (character.leg_scale if character is not None else 1.0)
             moved = moved * min(1.0, most / float(np.linalg.norm(moved, axis=1).max()))
             shift[frames] += _within_reach(motion, legs, lengths, frames, moved) * moved
     changed = np.flatnonzero(np.abs(shift).max(axis=1) > 1e-9)
@@ -161,7 +160,7 @@ def hold_feet(
         spans: First and last frame of each flight.
         windows: First and last frame that may change with it.
     """
-    floor = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=character.floor)
+    floor = Terrain.flat(character.floor)
     touch = touching(motion, character, terrain=floor)
     parts: dict[Leg, Array] = {}
     carried: dict[Leg, Flags] = {}
@@ -172,9 +171,7 @@ def hold_feet(
         beside[first : last + 1] = False
     for leg in find_legs(character, motion):
         touches = np.asarray(touch.carries[:, points_of(character, leg, touch)].any(axis=1))
-        parts[leg] = _way_kept(
-            motion.times, touches, spans, windows, SETTLING * math.sqrt(character.leg_length / HUMAN_LEG)
-        )
+        parts[leg] = _way_kept(motion.times, touches, spans, windows, SETTLING * math.sqrt(character.leg_scale))
         standing[leg] = touches & beside
         carried[leg] = standing[leg] & (parts[leg] == 0.0)
     own, now = motion.world[0], turned.world[0]

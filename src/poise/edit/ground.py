@@ -25,7 +25,6 @@ from poise.phases.glitches import glitch_frames
 from poise.phases.travel import in_place_velocity
 from poise.spatial import rotations
 from poise.terrain import Terrain
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -106,10 +105,9 @@ def _fixed(motion: Motion, character: Character | None, floor: float | None) -> 
     Where hands, knees or a trunk carry in nearly all frames, feet say little: then it is the character's own floor.
     """
     character = fit(motion, masses="auto") if character is None else character
-    size = character.leg_length / HUMAN_LEG
     fixed = Ground(
-        character, root_mover(character), character.floor, _flat(character.floor), in_place_velocity(motion), size,
-        glitch_frames(motion),
+        character, root_mover(character), character.floor, Terrain.flat(character.floor), in_place_velocity(motion),
+        character.leg_scale, glitch_frames(motion),
     )  # fmt: skip
     if floor is None:
         floor = character.floor
@@ -119,11 +117,7 @@ def _fixed(motion: Motion, character: Character | None, floor: float | None) -> 
         if on_feet.sum() > ON_FEET * touch.flags.any(axis=1).sum():
             lowest = np.where(feet, touch.gaps, np.inf).min(axis=1, initial=np.inf)[on_feet]
             floor += float(np.median(lowest))
-    return replace(fixed, floor=float(floor), terrain=_flat(float(floor)))
-
-
-def _flat(floor: float) -> Terrain:
-    return Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=floor)
+    return replace(fixed, floor=float(floor), terrain=Terrain.flat(floor))
 
 
 def _chain(
@@ -189,12 +183,9 @@ def _part(motion: Motion, whole: Motion, root: int, scope: Scope) -> Motion:
         return motion
     if (weights == 1.0).all():
         return whole
-    turn = rotations.multiply(rotations.conjugate(motion.rotations), whole.rotations)
-    turn = rotations.from_rotation_vector(weights[:, None, None] * rotations.to_rotation_vector(turn))
+    part = rotations.part_way(motion.rotations, whole.rotations, weights[:, None])
     changed = (whole.rotations != motion.rotations).any(axis=2) & (weights > 0.0)[:, None]
-    turned = np.where(
-        changed[..., None], rotations.normalize(rotations.multiply(motion.rotations, turn)), motion.rotations
-    )
+    turned = np.where(changed[..., None], rotations.normalize(part), motion.rotations)
     translations = motion.translations.copy()
     translations[:, root] += weights[:, None] * (whole.translations[:, root] - motion.translations[:, root])
     return replace(motion, translations=translations, rotations=turned)

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.bodies import center_of_mass
-from poise.character.character import Character
+from poise.character.character import Character, Limits
 from poise.character.limits import clamp_rotation, limit_angles
+from poise.character.posing import hinge_angle
 from poise.edit.angular_momentum import Tumble, momentum_between
 from poise.edit.flight import Span
 from poise.edit.root import move_root
@@ -207,8 +208,7 @@ def _posed(
         if body.limits is not None and body.kind == "ball":
             after = _inside(body.limits, before, after)
         elif body.limits is not None and body.axis is not None:
-            rest = rotations.IDENTITY if body.rest_rotation is None else body.rest_rotation
-            angle = _hinge(body.axis, rest, before)
+            angle = hinge_angle(body.axis, before, body.rest_rotation)
             lower, upper = np.minimum(body.limits.twist_lower, angle), np.maximum(body.limits.twist_upper, angle)
             kept[changed, own] = (np.clip(angle + total[changed, own][:, 0], lower, upper) - angle)[:, None]
             after = rotations.multiply(rotations.from_rotation_vector(kept[changed, own] @ a.axes), before)
@@ -219,19 +219,11 @@ def _posed(
     return replace(piece, rotations=turned), kept
 
 
-def _inside(limits: object, before: Array, after: Array) -> Array:
+def _inside(limits: Limits, before: Array, after: Array) -> Array:
     """Rotations brought inside the limits, unless they were outside before the edit, where they may stay."""
-    from poise.character.character import Limits
-
-    assert isinstance(limits, Limits)
     clamped = clamp_rotation(limits, after)
     angles = limit_angles(limits, before)
     lower = np.array([limits.twist_lower, limits.bend_lower, limits.side_lower]) - 1e-9
     upper = np.array([limits.twist_upper, limits.bend_upper, limits.side_upper]) + 1e-9
     was_inside = ((angles >= lower) & (angles <= upper)).all(axis=-1, keepdims=True)
     return np.where(was_inside, clamped, before)
-
-
-def _hinge(axis: Array, rest: Array, local: Array) -> Array:
-    turn = rotations.multiply(rotations.conjugate(rest), local)
-    return np.remainder(2.0 * np.arctan2(turn[..., 1:] @ axis, turn[..., 0]) + np.pi, 2.0 * np.pi) - np.pi

@@ -36,7 +36,7 @@ def scene_of_edit(
         ghost = track_of_motion(before.resampled(lasting), own, name="before", style=GHOST)
     hold = np.minimum(np.arange(after.frame_count), len(ghost.positions) - 1)
     ghost = replace(ghost, positions=ghost.positions[hold], orientations=ghost.orientations[hold])
-    terrain = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=own.floor)
+    terrain = Terrain.flat(own.floor)
     scene = scene_of_motion(after, edited, terrain=terrain, name="after", physics=physics, gravity=_gravity(report))
     overlays = scene.overlays
     if any(layer.name == "com" for layer in scene.layers):

@@ -127,7 +127,7 @@ def _seen(
     character = fit(motion, masses="auto") if character is None else character
     name = name or _names([motion], ())[0]
     if terrain is None:
-        terrain = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=character.floor)
+        terrain = Terrain.flat(character.floor)
     track = track_of_motion(motion, character, name=name, style=style, skins=skins_of(motion))
     note = f"{name}: {motion.frame_count} frames at {motion.fps:.4g} Hz, {character.mass:.4g} kg"
     scene = Scene(motion.times, (track,), terrain, title=name, notes=(note,))

@@ -11,7 +11,7 @@ from poise.analysis import Analysis, FlightFit
 from poise.phases.runs import runs
 from poise.record.pack_overlays import force_scale
 from poise.scene import GOALS, Color, Curve, Label, Layer, Overlay, Plot, Points, Polygon, Row, Scene, Series, Vectors
-from poise.units import GRAVITY, HUMAN_LEG
+from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -98,10 +98,6 @@ def physics(analysis: Analysis, times: Array) -> Physics:
     return Physics(tuple(overlays), tuple(_rows(analysis)), tuple(_plots(analysis, at)))
 
 
-def _size(analysis: Analysis) -> float:
-    return analysis.character.leg_length / HUMAN_LEG
-
-
 def _ground(analysis: Analysis, points: Array, times: Array) -> Array:
     """Points (T, 3) put on the ground under them."""
     on = points.copy()
@@ -114,7 +110,7 @@ def _ground(analysis: Analysis, points: Array, times: Array) -> Array:
 
 def _center_of_mass(analysis: Analysis, at: Index, times: Array) -> list[Overlay]:
     com = analysis.com[at]
-    below, size = _ground(analysis, com, times), _size(analysis)
+    below, size = _ground(analysis, com, times), analysis.character.leg_scale
     return [
         Points("center of mass", "com", COM_COLOR, com[:, None], 0.07 * size),
         Points("its projection", "com", COM_COLOR, below[:, None], 0.10 * size, "ring"),
@@ -124,7 +120,7 @@ def _center_of_mass(analysis: Analysis, at: Index, times: Array) -> list[Overlay
 
 
 def _support(analysis: Analysis, at: Index) -> list[Overlay]:
-    s, size = analysis.support, _size(analysis)
+    s, size = analysis.support, analysis.character.leg_scale
     corners = max(3, int(s.corners.max(initial=0)))
     places = np.minimum(np.arange(corners), np.maximum(s.corners[:, None] - 1, 0))
     vertices = np.take_along_axis(s.polygon, np.minimum(places, s.polygon.shape[1] - 1)[:, :, None], axis=1)
@@ -154,14 +150,14 @@ def _forces(analysis: Analysis, at: Index) -> Overlay:
         vectors[:, k] = np.where(is_on[:, None], whole, np.nan)[at]
     used = np.flatnonzero(np.isfinite(points).any(axis=(0, 2))) if len(names) > 1 else np.arange(len(names))
     scale = force_scale(analysis.character.leg_length, analysis.mass) * 0.5
-    width = 0.03 * _size(analysis)
+    width = 0.03 * analysis.character.leg_scale
     return Vectors("contact force", "forces", FORCE_COLOR, points[:, used], vectors[:, used], "N", scale, width)
 
 
 def _momenta(analysis: Analysis, at: Index) -> list[Overlay]:
     leg, m = analysis.character.leg_length, analysis.momentum
     natural = analysis.mass * np.sqrt(GRAVITY * leg)
-    points, width = m.com[at][:, None], 0.025 * _size(analysis)
+    points, width = m.com[at][:, None], 0.025 * analysis.character.leg_scale
     linear = Vectors(
         "linear momentum", "momentum", LINEAR_COLOR, points, m.linear[at][:, None], "kg m/s", leg / natural, width
     )
@@ -184,7 +180,7 @@ def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
     across = np.array([-flight.velocity[1], flight.velocity[0], 0.0])
     speed = float(np.linalg.norm(across))
     across = across / speed if speed > 0.1 else np.array([0.0, 1.0, 0.0])
-    beside = 0.12 * _size(analysis) * across
+    beside = 0.12 * analysis.character.leg_scale * across
     actual = Curve("path in the air", "flights", ACTUAL_COLOR, path, times, span=span, has_ticks=True)
     end = path[-1]
     frames = flight.last - flight.first

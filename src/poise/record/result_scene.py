@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from poise.character.posing import body_poses
 from poise.motion import Motion
 from poise.record.look import ARROW_COLOR
+from poise.record.push_arrows import arrow_of, words_of
 from poise.record.skins import skins_of
-from poise.scene import GHOST, GOALS, SOLID, Arrow, Color, Plot, Points, Row, Scene, Series, Skinned, Track
-from poise.sim.forces import Push
-from poise.sim.hand import Hand
-from poise.sim.report import body_poses
+from poise.scene import GHOST, GOALS, SOLID, Color, Plot, Points, Row, Scene, Series, Skinned, Track
 from poise.sim.result import SimulationResult
 
 if TYPE_CHECKING:
@@ -51,26 +50,14 @@ def scene_of(
 
         return scene_of_synthesis(result, title=title)
     character, motion = result.character, result.motion
-    positions, orientations = body_poses(character, result.q)
     skins = skins_of(motion)
     skinned = Skinned(skins, *_at(motion, result.times).world) if skins else None
-    tracks = [Track("simulated", character, positions, orientations, SOLID, skinned)]
+    tracks = [Track("simulated", character, *body_poses(character, result.q), SOLID, skinned)]
     if ghost:
         tracks.append(Track("reference", character, *body_poses(character, result.reference_q), GHOST))
-    arrows: list[Arrow] = []
-    for push in result.pushes:
-        body = push.body_of(character)
-        end = min(push.start + push.duration, float(result.times[-1]))
-        com = character.bodies[body].com
-        if isinstance(push, Push):
-            force = np.array(push.force, dtype=np.float64)
-        elif isinstance(push, Hand):
-            force, com = push.forces(result.times), push.point
-        else:
-            force = push.stiffness * (np.array(push.point) - positions[:, body])
-        arrows.append(Arrow(0, body, push.start, end, force, np.asarray(com), pulls=not isinstance(push, Push)))
+    arrows = tuple(arrow_of(push, 0, tracks[0], result.times) for push in result.pushes)
     scene = Scene(
-        result.times, tuple(tracks), result.terrain, tuple(arrows), title, overlays=_goals(result),
+        result.times, tuple(tracks), result.terrain, arrows, title, overlays=_goals(result),
         timeline=_events(result),
         plots=report_plots(result), notes=_notes(result),
     )  # fmt: skip
@@ -128,14 +115,8 @@ def _events(result: SimulationResult) -> tuple[Row, ...]:
     if not result.pushes:
         return ()
     last = float(result.times[-1])
-    spans = tuple((p.start, min(p.start + p.duration, last), _said(p)) for p in result.pushes if p.start <= last)
+    spans = tuple((p.start, min(p.start + p.duration, last), words_of(p)) for p in result.pushes if p.start <= last)
     return (Row("pushes", ARROW_COLOR, spans),)
-
-
-def _said(push: object) -> str:
-    if isinstance(push, Push):
-        return f"{push.body}, {np.linalg.norm(push.force):.0f} N"
-    return f"{'hand on' if isinstance(push, Hand) else 'pull of'} {getattr(push, 'body', '')}"
 
 
 def _notes(result: SimulationResult) -> tuple[str, ...]:

@@ -52,9 +52,9 @@ def ground_of(scene: Scene) -> Terrain:
     """The ground to draw: the floor without end, or a level one far below where there is none."""
     for surface in scene.surfaces:
         if is_ground(surface):
-            return Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=surface.origin[2])
+            return Terrain.flat(surface.origin[2])
     lowest = min([0.0, *(s.origin[2] - (0.5 * s.size[1] if s.normal[2] == 0.0 else 0.0) for s in scene.surfaces)])
-    return Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=lowest - BELOW)
+    return Terrain.flat(lowest - BELOW)
 
 
 def props_of(scene: Scene, balls: Sequence[BallResult], times: Array) -> tuple[Prop, ...]:

@@ -7,14 +7,15 @@ import numpy.typing as npt
 
 from poise.analysis.kernels import hulls
 from poise.character.character import Character
+from poise.character.posing import body_poses
 from poise.methods.goals.surroundings import INSTANT
 from poise.record.look import ARROW_COLOR
 from poise.record.pack_overlays import force_scale
 from poise.record.physics import COM_COLOR, FORCE_COLOR, LEAST_FORCE, ROW_COLOR, SUPPORT_COLOR, TRAIL
+from poise.record.push_arrows import arrow_of, words_of
 from poise.record.scene_things import HOLD_COLOR, ground_of, is_ground, props_of
 from poise.scene import (
     SOLID_COLOR,
-    Arrow,
     Color,
     Curve,
     Layer,
@@ -29,12 +30,9 @@ from poise.scene import (
     Track,
     Vectors,
 )  # fmt: skip
-from poise.sim.forces import Pull, Push
-from poise.sim.hand import Hand
-from poise.sim.report import body_poses
 from poise.synthesis.run import FigureResult, SynthesisResult
 from poise.synthesis.trace import GripSpan
-from poise.units import GRAVITY, HUMAN_LEG
+from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 
@@ -71,7 +69,7 @@ def scene_of_synthesis(result: SynthesisResult, *, title: str = "") -> Scene:
         tracks.append(Track(figure.name, figure.character, *body_poses(figure.character, figure.q), Style(color=color)))
         overlays += [*_center_of_mass(result, k, times), *_forces(result, k, times)]
         rows += _states(figure, color, len(result.figures) > 1)
-    arrows = tuple(_arrow(push, k, tracks[k], times) for push, k in zip(result.pushes, result.push_owners))
+    arrows = tuple(arrow_of(push, k, tracks[k], times) for push, k in zip(result.pushes, result.push_owners))
     return Scene(
         times, tuple(tracks), ground_of(result.scene), arrows, title or f"poise synthesize {result.report['behavior']}",
         props_of(result.scene, result.balls, times), tuple(overlays),
@@ -87,21 +85,9 @@ def _at_frames(values: npt.NDArray[np.floating], frames: int) -> Array:
     return values[np.minimum(np.arange(frames), len(values) - 1)].astype(np.float64)
 
 
-def _arrow(push: Push | Pull | Hand, who: int, track: Track, times: Array) -> Arrow:
-    body = push.body_of(track.character)
-    end, point = min(push.start + push.duration, float(times[-1])), track.character.bodies[body].com
-    if isinstance(push, Push):
-        force = np.array(push.force, dtype=np.float64)
-    elif isinstance(push, Hand):
-        force, point = push.forces(times), push.point
-    else:
-        force = push.stiffness * (np.array(push.point) - track.positions[:, body])
-    return Arrow(who, body, push.start, end, force, np.asarray(point), pulls=not isinstance(push, Push))
-
-
 def _center_of_mass(result: SynthesisResult, k: int, times: Array) -> list[Overlay]:
     figure = result.figures[k]
-    com, size = _at_frames(result.trace.com[:, k], len(times)), figure.character.leg_length / HUMAN_LEG
+    com, size = _at_frames(result.trace.com[:, k], len(times)), figure.character.leg_scale
     if not np.isfinite(com).all():
         return []
     found: list[Overlay] = [
@@ -127,7 +113,7 @@ def _forces(result: SynthesisResult, k: int, times: Array) -> list[Overlay]:
     own = np.flatnonzero(trace.owners == k)
     points, forces = _at_frames(trace.points[:, own], frames), _at_frames(trace.forces[:, own], frames)
     limbs, sizes = limbs_of(character), np.linalg.norm(forces, axis=2)
-    least, size = LEAST_FORCE * character.mass * GRAVITY, character.leg_length / HUMAN_LEG
+    least, size = LEAST_FORCE * character.mass * GRAVITY, character.leg_scale
     places, vectors = [], []
     for name in dict.fromkeys(limbs):
         chosen = [i for i, limb in enumerate(limbs) if limb == name]
@@ -189,7 +175,7 @@ def _states(figure: FigureResult, color: Color, is_named: bool) -> list[Row]:
 def _events(result: SynthesisResult, last: float) -> list[Row]:
     """Pushes, grips and supports, hits, things taken away, and falls."""
     rows: list[Row] = []
-    pushes = tuple((p.start, min(p.start + p.duration, last), _said(p)) for p in result.pushes if p.start <= last)
+    pushes = tuple((p.start, min(p.start + p.duration, last), words_of(p)) for p in result.pushes if p.start <= last)
     if pushes:
         rows.append(Row("pushes", ARROW_COLOR, pushes))
     grips = tuple((g.start, g.end, f"{g.part.replace('_', ' ')}: {g.what}") for g in result.trace.grips)
@@ -208,13 +194,6 @@ def _events(result: SynthesisResult, last: float) -> list[Row]:
     if falls:
         rows.append(Row("falls", FELL_COLOR, (), falls))
     return rows
-
-
-def _said(push: object) -> str:
-    body = getattr(push, "body", "")
-    if isinstance(push, Push):
-        return f"{body}, {np.linalg.norm(push.force):.0f} N"
-    return f"{'hand on' if isinstance(push, Hand) else 'pull of'} {body}"
 
 
 def _plots(result: SynthesisResult, times: Array) -> tuple[Plot, ...]:

@@ -21,16 +21,13 @@ from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import SimulationDiverged
 from poise.methods.quasi_physical import HOVERING, LoadShare
-from poise.sim.forces import Pull, Push
+from poise.sim.forces import Force
 from poise.sim.looking import feet_of, limbs_of, look
-from poise.sim.options import Options as Options
-from poise.sim.options import Tally
-from poise.sim.solving import FALLBACK_WEIGHT, solve
-from poise.sim.solving import StepRecord as StepRecord
+from poise.sim.options import Options, Tally
+from poise.sim.solving import FALLBACK_WEIGHT, StepRecord, solve
 from poise.sim.wishing import RISE, shares_of, upright
 from poise.step import UsualProblem
 from poise.terrain import Terrain
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -62,7 +59,7 @@ class Machine:
         self.dt, self.floor, self.is_level = dt, floor, terrain.is_flat
         self.model = model_of(character)
         self.state = State(self.model)
-        self.scale = character.leg_length / HUMAN_LEG
+        self.scale = character.leg_scale
         self.mass = float(self.model.subtree_masses[self.model.roots[0]])
         strengths = np.ones(self.model.body_count)
         strengths[1:] = [b.strength for b in character.bodies]
@@ -159,7 +156,7 @@ class Machine:
         reference: ReferenceFrame,
         following: Array,
         following_v: Array,
-        pushes: Sequence[Push | Pull] = (),
+        pushes: Sequence[Force] = (),
         *,
         is_glitch: bool = False,
         planned: PlannedFrame | None = None,

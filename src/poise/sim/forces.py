@@ -1,7 +1,8 @@
-"""Pushes and pulls: forces on a body for a while."""
+"""Forces on a body for a while: pushes and pulls that are known in advance, and what else a run is given."""
 
 from __future__ import annotations
 
+import abc
 import math
 import re
 from dataclasses import dataclass
@@ -20,8 +21,58 @@ def acts(start: float, duration: float, time: float) -> bool:
     return start - 1e-9 <= time < start + duration - 1e-9
 
 
+class Force(abc.ABC):
+    """Something that acts on a place of a body for a while.
+
+    Attributes:
+        body: A joint's own name or a role.
+        start, duration: [s].
+    """
+
+    body: str
+    start: float
+    duration: float
+
+    @property
+    @abc.abstractmethod
+    def offset(self) -> Array | None:
+        """Where it acts, in the body's frame [m], shape (3,); None is the center of mass."""
+
+    @abc.abstractmethod
+    def is_on(self, time: float) -> bool:
+        """Whether it acts in the step that begins now [s]."""
+
+    @abc.abstractmethod
+    def body_of(self, character: Character) -> int:
+        """Index of the body it acts on."""
+
+    @abc.abstractmethod
+    def force_at(self, place: Array, velocity: Array, time: float, mass: float) -> Array:
+        """Force now [N], shape (3,).
+
+        Args:
+            place, velocity: Of the place it acts on, in the world [m], [m/s], shape (3,).
+            time: [s].
+            mass: Of the body [kg].
+        """
+
+
+class _Planned(Force):
+    """A force known in advance, on the center of mass of a body by name."""
+
+    @property
+    def offset(self) -> Array | None:
+        return None
+
+    def is_on(self, time: float) -> bool:
+        return acts(self.start, self.duration, time)
+
+    def body_of(self, character: Character) -> int:
+        return character.body_index(self.body)
+
+
 @dataclass(frozen=True)
-class Push:
+class Push(_Planned):
     """A constant force on the center of mass of a body.
 
     Attributes:
@@ -38,25 +89,13 @@ class Push:
     def __post_init__(self) -> None:
         _check(self.force, self.start, self.duration, "force")
 
-    @property
-    def offset(self) -> Array | None:
-        """Where it acts, in the body's frame [m]; None is the center of mass."""
-        return None
-
-    def is_on(self, time: float) -> bool:
-        return acts(self.start, self.duration, time)
-
-    def body_of(self, character: Character) -> int:
-        return character.body_index(self.body)
-
     def force_at(self, place: Array, velocity: Array, time: float, mass: float) -> Array:
-        """Force now [N], shape (3,)."""
         del place, velocity, time, mass
         return np.array(self.force, dtype=np.float64)
 
 
 @dataclass(frozen=True)
-class Pull:
+class Pull(_Planned):
     """A spring from a body's center of mass to a fixed point, critically damped for the body's own mass.
 
     Attributes:
@@ -76,17 +115,6 @@ class Pull:
         _check(self.point, self.start, self.duration, "point")
         if not self.stiffness > 0.0 or not math.isfinite(self.stiffness):
             raise InvalidValue(f"A pull needs a positive stiffness [N/m], not {self.stiffness}.")
-
-    @property
-    def offset(self) -> Array | None:
-        """Where it acts, in the body's frame [m]; None is the center of mass."""
-        return None
-
-    def is_on(self, time: float) -> bool:
-        return acts(self.start, self.duration, time)
-
-    def body_of(self, character: Character) -> int:
-        return character.body_index(self.body)
 
     def force_at(self, place: Array, velocity: Array, time: float, mass: float) -> Array:
         del time

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
+from poise.sim.forces import Force
 from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
@@ -30,7 +31,7 @@ STRONGEST_CARRYING = 12.0
 
 
 @dataclass
-class Hand:
+class Hand(Force):
     """A force that follows a hand until it lets go; it acts where the body is held, and remembers itself.
 
     Attributes:
@@ -65,7 +66,6 @@ class Hand:
 
     @property
     def offset(self) -> Array:
-        """Where it acts, in the body's frame [m], shape (3,)."""
         return self.point
 
     @property

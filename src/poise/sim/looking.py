@@ -12,7 +12,7 @@ from poise.character.character import Character
 from poise.control.footing import Footholds
 from poise.control.plan import PlannedFrame
 from poise.control.reference import ReferenceFrame
-from poise.sim.forces import Pull, Push
+from poise.sim.forces import Force
 from poise.step import Contacts, Step
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Scene(NamedTuple):
     planned: PlannedFrame | None
 
 
-def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Push | Pull], planned: PlannedFrame | None) -> Scene:
+def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned: PlannedFrame | None) -> Scene:
     """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
     s, problem, seen = m.state, m.problem, m.routine
     home, shift, below = _home(m), m.particle.shift, _RESTING
@@ -71,7 +71,7 @@ def _home(m: Machine) -> tuple[float, float] | None:
     return m.particle.ground
 
 
-def _pushes(m: Machine, pushes: Sequence[Push | Pull]) -> tuple[Array, Vector, Vector]:
+def _pushes(m: Machine, pushes: Sequence[Force]) -> tuple[Array, Vector, Vector]:
     """Generalized force (nv,) of all that pushes, and what the goal feels of its force [N] and moment [N m].
 
     The moment is about the center of mass. A push of so many body weights moves figures of any size by the same part
@@ -94,7 +94,7 @@ def _pushes(m: Machine, pushes: Sequence[Push | Pull]) -> tuple[Array, Vector, V
     return external, (k * fx, k * fy, k * fz), (k * mx, k * my, k * mz)
 
 
-def _is_moving(m: Machine, pushes: Sequence[Push | Pull]) -> bool:
+def _is_moving(m: Machine, pushes: Sequence[Force]) -> bool:
     """The goal moves with what pushes."""
     if m.options.goal != "auto":
         return m.options.goal == "moving"

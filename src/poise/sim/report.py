@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
+from poise.character.posing import body_positions, joint_deviations
 from poise.io.files import write_atomically
 from poise.motion import Motion
 from poise.phases.skating import skating_frames
-from poise.sim.forces import Pull, Push
-from poise.spatial import rotations
+from poise.sim.forces import Force
 
 if TYPE_CHECKING:
     from poise.sim.filter import Machine
@@ -102,7 +101,7 @@ class Recorder:
 
     def report(
         self, *, motion: Motion, glitches: npt.NDArray[np.bool_], wall: float,
-        pushes: tuple[Push | Pull, ...], simulated: Array,
+        pushes: tuple[Force, ...], simulated: Array,
     ) -> Report:  # fmt: skip
         """All fields, over the frames that were made."""
         m, n = self._machine, len(simulated)
@@ -192,12 +191,12 @@ class Recorder:
     def _shift(self, n: int) -> Array:
         return np.array(self._machine.shifts[: max(n - 1, 1)]).reshape(-1, 2)
 
-    def _until(self, push: Push | Pull, pushes: tuple[Push | Pull, ...], n: int) -> int:
+    def _until(self, push: Force, pushes: tuple[Force, ...], n: int) -> int:
         """Frames up to the next push, so that each event tells of its own."""
         later = [p.start for p in pushes if p.start >= push.start + push.duration]
         return min([n, *(int(np.ceil(start / self._machine.dt - 1e-9)) for start in later)])
 
-    def _event(self, push: Push | Pull, angles: Array, moved: Array, n: int) -> dict[str, Any]:
+    def _event(self, push: Force, angles: Array, moved: Array, n: int) -> dict[str, Any]:
         """What one push did in the first n frames, against the reference."""
         angles, moved = angles[:n], moved[:n]
         dt = self._machine.dt
@@ -236,43 +235,3 @@ def _options(machine: Machine) -> dict[str, Any]:
     plain["leg_scale"] = machine.scale
     plain |= machine.constants
     return plain
-
-
-def joint_deviations(character: Character, reference: Array, simulated: Array) -> Array:
-    """Angle by which each body's own joint deviates [deg], shape (S, B); the root's is against the world."""
-    out = np.empty((len(reference), len(character.bodies)))
-    for i, body in enumerate(character.bodies):
-        at = character.q_addresses[i]
-        if body.kind == "hinge":
-            out[:, i] = np.abs(simulated[:, at] - reference[:, at])
-        else:
-            at += 3 if body.kind == "free" else 0
-            out[:, i] = rotations.angle_between(reference[:, at : at + 4], simulated[:, at : at + 4])
-    return np.degrees(out)
-
-
-def body_positions(character: Character, q: Array) -> Array:
-    """World positions of the bodies' origins [m], shape (S, B, 3)."""
-    return body_poses(character, q)[0]
-
-
-def body_poses(character: Character, q: Array) -> tuple[Array, Array]:
-    """World positions [m] (S, B, 3) and orientations (S, B, 4) of the bodies, by forward kinematics."""
-    count = len(character.bodies)
-    positions, orientations = np.empty((len(q), count, 3)), np.empty((len(q), count, 4))
-    for i, body in enumerate(character.bodies):
-        at = character.q_addresses[i]
-        if body.kind == "free":
-            positions[:, i], orientations[:, i] = q[:, at : at + 3], q[:, at + 3 : at + 7]
-            continue
-        p = body.parent
-        positions[:, i] = positions[:, p] + rotations.rotate(orientations[:, p], body.offset)
-        if body.kind == "ball":
-            local = q[:, at : at + 4]
-        else:
-            assert body.axis is not None
-            local = rotations.from_rotation_vector(q[:, at, None] * body.axis)
-            if body.rest_rotation is not None:
-                local = rotations.multiply(body.rest_rotation, local)
-        orientations[:, i] = rotations.multiply(orientations[:, p], local)
-    return positions, orientations

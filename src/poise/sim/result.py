@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from poise.character.character import Character
 from poise.motion import Motion
-from poise.sim.forces import Pull, Push
+from poise.sim.forces import Force
 from poise.sim.goals import PointGoal
 from poise.sim.report import Report
 from poise.terrain import Terrain
@@ -42,7 +42,7 @@ class SimulationResult:
     times: Array
     q: Array
     reference_q: Array
-    pushes: tuple[Push | Pull, ...]
+    pushes: tuple[Force, ...]
     report: Report
     goal_points: tuple[PointGoal, ...] = ()
     is_complete: bool = True

@@ -20,8 +20,9 @@ from poise.errors import InvalidValue, MotionWarning
 from poise.motion import Motion
 from poise.phases.glitches import glitch_frames
 from poise.phases.travel import direction_of_travel
-from poise.sim.filter import Machine, Options
-from poise.sim.forces import Pull, Push
+from poise.sim.filter import Machine
+from poise.sim.forces import Force
+from poise.sim.options import Options
 from poise.sim.report import Recorder
 from poise.sim.result import SimulationResult
 from poise.sim.schedule import ClipSchedule, reference_velocities
@@ -50,7 +51,7 @@ class Live:
     time: float
     fraction: float
     machine: Machine
-    push: Callable[[Push | Pull], None]
+    push: Callable[[Force], None]
 
 
 def simulate(
@@ -58,7 +59,7 @@ def simulate(
     character: Character | None = None,
     *,
     terrain: Terrain | None = None,
-    pushes: Sequence[Push | Pull] = (),
+    pushes: Sequence[Force] = (),
     preset: str | Preset = "recommended",
     options: Options | None = None,
     fps: float | None = None,
@@ -212,13 +213,8 @@ def _blend(
         out[:, at : at + straight] += amount * (simulated - q)[:, at : at + straight]
         if body.kind != "hinge":
             k = slice(at + straight, at + straight + 4)
-            out[:, k] = simulated[:, k] if amount == 1.0 else _part_way(q[:, k], simulated[:, k], amount)
+            out[:, k] = simulated[:, k] if amount == 1.0 else rotations.part_way(q[:, k], simulated[:, k], amount)
     return out
-
-
-def _part_way(first: Array, second: Array, part: float) -> Array:
-    turn = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(first), second))
-    return rotations.multiply(first, rotations.from_rotation_vector(part * turn))
 
 
 def _on_source(character: Character, motion: Motion, times: Array, q: Array, simulated: Array) -> Motion:

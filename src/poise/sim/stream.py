@@ -11,8 +11,9 @@ from poise.character.character import Character
 from poise.control.preset import Preset, load_preset
 from poise.control.reference import ReferenceBuilder, Touch
 from poise.errors import InvalidValue
-from poise.sim.filter import Machine, Options
-from poise.sim.forces import Pull, Push
+from poise.sim.filter import Machine
+from poise.sim.forces import Force
+from poise.sim.options import Options
 from poise.sim.schedule import estimated_touch
 from poise.terrain import Terrain
 
@@ -43,7 +44,7 @@ class QuasiPhysicalFilter:
         require_stable(preset, dt)
         options = options or Options()
         if terrain is None:
-            terrain = Terrain.flat().placed(origin=(0.0, 0.0), heading=0.0, ground=character.floor)
+            terrain = Terrain.flat(character.floor)
         self.machine = Machine(character, preset, terrain, options, dt=dt, floor=character.floor)
         self._builder = ReferenceBuilder(
             self.machine.model, dt=dt, friction=options.friction, without=self.machine.goal_without,
@@ -52,10 +53,10 @@ class QuasiPhysicalFilter:
         self._poses: list[Array] = []
         self._given: list[tuple[npt.NDArray[np.bool_], Array] | None] = []
         self._previous_v: Array | None = None
-        self._pushes: list[Push | Pull] = []
+        self._pushes: list[Force] = []
         self._answer: Array | None = None
 
-    def push(self, push: Push | Pull) -> None:
+    def push(self, push: Force) -> None:
         """Add a push or pull; its start counts from the first pose. Works at any time."""
         push.body_of(self.machine.character)
         self._pushes.append(push)

@@ -92,6 +92,12 @@ def angle_between(a: Array, b: Array) -> Array:
     return 4.0 * np.arcsin(np.clip(0.5 * chord, 0.0, 1.0))
 
 
+def part_way(a: Array, b: Array, part: Array | float) -> Array:
+    """Orientations on the shortest turn from a to b (..., 4), a part 0 … 1 of the way: a exp(part log(a⁻¹ b))."""
+    turn = to_rotation_vector(multiply(conjugate(a), b))
+    return multiply(a, from_rotation_vector(np.asarray(part)[..., None] * turn))
+
+
 def between(a: Array, b: Array) -> Array:
     """Shortest unit quaternion that turns direction a (3,) into direction b (3,)."""
     a = np.asarray(a) / np.linalg.norm(a)

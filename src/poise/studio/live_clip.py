@@ -17,9 +17,9 @@ from poise.methods.quasi_physical import Physicality
 from poise.motion import Motion
 from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.scene import Control, Scene
-from poise.sim.filter import Options
 from poise.sim.forces import Push
 from poise.sim.hand import Hand
+from poise.sim.options import Options
 from poise.sim.result import SimulationResult
 from poise.sim.simulate import Live, simulate
 from poise.studio.ground import ChangingGround, Hill
@@ -27,7 +27,6 @@ from poise.studio.live_scene import clip_moment, clip_scene
 from poise.studio.protocol import Moment
 from poise.studio.source import body_of
 from poise.terrain import Terrain
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -112,7 +111,7 @@ class LiveClip:
         if is_due:
             self._laid = None
             self._lay(self._q[:3])
-        far = FARTHEST * self._character.leg_length / HUMAN_LEG
+        far = FARTHEST * self._character.leg_scale
         return is_due or bool(np.linalg.norm(self._q[:2] - self._shown_at) > far)
 
     def moment(self, hands: Sequence[Hand], *, is_paused: bool) -> Moment:
@@ -123,7 +122,7 @@ class LiveClip:
     def grab(self, track: int, body: int, point: Array, target: Array) -> Hand:
         live = self._begun()
         held = Hand(body_of(self._character, track, body), body, point, target, self._character.mass, live.time)
-        live.push(held)  # pyright: ignore[reportArgumentType]  # a force like Push and Pull
+        live.push(held)
         return held
 
     def push(self, track: int, body: int, force: Array, seconds: float) -> str:

@@ -9,18 +9,19 @@ import numpy.typing as npt
 
 from poise.analysis.kernels import hulls
 from poise.character.character import Character
+from poise.character.posing import body_poses, joint_deviations
 from poise.dynamics.state import State
 from poise.record.look import ARROW_COLOR
 from poise.record.pack_overlays import force_scale
 from poise.record.physics import COM_COLOR, FORCE_COLOR, LAYERS, LEAST_FORCE, SUPPORT_COLOR
 from poise.record.result_scene import SIMULATED_COLOR
 from poise.scene import GHOST, SOLID, Overlay, Plot, Points, Polygon, Scene, Series, Track, Vectors
-from poise.sim.filter import Machine, StepRecord
+from poise.sim.filter import Machine
 from poise.sim.hand import Hand
-from poise.sim.report import body_poses, joint_deviations
+from poise.sim.solving import StepRecord
 from poise.studio.protocol import Moment
 from poise.terrain import Terrain
-from poise.units import GRAVITY, HUMAN_LEG
+from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -44,7 +45,7 @@ def figure_marks(character: Character) -> tuple[Overlay, ...]:
         character: The figure.
     """
     none = np.full((1, max(len(_supports(character)), 1), 3), np.nan)
-    hands, size = np.full((1, MOST_ARROWS, 3), np.nan), character.leg_length / HUMAN_LEG
+    hands, size = np.full((1, MOST_ARROWS, 3), np.nan), character.leg_scale
     scale = force_scale(character.leg_length, character.mass)
     return (
         Points("center of mass", "com", COM_COLOR, none[:, :1], 0.07 * size),

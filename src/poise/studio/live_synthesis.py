@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.character.character import Character
+from poise.character.posing import body_poses
 from poise.errors import InvalidValue, SimulationDiverged
 from poise.methods.goals.surroundings import Ball
 from poise.methods.goals.surroundings import Scene as Surroundings
@@ -19,7 +20,6 @@ from poise.record.synthesis_scene import FIGURE_COLORS, LAYERS
 from poise.scene import Control, Plot, Prop, Scene, Series, Style, Track
 from poise.sim.forces import Push
 from poise.sim.hand import Hand, carrying
-from poise.sim.report import body_poses
 from poise.studio.live_scene import figure_marks, figure_numbers
 from poise.studio.protocol import Moment
 from poise.studio.source import body_of
@@ -146,7 +146,7 @@ class LiveSynthesis:
             return held
         name, figure = self._body(track, body), world.figures[track]
         held = Hand(name, body, point, target, figure.character.mass, world.time)
-        world.push(held, figure.name)  # pyright: ignore[reportArgumentType]  # a force like Push and Pull
+        world.push(held, figure.name)
         return held
 
     def push(self, track: int, body: int, force: Array, seconds: float) -> str:

@@ -18,7 +18,7 @@ from poise.errors import InvalidValue, SimulationDiverged, StepInfeasible
 from poise.methods.goals.machine import Visit
 from poise.methods.goals.surroundings import Ball, Scene
 from poise.motion import Motion
-from poise.sim.forces import Pull, Push
+from poise.sim.forces import Force, Pull, Push
 from poise.sim.report import Report
 from poise.spatial import rotations
 from poise.synthesis.arguments import require_kinds
@@ -102,7 +102,7 @@ class SynthesisResult:
     figures: tuple[FigureResult, ...]
     balls: tuple[BallResult, ...]
     scene: Scene
-    pushes: tuple[Push | Pull, ...]
+    pushes: tuple[Force, ...]
     push_owners: tuple[int, ...]
     trace: Trace
     report: Report

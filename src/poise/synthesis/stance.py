@@ -15,7 +15,6 @@ from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
 from poise.spatial import rotations
 from poise.synthesis.upright import places_of, turn_limb, upright
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
@@ -34,7 +33,7 @@ def steadied(character: Character) -> Character:
     A hand of 0.4 kg turns about its own length with 1e-4 kg m²; a wrist's 20 N m would spin it by 2000 rad/s in a step.
     A living wrist turns the forearm with it. Masses stay, inertias are widened, in proportion to mass times leg².
     """
-    least = LEAST_INERTIA * character.mass / PERSON_MASS * (character.leg_length / HUMAN_LEG) ** 2
+    least = LEAST_INERTIA * character.mass / PERSON_MASS * character.leg_scale**2
     bodies: list[Body] = []
     for body in character.bodies:
         values, vectors = np.linalg.eigh(body.inertia)
@@ -122,5 +121,6 @@ def _coordinates(character: Character, turned: Array) -> Array:
         if body.kind == "ball":
             q[at : at + 4] = local
         else:
+            assert body.axis is not None
             q[at] = hinge_angle(body.axis, local[None], body.rest_rotation)[0]
     return q

@@ -25,7 +25,7 @@ from poise.methods.goals.faces import EDGE, Faces
 from poise.methods.goals.lists import LITERAL, Weights, figure_control
 from poise.methods.goals.surroundings import Scene
 from poise.methods.goals.view import Thing, View
-from poise.sim.forces import Pull, Push
+from poise.sim.forces import Force, Pull, Push
 from poise.sim.hand import Hand
 from poise.step import Constraint, Equal, Objective, StepResult
 from poise.step.quantities import JointAcceleration, RootWrench
@@ -130,7 +130,7 @@ class World:
         self.pushed: list[tuple[int, Array, Array]] = []
         self.weights = self.settings.weights or (LITERAL if self.settings.is_literal else Weights())
         self._known: set[tuple[int, int]] = set()
-        self._pushes: list[tuple[int, Push | Pull]] = []
+        self._pushes: list[tuple[int, Force]] = []
         self._carried: list[tuple[int, Hand]] = []
         self._felt: set[int] = set()
         self._surface: Index | None = None
@@ -151,10 +151,11 @@ class World:
                 return figure
         raise InvalidValue(f"No figure {name!r}. Figures: {', '.join(f.name for f in self.figures)}.")
 
-    def push(self, push: Push | Pull, figure: str | None = None) -> None:
+    def push(self, push: Force, figure: str | None = None) -> None:
         """Add a push or a pull on the first figure, the one named, or the one its body begins with: "child.chest"."""
         named, dot, body = push.body.partition(".")
-        if figure is None and dot and any(f.name == named for f in self.figures):
+        is_named = dot and any(f.name == named for f in self.figures)
+        if figure is None and is_named and isinstance(push, Push | Pull):
             figure, push = named, replace(push, body=body)
         who = self.figure(figure)
         push.body_of(who.character)
@@ -177,7 +178,7 @@ class World:
         return self._grips.all
 
     @property
-    def pushes(self) -> tuple[Push | Pull, ...]:
+    def pushes(self) -> tuple[Force, ...]:
         """All pushes and pulls so far."""
         return tuple(push for _, push in self._pushes)
 

@@ -56,9 +56,13 @@ class Terrain:
     _usual: dict[int, Surface] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def flat(cls) -> Terrain:
-        """Level ground at the height of the clip's floor."""
-        return cls(Plane(0.0))
+    def flat(cls, ground: float = 0.0) -> Terrain:
+        """Level ground.
+
+        Args:
+            ground: Its height [m]; `placed` lays it at the height of a clip's floor instead.
+        """
+        return cls(Plane(0.0)).placed(origin=(0.0, 0.0), heading=0.0, ground=ground)
 
     @classmethod
     def slope(cls, degrees: float) -> Terrain:

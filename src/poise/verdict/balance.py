@@ -58,7 +58,7 @@ def judged_frames(clip: Analysis) -> Flags:
     which a hand, a knee or the trunk is near the floor: where those touch is guessed from bones. The short stances of
     a run are left out, too: there the weight flies from foot to foot.
     """
-    scale = clip.character.leg_length / HUMAN_LEG
+    scale = clip.character.leg_scale
     touch, root = clip.touch, math.sqrt(scale)
     flags = np.isfinite(clip.support.error) & ~clip.is_glitch
     flags &= clip.forces.demanded[:, 2] > CARRIED * clip.mass * clip.gravity

@@ -70,7 +70,7 @@ def stances(clip: Analysis) -> tuple[Stance, ...]:
     The standing point of a frame is the slowest of the foot's points that touch: a rolling foot passes from heel to
     toe without sliding.
     """
-    touch, scale = clip.touch, clip.character.leg_length / HUMAN_LEG
+    touch, scale = clip.touch, clip.character.leg_scale
     trim = math.ceil(SETTLING * math.sqrt(scale) / clip.motion.dt)
     found: list[Stance] = []
     for foot, points in feet(clip).items():
@@ -105,7 +105,7 @@ def foot_word(limb: str) -> str:
 
 def _limit(clip: Analysis, profile: Profile, flaw: str) -> Limit:
     """A profile's length, which is for a leg of 0.82 m, for the legs of this clip [m]."""
-    return profile[flaw].scaled(clip.character.leg_length / HUMAN_LEG)
+    return profile[flaw].scaled(clip.character.leg_scale)
 
 
 def _skate(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> Iterator[Finding]:

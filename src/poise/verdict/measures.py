@@ -16,7 +16,7 @@ from poise.analysis.flights import FlightFit
 from poise.analysis.measures import Measures, standing
 from poise.analysis.scale import ImpliedScale
 from poise.phases.points import pelvis
-from poise.units import GRAVITY, HUMAN_LEG
+from poise.units import GRAVITY
 from poise.verdict.ground import feet
 from poise.verdict.library import Facts
 from poise.verdict.samples import FlightSample, Samples, gait_of
@@ -158,7 +158,7 @@ def _steps(clip: Analysis) -> int:
 def _step_seconds(clip: Analysis) -> float | None:
     """Median time from one foot's landing to the next foot's [s], None for fewer than three."""
     apart = np.diff([t for t, _ in _landings(clip)])
-    apart = apart[apart > 0.1 * math.sqrt(clip.character.leg_length / HUMAN_LEG)]
+    apart = apart[apart > 0.1 * math.sqrt(clip.character.leg_scale)]
     return float(np.median(apart)) if len(apart) >= 2 else None
 
 

@@ -12,7 +12,6 @@ from poise.analysis.measures import Measures, normalized_jerk
 from poise.analysis.scale import ImpliedScale, unlikely_leg
 from poise.analysis.smoothing import LowPass, smooth
 from poise.phases.flights import PLAUSIBLE_LEG
-from poise.units import HUMAN_LEG
 from poise.verdict.balance import judged_frames
 from poise.verdict.finding import Cure, Finding, ranked
 from poise.verdict.profile import Profile
@@ -99,7 +98,7 @@ def _smoothing(clip: Analysis, most: float) -> tuple[Cure, ...]:
     """The highest cut-off of a low-pass that brings the shaking below the limit."""
     joints = [b.joint for b in clip.character.bodies]
     places = np.ascontiguousarray(clip.motion.world[0][:, joints])
-    shortest = MOVES * clip.character.leg_length / HUMAN_LEG
+    shortest = MOVES * clip.character.leg_scale
     start = clip.filter.hz if clip.filter.is_on else 0.4 * clip.motion.fps
     for hz in start * np.array([0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]):
         jerk = normalized_jerk(smooth(LowPass(float(hz)), clip.times, places), clip.times, shortest=shortest)
