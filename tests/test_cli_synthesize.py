@@ -268,3 +268,11 @@ def test_interrupted_it_keeps_what_is_done(tmp_path: Path) -> None:
     assert 0.05 < done["seconds"] < 600.0
     assert poise.load(out).frame_count == round(done["seconds"] / 0.01) + 1
     assert not [p for p in tmp_path.iterdir() if p.suffix == ".part"]
+
+
+def test_a_goal_without_its_clip_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = tmp_path / "own.toml"
+    text = 'schema = "poise.controller/1"\n[[states]]\nname = "go"\n'
+    own.write_text(text + 'wishes = [{ is = "Follow", weight = 1.0 }]\n', encoding="utf-8")
+    run(["synthesize", str(own), "-o", str(tmp_path / "a.bvh"), "--seconds", "0.02"])
+    assert "no clip to follow" in " ".join(capsys.readouterr().err.split())

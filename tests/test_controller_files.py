@@ -274,3 +274,41 @@ def test_a_priority_weighs_what_a_machine_inside_wishes() -> None:
     a, b = (synthesize(m, seconds=0.4, pushes=shove).q for m in (plain, nested))
     assert np.abs(a - a[0]).max() > 0.01
     assert np.abs(a - b).max() < 1e-9
+
+
+CHILD = """schema = "poise.controller/1"
+name = "clinging child"
+within = "hands"
+figure = "child"
+[options]
+distance = 0.65
+[[states]]
+name = "rest"
+wishes = [{ is = "Still", weight = 0.5 }]
+"""
+
+
+def test_a_file_takes_the_place_of_one_figure_and_a_second_file_of_the_other(tmp_path: Path) -> None:
+    own, built_in = controller_of(CHILD).setup(), BEHAVIORS["hands"].setup({"distance": 0.65})
+    assert [r.name for r in own.roles] == ["child", "adult"]
+    assert own.roles[0].machine.name == "clinging child"
+    assert own.roles[0].character == "child"
+    assert (own.roles[1], own.scene, own.view) == (built_in.roles[1], built_in.scene, built_in.view)
+    assert controller_of(CHILD).setup({"distance": 0.9}).roles[1].place == (0.0, 0.9)
+    (tmp_path / "child.toml").write_text(CHILD, encoding="utf-8")
+    second = CHILD.replace('"hands"', '"child.toml"').replace('figure = "child"', 'figure = "adult"')
+    both = controller_of(second, path=tmp_path / "adult.toml").setup()
+    assert [r.machine.states[0].name for r in both.roles] == ["rest", "rest"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ('figure = "child"', 'figure = "kid"', "key 'figure'.*'kid'.*child, adult"),
+        ('within = "hands"', 'within = "hand"', "key 'within'.*No behavior 'hand'"),
+        ('within = "hands"\n', "", "key 'figure'.*Write within"),
+    ],
+)
+def test_a_place_that_there_is_not_is_refused(before: str, after: str, told: str) -> None:
+    with pytest.raises(FileFormatError, match=told):
+        controller_of(CHILD.replace(before, after))

@@ -258,7 +258,9 @@ def test_a_mover_that_does_what_is_expected_changes_nothing_but_that_pushes_come
     ],
 )
 def test_what_the_engine_does_not_simulate_is_refused(scene: Scene) -> None:
-    with pytest.raises(InvalidValue, match=r"this scene has (ball|bar|deck|floor)"):
+    with pytest.raises(
+        InvalidValue, match=r"this scene has (ball \(a ball\)|bar \(a hold\)|deck \(moves\)|floor \(is taken away\))\."
+    ):
         balancing(Settings(engine="mujoco"), scene)
 
 

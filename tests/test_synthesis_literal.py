@@ -101,9 +101,10 @@ def test_one_foot_lifts_after_the_weight_has_moved() -> None:
 
 def test_the_farther_foot_steps_until_the_mass_is_midway() -> None:
     view = view_of((0.0, 0.0))
-    choose_farther_foot(view)
-    away = {s: float(np.linalg.norm(view.place(view.body.feet[s])[:2] - view.com[:2])) for s in ("left", "right")}
-    assert view.memory["swing"] == max(away, key=lambda s: away[s])
+    for aside, farther in ((-0.05, "left"), (0.05, "right")):
+        view.com = view.place(view.foot("both")) + np.array([0.0, aside, 1.0])
+        choose_farther_foot(view)
+        assert view.memory["swing"] == farther
     place = midway(view)
     np.testing.assert_allclose(0.5 * (place[:2] + view.place(view.foot("stance"))[:2]), view.com[:2], atol=1e-12)
     assert place[2] == pytest.approx(0.0, abs=1e-3)

@@ -121,8 +121,11 @@ def write_controller(behavior: Behavior, path: Path) -> None:
     from poise.synthesis.controller_dump import save_controller
 
     setup = behavior.setup()
-    save_controller(setup.roles[0].machine, path, seconds=setup.seconds)
-    scene = "" if setup.scene == Scene() else "; its scene is not in it: give one with --scene"
+    first, is_alone = setup.roles[0], len(setup.roles) == 1
+    save_controller(
+        first.machine, path, seconds=setup.seconds, within=None if is_alone else (behavior.name, first.name)
+    )  # fmt: skip
+    scene = "" if not is_alone or setup.scene == Scene() else "; its scene is not in it: give one with --scene"
     out().print(f"{path}: poise synthesize {path} -o out.bvh runs it{scene}.", markup=False)
 
 

@@ -56,10 +56,14 @@ def require_length(seconds: float | None) -> None:
 def tell_useless(
     behavior: Behavior, pushes: Sequence[Push], arguments: dict[str, Any], *, is_clip_given: bool
 ) -> None:  # fmt: skip
-    """Warn of what was given and changes nothing: a clip that nobody follows, pushes after the end."""
+    """Warn of what changes nothing: a clip that nobody follows, a goal without its clip, pushes after the end."""
+    from poise.synthesis.behaviors import BEHAVIORS
+
     setup = behavior.setup(arguments["options"], is_literal=arguments["settings"].is_literal)
     if is_clip_given and not follows(setup.roles[0].machine):
         note(f"warning: {behavior.name!r} has no goal Follow, so nothing of --clip but its skeleton is used.")
+    if not is_clip_given and behavior.name not in BEHAVIORS and follows(setup.roles[0].machine):
+        note(f"warning: {behavior.name!r} has a goal Follow and no clip to follow; give --clip FILE.")
     end = arguments["seconds"] or setup.seconds
     for push in pushes:
         if push.start >= end:

@@ -21,22 +21,28 @@ from poise.methods.goals.wish import Wish
 WIDEST = 120
 
 
-def save_controller(machine: Machine, path: str | os.PathLike[str], *, seconds: float | None = None) -> None:
+def save_controller(
+    machine: Machine, path: str | os.PathLike[str], *, seconds: float | None = None,
+    within: tuple[str, str] | None = None,
+) -> None:  # fmt: skip
     """Write a controller as TOML; never half.
 
     Raises:
         InvalidValue: if a part of it cannot be written in a file.
         UnreadableFile: if it cannot be written there.
     """
-    write_atomically(Path(path), controller_text(machine, seconds=seconds).encode())
+    write_atomically(Path(path), controller_text(machine, seconds=seconds, within=within).encode())
 
 
-def controller_text(machine: Machine, *, seconds: float | None = None) -> str:
+def controller_text(
+    machine: Machine, *, seconds: float | None = None, within: tuple[str, str] | None = None
+) -> str:  # fmt: skip
     """A controller as TOML; `controller_of` of it gives an equal machine.
 
     Args:
         machine: The controller.
         seconds: How long it runs if nobody says [s].
+        within: Behavior and figure whose controller it takes the place of.
 
     Raises:
         InvalidValue: if a goal holds what no file can, or an entry was not marked with `@entry`; names it.
@@ -45,6 +51,7 @@ def controller_text(machine: Machine, *, seconds: float | None = None) -> str:
 
     out = [f'schema = "{SCHEMA}"', f"name = {quoted(machine.name)}"]
     out += [] if seconds is None else [f"seconds = {_value(seconds, 'seconds')}"]
+    out += [] if within is None else [f"within = {quoted(within[0])}", f"figure = {quoted(within[1])}"]
     for state in machine.states:
         out += _state(state, "states")
     return "\n".join(out) + "\n"

@@ -12,6 +12,9 @@
     wishes = [{ is = "ComOver", weight = "$weight" }, { is = "Upright", weight = 0.1, bodies = ["chest"] }]
     then = ["fallen"]
 
+Alone it controls one figure on a level floor. With `within = "hands"` and `figure = "child"` it takes the place of that
+figure's controller in that behavior, or in another file; the others, where they stand and the scene stay as they are.
+
 Goals, conditions and entries are named as in Python (`poise synthesize --goals` lists them). A list of goals that
 several states share has a name in [groups]. A machine inside a state is an item of `inside`: its states, or `use` with
 the name of a behavior or of another file.
@@ -22,6 +25,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,7 +57,7 @@ SCHEMA = "poise.controller/1"
 MAX_BYTES = 1_000_000
 """Largest controller file that is read [bytes]."""
 
-FILE_KEYS = ("schema", "name", "summary", "seconds", "options", "groups", "states")
+FILE_KEYS = ("schema", "name", "summary", "seconds", "within", "figure", "options", "groups", "states")
 STATE_KEYS = ("name", "wishes", "condition", "then", "enter", "lifts", "grips", "musts", "inside")
 PART_KEYS = ("name", "priority", "states", "use")
 
@@ -101,15 +105,31 @@ def controller_of(
                 require_memory(machine)
             except (UnknownName, InvalidValue) as error:
                 raise own.wrong(str(error)) from error
+        setup = _around(machine, data, own, users)
         if "seconds" not in data:
-            return Setup((Role(machine),))
+            return setup
         seconds = converted(data["seconds"], float, own.at("key 'seconds'"))
         if not 0.0 < seconds < float("inf"):
             raise own.at("key 'seconds'").wrong(f"it is {seconds:g}; give a positive number.")
-        return Setup((Role(machine),), seconds=seconds)
+        return replace(setup, seconds=seconds)
 
     build(defaults)  # what is wrong is said when the file is read
     return Behavior(name, summary, build, {k: Declared(v) for k, v in defaults.items()})
+
+
+def _around(machine: Machine, data: Mapping[str, Any], spot: Spot, users: tuple[Path, ...]) -> Setup:
+    """The setup in which a machine works: its own, or the one that it takes a figure's place in."""
+    if "within" not in data:
+        if "figure" in data:
+            raise spot.at("key 'figure'").wrong("it says whose place this takes.", 'Write within = "hands" as well.')
+        return Setup((Role(machine),))
+    here = spot.at("key 'within'")
+    behavior = _behavior(converted(data["within"], str, here), here, users)
+    setup = behavior.setup({name: value for name, value in spot.options.items() if name in behavior.declared})
+    roles = {role.name: role for role in setup.roles}
+    who = data.get("figure", setup.roles[0].name)
+    named(who, roles, "figure", spot.at("key 'figure'"))
+    return replace(setup, roles=tuple(replace(r, machine=machine) if r.name == who else r for r in setup.roles))
 
 
 def _machine(name: str, states: Any, groups: Mapping[str, Any], spot: Spot, users: tuple[Path, ...]) -> Machine:
@@ -220,11 +240,16 @@ def _part(table: dict[str, Any], groups: Mapping[str, Any], spot: Spot, users: t
 
 def _used(name: str, spot: Spot, users: tuple[Path, ...]) -> Machine:
     """The machine of a behavior, or of a file beside this one."""
+    return _behavior(name, spot, users).setup().roles[0].machine
+
+
+def _behavior(name: str, spot: Spot, users: tuple[Path, ...]) -> Behavior:
+    """A built-in behavior, or that of a file beside this one."""
     from poise.synthesis.behaviors.find import find_behavior
 
     if not name.lower().endswith(".toml"):
         try:
-            return find_behavior(name).setup().roles[0].machine
+            return find_behavior(name)
         except UnknownName as error:
             raise spot.wrong(str(error)) from error
     path = (users[-1].parent / name).resolve()
@@ -232,7 +257,7 @@ def _used(name: str, spot: Spot, users: tuple[Path, ...]) -> Machine:
         raise spot.wrong(f"there is no file {name} beside this one.", "Give its name, or that of a behavior.")
     if path in users:
         raise spot.wrong(f"{name} uses itself.", "A machine cannot be inside itself.")
-    return controller_of(read_text(path, limit=MAX_BYTES), path=path, users=users).setup().roles[0].machine
+    return controller_of(read_text(path, limit=MAX_BYTES), path=path, users=users)
 
 
 reads(Condition, _condition)

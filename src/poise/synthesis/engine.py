@@ -89,8 +89,10 @@ class EngineMover:
 
 
 def _require_simple(world: World) -> None:
-    lacking = [b.name for b in world.scene.balls] + [h.name for h in world.scene.holds]
-    lacking += [s.name for s in world.scene.surfaces if s.movement is not None or np.isfinite(s.until)]
+    lacking = [f"{b.name} (a ball)" for b in world.scene.balls] + [f"{h.name} (a hold)" for h in world.scene.holds]
+    for s in world.scene.surfaces:
+        if s.movement is not None or np.isfinite(s.until):
+            lacking.append(f"{s.name} ({'moves' if s.movement is not None else 'is taken away'})")
     if lacking:
         raise InvalidValue(
             f"On MuJoCo's own simulation figures meet floors and walls at rest; this scene has {', '.join(lacking)}. "
