@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -276,6 +277,24 @@ def test_usual_problem_equals_its_lists(has_goal: bool) -> None:
             assert np.array_equal(answer.bounds_active, plain.bounds_active)
         assert answer.certificate.holds()
         assert np.array_equal(problem.expected[contacts.points].ravel(), answer.coefficients > 0.0)
+
+
+PLAIN = """
+import sys
+sys.modules["poise.compiler"] = None  # as if numba had changed
+import numpy as np
+from poise import compiled
+from poise.step.active_set import nonnegative
+assert "pipeline_class" not in {**compiled.KERNEL, **compiled.INNER}
+x = np.empty(3)
+assert nonnegative(2.0 * np.eye(3), np.array([-2.0, 1.0, -4.0]), np.zeros(3, dtype=np.bool_), x) > 0
+assert np.allclose(x, [1.0, 0.0, 2.0], rtol=1e-12), x
+"""
+
+
+def test_kernels_compile_without_a_compiler_of_our_own(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", PLAIN], check=True, env=environment)
 
 
 def test_arrays_by_address_are_the_arrays() -> None:

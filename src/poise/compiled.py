@@ -18,16 +18,18 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from poise.compiler import DraftCompiler, WholeCompiler
+try:
+    from poise.compiler import DraftCompiler, WholeCompiler
 
-KERNEL: dict[str, Any] = {
-    "cache": True, "error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": WholeCompiler,
-}  # fmt: skip
+    _WHOLE: dict[str, Any] = {"no_cfunc_wrapper": True, "pipeline_class": WholeCompiler}
+    _DRAFT: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True, "pipeline_class": DraftCompiler}
+except (ImportError, AttributeError):  # a numba of another make: its own compiler takes longer, to the same end
+    _WHOLE, _DRAFT = {}, {}
+
+KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy", **_WHOLE}
 """Options of every kernel."""
-INNER: dict[str, Any] = {
-    "error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "pipeline_class": DraftCompiler,
-}  # fmt: skip
-"""The same for kernels that only compiled code calls; they are compiled as a part of their callers."""
+INNER: dict[str, Any] = {"error_model": "numpy", "_nrt": False, **_DRAFT}
+"""The same for kernels that only compiled code calls; compiled as a part of their callers, they make no arrays."""
 _FREE_SUMS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 SUMS: dict[str, Any] = {**KERNEL, **_FREE_SUMS}
 """The same where sums may be reordered, which lets them run on vector units; nan and inf keep their meaning."""

@@ -3,24 +3,51 @@
 By itself numba optimizes every function three times over and brings it to machine code, those that only other compiled
 functions call too, and looks up the type of `a + b` anew wherever it stands. In a process with a cold cache that is
 most of the time a user waits. Nothing here changes what is computed.
+
+This builds on parts of numba that may change: another numba than those it was tested with is refused, and `compiled`
+goes on with numba's own compiler.
 """
 
 from __future__ import annotations
 
 import gc
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numba
 from numba import _dynfunc  # pyright: ignore[reportAttributeAccessIssue]
 from numba.core import types
+from numba.core.base import BaseContext
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import PassManager
+from numba.core.typed_passes import (
+    AnnotateTypes,
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)  # fmt: skip
+from numba.core.untyped_passes import (
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    TranslateByteCode,
+)  # fmt: skip
 
-_OPERATORS = {getattr(operator, name) for name in operator.__all__}
-_LOOKUPS = ("resolve_function_type", "resolve_setitem")
 _signatures: dict[tuple[Any, ...], Any] = {}
+_sizes: dict[str, int] = {}
+_ask, _measure = types.Function.get_call_type, BaseContext.get_abi_sizeof
+if not (0, 65) <= numba.version_info.short < (0, 70):
+    raise ImportError(f"Numba {numba.__version__} is not one that this was tested with, 0.65 to 0.69")
+
+_STAGES = (
+    TranslateByteCode, FixupArgs, IRProcessing, GenericRewrites, ReconstructSSA, NopythonTypeInference,
+    PreLowerStripPhis, IRLegalization, AnnotateTypes, NativeLowering, NoPythonBackend,
+)  # fmt: skip
 
 
 class _Whole(JITCodeLibrary):
@@ -47,32 +74,33 @@ class _Draft(_Whole):
         self._finalized = True
 
 
+def _call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
+    """What numba's own function types answer for these arguments, asked once."""
+    if kws:
+        return _ask(function, context, args, kws)
+    key = (function, *args)
+    if key not in _signatures:
+        _signatures[key] = _ask(function, context, args, kws)
+    return _signatures[key]
+
+
+def _size(context: Any, kind: Any) -> int:
+    """Size of a value in memory, computed once."""
+    name = str(kind)
+    if name not in _sizes:
+        _sizes[name] = _measure(context, kind)
+    return _sizes[name]
+
+
 @contextmanager
-def _operators_known(context: Any) -> Iterator[None]:
-    """Look up the result of an operator on the same types once."""
-    known: dict[str, Callable[..., Any]] = {name: getattr(context, name) for name in _LOOKUPS}
-
-    def resolve_function_type(function: Any, args: Any, kws: Any) -> Any:
-        name = function.typing_key if isinstance(function, types.Function) else function
-        if kws or name not in _OPERATORS:
-            return known["resolve_function_type"](function, args, kws)
-        key = (name, *args)
-        if key not in _signatures:
-            _signatures[key] = known["resolve_function_type"](function, args, kws)
-        return _signatures[key]
-
-    def resolve_setitem(target: Any, index: Any, value: Any) -> Any:
-        key = (operator.setitem, target, index, value)
-        if key not in _signatures:
-            _signatures[key] = known["resolve_setitem"](target, index, value)
-        return _signatures[key]
-
-    context.resolve_function_type, context.resolve_setitem = resolve_function_type, resolve_setitem
+def _remembering() -> Iterator[None]:
+    """Ask once for the type of what a function returns, and for the size of a value."""
+    owners: Any = types.Function, BaseContext
+    owners[0].get_call_type, owners[1].get_abi_sizeof = _call_type, _size
     try:
         yield
     finally:
-        for name in _LOOKUPS:
-            delattr(context, name)
+        owners[0].get_call_type, owners[1].get_abi_sizeof = _ask, _measure
 
 
 @contextmanager
@@ -92,15 +120,23 @@ class WholeCompiler(Compiler):
 
     library_class = _Whole
 
+    def define_pipelines(self) -> list[Any]:
+        """Numba's own stages but those for closures, comprehensions, `with`, array expressions and the like."""
+        manager = PassManager("poise")
+        for stage in _STAGES:
+            manager.add_pass(stage, stage.__name__)
+        manager.finalize()
+        return [manager]
+
     def _compile_core(self) -> Any:
         state = self.state
         if state.library is None:
             name = state.func_id.func_qualname
             state.library = self.library_class(state.targetctx.codegen(), name)
             state.library.enable_object_caching()
-        if _LOOKUPS[0] in vars(state.typingctx):
+        if types.Function.get_call_type is _call_type:
             return super()._compile_core()
-        with _operators_known(state.typingctx), _no_collection():
+        with _remembering(), _no_collection():
             return super()._compile_core()
 
 

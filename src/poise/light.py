@@ -27,7 +27,7 @@ from numba.extending import (
     type_callable,
 )
 
-_WORD = ir.IntType(64)
+_WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 
 
 class Light(types.Type):
@@ -252,7 +252,11 @@ def _borrow(typingctx: Any, count: Any) -> Any:
 
     def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         result = context.get_value_type(kind)
-        data = context.nrt.allocate(builder, builder.mul(args[0], ir.Constant(_WORD, 8)))
+        size = builder.mul(args[0], ir.Constant(_WORD, 8))
+        allocate = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_BYTES, [_WORD]), "NRT_Allocate")
+        data = builder.call(allocate, [size])
+        with cgutils.if_unlikely(builder, cgutils.is_null(builder, data)):
+            context.call_conv.return_user_exc(builder, MemoryError, ("no room for what compiled code works with",))
         out = builder.insert_value(ir.Constant(result, ir.Undefined), builder.bitcast(data, result.elements[0]), 0)
         return builder.insert_value(out, args[0], 1)
 
@@ -267,7 +271,8 @@ def _give_back(typingctx: Any, borrowed: Any) -> Any:
 
     def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = builder.extract_value(args[0], 0)
-        context.nrt.free(builder, builder.bitcast(data, ir.IntType(8).as_pointer()))
+        free = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [_BYTES]), "NRT_Free")
+        builder.call(free, [builder.bitcast(data, _BYTES)])
         return context.get_dummy_value()
 
     return types.none(borrowed), lower

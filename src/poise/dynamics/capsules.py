@@ -158,9 +158,8 @@ def _share(x, low, high):
 
 
 @njit(**INNER)
-def _lines(capsule_body, starts, ends, xpos, xmat):
+def _lines(capsule_body, starts, ends, xpos, xmat, out):
     """Middle lines in the world: start, way to the end, length, shape (C, 7)."""
-    out = np.empty((starts.shape[0], 7))
     for i in range(starts.shape[0]):
         b, square = capsule_body[i], 0.0
         for e in range(3):
@@ -170,7 +169,6 @@ def _lines(capsule_body, starts, ends, xpos, xmat):
             out[i, 3 + e] = way
             square += way * way
         out[i, 6] = np.sqrt(square)
-    return out
 
 
 @njit(**INNER)
@@ -266,7 +264,8 @@ def _near_pairs(
     pairs, capsule_body, starts, ends, radii, xpos, xmat, reach, out, gaps, firsts, seconds, normals
 ):  # fmt: skip
     """Fill the pairs with a gap below `reach` in order; returns how many."""
-    count, lines = 0, _lines(capsule_body, starts, ends, xpos, xmat)
+    count, lines = 0, np.empty((starts.shape[0], 7))
+    _lines(capsule_body, starts, ends, xpos, xmat, lines)
     for n in range(pairs.shape[0]):
         i, j = pairs[n, 0], pairs[n, 1]
         # balls around both tell most of them apart
@@ -286,7 +285,8 @@ def _near_pairs(
 @njit(**KERNEL)
 def _gaps(pairs, capsule_body, starts, ends, radii, xpos, xmat):
     """Gap of each pair, shape (N,)."""
-    out, lines = np.empty(pairs.shape[0]), _lines(capsule_body, starts, ends, xpos, xmat)
+    out, lines = np.empty(pairs.shape[0]), np.empty((starts.shape[0], 7))
+    _lines(capsule_body, starts, ends, xpos, xmat, lines)
     one, two, normal = np.empty(3), np.empty(3), np.empty(3)
     for n in range(pairs.shape[0]):
         i, j = pairs[n, 0], pairs[n, 1]
