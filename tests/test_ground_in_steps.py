@@ -10,9 +10,9 @@ from poise.character.posing import motion_to_q
 from poise.control.preset import load_preset
 from poise.control.reference import ReferenceBuilder
 from poise.sim.filter import Machine
-from poise.sim.options import Options
 from poise.sim.forces import Push
 from poise.sim.looking import look
+from poise.sim.options import Options
 from poise.sim.schedule import estimated_touch, reference_velocities
 from poise.sim.solving import solve
 from poise.terrain import Terrain

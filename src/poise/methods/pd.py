@@ -22,6 +22,11 @@ from poise.step.quantities import ContactCoefficients, JointAcceleration, JointT
 
 Array = npt.NDArray[np.float64]
 
+REST = 1e-9
+"""Weight of accelerations that nothing else decides, times the total mass [kg]: it makes the answer unique."""
+LIGHT = 1e-6
+"""Weight of the contact coefficients [1/kg]: redundant points share their load."""
+
 
 def proportional_derivative(
     step: Step, reference: ReferenceFrame, gains: PdGains
@@ -39,13 +44,11 @@ def proportional_derivative(
         + (damping - step.dt * stiffness) * (reference.v + step.dt * reference.a - state.v)
     )
     mass = state.mass(state.model.roots[0])
-    objectives = [Objective(JointAcceleration(), 0.0, 1e-9 * mass, "nothing else")]
+    objectives = [Objective(JointAcceleration(), 0.0, REST * mass, "nothing else")]
     points = step.contacts.points
     if points.size:
         stop = -state.point_velocities[points] / step.dt
         axes = np.tile(np.eye(3), (points.size, 1, 1))
         objectives.append(Objective(PointAcceleration(points, axes), stop.ravel(), mass, "stop contacts"))
-        objectives.append(
-            Objective(ContactCoefficients(), np.zeros(step.coefficient_count), 1e-6, "contact coefficients")
-        )
+        objectives.append(Objective(ContactCoefficients(), 0.0, LIGHT, "contact coefficients"))
     return objectives, [Equal(JointTorque(damping=damping), torque, "servo torques")]

@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from poise.control.preset import Weights
 from poise.control.reference import ReferenceFrame
-from poise.dynamics import Model
 from poise.errors import InvalidValue
+from poise.methods.load_share import LoadShare
 from poise.step import AtLeast, Constraint, Equal, Objective, Step, UsualProblem
 from poise.step.quantities import (
     BodyAngularAcceleration,
@@ -37,7 +37,9 @@ from poise.step.quantities import (
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.int64]
+
+HOVERING = 0.1
+"""Part of the root's weight, but for its horizontal force, that is left where a motion hovers."""
 
 
 @dataclass(frozen=True)
@@ -107,71 +109,32 @@ class Physicality:
             raise InvalidValue("Physicality cannot be off and strict at once; choose one.")
 
 
-class LoadShare:
-    """The mass each joint carries: its subtree, or for the legs a character stands on, the rest of it.
-
-    Weights on turns are multiplied, and those on moments divided, by (leg / 0.82 m)², so that figures of any size are
-    alike: forces, places and turns keep their share in the sum.
-
-    A joint's strength divides the weight of its torque, as in the paper; below one it also multiplies the weight of its
-    body's pose, which is so much the larger of the two that a weak joint would else be held like any other.
-    """
-
-    def __init__(self, model: Model, strengths: Array, scale: float = 1.0) -> None:
-        root = model.roots[0]
-        self.total = float(model.subtree_masses[root])
-        self._dof_body, self._strengths = model.dof_body, strengths
-        self._hanging = model.subtree_masses.copy()
-        self._standing = np.zeros((model.body_count, model.body_count))
-        for foot in range(1, model.body_count):
-            b = foot
-            while model.parents[b] != 0:
-                self._standing[foot, b] = self.total - model.subtree_masses[b]
-                b = int(model.parents[b])
-        self._point_body = model.point_body
-        self.every_point = np.arange(model.point_count)
-        self._known: dict[tuple[bytes, float, float], Array] = {}
-        self._turns: tuple[float, Array] = (0.0, np.zeros(3 * (model.body_count - 1)))
-        self.area = scale**2
-        held = self._hanging * np.minimum(strengths, 1.0)
-        self.hanging = held[model.dof_body] * np.where(np.arange(model.nv) < 3, 1.0, self.area)
-        self.hanging_by_row = self.area * np.repeat(held[1:], 3)
-
-    def effort(self, stands: Flags, joints: float, root: float) -> Array:
-        """Weight of the torque of every dof, shape (nv,), when some points stand; not to be changed.
-
-        `joints` over the mass each carries times its strength [1/kg]; for the root's force and moment `root` over the
-        total mass.
-        """
-        key = stands.tobytes(), joints, root
-        known = self._known.get(key)
-        if known is None:
-            carried = self._hanging
-            if stands.any():
-                carried = np.maximum(carried, self._standing[self._point_body[stands]].max(axis=0))
-            known = joints * (1.0 / (self.area * (carried * self._strengths)[self._dof_body]))
-            known[:6] = root / self.total * np.array([1.0, 1.0, 1.0, *([1.0 / self.area] * 3)])
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[key] = known
-        return known
-
-    def turning(self, pose: float) -> Array:
-        """Weight of the turning of every body but the world, shape (3 (B − 1),); not to be changed."""
-        if self._turns[0] != pose:
-            self._turns = pose, pose * self.hanging_by_row
-        return self._turns[1]
-
-
-_REMEMBERED = 1000
-"""So many sets of standing points a `LoadShare` remembers the weights of."""
-
-HOVERING = 0.1
-"""Part of the root's weight, but for its horizontal force, that is left where a motion hovers."""
-
-
 _ROOT, _MUSCLES, _TURNING = RootWrench(), JointTorque((6, None)), BodyAngularAcceleration()
 _PLACE, _COEFFICIENTS = JointAcceleration((0, 3)), ContactCoefficients()
+
+
+class _Weighed(NamedTuple):
+    """What the wishes of one step weigh, whichever form its list takes.
+
+    Attributes:
+        effort: Torque of every dof, shape (nv,), [1/kg] and [1/(kg m²)].
+        place: The root's translation [kg], shape (3,).
+        ends: Contact points along their axes [kg], shape (3 P,).
+    """
+
+    effort: Array
+    place: Array
+    ends: Array
+
+
+def _weighed(wishes: Wishes, weights: Weights, load: LoadShare, physicality: Physicality) -> _Weighed:
+    effort = load.effort(wishes.stands, weights.joint_torque, physicality.factor * weights.root_wrench)
+    if wishes.hung:
+        effort = effort.copy()
+        effort[2:6] *= 1.0 - (1.0 - HOVERING) * wishes.hung
+    place = wishes.authority * weights.pose * load.total
+    ends = wishes.authority * weights.end_effector * load.total * wishes.shares
+    return _Weighed(effort, np.array((place, place, place * wishes.rise)), ends)
 
 
 def quasi_physical(
@@ -195,14 +158,9 @@ def quasi_physical(
         physicality: The knob.
         goal_without: Bodies (of the model) left out of the goal's center of mass.
     """
-    model = step.state.model
-    mass = step.state.mass(model.roots[0])
+    effort, place, ends = _weighed(wishes, weights, load, physicality)
     objectives: list[Objective] = []
     constraints: list[Constraint] = []
-    effort = load.effort(wishes.stands, weights.joint_torque, physicality.factor * weights.root_wrench)
-    if wishes.hung:
-        effort = effort.copy()
-        effort[2:6] *= 1.0 - (1.0 - HOVERING) * wishes.hung
     if physicality.is_strict:
         constraints.append(Equal(_ROOT, 0.0, "root wrench"))
     elif not physicality.is_off:
@@ -210,24 +168,14 @@ def quasi_physical(
     if not physicality.is_off:
         objectives.append(Objective(_MUSCLES, reference.torque[6:], effort[6:], "joint torque"))
     if wishes.joints is None:
-        pose = Objective(_TURNING, wishes.turning, load.turning(weights.pose), "pose")
-        objectives.append(pose)
+        objectives.append(Objective(_TURNING, wishes.turning, load.turning(weights.pose), "pose"))
     else:
         hanging = weights.pose * load.hanging
         objectives += [
             Objective(JointAcceleration((6, None)), wishes.joints[6:], hanging[6:], "pose"),
             Objective(JointAcceleration((3, 6)), wishes.joints[3:6], wishes.authority * hanging[3:6], "root turn"),
         ]
-    place = wishes.authority * weights.pose * mass
-    objectives.append(
-        Objective(
-            _PLACE,
-            wishes.root,
-            np.array((place, place, place * wishes.rise)),
-            "root place",
-        )
-    )
-    ends = wishes.authority * weights.end_effector * mass * wishes.shares
+    objectives.append(Objective(_PLACE, wishes.root, place, "root place"))
     points = PointAcceleration(load.every_point, wishes.axes)
     objectives.append(Objective(points, wishes.points, ends, "end effectors"))
     if step.coefficient_count:
@@ -242,7 +190,7 @@ def quasi_physical(
     if wishes.goal is not None:
         quantity = ComAcceleration("xy", without=goal_without)
         if physicality.is_strict:
-            weight = wishes.authority * weights.end_effector * mass
+            weight = wishes.authority * weights.end_effector * load.total
             objectives.append(Objective(quantity, wishes.goal, weight, "center of mass"))
         else:
             constraints.append(Equal(quantity, wishes.goal, "center of mass"))
@@ -264,16 +212,11 @@ def usual(
 
     Only where the root is held, the torque counts, the whole body is in the goal, and there are no goals of places.
     """
-    mass = load.total
-    effort = load.effort(wishes.stands, weights.joint_torque, physicality.factor * weights.root_wrench)
-    problem.torque_weight[:] = effort
-    if wishes.hung:
-        problem.torque_weight[2:6] *= 1.0 - (1.0 - HOVERING) * wishes.hung
+    problem.torque_weight[:], problem.place_weight[:], problem.point_weight[:] = _weighed(
+        wishes, weights, load, physicality
+    )
     problem.torque_target[:] = reference.torque
     problem.turn_weight[:] = load.turning(weights.pose)
-    place = weights.pose * mass
-    problem.place_weight[:] = place, place, place * wishes.rise
-    np.multiply(wishes.shares, weights.end_effector * mass, out=problem.point_weight)
     problem.coefficient_target[:] = reference.coefficients
     problem.coefficient_share = weights.coefficients
     problem.has_goal = wishes.goal is not None

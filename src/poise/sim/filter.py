@@ -20,7 +20,8 @@ from poise.control.unheld import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import SimulationDiverged
-from poise.methods.quasi_physical import HOVERING, LoadShare
+from poise.methods.load_share import LoadShare
+from poise.methods.quasi_physical import HOVERING
 from poise.sim.forces import Force
 from poise.sim.looking import feet_of, limbs_of, look
 from poise.sim.options import Options, Tally

@@ -112,8 +112,7 @@ def _bounds(blocks: Sequence[tuple[Constraint, Rows]], normal: Normal) -> Bounds
     is_coupled = any([r.on_lambda is not None for _, r in blocks])
     for constraint, r in blocks:
         assert not isinstance(constraint, Equal)
-        if constraint.weight is None:
-            continue
+        assert constraint.weight is not None, "a hard bound goes to daqp"
         count = len(r.c)
         J.append(r.on_a)
         lower.append(as_rows(constraint.lower, count, constraint) - r.c)

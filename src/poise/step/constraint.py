@@ -11,26 +11,23 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.step.objective import Named
 from poise.step.quantity import Quantity
 
 Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Equal:
+class Equal(Named):
     """quantity = target, hard."""
 
     quantity: Quantity
     target: Array | float
     label: str = ""
 
-    @property
-    def name(self) -> str:
-        return self.label or type(self.quantity).__name__
-
 
 @dataclass(frozen=True)
-class AtLeast:
+class AtLeast(Named):
     """quantity ≥ lower; hard without a weight, soft with one."""
 
     quantity: Quantity
@@ -38,13 +35,9 @@ class AtLeast:
     weight: Array | float | None = None
     label: str = ""
 
-    @property
-    def name(self) -> str:
-        return self.label or type(self.quantity).__name__
-
 
 @dataclass(frozen=True)
-class Within:
+class Within(Named):
     """lower ≤ quantity ≤ upper; hard without a weight, soft with one."""
 
     quantity: Quantity
@@ -52,10 +45,6 @@ class Within:
     upper: Array | float
     weight: Array | float | None = None
     label: str = ""
-
-    @property
-    def name(self) -> str:
-        return self.label or type(self.quantity).__name__
 
 
 Constraint = Equal | AtLeast | Within

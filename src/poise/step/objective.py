@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,19 @@ from poise.step.quantity import Quantity
 Array = npt.NDArray[np.float64]
 
 
+class Named:
+    """An objective or a constraint: a quantity, and what it is called in reports."""
+
+    quantity: Quantity
+    label: str
+
+    @property
+    def name(self) -> str:
+        return self.label or type(self.quantity).__name__
+
+
 @dataclass(frozen=True)
-class Objective:
+class Objective(Named):
     """weight · ‖quantity − target‖², one term of the sum that a step makes small.
 
     Attributes:
@@ -29,17 +39,6 @@ class Objective:
     target: Array | float
     weight: Array | float = 1.0
     label: str = ""
-
-    @property
-    def name(self) -> str:
-        return self.label or type(self.quantity).__name__
-
-
-class Named(Protocol):
-    """An objective or a constraint."""
-
-    @property
-    def name(self) -> str: ...
 
 
 def as_rows(value: Array | float, count: int, term: Named) -> Array:

@@ -2,7 +2,7 @@
 
     min ½ zᵀP z + qᵀz    subject to  G z = g (equalities),  H z ≥ h (hard bounds),  λ ≥ 0, s ≥ 0.
 
-The letters P q G h A b stay in this file. It is the oracle of the fast path and the solver of hard bounds.
+It is the oracle of the fast path and the solver of hard bounds.
 """
 
 from __future__ import annotations
@@ -60,8 +60,7 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     q[:nv] -= problem.dof_pull
     q[nv : nv + n] -= problem.lambda_weight * problem.lambda_target
     # daqp works to absolute tolerances: give it unknowns of order one
-    squares = diagonal
-    scale = 1.0 / np.sqrt(np.maximum(squares, 1e-300))
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-300))
     equals, bounds = len(problem.g), len(problem.hard_lower)
     A = np.zeros((equals + bounds, nv + n + k))
     A[:equals, :nv], A[equals:, :nv] = problem.G, problem.hard_J
@@ -80,7 +79,7 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     P_scaled, A_scaled = np.ascontiguousarray(P * scale * scale[:, None]), np.ascontiguousarray(A / size[:, None])
     most, least = np.where(np.isinf(upper), 1e30, upper), np.where(np.isinf(lower), -1e30, lower)
     z, flag, info = None, 0, {}
-    for proximal, primal, dual, pivot, reduced in _TRIES if (squares > 0.0).all() else _TRIES[:1]:
+    for proximal, primal, dual, pivot, reduced in _TRIES if (diagonal > 0.0).all() else _TRIES[:1]:
         z, _, flag, info = daqp.solve(
             P_scaled, q * scale, A_scaled, most, least, sense,
             primal_tol=primal, dual_tol=dual, eps_prox=proximal, sing_tol=pivot, eq_reduction=reduced,
