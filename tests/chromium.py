@@ -86,7 +86,7 @@ def opened(
         page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
         page.goto(f"{address}#{options}")
         if is_ready:
-            page.evaluate("window.__poise.ready")
+            page.evaluate("window.poise.ready")
         yield page
         assert not errors or not is_ready, errors
     finally:
@@ -95,7 +95,7 @@ def opened(
 
 def seek(page: Page, time: float) -> None:
     """Goes to a fixed time and waits until it is drawn."""
-    page.evaluate("t => window.__poise.seek(t)", time)
+    page.evaluate("t => window.poise.seek(t)", time)
 
 
 def until(page: Page, claim: str, *, seconds: float = 30.0) -> None:
@@ -110,7 +110,7 @@ def until(page: Page, claim: str, *, seconds: float = 30.0) -> None:
 
 def projected(page: Page, points: Array) -> Array:
     """Where points of the world (n, 3) [m] stand on the page [px], (n, 2): a pinhole camera written anew in Python."""
-    view = page.evaluate("window.__poise.view")
+    view = page.evaluate("window.poise.view")
     eye, target = np.array(view["eye"]), np.array(view["target"])
     left, top, width, height = view["box"]
     forward = (target - eye) / np.linalg.norm(target - eye)
@@ -131,7 +131,7 @@ def pixels(page: Page, width: int = 600, height: int = 400) -> Array:
 
     from PIL import Image
 
-    url = page.evaluate("([w, h]) => window.__poise.picture(w, h)", [width, height])
+    url = page.evaluate("([w, h]) => window.poise.picture(w, h)", [width, height])
     assert url.startswith("data:image/png;base64,")
     image = Image.open(io.BytesIO(base64.b64decode(url.split(",", 1)[1])))
     return np.asarray(image.convert("RGB"))

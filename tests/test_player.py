@@ -100,7 +100,7 @@ def test_a_recording_opens_from_a_file_without_network(browser: Browser, tmp_pat
     with opened(browser, written(everything(), tmp_path)) as page:
         assert page.title() == "Everything · Poise"
         assert page.inner_text("#title") == "Everything"
-        state = page.evaluate("window.__poise.state")
+        state = page.evaluate("window.poise.state")
         assert state == {"time": 0, "duration": pytest.approx(4.0), "playing": False, "tracks": 3, "live": False}
         assert page.evaluate("performance.getEntriesByType('resource').length") == 0
 
@@ -111,7 +111,7 @@ def test_opening_draws_once_and_only_the_plots_in_sight(browser: Browser, tmp_pa
     drawn = "document.querySelectorAll('.uplot').length"
     with opened(browser, written(scene, tmp_path), size=(1280, 640)) as page:
         page.wait_for_timeout(100)  # what would draw again does so with the next picture
-        assert page.evaluate("window.__poise.stats.pictures") == 1
+        assert page.evaluate("window.poise.stats.pictures") == 1
         assert 2 <= page.evaluate(drawn) < 8
         assert page.inner_text(".plot:last-child b") == "0"
         seek(page, TIMES[94])  # near a quarter turn
@@ -130,7 +130,7 @@ def test_shaders_asked_for_ahead_are_those_that_are_used(browser: Browser, tmp_p
     for options in ("shadows=0&aa=0", "shadows=1&aa=1"):
         with opened(browser, written(scene, tmp_path), options=options) as page:
             # a figure, a ghost and its depth, the ground, a ball, a ring, a square; shadows have one of their own
-            assert page.evaluate("window.__poise.stats.programs") == (8 if "shadows=1" in options else 7)
+            assert page.evaluate("window.poise.stats.programs") == (8 if "shadows=1" in options else 7)
 
 
 def test_joints_stand_where_kinematics_says(browser: Browser, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_joints_stand_where_kinematics_says(browser: Browser, tmp_path: Path) ->
             seek(page, moment)
             for k, track in enumerate(scene.tracks):
                 places, turns = scene.pose(k, moment)
-                ask = "([what, k, n]) => [...Array(n).keys()].map(b => window.__poise[what](k, b))"
+                ask = "([what, k, n]) => [...Array(n).keys()].map(b => window.poise[what](k, b))"
                 seen, drawn = (np.array(page.evaluate(ask, [what, k, len(places)])) for what in ("project", "pose"))
                 names = [b.name for b in track.character.bodies]
                 np.testing.assert_allclose(drawn[:, :3], places, atol=2e-4, err_msg=str(names))
@@ -156,14 +156,14 @@ def test_the_figure_is_drawn_where_it_stands_and_hides_with_its_layer(browser: B
     orange = sliding_track(TIMES, style=Style("solid", (0.95, 0.45, 0.05)))
     with opened(browser, written(Scene(TIMES, (orange,), Terrain.flat()), tmp_path)) as page:
         seek(page, 2.0)
-        width, height = page.evaluate("window.__poise.view.box.slice(2)")
-        x, y = page.evaluate("window.__poise.project('hips')")
+        width, height = page.evaluate("window.poise.view.box.slice(2)")
+        x, y = page.evaluate("window.poise.project('hips')")
         before = pixels(page, int(width), int(height))
         red, _, blue = before[int(y), int(x)].astype(int)
         assert red > blue + 80
-        assert page.evaluate("([x, y]) => window.__poise.pick(x, y)", [x, y]) == {"track": 0, "body": 0}
-        assert page.evaluate("window.__poise.pick(5, 5)") is None
-        page.evaluate("window.__poise.layer('figure', false)")
+        assert page.evaluate("([x, y]) => window.poise.pick(x, y)", [x, y]) == {"track": 0, "body": 0}
+        assert page.evaluate("window.poise.pick(5, 5)") is None
+        page.evaluate("window.poise.layer('figure', false)")
         red, _, blue = pixels(page, int(width), int(height))[int(y), int(x)].astype(int)
         assert abs(red - blue) < 40
 
@@ -193,24 +193,24 @@ def test_every_layer_shows_something_and_its_box_hides_it(browser: Browser, tmp_
 
 def test_the_timeline_and_the_plots_seek(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, written(everything(), tmp_path), size=(1280, 700)) as page:
-        place = page.evaluate("window.__poise.plotPlace(0, 3)")
+        place = page.evaluate("window.poise.plotPlace(0, 3)")
         page.mouse.click(*place)
-        until(page, "Math.abs(window.__poise.time - 3) < 0.02")
+        until(page, "Math.abs(window.poise.time - 3) < 0.02")
         assert float(page.inner_text(".plot b")) == pytest.approx(1.5, abs=0.02)  # x = 0.5 m/s · 3 s
         # hovering says the value there without going there
-        x, y = page.evaluate("window.__poise.plotPlace(0, 1)")
+        x, y = page.evaluate("window.poise.plotPlace(0, 1)")
         page.mouse.move(x, y)
         until(page, "document.querySelector('.plot b').textContent.startsWith('0.5')")
-        assert abs(page.evaluate("window.__poise.time") - 3.0) < 0.02
+        assert abs(page.evaluate("window.poise.time") - 3.0) < 0.02
         # the timeline, dragged from a quarter to three quarters
         box = page.locator("#timeline").bounding_box()
         assert box is not None
         page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 10)
         page.mouse.down()
-        first = page.evaluate("window.__poise.time")
+        first = page.evaluate("window.poise.time")
         page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 10, steps=4)
         page.mouse.up()
-        last = page.evaluate("window.__poise.time")
+        last = page.evaluate("window.poise.time")
         assert last - first == pytest.approx(0.5 * 4.0 * box["width"] / (box["width"] - 80), rel=0.1)
 
 
@@ -221,7 +221,7 @@ def test_keys(browser: Browser, tmp_path: Path) -> None:
         def after(*keys: str) -> float:
             for key in keys:
                 page.keyboard.press(key)
-            return page.evaluate("window.__poise.time")
+            return page.evaluate("window.poise.time")
 
         assert after("ArrowRight", "ArrowRight") == pytest.approx(2 * frame, abs=1e-5)
         assert after("ArrowLeft") == pytest.approx(frame, abs=1e-5)
@@ -229,9 +229,9 @@ def test_keys(browser: Browser, tmp_path: Path) -> None:
         assert after("End") == pytest.approx(4.0, abs=1e-5)
         assert after("Home") == 0.0
         page.keyboard.press("Space")
-        until(page, "window.__poise.time > 0.05")
+        until(page, "window.poise.time > 0.05")
         page.keyboard.press("Space")
-        stopped = page.evaluate("window.__poise.state")
+        stopped = page.evaluate("window.poise.state")
         assert not stopped["playing"]
         theme = page.evaluate("document.documentElement.dataset.theme")
         page.keyboard.press("d")
@@ -242,18 +242,18 @@ def test_a_still_page_draws_nothing(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, written(everything(), tmp_path)) as page:
         seek(page, 1.0)
         page.wait_for_timeout(300)
-        drawn = page.evaluate("window.__poise.stats.pictures")
+        drawn = page.evaluate("window.poise.stats.pictures")
         page.wait_for_timeout(400)
-        assert page.evaluate("window.__poise.stats.pictures") == drawn
+        assert page.evaluate("window.poise.stats.pictures") == drawn
 
 
 def test_names_show_on_hover(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, written(everything(), tmp_path)) as page:
-        x, y = page.evaluate("window.__poise.project(0, 'left_foot')")
+        x, y = page.evaluate("window.poise.project(0, 'left_foot')")
         page.mouse.move(x, y)
         page.wait_for_selector("#tip:not([hidden])")
         assert page.inner_text("#tip") == "left_foot · figure"
-        page.mouse.move(*page.evaluate("window.__poise.project(2, 0)"))
+        page.mouse.move(*page.evaluate("window.poise.project(2, 0)"))
         until(page, "document.querySelector('#tip').textContent === 'crate'")  # and not "crate · crate"
 
 
@@ -264,31 +264,31 @@ def test_two_views_stand_side_by_side(browser: Browser, tmp_path: Path) -> None:
     scene = Scene(TIMES, tracks, Terrain.flat(), views=("first", "second"))
     with opened(browser, written(scene, tmp_path)) as page:
         seek(page, 2.0)
-        (left, _), (right, _) = (page.evaluate("k => window.__poise.project(k, 0)", k) for k in (0, 1))
-        width = page.evaluate("window.__poise.view.box[2]")
+        (left, _), (right, _) = (page.evaluate("k => window.poise.project(k, 0)", k) for k in (0, 1))
+        width = page.evaluate("window.poise.view.box[2]")
         # each in the middle of its half, however far they have walked apart
         assert left == pytest.approx(0.25 * width, abs=0.06 * width)
         assert right == pytest.approx(0.75 * width, abs=0.06 * width)
         for k in (0, 1):
-            x, y = page.evaluate("k => window.__poise.project(k, 0)", k)
-            assert page.evaluate("([x, y]) => window.__poise.pick(x, y)", [x, y])["track"] == k
+            x, y = page.evaluate("k => window.poise.project(k, 0)", k)
+            assert page.evaluate("([x, y]) => window.poise.pick(x, y)", [x, y])["track"] == k
         assert page.locator(".view-name").all_inner_texts() == ["first", "second"]
     # on a narrow page they stand above each other
     with opened(browser, tmp_path / "page.html", size=(400, 800)) as page:
         seek(page, 2.0)
-        places = [page.evaluate("k => window.__poise.project(k, 0)", k) for k in (0, 1)]
+        places = [page.evaluate("k => window.poise.project(k, 0)", k) for k in (0, 1)]
         assert abs(places[0][0] - places[1][0]) < 30
         assert places[1][1] - places[0][1] > 200
-        assert [page.evaluate("([x, y]) => window.__poise.pick(x, y)", p)["track"] for p in places] == [0, 1]
+        assert [page.evaluate("([x, y]) => window.poise.pick(x, y)", p)["track"] for p in places] == [0, 1]
 
 
 def test_a_picture_takes_its_size_and_its_camera(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, written(everything(), tmp_path)) as page:
         assert pixels(page, 320, 180).shape == (180, 320, 3)
         usual = pixels(page)
-        page.evaluate("window.__poise.camera({eye: [0, -3, 1], target: [0, 0, 1], fov: 20})")
+        page.evaluate("window.poise.camera({eye: [0, -3, 1], target: [0, 0, 1], fov: 20})")
         assert changed(pixels(page), usual) > 5000
-        page.evaluate("window.__poise.camera(null)")
+        page.evaluate("window.poise.camera(null)")
         assert changed(pixels(page), usual) == 0
 
 
@@ -298,10 +298,10 @@ def test_five_minutes_at_120_hz_scrub(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, written(scene, tmp_path)) as page:
         for moment in (299.0, 0.5, 150.0):
             seek(page, moment)
-            x = page.evaluate("window.__poise.pose(0, 'hips')[0]")
+            x = page.evaluate("window.poise.pose(0, 'hips')[0]")
             assert x == pytest.approx(0.3 * moment, abs=1e-3)
         # what lies between was never unpacked
-        assert page.evaluate("window.__poise.chunks") <= 12
+        assert page.evaluate("window.poise.chunks") <= 12
 
 
 def test_a_phone_shows_it_whole(browser: Browser, tmp_path: Path) -> None:
@@ -315,4 +315,4 @@ def test_a_phone_shows_it_whole(browser: Browser, tmp_path: Path) -> None:
             assert box["x"] + box["width"] <= 360
             assert box["y"] + box["height"] <= 640
         page.tap("#go-play")
-        until(page, "window.__poise.time > 0.02")
+        until(page, "window.poise.time > 0.02")

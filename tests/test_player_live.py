@@ -99,21 +99,21 @@ def fed(**viewer: Any) -> Iterator[Feed]:
 
 def test_states_are_drawn_and_acknowledged(browser: Browser) -> None:
     with fed() as feed, opened(browser, feed.viewer.url) as page:
-        until(page, "window.__poise.stats.acks > 5")
-        counts = page.evaluate("window.__poise.stats")
+        until(page, "window.poise.stats.acks > 5")
+        counts = page.evaluate("window.poise.stats")
         assert counts["scenes"] == 1
         assert 0 <= counts["frames"] - counts["acks"] <= 1
         feed.place = np.array([0.0, 0.5, 0.0])
-        until(page, "Math.abs(window.__poise.pose('hips')[1] - 0.5) < 1e-6")
+        until(page, "Math.abs(window.poise.pose('hips')[1] - 0.5) < 1e-6")
         before = pixels(page)
         assert len(np.unique(before.reshape(-1, 3), axis=0)) > 100
-        assert page.evaluate("window.__poise.state.live")
+        assert page.evaluate("window.poise.state.live")
         assert "0.8" in page.inner_text("#plots") or page.is_hidden("#plots")
 
 
 def test_a_body_is_dragged_by_the_mouse(browser: Browser) -> None:
     with fed() as feed, opened(browser, feed.viewer.url) as page:
-        x, y = page.evaluate("window.__poise.project('hips')")
+        x, y = page.evaluate("window.poise.project('hips')")
         page.mouse.move(x, y - 20)
         page.mouse.down()
         taken = feed.asked("grab")
@@ -124,7 +124,7 @@ def test_a_body_is_dragged_by_the_mouse(browser: Browser) -> None:
         page.mouse.move(x + 120, y - 20, steps=5)
         far = feed.asked("move", until=lambda fields: bool(np.linalg.norm(np.array(fields["target"]) - start) > 0.2))
         moved = np.array(far["target"])
-        view = page.evaluate("window.__poise.view")
+        view = page.evaluate("window.poise.view")
         away = np.array(view["target"]) - np.array(view["eye"])
         assert abs((moved - start) @ away) / np.linalg.norm(away) < 0.02  # across the view, not into it
         assert not any(c.kind == "release" for c in feed.commands)
@@ -132,12 +132,12 @@ def test_a_body_is_dragged_by_the_mouse(browser: Browser) -> None:
         feed.asked("release")
         # a drag on the empty ground turns the camera and asks for nothing
         feed.commands.clear()
-        eye = page.evaluate("window.__poise.view.eye")
+        eye = page.evaluate("window.poise.view.eye")
         page.mouse.move(60, 500)
         page.mouse.down()
         page.mouse.move(160, 480, steps=4)
         page.mouse.up()
-        until(page, f"Math.hypot(...window.__poise.view.eye.map((v, k) => v - {eye}[k])) > 0.1")
+        until(page, f"Math.hypot(...window.poise.view.eye.map((v, k) => v - {eye}[k])) > 0.1")
         assert not feed.commands
 
 
@@ -167,20 +167,20 @@ def test_two_pages_see_the_same_and_a_new_scene_keeps_the_camera(browser: Browse
     with fed() as feed, opened(browser, feed.viewer.url, size=wide) as one, opened(browser, feed.viewer.url) as other:
         feed.place = np.array([0.3, 0.0, 0.0])
         for page in (one, other):
-            until(page, "Math.abs(window.__poise.pose('hips')[0] - 0.3) < 1e-6")
-        one.evaluate("window.__poise.layer('com', false)")
-        distance = "Math.hypot(...window.__poise.view.eye.map((v, k) => v - window.__poise.view.target[k]))"
+            until(page, "Math.abs(window.poise.pose('hips')[0] - 0.3) < 1e-6")
+        one.evaluate("window.poise.layer('com', false)")
+        distance = "Math.hypot(...window.poise.view.eye.map((v, k) => v - window.poise.view.target[k]))"
         one.mouse.move(450, 250)
         one.mouse.wheel(0, 400)
         one.wait_for_timeout(400)
-        before, known = one.evaluate(distance), one.evaluate("window.__poise.time")
+        before, known = one.evaluate(distance), one.evaluate("window.poise.time")
         feed.viewer.show(live_scene("Another"))
         until(one, "document.querySelector('#title').textContent === 'Another'")
         assert one.evaluate(distance) == pytest.approx(before, rel=0.05)
         assert not one.is_checked("#layers input[data-layer=com]")
-        until(one, f"window.__poise.time > {known} + 0.2")
+        until(one, f"window.poise.time > {known} + 0.2")
         left = "document.querySelector('.u-over').getBoundingClientRect().left"
-        assert one.evaluate(f"window.__poise.plotPlace(0, {known})[0] > {left}"), "the plots go on"
+        assert one.evaluate(f"window.poise.plotPlace(0, {known})[0] > {left}"), "the plots go on"
 
 
 def test_it_comes_back_after_the_server_starts_again(browser: Browser) -> None:
@@ -190,12 +190,12 @@ def test_it_comes_back_after_the_server_starts_again(browser: Browser) -> None:
         with browser.new_context() as held:
             page: Page = held.new_page()
             page.goto(url)
-            page.evaluate("window.__poise.ready")
+            page.evaluate("window.poise.ready")
             feed.stop()
             feed.viewer.close()
             until(page, "!document.querySelector('#notice').hidden")
             with fed(port=port, token="a-token-for-this-test-only"):
-                until(page, "window.__poise.stats.scenes === 2 && document.querySelector('#notice').hidden")
+                until(page, "window.poise.stats.scenes === 2 && document.querySelector('#notice').hidden")
 
 
 def test_a_dragged_figure_answers(browser: Browser) -> None:
@@ -210,13 +210,13 @@ def test_a_dragged_figure_answers(browser: Browser) -> None:
         run = LiveRun(LiveClip(motion, character), viewer)
         playing = threading.Thread(target=run.play, daemon=True)
         playing.start()
-        gap = f"""Math.hypot(...window.__poise.pose('simulated', '{chest}').slice(0, 3)
-            .map((v, k) => v - window.__poise.pose('reference', '{chest}')[k]))"""
+        gap = f"""Math.hypot(...window.poise.pose('simulated', '{chest}').slice(0, 3)
+            .map((v, k) => v - window.poise.pose('reference', '{chest}')[k]))"""
         try:
             with opened(browser, viewer.url) as page:
-                until(page, "window.__poise.stats.frames > 3", seconds=60)
+                until(page, "window.poise.stats.frames > 3", seconds=60)
                 assert page.evaluate(gap) < 0.01
-                x, y = page.evaluate("name => window.__poise.project(name)", chest)
+                x, y = page.evaluate("name => window.poise.project(name)", chest)
                 page.mouse.move(x, y - 5)
                 page.mouse.down()
                 page.mouse.move(x + 150, y - 30, steps=6)
@@ -239,7 +239,7 @@ def test_ground_that_moves_moves_in_a_live_page(browser: Browser, tmp_path: Any,
         seen = []
         for time_ in (0.0, 1.0):
             viewer.update(time_, [(track.positions[0], track.orientations[0])])
-            until(page, f"window.__poise.stats.frames > 0 && window.__poise.time === {time_}")
+            until(page, f"window.poise.stats.frames > 0 && window.poise.time === {time_}")
             seen.append(pixels(page))
     changed = (np.abs(seen[0].astype(int) - seen[1]).max(axis=2) > 8).mean()
     assert changed > 0.02 if moves else changed == 0.0  # the sunken legs and the lines of the grid

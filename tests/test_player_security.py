@@ -55,7 +55,7 @@ def test_names_are_text_wherever_they_stand(browser: Browser, tmp_path: Path) ->
     with opened(browser, page_of(scene, tmp_path), size=(1280, 700)) as page:
         page.click("#tool-help")
         page.click("#tool-layers")
-        x, y = page.evaluate("window.__poise.project(0, 'hips')")
+        x, y = page.evaluate("window.poise.project(0, 'hips')")
         page.mouse.move(x, y)
         page.wait_for_timeout(200)
         assert page.inner_text("#title") == EVIL
@@ -73,7 +73,7 @@ def test_only_the_page_s_own_script_runs(browser: Browser, tmp_path: Path) -> No
     assert "unsafe" not in html.split("</style>")[0].split("<style>")[0]
     path.write_text(html.replace("</body>", "<script>window.pwned = 1</script></body>"), encoding="utf-8")
     with opened(browser, path, is_ready=False) as page:
-        page.evaluate("window.__poise.ready")
+        page.evaluate("window.poise.ready")
         assert page.evaluate("window.pwned") is None
         reached = page.evaluate("fetch('data:text/plain,x').then(() => 'reached', () => 'refused')")
         assert reached == "refused"

@@ -167,15 +167,15 @@ def test_a_recording_opens_with_everything_in_it(browser: Browser, tmp_path: Pat
     path = tmp_path / "run.html"
     record(shown(), path)
     with opened(browser, path) as page:
-        state = page.evaluate("window.__poise.state")
+        state = page.evaluate("window.poise.state")
         assert (state["tracks"], state["duration"]) == (5, pytest.approx(0.5))
         seek(page, 0.2)
         for k, prop in enumerate(shown().props):
             place = prop.positions[20 if len(prop.positions) > 1 else 0]
-            drawn = np.array(page.evaluate("k => window.__poise.pose(k, 0)", k + 1))
+            drawn = np.array(page.evaluate("k => window.poise.pose(k, 0)", k + 1))
             assert drawn[:3] == pytest.approx(place, abs=2e-4), prop.name
         seek(page, 0.45)
-        assert page.evaluate("window.__poise.pose(1, 0)")[2] == pytest.approx(GONE, abs=0.01)
+        assert page.evaluate("window.poise.pose(1, 0)")[2] == pytest.approx(GONE, abs=0.01)
         page.click("#tool-layers")
         layers = {b.get_attribute("data-layer") for b in page.query_selector_all("#layers input")}
         assert {"figure", "com", "support", "forces", "pushes"} <= layers

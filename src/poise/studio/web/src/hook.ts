@@ -1,4 +1,4 @@
-/** `window.poise` (and `window.__poise`): the page for scripts, for the video and for tests. */
+/** `window.poise`: the page for scripts, for the video and for tests. */
 import type { App } from "./app";
 import { pick } from "./pointer";
 import { RecordedPoses } from "./poses";

@@ -11,7 +11,6 @@ import { Pack, PackError, fromBase64 } from "./pack";
 declare global {
   interface Window {
     poise: ReturnType<typeof makeHook>;
-    __poise: ReturnType<typeof makeHook>;
   }
 }
 
@@ -47,7 +46,7 @@ function start(): void {
     console.error(error);
     app.notice(apology(error));
   });
-  window.poise = window.__poise = makeHook(app, ready, () => counts());
+  window.poise = makeHook(app, ready, () => counts());
   if (live !== null) {
     const line = new Live(app, JSON.parse(live).socket, drawn!);
     counts = () => line.connection.stats;

@@ -56,7 +56,7 @@ export class Pack {
     return new Pack(header, bytes, base);
   }
 
-  /** Bytes of a blob, unpacked once and kept until `forget`. */
+  /** Bytes of a blob, unpacked once. */
   blob(index: number): Promise<Uint8Array> {
     let found = this.inflated.get(index);
     if (!found) {

@@ -1,4 +1,4 @@
-/** Colors of the two looks. What is drawn in three dimensions and what is drawn in plots share one meaning per color. */
+/** Colors of the two looks. Those of figures, marks and plots come with the scene. */
 export interface Palette {
   isDark: boolean;
   background: string;
@@ -41,24 +41,8 @@ export const DARK: Palette = {
   bounce: "#3a3632",
 };
 
-/** Colors with a meaning, the same in both looks. */
-export const MEANING = {
-  push: "#d7263d",
-  contact: "#1d9a6c",
-  support: "#2aa876",
-  com: "#7a3fb8",
-  cop: "#0f9fb5",
-  zmp: "#d9881c",
-  linear: "#c2399b",
-  angular: "#6a5acd",
-  actual: "#e07b1f",
-  ballistic: "#3b78d8",
-  flight: "#8fb3e8",
-  drag: "#d7263d",
-} as const;
-
-/** Colors of plotted lines that name none, told apart also by those who see fewer colors. */
-export const LINES = ["#e07b1f", "#3b78d8", "#1d9a6c", "#b0419f", "#8a6d1d", "#0f9fb5", "#c0392b", "#6a5acd"];
+/** What is gripped, pulled and pushed, the same in both looks. */
+export const PUSH = "#d7263d";
 
 /** The look to start with: what the viewer chose last, else what the system asks for. */
 export function firstPalette(): Palette {

@@ -52,10 +52,6 @@ export class Plots {
     box.addEventListener("scroll", () => this.drawSeen());
   }
 
-  get count(): number {
-    return this.plots.length;
-  }
-
   private get width(): number {
     return Math.max(120, this.box.clientWidth - 30);
   }

@@ -1,6 +1,7 @@
 /** The mouse and the finger over the scene: names on hover, and a grip on a body where a simulation runs. */
 import * as THREE from "three";
 import type { Figure } from "./figure";
+import { PUSH } from "./palette";
 import type { Stage } from "./stage";
 import type { World } from "./world";
 
@@ -54,7 +55,7 @@ export class Pointer {
   ) {
     const { canvas } = stage;
     const geometry = new THREE.BufferGeometry().setFromPoints([new THREE.Vector3(), new THREE.Vector3()]);
-    this.string = new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: 0xd7263d, depthTest: false }));
+    this.string = new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: PUSH, depthTest: false }));
     this.string.frustumCulled = false;
     this.string.renderOrder = 40;
     // before the orbit sees it, so that a grip does not turn the camera as well

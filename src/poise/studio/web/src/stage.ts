@@ -30,6 +30,8 @@ export class View {
   private readonly sky = new THREE.HemisphereLight();
   private readonly sun = new THREE.DirectionalLight();
   private readonly rim = new THREE.DirectionalLight();
+  private readonly sunward = new THREE.Vector3();
+  private readonly rimward = new THREE.Vector3();
 
   constructor(
     readonly size: number,
@@ -50,9 +52,6 @@ export class View {
     this.sun.shadow.normalBias = 0.012 * size;
     this.scene.add(this.content, this.sky, this.sun, this.sun.target, this.rim, this.rim.target);
   }
-
-  private readonly sunward = new THREE.Vector3();
-  private readonly rimward = new THREE.Vector3();
 
   paint(palette: Palette): void {
     this.scene.background = new THREE.Color(palette.background);

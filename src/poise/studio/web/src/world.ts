@@ -28,6 +28,8 @@ export class World {
   readonly times: Float64Array;
   readonly terrain: Terrain;
   readonly layersOn = new Map<string, boolean>();
+  /** Poses are known; in a live scene they are from its first state on. */
+  hasPoses = false;
   private readonly scratch: Float32Array[];
 
   private constructor(
@@ -78,9 +80,6 @@ export class World {
     });
     this.hasPoses = before.hasPoses;
   }
-
-  /** Poses are known; in a live scene they are from its first state on. */
-  hasPoses = false;
 
   /** Puts everything onto a stage whose views are there already. */
   addTo(stage: Stage): void {
@@ -173,11 +172,6 @@ export class World {
     return total > 0;
   }
 
-  /** Frees what the world holds on the graphics card. */
-  clear(): void {
-    for (const figure of this.figures) figure.group.removeFromParent();
-    for (const { mark } of this.marks) holder(mark).removeFromParent();
-  }
 }
 
 /** The object that a layer hides; a mark itself hides its group by time. */
