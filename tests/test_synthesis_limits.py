@@ -54,14 +54,25 @@ def test_an_absurd_push_ends_in_one_sentence_about_it() -> None:
     assert np.isfinite(result.q).all()
 
 
+def box(place: tuple[float, float, float], half: float) -> list[Surface]:
+    """The six faces of a cube."""
+    faces: list[Surface] = []
+    for axis in np.concatenate([np.eye(3), -np.eye(3)]):
+        x, y, z = (np.array(place) + half * axis).tolist()
+        nx, ny, nz = axis.tolist()
+        faces.append(Surface(f"box {len(faces)}", (x, y, z), (nx, ny, nz), (2.0 * half, 2.0 * half)))
+    return faces
+
+
 @pytest.mark.parametrize(
     ("scene", "told"),
     [
         (Scene((Surface("floor"), replace(WALL, origin=(0.0, 0.0, 1.2)))), "inside 'wall'"),
         (Scene((Surface("floor", (0.0, 0.0, 1.0)),)), r"inside 'floor': its .* is \d+ mm deep"),
+        (Scene((Surface("floor"), *box((0.0, 0.0, 1.5), 2.0))), "inside 'box .*': its .* is [0-9]{3,4} mm deep"),
         (Scene(balls=(Ball("ball", (0.0, 0.0, 1.3), (0.0, 0.0, 0.0), radius=0.1),)), "inside 'ball'"),
     ],
-    ids=["wall", "floor", "ball"],
+    ids=["wall", "floor", "in a box", "ball"],
 )  # fmt: skip
 def test_a_start_inside_a_thing_is_refused(scene: Scene, told: str) -> None:
     with pytest.raises(InvalidValue, match=told):

@@ -84,6 +84,13 @@ def require_outside(world: World, faces: Faces, radii: Array) -> None:
             body = figure.character.bodies[figure.character.contact_points[k].body].name
             thing = world.scene.surfaces[int(ground.surface[figure.points][k])].name
             raise _inside(figure.name, body, thing, -float(gaps[k]))
+        depths = _enclosed(faces, world.state.centers[figure.points])
+        if depths.max(initial=0.0) > 0.0:
+            nearest = np.where(depths > 0.0, depths, np.inf).min(axis=0)
+            k = int(np.where(np.isfinite(nearest), nearest, 0.0).argmax())
+            s = int(np.where(depths[:, k] > 0.0, depths[:, k], np.inf).argmin())
+            body = figure.character.bodies[figure.character.contact_points[k].body].name
+            raise _inside(figure.name, body, world.scene.surfaces[s].name, float(depths[s, k]))
     for k in np.flatnonzero(world.overlaps > DEEP + FLESH).tolist():
         roots = [int(world.model.tree_root[int(b[k])]) for b in (world.capsules.first_body, world.capsules.second_body)]
         balls = [root in world.ball_roots for root in roots]
@@ -93,6 +100,22 @@ def require_outside(world: World, faces: Faces, radii: Array) -> None:
             ball = world.scene.balls[world.ball_roots.index(roots[0 if balls[0] else 1])].name
             name = figure.character.bodies[body - figure.body.root].name
             raise _inside(figure.name, name, ball, float(world.overlaps[k]) - FLESH)
+
+
+def _enclosed(faces: Faces, places: Array) -> Array:
+    """How far behind each face places (P, 3) are that six faces of a box enclose, zero for others [m], shape (S, P).
+
+    In its middle a box does not push: a point there is behind all its faces.
+    """
+    local = np.einsum("sij,spj->spi", faces.frames, places[None] - faces.origins[:, None])
+    behind = (
+        (np.abs(local[..., :2]) <= faces.half[:, None]).all(axis=-1) & faces.exists[:, None] & (local[..., 2] < 0.0)
+    )
+    normals = faces.frames[:, 2]
+    opposite = np.triu(normals @ normals.T < -0.999)
+    first, second = np.nonzero(opposite)
+    is_in = (behind[first] & behind[second]).sum(axis=0) >= 3
+    return np.where(behind & is_in, -local[..., 2], 0.0)
 
 
 def _inside(figure: str, body: str, thing: str, deep: float) -> InvalidValue:
