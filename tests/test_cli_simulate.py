@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +13,7 @@ from PIL import Image
 import poise
 from poise.cli.app import run
 from tests.clips import MOTIONS, needs_motions
+from tests.interrupted import interrupted
 
 SHOVE = "chest 300 0 0 @0.3+0.2"
 REPORT = {
@@ -343,47 +340,11 @@ def test_a_cured_clip_is_not_warned_of(tmp_path: Path, capsys: pytest.CaptureFix
 # --- interrupted
 
 
-DRIVER = """
-import sys
-from pathlib import Path
-from poise.cli.app import run
-from poise.sim.filter import Machine
-
-advance, steps = Machine.advance, 0
-
-def counted(self, *given, **named):
-    global steps
-    steps += 1
-    if steps == 200:
-        Path(sys.argv[1]).touch()
-    return advance(self, *given, **named)
-
-Machine.advance = counted
-sys.exit(run(sys.argv[2:]))
-"""
-"""The command as it is, which says when it has come 200 steps far."""
-
-
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for one child on Windows")
 def test_ctrl_c_writes_what_is_done(tmp_path: Path) -> None:
     out, report, sign = tmp_path / "out.bvh", tmp_path / "out.json", tmp_path / "under way"
     words = ["simulate", poise.sample_path("walk"), "-o", out, "--report", report, "--fps", "2000", "--push", SHOVE]
-    child = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(sign), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    try:
-        until = time.monotonic() + 120.0
-        while not sign.exists():
-            assert child.poll() is None, "it ended by itself"
-            assert time.monotonic() < until, "it did not start"
-            time.sleep(0.02)
-        child.send_signal(signal.SIGINT)
-        _, told = child.communicate(timeout=60.0)
-    finally:
-        child.kill()
-    assert child.returncode == 130, told.decode()
-    assert b"Traceback" not in told
-    assert b"Interrupted" in told
+    assert "Interrupted" in interrupted(words, sign, "poise.sim.filter.Machine.advance", 200)
     done, whole = poise.load(out), poise.load(poise.sample_path("walk"))
     assert 6 <= done.frame_count < whole.frame_count
     assert np.abs(done.rotations[:6] - whole.rotations[:6]).max() < 1e-9, "the push came later"

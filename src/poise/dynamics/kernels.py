@@ -1,7 +1,7 @@
 """The compiled inner loops over bodies and points. Each has a plain twin in MuJoCo that the tests hold it to.
 
-Spatial vectors are MuJoCo's: (angular, linear), linear part at the center of mass of the body's tree. All kernels
-live in this one file because a cached caller would not notice a changed callee in another.
+Spatial vectors are MuJoCo's: (angular, linear), linear part at the center of mass of the body's tree. A file whose
+kernels call these names this one to `compiled.calls`, or its cache would not notice a change here.
 """
 
 from __future__ import annotations
