@@ -134,7 +134,7 @@ class ReferenceBuilder:
         if values is None:
             self._frames = _storage(m)
             values = next(self._frames)
-        frame = ReferenceFrame(*values)
+        frame = ReferenceFrame._make(values)
         frame.q[:], frame.v[:], frame.a[:] = q, v, a
         frame.flags[:], frame.times_to_contact[:], frame.landings[:], frame.progress[:], frame.times_to_lift[:] = touch
         if not reference(self._table.at, frame.at, self._sizes, self.regularization, self._scale):
