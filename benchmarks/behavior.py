@@ -24,7 +24,6 @@ from poise.sim.options import Options
 from poise.sim.result import SimulationResult
 from poise.sim.simulate import simulate
 from poise.terrain import Terrain
-from poise.units import HUMAN_LEG
 
 GENTLE = ("slope:10", "slope:20", "rough:0.2,1", "rough:0.2,2")
 STEEP = ("slope:35", "rough:1.0,1,60", "step:0.2", "step:0.5")
@@ -98,7 +97,7 @@ def pushes(clips: Sequence[Clip], *, goal: str, seconds: float = 3.0) -> Iterato
                 continue
             event = run.report["events"][0]
             position, angle = pose_error(run, start + 0.2 + seconds)
-            scale = clip.character.leg_length / HUMAN_LEG
+            scale = clip.character.leg_scale
             yield Row(
                 clip.name, name,
                 {
@@ -133,7 +132,7 @@ def terrain(clips: Sequence[Clip], specs: Sequence[str]) -> Iterator[Row]:
                 continue
             contact = run.report["contact"]
             penetration, floating = 100.0 * contact["penetration_p95_m"], 100.0 * contact["float_p95_m"]
-            scale = clip.character.leg_length / HUMAN_LEG
+            scale = clip.character.leg_scale
             yield Row(
                 clip.name, spec,
                 {

@@ -13,7 +13,6 @@ from poise.sim.filter import Machine
 from poise.sim.options import Options
 from poise.sim.schedule import ClipSchedule, reference_velocities
 from poise.terrain import Terrain
-from poise.units import HUMAN_LEG
 
 BLOCKED = 3.0
 """A stride with more than this in its way in the best place of a stance is out of reach, for a leg of 0.82 m [cm]."""
@@ -40,7 +39,7 @@ def blocked(clip: Clip, terrain: Terrain) -> float:
     builder = ReferenceBuilder(machine.model, dt=motion.dt, friction=machine.options.friction)
     v = reference_velocities(machine.model, q, motion.dt)
     track = ClipSchedule(builder, q, v, dt=motion.dt, floor=character.floor, leg_length=character.leg_length).track
-    reach = preset.end_effector.foothold_shift * character.leg_length / HUMAN_LEG
+    reach = preset.end_effector.foothold_shift * character.leg_scale
     worst = 0.0
     for foot in machine.footing.feet:
         standing = np.asarray(np.logical_or.reduce(track.flags[:, np.array(foot)], axis=1))

@@ -16,7 +16,6 @@ from scipy import ndimage
 from poise.character.character import Character
 from poise.control.smooth import HOLD, smoothest
 from poise.terrain import Terrain
-from poise.units import HUMAN_LEG
 
 if TYPE_CHECKING:
     from poise.control.plan import Track
@@ -157,7 +156,7 @@ def footholds(
         span: Frames in which it stands.
         reach: Largest shift [m].
     """
-    scale = character.leg_length / HUMAN_LEG
+    scale = character.leg_scale
     index = np.array(foot)
     flags = np.asarray(track.flags[span, index])
     low = track.points[span, index, 2] - track.floor < LOW * scale
@@ -196,7 +195,7 @@ def _leaning(
     The leg stands on its foot as in the clip, and its hip stays where the clip has it along the stairs.
     """
     chain = list(chain_of(character, foot))
-    scale = character.leg_length / HUMAN_LEG
+    scale = character.leg_scale
     every = slice(span.start, span.stop, max(1, (span.stop - span.start) // MOST_FRAMES))
     joints = track.bodies[every][:, chain]
     lengths = np.array([0.0, *(float(np.linalg.norm(character.bodies[b].offset)) for b in chain[1:])])

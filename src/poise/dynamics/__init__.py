@@ -1,4 +1,4 @@
-"""Kinematics and dynamics of a state: MuJoCo behind `mujoco_backend`, compiled point and center-of-mass terms beside it."""
+"""Kinematics and dynamics of a state: MuJoCo behind `mujoco_backend`, compiled terms of points and masses beside it."""
 
 from __future__ import annotations
 

@@ -180,8 +180,8 @@ class Machine:
         if is_glitch:
             self.tally.fallbacks["glitch_carried"] += 1
             return self._carry(reference, following, following_v, planned)
-        scene = look(self, reference, pushes, planned)
-        result = solve(self, reference, scene)
+        sight = look(self, reference, pushes, planned)
+        result = solve(self, reference, sight)
         if result is None:
             self.tally.fallbacks["carried"] += 1
             self.tally.in_a_row += 1

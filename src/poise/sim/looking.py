@@ -26,8 +26,8 @@ _NOTHING: Vector = (0.0, 0.0, 0.0)
 _RESTING = (0.0, 0.0)
 
 
-class Scene(NamedTuple):
-    """One look at the world: what the wishes and the step are made from.
+class Sight(NamedTuple):
+    """What one look at the world shows: the wishes and the step are made from it.
 
     Attributes:
         step: The step to be solved.
@@ -42,7 +42,7 @@ class Scene(NamedTuple):
     planned: PlannedFrame | None
 
 
-def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned: PlannedFrame | None) -> Scene:
+def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned: PlannedFrame | None) -> Sight:
     """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
     s, problem, seen = m.state, m.problem, m.routine
     home, shift, below = _home(m), m.particle.shift, _RESTING
@@ -61,7 +61,7 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned
     footholds = m.footing.place(reference, s.points, shift, home, m.time, m.dt, planned)
     near = problem.touching_count
     contacts = Contacts(problem.touching[:near].copy(), problem.normals[:near].copy(), m.options.friction)
-    return Scene(Step(s, contacts, dt=m.dt, external=external), seen.gaps, footholds, planned)
+    return Sight(Step(s, contacts, dt=m.dt, external=external), seen.gaps, footholds, planned)
 
 
 def _home(m: Machine) -> tuple[float, float] | None:

@@ -13,7 +13,7 @@ from poise.errors import StepInfeasible
 from poise.methods.pd import proportional_derivative
 from poise.methods.quasi_physical import Wishes, quasi_physical
 from poise.methods.quasi_physical import usual as quasi_physical_usual
-from poise.sim.looking import Scene
+from poise.sim.looking import Sight
 from poise.sim.wishing import bounds, wishes
 from poise.step import Constraint, Equal, Objective, Step, StepResult, solve_step
 
@@ -38,31 +38,31 @@ class StepRecord(NamedTuple):
     com: Array
 
 
-def solve(m: Machine, reference: ReferenceFrame, scene: Scene) -> StepResult | None:
+def solve(m: Machine, reference: ReferenceFrame, sight: Sight) -> StepResult | None:
     """Solve this step and keep what the next one starts from; None where nothing helps."""
-    points = scene.step.contacts.points
+    points = sight.step.contacts.points
     wished = None
     if m.options.engine != "pd":
-        wished = wishes(m, reference, scene)
+        wished = wishes(m, reference, sight)
         if is_usual(m, wished):
             quasi_physical_usual(m.problem, reference, wished, m.preset.weights, m.load, m.options.physicality)
             np.add(reference.a, m.off, out=m.problem.guess)
             result = m.problem.solve()[1]
             if result is not None:
-                return _keep(m, reference, scene, result)
+                return _keep(m, reference, sight, result)
     if wished is None:
-        objectives, constraints = proportional_derivative(scene.step, reference, m.preset.pd)
+        objectives, constraints = proportional_derivative(sight.step, reference, m.preset.pd)
     else:
         objectives, constraints = quasi_physical(
-            scene.step, reference, wished._replace(bounds=bounds(m)), m.preset.weights, m.load,
+            sight.step, reference, wished._replace(bounds=bounds(m)), m.preset.weights, m.load,
             physicality=m.options.physicality, goal_without=m.goal_without,
         )  # fmt: skip
-    result = attempt(m, scene.step, objectives, constraints, m.warm[points].ravel(), reference.a + m.off)
+    result = attempt(m, sight.step, objectives, constraints, m.warm[points].ravel(), reference.a + m.off)
     if result is None:
         return None
     m.warm[:] = False
     m.warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
-    return _keep(m, reference, scene, result)
+    return _keep(m, reference, sight, result)
 
 
 def is_usual(m: Machine, wished: Wishes) -> bool:
@@ -74,14 +74,14 @@ def is_usual(m: Machine, wished: Wishes) -> bool:
     )  # fmt: skip
 
 
-def _keep(m: Machine, reference: ReferenceFrame, scene: Scene, result: StepResult) -> StepResult:
+def _keep(m: Machine, reference: ReferenceFrame, sight: Sight, result: StepResult) -> StepResult:
     """Keep the answer, and what the next step starts from."""
     m.off = result.a - reference.a
     m.tally.count(result.certificate)
     root, state = m.model.roots[0], m.state
     com = state.com_without(root, m.goal_without) if m.goal_without else state.com(root)
     velocities = state.point_velocities.copy()
-    m.last = StepRecord(m.frame, reference, result, scene.step, scene.gaps.copy(), velocities, com)
+    m.last = StepRecord(m.frame, reference, result, sight.step, sight.gaps.copy(), velocities, com)
     return result
 
 

@@ -12,7 +12,7 @@ from poise.control.preset import Preset
 from poise.control.reference import ReferenceFrame
 from poise.control.unheld import authority, joint_servo, within
 from poise.methods.quasi_physical import Wishes
-from poise.sim.looking import Scene
+from poise.sim.looking import Sight
 from poise.step import AtLeast
 from poise.step.quantities import JointAcceleration, PointAcceleration
 from poise.units import GRAVITY
@@ -26,10 +26,10 @@ RISE = 10.0
 """Factor on the weight of the root's height where a plan says it and something stands [1]."""
 
 
-def wishes(m: Machine, reference: ReferenceFrame, scene: Scene) -> Wishes:
+def wishes(m: Machine, reference: ReferenceFrame, sight: Sight) -> Wishes:
     """What the controllers ask of this step."""
     s, p, problem, routine = m.state, m.preset, m.problem, m.routine
-    feet, ground = scene.footholds, m.follower
+    feet, ground = sight.footholds, m.follower
     joints, standing = None, 1.0
     if m.options.physicality.is_strict:
         error = m.model.difference(s.q, reference.q, 1.0)
@@ -37,21 +37,21 @@ def wishes(m: Machine, reference: ReferenceFrame, scene: Scene) -> Wishes:
         drop = float(error[2]) + ground.height
         standing = authority(float(np.linalg.norm(error[3:6])), drop, m.character.leg_length)
     lean = None if ground.is_level else _lean(m, reference)
-    routine.wish(reference, feet, m.particle, m.sway, lean, scene.planned)
+    routine.wish(reference, feet, m.particle, m.sway, lean, sight.planned)
     root, off = problem.place_target, routine.off
     if m.options.physicality.is_strict:
         root += p.pose.stiffness * (within(off, m.scale) - off)
     return Wishes(
         problem.turn_target, root, problem.point_target, problem.axes, routine.shares, feet.stands, _goal(m, reference),
         [g.at(m) for g in m.goal_points if g.is_on(m.time)], (), joints, standing,
-        _hung(m, reference, scene),
-        RISE if scene.planned is not None and feet.stands.any() else 1.0,
+        _hung(m, reference, sight),
+        RISE if sight.planned is not None and feet.stands.any() else 1.0,
     )  # fmt: skip
 
 
-def _hung(m: Machine, reference: ReferenceFrame, scene: Scene) -> float:
+def _hung(m: Machine, reference: ReferenceFrame, sight: Sight) -> float:
     """How far the figure hovers, 0 … 1: nothing touches, and in the reference the root carries it."""
-    if scene.step.contacts.count:
+    if sight.step.contacts.count:
         return 0.0
     return min(max(float(reference.torque[2]) / (GRAVITY * m.mass), 0.0), 1.0)
 

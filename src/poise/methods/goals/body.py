@@ -12,7 +12,6 @@ from poise.character.character import Character
 from poise.character.torque_limits import torque_limits
 from poise.dynamics import State
 from poise.errors import InvalidValue
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -67,7 +66,7 @@ class Body:
     @property
     def scale(self) -> float:
         """Leg length against a grown-up's; lengths of settings are multiplied by it."""
-        return self.character.leg_length / HUMAN_LEG
+        return self.character.leg_scale
 
 
 def body_of(character: Character, state: State, index: int = 0, first_point: int = 0) -> Body:
