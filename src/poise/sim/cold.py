@@ -22,11 +22,11 @@ _Kernels = list[tuple[Any, tuple[Any, ...]]]
 HERE: _Kernels = [
     (wish, (*[_INTEGERS] * 4, _NUMBERS)),
     (reference, (*[_INTEGERS] * 3, types.float64, types.float64)),
-    (see, (*[_INTEGERS] * 5, _NUMBERS)),
+    (assemble, (_INTEGERS, _INTEGERS, _NUMBERS)),
 ]
 BESIDE: _Kernels = [
-    (assemble, (_INTEGERS, _INTEGERS, _NUMBERS)),
     (solve_at, (_INTEGERS, _INTEGERS, _INTEGERS)),
+    (see, (*[_INTEGERS] * 5, _NUMBERS)),
     (finish, (_INTEGERS, _INTEGERS)),
 ]
 """Kernels and their arguments, as long to compile as those above."""
