@@ -414,6 +414,18 @@ def test_a_deviation_is_carried_through_glitched_frames() -> None:
     assert deviation[48] == pytest.approx(deviation[43] * 0.5 ** (5.0 / 60.0 / 0.1), rel=0.05)
 
 
+@needs_motions
+def test_a_clip_that_begins_with_glitches_stands_up_in_its_first_true_pose() -> None:
+    """Stood up in its T-pose, the feet of the next pose are deep in the slope, and the ground throws it up 30 cm."""
+    motion, character = clip("bvh/cmu_daz/05_20-daz.bvh")
+    result = simulate(motion, character, terrain=Terrain.slope(20.0), watch=lambda live: live.time < 0.5)
+    assert result.report["solver"]["fallbacks"]["glitch_carried"] >= 5  # the T-pose and the jump from it
+    rise = (result.q - result.reference_q)[:, 2]
+    assert rise.min() > 0.0
+    assert rise.max() < 0.15
+    assert result.report["contact"]["penetration_max_m"] < 0.03
+
+
 def test_goals_that_conflict_are_softened_and_counted() -> None:
     motion, character = walk(0.5)
     hand = body_positions(character, motion_to_q(character, motion))[20, character.body_index("left_hand")]

@@ -150,6 +150,13 @@ class Machine:
         self.tally, self.last, self.frame, self.shifts = Tally(), None, -1, []
         self.previous_error = None
 
+    def carry_to(self, q: Array, v: Array, other_q: Array, other_v: Array) -> None:
+        """Take the deviation from one reference pose (q, v) to another."""
+        deviation = self.model.difference(q, self.q, 1.0)
+        if deviation.any():
+            other_q = self.model.integrate(other_q, deviation, 1.0)
+        self.q, self.v = other_q.copy(), other_v + (self.v - v)
+
     # --- one step
 
     def advance(
@@ -213,8 +220,12 @@ class Machine:
     def _carry(
         self, reference: ReferenceFrame, following: Array, following_v: Array, planned: PlannedFrame | None
     ) -> Array:
-        """Keep the deviation from the reference, fading with the preset's half-life."""
-        fade = 0.5 ** (self.dt / self.preset.glitch.halflife)
+        """Keep the deviation from the reference, fading with the preset's half-life.
+
+        Before the first solved step it stays whole: it is how the figure stands in the first pose that can be trusted.
+        """
+        is_first = self.last is None
+        fade = 1.0 if is_first else 0.5 ** (self.dt / self.preset.glitch.halflife)
         deviation = self.model.difference(reference.q, self.q, 1.0)
         speed = (self.v - reference.v) * fade
         self.q = self.model.integrate(following, fade * deviation, 1.0)
@@ -224,7 +235,7 @@ class Machine:
         self.sway.accelerate((0.0, 0.0, 0.0))
         self.follower.carry(planned, self.dt)
         self._finish()
-        if np.abs(deviation).max() > 1e-9:
+        if not is_first and np.abs(deviation).max() > 1e-9:
             # the goal goes on from where the carried figure is, not from where a spring would have brought it
             (here, speed_here), (there, speed_there) = (
                 self._com_of(self.q, self.v),

@@ -35,6 +35,8 @@ Array = npt.NDArray[np.float64]
 
 HIGHEST_RATE = 2000.0
 """Highest simulation rate [1/s]; more is a slip of the keyboard."""
+SOON = 0.1
+"""A clip that begins with glitches is stood up in a pose no later than this after them [s]."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +126,14 @@ def simulate(
     v = reference_velocities(machine.model, q, dt)
     schedule = ClipSchedule(builder, q, v, dt=dt, floor=floor, leg_length=character.leg_length)
     simulated = np.empty_like(q)
-    machine.start(q[0], v[0])
+    # a clip often begins with frames that nobody stood in, such as an inserted T-pose
+    first = _first_standing(glitches, schedule.flags, dt)
+    machine.start(q[first], v[first])
     still = np.zeros_like(v[0])
     plan = machine.plan(schedule.track)
-    machine.settle(builder.frame(q[0], still, still, schedule.touch(0)), None if plan is None else plan.frame(0))
+    standing = builder.frame(q[first], still, still, schedule.touch(first))
+    machine.settle(standing, None if plan is None else plan.frame(first))
+    machine.carry_to(q[first], v[first], q[0], v[0])
     simulated[0] = machine.q
     recorder = Recorder(machine, q, times)
     felt = list(pushes)
@@ -180,6 +186,17 @@ def _rate(motion: Motion) -> float:
     """The source's rate times the smallest whole number that gives at least 50 Hz."""
     fps = motion.fps if motion.is_uniform or motion.source is None else max(motion.fps, 60.0)
     return fps * max(1, math.ceil(50.0 / fps - 1e-3))
+
+
+def _first_standing(glitches: npt.NDArray[np.bool_], flags: npt.NDArray[np.bool_], dt: float) -> int:
+    """The frame to stand up in: 0, or after leading glitches the first in which something touches, if that is soon."""
+    trusted = ~(glitches[:-1] | glitches[1:])
+    first = int(np.argmax(trusted))
+    if first == 0:
+        return 0
+    soon = slice(first, first + math.ceil(SOON / dt))
+    stands = trusted[soon] & flags[:-1][soon].any(axis=1)
+    return first + int(np.argmax(stands))
 
 
 def _glitches(motion: Motion, times: Array) -> npt.NDArray[np.bool_]:
