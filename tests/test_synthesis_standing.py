@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
+import poise
 import poise.io
 from poise.character import fit
 from poise.character.character import Character
@@ -15,14 +16,22 @@ from poise.character.posing import body_positions
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
-from poise.methods.goals.surroundings import Scene
+from poise.methods.goals.machine import ControlState, Machine
+from poise.methods.goals.objectives import Still
+from poise.methods.goals.surroundings import Ball, Scene, floor
+from poise.methods.goals.view import View
+from poise.methods.goals.wish import Wish
+from poise.record.synthesis_scene import scene_of_synthesis
+from poise.scene import Polygon
 from poise.sim.forces import Push
 from poise.spatial import rotations
+from poise.step import Objective
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.scene_file import scene_of
-from poise.synthesis.stance import standing, steadied
-from poise.synthesis.upright import stands, upright
+from poise.synthesis.soles import soled
+from poise.synthesis.stance import balanced, standing, steadied
+from poise.synthesis.upright import places_of, stands, upright
 from tests.clips import MOTIONS, needs_motions
 
 
@@ -177,3 +186,99 @@ def test_hands_go_where_a_figure_falls_to(x: float, y: float) -> None:
     assert ahead.max() > 0.1
     assert ahead.mean() > 0.03
     assert places[k, hands, 2].min() < places[k, chest, 2]
+
+
+def soles_at_start(character: Character) -> np.ndarray:
+    """Heights of all sole points as the figure begins [m]."""
+    model = model_of(character)
+    state = State(model).at(balanced(character), np.zeros(model.nv))
+    return state.points[[p.part == "foot" for p in character.contact_points], 2]
+
+
+def strained(character: Character, rise: float) -> Character:
+    """The same body with the heel of its right sole so much higher in the foot [m], as a dance on it leaves it."""
+    foot = character.roles["right_foot"]
+    points = tuple(
+        replace(p, offset=p.offset + np.array([0.0, 0.0, rise])) if p.body == foot and ".heel" in p.name else p
+        for p in character.contact_points
+    )
+    return replace(character, contact_points=points)
+
+
+def test_soles_are_flat_and_alike() -> None:
+    own = figure()
+    assert soled(own) is own
+    odd = strained(own, 0.06)
+    assert np.ptp(soles_at_start(odd)) > 0.02
+    mended = soled(odd)
+    assert np.allclose([p.offset for p in mended.contact_points], [p.offset for p in own.contact_points], atol=1e-9)
+    assert np.ptp(soles_at_start(mended)) < 1e-6
+
+
+def test_a_sole_that_is_not_level_is_laid_on_the_ground() -> None:
+    own = figure()
+    bodies = list(own.bodies)
+    tilt = rotations.to_matrix(rotations.from_rotation_vector(np.array([0.1, 0.2, 0.0])))
+    feet = {own.roles[f"{side}_foot"] for side in ("left", "right")}
+    points = tuple(replace(p, offset=tilt @ p.offset) if p.body in feet else p for p in own.contact_points)
+    for foot in feet:
+        toe = next(i for i, b in enumerate(bodies) if b.parent == foot)
+        bodies[toe] = replace(bodies[toe], offset=tilt @ bodies[toe].offset)
+    assert np.ptp(soles_at_start(soled(replace(own, bodies=tuple(bodies), contact_points=points)))) < 1e-6
+
+
+@needs_motions
+def test_a_dancer_fitted_to_a_dance_stands() -> None:
+    own = fit(poise.io.load(MOTIONS / "bvh/cmu_daz/05_20-daz.bvh"))
+    result = synthesize("step", own, seconds=1.5, pushes=[Push("chest", (100.0, 0.0, 0.0), 0.8, 0.1)])
+    assert result.report["fell"] is None
+    assert {v.name for v in result.visits} == {"balance"}
+    assert np.ptp(soles_at_start(result.character)) < 1e-3
+
+
+@pytest.mark.parametrize("who", ["adult", "child"])
+@pytest.mark.parametrize("name", ["balance", "step"])
+def test_nothing_moves_until_something_happens(who: str, name: str) -> None:
+    result = synthesize(name, figure(who), seconds=0.6)
+    com = result.trace.com[:, 0]
+    assert np.linalg.norm(com - com[0], axis=1).max() < 1e-3
+    assert np.abs(result.v).max() < 0.05
+
+
+def test_every_skeleton_faces_ahead_and_knows_it() -> None:
+    own = fit(poise.io.load(poise.sample_path("walk")))
+    at_rest = places_of(own, upright(own))
+    left = at_rest[own.roles["left_hip"]] - at_rest[own.roles["right_hip"]]
+    assert abs(left[1]) < 0.1 * abs(left[0]), "its file's figure looks along −y"
+    ways: list[np.ndarray] = []
+    seen = Machine("see", (ControlState("see", (Still(0.1), Look(ways))),))
+    synthesize(seen, own, seconds=0.02)
+    assert ways[0] == pytest.approx([1.0, 0.0], abs=1e-6)
+
+
+@dataclass(frozen=True)
+class Look(Wish):
+    """Wishes nothing, and notes where the pelvis faces."""
+
+    ways: list[np.ndarray]
+
+    def objectives(self, view: View) -> list[Objective]:
+        self.ways.append(view.heading)
+        return []
+
+
+def test_a_figure_in_the_void_falls_and_that_is_all() -> None:
+    result = synthesize("step", scene=scene_of('schema = "poise.scene/1"\nfloor = false\n'), seconds=0.3)
+    assert result.report["stopped"] is None
+    drop = result.trace.com[-1, 0, 2] - result.trace.com[0, 0, 2]
+    assert drop == pytest.approx(-0.5 * 9.81 * 0.29 * 0.30, rel=0.02)
+
+
+def test_a_ball_is_no_support() -> None:
+    ball = Ball("ball", (2.0, 1.0, 0.2), (0.0, 0.0, 0.0), 0.0, 0.05, 0.5)
+    result = synthesize("balance", scene=replace(floor(), balls=(ball,)), seconds=0.6)
+    assert (result.trace.owners == -1).sum() == 1
+    carried = result.trace.forces[-1, result.trace.owners == -1]
+    assert carried[0, 2] > 0.5, "the ball lies on the floor"
+    support = next(o for o in scene_of_synthesis(result).overlays if isinstance(o, Polygon))
+    assert np.nanmax(support.vertices[..., 0]) < 0.5

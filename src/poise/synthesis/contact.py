@@ -155,8 +155,9 @@ def look(
             gaps = np.concatenate([gaps, free[chosen]])
             friction = np.concatenate([friction, np.full(len(pairs), BODY_FRICTION)])
     near_too = (np.abs(ground.heights) < REACH) & ~gripped
-    first = np.setdiff1d(np.arange(count), footing.points)
-    near_too[ground.surface[first], first] = False
+    if len(near_too):
+        first = np.setdiff1d(np.arange(count), footing.points)
+        near_too[ground.surface[first], first] = False
     corners, again = np.nonzero(near_too)
     if len(corners):
         points, others = np.concatenate([points, again]), np.concatenate([others, np.full(len(again), -1)])

@@ -42,7 +42,7 @@ class Hanging:
         self.climbed = float(com[2]) - self._start
         holds = [world.scene.hold(g.what) for g in holding]
         places = [h.nearest(state.centers[g.point], world.time) for h, g in zip(holds, holding, strict=True)]
-        left = state.data.xmat[figure.body.root].reshape(3, 3)[:, 1] * np.array([1.0, 1.0, 0.0])
+        left = state.data.xmat[figure.body.root].reshape(3, 3) @ figure.body.left_axes[0] * np.array([1.0, 1.0, 0.0])
         angle = float(np.degrees(arc_about(places, left, com, np.zeros(3)).angle))
         side = np.sign(angle)
         if side * self._side < 0.0:

@@ -35,6 +35,7 @@ from poise.synthesis.poses import limber
 from poise.synthesis.report import report_of
 from poise.synthesis.scene_file import load_scene
 from poise.synthesis.settings import Settings
+from poise.synthesis.soles import soled
 from poise.synthesis.stance import steadied
 from poise.synthesis.trace import Trace, Tracer
 from poise.synthesis.world import World
@@ -152,7 +153,7 @@ def world_of(
     scene = scene or setup.scene
     for k, role in enumerate(setup.roles):
         who = character if k == 0 and character is not None else figure(role.character or "adult")
-        who = limber(steadied(who))
+        who = limber(steadied(soled(who)))
         seen = MotionClip(clip, who) if clip is not None and k == 0 else None
         q = on_top(role.name, who, _placed(role, role.pose(who)), scene)
         starts.append(Start(role.name, who, role.machine, q, seen))

@@ -13,16 +13,27 @@ from poise.character.posing import hinge_angle
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
+from poise.methods.goals.polygon import centroid
 from poise.spatial import rotations
-from poise.synthesis.upright import places_of, turn_limb, upright
+from poise.synthesis.upright import SIDES, ankle_of, level_sole, places_of, soles_of, turn_limb, upright
 
 Array = npt.NDArray[np.float64]
 
 BEND = {"hip": -0.55, "knee": 0.45, "elbow": -1.0}
 """Turn of a thigh, a shin and a forearm in the world about the axis to the left, in parts of the bend."""
 
+LEFT = np.array([0.0, 1.0, 0.0])
+"""To the left of a figure that faces +x."""
+STRAIGHT = 1e-6
+"""A figure whose left is so near to `LEFT` faces +x."""
+NEAR, CLOSER = 1e-4, 8
+"""A center of mass this near to where it should be, in parts of a leg, is there; so often it comes closer."""
 SPREAD = 0.14
 """Slope of hanging upper arms away from the sides."""
+EVEN = 1e-3
+"""Soles whose heights differ by less than this part of a leg are at one height."""
+MOST_BENT = 1.5
+"""No leg is longer than the other by more than this bend of its knee takes away [rad]."""
 LEAST_INERTIA = 4e-3
 """No body of a person of `PERSON_MASS` with legs of `HUMAN_LEG` turns more easily than this about any axis [kg m²]."""
 
@@ -47,8 +58,9 @@ def standing(
 ) -> Array:
     """Coordinates of a figure that stands, shape (nq,), with its skeleton's rest pose bent at knees and elbows.
 
-    The upper arms hang, whatever the skeleton's rest pose does with them, clear of the sides. Where the rest pose does
-    not stand, joints are in the middle of what the character was fitted to, the trunk upright, legs down, soles level.
+    It faces +x, whichever way its rest pose does. The upper arms hang, whatever the rest pose does with them, clear of
+    the sides. Where the rest pose does not stand, joints are in the middle of what the character was fitted to, the
+    trunk upright, legs down. Soles are level and at one height: the longer leg bends its knee.
 
     Args:
         character: With two legs.
@@ -65,9 +77,11 @@ def standing(
         raise InvalidValue(f"This figure cannot stand: it has no {missing[0]}. Motion from goals needs two legs.")
     turned = upright(character)
     roles = character.roles
+    left = _left(character, turned)
+    if np.abs(left - LEFT).max() > STRAIGHT:
+        turned = rotations.multiply(rotations.between(left, LEFT), turned)
+        left = LEFT
     places = places_of(character, turned)
-    left = places[roles["left_hip"]] - places[roles["right_hip"]]
-    left = np.array([left[0], left[1], 0.0]) / np.linalg.norm(left[:2])
     for side, out in (("left", left), ("right", -left)):
         _hang(character, turned, places, side, np.array([0.0, 0.0, -1.0]) + SPREAD * out)
         if f"{side}_shoulder" in roles:
@@ -81,9 +95,12 @@ def standing(
                 reached = [body, roles.get(f"{side}_hand", body)] if role == "elbow" else [body]
                 for b in set(reached):
                     turned[b] = rotations.multiply(turn, turned[b])
-    q = _coordinates(character, turned)
+    for side in SIDES:
+        level_sole(character, turned, side)
+    _even_legs(character, turned, left)
     state = State(model_of(character))
     soles = [i for i, p in enumerate(character.contact_points) if p.part == "foot"]
+    q = _coordinates(character, turned)
     state.at(q, np.zeros(state.model.nv))
     if over is not None:
         forward = np.array([left[1], -left[0]])
@@ -97,6 +114,70 @@ def standing(
         state.at(q, np.zeros(state.model.nv))
     q[2] -= state.points[soles, 2].min()
     return q
+
+
+def balanced(character: Character) -> Array:
+    """Coordinates of a figure that stands as it balances, shape (nq,): nothing moves until something happens.
+
+    That is `standing` with the center of mass over the middle of the soles: they stay, the legs lean there, the trunk
+    is upright.
+
+    Raises:
+        InvalidValue: as `standing`.
+    """
+    q = standing(character)
+    state = State(model_of(character))
+    soles = [i for i, p in enumerate(character.contact_points) if p.part == "foot"]
+    state.at(q, np.zeros(state.model.nv))
+    feet = state.points[soles, :2].mean(axis=0)
+    for _ in range(CLOSER):
+        state.at(q, np.zeros(state.model.nv))
+        turned = state.data.xquat[state.model.roots[0] :].copy()
+        way = centroid(state.points[soles, :2]) - state.com()[:2]
+        size, height = float(np.linalg.norm(way)), float(state.com()[2] - state.points[soles, 2].min())
+        if size < NEAR * character.leg_length:
+            break
+        lean = rotations.from_rotation_vector(size / height * np.array([-way[1], way[0], 0.0]) / size)
+        for side in SIDES:
+            hip, ankle = character.roles[f"{side}_hip"], ankle_of(character, side)
+            for b in set(character.carried(hip)) - set(character.carried(ankle)):
+                turned[b] = rotations.multiply(lean, turned[b])
+        q = _coordinates(character, turned)
+        state.at(q, np.zeros(state.model.nv))
+        q[:2] += feet - state.points[soles, :2].mean(axis=0)
+        q[2] -= state.points[soles, 2].min()
+    return q
+
+
+def _left(character: Character, turned: Array) -> Array:
+    """Level unit direction from the right hip to the left."""
+    places, roles = places_of(character, turned), character.roles
+    left = places[roles["left_hip"]] - places[roles["right_hip"]]
+    return np.array([left[0], left[1], 0.0]) / np.linalg.norm(left[:2])
+
+
+def _even_legs(character: Character, turned: Array, left: Array) -> None:
+    """Bend the knee of the longer leg until both soles are at one height; `turned` (B, 4) is changed."""
+    lowest = {side: _lowest(character, turned, side) for side in SIDES}
+    longer, other = sorted(SIDES, key=lambda side: lowest[side])
+    if lowest[other] - lowest[longer] < EVEN * character.leg_length:
+        return
+    least, most = 0.0, MOST_BENT
+    bent = turned
+    for _ in range(20):
+        bend = 0.5 * (least + most)
+        bent = turned.copy()
+        for role in ("hip", "knee"):
+            body = character.roles[f"{longer}_{role}"]
+            bent[body] = rotations.multiply(rotations.from_rotation_vector(BEND[role] * bend * left), bent[body])
+        least, most = (bend, most) if _lowest(character, bent, longer) < lowest[other] else (least, bend)
+    turned[:] = bent
+
+
+def _lowest(character: Character, turned: Array, side: str) -> float:
+    """Height of the lowest point of a sole over the root [m]."""
+    ankle = places_of(character, turned)[ankle_of(character, side), 2]
+    return float(ankle + soles_of(character, turned, side)[:, 2].min(initial=0.0))
 
 
 def _hang(character: Character, turned: Array, places: Array, side: str, way: Array) -> None:

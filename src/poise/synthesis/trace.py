@@ -47,7 +47,7 @@ class Trace:
     Attributes:
         points: Contact points of all figures, one after the other [m], shape (S, P, 3).
         forces: Force on each [N], shape (S, P, 3).
-        owners: Index of the figure of each point, shape (P,).
+        owners: Index of the figure of each point, −1 of those of balls, shape (P,).
         com: Centers of mass of the figures [m], shape (S, N, 3).
         root_force: What held each figure's root [N], shape (S, N).
         effort: Largest torque of each figure in parts of its joint's limit, shape (S, N).
@@ -108,7 +108,7 @@ class Tracer:
         columns: list[Any] = [
             np.array([row[k] for row in self._rows]).reshape(len(self._rows), *shape) for k, shape in enumerate(shapes)
         ]
-        owners = np.zeros(points, dtype=np.int64)
+        owners = np.full(points, -1, dtype=np.int64)
         for k, figure in enumerate(world.figures):
             owners[figure.points] = k
         grips = tuple(sorted(self._closed, key=lambda g: (g.start, g.figure, g.part)))

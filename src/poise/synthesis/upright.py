@@ -17,6 +17,10 @@ SIDES = ("left", "right")
 DOWN = np.array([0.0, 0.0, -1.0])
 STEEP = 0.75
 """Cosine of how far the legs and the trunk of a figure that stands may lean."""
+NARROW = 0.1
+"""Sole points whose spread to the side is less than this part of that along the foot tell no plane."""
+LEVEL = 1e-8
+"""A sole looks down where the cosine of its way is as near to one."""
 
 
 def upright(character: Character) -> Array:
@@ -46,7 +50,7 @@ def upright(character: Character) -> Array:
 def stands(character: Character, turned: Array) -> bool:
     """Whether trunk and legs point upward in these world orientations (B, 4), soles at one height."""
     places, roles = places_of(character, turned), character.roles
-    legs = [places[roles[f"{side}_hip"]] - places[_ankle(character, side)] for side in SIDES]
+    legs = [places[roles[f"{side}_hip"]] - places[ankle_of(character, side)] for side in SIDES]
     hips = np.mean([places[roles[f"{side}_hip"]] for side in SIDES], axis=0)
     ways = [*legs, *([] if (top := _top(character)) is None else [places[top] - hips])]
     if any(way[2] < STEEP * np.linalg.norm(way) for way in ways):
@@ -86,7 +90,7 @@ def _put_together(character: Character) -> Array:
     roles, places = character.roles, places_of(character, turned)
     hips = [places[roles[f"{side}_hip"]] for side in SIDES]
     top = _top(character)
-    up = places[top] - np.mean(hips, axis=0) if top is not None else -places[_ankle(character, "left")]
+    up = places[top] - np.mean(hips, axis=0) if top is not None else -places[ankle_of(character, "left")]
     left = hips[0] - hips[1]
     up /= max(float(np.linalg.norm(up)), 1e-9)
     left -= (left @ up) * up
@@ -94,15 +98,13 @@ def _put_together(character: Character) -> Array:
     ahead: Array = np.asarray(np.cross(left, up), dtype=np.float64)
     turn_limb(character, turned, 0, rotations.from_matrix(np.stack([ahead, left, up])))
     for side in SIDES:
-        chain = [roles[f"{side}_hip"], roles[f"{side}_knee"], _ankle(character, side)]
+        chain = [roles[f"{side}_hip"], roles[f"{side}_knee"], ankle_of(character, side)]
         for body, beyond in pairwise(chain):
             places = places_of(character, turned)
             bone = places[beyond] - places[body]
             if (size := float(np.linalg.norm(bone))) > 1e-9:
                 turn_limb(character, turned, body, rotations.between(bone / size, DOWN))
-        sole = _sole(character, chain[2])
-        if sole is not None:
-            turn_limb(character, turned, chain[2], rotations.between(rotations.rotate(turned[chain[2]], sole), DOWN))
+        level_sole(character, turned, side)
     return turned
 
 
@@ -112,7 +114,7 @@ def _top(character: Character) -> int | None:
     return next((roles[role] for role in ("head", "neck", "chest") if role in roles), None)
 
 
-def _ankle(character: Character, side: str) -> int:
+def ankle_of(character: Character, side: str) -> int:
     """The body of a foot; of a figure without one, what its sole points lie on."""
     roles, knee = character.roles, character.roles[f"{side}_knee"]
     if f"{side}_foot" in roles:
@@ -121,16 +123,40 @@ def _ankle(character: Character, side: str) -> int:
     return beyond[0] if beyond else character.carried(knee)[-1]
 
 
-def _sole(character: Character, foot: int) -> Array | None:
-    """Unit direction in which a foot's sole looks, in the foot's frame; None where three points tell no plane."""
-    points = np.array([p.offset for p in character.contact_points if p.body == foot and p.part == "foot"])
+def sole_points(character: Character, side: str) -> list[int]:
+    """Indices of the contact points under a foot."""
+    below = character.carried(ankle_of(character, side))
+    return [i for i, p in enumerate(character.contact_points) if p.part == "foot" and p.body in below]
+
+
+def soles_of(character: Character, turned: Array, side: str) -> Array:
+    """World places of the points under a foot [m], from its ankle, shape (n, 3)."""
+    places, ankle = places_of(character, turned), ankle_of(character, side)
+    points = [character.contact_points[i] for i in sole_points(character, side)]
+    at = [places[p.body] - places[ankle] + rotations.rotate(turned[p.body], p.offset) for p in points]
+    return np.array(at).reshape(-1, 3)
+
+
+def plane_of(points: Array) -> tuple[Array, Array] | None:
+    """Middle of a sole and the unit way it looks, away from the ankle; None where its points tell no plane.
+
+    Args:
+        points: Places from the ankle [m], shape (n, 3).
+    """
     if len(points) < 3:
         return None
     middle = points.mean(axis=0)
     _, sizes, axes = np.linalg.svd(points - middle)
-    if sizes[1] < 0.1 * sizes[0] or abs(middle @ axes[2]) < 1e-6:
+    if sizes[1] < NARROW * sizes[0] or abs(middle @ axes[2]) < 1e-6:
         return None
-    return axes[2] * float(np.sign(middle @ axes[2]))
+    return middle, axes[2] * float(np.sign(middle @ axes[2]))
+
+
+def level_sole(character: Character, turned: Array, side: str) -> None:
+    """Turn a foot so that its sole looks down: `turned` (B, 4) is changed, unless it does already."""
+    plane = plane_of(soles_of(character, turned, side))
+    if plane is not None and plane[1] @ DOWN < 1.0 - LEVEL:
+        turn_limb(character, turned, ankle_of(character, side), rotations.between(plane[1], DOWN))
 
 
 def turn_limb(character: Character, turned: Array, body: int, turn: Array) -> None:

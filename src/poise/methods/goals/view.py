@@ -167,7 +167,7 @@ class View:
     @cached_property
     def heading(self) -> Array:
         """Unit direction the pelvis faces in the plane, shape (2,); the figure's left is (−y, x)."""
-        left = self.state.data.xmat[self.body.root].reshape(3, 3)[:2, 1]
+        left = (self.state.data.xmat[self.body.root].reshape(3, 3) @ self.body.left_axes[0])[:2]
         size = float(np.linalg.norm(left))
         left = left / size if size > 1e-9 else np.array([0.0, 1.0])
         return np.array([left[1], -left[0]])
