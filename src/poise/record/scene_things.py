@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.methods.goals.surroundings import Hold, Scene, Surface
+from poise.record.camera import VIEWS, travel_heading
 from poise.scene import Ball, Box, Color, Cylinder, Prop
+from poise.scene import Scene as Seen
 from poise.spatial import rotations
 from poise.synthesis.run import BallResult
 from poise.terrain import Terrain
@@ -29,6 +31,9 @@ FACES = ("front", "back", "left", "right", "top", "bottom")
 
 CLEAR = 0.8
 """A wall larger than this is drawn as a veil, so that nobody is hidden behind it [m]."""
+
+FAR, STEEP = 10.0, 0.7
+"""A camera looks from about so far away [m]; what rises more than `STEEP` is no wall."""
 
 ENDLESS = 12.0
 """Sides of the plate for a surface without end [m]."""
@@ -55,6 +60,30 @@ def ground_of(scene: Scene) -> Terrain:
             return Terrain.flat(surface.origin[2])
     lowest = min([0.0, *(s.origin[2] - (0.5 * s.size[1] if s.normal[2] == 0.0 else 0.0) for s in scene.surfaces)])
     return Terrain.flat(lowest - BELOW)
+
+
+def clear_view(scene: Seen, surfaces: Sequence[Surface]) -> str:
+    """The scene's own view, or the first of the others that no wall stands before; its own where all are blocked."""
+    heading = travel_heading(scene)
+    middle = np.mean([track.positions[:, 0].mean(axis=0) for track in scene.tracks], axis=0)
+    for view in dict.fromkeys((scene.camera, "quarter", "side", "back", "front")):
+        turn, rise = np.radians(heading + VIEWS[view][0]), np.radians(VIEWS[view][1])
+        away = -FAR * np.array([np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)])
+        if not any(_blocks(surface, middle, away) for surface in surfaces):
+            return view
+    return scene.camera
+
+
+def _blocks(surface: Surface, place: Array, away: Array) -> bool:
+    """Whether a wall stands between a place (3,) and the end of a way (3,) from it [m]; what is small hides little."""
+    if abs(surface.normal[2]) > STEEP or max(surface.size) <= CLEAR:
+        return False
+    local = np.asarray(surface.frame) @ (place - np.array(surface.origin))
+    along = np.asarray(surface.frame) @ away
+    if local[2] * (local[2] + along[2]) >= 0.0:
+        return False
+    crossing = local + along * (-local[2] / along[2])
+    return bool((np.abs(crossing[:2]) < 0.5 * np.array(surface.size)).all())
 
 
 def props_of(scene: Scene, balls: Sequence[BallResult], times: Array) -> tuple[Prop, ...]:

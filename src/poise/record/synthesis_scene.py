@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.kernels import hulls
+from poise.character.anthropometry import PERSON_MASS
 from poise.character.character import Character
 from poise.character.posing import body_poses
 from poise.methods.goals.surroundings import INSTANT
@@ -13,7 +17,7 @@ from poise.record.look import ARROW_COLOR
 from poise.record.pack_overlays import force_scale
 from poise.record.physics import COM_COLOR, FORCE_COLOR, LEAST_FORCE, ROW_COLOR, SUPPORT_COLOR, TRAIL
 from poise.record.push_arrows import arrow_of, words_of
-from poise.record.scene_things import HOLD_COLOR, ground_of, is_ground, props_of
+from poise.record.scene_things import HOLD_COLOR, clear_view, ground_of, is_ground, props_of
 from poise.scene import (
     SOLID_COLOR,
     Color,
@@ -30,6 +34,8 @@ from poise.scene import (
     Track,
     Vectors,
 )  # fmt: skip
+from poise.sim.forces import Push
+from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import FigureResult, SynthesisResult
 from poise.synthesis.trace import GripSpan
 from poise.units import GRAVITY
@@ -48,6 +54,9 @@ LAYERS = (
     Layer("grips", "Grips"),
 )
 
+LONGEST_TITLE = 110
+"""Longest title [characters]."""
+
 MOST_CORNERS = 12
 """Corners of the support polygon."""
 
@@ -60,7 +69,7 @@ def scene_of_synthesis(result: SynthesisResult, *, title: str = "") -> Scene:
 
     Args:
         result: The run.
-        title: One line; by default the behavior's name.
+        title: One line; by default the behavior, what pushed, and what was not as usual.
     """
     times = result.figures[0].motion.times - result.figures[0].motion.times[0]
     tracks, overlays, rows = [], [], []
@@ -70,12 +79,33 @@ def scene_of_synthesis(result: SynthesisResult, *, title: str = "") -> Scene:
         overlays += [*_center_of_mass(result, k, times), *_forces(result, k, times)]
         rows += _states(figure, color, len(result.figures) > 1)
     arrows = tuple(arrow_of(push, k, tracks[k], times) for push, k in zip(result.pushes, result.push_owners))
-    return Scene(
-        times, tuple(tracks), ground_of(result.scene), arrows, title or f"poise synthesize {result.report['behavior']}",
+    scene = Scene(
+        times, tuple(tracks), ground_of(result.scene), arrows, title or title_of(result),
         props_of(result.scene, result.balls, times), tuple(overlays),
         timeline=(*_events(result, float(times[-1])), *rows), plots=_plots(result, times), layers=LAYERS,
         notes=_notes(result), camera=result.view,
     )  # fmt: skip
+    return replace(scene, camera=clear_view(scene, result.scene.surfaces))
+
+
+def title_of(result: SynthesisResult) -> str:
+    """What tells one run from another: the behavior, what pushed, and what was not as usual."""
+    d, first = result.report.data, result.figures[0].character
+    usual = BEHAVIORS[d["behavior"]].options if d["behavior"] in BEHAVIORS else d["settings"]["options"]
+    changed = [f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in d["settings"]["options"].items()
+               if usual.get(k) != v]  # fmt: skip
+    pushes = [
+        f"{p.body} {' '.join(f'{v:g}' for v in p.force)} N @{p.start:g}+{p.duration:g}"
+        for p in result.pushes if isinstance(p, Push)
+    ]  # fmt: skip
+    others = [
+        f"{first.mass:.3g} kg" if abs(first.mass - PERSON_MASS) > 0.05 else "",
+        "literal" if d["is_literal"] else "",
+        "on MuJoCo" if d["settings"]["engine"] == "mujoco" else "",
+        f"responsiveness {d['settings']['responsiveness']:g}" if d["settings"]["responsiveness"] != 1.0 else "",
+    ]
+    words = [f"poise synthesize {d['behavior']}", *pushes, *changed, *(o for o in others if o)]
+    return textwrap.shorten(" · ".join(words), LONGEST_TITLE, placeholder=" …")
 
 
 def _at_frames(values: npt.NDArray[np.floating], frames: int) -> Array:
