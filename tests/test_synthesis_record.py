@@ -81,7 +81,16 @@ def test_the_figure_is_where_it_was() -> None:
     scene, result = shown(), made()
     assert len(scene.times) == 51
     assert scene.tracks[0].positions == pytest.approx(body_positions(result.character, result.q))
-    assert scene.title == "poise synthesize stand"
+    assert scene.title == "poise synthesize stand · chest 40 0 0 N @0.1+0.1"
+
+
+def test_a_camera_looks_past_walls_and_a_title_says_what_was_changed() -> None:
+    behind = poise.synthesize("wall", options={"wall.distance": 0.5, "wall.direction": -90.0}, seconds=0.02)
+    seen = scene_of_synthesis(behind)
+    assert seen.title == "poise synthesize wall · wall.distance=0.5 · wall.direction=-90"
+    assert seen.camera == "back", "a quarter and a side view would look through the wall to the right"
+    assert scene_of_synthesis(poise.synthesize("wall", seconds=0.02)).camera == "side"
+    assert scene_of_synthesis(poise.synthesize("balance", seconds=0.02)).camera == "quarter"
 
 
 def test_things_stand_move_and_go() -> None:

@@ -122,7 +122,7 @@ sides = [0.6, 0.8, {height}]
 def test_a_figure_begins_on_top_of_a_crate_and_leans_on_the_wall_from_there() -> None:
     push = Push("chest", (250.0, 0.0, 0.0), 0.2, 0.1)
     result = synthesize("wall", scene=crate(0.0, 0.4), pushes=[push], seconds=0.9)
-    plain = standing(steadied(figure()))
+    plain = balanced(steadied(figure()))
     assert result.q[0, 2] == pytest.approx(plain[2] + 0.4, abs=1e-3)
     assert result.report["fell"] is None
     assert result.report["penetration_max_m"] < 5e-4
