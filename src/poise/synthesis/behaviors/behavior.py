@@ -13,7 +13,7 @@ from poise.character.character import Character
 from poise.methods.goals.machine import Machine
 from poise.methods.goals.surroundings import Scene
 from poise.synthesis.behaviors.option import Option, Value, named
-from poise.synthesis.stance import balanced
+from poise.synthesis.stance import standing
 
 Array = npt.NDArray[np.float64]
 Options = Mapping[str, Any]
@@ -38,7 +38,7 @@ class Role:
     character: str | None = None
     place: tuple[float, float] = (0.0, 0.0)
     turn: float = 0.0
-    pose: Callable[[Character], Array] = balanced
+    pose: Callable[[Character], Array] = standing
 
 
 @dataclass(frozen=True)

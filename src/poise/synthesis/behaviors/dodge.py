@@ -17,7 +17,6 @@ from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option, friction
 from poise.synthesis.behaviors.step import STEPPING
-from poise.synthesis.stance import standing
 
 FLIGHT = 4.0
 """How far away the ball is let go [m]."""
@@ -85,7 +84,7 @@ def _literal(options: Options) -> Setup:
         "dodge in fear", (ComOver(2.0), Upright(30.0), Still(0.5), away), Threatened(harmful=True), ("balance",)
     )
     dodge = ControlState("dodge", (*calm.wishes, away), Threatened(), ("balance",))
-    return Setup((Role(Machine("dodge", (calm, fear, dodge)), pose=standing),), _scene(options), 4.0)
+    return Setup((Role(Machine("dodge", (calm, fear, dodge))),), _scene(options), 4.0)
 
 
 DODGE = Behavior(

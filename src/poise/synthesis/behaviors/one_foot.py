@@ -11,7 +11,6 @@ from poise.methods.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, POSTURE
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option, friction
-from poise.synthesis.stance import standing
 
 SLOW = 0.35
 """Horizon of the weight's way [s]: sooner it overshoots the sole."""
@@ -63,7 +62,7 @@ def _literal(options: Options) -> Setup:
             ),
         ),
     )
-    return Setup((Role(machine, pose=standing),), floor(options["friction"]), 10.0)
+    return Setup((Role(machine),), floor(options["friction"]), 10.0)
 
 
 ONE_FOOT = Behavior(
