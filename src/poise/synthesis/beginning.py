@@ -109,7 +109,7 @@ def _enclosed(faces: Faces, places: Array) -> Array:
     """
     local = np.einsum("sij,spj->spi", faces.frames, places[None] - faces.origins[:, None])
     behind = (
-        (np.abs(local[..., :2]) <= faces.half[:, None]).all(axis=-1) & faces.exists[:, None] & (local[..., 2] < 0.0)
+        (np.abs(local[..., :2]) <= faces.half[:, None]).all(axis=-1) & faces.exists[:, None] & (local[..., 2] < -DEEP)
     )
     normals = faces.frames[:, 2]
     opposite = np.triu(normals @ normals.T < -0.999)
