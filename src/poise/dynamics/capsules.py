@@ -52,7 +52,6 @@ class CapsulePairs:
         starts, ends: In the body's frame [m], shape (C, 3).
         radii: [m], shape (C,).
         pairs: The two capsules of each pair, shape (N, 2).
-        every: Indices of all pairs, shape (N,).
         first_body, second_body: The bodies of each pair in the model, shape (N,).
     """
 
@@ -91,7 +90,6 @@ class CapsulePairs:
                 apart.add((owners[i], owners[j]))
         kept = [n for n, (i, j) in enumerate(everyone) if (owners[i], owners[j]) not in apart]
         self.pairs: Index = np.ascontiguousarray(everyone[kept])
-        self.every: Index = np.arange(len(self.pairs))
         self.first_body: Index = self.capsule_body[self.pairs[:, 0]]
         self.second_body: Index = self.capsule_body[self.pairs[:, 1]]
 

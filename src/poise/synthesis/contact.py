@@ -195,11 +195,9 @@ def _nearest_soon(state: State, capsules: CapsulePairs, near: Near, free: Array,
 
 def pairs_met(spots: Spots, state: State, capsules: CapsulePairs, flesh: Array, depth: float) -> Index:
     """Pairs that no spot watches and that overlap by more than `depth` [m] in a state."""
-    if not len(capsules.pairs):
-        return np.zeros(0, dtype=np.int64)
-    deep = capsules.gaps_at(capsules.every, state.data.xpos, state.data.xmat) + flesh < -depth
-    deep[spots.pairs] = False
-    return np.flatnonzero(deep)
+    near = capsules.near_pairs(state.data.xpos, state.data.xmat, -depth)
+    deep = near.pairs[near.gaps + flesh[near.pairs] < -depth]
+    return deep[~np.isin(deep, spots.pairs)] if len(deep) else deep
 
 
 def gaps_after(
