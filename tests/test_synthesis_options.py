@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from poise.cli.app import run
-from poise.errors import InvalidValue, UnknownName
+from poise.errors import FileFormatError, InvalidValue, UnknownName
+from poise.methods.goals.surroundings import Ball, floor
+from poise.sim.forces import Push
 from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.behaviors.find import find_behavior
 from poise.synthesis.controller_file import controller_of, load_controller
 from poise.synthesis.run import synthesize
+from poise.synthesis.scene_file import scene_of
 
 DOCS = Path(__file__).parents[1] / "docs" / "synthesis.md"
 
@@ -137,3 +142,25 @@ def test_the_first_controller_of_the_docs_stands(lean: float) -> None:
     assert result.report["slack"] == {}
     assert result.report["torque_max_Nm"] < 100.0
     assert float(result.q[-1, 1]) > 0.05, "it leans to the left"
+
+
+def test_a_name_that_is_nearly_a_behavior_is_guessed() -> None:
+    with pytest.raises(UnknownName, match="Did you mean 'step'"):
+        find_behavior("stepp")
+
+
+def test_two_holds_of_one_name_are_refused() -> None:
+    hold = '[[holds]]\nname = "a"\nplace = [0.3, 0.2, 1.9]\n'
+    with pytest.raises(FileFormatError, match="two things are called 'a'"):
+        scene_of('schema = "poise.scene/1"\n' + hold + hold)
+
+
+def test_a_push_on_a_figure_that_is_not_there_names_those_that_are() -> None:
+    with pytest.raises(UnknownName, match=r"No figure 'bob'\. Figures: child, adult"):
+        synthesize("hands", pushes=[Push("bob.chest", (1.0, 0.0, 0.0), 0.0, 0.1)], seconds=0.02)
+
+
+def test_a_run_that_a_thrown_rock_ends_says_so() -> None:
+    rock = Ball("rock", (3.0, 0.0, 1.1), (-60.0, 0.0, 0.5), 0.05, 0.12, 2000.0)
+    result = synthesize("balance", scene=replace(floor(), balls=(rock,)), seconds=0.3)
+    assert "'rock', 2000 kg thrown at 60 m/s" in str(result.report["stopped"])

@@ -126,7 +126,6 @@ def synthesize(
     files = [
         Path(n) for n in (name if name.lower().endswith(".toml") else None, character, scene, clip) if n is not None
     ]
-    output_paths((output, report, record), "-o, --report and --record", inputs=files, overwrite=overwrite)
     require_kinds(output, record, live=live)
     if camera is not None and camera not in VIEWS:
         raise InvalidValue(f"--camera is {camera!r}; give {', '.join(VIEWS[:-1])} or {VIEWS[-1]}.")
@@ -150,6 +149,7 @@ def synthesize(
     }  # fmt: skip
     followed = None if clip is None else captured(clip)
     figure = None if character is None and followed is not None else figure_of(character)
+    output_paths((output, report, record), "-o, --report and --record", inputs=files, overwrite=overwrite)
     tell_useless(behavior, pushes, arguments, is_clip_given=clip is not None)
     if live:
         result = _run_live(

@@ -18,6 +18,8 @@ Array = npt.NDArray[np.float64]
 
 MOST_TURN = 10.0
 """A joint that turns further than this within one step cannot be followed [rad]; a wrist in a hard fall gets to 5."""
+NEAR, BLOW = 1.5, 5.0
+"""A ball is named that is nearer than this to a figure's middle [m] and could throw it off by so much [m/s]."""
 RECENT, HARD = 0.5, 3.0
 """A push is named where it ended no longer ago than this [s] and was as large as this, in parts of body weight."""
 
@@ -54,5 +56,23 @@ def why_it_ended(world: World, error: PoiseError) -> str:
         size = float(np.linalg.norm(push.force))
         if size > HARD * figure.character.mass * GRAVITY:
             hard.append(f"the push of {size:.3g} N on {push.body} at {push.start:g} s")
-    cure = f"{' and '.join(hard)} came just before: push less hard" if hard else "change what the figure is asked to do"
+    blows = _blows(world)
+    less = " and ".join(["push less hard"] * bool(hard) + ["throw something lighter or slower"] * bool(blows))
+    cause = " and ".join([*hard, *blows])
+    cure = f"{cause} came just before: {less}" if cause else "change what the figure is asked to do"
     return f"at {world.time:.2f} s {seen}; {cure}"
+
+
+def _blows(world: World) -> list[str]:
+    """Balls that struck a figure just now, or are about to, and would throw it about."""
+    lightest = min(f.character.mass for f in world.figures)
+    recent = {h.ball for h in world.hits if world.time - h.until <= RECENT}
+    middles = [world.state.com(f.body.root) for f in world.figures]
+    told = []
+    for thing in world.things():
+        ball, speed = thing.ball, float(np.linalg.norm(thing.velocity))
+        thrown = float(np.linalg.norm(ball.velocity))
+        near = min(float(np.linalg.norm(thing.place - m)) for m in middles) < NEAR + speed * world.settings.dt
+        if (ball.name in recent or near) and ball.mass * max(speed, thrown) > BLOW * lightest:
+            told.append(f"{ball.name!r}, {ball.mass:g} kg thrown at {thrown:.3g} m/s,")
+    return told

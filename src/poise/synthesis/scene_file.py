@@ -93,7 +93,10 @@ def scene_of(
     for table in _each(data, "boxes", BoxTable, spot):
         _new(table.name, groups, spot)
         groups[table.name] = _box(table, spot.at(f"box {table.name!r}"))
-    holds = {t.name: _hold(t, spot) for t in _each(data, "holds", HoldTable, spot)}
+    holds: dict[str, Hold] = {}
+    for table in _each(data, "holds", HoldTable, spot):
+        _new(table.name, holds, spot)
+        holds[table.name] = _hold(table, spot)
     for table in _each(data, "bars", BarTable, spot):
         _new(table.name, holds, spot)
         holds[table.name] = _bar(table, spot.at(f"bar {table.name!r}"))

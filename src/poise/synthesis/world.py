@@ -20,7 +20,7 @@ from poise.character.thing import ball
 from poise.dynamics import State
 from poise.dynamics.capsules import CapsulePairs
 from poise.dynamics.from_character import model_of_scene
-from poise.errors import InvalidValue
+from poise.errors import InvalidValue, UnknownName
 from poise.methods.goals.faces import EDGE, Faces
 from poise.methods.goals.lists import LITERAL, Weights, figure_control
 from poise.methods.goals.surroundings import Scene
@@ -158,7 +158,12 @@ class World:
         if figure is None and is_named and isinstance(push, Push | Pull):
             figure, push = named, replace(push, body=body)
         who = self.figure(figure)
-        push.body_of(who.character)
+        try:
+            push.body_of(who.character)
+        except UnknownName as error:
+            names = ", ".join(f.name for f in self.figures)
+            is_figure = dot and figure is None and len(self.figures) > 1
+            raise UnknownName(f"No figure {named!r}. Figures: {names}. {error}" if is_figure else str(error)) from error
         self._pushes.append((self.figures.index(who), push))
 
     def carry(self, hand: Hand, ball: str) -> None:

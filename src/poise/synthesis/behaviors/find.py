@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 
@@ -35,7 +36,9 @@ def find_behavior(wanted: Wanted) -> Behavior:
 
         return load_controller(Path(wanted))
     if wanted not in BEHAVIORS:
+        meant = difflib.get_close_matches(wanted.lower(), BEHAVIORS, 1)
+        hint = f" Did you mean {meant[0]!r}?" if meant else ""
         raise UnknownName(
-            f"No behavior {wanted!r}. Behaviors: {', '.join(BEHAVIORS)}; or give a controller file (*.toml)."
+            f"No behavior {wanted!r}.{hint} Behaviors: {', '.join(BEHAVIORS)}; or give a controller file (*.toml)."
         )
     return BEHAVIORS[wanted]
