@@ -138,7 +138,7 @@ def test_every_behavior_is_described(name: str, capsys: pytest.CaptureFixture[st
     ("words", "told"),
     [
         ([], "--list"),
-        (["blance", "-o", "a.bvh"], "No behavior 'blance'. Behaviors: balance"),
+        (["blance", "-o", "a.bvh"], "No behavior 'blance'. Did you mean 'balance'? Behaviors: balance"),
         (["balance"], "-o balance.bvh"),
         (["balance", "--json"], "-o balance.bvh"),
         (["balance", "-o", "a.xyz"], "xyz"),
