@@ -243,8 +243,9 @@ def test_every_skeleton_faces_ahead_and_knows_it() -> None:
     assert abs(left[1]) < 0.1 * abs(left[0]), "its file's figure looks along −y"
     ways: list[np.ndarray] = []
     seen = Machine("see", (ControlState("see", (Still(0.1), Look(ways))),))
-    synthesize(seen, own, seconds=0.02)
+    synthesize(seen, own, seconds=0.15, pushes=[Push("chest", (300.0, -300.0, 0.0), 0.0, 0.1)])
     assert ways[0] == pytest.approx([1.0, 0.0], abs=1e-6)
+    assert min(way[0] for way in ways) > 0.9, "also while the pelvis tilts"
 
 
 @dataclass(frozen=True)
