@@ -23,7 +23,7 @@ HERE = Path(__file__).parents[1]
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "schema": str, "behavior": str, "is_literal": bool, "stopped": (str, type(None)), "fell": (float, type(None)),
     "seconds": float, "states": list, "stuck_steps": int, "figures": dict, "steps_taken": int, "climbed_m": float,
-    "swing_max_deg": float, "supports": list, "hits": list, "pushes": list, "root_residual_max": dict,
+    "swing_max_deg": float, "supports": list, "losses": list, "hits": list, "pushes": list, "root_residual_max": dict,
     "cone_violation_max_N": float, "penetration_max_m": float, "body_penetration_max_m": float,
     "grip_drift_max_m": float, "contact_work_ratio": float, "torque_max_Nm": float, "effort_max": float,
     "slack_used_max": float, "slack": dict, "solver": dict, "wall_seconds": float, "step_ms": dict,

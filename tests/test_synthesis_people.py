@@ -13,6 +13,7 @@ from poise.methods.goals.machine import ControlState, Machine
 from poise.methods.goals.objectives import ComHeight, ComOver, Facing, Reach, Still, Upright
 from poise.methods.goals.reaching import Circle
 from poise.sim.forces import Push
+from poise.synthesis.audit import Audit
 from poise.synthesis.behaviors import BEHAVIORS, Role, Setup
 from poise.synthesis.clip import MotionClip
 from poise.synthesis.run import SynthesisResult, motion_of, synthesize, world_of
@@ -76,12 +77,13 @@ def test_a_hand_tracks_a_point_that_moves_to_a_centimeter() -> None:
     assert errors[0] > 0.1
 
 
-def held(grip: float) -> SynthesisResult:
-    return synthesize("hands", seconds=2.6, options={"grip": grip}, pushes=[Push("chest", (-60.0, 0.0, 0.0), 0.5, 0.1)])
+def held(*, grip: bool) -> SynthesisResult:
+    push = Push("chest", (-60.0, 0.0, 0.0), 0.5, 0.1)
+    return synthesize("hands", seconds=2.6, options={"grip": grip, "step": False}, pushes=[push])
 
 
 def test_a_child_takes_the_grown_ups_hand_and_does_not_fall() -> None:
-    alone, together = held(0.0), held(1.0)
+    alone, together = held(grip=False), held(grip=True)
     assert alone.figures[0].fell is not None
     assert together.figures[0].fell is None
     assert together.figures[1].fell is None
@@ -93,16 +95,40 @@ def test_a_child_takes_the_grown_ups_hand_and_does_not_fall() -> None:
     assert support["time"] > 0.7  # it began apart, and reached after its delay
 
 
-def test_a_child_pushed_toward_the_grown_up_is_caught_too() -> None:
-    result = synthesize("hands", seconds=2.4, pushes=[Push("chest", (0.0, 60.0, 0.0), 0.5, 0.1)])
+@pytest.mark.parametrize("push", [(0.0, 100.0, 0.0), (-100.0, 0.0, 0.0)], ids=["toward", "back"])
+def test_a_child_that_is_pushed_hard_steps_and_takes_the_hand(push: tuple[float, float, float]) -> None:
+    result = synthesize("hands", seconds=2.4, pushes=[Push("chest", push, 0.5, 0.1)])
     is_sound(result)
+    assert [f.character.mass for f in result.figures] == [24.0, 70.0]
     assert [f.fell for f in result.figures] == [None, None]
+    assert result.report["steps_taken"] > 0
     assert result.report["supports"][0]["object"].startswith("adult:")
+    assert result.report["grip_drift_max_m"] < 1e-3
+    assert result.report["losses"] == []
+
+
+def test_hands_that_are_torn_apart_open_and_that_is_told() -> None:
+    world = world_of(BEHAVIORS["hands"].setup({"step": False}))
+    audit = Audit()
+    world.watchers.append(audit)
+    world.push(Push("chest", (-60.0, 0.0, 0.0), 0.5, 0.1))
+    while not world.grips:
+        world.step()
+    grip, mass = world.grips[0], world.figures[0].character.mass
+    for name, way in (("child", -1.0), ("adult", 1.0)):
+        world.push(Push("chest", (0.0, way * 100.0 * 9.81 * mass, 0.0), world.time, 0.05), name)
+    for _ in range(5):
+        if not world.losses:
+            world.step()
+    assert [(x.figure, x.body, x.what, x.why) for x in world.losses] == [("child", grip.part, grip.what, "slipped")]
+    assert not world.grips
+    assert all(figure.is_delayed(world.time) for figure in world.figures)
+    assert audit.grip_drift < 1e-3
 
 
 def test_two_figures_feel_one_another_and_nothing_else() -> None:
     """What holds the child is what pulls the grown-up: no momentum from nowhere while the hands hold."""
-    setup = BEHAVIORS["hands"].setup({})
+    setup = BEHAVIORS["hands"].setup({"step": False})
     world = world_of(setup)
     world.push(Push("chest", (-60.0, 0.0, 0.0), 0.5, 0.1))
     for _ in range(250):

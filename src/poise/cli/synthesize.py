@@ -148,7 +148,7 @@ def synthesize(
         ),
     }  # fmt: skip
     followed = None if clip is None else captured(clip)
-    figure = None if character is None and followed is not None else figure_of(character)
+    figure = None if character is None else figure_of(character)
     output_paths((output, report, record), "-o, --report and --record", inputs=files, overwrite=overwrite)
     tell_useless(behavior, pushes, arguments, is_clip_given=clip is not None)
     if live:

@@ -81,12 +81,12 @@ def follows(machine: Machine) -> bool:
     )
 
 
-def figure_of(which: str | None) -> Character:
+def figure_of(which: str) -> Character:
     """A built-in figure, a character file, or one fitted to the skeleton of any file that has one."""
     from poise.character.figure import figure
 
-    if which is None or which in BUILT_IN:
-        return figure(which or BUILT_IN[0])
+    if which in BUILT_IN:
+        return figure(which)
     path = Path(which)
     if not path.exists():
         raise InvalidValue(f"--character is {which!r}, which is no file. Built-in figures: {', '.join(BUILT_IN)}.")

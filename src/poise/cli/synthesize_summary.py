@@ -30,11 +30,13 @@ def summarize(result: SynthesisResult, output: Path | None, *, is_live: bool = F
         lines.append(f"States [s]: {path}{f' → … ({len(shown)} in all)' if len(shown) > 8 else ''}")
     hands = _supports(result)
     many = "s" if hands != 1 else ""
+    torn = sum(x["why"] == "slipped" and x["body"].endswith("_hand") for x in d["losses"])
     told = (
         (d["steps_taken"], f"{d['steps_taken']} protective step{'s' if d['steps_taken'] != 1 else ''}"),
         (d["climbed_m"] > 0.01 and not d["swing_max_deg"] > SWINGS, f"climbed {d['climbed_m']:.2f} m"),
         (d["swing_max_deg"] > SWINGS, f"swung up to {d['swing_max_deg']:.0f}°"),
         (hands, f"{hands} grip{many} or support{many} by hand"),
+        (torn, f"a hand slipped from what it held {torn} time{'s' if torn != 1 else ''}"),
         (d["hits"], f"hit {len(d['hits'])} times"),
     )
     if some := [words for is_so, words in told if is_so]:

@@ -210,8 +210,9 @@ def _events(result: SynthesisResult, last: float) -> list[Row]:
         rows.append(Row("pushes", ARROW_COLOR, pushes))
     grips = tuple((g.start, g.end, f"{g.part.replace('_', ' ')}: {g.what}") for g in result.trace.grips)
     marks = tuple((s["time"], f"{s['body']} on {s['object']}") for s in result.report["supports"])
+    marks += tuple((s["time"], f"{s['body']} loses {s['object']}") for s in result.report["losses"])
     if grips or marks:
-        rows.append(Row("grips and supports", HOLD_COLOR, grips, marks[:200]))
+        rows.append(Row("grips and supports", HOLD_COLOR, grips, tuple(sorted(marks))[:200]))
     hits = tuple((h["time"], f"{h['ball']} hits {h['body']}") for h in result.report["hits"])
     if hits:
         rows.append(Row("hits", FELL_COLOR, (), hits[:200]))

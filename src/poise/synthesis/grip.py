@@ -11,7 +11,7 @@ from poise.dynamics import State
 from poise.dynamics.capsules import CapsulePairs
 from poise.methods.goals.lists import relative
 from poise.methods.goals.surroundings import Scene
-from poise.synthesis.contact import Footing
+from poise.synthesis.contact import FLESH, Footing
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -25,8 +25,12 @@ PALM = 0.09
 """Hands whose middles are this near take one another [m]."""
 CLOSING = 0.2
 """Speed at which hands that took one another draw together [m/s]."""
+SLIP = 1e-3
+"""A hand that a step would bring this far from what it holds cannot hold it, and opens before that step [m]."""
 SLIP_OUT = 0.03
-"""A grip that has drifted so far has lost what it held [m]."""
+"""A foot that has drifted so far on its hold has lost it [m]."""
+TIRED = 0.5
+"""A hand that slipped does not close again for so long [s]."""
 
 
 @dataclass
@@ -88,12 +92,16 @@ class Grips:
         radii: Of the figures' contact points [m], shape (P,).
         all: Every grip.
         feet: Every point that stands on a hold.
+        slipped: When a hand slipped last [s], by figure and part.
+        parted: Points of hands that let one another go and still overlap.
     """
 
     scene: Scene
     radii: Array
     all: list[Grip] = field(default_factory=list)
     feet: list[Foothold] = field(default_factory=list)
+    slipped: dict[tuple[int, str], float] = field(default_factory=dict)
+    parted: list[tuple[int, int]] = field(default_factory=list)
 
     def of(self, figure: int) -> dict[str, str]:
         """What each closed hand of a figure has, and each foot stands on."""
@@ -101,17 +109,33 @@ class Grips:
 
     def open(self, figure: int, part: str) -> None:
         """Open a hand, if it is closed; let a foot leave its hold."""
-        self.all = [g for g in self.all if not (g.figure == figure and g.part == part)]
+        self._drop([g for g in self.all if g.figure == figure and g.part == part])
         self.feet = [f for f in self.feet if not (f.figure == figure and f.part == part)]
 
-    def lose(self, time: float) -> set[int]:
-        """Open the grips on holds that are gone or were slipped out of; whose they were."""
+    def lose(self, time: float) -> list[Grip | Foothold]:
+        """Open the grips on holds that are gone, and take feet off those and off what they slid from; all of them."""
         gone = {hold.name for hold in self.scene.holds if not hold.exists(time)}
-        lost = [g for g in self.all if (g.other < 0 and g.what in gone) or g.drift > SLIP_OUT]
-        slipped = [f for f in self.feet if f.what in gone or f.drift > SLIP_OUT]
+        lost = [g for g in self.all if g.other < 0 and g.what in gone]
+        slid = [f for f in self.feet if f.what in gone or f.drift > SLIP_OUT]
+        self._drop(lost)
+        self.feet = [f for f in self.feet if f not in slid]
+        return [*lost, *slid]
+
+    def slip(self, after: State, time: float, dt: float) -> list[Grip]:
+        """Open the grips that a step from a time on would tear apart, given the state after it; all of them."""
+        off = {id(g): after.centers[g.point] - self.anchor(g, after, time + dt) for g in self.all}
+        torn = [g for g in self.all if float(np.linalg.norm(off[id(g)])) > SLIP]
+        self._drop(torn)
+        self.slipped.update({(g.figure, g.part): time for g in torn})
+        return torn
+
+    def is_tired(self, figure: int, part: str, time: float) -> bool:
+        """Whether a hand slipped only now and cannot close yet."""
+        return time - self.slipped.get((figure, part), -np.inf) < TIRED
+
+    def _drop(self, lost: list[Grip]) -> None:
         self.all = [g for g in self.all if g not in lost]
-        self.feet = [f for f in self.feet if f not in slipped]
-        return {g.figure for g in (*lost, *slipped)}
+        self.parted += [(g.point, g.other) for g in lost if g.other >= 0]
 
     def take_hold(self, figure: int, part: str, points: Index, name: str, state: State, time: float) -> Grip | None:
         """Close a hand, with its contact points, that has arrived at a hold."""
@@ -221,13 +245,27 @@ class Grips:
                 grip.anchor = grip.anchor * (max(apart - CLOSING * dt, close) / max(apart, 1e-9))
 
     def flesh(self, overlaps: Array, capsules: CapsulePairs, state: State) -> Array:
-        """How far pairs of bodies overlap without touching [m], shape (N,): hands that hold one another do not push."""
+        """How far pairs of bodies overlap without touching [m], shape (N,): hands that hold one another do not push.
+
+        Hands that let go push no more than keeps them from overlapping further, until they are apart.
+        """
         hands = [(g.point, g.other) for g in self.all if g.other >= 0]
-        if not hands:
+        if not hands and not self.parted:
             return overlaps
         out = overlaps.copy()
+        for ends in list(self.parted):
+            pairs = np.flatnonzero(_pairs_of(ends, capsules, state))
+            deep = np.maximum(FLESH - capsules.gaps_at(pairs, state.data.xpos, state.data.xmat), 0.0)
+            if (deep <= overlaps[pairs]).all():
+                self.parted.remove(ends)
+            out[pairs] = np.maximum(out[pairs], deep)
         for ends in hands:
-            near = state.point_body[list(ends)]
-            near = np.concatenate([near, state.model.parents[near]])
-            out[np.isin(capsules.first_body, near) & np.isin(capsules.second_body, near)] = np.inf
+            out[_pairs_of(ends, capsules, state)] = np.inf
         return out
+
+
+def _pairs_of(ends: tuple[int, int], capsules: CapsulePairs, state: State) -> Flags:
+    """Pairs of bodies at the hands of two points, forearms included, shape (N,)."""
+    near = state.point_body[list(ends)]
+    near = np.concatenate([near, state.model.parents[near]])
+    return np.isin(capsules.first_body, near) & np.isin(capsules.second_body, near)

@@ -59,6 +59,9 @@ def report_of(
         "swing_max_deg": hanging.furthest,
         "swings_deg": list(hanging.swings),
         "supports": [{"figure": s.figure, "body": s.body, "object": s.what, "time": s.time} for s in world.supports],
+        "losses": [
+            {"figure": x.figure, "body": x.body, "object": x.what, "time": x.time, "why": x.why} for x in world.losses
+        ],
         "hits": [{**asdict(h), "impulse": h.impulse} for h in world.hits],
         "pushes": [{"body": p.body, "start": p.start} for p in world.pushes],
         "root_residual_max": {"force_N": audit.root_force, "moment_Nm": audit.root_moment},

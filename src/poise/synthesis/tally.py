@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from poise.step import StepResult
 from poise.synthesis.contact import Spots
 
 if TYPE_CHECKING:
+    from poise.synthesis.grip import Foothold, Grip
     from poise.synthesis.world import World
 
 Array = npt.NDArray[np.float64]
@@ -85,6 +87,23 @@ class Support:
 
 
 @dataclass(frozen=True)
+class Loss:
+    """A hand or foot that lost what it held or stood on.
+
+    Attributes:
+        figure, body, what: Who lost what.
+        time: [s].
+        why: "gone", or "slipped" if it could not be held.
+    """
+
+    figure: str
+    body: str
+    what: str
+    time: float
+    why: str
+
+
+@dataclass(frozen=True)
 class Moved:
     """One step as it was made, for those who look on.
 
@@ -118,6 +137,17 @@ def supports_of(world: World, spots: Spots, new: Index) -> None:
             known = [x.time for x in world.supports if (x.figure, x.body, x.what) == (figure.name, body, what)]
             if not known or world.time - known[-1] > AGAIN:
                 world.supports.append(Support(figure.name, body, what, world.time))
+
+
+def tell_losses(world: World, lost: Sequence[Grip | Foothold]) -> None:
+    """Tell the world's losses of grips and feet that are off their holds; who held or was held is startled."""
+    gone = {hold.name for hold in world.scene.holds if not hold.exists(world.time)}
+    for grip in {(x.figure, x.part, x.what): x for x in lost}.values():
+        figure, other = world.figures[grip.figure], grip.what.partition(":")[0]
+        why = "gone" if grip.what in gone else "slipped"
+        world.losses.append(Loss(figure.name, grip.part, grip.what, world.time, why))
+        for each in (f for f in world.figures if f is figure or f.name == other):
+            each.startle(world.time, world.settings.delay)
 
 
 def hits_of(world: World, spots: Spots, forces: Array) -> list[Hit]:

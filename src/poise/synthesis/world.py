@@ -37,7 +37,7 @@ from poise.synthesis.grip import Grip, Grips
 from poise.synthesis.settings import Settings
 from poise.synthesis.settling import Ahead, Settled, settle
 from poise.synthesis.solving import Problem
-from poise.synthesis.tally import Hit, Moved, Support, Tally, add_hit, hits_of, supports_of
+from poise.synthesis.tally import Hit, Loss, Moved, Support, Tally, add_hit, hits_of, supports_of, tell_losses
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -79,7 +79,7 @@ class World:
         ball_places: Which of the coordinates are the place of each ball's middle.
         touching: Contact points of the figures that touch a surface, shape (P,).
         forces: Contact forces of the last step on them, from surfaces and grips [N], shape (P, 3).
-        hits, supports: What happened, in order.
+        hits, supports, losses: What happened, in order.
         tally: What was counted.
         watchers: Called with the world and each step as it was made.
         mover: Gives the state after a step instead of the step's own; then the step does not know of pushes.
@@ -124,6 +124,7 @@ class World:
         self._grips = Grips(self.scene, self._radii)
         self.hits: list[Hit] = []
         self.supports: list[Support] = []
+        self.losses: list[Loss] = []
         self.tally = Tally()
         self.watchers: list[Callable[[World, Moved], None]] = []
         self.mover: Mover | None = None
@@ -244,6 +245,8 @@ class World:
     ) -> tuple[Spots, Flags, Array, Settled]:  # fmt: skip
         """The step with its contacts settled, looked at again while bodies would meet that are not watched.
 
+        And while grips would tear: they open, and the step is made without them.
+
         Returns:
             The spots, which of them touched before, the ways of the matter they touch, and the step.
         """
@@ -253,9 +256,13 @@ class World:
             self._let_through(spots, known)
             drifts, is_last = self._drifts(spots, ahead.faces), looks == LOOKS
             settled = settle(problem, ahead, spots, drifts, self._grips, known, lifted, looks_again=not is_last)
-            if is_last or not len(settled.met):
+            if len(settled.met) and not is_last:
+                met, looks = np.union1d(met, settled.met), looks + 1
+            elif torn := self._grips.slip(self._other, self.time, self.settings.dt):
+                tell_losses(self, torn)
+                ahead = replace(ahead, flesh=self._grips.flesh(self.overlaps, self.capsules, self.state))
+            else:
                 return spots, known, drifts, settled
-            met, looks = np.union1d(met, settled.met), looks + 1
             spots = self._look(ahead.flesh, met)
 
     # --- what stands around
@@ -295,8 +302,7 @@ class World:
     def _startle_by_loss(self) -> None:
         """Open grips on what is gone, and startle those who held it or stood on it."""
         delay = self.settings.delay
-        for who in self._grips.lose(self.time):
-            self.figures[who].startle(self.time, delay)
+        tell_losses(self, self._grips.lose(self.time))
         if self._surface is None or self._faces.exists.all():
             return
         for figure in self.figures:
@@ -396,7 +402,7 @@ class World:
     def _close(self, who: int, part: str, view: View) -> None:
         """Close a hand that has arrived at what it reaches for."""
         what = view.memory.get(f"{part} reaches")
-        if what is None or part in self._grips.of(who):
+        if what is None or part in self._grips.of(who) or self._grips.is_tired(who, part, self.time):
             return
         name, _, theirs = str(what).partition(":")
         points, at = view.part(part), (self.state, self.time)

@@ -68,6 +68,15 @@ class Body:
         """Leg length against a grown-up's; lengths of settings are multiplied by it."""
         return self.character.leg_scale
 
+    @property
+    def tempo(self) -> float:
+        """Time that a leg takes to swing, against a grown-up's; times and speeds of settings are multiplied by it.
+
+        A figure half as long that does all √2 times as fast moves alike (Froude's number is the same), and asks for the
+        same accelerations.
+        """
+        return float(np.sqrt(self.scale))
+
 
 def body_of(character: Character, state: State, index: int = 0, first_point: int = 0) -> Body:
     """The parts of a figure, found from its limbs and contact points.

@@ -55,7 +55,7 @@ class Balanced(Condition):
     literal: bool = False
 
     def holds(self, view: View) -> bool:
-        if view.is_delayed or view.time - view.memory.get("placed", -1e9) < self.settle:
+        if view.is_delayed or view.time - view.memory.get("placed", -1e9) < self.settle * view.body.tempo:
             return True
         feet, near = view.body.feet.values(), self.near * view.body.scale
         if any(view.load(p) < 0.01 * view.weight and view.gaps[p].max() > near for p in feet):
@@ -80,7 +80,9 @@ class Loaded(Condition):
     seconds: float = 0.04
 
     def holds(self, view: View) -> bool:
-        return view.since <= self.seconds and view.load(view.part(self.part)) > self.force * view.weight
+        return (
+            view.since <= self.seconds * view.body.tempo and view.load(view.part(self.part)) > self.force * view.weight
+        )
 
 
 @reads("swing", "seconds")
@@ -108,7 +110,7 @@ class Stepping(Condition):
             return True
         foot = view.foot("swing")
         landed = view.load(foot) > self.force * view.weight or int(view.touching[foot].sum()) >= self.points
-        if landed or view.since > seconds + self.late:
+        if landed or view.since > seconds + self.late * view.body.tempo:
             view.memory["placed"] = view.time
             return False
         return True
@@ -150,7 +152,11 @@ class Lying(Condition):
         height = float(view.com[2]) - view.ground_height
         if height < self.height * view.body.com_height:
             return True
-        if height > self.sinking * view.body.com_height or view.com_velocity[2] > -self.fast or view.grips:
+        if (
+            height > self.sinking * view.body.com_height
+            or view.com_velocity[2] > -self.fast * view.body.tempo
+            or view.grips
+        ):
             return False
         feet = view.state.points[view.foot("both"), :2]
         return float(np.linalg.norm(nearest_inside(feet, view.capture_point) - view.capture_point)) > (

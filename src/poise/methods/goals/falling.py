@@ -43,7 +43,7 @@ class BreakFall(Wish):
         body, velocity = view.body, view.com_velocity
         speed = float(np.linalg.norm(velocity))
         hands = [points for points in body.hands.values() if len(points)]
-        if speed < self.fast or any(view.touching[points].any() for points in hands):
+        if speed < self.fast * body.tempo or any(view.touching[points].any() for points in hands):
             return []
         way = velocity[:2] / max(float(np.linalg.norm(velocity[:2])), 1e-9)
         roles, scale = body.character.roles, body.scale
@@ -60,7 +60,7 @@ class BreakFall(Wish):
                 place = chest[:2] + scale * (self.ahead * way + side * self.aside * out)
                 height = max(view.ground_height, float(chest[2]) - scale * self.below)
                 target = Target(np.array([*place, height]), along, np.zeros(3))
-                found += part_toward(view, part, target, self.weight, self.horizon, "break fall", HASTE * scale)
+                found += part_toward(view, part, target, self.weight, self.horizon, "break fall", HASTE)
         return found
 
 

@@ -16,6 +16,7 @@ from poise.methods.goals.memory import reads, writes
 from poise.methods.goals.polygon import distance_inside
 from poise.methods.goals.sense import clear_of_walls
 from poise.methods.goals.stepping import OTHER, STRIDE, StepTo, begin_step, landing
+from poise.methods.goals.swing_foot import outward
 from poise.methods.goals.view import View
 
 Array = npt.NDArray[np.float64]
@@ -30,9 +31,8 @@ SOLE = 0.15
 
 def beside(view: View, swing: str) -> Array:
     """Where a foot stands beside the other, as far from it as at rest [m], shape (2,)."""
-    ahead = view.heading
-    out = (1.0 if swing == "left" else -1.0) * np.array([-ahead[1], ahead[0]])
-    return clear_of_walls(view, view.place(view.body.feet[OTHER[swing]])[:2] + view.body.stance * out)
+    away = view.body.stance * outward(view, swing)
+    return clear_of_walls(view, view.place(view.body.feet[OTHER[swing]])[:2] + away)
 
 
 @writes("swing", "seconds")
@@ -40,7 +40,7 @@ def choose_gathering(view: View) -> None:
     """Remember which foot is brought up, the one that did not take the last step: "swing", "stance" and "seconds"."""
     loads = {side: view.load(view.body.feet[side]) for side in OTHER}
     swing = view.memory.get("stance", min(loads, key=lambda side: loads[side]))
-    view.memory.update(swing=swing, stance=OTHER[swing], seconds=SECONDS)
+    view.memory.update(swing=swing, stance=OTHER[swing], seconds=SECONDS * view.body.tempo)
 
 
 @writes("seconds")
@@ -49,7 +49,7 @@ def begin_gathering(view: View) -> None:
     begin_step(view)
     soles = view.state.points[view.foot("stance"), :2]
     over = distance_inside(soles, view.capture_point) > -OVER * view.body.scale
-    view.memory["seconds"] = SECONDS if over else HURRIED
+    view.memory["seconds"] = (SECONDS if over else HURRIED) * view.body.tempo
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class Gathered(Condition):
 
     def holds(self, view: View) -> bool:
         scale = view.body.scale
-        if view.since < self.after or view.is_delayed:
+        if view.since < self.after * view.body.tempo or view.is_delayed:
             return True
-        if float(np.linalg.norm(view.com_velocity)) > self.calm * scale:
+        if float(np.linalg.norm(view.com_velocity)) > self.calm * view.body.tempo:
             return True
         away = view.place(view.body.feet["left"])[:2] - beside(view, "left")
         return float(np.linalg.norm(away)) <= self.near * scale

@@ -9,10 +9,10 @@ import numpy as np
 from poise.methods.goals.conditions import Condition
 from poise.methods.goals.memory import reads, writes
 from poise.methods.goals.polygon import distance_inside
+from poise.methods.goals.swing_foot import outward, swing_foot
 from poise.methods.goals.view import View
 from poise.methods.goals.wish import Wish, toward
 from poise.step import Objective
-from poise.step.quantities import PlaceAcceleration
 
 
 @writes("swing")
@@ -84,15 +84,12 @@ class RaiseFoot(Wish):
     horizon: float = 0.25
 
     def objectives(self, view: View) -> list[Objective]:
-        if "swing" not in view.memory:
+        foot = swing_foot(view)
+        if foot is None:
             return []
-        place, velocity = view.middle(view.foot("swing"))
         stance = view.place(view.foot("stance"))
         ahead, scale = view.heading, view.body.scale
-        out = (1.0 if view.memory["swing"] == "left" else -1.0) * np.array([-ahead[1], ahead[0]])
-        goal = stance[:2] + scale * (0.16 * out + self.ahead * ahead)
+        goal = stance[:2] + scale * (0.16 * outward(view, foot.side) + self.ahead * ahead)
         height = view.ground_height_below("stance") + scale * self.height
-        body = view.body.root + view.body.character.body_index(f"{view.memory['swing']}_foot")
-        offset = view.state.body_offset(body, place)
-        error = np.array([goal[0], goal[1], height]) - place
-        return [toward(view, PlaceAcceleration(body, offset), error, velocity, self.weight, self.horizon, "raise foot")]
+        error = np.array([goal[0], goal[1], height]) - foot.place
+        return [toward(view, foot.quantity, error, foot.velocity, self.weight, self.horizon, "raise foot")]

@@ -80,9 +80,7 @@ class Circle(Wish):
     horizon: float = HORIZON
 
     def objectives(self, view: View) -> list[Objective]:
-        return part_toward(
-            view, self.part, self.target(view), self.weight, self.horizon, "reach", HASTE * view.body.scale
-        )
+        return part_toward(view, self.part, self.target(view), self.weight, self.horizon, "reach", HASTE)
 
     def target(self, view: View) -> Target:
         """Where the hand shall be now."""
@@ -124,7 +122,7 @@ class TakeHand(Wish):
         place = state.centers[theirs].mean(axis=0)
         velocity, _ = state.body_point_motion(int(state.point_body[theirs[0]]), place)
         target = Target(place, velocity, np.zeros(3))
-        return part_toward(view, hand, target, self.weight, self.horizon, "take hand", HASTE * view.body.scale)
+        return part_toward(view, hand, target, self.weight, self.horizon, "take hand", HASTE)
 
 
 @dataclass(frozen=True)
@@ -161,12 +159,17 @@ class OfferHand(Wish):
         reach = min(view.body.scale * self.reach, max(distance - other.scale * self.room, 0.0))
         place = feet + reach * away + view.body.scale * np.array([0.0, 0.0, self.height])
         target = Target(place, np.zeros(3), np.zeros(3))
-        return part_toward(view, self.part, target, self.weight, self.horizon, "offer hand", HASTE * view.body.scale)
+        return part_toward(view, self.part, target, self.weight, self.horizon, "offer hand", HASTE)
 
 
 @writes("hand", "holds")
 def choose_hands(view: View) -> None:
-    """Remember the own and the other figure's hand that are nearest to one another, for `TakeHand` and its grip."""
+    """Remember the own and the other figure's hand that are nearest to one another, for `TakeHand` and its grip.
+
+    One that already holds a hand keeps it.
+    """
+    if view.memory.get("hand") in view.grips:
+        return
     best = np.inf
     for name, other in view.people.items():
         for part in ("left_hand", "right_hand"):

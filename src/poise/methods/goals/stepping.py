@@ -18,10 +18,10 @@ import numpy.typing as npt
 from poise.methods.goals.memory import reads, writes
 from poise.methods.goals.polygon import nearest_inside
 from poise.methods.goals.sense import clear_of_walls
+from poise.methods.goals.swing_foot import outward, swing_foot
 from poise.methods.goals.view import View
 from poise.methods.goals.wish import Wish
 from poise.step import Objective
-from poise.step.quantities import PlaceAcceleration
 
 Array = npt.NDArray[np.float64]
 
@@ -35,7 +35,7 @@ OTHER = {"left": "right", "right": "left"}
 
 @dataclass(frozen=True)
 class Stride:
-    """What a step may be; lengths [m] are a grown-up's, for others in proportion.
+    """What a step may be; lengths [m], times [s] and speeds [m/s] are a grown-up's, for others in proportion.
 
     Attributes:
         durations: Times a step may take [s].
@@ -65,8 +65,7 @@ def landing(view: View, swing: str, seconds: float, stride: Stride = STRIDE) -> 
     way = goal - middle
     size = float(np.linalg.norm(way))
     way *= 1.0 + stride.beyond * scale * min(1.0, size / (0.3 * scale)) / max(size, 1e-9)
-    ahead = view.heading
-    out = (1.0 if swing == "left" else -1.0) * np.array([-ahead[1], ahead[0]])
+    ahead, out = view.heading, outward(view, swing)
     # legs that lean by much more than the angle of friction slip apart when the figure stands between them
     far = STEEPEST * 2.0 * view.friction * view.body.com_height
     widest, longest = min(stride.widest * scale, far), min(stride.longest * scale, far)
@@ -81,18 +80,18 @@ def landing(view: View, swing: str, seconds: float, stride: Stride = STRIDE) -> 
 @writes("swing", "seconds")
 def choose_step(view: View) -> None:
     """Remember which foot shall step and for how long: memory "swing", "stance" and "seconds"."""
-    best, scale = np.inf, view.body.scale
+    best, scale, tempo = np.inf, view.body.scale, view.body.tempo
     for swing in OTHER:
         if not view.touching[view.body.feet[OTHER[swing]]].any():
             continue  # it stands on this one
         here = view.place(view.body.feet[swing])[:2]
         for seconds in STRIDE.durations:
-            place, miss = landing(view, swing, seconds)
-            speed = float(np.linalg.norm(place - here)) / seconds
-            cost = MISSED * miss / scale + SLOW * seconds + HASTY * max(0.0, speed / scale - STRIDE.speed)
+            place, miss = landing(view, swing, tempo * seconds)
+            speed = float(np.linalg.norm(place - here)) / (tempo * seconds)
+            cost = MISSED * miss / scale + SLOW * seconds + HASTY * max(0.0, speed / tempo - STRIDE.speed)
             if cost < best:
                 best = cost
-                view.memory.update(swing=swing, stance=OTHER[swing], seconds=seconds)
+                view.memory.update(swing=swing, stance=OTHER[swing], seconds=tempo * seconds)
 
 
 @writes()
@@ -110,7 +109,7 @@ class StepTo(Wish):
     Attributes:
         weight: Against the foot's acceleration.
         lift: Height of the foot's path [m].
-        horizon: Of the height, and the least of the way [s].
+        horizon: Of the height, and the least of the way, of a grown-up [s].
         haste: Largest acceleration asked of the foot [m/s²].
     """
 
@@ -120,31 +119,29 @@ class StepTo(Wish):
     haste: float = 120.0
 
     def objectives(self, view: View) -> list[Objective]:
-        if "swing" not in view.memory:
+        foot = swing_foot(view)
+        if foot is None:
             return []
-        swing, seconds = view.memory["swing"], view.memory["seconds"]
-        place, velocity = view.middle(view.foot("swing"))
-        goal = self.target(view)
-        left = max(seconds - view.since, 2.0 * self.horizon)
+        place, velocity, seconds = foot.place, foot.velocity, view.memory["seconds"]
+        goal, horizon = self.target(view), self.horizon * view.body.tempo
+        left = max(seconds - view.since, 2.0 * horizon)
         across = 6.0 * (goal - place[:2]) / left**2 - 4.0 * velocity[:2] / left
         if view.since > seconds - 0.02:
-            across = -velocity[:2] / 0.05
+            across = -velocity[:2] / horizon
         phase, rate = view.since / seconds, np.pi / seconds
         lift = self.lift * view.body.scale
         if phase < 1.0:
             height, speed = lift * np.sin(np.pi * phase) ** 2, lift * rate * np.sin(2.0 * np.pi * phase)
             bend = 2.0 * lift * rate**2 * np.cos(2.0 * np.pi * phase)
         else:
-            height, speed, bend = -0.02, -0.2, 0.0
+            height, speed, bend = -0.02 * view.body.scale, -0.2 * view.body.tempo, 0.0
         height += view.ground_height_below("stance") + view.memory.get("rise", 0.0) * (1.0 - min(phase, 1.0)) ** 2
         speed -= 2.0 * view.memory.get("rise", 0.0) * max(0.0, 1.0 - phase) / seconds
-        up = bend + 2.0 / self.horizon**2 * (height - place[2]) + 2.0 / self.horizon * (speed - velocity[2])
-        most = self.haste * view.body.scale
+        up = bend + 2.0 / horizon**2 * (height - place[2]) + 2.0 / horizon * (speed - velocity[2])
         size = float(np.linalg.norm(across))
-        across *= min(1.0, most / max(size, 1e-9))
-        wished = np.array([*across, np.clip(up, -0.5 * most, 0.5 * most)])
-        body = view.body.root + view.body.character.body_index(f"{swing}_foot")
-        return [Objective(PlaceAcceleration(body, view.state.body_offset(body, place)), wished, self.weight, "step")]
+        across *= min(1.0, self.haste / max(size, 1e-9))
+        wished = np.array([*across, np.clip(up, -0.5 * self.haste, 0.5 * self.haste)])
+        return [Objective(foot.quantity, wished, self.weight, "step")]
 
     def target(self, view: View) -> Array:
         """Where the swing foot shall stand [m], shape (2,)."""

@@ -51,13 +51,14 @@ def toward(
         error: x₀ − x, one number a row.
         speed: ẋ.
         weight: Of the acceleration with a horizon, of the place itself in the literal form.
-        horizon: H [s].
+        horizon: H of a grown-up [s]; for others in proportion to their `tempo`.
         label: Name in reports.
         most: Largest acceleration asked for; nobody can do everything at once.
     """
     if view.is_literal:
         dt = view.dt
         return Objective(quantity, (error - dt * speed) / dt**2, np.asarray(weight) * dt**4, label)
+    horizon = horizon * view.body.tempo
     wished = (error - horizon * speed) * (2.0 / horizon**2)
     if most < np.inf and (size := float(np.linalg.norm(wished))) > most:
         wished = wished * (most / size)
@@ -67,10 +68,10 @@ def toward(
 def slowing(
     view: View, quantity: Quantity, change: Array, weight: Array | float, horizon: float, label: str
 ) -> Objective:
-    """The objective that brings a change of velocity about, within H, or in this step in the literal form."""
+    """The objective that brings a change of velocity about: within H, a grown-up's, or in this step if literal."""
     if view.is_literal:
         return Objective(quantity, change / view.dt, np.asarray(weight) * view.dt**2, label)
-    return Objective(quantity, change / horizon, weight, label)
+    return Objective(quantity, change / (horizon * view.body.tempo), weight, label)
 
 
 def place_toward(view: View, body: int, offset: Array, place: Array, weight: float, horizon: float) -> Objective:

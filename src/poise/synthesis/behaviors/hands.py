@@ -6,32 +6,45 @@ import math
 from dataclasses import replace
 
 from poise.methods.goals.conditions import Always, Balanced, Standing
-from poise.methods.goals.machine import ControlState, Machine
+from poise.methods.goals.machine import ControlState, Machine, Part
 from poise.methods.goals.objectives import ComOver, Land
 from poise.methods.goals.reaching import OfferHand, TakeHand, choose_hands
 from poise.methods.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, LITERAL, POSTURE, REACHED, quiet
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option, friction
+from poise.synthesis.behaviors.step import STEPPING
+
+FURTHEST = 0.15
+"""A hand is given so much time: until the capture point is this far outside the feet, before a step is taken [m]."""
 
 
 def _hands(options: Options) -> Setup:
     stand = (ComOver(0.3), *POSTURE, Land(0.2))
+    hold = TakeHand(options["weight"])
+    grips = ("left_hand", "right_hand") if options["grip"] else ()
+    steps = (Part(STEPPING),) if options["step"] else ()
     child = Machine(
         "child",
         (
-            ControlState("balance", stand, Standing(Balanced()), ("fallen", "take hand")),
+            ControlState("balance", stand, Standing(Balanced()), ("fallen", "take hand", "step")),
             ControlState(
-                "take hand", (*stand, TakeHand(options["weight"])), Standing(Always()), ("fallen",), choose_hands,
-                grips=("left_hand", "right_hand") if options["grip"] else (),
+                "take hand", (*stand, hold), Standing(Balanced(margin=-FURTHEST) if steps else Always()),
+                ("fallen", "step"), choose_hands, grips=grips,
+            ),
+            ControlState(
+                "step", (hold,), Standing(Always()), ("fallen",), choose_hands, grips=grips, inside=steps,
             ),
             FALLEN,
         ),
     )  # fmt: skip
+    offer = OfferHand(0.5, "right_hand")
     grown_up = Machine(
         "adult",
         (
-            ControlState("balance", (*stand, OfferHand(0.5, "right_hand")), Standing(Always()), ("fallen",)),
+            ControlState(
+                "hold out hand", (offer,) if steps else (*stand, offer), Standing(Always()), ("fallen",), inside=steps
+            ),
             FALLEN,
         ),
     )
@@ -71,6 +84,7 @@ HANDS = Behavior(
         "turn": Option(0.0, "where the grown-up looks, to the left of where the child does", "degrees", -180.0, 180.0),
         "weight": Option(1.0, "of the child's goal to take the hand", low=0.0, high=1000.0),
         "grip": Option(True, "whether the child's hand closes around the other"),
+        "step": Option(True, "whether both may step where the hands do not suffice"),
         "friction": friction(),
     }, _literal,
 )  # fmt: skip
