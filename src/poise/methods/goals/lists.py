@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.torque_limits import torque_of
 from poise.errors import InvalidValue
 from poise.methods.goals.view import View
 from poise.step import AtLeast, Constraint, Equal, Objective, Quantity, Step, Within
@@ -120,7 +119,7 @@ def figure_control(
     reference = muscles.last if muscles.last is not None else np.zeros(count)
     change = np.full(count, weights.torque_change * (1.0 if muscles.last is not None else 1e-3))
     if not view.is_literal:
-        change *= (torque_of(STRONG, body.character) / muscles.strength) ** 2
+        change *= (STRONG / muscles.strength) ** 2
     if muscles.held is not None and view.is_literal:
         reference = muscles.held
     objectives = [Objective(torque, reference - tissue, change, "torque change"), *wishes]

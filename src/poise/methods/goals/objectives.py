@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.character.anthropometry import PERSON_MASS
 from poise.character.character import V_SIZES
 from poise.methods.goals.view import View
 from poise.methods.goals.wish import HORIZON, UP, Wish, axis_toward, bodies_named, place_toward, slowing, toward
@@ -190,13 +191,14 @@ class Pose(Wish):
 
 @dataclass(frozen=True)
 class Unload(Wish):
-    """The contact forces on a foot or hand go to zero: [Jain2009]_ G_c. The weight is per kN²."""
+    """The contact forces on a foot or hand go to zero: [Jain2009]_ G_c. The weight is per kN² for a grown-up's mass."""
 
     weight: float
     part: str = "swing"
 
     def objectives(self, view: View) -> list[Objective]:
-        return [Objective(ContactForce(view.part(self.part)), 0.0, self.weight * 1e-6, "unload")]
+        weight = self.weight if view.is_literal else self.weight * (PERSON_MASS / view.body.character.mass) ** 2
+        return [Objective(ContactForce(view.part(self.part)), 0.0, 1e-6 * weight, "unload")]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,9 @@ so that how fast (H) and how important (weight) are separate; asked anew in ever
 ratio of 1 / √2. In the paper's literal form it asks the next step itself to be there, w ‖x + Δt ẋ⁺ − x₀‖², in
 accelerations ẍ = (x₀ − x − Δt ẋ) / Δt² with weight w Δt⁴.
 
+The same numbers serve figures of all sizes: horizons go with the time in which a leg swings, and turning is measured at
+the end of a leg (Froude's similarity), so that a child moves as a grown-up does, only sooner.
+
 Source: [Jain2009]_ sections 4 … 6, appendix B. Deviates: a point's J̇ v, which appendix B leaves out, is kept.
 """
 
@@ -21,7 +24,7 @@ import numpy.typing as npt
 
 from poise.methods.goals.view import View
 from poise.step import Objective, Quantity
-from poise.step.quantities import AxisAcceleration, PlaceAcceleration
+from poise.step.quantities import AxisAcceleration, JointAcceleration, PlaceAcceleration
 
 Array = npt.NDArray[np.float64]
 
@@ -50,7 +53,8 @@ def toward(
         quantity: The acceleration ẍ.
         error: x₀ − x, one number a row.
         speed: ẋ.
-        weight: Of the acceleration with a horizon, of the place itself in the literal form.
+        weight: Of the acceleration with a horizon (a grown-up's, where something turns), of the place itself in the
+            literal form.
         horizon: H of a grown-up [s]; for others in proportion to their `tempo`.
         label: Name in reports.
         most: Largest acceleration asked for; nobody can do everything at once.
@@ -62,7 +66,7 @@ def toward(
     wished = (error - horizon * speed) * (2.0 / horizon**2)
     if most < np.inf and (size := float(np.linalg.norm(wished))) > most:
         wished = wished * (most / size)
-    return Objective(quantity, wished, weight, label)
+    return Objective(quantity, wished, _in_legs(view, quantity, weight), label)
 
 
 def slowing(
@@ -71,7 +75,12 @@ def slowing(
     """The objective that brings a change of velocity about: within H, a grown-up's, or in this step if literal."""
     if view.is_literal:
         return Objective(quantity, change / view.dt, np.asarray(weight) * view.dt**2, label)
-    return Objective(quantity, change / (horizon * view.body.tempo), weight, label)
+    return Objective(quantity, change / (horizon * view.body.tempo), _in_legs(view, quantity, weight), label)
+
+
+def _in_legs(view: View, quantity: Quantity, weight: Array | float) -> Array | float:
+    """The weight of a goal; what turns counts by what the end of a leg would do, since short figures turn faster."""
+    return weight * view.body.scale**2 if isinstance(quantity, (JointAcceleration, AxisAcceleration)) else weight
 
 
 def place_toward(view: View, body: int, offset: Array, place: Array, weight: float, horizon: float) -> Objective:
