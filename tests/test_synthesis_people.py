@@ -52,7 +52,7 @@ def test_the_foot_lifts_only_after_the_weight_has_moved(left: float) -> None:
     before = [load for name, load, _ in loads if name == "shift"]
     assert before[0] > 250.0  # it began on both feet
     assert before[-1] < 210.0  # and had moved its weight
-    assert loads[lifting[-1]][2] > 0.1
+    assert loads[lifting[-1]][2] > 0.08
     assert loads[lifting[-1]][1] == 0.0
 
 
@@ -116,7 +116,7 @@ def test_hands_that_are_torn_apart_open_and_that_is_told() -> None:
         world.step()
     grip, mass = world.grips[0], world.figures[0].character.mass
     for name, way in (("child", -1.0), ("adult", 1.0)):
-        world.push(Push("chest", (0.0, way * 100.0 * 9.81 * mass, 0.0), world.time, 0.05), name)
+        world.push(Push("chest", (0.0, way * 40.0 * 9.81 * mass, 0.0), world.time, 0.05), name)
     for _ in range(5):
         if not world.losses:
             world.step()

@@ -93,7 +93,7 @@ def test_a_figure_that_cannot_stand_is_refused() -> None:
 @needs_motions
 def test_a_file_that_keeps_no_pose_in_its_skeleton_stands() -> None:
     own = fit(poise.io.load(MOTIONS / "nc/dataset-1_walk_normal_002.bvh"))
-    result = synthesize("balance", own, seconds=1.0, pushes=[Push("chest", (60.0, 0.0, 0.0), 0.2, 0.1)])
+    result = synthesize("balance", own, seconds=1.0, pushes=[Push("chest", (30.0, 0.0, 0.0), 0.2, 0.1)])
     assert result.report["fell"] is None
     assert result.report["penetration_max_m"] < 5e-4
     head, hips = (result.character.body_index(name) for name in ("head", "pelvis"))

@@ -49,13 +49,14 @@ def test_the_literal_form_is_the_papers_squared_error_of_the_next_step() -> None
 
 
 def test_with_a_horizon_the_wished_acceleration_arrives_when_it_is_over() -> None:
-    view, quantity, horizon = view_of(is_literal=False), ComAcceleration(), 0.3
-    wished = toward(view, quantity, ERROR, SPEED, WEIGHT, horizon, "place")
+    view, quantity = view_of(is_literal=False), ComAcceleration()
+    horizon = 0.3 * view.body.tempo
+    wished = toward(view, quantity, ERROR, SPEED, WEIGHT, 0.3, "place")
     assert horizon * SPEED + 0.5 * horizon**2 * wished.target == pytest.approx(ERROR)
     assert wished.weight == WEIGHT
-    changed = slowing(view, quantity, ERROR, WEIGHT, horizon, "speed")
+    changed = slowing(view, quantity, ERROR, WEIGHT, 0.3, "speed")
     assert horizon * changed.target == pytest.approx(ERROR)
-    least = toward(view, quantity, ERROR, SPEED, WEIGHT, horizon, "place", most=2.0)
+    least = toward(view, quantity, ERROR, SPEED, WEIGHT, 0.3, "place", most=2.0)
     assert np.linalg.norm(least.target) == pytest.approx(2.0)
     assert np.cross(least.target, wished.target) == pytest.approx(0.0, abs=1e-9)
     assert float(np.dot(least.target, wished.target)) > 0.0
@@ -66,6 +67,7 @@ def test_lengths_go_with_the_leg_and_torques_with_mass_and_leg() -> None:
     world = world_of(BEHAVIORS["balance"].setup(), child)
     assert world.figures[0].body.scale == pytest.approx(child.leg_length / HUMAN_LEG)
     assert world.figures[0].body.scale < 0.8
+    assert world.figures[0].body.tempo == pytest.approx(np.sqrt(child.leg_length / HUMAN_LEG))
     ratio = child.mass * child.leg_length / (adult.mass * adult.leg_length)
     assert torque_of(100.0, child) / torque_of(100.0, adult) == pytest.approx(ratio)
     grown, small = (np.sort(torque_limits(who)) for who in (adult, child))
