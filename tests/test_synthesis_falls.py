@@ -33,7 +33,7 @@ def test_hard_falls_keep_to_the_bars(behavior: str, who: str, body: str, force: 
 
 
 def test_a_figure_that_fell_sideways_lies_relaxed() -> None:
-    result = synthesize("balance", pushes=[Push("chest", (0.0, 450.0, 0.0), 0.2, 0.1)], seconds=3.0)
+    result = synthesize("balance", pushes=[Push("chest", (0.0, 450.0, 0.0), 0.2, 0.1)], seconds=4.0)
     assert result.report["fell"] is not None
     assert np.abs(result.v[-10:]).max() < 2.0, "nearly at rest; 20 rad/s where a pose was held"
     assert highest_foot(result) < 0.35, "no leg is held in the air"
