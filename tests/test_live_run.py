@@ -21,6 +21,8 @@ from poise.studio.live import LiveRun
 from poise.studio.live_clip import LiveClip
 from poise.studio.viewer import Viewer
 from poise.terrain import Terrain
+from poise.terrain.kernels import sample
+from poise.terrain.relief import Relief
 from tests.live_pages import Page, State
 
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
@@ -52,8 +54,10 @@ def live() -> Iterator[Running]:
     yield made
     start = again(made)
     chest = character.roles["chest"]
+    grabs = sum(w["type"] == "grabbed" for w in page.words)
     page.ask(type="grab", track=0, body=chest, point=[0, 0, 0], target=(start.positions[chest] + 0.3).tolist())
-    page.until(lambda s: s.time > start.time + 0.3)
+    held = page.until(lambda s: sum(w["type"] == "grabbed" for w in page.words) > grabs)
+    page.until(lambda s: s.time > held.time + 0.3)
     run.stop()
     thread.join(60.0)
     assert not thread.is_alive()
@@ -145,6 +149,18 @@ def test_new_ground_meets_the_old_where_the_figure_is() -> None:
     np.testing.assert_allclose(height, [0.4, 0.4 + 0.5 * np.tan(np.radians(20.0))])
     ground.change(Hill(roughness=0.3), np.array([*ahead, 0.0]), 0.5)
     assert ground.current.heights(ahead[None])[0] == pytest.approx(height[1])
+
+
+def test_compiled_code_is_told_of_new_ground() -> None:
+    ground = ChangingGround(Terrain.flat(0.4))
+    relief, points = Relief(ground, Terrain.flat().place), np.array([[2.3, 3.2], [2.6, 3.9]])
+    for hill in (Hill(), Hill(roughness=0.3), Hill(slope=20.0)):
+        ground.change(hill, np.array([2.0, 3.0, 1.3]), 0.5)
+        relief.move_to(0.0)
+        heights, normals = np.zeros(2), np.zeros((2, 3))
+        sample(relief.at, points, heights, normals)
+        np.testing.assert_allclose(heights, ground.current.heights(points), atol=1e-12)
+        np.testing.assert_allclose(normals, ground.current.sample(points).normal, atol=1e-9)
 
 
 def test_a_viewer_says_what_is_missing() -> None:

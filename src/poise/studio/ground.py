@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.terrain import Terrain
-from poise.terrain.shapes import Place, Shape
+from poise.terrain.shapes import Form, Place, Shape
 
 Array = npt.NDArray[np.float64]
 
@@ -45,6 +45,10 @@ class ChangingGround(Shape):
         del place
         surface = self.current.sample(points, time)
         return np.array(surface.height), np.array(surface.normal), np.array(surface.velocity)
+
+    def form(self, place: Place, time: float) -> Form:
+        del place
+        return self.current.shape.form(self.current.place, time)
 
     def change(self, hill: Hill, position: Array, heading: float) -> None:
         """New ground that meets the old one where the figure is.

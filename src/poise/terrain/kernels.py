@@ -8,7 +8,7 @@ from numba import njit
 
 from poise.compiled import INNER, KERNEL, shared
 from poise.light import larger, light, matrix, smaller, vector
-from poise.terrain.shapes import GRID, STEPS
+from poise.terrain.shapes import GRID, PLANE, STEPS
 
 NUMBERS = 12
 """So many numbers a ground has at most."""
@@ -83,8 +83,9 @@ def heights_below(relief, points, heights):
 
 @njit(**INNER)
 def moving_plane(relief, points, velocities):
-    """Velocity [m/s] (n, 3) of the ground under points (n, 2 or 3) [m], where it is a plane that moves."""
+    """Velocity [m/s] (n, 3) of the ground under points (n, 2 or 3) [m]; only a plane moves."""
     n = vector(relief[1], NUMBERS)
     for k in range(points.shape[0]):
         for c in range(3):
-            velocities[k, c] = n[3 + c] * points[k, 0] + n[6 + c] * points[k, 1] + n[9 + c]
+            moved = n[3 + c] * points[k, 0] + n[6 + c] * points[k, 1] + n[9 + c]
+            velocities[k, c] = moved if relief[0] == PLANE else 0.0

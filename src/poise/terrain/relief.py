@@ -20,11 +20,12 @@ class Relief:
 
     def __init__(self, shape: Shape, place: Place) -> None:
         self._shape, self._place, self._numbers = shape, place, np.zeros(NUMBERS)
-        kind, _, self._table = shape.form(place, 0.0)
+        self.at: Index = np.zeros(5, dtype=np.int64)
         self.move_to(0.0)
-        self.at: Index = np.array([kind, self._numbers.ctypes.data, self._table.ctypes.data, *self._table.shape])
 
     def move_to(self, time: float) -> None:
-        """Bring ground that moves to this time [s]."""
-        numbers = self._shape.form(self._place, time)[1]
+        """Bring ground that moves, or that becomes other ground, to this time [s]."""
+        kind, numbers, self._table = self._shape.form(self._place, time)
+        self._numbers[:] = 0.0
         self._numbers[: len(numbers)] = numbers
+        self.at[:] = kind, self._numbers.ctypes.data, self._table.ctypes.data, *self._table.shape
