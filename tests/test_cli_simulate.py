@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +14,10 @@ import pytest
 from PIL import Image
 
 import poise
-from poise.cli.app import run
+from poise.cli.app import app, run
 from tests.clips import MOTIONS, needs_motions
 from tests.interrupted import interrupted
+from tests.test_push import held
 
 SHOVE = "chest 300 0 0 @0.3+0.2"
 REPORT = {
@@ -240,6 +244,9 @@ def test_the_baseline_and_the_paper_s_preset_run(walk: Path, tmp_path: Path) -> 
         (["--engine", "coupled"], ["coupled"]),
         (["--preset", "fast"], ["fast", "recommended"]),
         (["--physicality", "much"], ["--physicality", "strict"]),
+        (["--physicality", "1e30"], ["--physicality", "1000"]),
+        (["--only", "LeftHand", "--freeze", "left_hand"], ["left_hand", "only", "freeze"]),
+        (["--unit", "1e9"], ["legs", "--unit"]),
         (["--friction", "-1"], ["--friction"]),
         (["--amount", "2"], ["amount"]),
         (["--loop"], ["does not loop"]),
@@ -305,9 +312,86 @@ def test_a_clip_without_a_skeleton_is_refused_with_the_reason(
 
 def test_a_push_after_the_end_is_told(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     simulate(walk, tmp_path / "out.bvh", "--push", "chest 300 0 0 @5+0.2")
-    told = capsys.readouterr().err
-    assert "after the end" in told
-    assert "--loop" in told
+    told = capsys.readouterr()
+    assert "after the end" in told.err
+    assert "--loop" in told.err
+    assert "never felt" in told.out
+    assert "back within" not in told.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--goal", "none", "--goal-without", "left_hand"], ["--goal-without", "--goal none"]),
+        (["--engine", "pd", "--goal", "com-xy", "--hard-contact"], ["--goal, --hard-contact", "--engine pd"]),
+        (["--seed", "3"], ["--seed", "rough"]),
+        (["--headless"], ["--headless", "--live"]),
+    ],
+)
+def test_options_that_change_nothing_are_told(
+    words: list[str], said: list[str], walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulate(walk, tmp_path / "out.bvh", "--end", "0.2", *words)
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("warning: ")
+    for word in said:
+        assert word in line
+
+
+def test_what_is_usual_is_not_told(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulate(walk, tmp_path / "out.bvh", "--end", "0.2", "--terrain", "rough:0.3", "--seed", "3")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_pull_is_called_one_and_level_ground_is_said(
+    walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulate(walk, tmp_path / "out.bvh", "--end", "0.3", "--pull", "left_hand 0 0 1 100 @0.1+0.1")
+    assert "Pull of left_hand" in capsys.readouterr().out
+    still = tmp_path / "still.npz"
+    poise.save(held(poise.load(walk), 30, 0.3), still)
+    simulate(still, tmp_path / "still_out.npz", "--terrain", "rough:0.15,3")
+    assert "level within half a meter" in capsys.readouterr().out
+
+
+def test_a_mass_nobody_gave_is_said(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    big = tmp_path / "big.bvh"
+    poise.save(poise.load(walk), big)
+    simulate(big, tmp_path / "out.bvh", "--end", "0.2", "--unit", "0.02")
+    assert "--mass" in capsys.readouterr().err
+    simulate(big, tmp_path / "given.bvh", "--end", "0.2", "--unit", "0.02", "--mass", "500")
+    assert "--mass" not in capsys.readouterr().err
+
+
+def test_a_misspelt_joint_of_a_character_is_guessed(
+    walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figure = tmp_path / "figure.toml"
+    assert run(["character", str(walk), "-o", str(figure)]) == 0
+    figure.write_text(figure.read_text(encoding="utf-8").replace('"LeftForeArm"', '"LeftForArm"'), encoding="utf-8")
+    capsys.readouterr()
+    assert run(["simulate", str(walk), "-o", str(tmp_path / "out.bvh"), "--character", str(figure)]) == 2
+    assert "Did you mean 'LeftForeArm'?" in capsys.readouterr().err
+
+
+@needs_motions
+def test_a_looped_clip_goes_back_where_it_came_from(tmp_path: Path) -> None:
+    source = MOTIONS / "deepmimic" / "humanoid3d_walk.txt"
+    out = tmp_path / "out.txt"
+    assert run(["simulate", str(source), "-o", str(out), "--loop", "--push", "chest 200 100 0 @0.5+0.2"]) == 0
+    character = next(tmp_path.glob("*character*"), None) or next(p for p in tmp_path.iterdir() if p != out)
+    assert poise.load(out, skeleton=character).duration > 1.5 * poise.load(source).duration
+
+
+def test_help_says_all_it_allows_on_a_narrow_screen() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "poise", "simulate", "--help"],
+        env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True, encoding="utf-8", check=True,
+    ).stdout  # fmt: skip
+    words = " ".join(told.replace("│", " ").split())
+    for allowed in ("com-xy, moving or none", "(.png)", "rough:HEIGHT,SEED (and ,MAXSLOPE)", "off: joint torques"):
+        assert allowed in words
+    assert "…" not in words.replace("JOINT,…", "").replace("0…1", "")
 
 
 @needs_motions
@@ -316,7 +400,11 @@ def test_a_push_after_the_end_is_told(walk: Path, tmp_path: Path, capsys: pytest
     [
         ("bvh/cmu_motionbuilder/02_01.bvh", ["--end", "0.3"], ["rest pose", "--start 0.0083"]),
         ("bvh/cmu_3dsmax/143_01.bvh", ["--end", "0.3"], ["recorded at 60 fps", "--source-fps 60"]),
-        ("gltf/Fox.glb", ["--clip", "Run", "--end", "0.3"], ["60.7 m", "--unit 0.01", "in place"]),
+        (
+            "gltf/Fox.glb",
+            ["--clip", "Run", "--end", "0.3", "--terrain", "slope:5"],
+            ["60.7 m", "--unit 0.01", "in place"],
+        ),
         ("bvh/cmu_motionbuilder/05_20-mb.bvh", ["--start", "5.2", "--end", "5.6"], ["glitch", "carried over"]),
     ],
 )
@@ -349,3 +437,25 @@ def test_ctrl_c_writes_what_is_done(tmp_path: Path) -> None:
     assert 6 <= done.frame_count < whole.frame_count
     assert np.abs(done.rotations[:6] - whole.rotations[:6]).max() < 1e-9, "the push came later"
     assert json.loads(report.read_text(encoding="utf-8"))["frames"] >= 200
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGINT for one child on Windows")
+def test_ctrl_c_while_drawing_says_what_is_written(tmp_path: Path) -> None:
+    out, film = tmp_path / "out.bvh", tmp_path / "film.gif"
+    words = ["simulate", poise.sample_path("walk"), "-o", out, "--record", film]
+    said = interrupted(words, tmp_path / "drawing", "poise.scene.scene.Scene.__post_init__", 1)
+    assert f"Interrupted. Written: {out}. Not written: {film}." in said
+    assert out.exists()
+    assert not film.exists()
+
+
+def test_an_interrupt_is_told_and_nothing_of_it_is_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    @app.command(name="stop", hidden=True)
+    def stop() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    try:
+        assert run(["stop"]) == 130
+    finally:
+        app.registered_commands.pop()
+    assert capsys.readouterr().err == "poise: Interrupted.\n"

@@ -17,6 +17,7 @@ from poise.errors import InvalidValue
 from poise.record.arrays import Blobs, inflate, read_array
 from poise.record.limits import MOST_BODIES
 from poise.record.pack import MAGIC, pack
+from poise.record.pack_overlays import push_overlays
 from poise.record.unpack import unpack
 from poise.scene import GHOST, Box, Curve, Layer, Plot, Points, Polygon, Prop, Row, Scene, Series, Vectors
 from poise.spatial import rotations
@@ -239,3 +240,17 @@ def test_a_scene_too_large_for_a_page_is_not_written() -> None:
     many = tuple(sliding_track(TIMES) for _ in range(MOST_BODIES + 1))
     with pytest.raises(InvalidValue, match="bodies"):
         pack(Scene(TIMES, many, Terrain.flat()))
+
+
+def test_the_arrow_of_a_push_shrinks_once_it_is_over() -> None:
+    motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.0)
+    push = poise.Push("chest", (300.0, 0.0, 0.0), 0.3, 0.2)
+    result = poise.simulate(motion, pushes=[push])
+    (arrow,) = push_overlays(poise.scene_of(result, physics=False))
+    lengths = np.linalg.norm(arrow.vectors[:, 0], axis=1)
+    times = result.times
+    assert np.allclose(lengths[(times > 0.3) & (times < 0.499)], 300.0)
+    late = lengths[(times > 0.51) & (times < 0.65)]
+    assert (np.diff(late) < 0.0).all()
+    assert late[-1] < 0.2 * 300.0
+    assert np.isnan(lengths[times > 0.66]).all()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from poise.errors import InvalidValue, MotionWarning, PoiseError
 
@@ -30,8 +31,20 @@ INTERRUPTED = 130
 
 _UsageError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
+
+class _Commands(TyperGroup):
+    """The commands; an interrupt leaves them as one, not as a silent exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+
+
 app = typer.Typer(
     name="poise",
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -76,8 +89,8 @@ def run(words: Sequence[str], *, debug: bool = False) -> int:
             return code if isinstance(code, int) else 0
         except _UsageError as error:
             _complain(_usage_sentence(error))
-        except (KeyboardInterrupt, typer.Abort):
-            _complain("Interrupted.")
+        except (KeyboardInterrupt, typer.Abort) as stop:
+            _complain(str(stop) or "Interrupted.")
             return INTERRUPTED
         except BrokenPipeError:
             return 0

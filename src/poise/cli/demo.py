@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from poise.cli.app import app, note, out, output_path
-from poise.cli.outcome import draw
-from poise.cli.simulate import run_behind_bar, summarize
+from poise.cli.outcome import PREPARING, draw, telling_interrupts
+from poise.cli.simulate import run_behind_bar
+from poise.cli.simulate_summary import summarize
 
 
 @app.command()
@@ -33,7 +34,6 @@ def demo(
     from poise.sim.forces import Push
     from poise.terrain import Terrain
 
-    folder.mkdir(parents=True, exist_ok=True)
     # a film stands in where the player was not built
     seen = folder / ("demo.html" if has_page() else "demo.gif")
     clip, report, strip = (folder / n for n in ("walk_shoved.bvh", "report.json", "strip.png"))
@@ -42,18 +42,23 @@ def demo(
         output_path(path, inputs=[sample_path("walk")], overwrite=True)
     # the walk goes towards −y: one shove from its right, then one from behind
     shoves = [Push("chest", (450.0, 0.0, 0.0), 1.4, 0.2), Push("chest", (0.0, -400.0, 0.0), 4.0, 0.2)]
-    result = run_behind_bar(motion, None, mass=None, terrain=Terrain.rough(0.3, 7), pushes=shoves)
-    poise.io.save(result.motion, clip)
-    result.report.save(report)
-    view = Camera("quarter", zoom=1.1)
-    times = [0.8, 1.4, 1.6, 1.9, 2.6, 4.0, 4.2, 4.6]
-    draw(scene_of(result), strip, width=250, height=360, camera=view, times=times, painter="drawn")
-    if has_page():
-        scene = scene_of(result, title="A walk over uneven ground, shoved twice")
-        page = recording_page(pack(scene), scene.title, {"view": "quarter", "play": 1, "t": 0.6})
-        write_atomically(seen, page.encode())
-    else:
-        draw(scene_of(result), seen, width=400, height=260, fps=12.5, camera=view, painter="drawn")
+    with telling_interrupts(clip, report, strip, seen):
+        _say(f"1 of 3: simulating. {PREPARING}")
+        result = run_behind_bar(motion, None, mass=None, terrain=Terrain.rough(0.3, 7), pushes=shoves)
+        folder.mkdir(parents=True, exist_ok=True)
+        poise.io.save(result.motion, clip)
+        result.report.save(report)
+        _say(f"2 of 3: drawing {strip}")
+        view = Camera("quarter", zoom=1.1)
+        times = [0.8, 1.4, 1.6, 1.9, 2.6, 4.0, 4.2, 4.6]
+        draw(scene_of(result), strip, width=250, height=360, camera=view, times=times, painter="drawn")
+        _say(f"3 of 3: drawing {seen}")
+        if has_page():
+            scene = scene_of(result, title="A walk over uneven ground, shoved twice")
+            page = recording_page(pack(scene), scene.title, {"view": "quarter", "play": 1, "t": 0.6})
+            write_atomically(seen, page.encode())
+        else:
+            draw(scene_of(result), seen, width=400, height=260, fps=12.5, camera=view, painter="drawn")
     out().print("A walking figure crosses uneven ground and is shoved twice; the ghost is what it was asked to do.")
     summarize(result, clip)
     if not has_page():
@@ -61,3 +66,9 @@ def demo(
     out().print(f"See {seen} and {strip}; the numbers are in {report}.", markup=False)
     if not headless and sys.stdout.isatty() and not webbrowser.open(seen.resolve().as_uri()):
         note(f"Could not open a viewer; open {seen} by hand.")
+
+
+def _say(what: str) -> None:
+    """What is being done, where no progress bar shows it: the first run on a machine takes a while."""
+    if not sys.stderr.isatty():
+        note(what)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from poise.cli.app import note, progress
 from poise.errors import InvalidValue, UnknownName
@@ -41,6 +45,30 @@ def require_kinds(output: Path | None, record: Path | None, *, live: bool = Fals
         from poise.record.recording import require_kind
 
         require_kind(record)
+
+
+@contextmanager
+def telling_interrupts(*paths: Path | None) -> Iterator[None]:
+    """Where Ctrl-C ends what runs inside, say which of these files it has written by then and which not."""
+    wanted = [p for p in paths if p is not None]
+    before = [_stamp(p) for p in wanted]
+    try:
+        yield
+    except KeyboardInterrupt:
+        written = [str(p) for p, then in zip(wanted, before) if _stamp(p) not in (None, then)]
+        missing = [str(p) for p in wanted if str(p) not in written]
+        told = [
+            f"{what}: {', '.join(those)}" for what, those in (("Written", written), ("Not written", missing)) if those
+        ]
+        raise typer.Abort(" ".join(("Interrupted.", *(f"{t}." for t in told)))) from None
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What changes when a file is written; None where there is none."""
+    if not path.exists():
+        return None
+    seen = path.stat()
+    return seen.st_ino, seen.st_mtime_ns
 
 
 def draw(scene: Scene, path: Path, **look: Any) -> None:

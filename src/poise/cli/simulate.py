@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, output_paths, print_json, progress
-from poise.cli.outcome import PREPARING, draw, play_live, require_kinds
+from poise.cli.app import INTERRUPTED, app, note_warnings, out, output_paths, print_json, progress
+from poise.cli.outcome import PREPARING, draw, play_live, require_kinds, telling_interrupts
+from poise.cli.simulate_notes import advise, tell_late, tell_mass, tell_useless
+from poise.cli.simulate_summary import summarize
 from poise.errors import InvalidValue
-from poise.units import GRAVITY
 
 if TYPE_CHECKING:
     from poise.character.character import Character
@@ -27,6 +28,9 @@ RECOVERY = 3.0
 
 MOST_ROUNDS = 200
 """What `--loop` plays at most [1]."""
+
+LEAST_PHYSICAL, MOST_PHYSICAL = 1e-3, 1e3
+"""What `--physicality` takes [1]: a tenth of and ten times what the page of `--live` offers."""
 
 
 @app.command()
@@ -48,8 +52,9 @@ def simulate(
         str,
         typer.Option(
             metavar="SPEC",
-            help="flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED\\[,MAXSLOPE], "
-            "image:FILE,SIZE,HEIGHT, mesh:FILE or platform:FILE; along the clip's travel, or @HEADING in degrees.",
+            help="flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED (and ,MAXSLOPE), "
+            "image:FILE,SIZE,HEIGHT, mesh:FILE or platform:FILE (formats: docs/terrain.md); along the clip's travel, "
+            "or @HEADING in degrees. Rough ground is level within half a meter of the start.",
         ),
     ] = "flat",
     push: Annotated[
@@ -68,7 +73,8 @@ def simulate(
     goal: Annotated[
         str,
         typer.Option(
-            metavar="auto|com-xy|moving|none", help="What guides the center of mass; auto: moving when anything pushes."
+            metavar="GOAL",
+            help="What guides the center of mass: auto, com-xy, moving or none; auto: moving when anything pushes.",
         ),
     ] = "auto",
     goal_point: Annotated[
@@ -77,7 +83,12 @@ def simulate(
     ] = None,
     goal_without: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints left out of the goal.")] = None,
     physicality: Annotated[
-        str, typer.Option(metavar="X|strict|off", help="1: the paper's root weight; strict: no root force.")
+        str,
+        typer.Option(
+            metavar="X",
+            help="How dear root force is, the help that no muscle gives: above 1 joints answer more, below 1 the root "
+            "helps more. 1: the paper's; strict: none beyond the clip's own; off: joint torques cost nothing.",
+        ),
     ] = "1",
     hard_contact: Annotated[
         bool, typer.Option("--hard-contact", help="No point below the ground, as hard rows (slower).")
@@ -115,7 +126,7 @@ def simulate(
     report: Annotated[Path | None, typer.Option(metavar="OUT.json", help="Write the report.")] = None,
     record: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.html|.mp4|.gif|.png", help="A page to play the run, a film, or a strip of stills."),
+        typer.Option(metavar="OUT", help="A page to play (.html), a film (.mp4, .gif), or a strip of stills (.png)."),
     ] = None,
     live: Annotated[
         bool,
@@ -162,32 +173,32 @@ def simulate(
     whole = motion
     if start is not None or end is not None:
         motion = motion.cut(start or 0.0, motion.duration if end is None else end)
-    _advise(whole, motion, start or 0.0, source_fps)
+    advise(whole, motion, start or 0.0, source_fps, is_level=ground.is_flat and not live)
     if loop:
         motion = _looped(motion, pushes)
-    for late in (p for p in pushes if p.start > motion.duration):
-        note(
-            f"warning: the push of {late.body!r} at {late.start:g} s comes after the end at {motion.duration:.2f} s, "
-            "so it is never felt; --loop plays a clip that loops again."
-        )
+    tell_late(pushes, motion.duration)
+    tell_useless(run_options, seed=seed, terrain=terrain, headless=headless, port=port, live=live)
     settings: dict[str, Any] = {
         "terrain": ground, "pushes": pushes, "preset": preset, "options": run_options, "fps": fps, "floor": floor,
         "amount": amount, "only": _names(only), "freeze": _names(freeze),
     }  # fmt: skip
-    if live:
-        result = run_live(
-            motion, character, mass=mass, port=port, headless=headless, is_saved=output is not None, **settings
-        )
-    else:
-        result = run_behind_bar(motion, character, mass=mass, **settings)
-    if output is not None:
-        poise.io.save(result.motion, output)
-    if report is not None:
-        result.report.save(report)
-    if record is not None:
-        from poise.record.result_scene import scene_of
+    with telling_interrupts(output, report, record):
+        if live:
+            result = run_live(
+                motion, character, mass=mass, port=port, headless=headless, is_saved=output is not None, **settings
+            )
+        else:
+            result = run_behind_bar(motion, character, mass=mass, **settings)
+        if output is not None:
+            poise.io.save(result.motion, output)
+        if report is not None:
+            result.report.save(report)
+        if record is not None:
+            from poise.record.result_scene import scene_of
 
-        draw(scene_of(result), record)
+            draw(scene_of(result), record)
+    if character is None and mass is None:
+        tell_mass(result.character.mass)
     if json:
         print_json(result.report.data)
     else:
@@ -209,9 +220,14 @@ def _options(
         knob = Physicality(is_strict=physicality == "strict", is_off=physicality == "off")
     else:
         try:
+            if not LEAST_PHYSICAL <= float(physicality) <= MOST_PHYSICAL:
+                raise ValueError
             knob = Physicality(float(physicality))
-        except ValueError:  # no number, or none that the knob takes
-            raise InvalidValue(f"--physicality is {physicality!r}; give a positive number, strict or off.") from None
+        except ValueError:  # no number, or none that makes sense
+            raise InvalidValue(
+                f"--physicality is {physicality!r}; give a number from {LEAST_PHYSICAL:g} to {MOST_PHYSICAL:g}, strict "
+                "or off."
+            ) from None
     goals = tuple(parse_goal(p) for p in points or ())
     try:
         return Options(
@@ -253,36 +269,6 @@ def _looped(motion: Motion, pushes: list[Any]) -> Motion:
     return repeat(motion, rounds)
 
 
-def _advise(whole: Motion, motion: Motion, start: float, source_fps: float | None) -> None:
-    """What a user should know of the clip and of the part that is kept, each with the option that cures it."""
-    from poise.phases.flights import implied_fps
-    from poise.phases.glitches import find_glitches, leading_rest_frames
-    from poise.phases.travel import is_in_place
-
-    lead = leading_rest_frames(motion)
-    if lead:
-        note(
-            f"warning: the first {lead} frame(s) look like a rest pose put in front; "
-            f"--start {start + lead * motion.dt:.5g} leaves them out."
-        )
-    glitches = [g for g in find_glitches(motion) if g.kind != "t-pose"]
-    if glitches:
-        first = glitches[0]
-        note(
-            f"warning: {len(glitches)} capture glitch(es), first a {first.kind} of "
-            f"{motion.skeleton.names[first.joint]!r} in frame {first.frame}; there the deviation is carried over "
-            "instead of solved."
-        )
-    if is_in_place(whole):
-        note("warning: the clip walks in place; slopes and stairs pass under it only if it travels.")
-    implied = implied_fps(whole)
-    if source_fps is None and implied.confidence >= 0.5:
-        note(
-            f"warning: its flights fall as if it were recorded at {implied.fps:.0f} fps, not {whole.fps:.0f}; "
-            f"--source-fps {implied.fps:.0f} cures it."
-        )
-
-
 def run_live(
     motion: Motion, character: Path | None, *, mass: float | None, port: int, headless: bool, is_saved: bool,
     **arguments: Any,
@@ -320,44 +306,3 @@ def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None
             bar.update(task, description="Simulating", total=1.0, completed=live.fraction)
 
         return run(motion, figure, watch=watch, **arguments)
-
-
-BELIEVABLE = 0.3
-"""Root force beyond the clip's own, as a part of body weight (rms), above which a run is cautioned about."""
-
-
-def summarize(result: SimulationResult, output: Path | None) -> None:
-    """What happened, in a few lines a person reads."""
-    d = result.report.data
-    deviation, contact, residual = d["deviation"], d["contact"], d["root_residual"]
-    weight = GRAVITY * d["source"]["mass"]
-    what = "The last round" if output is None else str(output)
-    lines = [
-        f"{what}: {result.motion.frame_count} frames, {result.motion.skeleton.joint_count} joints, "
-        f"simulated at {1.0 / d['dt']:.0f} Hz, {d['step_ms']['median']:.2f} ms a frame "
-        f"({d['realtime_factor']:.0f} × real time)",
-    ]
-    if deviation["joint_angle_max_deg"] < 1e-6 and deviation["root_position_max_m"] < 1e-9:
-        lines.append("Nothing disturbed it: the motion is the one that went in.")
-    else:
-        joints, root = deviation["joint_angle_max_deg"], 100 * deviation["root_position_max_m"]
-        sunk, floating = 100 * contact["penetration_p95_m"], 100 * contact["float_p95_m"]
-        lines += [
-            f"Deviation: joints up to {joints:.1f}°, root up to {root:.1f} cm",
-            f"Ground: 95 % of frames within {sunk:.1f} cm of penetration and {floating:.1f} cm of float",
-            f"Root force beyond the clip's own: {100 * residual['force_rms_N'] / weight:.0f} % of body weight (rms)",
-        ]
-    strain = residual["force_rms_N"] / weight
-    if strain > BELIEVABLE:
-        lines.append(f"Caution: that much help at the root ({100 * strain:.0f} %) can be seen; expect a marionette.")
-    for event in d["events"]:
-        back, moved = event["com_back_s"], 100 * event["com_excursion_max_m"]
-        after = f"back within {back:.1f} s" if back is not None else "not back before the end"
-        lines.append(f"Push of {event['body']} at {event['start']:.2f} s: center of mass moved {moved:.0f} cm, {after}")
-    for name, count in d["solver"]["conflicts"].items():
-        lines.append(f"Gave way in {count} steps: {name}")
-    odd = {k: v for k, v in d["solver"]["fallbacks"].items() if v}
-    if odd or d["solver"]["failures"]:
-        lines.append("Solver: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in odd.items()))
-    for line in lines:
-        out().print(line, markup=False)

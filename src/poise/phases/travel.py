@@ -189,7 +189,7 @@ def repeat(motion: Motion, count: int, *, blend: float = 0.2) -> Motion:
     """The motion `count` times in a row, each round where the last one ended, turned as the last one turned.
 
     What is left between the ends is taken out of the last `blend` seconds of every round but the last, so that the
-    seam does not jump; the height of the body is kept, not summed up. The source's document is dropped.
+    seam does not jump; the height of the body is kept, not summed up.
 
     Args:
         motion: A motion that loops.
@@ -206,7 +206,6 @@ def repeat(motion: Motion, count: int, *, blend: float = 0.2) -> Motion:
         raise InvalidValue(
             f"This motion does not loop: {loop.reason}. Hold its last pose instead, or cut it to a cycle."
         )
-    source = replace(motion.source, document=None) if motion.source is not None else None
     last = motion.frame_count - 1 if loop.repeats_first else motion.frame_count
     period = float(motion.times[-1]) + (0.0 if loop.repeats_first else motion.dt)
     seamless = _meeting(motion, loop, period, blend)
@@ -225,6 +224,11 @@ def repeat(motion: Motion, count: int, *, blend: float = 0.2) -> Motion:
         turned.append(joint_rotations)
         place = place + rotations.rotate(lift, loop.offset)
         heading += loop.turn
+    source = motion.source
+    if source is not None and source.document is not None:
+        select = getattr(source.document, "select_frames", None)
+        frames = np.concatenate([np.arange(len(t)) for t in times])
+        source = replace(source, document=select(frames) if select else None)
     return replace(
         motion,
         times=np.concatenate(times),

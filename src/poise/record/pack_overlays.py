@@ -48,6 +48,8 @@ def push_overlays(scene: Scene) -> list[Vectors]:
 def _force(scene: Scene, arrow: Arrow) -> Array:
     force = np.array(np.broadcast_to(np.asarray(arrow.force, dtype=np.float64), (len(scene.times), 3)))
     is_on = (scene.times >= arrow.start_s - 1e-9) & (scene.times <= arrow.end_s + ARROW_AFTERGLOW)
+    # what has ended shrinks away: at full length it would look as if it still pushed
+    force *= np.clip(1.0 - (scene.times - arrow.end_s) / ARROW_AFTERGLOW, 0.0, 1.0)[:, None]
     return np.where(is_on[:, None], force, np.nan)
 
 

@@ -6,6 +6,7 @@ import abc
 import math
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +28,13 @@ class Force(abc.ABC):
     Attributes:
         body: A joint's own name or a role.
         start, duration: [s].
+        kind: What a report calls it.
     """
 
     body: str
     start: float
     duration: float
+    kind: ClassVar[str] = "push"
 
     @property
     @abc.abstractmethod
@@ -104,6 +107,8 @@ class Pull(_Planned):
         stiffness: [N/m].
         start, duration: [s].
     """
+
+    kind: ClassVar[str] = "pull"
 
     body: str
     point: tuple[float, float, float]

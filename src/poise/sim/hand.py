@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,8 @@ class Hand(Force):
         place: Where the held place was last, in the world frame [m], shape (3,); NaN before the first step.
         history: Time [s] and force [N] of every step.
     """
+
+    kind: ClassVar[str] = "pull"
 
     body: str
     index: int

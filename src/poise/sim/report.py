@@ -205,14 +205,17 @@ class Recorder:
         excursion = np.linalg.norm(self._com[:n, :2] - self._com_reference[:n, :2], axis=1)
         near = NEAR * self._machine.scale
         calm = (angles.max(axis=1) < 2.0) & (moved < near)
+        is_felt = first < len(self._times) and first < n - 1
         return {
             "body": push.body,
+            "kind": push.kind,
             "start": push.start,
+            "is_felt": is_felt,
             "joint_peak_deg": float(angles[first:, 1:].max(initial=0.0)),
             "root_peak_deg": float(angles[first:, 0].max(initial=0.0)),
             "com_excursion_max_m": float(excursion[first:].max(initial=0.0)),
-            "com_back_s": _settled(excursion[after:] < near, dt),
-            "recovery_s": _settled(calm[after:], dt),
+            "com_back_s": _settled(excursion[after:] < near, dt) if is_felt else None,
+            "recovery_s": _settled(calm[after:], dt) if is_felt else None,
         }
 
 

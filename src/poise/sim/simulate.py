@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import time as clock
 import warnings
@@ -37,6 +38,10 @@ HIGHEST_RATE = 2000.0
 """Highest simulation rate [1/s]; more is a slip of the keyboard."""
 SOON = 0.1
 """A clip that begins with glitches is stood up in a pose no later than this after them [s]."""
+
+
+SHORTEST_LEG, LONGEST_LEG = 1e-3, 1e3
+"""Legs that a run makes sense for [m]; others are a wrong unit."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +104,11 @@ def simulate(
     options = options or Options()
     character = fit(motion) if character is None else character
     if character.skeleton.names != motion.skeleton.names:
-        odd = next((n for n in character.skeleton.names if n not in motion.skeleton.names), character.skeleton.names[0])
+        raise InvalidValue(_other_skeleton(character.skeleton.names, motion.skeleton.names))
+    if not SHORTEST_LEG <= character.leg_length <= LONGEST_LEG:
         raise InvalidValue(
-            f"The character belongs to another skeleton: {len(character.skeleton.names)} joints with {odd!r} among "
-            f"them, where the motion has {len(motion.skeleton.names)}. Fit one to this motion: poise character CLIP."
+            f"The figure's legs are {character.leg_length:.3g} m long; from {SHORTEST_LEG:g} m to {LONGEST_LEG:g} m a "
+            "run makes sense. Read the file with another unit (--unit, or load(unit=...))."
         )
     floor = character.floor if floor is None else floor
     rate = _rate(motion) if fps is None else fps
@@ -120,6 +126,10 @@ def simulate(
     machine.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
     for name in (*(p.body for p in pushes), *(g.body for g in options.goal_points), *only, *freeze):
         character.body_index(name)  # a name nobody answers to is refused before the run
+    may = {character.body_index(name) for name in only}
+    both = [name for name in freeze if character.body_index(name) in may]
+    if both:
+        raise InvalidValue(f"{', '.join(map(repr, both))}: both in only and in freeze; leave each out of one of them.")
     builder = ReferenceBuilder(
         machine.model, dt=dt, friction=options.friction, without=machine.goal_without, scale=machine.scale
     )
@@ -179,6 +189,30 @@ def simulate(
         report,
         machine.goal_points,
         is_complete=done == frames,
+    )
+
+
+def _other_skeleton(own: Sequence[str], wanted: Sequence[str]) -> str:
+    """Why a character does not go with a motion: joints that only one of them has, and what they may be called."""
+    odd = [n for n in own if n not in wanted]
+    close = difflib.get_close_matches(odd[0], [n for n in wanted if n not in own], n=1) if odd else []
+    if close:
+        return (
+            f"The character has a joint {odd[0]!r} that the motion does not have. Did you mean {close[0]!r}? Change it "
+            "in the character file, or fit a character to this motion: poise character CLIP."
+        )
+    lacking = [n for n in wanted if n not in own]
+    parts = [
+        f"{what} ({', '.join(map(repr, names[:3]))}{', …' if len(names) > 3 else ''})"
+        for what, names in (
+            (f"{len(odd)} joints only the character has", odd),
+            (f"{len(lacking)} only the motion has", lacking),
+        )
+        if names
+    ]
+    return (
+        f"The character belongs to another skeleton: {' and '.join(parts) or 'the same joints in another order'}. "
+        "Fit one to this motion: poise character CLIP."
     )
 
 
