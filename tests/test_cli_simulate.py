@@ -459,3 +459,10 @@ def test_an_interrupt_is_told_and_nothing_of_it_is_a_traceback(capsys: pytest.Ca
     finally:
         app.registered_commands.pop()
     assert capsys.readouterr().err == "poise: Interrupted.\n"
+
+
+def test_a_figure_that_flies_is_cautioned_about(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulate(walk, tmp_path / "out.bvh", "--push", "chest 0 0 3000 @0.1+0.3")
+    assert "leaves the ground" in capsys.readouterr().out
+    simulate(walk, tmp_path / "low.bvh", "--push", SHOVE)
+    assert "leaves the ground" not in capsys.readouterr().out

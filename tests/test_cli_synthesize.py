@@ -15,6 +15,7 @@ import pytest
 import poise
 from poise.cli.app import run
 from poise.synthesis.behaviors import BEHAVIORS
+from tests.clips import MOTIONS, needs_motions
 from tests.interrupted import interrupted
 
 SHOVE = "chest 60 0 0 @0.05+0.1"
@@ -246,3 +247,27 @@ def test_a_goal_without_its_clip_is_told(tmp_path: Path, capsys: pytest.CaptureF
     own.write_text(text + 'wishes = [{ is = "Follow", weight = 1.0 }]\n', encoding="utf-8")
     run(["synthesize", str(own), "-o", str(tmp_path / "a.bvh"), "--seconds", "0.02"])
     assert "no clip to follow" in " ".join(capsys.readouterr().err.split())
+
+
+@needs_motions
+@pytest.mark.parametrize("option", ["--clip", "--character"])
+def test_one_clip_of_several_is_chosen(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = MOTIONS / "gltf" / "greenman.glb"
+    words = ["synthesize", "balance", "-o", str(tmp_path / "out.bvh"), "--seconds", "0.05", option]
+    assert run([*words, str(file)]) == 2
+    assert "greenman.glb@0" in capsys.readouterr().err
+    assert run([*words, f"{file}@no such clip"]) == 2
+    assert "no such clip" in capsys.readouterr().err
+    assert run([*words, f"{file}@2"]) == 0
+
+
+def test_of_two_figures_it_is_said_which_one_the_file_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    synthesize(tmp_path / "h.bvh", behavior="hands", seconds=0.05)
+    assert "h.bvh holds 'child' alone; 'adult' can be seen" in " ".join(capsys.readouterr().out.split())
+
+
+def test_results_are_printed_in_a_line() -> None:
+    result = poise.synthesize("balance", seconds=0.05)
+    assert len(repr(result)) < 200
+    assert "balance" in repr(result)
+    assert len(repr(result.figures)) < 200

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 BELIEVABLE = 0.3
 """Root force beyond the clip's own, as a part of body weight (rms), above which a run is cautioned about."""
 
+FLOATING = 0.1
+"""A figure with legs of 0.82 m that is further than this above the ground where it stood is cautioned about [m]."""
+
 
 def summarize(result: SimulationResult, output: Path | None) -> None:
     """What happened, in a few lines a person reads."""
@@ -41,6 +44,14 @@ def summarize(result: SimulationResult, output: Path | None) -> None:
     strain = residual["force_rms_N"] / weight
     if strain > BELIEVABLE:
         lines.append(f"Caution: that much help at the root ({100 * strain:.0f} %) can be seen; expect a marionette.")
+    high = contact["float_p95_m"]
+    if high > FLOATING * d["settings"]["leg_scale"]:
+        lines.append(
+            f"Caution: it leaves the ground by {100 * high:.0f} cm; a gentler push or a physicality near 1 keeps it "
+            "down."
+        )
+    if d["events"] and result.terrain.spec.startswith("platform"):
+        lines.append("The deck's own way is counted in what the pushes moved.")
     lines += [_told(event) for event in d["events"]]
     for name, count in d["solver"]["conflicts"].items():
         lines.append(f"Gave way in {count} steps: {name}")

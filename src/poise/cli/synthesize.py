@@ -11,7 +11,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, output_paths, print_json, progress
-from poise.cli.outcome import PREPARING, draw, play_live, require_kinds
+from poise.cli.outcome import PREPARING, draw, play_live, require_kinds, telling_interrupts
 from poise.cli.synthesize_help import NamedHelp, describe, list_behaviors, list_goals, write_controller
 from poise.cli.synthesize_input import captured, changes, figure_of, require_length, tell_useless
 from poise.cli.synthesize_summary import summarize
@@ -60,10 +60,13 @@ def synthesize(
     seconds: Annotated[float | None, typer.Option(metavar="S", help="How long; default: as the behavior says.")] = None,
     character: Annotated[
         str | None,
-        typer.Option(metavar="adult|child|FILE", help="Who: a built-in figure, a character (TOML), or any skeleton."),
+        typer.Option(
+            metavar="WHO",
+            help="adult, child, a character (TOML), or any file with a skeleton; FILE@CLIP of one with several clips.",
+        ),
     ] = None,
     clip: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A captured motion to follow, where the controller does.")
+        Path | None, typer.Option(metavar="FILE", help="A captured motion to follow; FILE@CLIP of several.")
     ] = None,
     mode: Annotated[
         str, typer.Option(metavar="horizon|literal", help="Goals with a horizon, or the paper's own form and weights.")
@@ -75,7 +78,7 @@ def synthesize(
     report: Annotated[Path | None, typer.Option(metavar="OUT.json", help="Write the report.")] = None,
     record: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.html|.mp4|.gif|.png", help="A page to play the run, a film, or a strip of stills."),
+        typer.Option(metavar="OUT", help="A page to play (.html), a film (.mp4, .gif), or a strip of stills (.png)."),
     ] = None,
     camera: Annotated[
         str | None,
@@ -151,22 +154,23 @@ def synthesize(
     figure = None if character is None else figure_of(character)
     output_paths((output, report, record), "-o, --report and --record", inputs=files, overwrite=overwrite)
     tell_useless(behavior, pushes, arguments, is_clip_given=clip is not None)
-    if live:
-        result = _run_live(
-            behavior, figure, port=port, headless=headless, is_saved=output is not None, clip=followed, **arguments
-        )
-    else:
-        result = _run(behavior, figure, clip=followed, **arguments)
-    if output is not None:
-        import poise.io
+    with telling_interrupts(output, report, record):
+        if live:
+            result = _run_live(
+                behavior, figure, port=port, headless=headless, is_saved=output is not None, clip=followed, **arguments
+            )
+        else:
+            result = _run(behavior, figure, clip=followed, **arguments)
+        if output is not None:
+            import poise.io
 
-        poise.io.save(result.motion, output)
-    if report is not None:
-        result.report.save(report)
-    if record is not None:
-        from poise.record.synthesis_scene import scene_of_synthesis
+            poise.io.save(result.motion, output)
+        if report is not None:
+            result.report.save(report)
+        if record is not None:
+            from poise.record.synthesis_scene import scene_of_synthesis
 
-        draw(scene_of_synthesis(result), record, camera=camera)
+            draw(scene_of_synthesis(result), record, camera=camera)
     if json:
         print_json(result.report.data)
     else:

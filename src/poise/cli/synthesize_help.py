@@ -111,7 +111,13 @@ def describe(behavior: Behavior, *, as_json: bool = False) -> None:
         for head, o in zip(heads, behavior.declared.values(), strict=True)
     ]
     for machine in machines_of(setup):
-        lines += ["", table(machine), "", "Its transitions, for Graphviz:", graph(machine)]
+        lines += [
+            "",
+            table(machine),
+            "",
+            "Its transitions, for Graphviz (the number at an arrow: which way out of its state in the table):",
+            graph(machine),
+        ]
     out().print("\n".join(lines), markup=False)
 
 

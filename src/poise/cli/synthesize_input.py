@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from poise.cli.app import note, note_warnings
-from poise.errors import InvalidValue
+from poise.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
     from poise.character.character import Character
@@ -87,23 +87,39 @@ def figure_of(which: str) -> Character:
 
     if which in BUILT_IN:
         return figure(which)
-    path = Path(which)
+    path, clip = _file_and_clip(which)
     if not path.exists():
         raise InvalidValue(f"--character is {which!r}, which is no file. Built-in figures: {', '.join(BUILT_IN)}.")
     if path.suffix.lower() == ".toml":
         from poise.character import load_character
 
         return load_character(path)
-    import poise.io
     from poise.character import fit
 
-    return fit(poise.io.load(path))
+    return fit(_loaded(path, clip))
 
 
-def captured(path: Path) -> Motion:
-    """A motion to follow; what its reader found is told."""
-    import poise.io
-
-    motion = poise.io.load(path)
+def captured(which: Path) -> Motion:
+    """A motion to follow, FILE or FILE@CLIP; what its reader found is told."""
+    motion = _loaded(*_file_and_clip(str(which)))
     note_warnings(motion)
     return motion
+
+
+def _file_and_clip(which: str) -> tuple[Path, str | None]:
+    """FILE, or FILE@CLIP of a file with several; a file of the whole name goes before."""
+    file, at, clip = which.rpartition("@")
+    return (Path(which), None) if Path(which).exists() or not (at and Path(file).exists()) else (Path(file), clip)
+
+
+def _loaded(path: Path, clip: str | None) -> Motion:
+    import poise.io
+    from poise.cli.options import clip_key
+
+    try:
+        return poise.io.load(path, clip=clip_key(clip))
+    except FileFormatError as error:
+        if "--clip" not in error.cure:
+            raise
+        cure = f"Choose one as FILE@NAME or FILE@INDEX, such as {path.name}@0."
+        raise FileFormatError(error.problem, path=path, cure=cure) from error

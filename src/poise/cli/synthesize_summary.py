@@ -24,6 +24,9 @@ def summarize(result: SynthesisResult, output: Path | None, *, is_live: bool = F
         f"{d['step_ms']['median']:.2f} ms a step ({d['realtime_factor']:.1f} × real time)",
         _falls(result),
     ]
+    if output is not None and len(result.figures) > 1:
+        first, *others = (repr(f.name) for f in result.figures)
+        lines.append(f"{output} holds {first} alone; {', '.join(others)} can be seen with --record.")
     shown = [s for s in d["states"] if " / " not in s["name"]]
     if len(shown) > 1:
         path = " → ".join(f"{s['name']} {s['start']:.2f}" for s in shown[:8])

@@ -46,3 +46,6 @@ class SimulationResult:
     report: Report
     goal_points: tuple[PointGoal, ...] = ()
     is_complete: bool = True
+
+    def __repr__(self) -> str:
+        return f"<simulated {self.motion!r} on {self.terrain.spec}, {len(self.pushes)} pushes>"

@@ -70,6 +70,10 @@ class FigureResult:
     visits: tuple[Visit, ...]
     fell: float | None
 
+    def __repr__(self) -> str:
+        fell = "" if self.fell is None else f", fell at {self.fell:.2f} s"
+        return f"<figure {self.name!r}: {len(self.q)} frames, {self.motion.duration:.2f} s{fell}>"
+
 
 @dataclass(frozen=True)
 class BallResult:
@@ -109,6 +113,9 @@ class SynthesisResult:
     report: Report
     is_complete: bool = True
     view: str = "quarter"
+
+    def __repr__(self) -> str:
+        return f"<synthesized {self.report['behavior']!r}: {', '.join(map(repr, self.figures))}>"
 
     @property
     def motion(self) -> Motion:

@@ -186,6 +186,8 @@ def _hang(character: Character, turned: Array, places: Array, side: str, way: Ar
     if shoulder is None or elbow is None:
         return
     arm = places[elbow] - places[shoulder]
+    if np.linalg.norm(arm) < 1e-6 * character.leg_length:  # a rig whose arm is moved by its hand alone
+        return
     hung = rotations.between(arm / np.linalg.norm(arm), way / np.linalg.norm(way))
     turn_limb(character, turned, shoulder, hung)
 
