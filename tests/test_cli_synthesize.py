@@ -271,3 +271,5 @@ def test_results_are_printed_in_a_line() -> None:
     assert len(repr(result)) < 200
     assert "balance" in repr(result)
     assert len(repr(result.figures)) < 200
+    moved = poise.simulate(poise.load(poise.sample_path("walk")).cut(0.0, 0.2))
+    assert repr(moved) == "<simulated: 13 frames, 0.20 s, 21 joints on flat, 0 pushes>"

@@ -48,4 +48,8 @@ class SimulationResult:
     is_complete: bool = True
 
     def __repr__(self) -> str:
-        return f"<simulated {self.motion!r} on {self.terrain.spec}, {len(self.pushes)} pushes>"
+        many = "" if len(self.pushes) == 1 else "es"
+        return (
+            f"<simulated: {self.motion.frame_count} frames, {self.motion.duration:.2f} s, "
+            f"{self.motion.skeleton.joint_count} joints on {self.terrain.spec}, {len(self.pushes)} push{many}>"
+        )
