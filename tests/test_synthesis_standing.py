@@ -30,7 +30,7 @@ from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.scene_file import scene_of
 from poise.synthesis.soles import soled
-from poise.synthesis.stance import balanced, standing, steadied
+from poise.synthesis.stance import standing, steadied
 from poise.synthesis.upright import places_of, stands, upright
 from tests.clips import MOTIONS, needs_motions
 
@@ -191,7 +191,7 @@ def test_hands_go_where_a_figure_falls_to(x: float, y: float) -> None:
 def soles_at_start(character: Character) -> np.ndarray:
     """Heights of all sole points as the figure begins [m]."""
     model = model_of(character)
-    state = State(model).at(balanced(character), np.zeros(model.nv))
+    state = State(model).at(standing(character), np.zeros(model.nv))
     return state.points[[p.part == "foot" for p in character.contact_points], 2]
 
 
@@ -209,7 +209,7 @@ def test_soles_are_flat_and_alike() -> None:
     own = figure()
     assert soled(own) is own
     odd = strained(own, 0.06)
-    assert np.ptp(soles_at_start(odd)) > 0.02
+    assert np.ptp(soles_at_start(odd)) > 0.01
     mended = soled(odd)
     assert np.allclose([p.offset for p in mended.contact_points], [p.offset for p in own.contact_points], atol=1e-9)
     assert np.ptp(soles_at_start(mended)) < 1e-6

@@ -13,7 +13,6 @@ from poise.character.posing import hinge_angle
 from poise.dynamics import State
 from poise.dynamics.from_character import model_of
 from poise.errors import InvalidValue
-from poise.methods.goals.polygon import centroid
 from poise.spatial import rotations
 from poise.synthesis.upright import SIDES, ankle_of, level_sole, places_of, soles_of, turn_limb, upright
 
@@ -26,8 +25,6 @@ LEFT = np.array([0.0, 1.0, 0.0])
 """To the left of a figure that faces +x."""
 STRAIGHT = 1e-6
 """A figure whose left is so near to `LEFT` faces +x."""
-NEAR, CLOSER = 1e-4, 8
-"""A center of mass this near to where it should be, in parts of a leg, is there; so often it comes closer."""
 SPREAD = 0.14
 """Slope of hanging upper arms away from the sides."""
 EVEN = 1e-3
@@ -113,39 +110,6 @@ def standing(
         q = _coordinates(character, turned)
         state.at(q, np.zeros(state.model.nv))
     q[2] -= state.points[soles, 2].min()
-    return q
-
-
-def balanced(character: Character) -> Array:
-    """Coordinates of a figure that stands as it balances, shape (nq,): nothing moves until something happens.
-
-    That is `standing` with the center of mass over the middle of the soles: they stay, the legs lean there, the trunk
-    is upright.
-
-    Raises:
-        InvalidValue: as `standing`.
-    """
-    q = standing(character)
-    state = State(model_of(character))
-    soles = [i for i, p in enumerate(character.contact_points) if p.part == "foot"]
-    state.at(q, np.zeros(state.model.nv))
-    feet = state.points[soles, :2].mean(axis=0)
-    for _ in range(CLOSER):
-        state.at(q, np.zeros(state.model.nv))
-        turned = state.data.xquat[state.model.roots[0] :].copy()
-        way = centroid(state.points[soles, :2]) - state.com()[:2]
-        size, height = float(np.linalg.norm(way)), float(state.com()[2] - state.points[soles, 2].min())
-        if size < NEAR * character.leg_length:
-            break
-        lean = rotations.from_rotation_vector(size / height * np.array([-way[1], way[0], 0.0]) / size)
-        for side in SIDES:
-            hip, ankle = character.roles[f"{side}_hip"], ankle_of(character, side)
-            for b in set(character.carried(hip)) - set(character.carried(ankle)):
-                turned[b] = rotations.multiply(lean, turned[b])
-        q = _coordinates(character, turned)
-        state.at(q, np.zeros(state.model.nv))
-        q[:2] += feet - state.points[soles, :2].mean(axis=0)
-        q[2] -= state.points[soles, 2].min()
     return q
 
 
