@@ -15,7 +15,9 @@ from poise.errors import InvalidValue, UnknownName
 
 if TYPE_CHECKING:
     from poise.scene import Scene
+    from poise.sim.result import SimulationResult
     from poise.studio.source import Source
+    from poise.synthesis.run import SynthesisResult
 
 PREPARING = "Preparing (the first run on a machine compiles, about 10 s)"
 """What a progress bar says until the first step is made."""
@@ -69,6 +71,26 @@ def _stamp(path: Path) -> tuple[int, int] | None:
         return None
     seen = path.stat()
     return seen.st_ino, seen.st_mtime_ns
+
+
+def keep(
+    result: SimulationResult | SynthesisResult,
+    output: Path | None,
+    report: Path | None,
+    record: Path | None,
+    **look: Any,
+) -> None:
+    """Write what was asked for of a run: its motion, its report, its recording; `look` is that of `draw`."""
+    if output is not None:
+        import poise.io
+
+        poise.io.save(result.motion, output)
+    if report is not None:
+        result.report.save(report)
+    if record is not None:
+        from poise.record.result_scene import scene_of
+
+        draw(scene_of(result), record, **look)
 
 
 def draw(scene: Scene, path: Path, **look: Any) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note_warnings, out, output_paths, print_json, progress
-from poise.cli.outcome import PREPARING, draw, play_live, require_kinds, telling_interrupts
+from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, telling_interrupts
 from poise.cli.simulate_notes import advise, tell_late, tell_mass, tell_useless
 from poise.cli.simulate_summary import summarize
 from poise.errors import InvalidValue
@@ -189,14 +189,7 @@ def simulate(
             )
         else:
             result = run_behind_bar(motion, character, mass=mass, **settings)
-        if output is not None:
-            poise.io.save(result.motion, output)
-        if report is not None:
-            result.report.save(report)
-        if record is not None:
-            from poise.record.result_scene import scene_of
-
-            draw(scene_of(result), record)
+        keep(result, output, report, record)
     if character is None and mass is None:
         tell_mass(result.character.mass)
     if json:

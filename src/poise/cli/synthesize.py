@@ -11,7 +11,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, output_paths, print_json, progress
-from poise.cli.outcome import PREPARING, draw, play_live, require_kinds, telling_interrupts
+from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, telling_interrupts
 from poise.cli.synthesize_help import NamedHelp, describe, list_behaviors, list_goals, write_controller
 from poise.cli.synthesize_input import captured, changes, figure_of, require_length, tell_useless
 from poise.cli.synthesize_summary import summarize
@@ -161,16 +161,7 @@ def synthesize(
             )
         else:
             result = _run(behavior, figure, clip=followed, **arguments)
-        if output is not None:
-            import poise.io
-
-            poise.io.save(result.motion, output)
-        if report is not None:
-            result.report.save(report)
-        if record is not None:
-            from poise.record.synthesis_scene import scene_of_synthesis
-
-            draw(scene_of_synthesis(result), record, camera=camera)
+        keep(result, output, report, record, camera=camera)
     if json:
         print_json(result.report.data)
     else:
