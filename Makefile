@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export OPENBLAS_NUM_THREADS ?= 1
 
-WEB := src/poise/studio/web
+WEB := src/poise/show/web
 
 .PHONY: demo test lint bench samples player clean
 

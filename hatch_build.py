@@ -18,7 +18,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-WEB = Path("src", "poise", "studio", "web")
+WEB = Path("src", "poise", "show", "web")
 PAGE, NOTICES, STAMP = "page.html", "notices.txt", "sources.sha256"
 OLDEST_NODE = 18
 

@@ -21,9 +21,9 @@ import numpy as np
 from benchmarks.clips import MOTIONS
 from poise.analysis import analyze, body_motion, center_of_mass, inverse_dynamics, measures, momentum, support
 from poise.analysis.analyze import Analysis
-from poise.character import Character, fit
+from poise.body import Character, fit
+from poise.core.motion import Motion
 from poise.io import load
-from poise.motion import Motion
 
 FRAMES = 5400
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from poise.character.figure import figure
-from poise.methods.goals.lists import Weights
-from poise.methods.goals.machine import Machine
-from poise.sim.forces import Push
+from poise.body.figure import figure
+from poise.filter.forces import Push
+from poise.goals.lists import Weights
+from poise.goals.machine import Machine
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.behaviors.behavior import Behavior
 from poise.synthesis.run import synthesize

@@ -15,14 +15,14 @@ import numpy as np
 import poise
 from benchmarks.clips import Clip, classify, lasting
 from benchmarks.stride import BLOCKED, blocked
-from poise.character.posing import body_positions, joint_deviations
-from poise.errors import PoiseError
+from poise.body.posing import body_positions, joint_deviations
+from poise.core.errors import PoiseError
+from poise.filter.forces import Push
+from poise.filter.options import Options
+from poise.filter.result import SimulationResult
+from poise.filter.simulate import simulate
 from poise.io import load, save
 from poise.samples import sample_path
-from poise.sim.forces import Push
-from poise.sim.options import Options
-from poise.sim.result import SimulationResult
-from poise.sim.simulate import simulate
 from poise.terrain import Terrain
 
 GENTLE = ("slope:10", "slope:20", "rough:0.2,1", "rough:0.2,2")

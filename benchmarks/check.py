@@ -17,7 +17,7 @@ import numpy as np
 
 import poise
 from benchmarks.clips import MOTIONS
-from poise.motion import Motion
+from poise.core.motion import Motion
 
 RUNS = 3
 MEASURE = """

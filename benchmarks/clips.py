@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from poise.character import Character, fit
-from poise.errors import PoiseError
+from poise.body import Character, fit
+from poise.core.errors import PoiseError
+from poise.core.motion import Motion
 from poise.io import load
-from poise.motion import Motion
 from poise.phases.contacts import contact_flags, contact_limits
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, velocities

@@ -17,12 +17,12 @@ import numpy as np
 
 from benchmarks.clips import MOTIONS
 from poise.analysis import center_of_mass
-from poise.character import fit
+from poise.body import fit
+from poise.core import rotations
 from poise.edit import ballistic, path_between, spin
 from poise.edit.angular_momentum import Tumble, momentum_between, turns_for
 from poise.edit.root import move_root, turn_root
 from poise.io import load
-from poise.spatial import rotations
 
 FIRST, LAST = 112, 142
 """Thirty frames of the flight of CMU 02_04, a high jump at 120 Hz, 31 joints."""

@@ -12,15 +12,15 @@ import time
 
 import numpy as np
 
-from poise.studio.protocol import STATE
-from poise.studio.server import Server
+from poise.show.protocol import STATE
+from poise.show.server import Server
 
 BODIES, RATE, SECONDS = 50, 50.0, 10.0
 
 PAGE = """
 import json, sys, time
 from websockets.sync.client import connect
-from poise.studio.protocol import ACK, STATE
+from poise.show.protocol import ACK, STATE
 address, origin, reads = sys.argv[1], sys.argv[2], sys.argv[3] == "reads"
 lags, size = [], 0
 with connect(address, origin=origin, max_size=None) as page:

@@ -19,8 +19,8 @@ import numpy as np
 from tests.chromium import PATH, launched
 
 from benchmarks.recording import ten_seconds
-from poise.record.pack import pack
-from poise.record.page import recording_page
+from poise.show.pack import pack
+from poise.show.page import recording_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

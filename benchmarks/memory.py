@@ -11,8 +11,8 @@ warnings.simplefilter("ignore")
 import numpy as np
 from benchmarks.clips import MOTIONS
 from poise.io import load
-from poise.motion import Motion
-from poise.sim.simulate import simulate
+from poise.core.motion import Motion
+from poise.filter.simulate import simulate
 from poise.terrain import Terrain
 motion = load(MOTIONS / "bvh" / "cmu_3dsmax" / "143_32.bvh")
 back_and_forth = np.concatenate([np.arange(motion.frame_count), np.arange(motion.frame_count - 2, 0, -1)])

@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 import poise
+from poise.core import rotations
 from poise.phases.travel import repeat
-from poise.record.pack import pack
-from poise.record.page import BUNDLE, has_page
-from poise.record.unpack import unpack
-from poise.scene import Scene
-from poise.spatial import rotations
+from poise.show.pack import pack
+from poise.show.page import BUNDLE, has_page
+from poise.show.scene import Scene
+from poise.show.unpack import unpack
 
 
 def show(name: str, scene: Scene) -> None:

@@ -24,23 +24,23 @@ from typing import Any
 import mujoco
 import numpy as np
 
-import poise.sim.filter as machinery
-import poise.sim.solving as fallbacks
+import poise.filter.filter as machinery
+import poise.filter.solving as fallbacks
 import poise.step.usual as usual
-from poise.character import fit
-from poise.character.mjcf import to_mjcf
-from poise.character.posing import motion_to_q
-from poise.control.footing import Footing
-from poise.control.preset import load_preset
-from poise.control.reference import ReferenceBuilder
-from poise.errors import MotionWarning
+from poise.body import fit
+from poise.body.mjcf import to_mjcf
+from poise.body.posing import motion_to_q
+from poise.core.errors import MotionWarning
+from poise.core.motion import Motion
+from poise.filter.filter import Machine
+from poise.filter.footing import Footing
+from poise.filter.forces import Push
+from poise.filter.options import Options
+from poise.filter.preset import load_preset
+from poise.filter.reference import ReferenceBuilder
+from poise.filter.schedule import ClipSchedule, reference_velocities
 from poise.io import load
-from poise.motion import Motion
 from poise.samples import sample_names, sample_path
-from poise.sim.filter import Machine
-from poise.sim.forces import Push
-from poise.sim.options import Options
-from poise.sim.schedule import ClipSchedule, reference_velocities
 from poise.step import UsualProblem
 from poise.terrain import Terrain
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.clips import Clip
-from poise.character.posing import motion_to_q
-from poise.control.plan_footholds import footholds, stances
-from poise.control.preset import load_preset
-from poise.control.reference import ReferenceBuilder
-from poise.sim.filter import Machine
-from poise.sim.options import Options
-from poise.sim.schedule import ClipSchedule, reference_velocities
+from poise.body.posing import motion_to_q
+from poise.filter.filter import Machine
+from poise.filter.options import Options
+from poise.filter.plan_footholds import footholds, stances
+from poise.filter.preset import load_preset
+from poise.filter.reference import ReferenceBuilder
+from poise.filter.schedule import ClipSchedule, reference_velocities
 from poise.terrain import Terrain
 
 BLOCKED = 3.0

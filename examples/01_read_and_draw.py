@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 import poise
-from poise.record import Camera, record
+from poise.show import Camera, record
 
 OUT = Path(tempfile.mkdtemp()) if "--headless" in sys.argv else Path("out")
 

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import poise
-from poise.record import Camera, record
+from poise.show import Camera, record
 
 OUT = Path(tempfile.mkdtemp()) if "--headless" in sys.argv else Path("out")
 SHOVE = poise.Push("chest", force=(300.0, 0.0, 0.0), start=0.6, duration=0.2)

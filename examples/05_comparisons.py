@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import poise
-from poise.character.posing import body_positions, joint_deviations
-from poise.record import record
+from poise.body.posing import body_positions, joint_deviations
+from poise.show import record
 
 OUT = Path(tempfile.mkdtemp()) if "--headless" in sys.argv else Path("out")
 CLIPS = Path(os.environ.get("POISE_MOTIONS", "none")) / "bvh" / "cmu_3dsmax"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 import poise
-from poise.dynamics import Model, State
+from poise.physics import Model, State
 from poise.step import Contacts, Equal, Objective, Step, solve_step
 from poise.step import quantities as y
 from standing import standing_figure

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import poise
-from poise.character.posing import body_positions
-from poise.record import Camera, record
+from poise.body.posing import body_positions
+from poise.show import Camera, record
 
 OUT = Path(tempfile.mkdtemp()) if "--headless" in sys.argv else Path("out")
 SHOVE = poise.Push("chest", force=(-300.0, 0.0, 0.0), start=1.4, duration=0.2)

@@ -13,10 +13,10 @@ import tempfile
 from pathlib import Path
 
 import poise
+from poise.core.errors import BudgetExceeded
 from poise.edit import Budget, Edited, Scope, ballistic, ground, scale, spin
-from poise.errors import BudgetExceeded
-from poise.record import record
-from poise.record.edit_scene import scene_of_edit
+from poise.show import record
+from poise.show.edit_scene import scene_of_edit
 
 OUT = Path(tempfile.mkdtemp()) if "--headless" in sys.argv else Path("out")
 

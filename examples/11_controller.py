@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 import poise
-from poise.character.posing import body_positions
-from poise.methods.goals.conditions import For
-from poise.methods.goals.objectives import ComHeight, ComOver, Land, Pose, Reach, Still, Upright
-from poise.record import Camera, record
+from poise.body.posing import body_positions
+from poise.goals.conditions import For
+from poise.goals.objectives import ComHeight, ComOver, Land, Pose, Reach, Still, Upright
+from poise.show import Camera, record
 from poise.synthesis import ControlState, Machine, Part, SynthesisResult, save_controller, synthesize, table
 
 OUT = Path(tempfile.mkdtemp()) if "--headless" in sys.argv else Path("out")

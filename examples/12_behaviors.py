@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 import poise
-from poise.record import record
-from poise.sim.forces import parse_push
+from poise.filter.forces import parse_push
+from poise.show import record
 from poise.synthesis import SynthesisResult, synthesize
 
 HEADLESS = "--headless" in sys.argv

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 import poise
-from poise.dynamics import Model, State
-from poise.dynamics.from_character import model_of
+from poise.physics import Model, State
+from poise.physics.from_character import model_of
 
 
 def standing_figure() -> tuple[poise.Character, Model, npt.NDArray[np.float64]]:

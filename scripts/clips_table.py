@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from poise.analysis import Analysis, Measures, analyze, implied_scale, measures
-from poise.errors import FileFormatError, PoiseError
+from poise.core.errors import FileFormatError, PoiseError
+from poise.core.motion import Motion
 from poise.io import load
-from poise.motion import Motion
 from poise.phases import implied_fps
 
 SUFFIXES = {".bvh", ".amc", ".txt", ".glb", ".gltf"}

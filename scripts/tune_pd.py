@@ -12,7 +12,7 @@ import dataclasses
 import itertools
 
 import poise
-from poise.control.preset import PdGains
+from poise.filter.preset import PdGains
 
 JOINT = (20.0, 30.0, 40.0, 50.0, 60.0)  # [1/s], up to one over the step of 1/60 s: stiffer is not what a servo can be
 ROOT = (5.0, 10.0, 15.0, 20.0)  # [1/s]

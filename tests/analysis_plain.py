@@ -7,10 +7,10 @@ import numpy.typing as npt
 from scipy.linalg import solveh_banded
 
 from poise.analysis.smoothing import derivatives, rates
-from poise.character.character import Character
-from poise.motion import Motion
-from poise.skeleton import world_pose
-from poise.spatial import rotations
+from poise.body.character import Character
+from poise.core import rotations
+from poise.core.motion import Motion
+from poise.core.skeleton import world_pose
 
 Array = npt.NDArray[np.float64]
 

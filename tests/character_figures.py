@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from poise.motion import Motion
-from poise.skeleton import EndSite, Hinge, Skeleton
-from poise.spatial import rotations
+from poise.core import rotations
+from poise.core.motion import Motion
+from poise.core.skeleton import EndSite, Hinge, Skeleton
 
 Place = tuple[float, float, float]
 Row = tuple[str, str, Place]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from poise.record.page import BUNDLE, has_page
+from poise.show.page import BUNDLE, has_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 import poise
-from poise.character.character import Character
-from poise.motion import Motion
-from poise.skeleton import EndSite, Skeleton
-from poise.spatial import rotations
+from poise.body.character import Character
+from poise.core import rotations
+from poise.core.motion import Motion
+from poise.core.skeleton import EndSite, Skeleton
 from tests.clips import MOTIONS
 
 Array = npt.NDArray[np.float64]

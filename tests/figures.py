@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.dynamics import Model, State
-from poise.dynamics.mujoco_backend import Point
+from poise.physics import Model, State
+from poise.physics.mujoco_backend import Point
 from poise.step import Contacts
 
 Array = npt.NDArray[np.float64]

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from poise.character import Character, fit
-from poise.errors import MotionWarning
+from poise.body import Character, fit
+from poise.core import rotations
+from poise.core.errors import MotionWarning
+from poise.core.motion import Motion
 from poise.io import load
-from poise.motion import Motion
 from poise.samples import sample_path
-from poise.spatial import rotations
 from tests.clips import MOTIONS
 
 Array = npt.NDArray[np.float64]

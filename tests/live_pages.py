@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from websockets.sync.client import ClientConnection, connect
 
-from poise.studio.protocol import ACK, STATE
-from poise.studio.viewer import Viewer
+from poise.show.protocol import ACK, STATE
+from poise.show.viewer import Viewer
 
 
 @dataclass

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import numpy.typing as npt
 
-from poise.dynamics import Model, State
+from poise.physics import Model, State
 
 Array = npt.NDArray[np.float64]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from poise.character.character import Body, Capsule, Character, Limb
-from poise.scene import SOLID, Style, Track
-from poise.skeleton import Skeleton
-from poise.spatial import rotations
+from poise.body.character import Body, Capsule, Character, Limb
+from poise.core import rotations
+from poise.core.skeleton import Skeleton
+from poise.show.scene import SOLID, Style, Track
 
 HIP = 0.8
 _PLACES = np.array([[0, 0, HIP], [0, 0.12, HIP], [0, 0.12, 0.05], [0, -0.12, HIP], [0, -0.12, 0.05]], dtype=np.float64)

@@ -11,12 +11,12 @@ import pytest
 
 from poise.analysis import KINDS, Analysis, analyze, implied_scale, measures, pose_difference
 from poise.analysis.measures import normalized_jerk
-from poise.character import fit
+from poise.body import fit
+from poise.core import rotations
+from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton
 from poise.io import load
-from poise.motion import Motion
 from poise.samples import sample_path
-from poise.skeleton import Skeleton
-from poise.spatial import rotations
 from tests.clips import MOTIONS, needs_motions
 
 Array = npt.NDArray[np.float64]

@@ -12,12 +12,12 @@ from scipy.optimize import nnls
 from poise.analysis import analyze, body_motion, inverse_dynamics, kernels, momentum, touching
 from poise.analysis.forces import REGULARIZATION
 from poise.analysis.support import zero_moment_point
-from poise.character import fit
-from poise.character.character import Character
-from poise.dynamics import State
-from poise.dynamics.from_character import model_of
+from poise.body import fit
+from poise.body.character import Character
+from poise.core.motion import Motion
 from poise.io import load
-from poise.motion import Motion
+from poise.physics import State
+from poise.physics.from_character import model_of
 from poise.samples import sample_path
 from poise.step.contacts import Contacts
 from poise.terrain import Terrain

@@ -11,17 +11,17 @@ import pytest
 from poise.analysis import analyze, body_motion, center_of_mass, choose_filter, momentum
 from poise.analysis.motion_kernels import solve_banded
 from poise.analysis.smoothing import LowPass, smooth
-from poise.character import fit
-from poise.character.character import Body, Character
-from poise.character.posing import apply_deviation, motion_to_q
-from poise.dynamics import State
-from poise.dynamics.from_character import model_of
-from poise.errors import InvalidValue
+from poise.body import fit
+from poise.body.character import Body, Character
+from poise.body.posing import apply_deviation, motion_to_q
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton
 from poise.io import load
-from poise.motion import Motion
+from poise.physics import State
+from poise.physics.from_character import model_of
 from poise.samples import sample_path
-from poise.skeleton import Skeleton
-from poise.spatial import rotations
 from tests import analysis_plain
 from tests.clips import MOTIONS, needs_motions
 

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from poise.analysis import analyze, support
 from poise.analysis.region_kernel import regions
-from poise.character import fit
+from poise.body import fit
 from poise.io import load
 from poise.samples import sample_path
 from poise.step.contacts import Contacts

@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("hatchling", reason="hatchling is not installed (pip install -e '.[dev]')")
 
 ROOT = Path(__file__).parents[1]
-DIST = "poise/studio/web/dist"
+DIST = "poise/show/web/dist"
 ENOUGH = ("hatch_build.py", "pyproject.toml", "README.md", "LICENSE", "THIRD_PARTY.md", "src/poise")
 
 
@@ -54,8 +54,8 @@ def test_without_node_or_network_the_wheel_holds_no_page_and_says_so(source: Pat
     assert code == 0, said
     assert "WITHOUT its player" in said
     assert "there is no node" in said
-    assert not [n for n in names if n.startswith("poise/studio/web")]
-    assert "poise/studio/server.py" in names
+    assert not [n for n in names if n.startswith("poise/show/web")]
+    assert "poise/show/server.py" in names
     assert any(n.startswith("poise/samples/") or "walk" in n for n in names)
 
 

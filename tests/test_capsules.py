@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pytest
 from scipy.optimize import minimize
 
-from poise.character import Capsule, Character
-from poise.character.figure import figure
-from poise.character.thing import ball
-from poise.dynamics import State, model_of_scene
-from poise.dynamics.capsules import CapsulePairs, Near
-from poise.spatial import rotations
+from poise.body import Capsule, Character
+from poise.body.figure import figure
+from poise.body.thing import ball
+from poise.core import rotations
+from poise.physics import State, model_of_scene
+from poise.physics.capsules import CapsulePairs, Near
 from tests.figures import random_state
 
 Array = npt.NDArray[np.float64]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.character import Character, fit
-from poise.character.anthropometry import DE_LEVA, LEAST_SHARE, capsule_inertia, shares_by_length
-from poise.character.character import Capsule
-from poise.errors import InvalidValue
-from poise.skeleton import Skeleton
-from poise.spatial import rotations
+from poise.body import Character, fit
+from poise.body.anthropometry import DE_LEVA, LEAST_SHARE, capsule_inertia, shares_by_length
+from poise.body.character import Capsule
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.core.skeleton import Skeleton
 from tests.character_figures import DOG, PERSON, dog, motion, nameless, person, turned
 
 PARTS = ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand", "collar")

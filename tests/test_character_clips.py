@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from poise.character import Character, fit, limit_angles, load_character
+from poise.body import Character, fit, limit_angles, load_character
 from poise.cli.app import run
+from poise.core import rotations
+from poise.core.motion import Motion
 from poise.io import load, load_skeleton
-from poise.motion import Motion
-from poise.spatial import rotations
 from tests.clips import MOTIONS, needs_motions
 
 pytestmark = needs_motions

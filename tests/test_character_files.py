@@ -11,12 +11,12 @@ import mujoco
 import numpy as np
 import pytest
 
-from poise.character import Character, fit, load_character, save_character, to_mjcf
-from poise.character.mjcf import body_names, unique_names
-from poise.character.toml_file import from_toml, to_toml
-from poise.errors import FileFormatError, InvalidValue, UnreadableFile
-from poise.skeleton import rest_pose
-from poise.spatial import rotations
+from poise.body import Character, fit, load_character, save_character, to_mjcf
+from poise.body.mjcf import body_names, unique_names
+from poise.body.toml_file import from_toml, to_toml
+from poise.core import rotations
+from poise.core.errors import FileFormatError, InvalidValue, UnreadableFile
+from poise.core.skeleton import rest_pose
 from tests.character_figures import dog, motion, person
 
 ODD = {"LeftHand": 'hand "<&>"', "RightHand": "ręka 手", "Spine": "mixamorig:Spine", "Chest": "mixamorig:Spine"}
@@ -114,7 +114,7 @@ def test_a_wrong_key_or_value_is_named(tmp_path: Path, old: str, new: str, messa
 
 def test_broken_toml_names_its_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
-    path.write_text('schema = "poise.character/1"\nleg_length = \n', encoding="utf-8")
+    path.write_text('schema = "poise.body/1"\nleg_length = \n', encoding="utf-8")
     with pytest.raises(FileFormatError) as caught:
         load_character(path)
     assert caught.value.line == 2

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poise.character import clamp_rotation, fit, limit_angles
-from poise.character.character import Character, Limits
-from poise.character.limits import from_limit_angles, mean_rotation, perpendicular
-from poise.spatial import rotations
+from poise.body import clamp_rotation, fit, limit_angles
+from poise.body.character import Character, Limits
+from poise.body.limits import from_limit_angles, mean_rotation, perpendicular
+from poise.core import rotations
 from tests.character_figures import motion, person
 
 angle = st.floats(-3.0, 3.0)

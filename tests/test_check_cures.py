@@ -13,13 +13,13 @@ import poise
 from poise.analysis import analyze
 from poise.analysis.measures import measures
 from poise.analysis.scale import implied_scale
+from poise.check.finding import FLAWS, Finding
+from poise.check.flight_cures import aimed_gravity, apex_change, gravity_cures, retimed_intervals
+from poise.check.judge import judge
+from poise.check.profile import Limit, load_profile
+from poise.core import rotations
+from poise.core.motion import Motion
 from poise.edit import ballistic, ground, retime, spin
-from poise.motion import Motion
-from poise.spatial import rotations
-from poise.verdict.finding import FLAWS, Finding
-from poise.verdict.flight_cures import aimed_gravity, apex_change, gravity_cures, retimed_intervals
-from poise.verdict.judge import judge
-from poise.verdict.profile import Limit, load_profile
 from tests.clips import MOTIONS, needs_motions
 
 REALISTIC = load_profile("realistic")
@@ -285,8 +285,8 @@ def test_of_a_very_long_clip_no_retimed_copy_is_analyzed(monkeypatch: pytest.Mon
     def never(*_: object) -> float:
         raise AssertionError("a copy was analyzed")
 
-    monkeypatch.setattr("poise.verdict.balance.LONGEST_TRIED", 100)
-    monkeypatch.setattr("poise.verdict.balance._retimed", never)
+    monkeypatch.setattr("poise.check.balance.LONGEST_TRIED", 100)
+    monkeypatch.setattr("poise.check.balance._retimed", never)
     (found,) = findings(poise.load(MOTIONS / "bvh" / "cmu_3dsmax" / "143_41.bvh"), "balance")
     assert any("slower: about" in c.text for c in found.cures)
 

@@ -15,17 +15,17 @@ import pytest
 
 import poise
 from poise.analysis import analyze
-from poise.errors import FileFormatError, UnknownName
-from poise.verdict.clip import check_motion
-from poise.verdict.finding import FLAWS, Cure, Finding
-from poise.verdict.histogram import bins_of, histogram_svg
-from poise.verdict.junit import junit_xml
-from poise.verdict.library import Facts, compare
-from poise.verdict.page.page import page
-from poise.verdict.profile import Profile, load_profile, profile_names
-from poise.verdict.report import ClipReport, Wanted, unreadable
-from poise.verdict.samples import FlightSample, Samples, gait_of
-from poise.verdict.statistics import PAPER_GRAVITY, figures, quoted, write_statistics
+from poise.check.clip import check_motion
+from poise.check.finding import FLAWS, Cure, Finding
+from poise.check.histogram import bins_of, histogram_svg
+from poise.check.junit import junit_xml
+from poise.check.library import Facts, compare
+from poise.check.page.page import page
+from poise.check.profile import Profile, load_profile, profile_names
+from poise.check.report import ClipReport, Wanted, unreadable
+from poise.check.samples import FlightSample, Samples, gait_of
+from poise.check.statistics import PAPER_GRAVITY, figures, quoted, write_statistics
+from poise.core.errors import FileFormatError, UnknownName
 from tests.clips import MOTIONS, needs_motions
 
 NASTY = "<b>\"a\" & 'b'</b> ]]> \x01\udc80.bvh"

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 import poise
+from poise.check.files import clip_files
+from poise.check.profile import load_profile
+from poise.check.run import check_files, process_count
 from poise.cli.app import run
-from poise.errors import InvalidValue
-from poise.verdict.files import clip_files
-from poise.verdict.profile import load_profile
-from poise.verdict.run import check_files, process_count
+from poise.core.errors import InvalidValue
 from tests.clips import MOTIONS, needs_motions
 from tests.test_check_reports import check_junit
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from poise.cli.app import app, output_path, run
-from poise.errors import InvalidValue
-from poise.units import CMU_UNIT
+from poise.core.errors import InvalidValue
+from poise.core.units import CMU_UNIT
 from tests.bvh_texts import PERSON, bvh, hierarchy, put, values
 from tests.clips import MOTIONS, needs_motions
 

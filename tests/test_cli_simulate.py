@@ -432,7 +432,7 @@ def test_a_cured_clip_is_not_warned_of(tmp_path: Path, capsys: pytest.CaptureFix
 def test_ctrl_c_writes_what_is_done(tmp_path: Path) -> None:
     out, report, sign = tmp_path / "out.bvh", tmp_path / "out.json", tmp_path / "under way"
     words = ["simulate", poise.sample_path("walk"), "-o", out, "--report", report, "--fps", "2000", "--push", SHOVE]
-    assert "Interrupted" in interrupted(words, sign, "poise.sim.filter.Machine.advance", 200)
+    assert "Interrupted" in interrupted(words, sign, "poise.filter.filter.Machine.advance", 200)
     done, whole = poise.load(out), poise.load(poise.sample_path("walk"))
     assert 6 <= done.frame_count < whole.frame_count
     assert np.abs(done.rotations[:6] - whole.rotations[:6]).max() < 1e-9, "the push came later"
@@ -443,7 +443,7 @@ def test_ctrl_c_writes_what_is_done(tmp_path: Path) -> None:
 def test_ctrl_c_while_drawing_says_what_is_written(tmp_path: Path) -> None:
     out, film = tmp_path / "out.bvh", tmp_path / "film.gif"
     words = ["simulate", poise.sample_path("walk"), "-o", out, "--record", film]
-    said = interrupted(words, tmp_path / "drawing", "poise.scene.scene.Scene.__post_init__", 1)
+    said = interrupted(words, tmp_path / "drawing", "poise.show.scene.scene.Scene.__post_init__", 1)
     assert f"Interrupted. Written: {out}. Not written: {film}." in said
     assert out.exists()
     assert not film.exists()

@@ -94,7 +94,7 @@ def test_controller_and_scene_files_run_with_their_options(tmp_path: Path, capsy
         encoding="utf-8",
     )
     scene.write_text(
-        'schema = "poise.scene/1"\n[options]\nwall.distance = 0.6\n'
+        'schema = "poise.show.scene/1"\n[options]\nwall.distance = 0.6\n'
         '[[walls]]\nname = "wall"\nplace = ["$wall.distance", 0.0, 1.0]\nfacing = [-1.0, 0.0, 0.0]\n',
         encoding="utf-8",
     )
@@ -175,7 +175,7 @@ def test_wrong_use_is_one_sentence_and_writes_nothing(
 
 def test_cameras_are_those_of_recordings() -> None:
     from poise.cli.synthesize import VIEWS
-    from poise.record import VIEWS as KNOWN
+    from poise.show import VIEWS as KNOWN
 
     assert set(VIEWS) == set(KNOWN)
     assert {b.setup().view for b in BEHAVIORS.values()} <= set(KNOWN)

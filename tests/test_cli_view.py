@@ -14,9 +14,9 @@ import pytest
 
 import poise
 from poise.cli.app import run
-from poise.record.browser import find_browser
-from poise.record.page import KEPT, has_page, live_page, passing_page, recording_page
-from poise.record.unpack import read_recording
+from poise.show.browser import find_browser
+from poise.show.page import KEPT, has_page, live_page, passing_page, recording_page
+from poise.show.unpack import read_recording
 
 needs_page = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
 
@@ -103,7 +103,7 @@ def test_wrong_use_is_one_sentence(
 def test_without_the_player_it_says_what_cures_it(
     walk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("poise.record.page.BUNDLE", tmp_path / "no" / "page.html")
+    monkeypatch.setattr("poise.show.page.BUNDLE", tmp_path / "no" / "page.html")
     out = str(tmp_path / "out.bvh")
     for words in (["simulate", str(walk), "-o", out, "--record", "x.html"], ["view", str(walk)]):
         assert run(words) == 2
@@ -115,7 +115,7 @@ def test_without_the_player_it_says_what_cures_it(
 def test_pages_that_are_only_looked_at_are_kept_in_one_place_and_not_for_ever(
     walk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("poise.record.page._caches", lambda: tmp_path / "caches")
+    monkeypatch.setattr("poise.show.page._caches", lambda: tmp_path / "caches")
     folder = tmp_path / "caches" / "poise" / "pages"
     assert run(["view", str(walk), "--headless", "--plain"]) == 0
     said = Path(capsys.readouterr().out.replace("\n", "").split("Open ")[1].split(" in a browser")[0])
@@ -128,7 +128,7 @@ def test_pages_that_are_only_looked_at_are_kept_in_one_place_and_not_for_ever(
     left = {p.read_text(encoding="utf-8")[:1] for p in folder.iterdir()}
     assert len(list(folder.iterdir())) == KEPT
     assert "<" in left  # the newest by its own time
-    monkeypatch.setattr("poise.record.page._caches", lambda: said)  # a file is no folder
+    monkeypatch.setattr("poise.show.page._caches", lambda: said)  # a file is no folder
     assert passing_page("walk", "x").read_text(encoding="utf-8") == "x"
 
 
@@ -170,8 +170,8 @@ def test_the_page_draws_its_own_pictures(tmp_path: Path, monkeypatch: pytest.Mon
     assert find_browser() is not None
     from PIL import Image
 
-    from poise.record import record
-    from poise.scene import Scene
+    from poise.show import record
+    from poise.show.scene import Scene
     from poise.terrain import Terrain
     from tests.record_figures import sliding_track
 

@@ -17,12 +17,12 @@ from scipy.linalg import cython_blas  # pyright: ignore[reportAttributeAccessIss
 from scipy.optimize import nnls
 
 from poise import light
-from poise.character import fit
-from poise.character.limits import limit_angles
+from poise.body import fit
+from poise.body.limits import limit_angles
 from poise.compiled import Table
-from poise.control import kernels as control
-from poise.dynamics import kernels
-from poise.spatial import rotations
+from poise.core import rotations
+from poise.filter import kernels as control
+from poise.physics import kernels
 from poise.step import AtLeast, Contacts, Equal, Objective, Step, UsualProblem, lapack, solve_step
 from poise.step.active_set import nonnegative
 from poise.step.cones import Columns, frames
@@ -58,7 +58,7 @@ for module in [m for name, m in sys.modules.items() if name.startswith("poise.")
             hits += sum(thing.stats.cache_hits.values())
             if thing.stats.cache_misses:
                 missed.append(f"{module.__name__}.{name}")
-from poise.sim.cold import BESIDE, HERE
+from poise.filter.cold import BESIDE, HERE
 other = [kernel.__name__ for kernel, arguments in HERE + BESIDE if list(kernel.overloads) != [arguments]]
 print(json.dumps({"hits": hits, "missed": missed, "other": other}))
 """

@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from poise.errors import FileFormatError, InvalidValue, UnknownName
-from poise.methods.goals import one_foot, registry
-from poise.methods.goals.combining import AllOf, AnyOf, InState, Not
-from poise.methods.goals.conditions import Balanced, For, Lying, Standing
-from poise.methods.goals.machine import ControlState, Machine, Part
-from poise.methods.goals.objectives import ComOver, Pose, Reach, Still
-from poise.methods.goals.one_foot import stand_on_left
-from poise.methods.goals.printing import graph, table
-from poise.methods.goals.view import View
-from poise.methods.goals.wish import Wish
-from poise.sim.forces import Push
+from poise.core.errors import FileFormatError, InvalidValue, UnknownName
+from poise.filter.forces import Push
+from poise.goals import one_foot, registry
+from poise.goals.combining import AllOf, AnyOf, InState, Not
+from poise.goals.conditions import Balanced, For, Lying, Standing
+from poise.goals.machine import ControlState, Machine, Part
+from poise.goals.objectives import ComOver, Pose, Reach, Still
+from poise.goals.one_foot import stand_on_left
+from poise.goals.printing import graph, table
+from poise.goals.view import View
+from poise.goals.wish import Wish
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.controller_dump import controller_text
 from poise.synthesis.controller_file import controller_of, load_controller
@@ -181,7 +181,7 @@ def test_the_files_in_the_docs_are_read(tmp_path: Path) -> None:
     page = (Path(__file__).parents[1] / "docs" / "synthesis.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```toml\n(.*?)```", page, re.S)
     controllers = [b for b in blocks if "poise.controller/1" in b]
-    scenes = [b for b in blocks if "poise.scene/1" in b]
+    scenes = [b for b in blocks if "poise.show.scene/1" in b]
     assert (len(controllers), len(scenes), len(blocks)) == (3, 1, 5)
     assert [s.name for s in machine_of(controllers[0]).states] == ["lean", "fallen"]
     assert len(scene_of(scenes[0]).balls) == 1
@@ -200,7 +200,7 @@ def test_deep_nesting_is_refused_in_words() -> None:
 def test_what_no_file_can_hold_is_said_when_written() -> None:
     def enter(view: View) -> None: ...
 
-    with pytest.raises(InvalidValue, match=r"'s' enters with 'enter'.*poise.methods.goals"):
+    with pytest.raises(InvalidValue, match=r"'s' enters with 'enter'.*poise.goals"):
         controller_text(Machine("m", (ControlState("s", enter=enter),)))
 
 
@@ -225,7 +225,7 @@ def test_goals_with_one_name_are_told_apart_by_their_module() -> None:
 
     def other(view: View) -> None: ...
 
-    other.__name__, other.__module__ = "choose", "poise.methods.goals.stepping"
+    other.__name__, other.__module__ = "choose", "poise.goals.stepping"
     named = registry._by_name([choose, other])
     assert named == {"stepping.choose": other, "test_controller_files.choose": choose}
     assert registry.name_of(other, named) == "stepping.choose"

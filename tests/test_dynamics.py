@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from poise.dynamics import Model, State, kernels
-from poise.dynamics.mujoco_backend import Point
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
+from poise.physics import Model, State, kernels
+from poise.physics.mujoco_backend import Point
 from tests.figures import FIGURES, biped, chain, holding_hands, random_state
 from tests.oracle import Oracle, moving
 

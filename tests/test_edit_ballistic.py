@@ -7,11 +7,11 @@ import pytest
 
 import poise
 from poise.analysis import center_of_mass
-from poise.character.posing import root_mover
+from poise.body.posing import root_mover
+from poise.core import rotations
+from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.edit import Budget, PathWish, Scope, ballistic, path_between
 from poise.edit.legs import find_legs, knee_flexion
-from poise.errors import BudgetExceeded, InvalidValue
-from poise.spatial import rotations
 from tests.clips import MOTIONS, needs_motions
 from tests.edit_clips import FLIGHTS, ball, clip, hop, turned_about_z
 

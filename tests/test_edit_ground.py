@@ -10,20 +10,20 @@ import pytest
 import poise
 from poise.analysis import analyze, implied_scale, measures
 from poise.analysis.touching import touching
+from poise.check.measures import measures_of
+from poise.core import rotations
+from poise.core.errors import BudgetExceeded
+from poise.core.motion import Motion
+from poise.core.skeleton import world_pose
+from poise.core.units import HUMAN_LEG
 from poise.edit import Budget, Scope, ground
 from poise.edit.foot_paths import between
 from poise.edit.legs import find_legs, knee_flexion, reach, solve_legs
 from poise.edit.pose_kernel import posed
 from poise.edit.retiming import FLAT
 from poise.edit.root import move_root
-from poise.errors import BudgetExceeded
-from poise.motion import Motion
 from poise.phases.runs import runs
 from poise.phases.skating import skating_frames
-from poise.skeleton import world_pose
-from poise.spatial import rotations
-from poise.units import HUMAN_LEG
-from poise.verdict.measures import measures_of
 from tests.clips import MOTIONS, needs_motions
 
 KNEE_SPEED = 230.0

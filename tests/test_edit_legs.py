@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import poise
-from poise.character.character import Character
+from poise.body.character import Character
+from poise.core import rotations
+from poise.core.motion import Motion
+from poise.core.skeleton import world_pose
 from poise.edit.legs import REACH, STRAIGHT, Leg, find_legs, knee_flexion, reach, solve_legs
 from poise.edit.retiming import BUMP, FALL, _inverse, _value
-from poise.motion import Motion
-from poise.skeleton import world_pose
-from poise.spatial import rotations
 from tests.clips import needs_motions
 from tests.edit_clips import clip, hop
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from poise.core.errors import InvalidValue
 from poise.edit import fit_path, gravity_vector, path_between, path_family, path_from_start, path_to_end
-from poise.errors import InvalidValue
 
 START, END = np.array([0.3, -1.0, 0.9]), np.array([2.0, 0.5, 1.4])
 

@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from poise.analysis import analyze, center_of_mass
-from poise.character.character import Character
-from poise.character.limits import limit_angles
+from poise.body.character import Character
+from poise.body.limits import limit_angles
+from poise.check.ground import ground_findings
+from poise.check.profile import load_profile
+from poise.core import rotations
+from poise.core.errors import BudgetExceeded, InvalidValue, PoiseError, UnknownName
+from poise.core.motion import Motion
 from poise.edit import Budget, Scope, kernels, spin
 from poise.edit.angular_momentum import Tumble, frame_jacobians, momentum_between, turns_for
 from poise.edit.borders import SETTLING
@@ -17,11 +22,6 @@ from poise.edit.legs import Leg, find_legs, knee_flexion
 from poise.edit.planting import points_of
 from poise.edit.spin_pose import _axes, _posed
 from poise.edit.swing_system import swing_jacobians
-from poise.errors import BudgetExceeded, InvalidValue, PoiseError, UnknownName
-from poise.motion import Motion
-from poise.spatial import rotations
-from poise.verdict.ground import ground_findings
-from poise.verdict.profile import load_profile
 from tests.clips import needs_motions
 from tests.edit_clips import FLIGHTS, clip, hop, tumbling, turned_about_z
 

@@ -11,12 +11,12 @@ import pytest
 
 import poise
 from poise.analysis import center_of_mass
+from poise.core import rotations
+from poise.core.errors import BudgetExceeded, InvalidValue
+from poise.core.motion import Motion
 from poise.edit import Budget, Scope, ballistic, fit_path, retime, scale
-from poise.errors import BudgetExceeded, InvalidValue
 from poise.io.gltf_pose import GltfSource
 from poise.io.gltf_tree import node_local, node_parents
-from poise.motion import Motion
-from poise.spatial import rotations
 from tests.clips import MOTIONS, needs_motions
 from tests.edit_clips import FLIGHTS, ball, clip, hop
 

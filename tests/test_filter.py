@@ -9,18 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from poise.character.posing import body_positions, joint_deviations, motion_to_q
-from poise.control.preset import load_preset
-from poise.errors import InvalidValue, SimulationDiverged, UnknownName
-from poise.methods.quasi_physical import Physicality
-from poise.motion import Motion
-from poise.sim.forces import Pull, Push
-from poise.sim.goals import PointGoal
-from poise.sim.options import Options
-from poise.sim.result import SimulationResult
-from poise.sim.simulate import Live, simulate
-from poise.sim.solving import StepRecord
-from poise.spatial import rotations
+from poise.body.posing import body_positions, joint_deviations, motion_to_q
+from poise.core import rotations
+from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
+from poise.core.motion import Motion
+from poise.filter.forces import Pull, Push
+from poise.filter.goals import PointGoal
+from poise.filter.options import Options
+from poise.filter.preset import load_preset
+from poise.filter.quasi_physical import Physicality
+from poise.filter.result import SimulationResult
+from poise.filter.simulate import Live, simulate
+from poise.filter.solving import StepRecord
 from poise.terrain import Terrain
 from tests.clips import needs_motions
 from tests.filter_runs import clip, falling, turned, walk

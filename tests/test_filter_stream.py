@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from poise.character import Character
-from poise.character.posing import joint_deviations, motion_to_q
-from poise.errors import InvalidValue
-from poise.sim.forces import Push
-from poise.sim.options import Options
-from poise.sim.simulate import simulate
-from poise.sim.stream import QuasiPhysicalFilter
+from poise.body import Character
+from poise.body.posing import joint_deviations, motion_to_q
+from poise.core.errors import InvalidValue
+from poise.filter.forces import Push
+from poise.filter.options import Options
+from poise.filter.simulate import simulate
+from poise.filter.stream import QuasiPhysicalFilter
 from poise.terrain import Terrain
 from tests.clips import needs_motions
 from tests.filter_runs import clip, walk

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from poise.character.posing import body_positions, motion_to_q
-from poise.errors import InvalidValue
-from poise.record.look import Look
-from poise.record.result_scene import scene_of
-from poise.sim.goals import PointGoal
-from poise.sim.options import Options
-from poise.sim.simulate import simulate
+from poise.body.posing import body_positions, motion_to_q
+from poise.core.errors import InvalidValue
+from poise.filter.goals import PointGoal
+from poise.filter.options import Options
+from poise.filter.simulate import simulate
+from poise.show.look import Look
+from poise.show.result_scene import scene_of
 from tests.filter_runs import walk
 
 Array = npt.NDArray[np.float64]

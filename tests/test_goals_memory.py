@@ -6,20 +6,20 @@ from functools import partial
 
 import pytest
 
-from poise.errors import FileFormatError, InvalidValue
-from poise.methods.goals import registry
-from poise.methods.goals.checking import require_memory
-from poise.methods.goals.climbing import MoveTo
-from poise.methods.goals.combining import AllOf, Not
-from poise.methods.goals.conditions import Always, Stepping
-from poise.methods.goals.machine import ControlState, Machine, Part
-from poise.methods.goals.memory import read_by, written_by
-from poise.methods.goals.objectives import ComOver, Pose, Unload, Upright
-from poise.methods.goals.one_foot import RaiseFoot, stand_on_left
-from poise.methods.goals.reaching import TakeHand
-from poise.methods.goals.stepping import StepTo, choose_step
-from poise.methods.goals.support import Brace
-from poise.methods.goals.view import View
+from poise.core.errors import FileFormatError, InvalidValue
+from poise.goals import registry
+from poise.goals.checking import require_memory
+from poise.goals.climbing import MoveTo
+from poise.goals.combining import AllOf, Not
+from poise.goals.conditions import Always, Stepping
+from poise.goals.machine import ControlState, Machine, Part
+from poise.goals.memory import read_by, written_by
+from poise.goals.objectives import ComOver, Pose, Unload, Upright
+from poise.goals.one_foot import RaiseFoot, stand_on_left
+from poise.goals.reaching import TakeHand
+from poise.goals.stepping import StepTo, choose_step
+from poise.goals.support import Brace
+from poise.goals.view import View
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.controller_file import controller_of
 from poise.synthesis.run import synthesize

@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from poise.character.posing import motion_to_q
-from poise.control.preset import load_preset
-from poise.control.reference import ReferenceBuilder
-from poise.sim.filter import Machine
-from poise.sim.forces import Push
-from poise.sim.looking import look
-from poise.sim.options import Options
-from poise.sim.schedule import estimated_touch, reference_velocities
-from poise.sim.solving import solve
+from poise.body.posing import motion_to_q
+from poise.filter.filter import Machine
+from poise.filter.forces import Push
+from poise.filter.looking import look
+from poise.filter.options import Options
+from poise.filter.preset import load_preset
+from poise.filter.reference import ReferenceBuilder
+from poise.filter.schedule import estimated_touch, reference_velocities
+from poise.filter.solving import solve
 from poise.terrain import Terrain
 from tests.filter_runs import walk
 

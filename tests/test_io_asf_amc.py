@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from poise.errors import FileFormatError, InvalidValue, MotionWarning
+from poise.core import rotations
+from poise.core.errors import FileFormatError, InvalidValue, MotionWarning
+from poise.core.motion import Motion, Source
 from poise.io import asf_amc, asf_amc_frames, bvh
 from poise.io.format import ReadOptions
-from poise.motion import Motion, Source
-from poise.spatial import rotations
 from tests.clips import MOTIONS, needs_motions
 
 ASF = """:version 1.10

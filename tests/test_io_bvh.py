@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import poise.io
-from poise.errors import FileFormatError, InvalidValue, UnreadableFile
+from poise.core import rotations
+from poise.core.errors import FileFormatError, InvalidValue, UnreadableFile
+from poise.core.motion import Motion
+from poise.core.skeleton import rest_pose
+from poise.core.units import CMU_UNIT, UNITS
 from poise.io.bvh_document import BvhDocument
 from poise.io.bvh_numbers import parse_numbers
-from poise.motion import Motion
-from poise.skeleton import rest_pose
-from poise.spatial import rotations
-from poise.units import CMU_UNIT, UNITS
 from tests.bvh_texts import (
     FIGURE,
     PERSON,

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import poise.io
-from poise.errors import FileFormatError
+from poise.core.errors import FileFormatError
 from poise.io import ReadOptions
 from poise.io.bvh import parse
 from tests.bvh_texts import bvh, hierarchy, motion_text, put, values

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import poise.io
-from poise.errors import InvalidValue, MotionWarning, UnknownName
+from poise.core import rotations
+from poise.core.errors import InvalidValue, MotionWarning, UnknownName
+from poise.core.motion import Motion
+from poise.core.skeleton import EndSite, Skeleton, rest_pose
 from poise.io.bvh_document import BvhDocument
 from poise.io.bvh_euler import branch_angles
 from poise.io.bvh_write import to_bytes
-from poise.motion import Motion
-from poise.skeleton import EndSite, Skeleton, rest_pose
-from poise.spatial import rotations
 from tests.bvh_texts import FIGURE, SIX, bvh, changed, hierarchy, motion_text, put, values
 from tests.clips import MOTIONS, needs_motions
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from poise.errors import FileFormatError, InvalidValue
+from poise.core import rotations
+from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.motion import Motion, Source
 from poise.io import deepmimic
 from poise.io.format import ReadOptions
-from poise.motion import Motion, Source
-from poise.spatial import rotations
 from tests.clips import MOTIONS, needs_motions
 
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from poise.errors import FileFormatError, InvalidValue
+from poise.core import rotations
+from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.motion import Motion, Source
 from poise.io import asf_amc, deepmimic, gltf
 from poise.io.format import ReadOptions
 from poise.io.gltf_clip import sample
 from poise.io.gltf_pose import GltfSource
-from poise.motion import Motion, Source
-from poise.spatial import rotations
 from tests.clips import MOTIONS, needs_motions
 
 URI = "data:application/octet-stream;base64,"

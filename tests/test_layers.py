@@ -12,9 +12,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "poise"
 
 LAYERS = (
-    "errors", "units", "compiler", "compiled", "light", "spatial", "terrain", "skeleton", "motion", "io", "phases",
-    "character", "dynamics", "step", "control", "methods", "analysis", "edit", "verdict", "sim", "synthesis", "scene",
-    "record", "studio", "cli",
+    "compiler", "compiled", "light", "core", "terrain", "io", "phases", "body", "physics", "step", "filter", "goals",
+    "analysis", "edit", "check", "synthesis", "show", "cli",
 )  # fmt: skip
 """From first to last; one may import itself and what comes before it."""
 
@@ -52,7 +51,7 @@ def test_imports_point_backwards(path: Path) -> None:
     layer = layer_of(path)
     if layer in ("__init__", "__main__"):
         return
-    allowed = {"errors"} if layer in OUTSIDE else set(LAYERS[: LAYERS.index(layer) + 1])
+    allowed = {"core"} if layer in OUTSIDE else set(LAYERS[: LAYERS.index(layer) + 1])
     wrong = [
         f"line {line}: {name}"
         for line, name in imported(path)
@@ -65,9 +64,9 @@ def test_only_two_places_talk_to_the_engine() -> None:
     users = {
         f.relative_to(SOURCE).as_posix() for f in FILES for _, name in imported(f) if name.split(".")[0] == "mujoco"
     }
-    ours = {"dynamics/mujoco_backend.py", "dynamics/mujoco_engine.py"}
+    ours = {"physics/mujoco_backend.py", "physics/mujoco_engine.py"}
     assert ours <= users
-    assert all(user in ours or user.startswith("record/") for user in users), users
+    assert all(user in ours or user.startswith("show/") for user in users), users
 
 
 def _modules_after(statement: str) -> set[str]:
@@ -95,7 +94,7 @@ def test_importing_poise_imports_nothing_heavy() -> None:
     assert not heavy & modules
 
 
-@pytest.mark.parametrize("module", ["poise.io", "poise.character", "poise.terrain", "poise.motion", "poise.phases"])
+@pytest.mark.parametrize("module", ["poise.io", "poise.body", "poise.terrain", "poise.core.motion", "poise.phases"])
 def test_layers_of_data_need_no_engine(module: str) -> None:
     assert not {"mujoco", "daqp"} & _modules_after(f"import {module}")
 
@@ -105,7 +104,7 @@ def test_the_step_needs_the_engine() -> None:
 
 
 def test_families_are_reached_after_import_poise_alone() -> None:
-    code = "import poise; poise.edit.ballistic, poise.step.solve_step, poise.io.load, poise.verdict; "
+    code = "import poise; poise.edit.ballistic, poise.step.solve_step, poise.io.load, poise.check; "
     code += "poise.synthesis.BEHAVIORS"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr

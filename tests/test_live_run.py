@@ -13,13 +13,13 @@ import pytest
 pytest.importorskip("websockets")
 
 import poise
-from poise.record.page import has_page
-from poise.sim.hand import Hand
-from poise.sim.simulate import Live
-from poise.studio.ground import ChangingGround, Hill
-from poise.studio.live import LiveRun
-from poise.studio.live_clip import LiveClip
-from poise.studio.viewer import Viewer
+from poise.filter.hand import Hand
+from poise.filter.simulate import Live
+from poise.show.live import LiveRun
+from poise.show.live_clip import LiveClip
+from poise.show.live_ground import ChangingGround, Hill
+from poise.show.page import has_page
+from poise.show.viewer import Viewer
 from poise.terrain import Terrain
 from poise.terrain.kernels import sample
 from poise.terrain.relief import Relief

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from poise.studio import protocol
-from poise.studio.protocol import ACK, STATE, read_command
-from poise.studio.server import MAX_PAGES, Server
+from poise.show import protocol
+from poise.show.protocol import ACK, STATE, read_command
+from poise.show.server import MAX_PAGES, Server
 
 pytest.importorskip("websockets")
 from websockets.exceptions import ConnectionClosed, InvalidStatus

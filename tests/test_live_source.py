@@ -12,15 +12,15 @@ import pytest
 
 pytest.importorskip("websockets")
 
-from poise.errors import InvalidValue, SimulationDiverged
-from poise.record.page import has_page
-from poise.scene import Box, Control, Prop, Scene
-from poise.sim.hand import Hand
-from poise.spatial import rotations
-from poise.studio.live import LiveRun
-from poise.studio.protocol import Moment
-from poise.studio.source import allowed
-from poise.studio.viewer import Viewer
+from poise.core import rotations
+from poise.core.errors import InvalidValue, SimulationDiverged
+from poise.filter.hand import Hand
+from poise.show.live import LiveRun
+from poise.show.page import has_page
+from poise.show.protocol import Moment
+from poise.show.scene import Box, Control, Prop, Scene
+from poise.show.source import allowed
+from poise.show.viewer import Viewer
 from poise.terrain import Terrain
 from tests.live_pages import Page
 from tests.record_figures import sliding_track

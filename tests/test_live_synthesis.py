@@ -11,12 +11,12 @@ import pytest
 
 pytest.importorskip("websockets")
 
-from poise.errors import InvalidValue
-from poise.record.page import has_page
-from poise.sim.hand import CARRYING, carrying
-from poise.studio.live import LiveRun
-from poise.studio.live_synthesis import LiveSynthesis
-from poise.studio.viewer import Viewer
+from poise.core.errors import InvalidValue
+from poise.filter.hand import CARRYING, carrying
+from poise.show.live import LiveRun
+from poise.show.live_synthesis import LiveSynthesis
+from poise.show.page import has_page
+from poise.show.viewer import Viewer
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import SynthesisResult
 from poise.synthesis.scene_file import scene_of
@@ -25,10 +25,10 @@ from tests.live_pages import Page
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
 
 GYM = (
-    'schema = "poise.scene/1"\n[[balls]]\nname = "ball"\nmass = 0.4\nradius = 0.1\n'
+    'schema = "poise.show.scene/1"\n[[balls]]\nname = "ball"\nmass = 0.4\nradius = 0.1\n'
     '[[events]]\nthrow = "ball"\ntime = 50.0\nplace = [1.0, 0.6, 1.0]\nvelocity = [0.0, 0.0, 0.0]\n'
 )
-ROOM = 'schema = "poise.scene/1"\n[[walls]]\nname = "wall"\nplace = [1.2, 0.0, 1.0]\nfacing = [-1.0, 0.0, 0.0]\n'
+ROOM = 'schema = "poise.show.scene/1"\n[[walls]]\nname = "wall"\nplace = [1.2, 0.0, 1.0]\nfacing = [-1.0, 0.0, 0.0]\n'
 
 
 @dataclass

@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import poise
-from poise.errors import InvalidValue
-from poise.record.arrays import Blobs, inflate, read_array
-from poise.record.limits import MOST_BODIES
-from poise.record.pack import MAGIC, pack
-from poise.record.pack_overlays import push_overlays
-from poise.record.unpack import unpack
-from poise.scene import GHOST, Box, Curve, Layer, Plot, Points, Polygon, Prop, Row, Scene, Series, Vectors
-from poise.spatial import rotations
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.show.arrays import Blobs, inflate, read_array
+from poise.show.limits import MOST_BODIES
+from poise.show.pack import MAGIC, pack
+from poise.show.pack_overlays import push_overlays
+from poise.show.scene import GHOST, Box, Curve, Layer, Plot, Points, Polygon, Prop, Row, Scene, Series, Vectors
+from poise.show.unpack import unpack
 from poise.terrain import Terrain
 from tests.record_figures import sliding_track
 
@@ -209,7 +209,7 @@ def test_a_header_that_lies_is_refused_before_anything_is_unpacked() -> None:
     assert unpack(with_header(header, body)).header == header
     times, track = header["times"], header["tracks"][0]
     lies = [
-        [], "words", {"format": "poise.scene"}, {**header, "version": "1"}, {**header, "blobs": [[0, 1]]},
+        [], "words", {"format": "poise.show.scene"}, {**header, "version": "1"}, {**header, "blobs": [[0, 1]]},
         {**header, "blobs": [[0, len(body), 1 << 27]] * 9},
         {**header, "times": {**times, "shape": [50_000_000]}},
         {**header, "tracks": [{**track, "bodies": track["bodies"] * 5000}]},

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pytest
 
 from poise import phases
-from poise.errors import InvalidValue
-from poise.motion import Motion, Source
-from poise.skeleton import EndSite, Skeleton
-from poise.spatial import rotations
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion, Source
+from poise.core.skeleton import EndSite, Skeleton
 
 Array = npt.NDArray[np.float64]
 

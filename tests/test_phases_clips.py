@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from poise import phases
+from poise.core.motion import Motion
 from poise.io import load
-from poise.motion import Motion
 from tests.clips import MOTIONS, needs_motions
 
 pytestmark = needs_motions

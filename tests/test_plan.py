@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.character import fit
-from poise.character.posing import motion_to_q
-from poise.control.plan import GroundPlan, Track, rates, starts_level
-from poise.control.plan_footholds import FALL_SPEED, SHIFT_COST, Footholds, footholds, headroom, stances
-from poise.control.preset import load_preset
-from poise.control.reference import ReferenceBuilder
-from poise.control.smooth import BOUND_WEIGHT, HOLD, smoothest
+from poise.body import fit
+from poise.body.posing import motion_to_q
+from poise.filter.filter import Machine
+from poise.filter.options import Options
+from poise.filter.plan import GroundPlan, Track, rates, starts_level
+from poise.filter.plan_footholds import FALL_SPEED, SHIFT_COST, Footholds, footholds, headroom, stances
+from poise.filter.preset import load_preset
+from poise.filter.reference import ReferenceBuilder
+from poise.filter.schedule import ClipSchedule, reference_velocities
+from poise.filter.simulate import simulate
+from poise.filter.smooth import BOUND_WEIGHT, HOLD, smoothest
 from poise.io import load
 from poise.phases.travel import direction_of_travel
 from poise.samples import sample_path
-from poise.sim.filter import Machine
-from poise.sim.options import Options
-from poise.sim.schedule import ClipSchedule, reference_velocities
-from poise.sim.simulate import simulate
 from poise.terrain import Terrain
 
 DT = 1.0 / 60.0

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import poise
-from poise.record.pack import pack
-from poise.record.page import recording_page
-from poise.scene import (
+from poise.core import rotations
+from poise.show.pack import pack
+from poise.show.page import recording_page
+from poise.show.scene import (
     GHOST,
     Box,
     Curve,
@@ -29,7 +30,6 @@ from poise.scene import (
     Style,
     Vectors,
 )
-from poise.spatial import rotations
 from poise.terrain import Terrain
 from tests.chromium import launched, needs_browser, opened, pixels, projected, seek, until
 from tests.record_figures import sliding_track

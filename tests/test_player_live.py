@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import poise
-from poise.scene import Control, Plot, Points, Scene, Series
+from poise.show.scene import Control, Plot, Points, Scene, Series
 from poise.terrain import Terrain
 from tests.chromium import launched, needs_browser, opened, pixels, until
 from tests.record_figures import sliding_track
@@ -20,7 +20,7 @@ from tests.record_figures import sliding_track
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from poise.studio.viewer import Viewer
+    from poise.show.viewer import Viewer
 
 pytestmark = [needs_browser]
 pytest.importorskip("websockets", reason="the extra 'studio' is not installed")
@@ -200,8 +200,8 @@ def test_it_comes_back_after_the_server_starts_again(browser: Browser) -> None:
 
 def test_a_dragged_figure_answers(browser: Browser) -> None:
     """The whole way: mouse, socket, spring, simulation, and the pose that comes back."""
-    from poise.studio.live import LiveRun
-    from poise.studio.live_clip import LiveClip
+    from poise.show.live import LiveRun
+    from poise.show.live_clip import LiveClip
 
     motion = poise.load(poise.sample_path("walk"))
     character = poise.Character.fit(motion)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from poise.record.pack import pack
-from poise.record.page import recording_page
-from poise.scene import Layer, Plot, Points, Row, Scene, Series
+from poise.show.pack import pack
+from poise.show.page import recording_page
+from poise.show.scene import Layer, Plot, Points, Row, Scene, Series
 from poise.terrain import Terrain
 from tests.chromium import launched, needs_browser, opened
 from tests.record_figures import sliding_track

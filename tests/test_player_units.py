@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-WEB = Path(__file__).parents[1] / "src" / "poise" / "studio" / "web"
+WEB = Path(__file__).parents[1] / "src" / "poise" / "show" / "web"
 
 needs_node = pytest.mark.skipif(shutil.which("npm") is None, reason="there is no node on this machine")
 

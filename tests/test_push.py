@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from poise.character import Character, fit
-from poise.character.posing import joint_deviations
-from poise.control.preset import load_preset
-from poise.dynamics import State
-from poise.dynamics.from_character import model_of
-from poise.motion import Motion
-from poise.sim.forces import Push
-from poise.sim.options import Options
-from poise.sim.simulate import Live, simulate
+from poise.body import Character, fit
+from poise.body.posing import joint_deviations
+from poise.core.motion import Motion
+from poise.filter.forces import Push
+from poise.filter.options import Options
+from poise.filter.preset import load_preset
+from poise.filter.simulate import Live, simulate
+from poise.physics import State
+from poise.physics.from_character import model_of
 from tests.filter_runs import walk
 from tests.test_filter import assert_exact, glitched
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from poise.errors import InvalidValue, MissingExtra, PoiseError
-from poise.record import Camera, gl, record
-from poise.record.camera import FIELD_OF_VIEW, Follow, grid_cell, travel_heading
-from poise.record.ground import ground_patch, needed
-from poise.record.look import ARROW_COLOR, BACKGROUND, Look, body_sides
-from poise.record.plain import PlainPainter
-from poise.scene import GHOST, Arrow, Scene, Style
+from poise.core.errors import InvalidValue, MissingExtra, PoiseError
+from poise.show import Camera, gl, record
+from poise.show.camera import FIELD_OF_VIEW, Follow, grid_cell, travel_heading
+from poise.show.ground import ground_patch, needed
+from poise.show.look import ARROW_COLOR, BACKGROUND, Look, body_sides
+from poise.show.plain import PlainPainter
+from poise.show.scene import GHOST, Arrow, Scene, Style
 from poise.terrain import Terrain
 from tests.record_figures import scaled_figure, sliding_track, stick_figure
 

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from poise.character.figure import figure
-from poise.character.thing import ball
-from poise.dynamics import Model, State, model_of, model_of_scene
-from poise.errors import InvalidValue
+from poise.body.figure import figure
+from poise.body.thing import ball
+from poise.core.errors import InvalidValue
+from poise.physics import Model, State, model_of, model_of_scene
 from poise.step import Contacts, Equal, Objective, Step, solve_step
 from poise.step.quantities import ContactAcceleration, ContactCoefficients, JointTorque, RootWrench
 from tests.figures import holding_hands, random_state

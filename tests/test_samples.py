@@ -11,14 +11,14 @@ import numpy.typing as npt
 import pytest
 from scipy.spatial import ConvexHull
 
-from poise.character import Character
-from poise.errors import UnknownName
+from poise.body import Character
+from poise.core import rotations
+from poise.core.errors import UnknownName
+from poise.core.motion import Motion
+from poise.core.units import GRAVITY
 from poise.io import load
-from poise.motion import Motion
 from poise.phases import flights
 from poise.samples import sample_names, sample_path
-from poise.spatial import rotations
-from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poise.errors import InvalidValue
-from poise.motion import Motion
-from poise.scene import GHOST, Arrow, Scene, Style, Track, track_of_motion
-from poise.spatial import rotations
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.show.scene import GHOST, Arrow, Scene, Style, Track, track_of_motion
 from poise.terrain import Terrain
 from tests.record_figures import sliding_track, stick_figure
 

@@ -12,20 +12,20 @@ import pytest
 
 import poise
 from poise.analysis import analyze
+from poise.core import rotations
+from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.units import GRAVITY
 from poise.edit import ballistic
-from poise.errors import FileFormatError, InvalidValue
-from poise.record.align import in_step, landings, matched, retimed
-from poise.record.edit_scene import scene_of_edit
-from poise.record.join import side_by_side
-from poise.record.motion_scene import compare, scene_of_motion, scene_of_motions
-from poise.record.pack import pack
-from poise.record.physics import with_physics
-from poise.record.skins import skins_of
-from poise.record.unpack import unpack
-from poise.scene import Curve, Label, Points, Polygon, Scene, Vectors
-from poise.spatial import rotations
+from poise.show.align import in_step, landings, matched, retimed
+from poise.show.edit_scene import scene_of_edit
+from poise.show.join import side_by_side
+from poise.show.motion_scene import compare, scene_of_motion, scene_of_motions
+from poise.show.pack import pack
+from poise.show.physics import with_physics
+from poise.show.scene import Curve, Label, Points, Polygon, Scene, Vectors
+from poise.show.skins import skins_of
+from poise.show.unpack import unpack
 from poise.terrain import Terrain
-from poise.units import GRAVITY
 from tests.clips import MOTIONS, needs_motions
 from tests.edit_clips import hop
 from tests.record_figures import sliding_track
@@ -269,17 +269,17 @@ def test_a_skin_under_scaled_nodes_is_as_large_as_its_bones(tmp_path: Path) -> N
 @needs_motions
 def test_a_texture_too_large_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     motion = poise.load(MOTIONS / "gltf" / "cesium_man.gltf")
-    monkeypatch.setattr("poise.record.skins.MAX_PIXELS", 100)
+    monkeypatch.setattr("poise.show.skins.MAX_PIXELS", 100)
     with pytest.warns(poise.MotionWarning, match="texture is left out"):
         (skin, *_) = skins_of(motion)
     assert skin.texture is None
-    monkeypatch.setattr("poise.record.skins.MAX_VERTICES", 10)
+    monkeypatch.setattr("poise.show.skins.MAX_VERTICES", 10)
     with pytest.warns(poise.MotionWarning, match="capsules are shown"):
         assert skins_of(motion) == ()
 
 
 def test_a_page_that_is_no_recording_is_said_so(tmp_path: Path) -> None:
-    from poise.record.unpack import read_recording
+    from poise.show.unpack import read_recording
 
     page = tmp_path / "page.html"
     for text in ("<p>hello</p>", '<script id="poise-recording">AAAA</script>'):

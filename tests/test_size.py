@@ -6,17 +6,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.character import fit, mjcf
-from poise.control import plan_footholds
+from poise.body import fit, mjcf
+from poise.core.motion import Motion
 from poise.edit.scale import scale
+from poise.filter import plan_footholds, wishing
+from poise.filter.forces import Push
+from poise.filter.options import Options
+from poise.filter.simulate import simulate
 from poise.io import load
-from poise.motion import Motion
 from poise.phases import contacts
 from poise.samples import sample_path
-from poise.sim import wishing
-from poise.sim.forces import Push
-from poise.sim.options import Options
-from poise.sim.simulate import simulate
 from poise.terrain import Terrain
 
 SIZE = 64.0

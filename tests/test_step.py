@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 from scipy.optimize import lsq_linear
 
-from poise.dynamics import State
-from poise.errors import InvalidValue, StepInfeasible
+from poise.core.errors import InvalidValue, StepInfeasible
+from poise.physics import State
 from poise.step import (
     AtLeast,
     Certificate,

@@ -8,12 +8,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from poise.character.figure import figure
-from poise.character.posing import body_positions
-from poise.methods.goals.polygon import nearest_inside
-from poise.methods.goals.stepping import STRIDE, choose_step, landing
-from poise.methods.goals.view import View
-from poise.sim.forces import Push
+from poise.body.figure import figure
+from poise.body.posing import body_positions
+from poise.filter.forces import Push
+from poise.goals.polygon import nearest_inside
+from poise.goals.stepping import STRIDE, choose_step, landing
+from poise.goals.view import View
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.methods.goals.surroundings import Scene, Surface
+from poise.goals.surroundings import Scene, Surface
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.behaviors.cable_car import TOP
 from poise.synthesis.run import synthesize

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from poise.character.character import Character
-from poise.character.figure import figure
-from poise.character.holding import hold_points
-from poise.character.thing import ball
-from poise.dynamics import State
-from poise.dynamics.from_character import model_of
-from poise.errors import InvalidValue
-from poise.methods.goals.climbing import LIMBS, next_hold
-from poise.methods.goals.surroundings import Hold, Scene
-from poise.methods.goals.view import View
+from poise.body.character import Character
+from poise.body.figure import figure
+from poise.body.holding import hold_points
+from poise.body.thing import ball
+from poise.core.errors import InvalidValue
+from poise.goals.climbing import LIMBS, next_hold
+from poise.goals.surroundings import Hold, Scene
+from poise.goals.view import View
+from poise.physics import State
+from poise.physics.from_character import model_of
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.behaviors.climb import NEAREST, START, random_holds
 from poise.synthesis.grip import Grips

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.skeleton import world_pose
+from poise.core.skeleton import world_pose
+from poise.core.units import GRAVITY
 from poise.synthesis.run import SynthesisResult, synthesize
 from poise.synthesis.settings import Settings
-from poise.units import GRAVITY
 
 
 def thrown(seconds: float = 1.3, way: float = 0.0, *, is_literal: bool = False, **options: float) -> SynthesisResult:

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from poise.character.thing import ball
-from poise.dynamics import Model, State, model_of, model_of_scene
-from poise.dynamics.capsules import CapsulePairs
-from poise.dynamics.mujoco_backend import Point
-from poise.dynamics.mujoco_engine import Engine, Slab
-from poise.errors import InvalidValue, SimulationDiverged, UnknownName
-from poise.methods.goals.surroundings import Ball, Hold, Movement, Scene, Surface
-from poise.sim.forces import Push
+from poise.body.thing import ball
+from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
+from poise.filter.forces import Push
+from poise.goals.surroundings import Ball, Hold, Movement, Scene, Surface
+from poise.physics import Model, State, model_of, model_of_scene
+from poise.physics.capsules import CapsulePairs
+from poise.physics.mujoco_backend import Point
+from poise.physics.mujoco_engine import Engine, Slab
 from poise.step import StepResult
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.engine import EngineMover

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.character.figure import figure
-from poise.character.posing import body_positions
-from poise.sim.forces import Push
+from poise.body.figure import figure
+from poise.body.posing import body_positions
+from poise.filter.forces import Push
 from poise.synthesis.run import SynthesisResult, synthesize
 
 FALLS = [

@@ -10,13 +10,13 @@ import pytest
 
 import poise
 from poise.cli.app import run
-from poise.errors import FileFormatError, InvalidValue, UnknownName
-from poise.methods.goals.combining import Not, Reached
-from poise.methods.goals.machine import ControlState, Machine, Part
-from poise.methods.goals.objectives import ComOver, Pose, Upright
-from poise.methods.goals.printing import table
-from poise.methods.goals.support import choose_hands
-from poise.sim.forces import Push
+from poise.core.errors import FileFormatError, InvalidValue, UnknownName
+from poise.filter.forces import Push
+from poise.goals.combining import Not, Reached
+from poise.goals.machine import ControlState, Machine, Part
+from poise.goals.objectives import ComOver, Pose, Upright
+from poise.goals.printing import table
+from poise.goals.support import choose_hands
 from poise.synthesis import BEHAVIORS
 from poise.synthesis.controller_file import controller_of, load_controller
 from poise.synthesis.run import synthesize
@@ -43,7 +43,7 @@ def test_arguments_of_another_kind_are_refused_with_the_cure(arguments: dict[str
 
 def test_a_scene_may_be_a_path(tmp_path: Path) -> None:
     path = tmp_path / "room.toml"
-    path.write_text('schema = "poise.scene/1"\n[floor]\nname = "deck"\n', encoding="utf-8")
+    path.write_text('schema = "poise.show.scene/1"\n[floor]\nname = "deck"\n', encoding="utf-8")
     assert synthesize("balance", scene=path, seconds=0.01).scene == poise.synthesis.load_scene(path)
 
 
@@ -147,5 +147,5 @@ def test_the_summary_counts_hands_before_a_fall_and_names_both_figures(
 
 
 def test_load_controller_of_nothing_names_the_file(tmp_path: Path) -> None:
-    with pytest.raises(poise.errors.UnreadableFile, match=r"none\.toml"):
+    with pytest.raises(poise.core.errors.UnreadableFile, match=r"none\.toml"):
         load_controller(tmp_path / "none.toml")

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poise.errors import InvalidValue
-from poise.methods.goals.objectives import Reach
-from poise.methods.goals.surroundings import Ball, Movement, Scene, Surface
-from poise.sim.forces import Push
+from poise.core.errors import InvalidValue
+from poise.filter.forces import Push
+from poise.goals.objectives import Reach
+from poise.goals.surroundings import Ball, Movement, Scene, Surface
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import synthesize, world_of
 from poise.synthesis.world import World

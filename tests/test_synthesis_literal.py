@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from poise.methods.goals.midway import Nearing, StepMidway, choose_farther_foot, midway
-from poise.methods.goals.objectives import Still
-from poise.methods.goals.polygon import centroid
-from poise.sim.forces import Push
+from poise.filter.forces import Push
+from poise.goals.midway import Nearing, StepMidway, choose_farther_foot, midway
+from poise.goals.objectives import Still
+from poise.goals.polygon import centroid
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.controller_file import controller_of
 from poise.synthesis.run import SynthesisResult, synthesize, world_of

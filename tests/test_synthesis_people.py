@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.character.character import Character
-from poise.character.thing import ball
-from poise.errors import InvalidValue
-from poise.methods.goals.following import Follow
-from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import ComHeight, ComOver, Facing, Reach, Still, Upright
-from poise.methods.goals.reaching import Circle
-from poise.sim.forces import Push
+from poise.body.character import Character
+from poise.body.thing import ball
+from poise.core.errors import InvalidValue
+from poise.filter.forces import Push
+from poise.goals.following import Follow
+from poise.goals.machine import ControlState, Machine
+from poise.goals.objectives import ComHeight, ComOver, Facing, Reach, Still, Upright
+from poise.goals.reaching import Circle
 from poise.synthesis.audit import Audit
 from poise.synthesis.behaviors import BEHAVIORS, Role, Setup
 from poise.synthesis.clip import MotionClip

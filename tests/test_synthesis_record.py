@@ -12,25 +12,25 @@ import numpy as np
 import pytest
 
 import poise
-from poise.character.posing import body_positions
-from poise.methods.goals.combining import Not
-from poise.methods.goals.conditions import For, Lying
-from poise.methods.goals.machine import ControlState, Machine, Part
-from poise.methods.goals.objectives import ComOver, Land, Still
-from poise.record.scene_things import GONE
-from poise.record.synthesis_scene import scene_of_synthesis
-from poise.scene import Points, Polygon, Scene, Vectors
+from poise.body.posing import body_positions
+from poise.core.units import GRAVITY
+from poise.goals.combining import Not
+from poise.goals.conditions import For, Lying
+from poise.goals.machine import ControlState, Machine, Part
+from poise.goals.objectives import ComOver, Land, Still
+from poise.show.scene import Points, Polygon, Scene, Vectors
+from poise.show.scene_things import GONE
+from poise.show.synthesis_scene import scene_of_synthesis
 from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.run import SynthesisResult
 from poise.synthesis.scene_file import scene_of
-from poise.units import GRAVITY
 from tests.chromium import launched, needs_browser, opened, seek
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 ROOM = """
-schema = "poise.scene/1"
+schema = "poise.show.scene/1"
 [[walls]]
 name = "wall"
 place = [0.9, 0.0, 1.2]
@@ -154,7 +154,7 @@ def test_two_figures_have_their_own_tracks_and_rows() -> None:
 def test_a_strip_without_a_browser_shows_figure_and_things(tmp_path: Path) -> None:
     from PIL import Image
 
-    from poise.record import record
+    from poise.show import record
 
     made_of = {}
     for name, scene in (("all", shown()), ("bare", replace(shown(), props=()))):
@@ -171,7 +171,7 @@ def browser() -> Iterator[Browser]:
 
 @needs_browser
 def test_a_recording_opens_with_everything_in_it(browser: Browser, tmp_path: Path) -> None:
-    from poise.record import record
+    from poise.show import record
 
     path = tmp_path / "run.html"
     record(shown(), path)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poise.character.figure import figure
-from poise.methods.goals.body import body_of
-from poise.methods.goals.sense import MARGIN, reachable, sees, socket
-from poise.methods.goals.support import HandsFree, near_hands
-from poise.methods.goals.surroundings import Hold, Movement, Scene, Surface
-from poise.methods.goals.view import View
+from poise.body.figure import figure
+from poise.goals.body import body_of
+from poise.goals.sense import MARGIN, reachable, sees, socket
+from poise.goals.support import HandsFree, near_hands
+from poise.goals.surroundings import Hold, Movement, Scene, Surface
+from poise.goals.view import View
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import world_of
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.character.torque_limits import torque_limits
-from poise.dynamics import Model, State
-from poise.dynamics.mujoco_backend import Point
-from poise.methods.goals.lists import Held, Touching, Weights
-from poise.methods.goals.objectives import ComHeight
+from poise.body.torque_limits import torque_limits
+from poise.core.units import GRAVITY
+from poise.goals.lists import Held, Touching, Weights
+from poise.goals.objectives import ComHeight
+from poise.physics import Model, State
+from poise.physics.mujoco_backend import Point
 from poise.step import Equal, StepResult
 from poise.step.quantities import RootWrench
 from poise.synthesis.behaviors import BEHAVIORS
@@ -17,7 +18,6 @@ from poise.synthesis.run import synthesize, world_of
 from poise.synthesis.solving import Problem, solve
 from poise.synthesis.tally import Tally
 from poise.synthesis.world import World
-from poise.units import GRAVITY
 
 MU, TILT = 3.0, np.radians(60.0)
 """Painlevé's rod: with so much friction, at this slope, a point that slides one way cannot stay on the ground."""

@@ -9,22 +9,22 @@ import pytest
 
 import poise
 import poise.io
-from poise.character import fit
-from poise.character.character import Character
-from poise.character.figure import figure
-from poise.character.posing import body_positions
-from poise.dynamics import State
-from poise.dynamics.from_character import model_of
-from poise.errors import InvalidValue
-from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import Still
-from poise.methods.goals.surroundings import Ball, Scene, floor
-from poise.methods.goals.view import View
-from poise.methods.goals.wish import Wish
-from poise.record.synthesis_scene import scene_of_synthesis
-from poise.scene import Polygon
-from poise.sim.forces import Push
-from poise.spatial import rotations
+from poise.body import fit
+from poise.body.character import Character
+from poise.body.figure import figure
+from poise.body.posing import body_positions
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.filter.forces import Push
+from poise.goals.machine import ControlState, Machine
+from poise.goals.objectives import Still
+from poise.goals.surroundings import Ball, Scene, floor
+from poise.goals.view import View
+from poise.goals.wish import Wish
+from poise.physics import State
+from poise.physics.from_character import model_of
+from poise.show.scene import Polygon
+from poise.show.synthesis_scene import scene_of_synthesis
 from poise.step import Objective
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
@@ -104,7 +104,7 @@ def test_a_file_that_keeps_no_pose_in_its_skeleton_stands() -> None:
 
 def crate(ahead: float, height: float) -> Scene:
     """A crate of 60 by 80 cm before the wall of a room."""
-    text = f"""schema = "poise.scene/1"
+    text = f"""schema = "poise.show.scene/1"
 [floor]
 [[walls]]
 name = "wall"
@@ -260,7 +260,7 @@ class Look(Wish):
 
 
 def test_a_figure_in_the_void_falls_and_that_is_all() -> None:
-    result = synthesize("step", scene=scene_of('schema = "poise.scene/1"\nfloor = false\n'), seconds=0.3)
+    result = synthesize("step", scene=scene_of('schema = "poise.show.scene/1"\nfloor = false\n'), seconds=0.3)
     assert result.report["stopped"] is None
     drop = result.trace.com[-1, 0, 2] - result.trace.com[0, 0, 2]
     assert drop == pytest.approx(-0.5 * 9.81 * 0.29 * 0.30, rel=0.02)

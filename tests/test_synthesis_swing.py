@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.character.figure import figure
-from poise.character.holding import hold_points
-from poise.character.limits import limit_angles
-from poise.dynamics import State
-from poise.dynamics.from_character import model_of
-from poise.methods.goals.swinging import arc_about
-from poise.spatial import rotations
+from poise.body.figure import figure
+from poise.body.holding import hold_points
+from poise.body.limits import limit_angles
+from poise.core import rotations
+from poise.goals.swinging import arc_about
+from poise.physics import State
+from poise.physics.from_character import model_of
 from poise.synthesis.behaviors.swing import BAR
 from poise.synthesis.poses import hanging, limber
 from poise.synthesis.run import Settings, SynthesisResult, synthesize

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.sim.forces import Push
+from poise.filter.forces import Push
 from poise.synthesis.run import SynthesisResult, synthesize
 
 BARS = {"penetration_max_m": 5e-4, "body_penetration_max_m": 1e-3, "contact_work_ratio": 0.02}

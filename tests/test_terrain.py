@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
-from poise.errors import InvalidValue
-from poise.spatial import rotations
+from poise.core import rotations
+from poise.core.errors import InvalidValue
 from poise.terrain import Terrain
 from poise.terrain.shapes import Heightfield, Place
 

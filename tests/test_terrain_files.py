@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from poise.errors import FileFormatError, InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue
 from poise.terrain import Terrain
 
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poise.character.figure import figure
-from poise.character.torque_limits import torque_limits, torque_of
-from poise.methods.goals.body import body_of
-from poise.methods.goals.view import View
-from poise.methods.goals.wish import slowing, toward
+from poise.body.figure import figure
+from poise.body.torque_limits import torque_limits, torque_of
+from poise.core.units import HUMAN_LEG
+from poise.goals.body import body_of
+from poise.goals.view import View
+from poise.goals.wish import slowing, toward
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import world_of
-from poise.units import HUMAN_LEG
 
 ERROR, SPEED, WEIGHT = np.array([0.3, -0.2, 0.1]), np.array([1.0, 0.5, -2.0]), 7.0
 

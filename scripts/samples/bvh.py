@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from poise.skeleton import Skeleton
-from poise.spatial import rotations
+from poise.core import rotations
+from poise.core.skeleton import Skeleton
 
 Array = npt.NDArray[np.float64]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.skeleton import EndSite, Skeleton, world_pose
-from poise.spatial import rotations
-from poise.units import GRAVITY
+from poise.core import rotations
+from poise.core.skeleton import EndSite, Skeleton, world_pose
+from poise.core.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.spatial import rotations
+from poise.core import rotations
 from samples import curves, person, turns
 from samples.figure import Figure, pose
 

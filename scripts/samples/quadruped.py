@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.skeleton import world_pose
-from poise.spatial import rotations
-from poise.units import GRAVITY
+from poise.core import rotations
+from poise.core.skeleton import world_pose
+from poise.core.units import GRAVITY
 from samples import curves, dog, turns
 from samples.figure import Figure, pose
 

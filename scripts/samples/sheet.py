@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
-from poise.skeleton import Skeleton, world_pose
-from poise.spatial import rotations
+from poise.core import rotations
+from poise.core.skeleton import Skeleton, world_pose
 
 Array = npt.NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.spatial import rotations
-from poise.units import GRAVITY
+from poise.core import rotations
+from poise.core.units import GRAVITY
 from samples import curves, person, turns
 from samples.figure import Figure, particles, pose, zero_moment_point
 

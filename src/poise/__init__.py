@@ -12,93 +12,93 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Analysis": "poise.analysis",
-    "Character": "poise.character.character",
-    "FileFormatError": "poise.errors",
-    "InvalidValue": "poise.errors",
-    "Motion": "poise.motion",
-    "MotionWarning": "poise.errors",
-    "Options": "poise.sim.options",
-    "Physicality": "poise.methods.quasi_physical",
-    "PointGoal": "poise.sim.goals",
-    "PoiseError": "poise.errors",
-    "Preset": "poise.control.preset",
-    "Pull": "poise.sim.forces",
-    "Push": "poise.sim.forces",
-    "QuasiPhysicalFilter": "poise.sim.stream",
-    "SimulationDiverged": "poise.errors",
-    "SimulationResult": "poise.sim.result",
-    "Skeleton": "poise.skeleton",
-    "StepInfeasible": "poise.errors",
+    "Character": "poise.body.character",
+    "FileFormatError": "poise.core.errors",
+    "InvalidValue": "poise.core.errors",
+    "Motion": "poise.core.motion",
+    "MotionWarning": "poise.core.errors",
+    "Options": "poise.filter.options",
+    "Physicality": "poise.filter.quasi_physical",
+    "PointGoal": "poise.filter.goals",
+    "PoiseError": "poise.core.errors",
+    "Preset": "poise.filter.preset",
+    "Pull": "poise.filter.forces",
+    "Push": "poise.filter.forces",
+    "QuasiPhysicalFilter": "poise.filter.stream",
+    "SimulationDiverged": "poise.core.errors",
+    "SimulationResult": "poise.filter.result",
+    "Skeleton": "poise.core.skeleton",
+    "StepInfeasible": "poise.core.errors",
     "SynthesisResult": "poise.synthesis.run",
     "Terrain": "poise.terrain",
-    "View": "poise.studio.viewer",
-    "Viewer": "poise.studio.viewer",
-    "UnknownName": "poise.errors",
+    "View": "poise.show.viewer",
+    "Viewer": "poise.show.viewer",
+    "UnknownName": "poise.core.errors",
     "analyze": "poise.analysis",
     "load": "poise.io",
-    "load_character": "poise.character",
-    "load_preset": "poise.control.preset",
+    "load_character": "poise.body",
+    "load_preset": "poise.filter.preset",
     "load_skeleton": "poise.io",
-    "motion_to_q": "poise.character.posing",
+    "motion_to_q": "poise.body.posing",
     "sample_path": "poise.samples",
     "save": "poise.io",
-    "save_character": "poise.character",
-    "scene_of": "poise.record.result_scene",
-    "scene_of_motion": "poise.record.motion_scene",
-    "simulate": "poise.sim.simulate",
+    "save_character": "poise.body",
+    "scene_of": "poise.show.result_scene",
+    "scene_of_motion": "poise.show.motion_scene",
+    "simulate": "poise.filter.simulate",
     "synthesize": "poise.synthesis.run",
-    "view": "poise.studio.viewer",
+    "view": "poise.show.viewer",
 }
 
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
     from poise import analysis as analysis
+    from poise import check as check
     from poise import edit as edit
     from poise import io as io
     from poise import step as step
     from poise import synthesis as synthesis
-    from poise import verdict as verdict
     from poise.analysis import Analysis as Analysis
     from poise.analysis import analyze as analyze
-    from poise.character import load_character as load_character
-    from poise.character import save_character as save_character
-    from poise.character.character import Character as Character
-    from poise.character.posing import motion_to_q as motion_to_q
-    from poise.control.preset import Preset as Preset
-    from poise.control.preset import load_preset as load_preset
-    from poise.errors import FileFormatError as FileFormatError
-    from poise.errors import InvalidValue as InvalidValue
-    from poise.errors import MotionWarning as MotionWarning
-    from poise.errors import PoiseError as PoiseError
-    from poise.errors import SimulationDiverged as SimulationDiverged
-    from poise.errors import StepInfeasible as StepInfeasible
-    from poise.errors import UnknownName as UnknownName
+    from poise.body import load_character as load_character
+    from poise.body import save_character as save_character
+    from poise.body.character import Character as Character
+    from poise.body.posing import motion_to_q as motion_to_q
+    from poise.core.errors import FileFormatError as FileFormatError
+    from poise.core.errors import InvalidValue as InvalidValue
+    from poise.core.errors import MotionWarning as MotionWarning
+    from poise.core.errors import PoiseError as PoiseError
+    from poise.core.errors import SimulationDiverged as SimulationDiverged
+    from poise.core.errors import StepInfeasible as StepInfeasible
+    from poise.core.errors import UnknownName as UnknownName
+    from poise.core.motion import Motion as Motion
+    from poise.core.skeleton import Skeleton as Skeleton
+    from poise.filter.forces import Pull as Pull
+    from poise.filter.forces import Push as Push
+    from poise.filter.goals import PointGoal as PointGoal
+    from poise.filter.options import Options as Options
+    from poise.filter.preset import Preset as Preset
+    from poise.filter.preset import load_preset as load_preset
+    from poise.filter.quasi_physical import Physicality as Physicality
+    from poise.filter.result import SimulationResult as SimulationResult
+    from poise.filter.simulate import simulate as simulate
+    from poise.filter.stream import QuasiPhysicalFilter as QuasiPhysicalFilter
     from poise.io import load as load
     from poise.io import load_skeleton as load_skeleton
     from poise.io import save as save
-    from poise.methods.quasi_physical import Physicality as Physicality
-    from poise.motion import Motion as Motion
-    from poise.record.motion_scene import scene_of_motion as scene_of_motion
-    from poise.record.result_scene import scene_of as scene_of
     from poise.samples import sample_path as sample_path
-    from poise.sim.forces import Pull as Pull
-    from poise.sim.forces import Push as Push
-    from poise.sim.goals import PointGoal as PointGoal
-    from poise.sim.options import Options as Options
-    from poise.sim.result import SimulationResult as SimulationResult
-    from poise.sim.simulate import simulate as simulate
-    from poise.sim.stream import QuasiPhysicalFilter as QuasiPhysicalFilter
-    from poise.skeleton import Skeleton as Skeleton
-    from poise.studio.viewer import View as View
-    from poise.studio.viewer import Viewer as Viewer
-    from poise.studio.viewer import view as view
+    from poise.show.motion_scene import scene_of_motion as scene_of_motion
+    from poise.show.result_scene import scene_of as scene_of
+    from poise.show.viewer import View as View
+    from poise.show.viewer import Viewer as Viewer
+    from poise.show.viewer import view as view
     from poise.synthesis.run import SynthesisResult as SynthesisResult
     from poise.synthesis.run import synthesize as synthesize
     from poise.terrain import Terrain as Terrain
 
 
-_FAMILIES = ("analysis", "edit", "io", "step", "synthesis", "verdict")
+_FAMILIES = ("analysis", "check", "edit", "io", "step", "synthesis")
 """Packages whose names are reached as `poise.edit.ballistic` after `import poise` alone."""
 
 

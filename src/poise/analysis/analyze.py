@@ -23,15 +23,15 @@ from poise.analysis.support_phases import (
     supporting,
 )
 from poise.analysis.touching import Touching, touching
-from poise.character.character import Character
-from poise.character.fit import fit
-from poise.errors import InvalidValue
-from poise.motion import Motion
+from poise.body.character import Character
+from poise.body.fit import fit
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.core.units import GRAVITY
 from poise.phases.flights import PUSHED, airborne_frames, flight_spans
 from poise.phases.glitches import Glitch, find_glitches, glitch_frames
 from poise.phases.points import body_points
 from poise.terrain import Terrain
-from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

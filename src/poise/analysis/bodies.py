@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from poise.analysis import motion_kernels as kernels
 from poise.analysis.smoothing import LowPass, smooth_columns
-from poise.character.character import Character
-from poise.errors import InvalidValue
-from poise.motion import Motion
+from poise.body.character import Character
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

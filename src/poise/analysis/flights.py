@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.units import GRAVITY, HUMAN_LEG
+from poise.core.units import GRAVITY, HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 

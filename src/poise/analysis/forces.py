@@ -11,8 +11,8 @@ from poise.analysis import kernels
 from poise.analysis.bodies import BodyMotion
 from poise.analysis.momentum import Momentum, cross
 from poise.analysis.touching import Touching
-from poise.character.character import Character
-from poise.units import GRAVITY
+from poise.body.character import Character
+from poise.core.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 

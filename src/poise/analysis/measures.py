@@ -10,13 +10,13 @@ import numpy.typing as npt
 from poise.analysis.analyze import Analysis
 from poise.analysis.smoothing import smooth
 from poise.analysis.support_phases import supporting
-from poise.character.character import Character
-from poise.character.limits import limit_angles
-from poise.character.posing import motion_to_q
-from poise.errors import InvalidValue
-from poise.motion import Motion
+from poise.body.character import Character
+from poise.body.limits import limit_angles
+from poise.body.posing import motion_to_q
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
 from poise.phases.skating import SKATING_SPEED, skating_frames
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

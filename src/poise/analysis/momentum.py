@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from poise.analysis import motion_kernels as kernels
 from poise.analysis.bodies import BodyMotion
-from poise.character.character import Character
-from poise.units import GRAVITY
+from poise.body.character import Character
+from poise.core.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 

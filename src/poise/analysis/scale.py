@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
-from poise.motion import Motion
+from poise.core.motion import Motion
+from poise.core.units import GRAVITY, HUMAN_LEG, UNITS
 from poise.phases.flights import PLAUSIBLE_LEG
 from poise.phases.points import pelvis, velocities
 from poise.phases.travel import in_place_velocity
-from poise.units import GRAVITY, HUMAN_LEG, UNITS
 
 Array = npt.NDArray[np.float64]
 

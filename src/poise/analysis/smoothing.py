@@ -17,8 +17,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import InvalidValue
-from poise.units import HUMAN_LEG
+from poise.core.errors import InvalidValue
+from poise.core.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from poise.analysis import kernels
 from poise.analysis.forces import Forces
 from poise.analysis.region_kernel import regions
 from poise.analysis.touching import Touching
-from poise.character.character import Character
-from poise.units import GRAVITY
+from poise.body.character import Character
+from poise.core.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.smoothing import derivatives
-from poise.character.character import Character
-from poise.errors import InvalidValue
-from poise.motion import Motion
+from poise.body.character import Character
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
 from poise.phases.contacts import contact_flags, contact_limits
 from poise.phases.points import pelvis, velocities
 from poise.phases.runs import runs
 from poise.phases.travel import in_place_velocity
-from poise.spatial import rotations
 from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from poise.errors import InvalidValue, MotionWarning, PoiseError
+from poise.core.errors import InvalidValue, MotionWarning, PoiseError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from poise.motion import Motion
+    from poise.core.motion import Motion
 
 WRONG_USE = 2
 INTERRUPTED = 130

@@ -9,12 +9,12 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import app, note_warnings, out, output_path, print_json
-from poise.errors import FileFormatError, InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
-    from poise.character import Character
-    from poise.motion import Motion
-    from poise.skeleton import Skeleton
+    from poise.body import Character
+    from poise.core.motion import Motion
+    from poise.core.skeleton import Skeleton
 
 
 @app.command()
@@ -44,7 +44,7 @@ def character(
 
     Example: [bold]poise character walk.bvh -o walker.toml --mass 62[/bold]
     """
-    from poise.character import fit, load_character, save_character
+    from poise.body import fit, load_character, save_character
 
     output_path(output, inputs=[file], overwrite=overwrite)
     if file.suffix.lower() == ".toml":
@@ -82,7 +82,7 @@ def describe_character(fitted: Character, file: Path, output: Path) -> dict[str,
     """What `--json` prints: masses [kg], lengths [m], limbs, roles, bodies and contact points by name."""
     names = [b.name for b in fitted.bodies]
     return {
-        "schema": "poise.character/1",
+        "schema": "poise.body/1",
         "file": str(file),
         "output": str(output),
         "mass_kg": fitted.mass,

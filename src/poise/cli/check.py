@@ -10,15 +10,15 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import WRONG_USE, app, note, out, output_paths, print_json, progress
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from poise.check.library import Group
+    from poise.check.profile import Profile
+    from poise.check.report import ClipReport, Wanted
     from poise.io.format import ReadOptions
-    from poise.verdict.library import Group
-    from poise.verdict.profile import Profile
-    from poise.verdict.report import ClipReport, Wanted
 
 VERDICT_NO = 1
 MOST_CURES = 3
@@ -69,10 +69,10 @@ def check(
 
     Example: [bold]poise check clips/ --profile stylized --html check.html --junit check.xml[/bold]
     """
+    from poise.check.files import clip_files
+    from poise.check.profile import load_profile
+    from poise.check.report import Wanted
     from poise.io import read_options
-    from poise.verdict.files import clip_files
-    from poise.verdict.profile import load_profile
-    from poise.verdict.report import Wanted
 
     paths = clip_files(files)
     if not paths:
@@ -81,7 +81,7 @@ def check(
     _outputs([p for p in (html, junit) if p is not None], stats, inputs, overwrite=overwrite)
     _require_endings(html, stats)
     if character is not None:
-        from poise.character import load_character
+        from poise.body import load_character
 
         load_character(character)  # one sentence now is better than one for each clip
     chosen = load_profile(profile)
@@ -154,7 +154,7 @@ def _require_endings(html: Path | None, stats: Path | None) -> None:
 def _run(
     paths: Sequence[Path], profile: Profile, how: ReadOptions, wanted: Wanted, jobs: int | None
 ) -> tuple[ClipReport, ...]:
-    from poise.verdict.run import check_files
+    from poise.check.run import check_files
 
     with progress(disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("Checking (the first run on a machine compiles, about 10 s)", total=len(paths))
@@ -166,7 +166,7 @@ def _run(
 
 
 def _groups(reports: Sequence[ClipReport]) -> tuple[Group, ...]:
-    from poise.verdict.library import compare
+    from poise.check.library import compare
 
     return compare([(r.name, r.facts) for r in reports if r.facts is not None])
 
@@ -182,21 +182,21 @@ def _write(
     from poise.io.files import write_atomically
 
     if html is not None:
-        from poise.verdict.page.page import page
+        from poise.check.page.page import page
 
         write_atomically(html, page(reports, groups, profile).encode("utf-8", "replace"))
     if junit is not None:
-        from poise.verdict.junit import junit_xml
+        from poise.check.junit import junit_xml
 
         write_atomically(junit, junit_xml([r for r in reports if r.verdict != "skipped"], profile))
     if stats is not None:
-        from poise.verdict.statistics import write_statistics
+        from poise.check.statistics import write_statistics
 
         write_statistics(stats, [(r.name, r.samples) for r in reports if r.samples is not None])
 
 
 def _json(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> dict[str, Any]:
-    from poise.verdict.as_json import as_json
+    from poise.check.as_json import as_json
 
     return as_json(reports, groups, profile)
 
@@ -204,7 +204,7 @@ def _json(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profi
 def _show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> None:
     from rich.text import Text
 
-    from poise.verdict.words import frame_words
+    from poise.check.words import frame_words
 
     console = out()
     marks = {"pass": ("pass", "green"), "fail": ("FAIL", "bold red"), "unreadable": ("unreadable", "bold red")}

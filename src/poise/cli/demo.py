@@ -25,13 +25,13 @@ def demo(
     Example: [bold]poise demo --out demo[/bold]
     """
     import poise.io
+    from poise.filter.forces import Push
     from poise.io.files import write_atomically
-    from poise.record import Camera
-    from poise.record.pack import pack
-    from poise.record.page import has_page, recording_page
-    from poise.record.result_scene import scene_of
     from poise.samples import sample_path
-    from poise.sim.forces import Push
+    from poise.show import Camera
+    from poise.show.pack import pack
+    from poise.show.page import has_page, recording_page
+    from poise.show.result_scene import scene_of
     from poise.terrain import Terrain
 
     # a film stands in where the player was not built

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from poise import phases
-from poise.character.character import Character
-from poise.errors import FileFormatError, PoiseError
+from poise.body.character import Character
+from poise.core import rotations
+from poise.core.errors import FileFormatError, PoiseError
+from poise.core.motion import Evidence, Motion
+from poise.core.skeleton import Skeleton, rest_pose
 from poise.io import load, load_skeleton
 from poise.io.format import ReadOptions, format_of, optional
-from poise.motion import Evidence, Motion
 from poise.phases.points import pelvis
-from poise.skeleton import Skeleton, rest_pose
-from poise.spatial import rotations
 
 SCHEMA = "poise.info/1"
 

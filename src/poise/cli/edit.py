@@ -12,12 +12,12 @@ import typer
 from poise.cli import edit_options as common
 from poise.cli.app import app, out
 from poise.cli.edit_run import Common, Tool, command, run_edit
-from poise.errors import InvalidValue
-from poise.units import GRAVITY
+from poise.core.errors import InvalidValue
+from poise.core.units import GRAVITY
 
 if TYPE_CHECKING:
+    from poise.core.motion import Motion
     from poise.edit import Edited
-    from poise.motion import Motion
 
 edit = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(edit, name="edit")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from poise.cli.app import note
-from poise.errors import InvalidValue
-from poise.units import GRAVITY
+from poise.core.errors import InvalidValue
+from poise.core.units import GRAVITY
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,12 +14,12 @@ from poise.cli import options
 from poise.cli.app import note, note_warnings, out, output_paths, print_json, waiting
 from poise.cli.edit_summary import summarize
 from poise.cli.outcome import draw, require_kinds
-from poise.errors import BudgetExceeded
+from poise.core.errors import BudgetExceeded
 
 if TYPE_CHECKING:
-    from poise.character.character import Character
+    from poise.body.character import Character
+    from poise.core.motion import Motion
     from poise.edit import Budget, Edited, Scope
-    from poise.motion import Motion
 
 TRIES = 6
 """Amounts tried for a budget that refused an edit, at most."""
@@ -148,7 +148,7 @@ def prepare(asked: Common) -> tuple[Motion, Character | None, Scope, Budget | No
     note_warnings(motion)
     character = None
     if asked.character is not None:
-        from poise.character import load_character
+        from poise.body import load_character
 
         character = load_character(asked.character)
     return motion, character, scope, budget
@@ -165,7 +165,7 @@ def write(asked: Common, motion: Motion, edited: Edited) -> None:
     if asked.report is not None:
         edited.report.save(asked.report)
     if asked.record is not None:
-        from poise.record.edit_scene import scene_of_edit
+        from poise.show.edit_scene import scene_of_edit
 
         has_layers = asked.record.suffix.lower() in (".html", ".htm")
         draw(scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers), asked.record)

@@ -9,7 +9,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import app, out, print_json, waiting
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from poise.cli.app import note, progress
-from poise.errors import InvalidValue, UnknownName
+from poise.core.errors import InvalidValue, UnknownName
 
 if TYPE_CHECKING:
-    from poise.scene import Scene
-    from poise.sim.result import SimulationResult
-    from poise.studio.source import Source
+    from poise.filter.result import SimulationResult
+    from poise.show.scene import Scene
+    from poise.show.source import Source
     from poise.synthesis.run import SynthesisResult
 
 PREPARING = "Preparing (the first run on a machine compiles, about 10 s)"
@@ -31,8 +31,8 @@ def require_kinds(output: Path | None, record: Path | None, *, live: bool = Fals
         MissingExtra: if the run shall be live and the server is not installed.
     """
     if live:
-        from poise.record.page import require_page
-        from poise.studio.server import require_server
+        from poise.show.page import require_page
+        from poise.show.server import require_server
 
         require_server()
         require_page()
@@ -44,7 +44,7 @@ def require_kinds(output: Path | None, record: Path | None, *, live: bool = Fals
         except UnknownName as error:
             raise InvalidValue(str(error)) from error
     if record is not None:
-        from poise.record.recording import require_kind
+        from poise.show.recording import require_kind
 
         require_kind(record)
 
@@ -88,14 +88,14 @@ def keep(
     if report is not None:
         result.report.save(report)
     if record is not None:
-        from poise.record.result_scene import scene_of
+        from poise.show.result_scene import scene_of
 
         draw(scene_of(result), record, **look)
 
 
 def draw(scene: Scene, path: Path, **look: Any) -> None:
-    """Write a recording of a scene, behind a progress bar; `look` goes to `poise.record.record`."""
-    from poise.record import record
+    """Write a recording of a scene, behind a progress bar; `look` goes to `poise.show.record`."""
+    from poise.show import record
 
     with progress(disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("Drawing", total=None)
@@ -114,8 +114,8 @@ def play_live(source: Source, *, port: int, headless: bool, is_saved: bool) -> A
     Raises:
         InvalidValue: if it was stopped before it began.
     """
-    from poise.studio.live import LiveRun
-    from poise.studio.viewer import Viewer
+    from poise.show.live import LiveRun
+    from poise.show.viewer import Viewer
 
     with Viewer(port=port, is_opened=not headless) as viewer:
         note(f"Live at {viewer.url} (Ctrl-C ends{', and the last round is saved' if is_saved else ''})")

@@ -14,13 +14,13 @@ from poise.cli.app import INTERRUPTED, app, note_warnings, out, output_paths, pr
 from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, telling_interrupts
 from poise.cli.simulate_notes import advise, tell_late, tell_mass, tell_useless
 from poise.cli.simulate_summary import summarize
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from poise.character.character import Character
-    from poise.motion import Motion
-    from poise.sim.options import Options
-    from poise.sim.result import SimulationResult
+    from poise.body.character import Character
+    from poise.core.motion import Motion
+    from poise.filter.options import Options
+    from poise.filter.result import SimulationResult
     from poise.terrain import Terrain
 
 RECOVERY = 3.0
@@ -205,9 +205,9 @@ def simulate(
 def _options(
     goal: str, points: list[str] | None, without: str | None, physicality: str, friction: float, hard: bool, engine: str
 ) -> Options:
-    from poise.methods.quasi_physical import Physicality
-    from poise.sim.goals import parse_goal
-    from poise.sim.options import Options
+    from poise.filter.goals import parse_goal
+    from poise.filter.options import Options
+    from poise.filter.quasi_physical import Physicality
 
     if physicality in ("strict", "off"):
         knob = Physicality(is_strict=physicality == "strict", is_off=physicality == "off")
@@ -232,7 +232,7 @@ def _options(
 
 
 def _pushes(push: list[str] | None, pull: list[str] | None) -> list[Any]:
-    from poise.sim.forces import parse_pull, parse_push
+    from poise.filter.forces import parse_pull, parse_push
 
     return [*(parse_push(p) for p in push or ()), *(parse_pull(p) for p in pull or ())]
 
@@ -267,7 +267,7 @@ def run_live(
     **arguments: Any,
 ) -> SimulationResult:  # fmt: skip
     """Fit, and simulate in a page in real time until Ctrl-C; the last round."""
-    from poise.studio.live_clip import LiveClip
+    from poise.show.live_clip import LiveClip
 
     source = LiveClip(motion, _figure(motion, character, mass), **arguments)
     return play_live(source, port=port, headless=headless, is_saved=is_saved)
@@ -275,7 +275,7 @@ def run_live(
 
 def _figure(motion: Motion, character: Path | None, mass: float | None) -> Character:
     """The character file, or one fitted to the motion."""
-    from poise.character import fit, load_character
+    from poise.body import fit, load_character
 
     if character is None:
         return fit(motion, mass=mass)
@@ -288,9 +288,9 @@ def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None
     """Fit and simulate behind a progress bar; the first run on a machine also compiles."""
     with progress(disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(PREPARING, total=None)
-        from poise.sim.cold import compile_first
-        from poise.sim.simulate import Live
-        from poise.sim.simulate import simulate as run
+        from poise.filter.cold import compile_first
+        from poise.filter.simulate import Live
+        from poise.filter.simulate import simulate as run
 
         compile_first()
         figure = _figure(motion, character, mass)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from poise.cli.app import note
 
 if TYPE_CHECKING:
-    from poise.motion import Motion
-    from poise.sim.forces import Force
-    from poise.sim.options import Options
+    from poise.core.motion import Motion
+    from poise.filter.forces import Force
+    from poise.filter.options import Options
 
 PEOPLE = (20.0, 200.0)
 """Masses nobody wonders at [kg]."""
@@ -67,7 +67,7 @@ def tell_useless(
     options: Options, *, seed: int | None, terrain: str, headless: bool, port: int, live: bool
 ) -> None:  # fmt: skip
     """Warn of options that change nothing beside others."""
-    from poise.sim.options import Options as Usual
+    from poise.filter.options import Options as Usual
 
     usual = Usual()
     if options.engine == "pd":

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from poise.cli.app import out
-from poise.units import GRAVITY
+from poise.core.units import GRAVITY
 
 if TYPE_CHECKING:
-    from poise.sim.result import SimulationResult
+    from poise.filter.result import SimulationResult
 
 BELIEVABLE = 0.3
 """Root force beyond the clip's own, as a part of body weight (rms), above which a run is cautioned about."""

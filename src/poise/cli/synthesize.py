@@ -15,16 +15,16 @@ from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, telling
 from poise.cli.synthesize_help import NamedHelp, describe, list_behaviors, list_goals, write_controller
 from poise.cli.synthesize_input import captured, changes, figure_of, require_length, tell_useless
 from poise.cli.synthesize_summary import summarize
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from poise.character.character import Character
+    from poise.body.character import Character
     from poise.synthesis.behaviors.behavior import Behavior
     from poise.synthesis.run import SynthesisResult
 
 MODES = ("horizon", "literal")
 VIEWS = ("side", "front", "back", "quarter", "top")
-"""Names of `poise.record.VIEWS`, which this module does not load before it must."""
+"""Names of `poise.show.VIEWS`, which this module does not load before it must."""
 ENGINES = {"own": "poise", "mujoco": "mujoco"}
 FAILED = 1
 """Exit code of a run that ended early because a step had no solution."""
@@ -139,7 +139,7 @@ def synthesize(
     require_length(seconds)
     if not (math.isfinite(responsiveness) and responsiveness > 0.0):
         raise InvalidValue(f"--responsiveness is {responsiveness:g}; give a positive number.")
-    from poise.sim.forces import parse_push
+    from poise.filter.forces import parse_push
     from poise.synthesis.settings import Settings
 
     pushes = [parse_push(p) for p in push or ()]
@@ -189,7 +189,7 @@ def _run_live(
     behavior: Behavior, character: Character | None, *, port: int, headless: bool, is_saved: bool, **arguments: Any
 ) -> SynthesisResult:
     """Synthesize in a page in real time until Ctrl-C; the last round."""
-    from poise.studio.live_synthesis import LiveSynthesis
+    from poise.show.live_synthesis import LiveSynthesis
 
     source = LiveSynthesis(behavior, character, **arguments)
     return play_live(source, port=port, headless=headless, is_saved=is_saved)

@@ -26,7 +26,7 @@ class NamedHelp(TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        from poise.errors import PoiseError
+        from poise.core.errors import PoiseError
         from poise.synthesis.behaviors.find import find_behavior
 
         for word in self._words:
@@ -89,7 +89,7 @@ def _told(behavior: Behavior) -> dict[str, Any]:
 
 def describe(behavior: Behavior, *, as_json: bool = False) -> None:
     """A behavior's options with defaults, and its controller as a table and as a graph."""
-    from poise.methods.goals.printing import graph, table
+    from poise.goals.printing import graph, table
     from poise.synthesis.behaviors.option import shown
     from poise.synthesis.controller_dump import controller_text
 
@@ -123,7 +123,7 @@ def describe(behavior: Behavior, *, as_json: bool = False) -> None:
 
 def write_controller(behavior: Behavior, path: Path) -> None:
     """A behavior's controller as a file to change; of several figures' the first one's."""
-    from poise.methods.goals.surroundings import Scene
+    from poise.goals.surroundings import Scene
     from poise.synthesis.controller_dump import save_controller
 
     setup = behavior.setup()
@@ -142,7 +142,7 @@ def machines_of(setup: Any) -> list[Any]:
 
 def list_goals() -> None:
     """Every goal, condition and entry with its settings and its sentence."""
-    from poise.methods.goals import registry
+    from poise.goals import registry
 
     for title, kinds in (("Goals", registry.wishes()), ("Conditions", registry.conditions())):
         out().print(f"{title}:", markup=False)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from poise.cli.app import note, note_warnings
-from poise.errors import FileFormatError, InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
-    from poise.character.character import Character
-    from poise.methods.goals.machine import Machine
-    from poise.motion import Motion
-    from poise.sim.forces import Push
+    from poise.body.character import Character
+    from poise.core.motion import Motion
+    from poise.filter.forces import Push
+    from poise.goals.machine import Machine
     from poise.synthesis.behaviors.behavior import Behavior
 
 BUILT_IN = ("adult", "child")
@@ -72,7 +72,7 @@ def tell_useless(
 
 def follows(machine: Machine) -> bool:
     """Whether a controller has a goal that follows a clip, in a machine inside too."""
-    from poise.methods.goals.following import Follow
+    from poise.goals.following import Follow
 
     return any(
         any(isinstance(wish, Follow) for wish in (*state.wishes, *state.musts))
@@ -83,7 +83,7 @@ def follows(machine: Machine) -> bool:
 
 def figure_of(which: str) -> Character:
     """A built-in figure, a character file, or one fitted to the skeleton of any file that has one."""
-    from poise.character.figure import figure
+    from poise.body.figure import figure
 
     if which in BUILT_IN:
         return figure(which)
@@ -91,10 +91,10 @@ def figure_of(which: str) -> Character:
     if not path.exists():
         raise InvalidValue(f"--character is {which!r}, which is no file. Built-in figures: {', '.join(BUILT_IN)}.")
     if path.suffix.lower() == ".toml":
-        from poise.character import load_character
+        from poise.body import load_character
 
         return load_character(path)
-    from poise.character import fit
+    from poise.body import fit
 
     return fit(_loaded(path, clip))
 

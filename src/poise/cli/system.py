@@ -43,20 +43,20 @@ def _version(package: str) -> str | None:
 
 def _player() -> str:
     """Whether pages can be written."""
-    from poise.record.page import BUNDLE, has_page
+    from poise.show.page import BUNDLE, has_page
 
     return f"{BUNDLE}, {BUNDLE.stat().st_size / 1e3:.0f} kB" if has_page() else "not built; recordings are films"
 
 
 def _browser() -> str:
     """What draws the player's pictures."""
-    from poise.record.browser import find_browser, why_not
+    from poise.show.browser import find_browser, why_not
 
     return why_not() or str(find_browser())
 
 
 def _gl() -> str:
-    from poise.record.gl import probe
+    from poise.show.gl import probe
 
     name, sentence = probe()
     return sentence if name else f"{sentence} Recordings are plain drawings."

@@ -12,11 +12,11 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import app, note, note_warnings, out, output_path, waiting
-from poise.errors import FileFormatError, InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
-    from poise.motion import Motion
-    from poise.scene import Scene
+    from poise.core.motion import Motion
+    from poise.show.scene import Scene
 
 
 @app.command()
@@ -47,10 +47,10 @@ def view(
 
     Example: [bold]poise view walk.bvh shoved.bvh --side-by-side[/bold]
     """
-    from poise.record import record
-    from poise.record.pack import pack
-    from poise.record.page import passing_page, recording_page, require_page
-    from poise.record.recording import require_kind
+    from poise.show import record
+    from poise.show.pack import pack
+    from poise.show.page import passing_page, recording_page, require_page
+    from poise.show.recording import require_kind
 
     pages = [f for f in files if f.suffix.lower() in (".html", ".htm")]
     reports = [f for f in files if f.suffix.lower() == ".json" and _is_report(f)]
@@ -96,7 +96,7 @@ def show(path: Path, *, headless: bool) -> None:
 
 
 def _scene(motions: list[Motion], *, side_by_side: bool, physics: bool) -> Scene:
-    from poise.record.motion_scene import compare, scene_of_motions
+    from poise.show.motion_scene import compare, scene_of_motions
 
     if side_by_side:
         return compare(motions, physics=physics)
@@ -104,7 +104,7 @@ def _scene(motions: list[Motion], *, side_by_side: bool, physics: bool) -> Scene
 
 
 def _open_recording(path: Path, *, headless: bool) -> None:
-    from poise.record.unpack import read_recording
+    from poise.show.unpack import read_recording
 
     seen = read_recording(path)
     if headless:
@@ -128,9 +128,9 @@ def _with_report(scene: Scene, path: Path) -> Scene:
     import numpy as np
 
     from poise.io.files import read_text
-    from poise.record.look import ARROW_COLOR
-    from poise.record.result_scene import fields_plots
-    from poise.scene import Row
+    from poise.show.look import ARROW_COLOR
+    from poise.show.result_scene import fields_plots
+    from poise.show.scene import Row
 
     try:
         data: dict[str, Any] = json.loads(read_text(path))

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.momentum import cross
-from poise.character.character import Character
+from poise.body.character import Character
+from poise.core import rotations
+from poise.core.errors import PoiseError
+from poise.core.motion import Motion
 from poise.edit import kernels
-from poise.errors import PoiseError
-from poise.motion import Motion
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
+from poise.body.character import Character
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.core.units import GRAVITY
 from poise.edit.ballistic_path import UP, BallisticPath, fit_path, gravity_vector, path_between, path_from_start
 from poise.edit.borders import Carry, absorb
 from poise.edit.flight import Figure, Span, choose_flights, measure, windows
@@ -18,9 +21,6 @@ from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.retiming import Stretch, Timing, border, retimed, stretched
 from poise.edit.root import move_root
 from poise.edit.scope import Scope
-from poise.errors import InvalidValue
-from poise.motion import Motion
-from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 

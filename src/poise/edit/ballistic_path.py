@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import InvalidValue
-from poise.units import GRAVITY
+from poise.core.errors import InvalidValue
+from poise.core.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 

@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from poise.analysis.bodies import center_of_mass
 from poise.analysis.touching import touching
-from poise.character.character import Character
+from poise.body.character import Character
+from poise.core import rotations
+from poise.core.motion import Motion
 from poise.edit.flight import Span
 from poise.edit.legs import Leg, find_legs, reach, solve_legs
 from poise.edit.planting import points_of
 from poise.edit.root import move_root
 from poise.edit.scope import smooth_step
-from poise.motion import Motion
-from poise.spatial import rotations
 from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]

@@ -13,14 +13,14 @@ from poise.analysis.analyze import analyze
 from poise.analysis.bodies import center_of_mass
 from poise.analysis.flights import FlightFit, fit_flight
 from poise.analysis.smoothing import derivatives
-from poise.character.character import Character
-from poise.character.fit import fit
-from poise.character.posing import root_mover
+from poise.body.character import Character
+from poise.body.fit import fit
+from poise.body.posing import root_mover
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.core.units import HUMAN_LEG
 from poise.edit.scope import Scope
-from poise.errors import InvalidValue
-from poise.motion import Motion
 from poise.phases.flights import airborne_frames, flight_spans
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Span = tuple[int, int]

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.smoothing import choose_filter, smooth
+from poise.core.units import HUMAN_LEG
 from poise.edit.scope import smooth_step
 from poise.phases.runs import runs
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -12,18 +12,18 @@ import numpy.typing as npt
 from poise.analysis.analyze import analyze
 from poise.analysis.measures import standing
 from poise.analysis.scale import unlikely_leg
-from poise.character.character import Character
-from poise.character.fit import fit
-from poise.character.posing import root_mover
+from poise.body.character import Character
+from poise.body.fit import fit
+from poise.body.posing import root_mover
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
 from poise.edit.legs import Leg, find_legs, knee_flexion
 from poise.edit.planting import MOST_LOWERED, Ground, plant
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.scope import Scope
-from poise.errors import InvalidValue
-from poise.motion import Motion
 from poise.phases.glitches import glitch_frames
 from poise.phases.travel import in_place_velocity
-from poise.spatial import rotations
 from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]

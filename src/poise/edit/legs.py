@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
+from poise.body.character import Character
+from poise.core import rotations
+from poise.core.motion import Motion
 from poise.edit import leg_kernel
 from poise.edit.pose_kernel import posed
-from poise.motion import Motion
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 

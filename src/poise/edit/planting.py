@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from poise.analysis.smoothing import choose_filter, smooth
 from poise.analysis.touching import Touching, touching
-from poise.character.character import Character
+from poise.body.character import Character
+from poise.core.motion import Motion
 from poise.edit.foot_paths import BRIDGED, LIFT_SECONDS, SWING, Foot, between, correction, made_good, spread
 from poise.edit.legs import Leg, bends_to, knee_flexion, reach, solve_legs
 from poise.edit.root import move_root
-from poise.motion import Motion
 from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]

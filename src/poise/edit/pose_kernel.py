@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from poise.motion import Motion
+from poise.core.motion import Motion
 
 Array = npt.NDArray[np.float64]
 

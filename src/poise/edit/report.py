@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import BudgetExceeded, InvalidValue
-from poise.motion import Motion
-from poise.spatial import rotations
+from poise.core import rotations
+from poise.core.errors import BudgetExceeded, InvalidValue
+from poise.core.motion import Motion
 
 Array = npt.NDArray[np.float64]
 

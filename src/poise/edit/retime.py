@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
+from poise.body.character import Character
+from poise.core.errors import InvalidValue, PoiseError
+from poise.core.motion import Motion
+from poise.core.units import GRAVITY
 from poise.edit.flight import Figure, Span, choose_flights, find_flights, measure
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.retiming import Stretch, Timing, border, on_grid, rekeyed, retimed, stretched
 from poise.edit.scope import Scope
-from poise.errors import InvalidValue, PoiseError
-from poise.motion import Motion
 from poise.phases.points import pelvis
-from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 TimeMap = Callable[[Array], Array]

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.polynomial.polynomial import polyint
 
+from poise.core.motion import Motion
 from poise.edit.pose_kernel import posed
-from poise.motion import Motion
 
 Array = npt.NDArray[np.float64]
 

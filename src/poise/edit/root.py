@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from poise.motion import Motion
-from poise.spatial import rotations
+from poise.core import rotations
+from poise.core.motion import Motion
 
 Array = npt.NDArray[np.float64]
 

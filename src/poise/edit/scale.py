@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.core.skeleton import rest_pose
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.retiming import on_grid, retimed
 from poise.edit.scope import Scope
-from poise.errors import InvalidValue
-from poise.motion import Motion
 from poise.phases.points import pelvis
-from poise.skeleton import rest_pose
 
 SIZES = (1e-3, 1e3)
 """Outside of this a size is a slip of the keyboard [1]."""

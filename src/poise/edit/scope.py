@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import InvalidValue
-from poise.motion import Motion
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
 
 Array = npt.NDArray[np.float64]
 

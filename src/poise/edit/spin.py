@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.bodies import center_of_mass
-from poise.character.character import Character
+from poise.body.character import Character
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
 from poise.edit.angular_momentum import Tumble
 from poise.edit.flight import Figure, Span, choose_flights
 from poise.edit.report import Budget, Changes, Edited, report_of
@@ -17,8 +19,6 @@ from poise.edit.scope import Scope
 from poise.edit.spin_flight import SpinFlight, Spun, checked_wish, flight_measures, natural_scale, spin_flight
 from poise.edit.spin_pose import spin_by_pose
 from poise.edit.spin_root import spin_by_root
-from poise.errors import InvalidValue
-from poise.motion import Motion
 
 Array = npt.NDArray[np.float64]
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
+from poise.body.character import Character
+from poise.core.errors import InvalidValue, PoiseError
+from poise.core.motion import Motion
+from poise.core.units import GRAVITY
 from poise.edit.angular_momentum import Tumble, momentum_between, off_steady
 from poise.edit.flight import Span
-from poise.errors import InvalidValue, PoiseError
-from poise.motion import Motion
-from poise.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 

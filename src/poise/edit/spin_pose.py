@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.bodies import center_of_mass
-from poise.character.character import Character, Limits
-from poise.character.limits import clamp_rotation, limit_angles
-from poise.character.posing import hinge_angle
+from poise.body.character import Character, Limits
+from poise.body.limits import clamp_rotation, limit_angles
+from poise.body.posing import hinge_angle
+from poise.core import rotations
+from poise.core.errors import InvalidValue, UnknownName
+from poise.core.motion import Motion
 from poise.edit.angular_momentum import Tumble, momentum_between
 from poise.edit.flight import Span
 from poise.edit.root import move_root
 from poise.edit.spin_flight import SpinFlight, Spun, natural_scale, spread
 from poise.edit.swing_system import SwingAxis, banded_times, gauss_newton, swing_price
-from poise.errors import InvalidValue, UnknownName
-from poise.motion import Motion
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 

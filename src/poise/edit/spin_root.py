@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
+from poise.body.character import Character
+from poise.core import rotations
+from poise.core.motion import Motion
 from poise.edit.angular_momentum import turns_for
 from poise.edit.borders import hold_feet
 from poise.edit.flight import Span, windows
 from poise.edit.root import turn_root
 from poise.edit.scope import Scope
 from poise.edit.spin_flight import SpinFlight, Spun
-from poise.motion import Motion
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 

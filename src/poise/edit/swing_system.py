@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.bodies import center_of_mass
-from poise.character.character import Character
+from poise.body.character import Character
+from poise.core import rotations
+from poise.core.motion import Motion
 from poise.edit.angular_momentum import Tumble, body_jacobians
-from poise.motion import Motion
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from poise.errors import FileFormatError, InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton
+from poise.core.units import UNITS
 from poise.io.format import ReadOptions, format_for, format_of, optional, skeleton_of_file
-from poise.motion import Motion
-from poise.skeleton import Skeleton
-from poise.units import UNITS
 
 __all__ = ["ReadOptions", "load", "load_skeleton", "read_options", "resampled_to", "save"]
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import FileFormatError, InvalidValue, MotionWarning
+from poise.core import rotations
+from poise.core.errors import FileFormatError, InvalidValue, MotionWarning
+from poise.core.motion import Evidence, Motion, Source
+from poise.core.skeleton import Skeleton
 from poise.io.asf_amc_channels import pose_of, values_of
 from poise.io.asf_amc_frames import AmcDocument, parse_amc
 from poise.io.asf_amc_skeleton import AsfDocument, parse_asf, skeleton_of
 from poise.io.door import door_turn
 from poise.io.files import write_atomically
-from poise.motion import Evidence, Motion, Source
-from poise.skeleton import Skeleton
-from poise.spatial import rotations
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions

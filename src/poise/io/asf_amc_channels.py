@@ -7,13 +7,13 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import InvalidValue, MotionWarning
+from poise.core import rotations
+from poise.core.errors import InvalidValue, MotionWarning
+from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton
 from poise.io.asf_amc_frames import AmcDocument
 from poise.io.asf_amc_skeleton import AsfBone, skeleton_of, static_euler
 from poise.io.door import door_turn
-from poise.motion import Motion
-from poise.skeleton import Skeleton
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 

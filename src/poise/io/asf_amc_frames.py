@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import FileFormatError
+from poise.core.errors import FileFormatError
 from poise.io.asf_amc_sized import sized
 from poise.io.asf_amc_skeleton import AsfDocument
 from poise.io.files import read_bytes

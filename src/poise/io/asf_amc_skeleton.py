@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import FileFormatError
+from poise.core import rotations
+from poise.core.errors import FileFormatError
+from poise.core.skeleton import EndSite, Hinge, Skeleton
 from poise.io.files import read_bytes
-from poise.skeleton import EndSite, Hinge, Skeleton
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from poise.errors import FileFormatError
+from poise.core.errors import FileFormatError
+from poise.core.motion import Motion, Source
+from poise.core.skeleton import Skeleton
 from poise.io import bvh_guess
 from poise.io.bvh_document import BvhDocument, pose, skeleton_of
 from poise.io.bvh_hierarchy import finite_number, parse_hierarchy
@@ -21,8 +23,6 @@ from poise.io.bvh_table import normalized, read_table
 from poise.io.bvh_write import write, write_as
 from poise.io.files import file_size
 from poise.io.format import ReadOptions
-from poise.motion import Motion, Source
-from poise.skeleton import Skeleton
 
 __all__ = ["EXTENSIONS", "NAME", "describe", "matches", "parse", "read", "read_skeleton", "write", "write_as"]
 

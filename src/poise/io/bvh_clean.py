@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from poise.errors import MotionWarning
+from poise.core import rotations
+from poise.core.errors import MotionWarning
+from poise.core.motion import Motion
+from poise.core.skeleton import EndSite, Skeleton, rest_pose
 from poise.io.bvh_document import BvhDocument
 from poise.io.bvh_hierarchy import parse_hierarchy
 from poise.io.door import door_turn
-from poise.motion import Motion
-from poise.skeleton import EndSite, Skeleton, rest_pose
-from poise.spatial import rotations
 
 ORDER = "ZXY"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from poise.core import rotations
+from poise.core.skeleton import EndSite, Hinge, Skeleton
 from poise.io.door import door_turn
-from poise.skeleton import EndSite, Hinge, Skeleton
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 Span = tuple[int, int]

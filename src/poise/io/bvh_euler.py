@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.spatial import rotations
+from poise.core import rotations
 
 Array = npt.NDArray[np.float64]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from poise.core import rotations
+from poise.core.motion import Evidence
+from poise.core.units import HUMAN_LEG, UNITS
 from poise.io.bvh_document import BvhDocument, file_pose
 from poise.io.bvh_limbs import THIGHS, UPPER_ARMS, leg_length, limb, plain, upright
 from poise.io.format import ReadOptions
-from poise.motion import Evidence
-from poise.spatial import rotations
-from poise.units import HUMAN_LEG, UNITS
 
 Array = npt.NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from poise.errors import FileFormatError
+from poise.core.errors import FileFormatError
 from poise.io.bvh_document import BvhJoint, Channel, Span
 
 MAX_JOINTS = 2_000

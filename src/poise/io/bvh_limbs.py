@@ -7,9 +7,9 @@ import re
 import numpy as np
 import numpy.typing as npt
 
+from poise.core import rotations
+from poise.core.skeleton import Skeleton, world_pose
 from poise.io.bvh_document import BvhDocument
-from poise.skeleton import Skeleton, world_pose
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 

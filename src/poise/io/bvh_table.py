@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import FileFormatError
+from poise.core.errors import FileFormatError
 from poise.io.bvh_hierarchy import finite_number
 from poise.io.bvh_numbers import parse_numbers
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import InvalidValue, MotionWarning
+from poise.core import rotations
+from poise.core.errors import InvalidValue, MotionWarning
+from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton
 from poise.io.bvh_clean import clean_document
 from poise.io.bvh_document import BvhDocument, BvhJoint, Channel, pose
 from poise.io.bvh_euler import branch_angles
 from poise.io.door import door_turn
 from poise.io.files import write_atomically
-from poise.motion import Motion
-from poise.skeleton import Skeleton
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import FileFormatError, InvalidValue
+from poise.core import rotations
+from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.motion import Evidence, Motion, Source
+from poise.core.skeleton import Skeleton
 from poise.io.deepmimic_character import CharacterDocument, parse_character, sized, skeleton_of
 from poise.io.deepmimic_json import frame_line, frame_table, load_json
 from poise.io.door import door_turn
 from poise.io.files import write_atomically
-from poise.motion import Evidence, Motion, Source
-from poise.skeleton import Skeleton
-from poise.spatial import rotations
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import FileFormatError
+from poise.core import rotations
+from poise.core.errors import FileFormatError
+from poise.core.skeleton import EndSite, Hinge, Skeleton
 from poise.io.deepmimic_json import load_json
-from poise.skeleton import EndSite, Hinge, Skeleton
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import FileFormatError
+from poise.core.errors import FileFormatError
 from poise.io.files import read_text
 from poise.io.json_text import parse_json
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
 
 Array = npt.NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from poise.errors import FileFormatError, UnreadableFile
+from poise.core.errors import FileFormatError, UnreadableFile
 
 MAX_BYTES = 1 << 30
 """No file is read past this size [bytes]."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from poise.errors import FileFormatError, UnknownName
+from poise.core.errors import FileFormatError, UnknownName
+from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton
 from poise.io.files import read_head
-from poise.motion import Motion
-from poise.skeleton import Skeleton
 
 FORMATS: tuple[str, ...] = ("bvh", "asf_amc", "deepmimic", "npz", "gltf")
 """Modules of `poise.io`, one per format, in the order in which they are asked for a file's content."""

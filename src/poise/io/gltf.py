@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from poise.core.motion import Evidence, Motion, Source
+from poise.core.skeleton import Skeleton, rest_pose
 from poise.io.gltf_clip import Clip, choose_clip, clip_names, read_clip
 from poise.io.gltf_document import GltfDocument, is_glb, open_gltf
 from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of
 from poise.io.gltf_tree import GltfTree, find_tree
 from poise.io.gltf_write import write
-from poise.motion import Evidence, Motion, Source
-from poise.skeleton import Skeleton, rest_pose
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import FileFormatError
+from poise.core.errors import FileFormatError
 from poise.io.files import file_size, read_bytes
 from poise.io.json_text import parse_json
 

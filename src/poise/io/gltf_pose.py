@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from poise.core import rotations
+from poise.core.skeleton import EndSite, Skeleton
 from poise.io.door import door_turn
 from poise.io.gltf_clip import Clip, sample
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_mesh import SkinnedMesh, skinned_meshes, tips_from_meshes
 from poise.io.gltf_sized import sized
 from poise.io.gltf_tree import GltfTree, find_tree
-from poise.skeleton import EndSite, Skeleton
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 

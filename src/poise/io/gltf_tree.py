@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from poise.core import rotations
 from poise.io.gltf_document import GltfDocument
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 

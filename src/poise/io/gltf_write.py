@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import FileFormatError, InvalidValue
+from poise.core import rotations
+from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.motion import Motion
 from poise.io.door import door_turn
 from poise.io.files import write_atomically
 from poise.io.gltf_document import GltfDocument, is_glb
 from poise.io.gltf_pose import GltfSource, node_values, nodes_of, pose_of
-from poise.motion import Motion
-from poise.spatial import rotations
 
 Array = npt.NDArray[np.float64]
 

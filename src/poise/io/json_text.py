@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, NoReturn
 
-from poise.errors import FileFormatError
+from poise.core.errors import FileFormatError
 
 MAX_VALUES = 2_500_000
 """Most values of one text; each takes up to a hundred bytes once parsed."""

@@ -1,6 +1,6 @@
 """Poise's own file: plain NumPy arrays and a JSON header in a zip, read without pickle and without trust.
 
-Members: `header` (JSON text, schema "poise.motion/1": names, end sites, hinges, source), `times`, `translations`,
+Members: `header` (JSON text, schema "poise.core.motion/1": names, end sites, hinges, source), `times`, `translations`,
 `rotations`, `parents`, `offsets`, `rest_rotations`, `end_site_offsets`, `hinge_axes`, `hinge_limits`. SI units, Z up,
 quaternions wxyz. Everything in a motion comes back exactly, but for its source's own document.
 """
@@ -18,19 +18,19 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import FileFormatError, InvalidValue
+from poise.core import rotations
+from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.motion import Evidence, Motion, Source
+from poise.core.skeleton import EndSite, Hinge, Skeleton
 from poise.io.door import door_turn
 from poise.io.files import file_size, write_atomically
-from poise.motion import Evidence, Motion, Source
-from poise.skeleton import EndSite, Hinge, Skeleton
-from poise.spatial import rotations
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions
 
 NAME = "npz"
 EXTENSIONS = (".npz",)
-SCHEMA = "poise.motion/1"
+SCHEMA = "poise.core.motion/1"
 
 MEMBERS = {
     "header": ("U", 0),

@@ -7,7 +7,7 @@ import re
 import tomllib
 from typing import Any
 
-from poise.errors import FileFormatError
+from poise.core.errors import FileFormatError
 
 
 def quoted(text: str) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
-from poise.errors import InvalidValue
-from poise.units import HUMAN_LEG
+from poise.core.errors import InvalidValue
+from poise.core.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

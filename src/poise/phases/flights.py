@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
-from poise.motion import Motion
+from poise.core.motion import Motion
+from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.phases.floor import find_floor
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, bone_weights, leg_length, velocities
 from poise.phases.runs import runs
-from poise.units import GRAVITY, HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

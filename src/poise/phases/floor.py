@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.motion import Evidence, Motion
+from poise.core.motion import Evidence, Motion
+from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, leg_length, velocities
 from poise.phases.travel import in_place_velocity
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 

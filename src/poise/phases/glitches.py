@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.motion import Motion
+from poise.core import rotations
+from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton
+from poise.core.units import HUMAN_LEG
 from poise.phases.points import leg_length, pelvis
-from poise.skeleton import Skeleton
-from poise.spatial import rotations
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.motion import Motion
-from poise.skeleton import Skeleton, rest_pose
-from poise.spatial import rotations
+from poise.core import rotations
+from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton, rest_pose
 
 Array = npt.NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from poise.units import HUMAN_LEG
+from poise.core.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

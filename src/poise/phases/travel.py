@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import InvalidValue
-from poise.motion import Motion
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, leg_length, pelvis, velocities
-from poise.spatial import rotations
-from poise.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 

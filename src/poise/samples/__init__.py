@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from poise.errors import UnknownName
+from poise.core.errors import UnknownName
 
 
 def sample_names() -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from numba import njit
 
 from poise import compiled
 from poise.compiled import KERNEL
-from poise.dynamics import kernels
 from poise.light import cube, flags, index, light, matrix, vector
+from poise.physics import kernels
 from poise.step import algebra, cones, normal
 from poise.step.algebra import dot, fill
 from poise.step.cones import act, spread

@@ -8,9 +8,9 @@ from numba import njit
 
 from poise import compiled
 from poise.compiled import SUMS, Table, shared
-from poise.dynamics import kernels
-from poise.dynamics.kernels import inverse_dynamics
 from poise.light import borrow, flags, give_back, index, larger, light, matrix, vector
+from poise.physics import kernels
+from poise.physics.kernels import inverse_dynamics
 from poise.step.step import Step
 
 Array = npt.NDArray[np.float64]

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from numba import njit
 
 from poise.compiled import INNER, KERNEL, shared
-from poise.dynamics import State
 from poise.light import address_of, borrow, give_back, index, larger, room
+from poise.physics import State
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.dynamics import State
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
+from poise.physics import State
 from poise.step import cones
 from poise.step.cones import Columns
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from numba import njit
 
 from poise.compiled import INNER_SUMS, SUMS, call, shared
-from poise.dynamics import State
 from poise.light import address_of, borrow, give_back, kept, room, smaller, vector
 from poise.light import index as whole_numbers
+from poise.physics import State
 from poise.step.cones import Columns
 from poise.step.lapack import limit_threads
 from poise.step.objective import Objective, as_rows

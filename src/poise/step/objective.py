@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
 from poise.step.quantity import Quantity
 
 Array = npt.NDArray[np.float64]

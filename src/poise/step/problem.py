@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
 from poise.step.constraint import Constraint, Equal, Within
 from poise.step.objective import Objective, as_rows
 from poise.step.step import Rows, Step

@@ -11,7 +11,7 @@ import daqp
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import StepInfeasible
+from poise.core.errors import StepInfeasible
 from poise.step.problem import Gathered
 
 Array = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import StepInfeasible
+from poise.core.errors import StepInfeasible
 from poise.step import condensed, qp
 from poise.step.balance import balance
 from poise.step.condense import condense

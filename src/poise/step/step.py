@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from poise.dynamics import State
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
+from poise.physics import State
 from poise.step.cones import Columns
 from poise.step.contacts import Contacts
 

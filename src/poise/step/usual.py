@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.compiled import Table
-from poise.dynamics import State
+from poise.physics import State
 from poise.step import condensed
 from poise.step.assemble import assemble
 from poise.step.balance import finish

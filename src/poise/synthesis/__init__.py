@@ -11,34 +11,34 @@ from typing import TYPE_CHECKING, Any
 _HOMES = {
     "BEHAVIORS": "poise.synthesis.behaviors",
     "Behavior": "poise.synthesis.behaviors.behavior",
-    "ControlState": "poise.methods.goals.machine",
-    "Machine": "poise.methods.goals.machine",
-    "Part": "poise.methods.goals.machine",
+    "ControlState": "poise.goals.machine",
+    "Machine": "poise.goals.machine",
+    "Part": "poise.goals.machine",
     "Settings": "poise.synthesis.settings",
     "Setup": "poise.synthesis.behaviors.behavior",
     "SynthesisResult": "poise.synthesis.run",
-    "conditions": "poise.methods.goals.registry",
+    "conditions": "poise.goals.registry",
     "controller_text": "poise.synthesis.controller_dump",
     "find_behavior": "poise.synthesis.behaviors.find",
-    "graph": "poise.methods.goals.printing",
+    "graph": "poise.goals.printing",
     "load_controller": "poise.synthesis.controller_file",
     "load_scene": "poise.synthesis.scene_file",
     "save_controller": "poise.synthesis.controller_dump",
     "synthesize": "poise.synthesis.run",
-    "table": "poise.methods.goals.printing",
-    "wishes": "poise.methods.goals.registry",
+    "table": "poise.goals.printing",
+    "wishes": "poise.goals.registry",
 }
 
 __all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from poise.methods.goals.machine import ControlState as ControlState
-    from poise.methods.goals.machine import Machine as Machine
-    from poise.methods.goals.machine import Part as Part
-    from poise.methods.goals.printing import graph as graph
-    from poise.methods.goals.printing import table as table
-    from poise.methods.goals.registry import conditions as conditions
-    from poise.methods.goals.registry import wishes as wishes
+    from poise.goals.machine import ControlState as ControlState
+    from poise.goals.machine import Machine as Machine
+    from poise.goals.machine import Part as Part
+    from poise.goals.printing import graph as graph
+    from poise.goals.printing import table as table
+    from poise.goals.registry import conditions as conditions
+    from poise.goals.registry import wishes as wishes
     from poise.synthesis.behaviors import BEHAVIORS as BEHAVIORS
     from poise.synthesis.behaviors.behavior import Behavior as Behavior
     from poise.synthesis.behaviors.behavior import Setup as Setup

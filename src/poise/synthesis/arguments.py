@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from poise.character.character import Character
-from poise.errors import InvalidValue
-from poise.methods.goals.surroundings import Scene
-from poise.motion import Motion
-from poise.sim.forces import Pull, Push
+from poise.body.character import Character
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.filter.forces import Pull, Push
+from poise.goals.surroundings import Scene
 from poise.synthesis.settings import Settings
 
 NEEDED: dict[str, tuple[type, str]] = {
-    "character": (Character, "poise.Character.fit(poise.load(FILE)), or poise.character.figure.figure('child')"),
+    "character": (Character, "poise.Character.fit(poise.load(FILE)), or poise.body.figure.figure('child')"),
     "scene": (Scene, "a scene file's path, or poise.synthesis.load_scene(FILE)"),
     "clip": (Motion, "poise.load(FILE)"),
     "settings": (Settings, "poise.synthesis.Settings(...)"),

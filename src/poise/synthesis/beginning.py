@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
-from poise.dynamics import State
-from poise.dynamics.from_character import model_of
-from poise.errors import InvalidValue
-from poise.methods.goals.faces import EDGE, Faces
-from poise.methods.goals.surroundings import Scene
+from poise.body.character import Character
+from poise.core.errors import InvalidValue
+from poise.goals.faces import EDGE, Faces
+from poise.goals.surroundings import Scene
+from poise.physics import State
+from poise.physics.from_character import model_of
 from poise.synthesis.contact import FLESH
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
-from poise.character.posing import interpolate_q, motion_to_q
-from poise.dynamics import Model
-from poise.dynamics.from_character import model_of
-from poise.errors import InvalidValue
-from poise.motion import Motion
+from poise.body.character import Character
+from poise.body.posing import interpolate_q, motion_to_q
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.physics import Model
+from poise.physics.from_character import model_of
 
 Array = npt.NDArray[np.float64]
 

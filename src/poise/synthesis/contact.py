@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from poise.dynamics import State
-from poise.dynamics.capsules import CapsulePairs, Near
-from poise.methods.goals.faces import FAR, Faces
-from poise.methods.goals.lists import relative
+from poise.goals.faces import FAR, Faces
+from poise.goals.lists import relative
+from poise.physics import State
+from poise.physics.capsules import CapsulePairs, Near
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
+from poise.goals import registry
+from poise.goals.conditions import Always, Condition
+from poise.goals.machine import ControlState, Entry, Machine, Part
+from poise.goals.printing import default_of, entry_name
+from poise.goals.wish import Wish
 from poise.io.files import write_atomically
 from poise.io.toml_text import quoted
-from poise.methods.goals import registry
-from poise.methods.goals.conditions import Always, Condition
-from poise.methods.goals.machine import ControlState, Entry, Machine, Part
-from poise.methods.goals.printing import default_of, entry_name
-from poise.methods.goals.wish import Wish
 
 WIDEST = 120
 
@@ -109,7 +109,7 @@ def _entry(entry: Entry, where: str) -> str:
     if name is None:
         raise InvalidValue(
             f"State {where!r} enters with {entry_name(entry)!r}, which no file can name: entries are public functions "
-            "of poise.methods.goals. Put it there, or leave it out."
+            "of poise.goals. Put it there, or leave it out."
         )
     settings: dict[str, Any] = dict(entry.keywords) if isinstance(entry, partial) else {}
     if not settings:

@@ -30,14 +30,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from poise.errors import InvalidValue, UnknownName
+from poise.core.errors import InvalidValue, UnknownName
+from poise.goals import registry
+from poise.goals.checking import require_memory, require_names
+from poise.goals.conditions import Always, Condition
+from poise.goals.machine import ControlState, Entry, Machine, Part
+from poise.goals.wish import Wish
 from poise.io.files import read_text
 from poise.io.toml_text import parse_toml
-from poise.methods.goals import registry
-from poise.methods.goals.checking import require_memory, require_names
-from poise.methods.goals.conditions import Always, Condition
-from poise.methods.goals.machine import ControlState, Entry, Machine, Part
-from poise.methods.goals.wish import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
 from poise.synthesis.behaviors.option import Option as Declared
 from poise.synthesis.reading import (

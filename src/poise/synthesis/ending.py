@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import PoiseError, SimulationDiverged
-from poise.sim.forces import Push
-from poise.units import GRAVITY
+from poise.core.errors import PoiseError, SimulationDiverged
+from poise.core.units import GRAVITY
+from poise.filter.forces import Push
 
 if TYPE_CHECKING:
     from poise.synthesis.world import World

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.dynamics.mujoco_engine import Engine, Slab
-from poise.errors import InvalidValue
-from poise.methods.goals.surroundings import Surface
+from poise.core.errors import InvalidValue
+from poise.goals.surroundings import Surface
+from poise.physics.mujoco_engine import Engine, Slab
 from poise.step import StepResult
 from poise.synthesis.contact import BODY_FRICTION
 from poise.synthesis.world import World

@@ -9,17 +9,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
-from poise.control.limits import JointLimits
-from poise.control.preset import Bounds
-from poise.dynamics import State
-from poise.errors import InvalidValue
-from poise.methods.goals.body import Body, body_of
-from poise.methods.goals.lists import Muscles
-from poise.methods.goals.machine import Course, Machine
-from poise.methods.goals.surroundings import INSTANT
-from poise.methods.goals.view import Clip, View
-from poise.methods.goals.wish import Wish
+from poise.body.character import Character
+from poise.core.errors import InvalidValue
+from poise.filter.limits import JointLimits
+from poise.filter.preset import Bounds
+from poise.goals.body import Body, body_of
+from poise.goals.lists import Muscles
+from poise.goals.machine import Course, Machine
+from poise.goals.surroundings import INSTANT
+from poise.goals.view import Clip, View
+from poise.goals.wish import Wish
+from poise.physics import State
 from poise.step import AtLeast, Constraint, Objective, Within
 from poise.step.quantities import JointAcceleration, JointTorque
 

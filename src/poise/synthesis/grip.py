@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from poise.dynamics import State
-from poise.dynamics.capsules import CapsulePairs
-from poise.methods.goals.lists import relative
-from poise.methods.goals.surroundings import Scene
+from poise.goals.lists import relative
+from poise.goals.surroundings import Scene
+from poise.physics import State
+from poise.physics.capsules import CapsulePairs
 from poise.synthesis.contact import FLESH, Footing
 
 Array = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from poise.methods.goals.swinging import arc_about
+from poise.goals.swinging import arc_about
 
 if TYPE_CHECKING:
     from poise.synthesis.tally import Moved

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character, Limits
-from poise.character.holding import hold_points
-from poise.character.limits import clamp_rotation
-from poise.dynamics import State
-from poise.dynamics.from_character import model_of
-from poise.errors import InvalidValue
-from poise.spatial import rotations
+from poise.body.character import Character, Limits
+from poise.body.holding import hold_points
+from poise.body.limits import clamp_rotation
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.physics import State
+from poise.physics.from_character import model_of
 from poise.synthesis.stance import standing
 
 Array = npt.NDArray[np.float64]

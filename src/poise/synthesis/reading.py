@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from poise.errors import FileFormatError, InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue
 
 DEEPEST = 100
 """Tables, keys and items may be inside each other this deep."""

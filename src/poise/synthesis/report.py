@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from poise.methods.goals.machine import Visit
-from poise.sim.report import Report
+from poise.filter.report import Report
+from poise.goals.machine import Visit
 
 if TYPE_CHECKING:
     from poise.synthesis.audit import Audit

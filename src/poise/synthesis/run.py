@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
-from poise.character.figure import figure
-from poise.character.posing import apply_deviation, motion_to_q
-from poise.errors import InvalidValue, SimulationDiverged, StepInfeasible
-from poise.methods.goals.machine import Visit
-from poise.methods.goals.surroundings import Ball, Scene
-from poise.motion import Motion
-from poise.sim.forces import Force, Pull, Push
-from poise.sim.report import Report
-from poise.spatial import rotations
+from poise.body.character import Character
+from poise.body.figure import figure
+from poise.body.posing import apply_deviation, motion_to_q
+from poise.core import rotations
+from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible
+from poise.core.motion import Motion
+from poise.filter.forces import Force, Pull, Push
+from poise.filter.report import Report
+from poise.goals.machine import Visit
+from poise.goals.surroundings import Ball, Scene
 from poise.synthesis.arguments import require_kinds
 from poise.synthesis.audit import Audit
 from poise.synthesis.beginning import on_top

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from poise.errors import InvalidValue
-from poise.methods.goals.surroundings import Ball, Hold, Movement, Surface, Triple, throw
+from poise.core.errors import InvalidValue
+from poise.goals.surroundings import Ball, Hold, Movement, Surface, Triple, throw
 from poise.synthesis.reading import Spot, built, converted, only_keys, tables
 from poise.synthesis.scene_tables import BallTable, KeyTable
 

@@ -1,6 +1,6 @@
 """Scenes as TOML that a person writes: what stands around a figure, and what happens to it.
 
-    schema = "poise.scene/1"
+    schema = "poise.show.scene/1"
 
     [options]
     wall.distance = 0.6
@@ -29,15 +29,15 @@ from typing import Any
 
 import numpy as np
 
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
+from poise.goals.surroundings import Ball, Hold, Scene, Surface, Triple
 from poise.io.files import read_text
 from poise.io.toml_text import parse_toml
-from poise.methods.goals.surroundings import Ball, Hold, Scene, Surface, Triple
 from poise.synthesis.reading import Option, Spot, built, flat_options, only_keys, require_schema, tables
 from poise.synthesis.scene_events import take_in
 from poise.synthesis.scene_tables import BallTable, BarTable, BoxTable, FloorTable, HoldTable, WallTable
 
-SCHEMA = "poise.scene/1"
+SCHEMA = "poise.show.scene/1"
 MAX_BYTES = 1_000_000
 """Largest scene file that is read [bytes]."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poise.methods.goals.surroundings import Triple
+from poise.goals.surroundings import Triple
 
 
 @dataclass(frozen=True)

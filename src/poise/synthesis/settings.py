@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poise.errors import InvalidValue, UnknownName
-from poise.methods.goals.lists import Weights
+from poise.core.errors import InvalidValue, UnknownName
+from poise.goals.lists import Weights
 
 ENGINES = ("poise", "mujoco")
 """Who can move the figures."""

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from poise.dynamics import State
-from poise.dynamics.capsules import CapsulePairs
-from poise.errors import StepInfeasible
-from poise.methods.goals.faces import Faces
-from poise.methods.goals.lists import Held, Touching, relative
+from poise.core.errors import StepInfeasible
+from poise.goals.faces import Faces
+from poise.goals.lists import Held, Touching, relative
+from poise.physics import State
+from poise.physics.capsules import CapsulePairs
 from poise.step import StepResult
 from poise.synthesis.contact import Spots, gaps_after, pairs_met
 from poise.synthesis.figure import BRAKED, FASTEST, speed_limit, with_ligaments

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
-from poise.spatial import rotations
+from poise.body.character import Character
+from poise.core import rotations
 from poise.synthesis.upright import SIDES, ankle_of, places_of, plane_of, sole_points, soles_of, upright
 
 Array = npt.NDArray[np.float64]

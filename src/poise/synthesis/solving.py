@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from poise.dynamics import State
-from poise.errors import StepInfeasible
-from poise.methods.goals.lists import Held, Touching, Weights, contact_control
+from poise.core.errors import StepInfeasible
+from poise.goals.lists import Held, Touching, Weights, contact_control
+from poise.physics import State
 from poise.step import AtLeast, Constraint, Contacts, Equal, Objective, Step, StepResult, Within, solve_step
 from poise.synthesis.tally import Tally
 

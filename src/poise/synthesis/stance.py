@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.anthropometry import PERSON_MASS
-from poise.character.character import Body, Character
-from poise.character.posing import hinge_angle
-from poise.dynamics import State
-from poise.dynamics.from_character import model_of
-from poise.errors import InvalidValue
-from poise.spatial import rotations
+from poise.body.anthropometry import PERSON_MASS
+from poise.body.character import Body, Character
+from poise.body.posing import hinge_angle
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.physics import State
+from poise.physics.from_character import model_of
 from poise.synthesis.upright import SIDES, ankle_of, level_sole, places_of, soles_of, turn_limb, upright
 
 Array = npt.NDArray[np.float64]

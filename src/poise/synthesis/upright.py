@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
-from poise.errors import InvalidValue
-from poise.spatial import rotations
+from poise.body.character import Character
+from poise.core import rotations
+from poise.core.errors import InvalidValue
 
 Array = npt.NDArray[np.float64]
 

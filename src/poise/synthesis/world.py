@@ -14,19 +14,19 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Q_SIZES
-from poise.character.holding import hold_points
-from poise.character.thing import ball
-from poise.dynamics import State
-from poise.dynamics.capsules import CapsulePairs
-from poise.dynamics.from_character import model_of_scene
-from poise.errors import InvalidValue, UnknownName
-from poise.methods.goals.faces import EDGE, Faces
-from poise.methods.goals.lists import LITERAL, Weights, figure_control
-from poise.methods.goals.surroundings import Scene
-from poise.methods.goals.view import Thing, View
-from poise.sim.forces import Force, Pull, Push
-from poise.sim.hand import Hand
+from poise.body.character import Q_SIZES
+from poise.body.holding import hold_points
+from poise.body.thing import ball
+from poise.core.errors import InvalidValue, UnknownName
+from poise.filter.forces import Force, Pull, Push
+from poise.filter.hand import Hand
+from poise.goals.faces import EDGE, Faces
+from poise.goals.lists import LITERAL, Weights, figure_control
+from poise.goals.surroundings import Scene
+from poise.goals.view import Thing, View
+from poise.physics import State
+from poise.physics.capsules import CapsulePairs
+from poise.physics.from_character import model_of_scene
 from poise.step import Constraint, Equal, Objective, StepResult
 from poise.step.quantities import JointAcceleration, RootWrench
 from poise.synthesis.beginning import require_outside

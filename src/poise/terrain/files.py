@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import FileFormatError, MissingExtra
+from poise.core.errors import FileFormatError, MissingExtra
 from poise.terrain.shapes import Heightfield
 
 Array = npt.NDArray[np.float64]

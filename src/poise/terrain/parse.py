@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
 from poise.terrain.terrain import Terrain
 
 ALLOWED = (

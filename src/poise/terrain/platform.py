@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import make_interp_spline
 
-from poise.errors import FileFormatError, InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue
 from poise.terrain.shapes import NO_TABLE, PLANE, Form, Place, Shape
 
 Array = npt.NDArray[np.float64]

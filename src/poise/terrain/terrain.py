@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from poise.errors import InvalidValue
+from poise.core.errors import InvalidValue
 from poise.terrain.shapes import Place, Plane, Shape, Steps
 
 Array = npt.NDArray[np.float64]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
-from poise.methods.goals.conditions import Always, Lying, Standing
-from poise.methods.goals.falling import BreakFall, GiveWay
-from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright
-from poise.methods.goals.surroundings import floor
-from poise.methods.goals.wish import Wish
+from poise.body.character import Character
+from poise.goals.conditions import Always, Lying, Standing
+from poise.goals.falling import BreakFall, GiveWay
+from poise.goals.machine import ControlState, Machine
+from poise.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright
+from poise.goals.surroundings import floor
+from poise.goals.wish import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import friction
 from poise.synthesis.stance import standing

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
-from poise.methods.goals.machine import Machine
-from poise.methods.goals.surroundings import Scene
+from poise.body.character import Character
+from poise.goals.machine import Machine
+from poise.goals.surroundings import Scene
 from poise.synthesis.behaviors.option import Option, Value, named
 from poise.synthesis.stance import standing
 

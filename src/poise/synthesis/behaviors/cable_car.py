@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from poise.methods.goals.conditions import Standing
-from poise.methods.goals.grasping import HANDS, Grasp, Grasping, Holding, choose_bars
-from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import ComOver, Land, Pose, Still
-from poise.methods.goals.surroundings import Hold, Movement, Scene, Surface
-from poise.methods.goals.swinging import SwingFaster
-from poise.methods.goals.wish import Wish
+from poise.goals.conditions import Standing
+from poise.goals.grasping import HANDS, Grasp, Grasping, Holding, choose_bars
+from poise.goals.machine import ControlState, Machine
+from poise.goals.objectives import ComOver, Land, Pose, Still
+from poise.goals.surroundings import Hold, Movement, Scene, Surface
+from poise.goals.swinging import SwingFaster
+from poise.goals.wish import Wish
 from poise.synthesis.behaviors.balance import LITERAL, POSTURE, REACHED, quiet
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option

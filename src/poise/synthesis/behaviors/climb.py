@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
-from poise.methods.goals.climbing import (
+from poise.body.character import Character
+from poise.goals.climbing import (
     LIMBS,
     Climb,
     HasHold,
@@ -20,10 +20,10 @@ from poise.methods.goals.climbing import (
     choose_hand,
     settle,
 )
-from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import Facing, Pose, Still, Unload, Upright
-from poise.methods.goals.surroundings import Hold, Scene, Surface
-from poise.methods.goals.wish import Wish
+from poise.goals.machine import ControlState, Machine
+from poise.goals.objectives import Facing, Pose, Still, Unload, Upright
+from poise.goals.surroundings import Hold, Scene, Surface
+from poise.goals.wish import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option
 from poise.synthesis.poses import placed

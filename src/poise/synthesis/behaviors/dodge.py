@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from poise.methods.goals.combining import AllOf
-from poise.methods.goals.conditions import Balanced, Standing
-from poise.methods.goals.dodging import Dodge, Safe, Threatened
-from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import ComOver, Land, Still, Upright
-from poise.methods.goals.surroundings import Ball, Scene, Surface, Triple, throw
-from poise.methods.goals.wish import Wish
+from poise.goals.combining import AllOf
+from poise.goals.conditions import Balanced, Standing
+from poise.goals.dodging import Dodge, Safe, Threatened
+from poise.goals.machine import ControlState, Machine
+from poise.goals.objectives import ComOver, Land, Still, Upright
+from poise.goals.surroundings import Ball, Scene, Surface, Triple, throw
+from poise.goals.wish import Wish
 from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option, friction

@@ -6,9 +6,9 @@ import difflib
 import os
 from pathlib import Path
 
-from poise.errors import UnknownName
-from poise.methods.goals.checking import require_memory, require_names
-from poise.methods.goals.machine import Machine
+from poise.core.errors import UnknownName
+from poise.goals.checking import require_memory, require_names
+from poise.goals.machine import Machine
 from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
 
 Wanted = str | os.PathLike[str] | Machine | Behavior

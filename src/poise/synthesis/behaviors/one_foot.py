@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from poise.methods.goals.conditions import Always, Standing
-from poise.methods.goals.following import Follow
-from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright
-from poise.methods.goals.one_foot import OnOneFoot, RaiseFoot, Shifting, stand_on_left, stand_on_right
-from poise.methods.goals.surroundings import floor
+from poise.goals.conditions import Always, Standing
+from poise.goals.following import Follow
+from poise.goals.machine import ControlState, Machine
+from poise.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright
+from poise.goals.one_foot import OnOneFoot, RaiseFoot, Shifting, stand_on_left, stand_on_right
+from poise.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, POSTURE
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option, friction

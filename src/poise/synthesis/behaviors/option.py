@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from poise.errors import InvalidValue, UnknownName
+from poise.core.errors import InvalidValue, UnknownName
 
 Value = float | bool | str
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from poise.methods.goals.conditions import Always, Standing
-from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import ComOver, Land
-from poise.methods.goals.reaching import Circle
-from poise.methods.goals.surroundings import floor
+from poise.goals.conditions import Always, Standing
+from poise.goals.machine import ControlState, Machine
+from poise.goals.objectives import ComOver, Land
+from poise.goals.reaching import Circle
+from poise.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, LITERAL, POSTURE, REACHED, quiet
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option, friction

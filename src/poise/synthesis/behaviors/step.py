@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from poise.methods.goals.combining import AllOf
-from poise.methods.goals.conditions import Balanced, For, Loaded, Standing, Stepping
-from poise.methods.goals.gathering import BringUp, Caught, Gathered, begin_gathering, choose_gathering
-from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.midway import Nearing, StepMidway, choose_farther_foot
-from poise.methods.goals.objectives import ComeToRest, ComHeight, ComOver, Facing, Land, Pose, Still, Unload, Upright
-from poise.methods.goals.one_foot import Shifting
-from poise.methods.goals.stepping import StepTo, begin_step, choose_step
-from poise.methods.goals.surroundings import floor
-from poise.methods.goals.wish import Wish
+from poise.goals.combining import AllOf
+from poise.goals.conditions import Balanced, For, Loaded, Standing, Stepping
+from poise.goals.gathering import BringUp, Caught, Gathered, begin_gathering, choose_gathering
+from poise.goals.machine import ControlState, Machine
+from poise.goals.midway import Nearing, StepMidway, choose_farther_foot
+from poise.goals.objectives import ComeToRest, ComHeight, ComOver, Facing, Land, Pose, Still, Unload, Upright
+from poise.goals.one_foot import Shifting
+from poise.goals.stepping import StepTo, begin_step, choose_step
+from poise.goals.surroundings import floor
+from poise.goals.wish import Wish
 from poise.synthesis.behaviors.balance import FALLEN, LITERAL, REACHED, quiet
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import friction

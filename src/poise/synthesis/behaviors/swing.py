@@ -12,12 +12,12 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from poise.character.character import Character
-from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import Pose, Still
-from poise.methods.goals.surroundings import Hold, Scene, Surface
-from poise.methods.goals.swinging import Bent, SwingFaster, SwingsBelow, SwingsForward, take_bar
-from poise.methods.goals.wish import Wish
+from poise.body.character import Character
+from poise.goals.machine import ControlState, Machine
+from poise.goals.objectives import Pose, Still
+from poise.goals.surroundings import Hold, Scene, Surface
+from poise.goals.swinging import Bent, SwingFaster, SwingsBelow, SwingsForward, take_bar
+from poise.goals.wish import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option
 from poise.synthesis.poses import hanging

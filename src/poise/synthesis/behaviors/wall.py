@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from poise.methods.goals.combining import AllOf
-from poise.methods.goals.conditions import Balanced, For, Standing
-from poise.methods.goals.machine import ControlState, Machine
-from poise.methods.goals.objectives import ComOver, Land, Pose, Unload
-from poise.methods.goals.support import Brace, HandsFree, Leaning, Reaching, choose_hands
-from poise.methods.goals.surroundings import Scene, Surface
-from poise.methods.goals.wish import Wish
+from poise.goals.combining import AllOf
+from poise.goals.conditions import Balanced, For, Standing
+from poise.goals.machine import ControlState, Machine
+from poise.goals.objectives import ComOver, Land, Pose, Unload
+from poise.goals.support import Brace, HandsFree, Leaning, Reaching, choose_hands
+from poise.goals.surroundings import Scene, Surface
+from poise.goals.wish import Wish
 from poise.synthesis.behaviors.balance import LITERAL, POSTURE, REACHED, quiet
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import Option, friction

@@ -1,0 +1,202 @@
+"""The joints of a skeleton as a tree: which branches are as long as limbs, which mirror each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.anatomy import Chain
+from poise.body.fit_names import is_aside, side_of, without_side
+from poise.body.fit_poses import Poses
+from poise.core import rotations
+
+Array = npt.NDArray[np.float64]
+Pair = tuple[int, int, int]
+"""A joint of the trunk, and the first joints of two branches on it that mirror each other."""
+
+LIMB, SMALL = 0.15, 0.05
+"""Least length of a limb, and of a neck or tail, as shares of the longest path through the bones [1]."""
+
+
+class JointTree:
+    """The joints of a skeleton as a tree, with the lengths that decide what is a limb; never changed once made.
+
+    Attributes:
+        poses, skeleton: What it was made from.
+        lengths: Bone length from each joint's parent to it, the median over the poses [m], shape (J,).
+        reach: From each joint along its longest branch to the end of it [m], shape (J,).
+        span: Longest path through the bones [m].
+    """
+
+    def __init__(self, poses: Poses) -> None:
+        self.poses, self.skeleton = poses, poses.skeleton
+        count = self.skeleton.joint_count
+        parents = self.skeleton.parents
+        moved = poses.positions[:, 1:] - poses.positions[:, parents[1:]]
+        self.lengths = np.concatenate([[0.0], np.median(np.linalg.norm(moved, axis=-1), axis=0)])
+        self.reach = np.zeros(count)
+        for site in self.skeleton.end_sites:
+            self.reach[site.joint] = max(self.reach[site.joint], float(np.linalg.norm(site.offset)))
+        span = 0.0
+        for j in range(count - 1, -1, -1):
+            below = sorted((self.lengths[c] + self.reach[c] for c in self.skeleton.children[j]), reverse=True)
+            if below:
+                span = max(span, self.reach[j], sum(below[:2]))
+                self.reach[j] = max(self.reach[j], below[0])
+        self.span = span if span > 0.0 else 1.0
+
+    def weight(self, joint: int) -> float:
+        """Length of the longest path from the joint's parent through it, as a share of the span."""
+        return float(self.lengths[joint] + self.reach[joint]) / self.span
+
+    def major(self, joint: int, share: float) -> list[int]:
+        """Children whose branch is at least this share of the span, asides by name left out."""
+        kids = [c for c in self.skeleton.children[joint] if self.weight(c) >= share]
+        return [c for c in kids if not is_aside(self.skeleton.names[c])] or (kids if len(kids) == 1 else [])
+
+    def find_root(self) -> int:
+        """The pelvis: from the file's root down to the first joint at which limb-sized branches part."""
+        joint = 0
+        while len(kids := self.major(joint, LIMB)) == 1 and self._leads_to_hub(kids[0]):
+            joint = kids[0]
+        return joint
+
+    def _leads_to_hub(self, joint: int) -> bool:
+        while True:
+            kids = self.major(joint, LIMB)
+            if len(kids) != 1:
+                return len(kids) > 1
+            joint = kids[0]
+
+    def find_hubs(self, root: int) -> tuple[list[tuple[int, ...]], list[int]]:
+        """Paths of trunk joints below the root up to each further hub (inclusive), and those hubs."""
+        paths: list[tuple[int, ...]] = []
+        hubs: list[int] = []
+        waiting = [root]
+        while waiting:
+            hub = waiting.pop(0)
+            for kid in self.major(hub, LIMB):
+                path: list[int] = [kid]
+                while len(kids := self.major(path[-1], LIMB)) == 1:
+                    path.append(kids[0])
+                if len(kids) > 1 and self._is_trunk_hub(path[-1], kids):
+                    paths.append(tuple(path))
+                    hubs.append(path[-1])
+                    waiting.append(path[-1])
+        return paths, hubs
+
+    def _is_trunk_hub(self, joint: int, kids: list[int]) -> bool:
+        """A fork of the trunk, not of a hand or a branching tail: it carries a pair, or asymmetric big parts."""
+        paired, _ = self.pair_up(self.major(joint, SMALL))
+        return bool(paired) or len(kids) > 2
+
+    def is_spine_bone(self, joint: int) -> bool:
+        """False for a joint the file cannot turn, and for one that only doubles its single child."""
+        if joint in self.skeleton.fixed:
+            return False
+        kids = self.skeleton.children[joint]
+        doubled = len(kids) == 1 and self.lengths[kids[0]] < 0.005 * self.span and not self.turns(joint)
+        return not doubled
+
+    def turns(self, joint: int) -> bool:
+        """True if the joint turns by more than half a degree over the poses."""
+        turn = rotations.angle_between(self.poses.rotations[:, joint], self.poses.rotations[:1, joint])
+        return bool(turn.max() > np.radians(0.5))
+
+    def pair_up(self, kids: list[int]) -> tuple[list[tuple[int, int]], list[int]]:
+        """Children that mirror each other, and those left over; asides by name do not take part."""
+        left_over = list(kids)
+        pairs: list[tuple[int, int]] = []
+        scored = []
+        names = self.skeleton.names
+        for n, a in enumerate(kids):
+            for b in kids[n + 1 :]:
+                unlike = abs(self.weight(a) - self.weight(b)) / max(self.weight(a), self.weight(b))
+                sides = {side_of(names[a]), side_of(names[b])}
+                mirrored = sides == {"left", "right"} and without_side(names[a]) == without_side(names[b])
+                if sides & {"left", "right"} and not mirrored and len(sides) == 2:
+                    continue
+                if unlike < (0.4 if mirrored else 0.12) and min(self.weight(a), self.weight(b)) >= 0.1:
+                    scored.append((unlike - (1.0 if mirrored else 0.0), a, b))
+        for _, a, b in sorted(scored):
+            if a in left_over and b in left_over:
+                pairs.append((a, b))
+                left_over.remove(a)
+                left_over.remove(b)
+        return pairs, left_over
+
+    def path(self, joint: int, *, with_asides: bool = False) -> list[int]:
+        """Joints from this one down its longest branch, asides by name left out unless asked for."""
+        path = [joint]
+        while kids := self.skeleton.children[path[-1]]:
+            plain = [c for c in kids if not is_aside(self.skeleton.names[c])]
+            best = max(plain or kids, key=self.weight)
+            if not plain and len(path) > 1 and not with_asides:
+                break
+            path.append(best)
+        return path
+
+    def tip_height(self, joint: int) -> Array:
+        """Height of the far end of the joint's longest branch in each frame [m], shape (F,)."""
+        return self.poses.positions[:, self.path(joint)[-1], 2]
+
+    def limb_chain(self, kind: str, side: str, place: str, hub: int, kid: int, other: int) -> Chain | None:
+        """Trim a branch to the joints worth simulating: [collar], upper, lower, hand; thigh, shin, foot, toe."""
+        # a paw's toes are often called fingers
+        path = self.path(kid, with_asides=kind == "leg")
+        if kind == "other":
+            return Chain(kind, side, place, hub, tuple(path)) if self.weight(kid) >= LIMB else None
+        upper = self.upper(kind, path, other)
+        keep = [j for j in path[:upper] if kind == "arm" or place == "front"]
+        keep = [j for j in keep if j not in self.skeleton.fixed]
+        whole = path[upper:]
+        # joints that double another, or cannot turn, stay with the one before
+        main = [whole[0]]
+        for n, j in enumerate(whole[1:], start=1):
+            too_close = self.lengths[j] < 0.012 * self.span and n > 1
+            if j in self.skeleton.fixed or too_close:
+                if n > 2:
+                    break
+                continue
+            main.append(j)
+        most = 3 if kind == "arm" else 4
+        main = main[:most]
+        if len(main) == most and self._is_tip(main[-1]):
+            main.pop()
+        return Chain(kind, side, place, hub, tuple(keep + main), upper=len(keep))
+
+    def _is_tip(self, joint: int) -> bool:
+        """A leaf that only marks where the limb ends: no length beyond it and it never turns."""
+        return bool(self.reach[joint] < 1e-3 * self.span and not self.turns(joint) and not self.poses.is_bare)
+
+    def upper(self, kind: str, path: list[int], other: int) -> int:
+        """Place in the path of the thigh or upper arm: the first long bone that does not start at the middle line."""
+        bones = [*(float(self.lengths[j]) for j in path[1:]), float(self.reach[path[-1]])]
+        longest = max(bones)
+        mirror = self.path(other)
+        for k in range(len(path) - 1):
+            if bones[k] < 0.45 * longest and kind == "leg":
+                continue
+            if bones[k] < 0.25 * longest:
+                continue
+            if kind == "arm" and k + 2 < len(path) and k + 1 < len(mirror):
+                here = self.apart(path[k], mirror[k])
+                there = self.apart(path[k + 1], mirror[k + 1])
+                name = self.skeleton.names[path[k]].lower()
+                named = any(w in name for w in ("collar", "clavicle", "scapula"))
+                # near the middle line, shorter than the next bone, and two bones still to come: a collar bone
+                if here < 0.6 * there and bones[k + 2] > 0.0 and (named or (k == 0 and bones[k] < 0.9 * bones[k + 1])):
+                    continue
+            return k
+        return 0
+
+    def apart(self, a: int, b: int) -> float:
+        """How far two joints are from each other, the median over the poses [m]."""
+        return float(np.median(np.linalg.norm(self.poses.positions[:, a] - self.poses.positions[:, b], axis=-1)))
+
+    def parted(self, a: int, b: int) -> tuple[int, int]:
+        """First joints along two mirrored paths that stand clearly apart."""
+        for p, q in zip(self.path(a), self.path(b)):
+            if self.apart(p, q) > 0.02 * self.span:
+                return p, q
+        return self.path(a)[-1], self.path(b)[-1]

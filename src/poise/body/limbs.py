@@ -1,0 +1,206 @@
+"""Which joints are pelvis, spine, neck, tail, arms and legs: from geometry and motion, with names as a hint.
+
+The tree of joints is read from the trunk outwards. A *hub* is a joint with at least two limb-sized branches: the first
+one below the root is the pelvis, the next ones end the spine. Branches of a hub that lead to no other hub are limbs:
+two alike make a pair (arms or legs), one alone is a neck or a tail. Pairs at the pelvis are legs; pairs higher up are
+legs only if the figure stands on them with a level trunk.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.anatomy import Anatomy, Chain
+from poise.body.fit_names import hints, is_aside, side_of
+from poise.body.fit_poses import Poses
+from poise.body.heading import heading
+from poise.body.joint_tree import LIMB, SMALL, JointTree, Pair
+from poise.core.skeleton import Skeleton, rest_pose
+
+Array = npt.NDArray[np.float64]
+
+
+def find_anatomy(poses: Poses) -> Anatomy:
+    """Read the joints of a skeleton as pelvis, spine, limbs, neck and tail.
+
+    Lengths count as shares of the skeleton's longest path through its bones: toe to fingertip, 2.3 m for a person.
+    """
+    tree = JointTree(poses)
+    root = tree.find_root()
+    spine_paths, hubs = tree.find_hubs(root)
+    chest = _chest(poses.skeleton, root, hubs)
+    chains: list[Chain] = []
+    trunk = {root, *hubs, *(j for path in spine_paths for j in path)}
+    for path in spine_paths:
+        kept = tuple(j for j in path if tree.is_spine_bone(j))
+        if kept:
+            chains.append(Chain("spine", "", "", root, kept))
+    loose = {hub: [c for c in tree.major(hub, SMALL) if c not in trunk] for hub in (root, *hubs)}
+    pairs: list[Pair] = []
+    single: list[tuple[int, int]] = []
+    for hub, kids in loose.items():
+        paired, alone = tree.pair_up(kids)
+        pairs += [(hub, a, b) for a, b in paired]
+        single += [(hub, c) for c in alone]
+    leg_pair = _main_legs(tree, root, pairs)
+    forward, left = heading(tree, root, chest, leg_pair, pairs)
+    four_legged = _stands_on_four(tree, root, chest, leg_pair, pairs, single)
+    for hub, a, b in pairs:
+        kind, place = _pair_kind(tree, hub, (a, b), leg_pair, pairs, four_legged)
+        a, b = _left_first(tree, a, b, left)
+        for side, kid in (("left", a), ("right", b)):
+            if chain := tree.limb_chain(kind, side, place, hub, kid, b if kid == a else a):
+                chains.append(chain)
+    for hub, kid in single:
+        if chain := _single_chain(tree, root, chest, hub, kid, bool(hubs)):
+            chains.append(chain)
+    chains = _unique(chains)
+    wanted = {root} | {j for c in chains for j in c.joints}
+    simulated = tuple(j for j in _depth_first(poses.skeleton, root) if j in wanted)
+    four = four_legged and any(c.place == "front" for c in chains)
+    return Anatomy(root, chest, tuple(chains), forward, tree.lengths, tree.span, four, simulated)
+
+
+def _chest(skeleton: Skeleton, root: int, hubs: list[int]) -> int:
+    """The fork of the trunk that is furthest from the root; the root if there is none."""
+    return max(hubs, key=lambda j: (len(skeleton.ancestors(j)), j), default=root)
+
+
+def _main_legs(tree: JointTree, root: int, pairs: list[Pair]) -> Pair | None:
+    """The pair that carries the figure: at the root, else the one whose tips are lowest."""
+    if not pairs:
+        return None
+
+    def score(pair: Pair) -> float:
+        hub, a, b = pair
+        tips = np.minimum(tree.tip_height(a), tree.tip_height(b))
+        ground = tree.poses.positions[..., 2].min(axis=1)
+        low = float(np.median(tips - ground)) / tree.span
+        named = hints(tree.skeleton.names[tree.path(a)[-1]]) | hints(tree.skeleton.names[a])
+        hint = 0.3 * ("arm" in named) - 0.3 * ("leg" in named)
+        return low + hint + (0.0 if hub == root else 0.25)
+
+    return min(pairs, key=score)
+
+
+def _stands_on_four(
+    tree: JointTree,
+    root: int,
+    chest: int,
+    legs: Pair | None,
+    pairs: list[Pair],
+    single: list[tuple[int, int]],
+) -> bool:
+    """Whether the front pair are legs: votes of rest pose, trunk and tips in motion, lengths, and a tail."""
+    front = [p for p in pairs if p is not legs and p[0] == chest and chest != root]
+    if legs is None or not front:
+        return False
+    at, rest = tree.poses.positions, rest_pose(tree.skeleton)[0]
+    hind_tip, front_tip = tree.path(legs[1])[-1], tree.path(front[0][1])[-1]
+    vote = 0.0
+    leg = rest[hind_tip] - rest[legs[1]]
+    if leg[2] < -0.5 * max(float(np.linalg.norm(leg)), 1e-9):
+        trunk = rest[chest] - rest[root]
+        vote += 1.0 if abs(trunk[2]) < 0.5 * max(float(np.linalg.norm(trunk)), 1e-9) else -1.0
+    if not tree.poses.is_bare:
+        trunk = at[:, chest] - at[:, root]
+        tilt = np.abs(trunk[:, 2]) / np.maximum(np.linalg.norm(trunk, axis=-1), 1e-9)
+        vote += 1.0 if np.mean(tilt < 0.6) > 0.8 else -1.0
+        gap = at[:, front_tip, 2] - at[..., 2].min(axis=1)
+        vote += 0.5 if np.mean(gap < 0.06 * tree.span) > 0.4 else -0.5
+    # without the step from trunk to first joint: a person's arm is 0.65 of the leg, a dog's front leg 0.85
+    vote += 0.5 if tree.reach[front[0][1]] > 0.75 * tree.reach[legs[1]] else -1.0
+    vote += 0.5 if any(hub == root for hub, _ in single) else 0.0
+    return vote > 0.6
+
+
+def _pair_kind(
+    tree: JointTree,
+    hub: int,
+    pair: tuple[int, int],
+    legs: Pair | None,
+    pairs: list[Pair],
+    four_legged: bool,
+) -> tuple[str, str]:
+    if legs is not None and pair == legs[1:]:
+        return "leg", "hind" if four_legged else ""
+    weight = tree.weight(pair[0])
+    rivals = [tree.weight(p[1]) for p in pairs if p[0] == hub and p != legs]
+    if weight < max(rivals) or weight < LIMB:
+        return "other", ""
+    return ("leg", "front") if four_legged else ("arm", "")
+
+
+def _left_first(tree: JointTree, a: int, b: int, left: Array) -> tuple[int, int]:
+    names = tree.skeleton.names
+    sides = (side_of(names[a]), side_of(names[b]))
+    if sides == ("left", "right"):
+        return a, b
+    if sides == ("right", "left"):
+        return b, a
+    top_a, top_b = tree.parted(a, b)
+    apart = tree.poses.positions[:, top_a] - tree.poses.positions[:, top_b]
+    return (a, b) if float(np.mean(np.sum(apart * left, axis=-1))) >= 0.0 else (b, a)
+
+
+def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, has_hubs: bool) -> Chain | None:
+    path = [j for j in tree.path(kid) if j not in tree.skeleton.fixed]
+    named = frozenset().union(*(hints(tree.skeleton.names[j]) for j in path)) if path else frozenset()
+    at = tree.poses.positions
+    away = at[:, tree.path(kid)[-1]] - at[:, hub]
+    rises = float(np.mean(away[:, 2])) > 0.4 * float(np.mean(np.linalg.norm(away, axis=-1)))
+    if not path:
+        return None
+    if named & {"head", "neck"} or (hub == chest and hub != root and "tail" not in named):
+        kind = "neck"
+    elif "tail" in named or (hub == root and not rises):
+        kind = "tail"
+    elif not has_hubs and rises:
+        kind = "neck"
+    else:
+        kind = "other"
+    if kind == "neck":
+        return Chain(kind, "", "", hub, _to_head(tree, path))
+    kept = tuple(j for j in path if tree.weight(j) > 0.01)
+    if kind == "other" and tree.weight(kid) < LIMB:
+        return None
+    return Chain(kind, "", "", hub, kept) if kept else None
+
+
+def _to_head(tree: JointTree, path: list[int]) -> tuple[int, ...]:
+    """The neck's joints up to the head: the named head, else the last before the path forks or shrinks to nothing."""
+    for n, j in enumerate(path):
+        if "head" in hints(tree.skeleton.names[j]):
+            return tuple(path[: n + 1])
+    kept: list[int] = []
+    for j in path:
+        if kept and is_aside(tree.skeleton.names[j]):
+            break
+        kept.append(j)
+        if len(tree.skeleton.children[j]) > 1:
+            break
+    return tuple(kept)
+
+
+def _unique(chains: list[Chain]) -> list[Chain]:
+    """Chains with a joint already taken lose it; empty ones go."""
+    seen: set[int] = set()
+    result: list[Chain] = []
+    for c in chains:
+        joints = tuple(j for j in c.joints if j not in seen)
+        seen.update(joints)
+        if joints:
+            upper = min(c.upper, len(joints) - 1)
+            result.append(Chain(c.kind, c.side, c.place, c.hub, joints, upper))
+    return result
+
+
+def _depth_first(skeleton: Skeleton, root: int) -> list[int]:
+    order: list[int] = []
+    waiting = [root]
+    while waiting:
+        j = waiting.pop()
+        order.append(j)
+        waiting.extend(reversed(skeleton.children[j]))
+    return order

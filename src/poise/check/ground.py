@@ -1,0 +1,260 @@
+"""What standing can have wrong: feet that slide, sink or hover."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.analysis.analyze import Analysis
+from poise.check.finding import Cure, Finding, ranked
+from poise.check.profile import Limit, Profile
+from poise.check.words import facing_at, length_words, opposite, stretches, way_word
+from poise.core.units import HUMAN_LEG
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+SETTLING = 0.06
+"""Heel strike and toe-off: this long at either end of a touch says nothing of sliding, for a leg of 0.82 m [s]."""
+STANDING_STILL = 0.35
+"""A foot slower than this may stand, for a leg of 0.82 m [m/s]."""
+NEAR_FLOOR = 0.08
+"""A foot lower than this may be meant to stand, for a leg of 0.82 m [m]."""
+DOWN = 0.03
+"""A foot lower than this is down, however it moves, for a leg of 0.82 m [m]."""
+CARRIED = 0.5
+"""A body that asks less of its weight than this of the ground may be in a low hop [1]."""
+DIP = CARRIED / 2.0
+"""A short dip of the weight that stays above this is no hop [1]."""
+GUESSED = 1.5
+"""Hands, knees and trunks are guessed from bones: they may sink this many times as deep as a foot [1]."""
+HOVER_SECONDS = 0.1
+"""Shortest time for which nothing touches that counts, for a leg of 0.82 m [s]."""
+
+
+@dataclass(frozen=True)
+class Stance:
+    """One touch of one foot, without heel strike and toe-off.
+
+    Attributes:
+        foot: Its limb's name.
+        points: Columns of its contact points.
+        first, last: Frames.
+        slide: Where the standing point of the foot goes over the touch [m], shape (2,).
+        gap: Median gap under its lowest point [m].
+    """
+
+    foot: str
+    points: npt.NDArray[np.int64]
+    first: int
+    last: int
+    slide: Array
+    gap: float
+
+
+def ground_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
+    """Skate, penetration and float."""
+    standing = stances(clip)
+    yield from _skate(clip, standing, profile)
+    yield from _penetration(clip, profile)
+    yield from _float(clip, standing, profile)
+
+
+def stances(clip: Analysis) -> tuple[Stance, ...]:
+    """Every touch of every foot that is long enough to judge.
+
+    The standing point of a frame is the slowest of the foot's points that touch: a rolling foot passes from heel to
+    toe without sliding.
+    """
+    touch, scale = clip.touch, clip.character.leg_scale
+    trim = math.ceil(SETTLING * math.sqrt(scale) / clip.motion.dt)
+    found: list[Stance] = []
+    for foot, points in feet(clip).items():
+        flags = touch.flags[:, points] & ~clip.is_glitch[:, None]
+        speed = np.where(flags, np.linalg.norm(touch.velocities[:, points, :2], axis=-1), np.inf)
+        slowest = points[np.argmin(speed, axis=1)]
+        moving = touch.velocities[np.arange(len(flags)), slowest, :2]
+        low = np.where(flags, touch.gaps[:, points], np.inf).min(axis=1)
+        step = np.gradient(clip.times) if len(clip.times) > 1 else np.zeros(1)
+        for first, last in stretches(np.asarray(flags.any(axis=1))):
+            a, b = first + trim, last - trim
+            if b - a >= 1:
+                slide = (moving[a : b + 1] * step[a : b + 1, None]).sum(axis=0)
+                found.append(Stance(foot, points, first, last, slide, float(np.median(low[a : b + 1]))))
+    return tuple(found)
+
+
+def feet(clip: Analysis) -> dict[str, npt.NDArray[np.int64]]:
+    """Columns of the contact points of each foot, by its limb's name."""
+    touch = clip.touch
+    names = dict.fromkeys(name for name, is_foot in zip(touch.supports, touch.is_foot) if is_foot)
+    return {
+        name: np.array([i for i, s in enumerate(touch.supports) if s == name and touch.is_foot[i]]) for name in names
+    }
+
+
+def foot_word(limb: str) -> str:
+    """The foot at the end of a leg: "left_leg" is the left foot."""
+    words = limb.replace("_", " ").lower()
+    return words.removesuffix(" leg") + " foot" if words.endswith(" leg") else words
+
+
+def _limit(clip: Analysis, profile: Profile, flaw: str) -> Limit:
+    """A profile's length, which is for a leg of 0.82 m, for the legs of this clip [m]."""
+    return profile[flaw].scaled(clip.character.leg_scale)
+
+
+def _skate(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> Iterator[Finding]:
+    limit, leg = _limit(clip, profile, "skate"), clip.character.leg_length
+    if not limit.is_checked:
+        return
+    for foot in dict.fromkeys(s.foot for s in standing):
+        sliding = [s for s in standing if s.foot == foot and not limit.allows(float(np.linalg.norm(s.slide)))]
+        if not sliding:
+            continue
+        worst = max(sliding, key=lambda s: float(np.linalg.norm(s.slide)))
+        far = float(np.linalg.norm(worst.slide))
+        way = way_word(worst.slide, facing_at(clip, worst.first))
+        more = f", and in {len(sliding) - 1} more steps" if len(sliding) > 1 else ""
+        name = foot_word(foot)
+        others = f" and {len(sliding) - 1} more" if len(sliding) > 1 else ""
+        yield Finding(
+            "skate", far, limit.most, tuple((s.first, s.last) for s in sliding),
+            f"The {name} slides {length_words(far)} {way} while it stands, frames {worst.first}–{worst.last}{more}",
+            ranked([
+                Cure(f"pin the {name} from frame {worst.first} to {worst.last}{others}: it moves "
+                     f"{length_words(far)} at most (poise edit ground)", far / leg),
+                Cure(f"move the hips {length_words(far)} {opposite(way)} over frames {worst.first}–{worst.last}, so "
+                     "that the body goes with the foot", far / leg + 1e-6),
+            ]),
+            foot, limit.fails,
+        )  # fmt: skip
+    yield from _nothing_stands(clip, profile)
+
+
+def _nothing_stands(clip: Analysis, profile: Profile) -> Iterator[Finding]:
+    """Frames in which the body is carried, and yet all that is near the floor moves: too fast to count as a touch."""
+    limit, touch, leg = _limit(clip, profile, "skate"), clip.touch, clip.character.leg_length
+    scale = leg / HUMAN_LEG
+    columns = np.flatnonzero(touch.is_foot)
+    if not len(columns):
+        return
+    near = touch.gaps < NEAR_FLOOR * scale
+    speed = np.linalg.norm(touch.velocities[:, :, :2], axis=-1)
+    still = (near & (speed < STANDING_STILL * math.sqrt(scale))).any(axis=1) | touch.flags.any(axis=1)
+    down = (touch.gaps[:, columns] < DOWN * scale).any(axis=1)
+    weight = clip.forces.demanded[:, 2] / (clip.mass * clip.gravity)
+    carried = weight > CARRIED
+    shortest = HOVER_SECONDS * math.sqrt(scale)
+    for first, last in stretches(~carried):
+        inside = first > 0 and last < len(carried) - 1
+        if inside and weight[first : last + 1].min() > DIP and clip.times[last] - clip.times[first] < shortest:
+            carried[first : last + 1] = True  # short and shallow: no hop
+    sliding = down & carried & ~still & ~clip.is_airborne & ~clip.is_glitch
+    slowest = np.where(near, speed, np.inf).min(axis=1)
+    found = []
+    for first, last in stretches(sliding):
+        if clip.times[last] - clip.times[first] < shortest:
+            continue
+        far = float(np.trapezoid(slowest[first : last + 1], clip.times[first : last + 1]))
+        if not limit.allows(far):
+            found.append((far, first, last))
+    if not found:
+        return
+    far, first, last = max(found)
+    speed_word = f"{far / max(clip.times[last] - clip.times[first], 1e-9):.1f} m/s"
+    yield Finding(
+        "skate", far, limit.most, tuple((a, b) for _, a, b in found),
+        f"No foot stands in frames {first}–{last}: the slowest near the floor slides {length_words(far)}, at "
+        f"{speed_word}",
+        ranked([
+            Cure(f"hold a foot where it comes down at frame {first}, up to frame {last}", far / leg),
+            Cure("if the clip walks in place and its travel was lost, put the travel back into the root",
+                 far / leg + 1e-6),
+        ]),
+        "feet", limit.fails,
+    )  # fmt: skip
+
+
+def _penetration(clip: Analysis, profile: Profile) -> Iterator[Finding]:
+    limit, touch, leg = _limit(clip, profile, "penetration"), clip.touch, clip.character.leg_length
+    if not limit.is_checked or not touch.names:
+        return
+    depth = np.where(clip.is_glitch[:, None], 0.0, np.maximum(-touch.gaps, 0.0))
+    for support in dict.fromkeys(touch.supports):
+        columns = np.array([i for i, s in enumerate(touch.supports) if s == support])
+        deepest = depth[:, columns].max(axis=1)
+        frame = int(np.argmax(deepest))
+        deep = float(deepest[frame])
+        point = touch.names[int(columns[int(np.argmax(depth[frame, columns]))])]
+        part = next(p.part for p in clip.character.contact_points if p.name == point)
+        most = limit.most * (1.0 if part == "foot" else GUESSED)
+        if deep <= most:
+            continue
+        name = foot_word(support) if part == "foot" else f"{support.replace('_', ' ')} ({part})"
+        bad = stretches(deepest > most)
+        around = next((a, b) for a, b in bad if a <= frame <= b)
+        cures = [
+            Cure(f"raise the {name} {length_words(deep)} at frame {frame}, less and less toward frames "
+                 f"{max(0, around[0] - 1)} and {around[1] + 1} (poise edit ground)", deep / leg),
+        ]  # fmt: skip
+        sunk = deepest[touch.flags[:, columns].any(axis=1)]
+        if len(sunk) and float(np.median(sunk)) > most:
+            always = float(np.median(sunk))
+            cures.append(Cure(f"raise the whole clip {length_words(always)}: it is as deep in most of its touches",
+                              always / leg))  # fmt: skip
+        yield Finding(
+            "penetration", deep, most, bad,
+            f"The {name} is {length_words(deep)} below the floor at frame {frame}",
+            ranked(cures), support, limit.fails,
+        )  # fmt: skip
+
+
+def _float(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> Iterator[Finding]:
+    limit, leg = _limit(clip, profile, "float"), clip.character.leg_length
+    if not limit.is_checked:
+        return
+    for foot in dict.fromkeys(s.foot for s in standing):
+        high = [s for s in standing if s.foot == foot and not limit.allows(s.gap)]
+        if not high:
+            continue
+        worst = max(high, key=lambda s: s.gap)
+        name = foot_word(foot)
+        more = f", and in {len(high) - 1} more steps" if len(high) > 1 else ""
+        yield Finding(
+            "float", worst.gap, limit.most, tuple((s.first, s.last) for s in high),
+            f"The {name} stands {length_words(worst.gap)} above the floor, frames {worst.first}–{worst.last}{more}",
+            (Cure(f"lower the {name} {length_words(worst.gap)} in frames {worst.first}–{worst.last} "
+                  "(poise edit ground)", worst.gap / leg),),
+            foot, limit.fails,
+        )  # fmt: skip
+    yield from _hovering(clip, profile)
+
+
+def _hovering(clip: Analysis, profile: Profile) -> Iterator[Finding]:
+    """Stretches where nothing touches and the body does not fall either."""
+    limit, touch, leg = _limit(clip, profile, "float"), clip.touch, clip.character.leg_length
+    if not touch.names:
+        return
+    scale = leg / HUMAN_LEG
+    lowest = touch.gaps.min(axis=1)
+    slow = np.linalg.norm(touch.velocities, axis=-1).min(axis=1) < STANDING_STILL * math.sqrt(scale)
+    hangs = ~touch.flags.any(axis=1) & ~clip.is_airborne & slow & ~clip.is_glitch
+    found = []
+    for first, last in stretches(hangs):
+        gap = float(np.median(lowest[first : last + 1]))
+        if clip.times[last] - clip.times[first] >= HOVER_SECONDS * math.sqrt(scale) and not limit.allows(gap):
+            found.append((gap, first, last))
+    if found:
+        gap, first, last = max(found)
+        yield Finding(
+            "float", gap, limit.most, tuple((a, b) for _, a, b in found),
+            f"Nothing touches the floor in frames {first}–{last}, and yet the body does not fall: it hovers "
+            f"{length_words(gap)} above it",
+            (Cure(f"lower the body {length_words(gap)} in frames {first}–{last}", gap / leg),),
+            "body", limit.fails,
+        )  # fmt: skip

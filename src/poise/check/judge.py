@@ -1,0 +1,37 @@
+"""All findings of a clip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from poise.analysis.analyze import Analysis
+from poise.analysis.measures import Measures
+from poise.analysis.scale import ImpliedScale
+from poise.check.air import flight_findings, frame_rate_findings
+from poise.check.balance import balance_findings
+from poise.check.capture import capture_findings
+from poise.check.finding import Finding
+from poise.check.ground import ground_findings
+from poise.check.profile import Profile
+from poise.check.whole import limit_findings, timed_findings
+
+
+def judge(clip: Analysis, quality: Measures, scale: ImpliedScale, profile: Profile) -> tuple[Finding, ...]:
+    """Everything a profile has against a clip: failures first, the farthest past its threshold first.
+
+    Where the frame rate itself is wrong, nothing that depends on time is judged: every number would be wrong with it.
+    """
+    found = _all(clip, quality, scale, profile)
+    return tuple(sorted(found, key=lambda f: (not f.fails, -f.excess)))
+
+
+def _all(clip: Analysis, quality: Measures, scale: ImpliedScale, profile: Profile) -> Iterator[Finding]:
+    yield from capture_findings(clip, profile)
+    yield from ground_findings(clip, profile)
+    yield from limit_findings(clip, quality, profile)
+    rate = tuple(frame_rate_findings(clip, profile))
+    yield from rate
+    if not rate:
+        yield from flight_findings(clip, profile)
+        yield from balance_findings(clip, profile)
+        yield from timed_findings(clip, quality, scale, profile)

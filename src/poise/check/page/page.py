@@ -1,0 +1,192 @@
+"""The page: what failed first, then each clip with its pictures, and what each finding means at the end."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from importlib import resources
+
+from poise import __version__
+from poise.check.finding import FLAWS, Finding
+from poise.check.library import Group
+from poise.check.profile import Limit, Profile
+from poise.check.report import ClipReport
+from poise.check.words import frame_words
+
+_ORDER = {"unreadable": 0, "fail": 1, "pass": 2}
+
+
+def page(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> str:
+    """One HTML file that needs nothing else: no script, no font, no address. Every name in it is escaped."""
+    shown = sorted((r for r in reports if r.verdict != "skipped"), key=lambda r: (_ORDER[r.verdict], r.name))
+    style = (resources.files("poise.check.page") / "style.css").read_text(encoding="utf-8")
+    body = "".join(
+        [_overview(shown, profile), _strays(groups), *(_section(r, k) for k, r in enumerate(shown)), _meaning(profile)]
+    )
+    switch = '<input type="checkbox" id="only"> <label for="only">hide clips that pass</label>'
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>Poise check: {_counted(shown)}</title><style>{style}</style></head><body>"
+        f'<h1>Poise check</h1><p class="lead">{_lead(shown, profile)}</p>{switch if len(shown) > 1 else ""}'
+        f"<main>{body}</main></body></html>\n"
+    )
+
+
+def _counted(reports: Sequence[ClipReport]) -> str:
+    counts = Counter(r.verdict for r in reports)
+    words = {"fail": "fail", "unreadable": "unreadable", "pass": "pass"}
+    return ", ".join(f"{counts[v]} {word}" for v, word in words.items() if counts[v]) or "no clips"
+
+
+def _lead(reports: Sequence[ClipReport], profile: Profile) -> str:
+    about = f": {escape(profile.about)}" if profile.about else ""
+    return (
+        f"<b>{len(reports)} clip{'s' if len(reports) != 1 else ''}</b>: {_counted(reports)}. "
+        f"Profile <b>{escape(profile.name)}</b>{about} Poise {escape(__version__)}."
+    )
+
+
+def _overview(reports: Sequence[ClipReport], profile: Profile) -> str:
+    if len(reports) < 2:
+        return ""
+    rows = []
+    for number, report in enumerate(reports):
+        rows.append(
+            f'<tr class="{report.verdict}"><td><span class="badge">{report.verdict}</span></td>'
+            f'<td><a href="#clip-{number}">{escape(report.name)}</a></td>'
+            f'<td class="number">{_length(report)}</td><td>{_chips(report)}</td></tr>'
+        )
+    head = '<tr><th></th><th>clip</th><th class="number">frames</th><th>findings</th></tr>'
+    return f'<section class="overview"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></section>'
+
+
+def _length(report: ClipReport) -> str:
+    return str(report.measures.get("frames", "")) if report.measures else ""
+
+
+def _chips(report: ClipReport) -> str:
+    fails, told = Counter(), Counter()
+    for finding in report.findings:
+        (fails if finding.fails else told)[finding.name] += 1
+    times = [
+        f'<span class="chip{look}">{escape(name)}{f" × {n}" if n > 1 else ""}</span>'
+        for counter, look in ((fails, ""), (told, " told"))
+        for name, n in counter.items()
+    ]
+    return " ".join(times)
+
+
+def _strays(groups: Sequence[Group]) -> str:
+    rows = [
+        f"<tr><td>{escape(stray.clip)}</td><td>{escape(stray.sentence)}</td></tr>"
+        for group in groups
+        for stray in group.strays
+    ]
+    if not rows:
+        return ""
+    return f"<section><h2>Unlike the other clips of the same skeleton</h2><table>{''.join(rows)}</table></section>"
+
+
+def _section(report: ClipReport, number: int) -> str:
+    head = (
+        f'<div class="head"><span class="badge">{report.verdict}</span><h2>{escape(report.name)}</h2>'
+        f'<span class="facts">{_facts(report)}</span></div>'
+    )
+    parts = [head]
+    if report.verdict == "unreadable":
+        parts.append(f'<p class="error">{escape(report.error)}</p>')
+    if report.findings:
+        rows = "".join(_row(f) for f in report.findings)
+        header = (
+            '<tr><th>finding</th><th>what is wrong, and what would cure it</th><th class="number">measured</th>'
+            '<th class="number">allowed</th></tr>'
+        )
+        parts.append(f"<h3>Findings</h3><table><thead>{header}</thead><tbody>{rows}</tbody></table>")
+    if report.pictures is not None:
+        parts.append(_pictures(report))
+    if report.notes:
+        parts.append("<h3>Worth knowing</h3>" + "".join(f"<p>{escape(n)}</p>" for n in report.notes))
+    return f'<section class="{report.verdict}" id="clip-{number}">{"".join(parts)}</section>'
+
+
+def _facts(report: ClipReport) -> str:
+    m = report.measures
+    if not m:
+        return ""
+    flights = len(m["flights"])
+    inside = m["cop"]["inside_ratio"]
+    words = [f"{m['frames']} frames at {m['fps']:.4g}/s"]
+    words += [f"{flights} flight{'s' if flights != 1 else ''}"] * bool(flights)
+    words += [f"center of pressure inside the support in {100.0 * inside:.0f} %"] if inside is not None else []
+    if math.isfinite(m["filter"]["hz"]):
+        words.append(f"accelerations after a low-pass of {m['filter']['hz']:.3g} Hz")
+    return " · ".join(words)
+
+
+def _row(finding: Finding) -> str:
+    unit = FLAWS[finding.name][1]
+    frames = f' <span class="frames">frames {frame_words(finding.frames)}</span>' if finding.frames else ""
+    cures = "".join(f"<li>{escape(c.text)}</li>" for c in finding.cures)
+    least = finding.measure < finding.threshold
+    return (
+        f'<tr><td class="name{"" if finding.fails else " told"}">{escape(finding.name)}</td>'
+        f'<td>{escape(finding.sentence)}.{frames}{f"""<ol class="cures">{cures}</ol>""" if cures else ""}</td>'
+        f'<td class="number">{_number(finding.measure)} {escape(unit)}</td>'
+        f'<td class="number">{"≥" if least else "≤"} {_number(finding.threshold)}</td></tr>'
+    )
+
+
+def _pictures(report: ClipReport) -> str:
+    pictures = report.pictures
+    assert pictures is not None
+    parts = [
+        '<h3>Figures</h3><div class="wide">' + pictures.strip + "</div>"
+        "<figcaption>from the side; frame numbers below, red where a finding names them"
+        '<span class="key left-ink"></span>left<span class="key right-ink"></span>right</figcaption>'
+    ]
+    if pictures.arcs:
+        drawn = "".join(f"<figure>{a}</figure>" for a in pictures.arcs)
+        parts.append(
+            f'<h3>Flights: path of the center of mass</h3><div class="pictures">{drawn}</div>'
+            '<figcaption><span class="key com-ink"></span>the clip<span class="key fit-ink"></span>its parabola'
+            '<span class="key good-ink"></span>1 g, same ends and time</figcaption>'
+        )
+    if pictures.support:
+        parts.append(
+            f"<h3>Balance, seen from above</h3>{pictures.support}"
+            '<figcaption><span class="key area-ink"></span>support<span class="key soft-ink"></span>center of mass'
+            '; center of pressure <span class="key good-ink"></span>inside<span class="key warn-ink"></span>'
+            'within one radius<span class="key bad-ink"></span>beyond</figcaption>'
+        )
+    return "".join(parts)
+
+
+def _meaning(profile: Profile) -> str:
+    rows = []
+    for name, (words, unit) in FLAWS.items():
+        limit = profile[name]
+        state = "fails" if limit.fails else "told only"
+        rows.append(
+            f'<tr><td>{escape(name)}</td><td>{escape(words)}</td><td class="number">{_allowed(limit, unit)}</td>'
+            f"<td>{state if limit.is_checked else 'not judged'}</td></tr>"
+        )
+    head = '<tr><th>finding</th><th>measure</th><th class="number">allowed</th><th></th></tr>'
+    return (
+        f"<section><h2>What was judged</h2><table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table></section>"
+    )
+
+
+def _allowed(limit: Limit, unit: str) -> str:
+    if not limit.is_checked:
+        return "—"
+    ends = [f"≥ {_number(limit.least)}"] * math.isfinite(limit.least)
+    ends += [f"≤ {_number(limit.most)}"] * math.isfinite(limit.most)
+    return f"{', '.join(ends)} {escape(unit)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−")

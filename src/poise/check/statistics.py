@@ -1,0 +1,205 @@
+"""The statistics of [ShapiroLee2011]_ for any set of clips: figures 6a-f and 7a-b, table 1, quoted percentages."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.check.histogram import Bins, bins_of, histogram_svg
+from poise.check.samples import Samples
+from poise.core.errors import UnreadableFile
+from poise.io.files import write_atomically
+
+Array = npt.NDArray[np.float64]
+
+PAPER_GRAVITY = (1.02, 0.89, 2.20, 0.47, 0.50, 1.52, 1.41, 0.77, 3.35, 1.81, 0.43, 0.56, 2.51)
+"""Table 1 of [ShapiroLee2011]_: implied gravity of thirteen scenes by professional animators [g]."""
+
+PAPER_SHARES = {
+    "track error below 0.1": 90.0,
+    "walk: COP inside the support": 60.0,
+    "walk: COP within one radius": 85.0,
+    "run: COP inside the support": 33.0,
+    "run: COP within one radius": 70.0,
+}
+"""Percent of frames in [ShapiroLee2011]_: "more than" for the first two, as printed."""
+
+
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""A text that begins so would be a formula in a spreadsheet: clip names come from others."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One histogram of the paper, of other clips.
+
+    Attributes:
+        key: File name without ending, such as "figure_6a".
+        title, across: What is shown, and along which axis.
+        values: All values, NaN where undefined.
+        clips: The clip each value is from.
+        bins: Their histogram.
+        marks: Where limits are.
+    """
+
+    key: str
+    title: str
+    across: str
+    values: Array
+    clips: tuple[str, ...]
+    bins: Bins
+    marks: tuple[float, ...]
+
+
+def figures(samples: Sequence[tuple[str, Samples]]) -> tuple[Figure, ...]:
+    """The paper's eight histograms.
+
+    Args:
+        samples: Name and samples of each clip.
+
+    Source: [ShapiroLee2011]_ figures 6a-f and 7a-b. Deviates: the paper's x and z are world axes of its scenes; here
+    they are along and across each flight's ground track, so that turning the world changes nothing, and its y is up.
+    The mean angular momentum of a plain jump is near zero; frames of such a flight are left out (and counted in the
+    CSV) instead of divided by it.
+    """
+    samples = _counted(samples)
+    flights = [(name, f) for name, s in samples for f in s.flights]
+
+    def gather(pick: str, column: int | None = None) -> tuple[Array, tuple[str, ...]]:
+        columns = [getattr(f, pick) if column is None else getattr(f, pick)[:, column] for _, f in flights]
+        names = tuple(name for (name, _), values in zip(flights, columns) for _ in values)
+        return (np.concatenate(columns) if columns else np.zeros(0)), names
+
+    def cop(gait: str) -> tuple[Array, tuple[str, ...]]:
+        chosen = [(name, s.cop) for name, s in samples if s.gait == gait]
+        values = np.concatenate([v for _, v in chosen]) if chosen else np.zeros(0)
+        return values, tuple(name for name, v in chosen for _ in v)
+
+    relative = "(p − mean) / |mean|"
+    plan = [
+        ("figure_6a", "Center of mass off the ground line", "distance / length of the line", gather("track"),
+         (0.0, 0.5, 25), (0.1,)),
+        ("figure_6b", "Linear momentum along the flight", relative, gather("linear", 0), (-1.0, 1.0, 40), (0.0,)),
+        ("figure_6c", "Linear momentum across the flight", relative, gather("linear", 1), (-1.0, 1.0, 40), (0.0,)),
+        ("figure_6d", "Angular momentum about the line of flight", relative, gather("angular", 0),
+         (-4.0, 4.0, 40), (0.0,)),
+        ("figure_6e", "Angular momentum about the vertical", relative, gather("angular", 1), (-4.0, 4.0, 40), (0.0,)),
+        ("figure_6f", "Angular momentum about the side axis", relative, gather("angular", 2), (-4.0, 4.0, 40), (0.0,)),
+        ("figure_7a", "Walking: COP to the support polygon", "distance / radius, inside < 0", cop("walk"),
+         (-1.0, 4.0, 50), (0.0, 1.0)),
+        ("figure_7b", "Running: COP to the support polygon", "distance / radius, inside < 0", cop("run"),
+         (-1.0, 4.0, 50), (0.0, 1.0)),
+    ]  # fmt: skip
+    return tuple(
+        Figure(key, title, across, values, names, bins_of(values, *span), marks)
+        for key, title, across, (values, names), span, marks in plan
+    )
+
+
+def _counted(samples: Sequence[tuple[str, Samples]]) -> list[tuple[str, Samples]]:
+    """Those whose time can be trusted."""
+    return [(name, s) for name, s in samples if s.is_counted]
+
+
+def quoted(samples: Sequence[tuple[str, Samples]]) -> list[tuple[str, float, float | None]]:
+    """The paper's quoted numbers: name, value here (NaN where nothing tells), and the paper's or None."""
+    samples = _counted(samples)
+    by_key = {f.key: f.values[np.isfinite(f.values)] for f in figures(samples)}
+    gravities = np.array([f.gravity for _, s in samples for f in s.flights if f.is_clear])
+    frames = sum(s.frames for _, s in samples)
+
+    def share(flags: npt.NDArray[np.bool_]) -> float:
+        return 100.0 * float(flags.mean()) if len(flags) else float("nan")
+
+    walk, run = by_key["figure_7a"], by_key["figure_7b"]
+    values = {
+        "track error below 0.1": share(by_key["figure_6a"] < 0.1),
+        "walk: COP inside the support": share(walk <= 0.0),
+        "walk: COP within one radius": share(walk <= 1.0),
+        "run: COP inside the support": share(run <= 0.0),
+        "run: COP within one radius": share(run <= 1.0),
+    }
+    rows: list[tuple[str, float, float | None]] = [
+        (f"{k} [% of frames]", v, PAPER_SHARES[k]) for k, v in values.items()
+    ]
+    paper = np.array(PAPER_GRAVITY)
+    for word, reduce in (("median", np.median), ("smallest", np.min), ("largest", np.max)):
+        mine = float(reduce(gravities)) if len(gravities) else float("nan")
+        rows.append((f"{word} implied gravity [g]", mine, float(reduce(paper))))
+    rows += [
+        ("flights that tell their gravity", float(len(gravities)), 13.0),
+        ("frames in flight", float(sum(s.flight_frames for _, s in samples)), 150.0),
+        ("clips classed walk", float(sum(s.gait == "walk" for _, s in samples)), 5.0),
+        ("clips classed run", float(sum(s.gait == "run" for _, s in samples)), 5.0),
+        ("clips with flight [%]", share(np.array([bool(s.flights) for _, s in samples])), None),
+        (
+            "frames in flight [%]",
+            100.0 * sum(s.flight_frames for _, s in samples) / frames if frames else float("nan"),
+            None,
+        ),
+    ]
+    return rows
+
+
+def write_statistics(folder: Path, samples: Sequence[tuple[str, Samples]]) -> list[Path]:
+    """Write all figures (SVG, and CSV of every value), table 1 and the quoted numbers (CSV) into a folder.
+
+    Raises:
+        UnreadableFile: if the folder cannot be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnreadableFile(f"{folder} cannot be made: {error.strerror}. Name another folder.") from error
+    written: dict[str, bytes] = {}
+    for figure in figures(samples):
+        drawn = histogram_svg(figure.bins, title=figure.title, across=figure.across, marks=figure.marks)
+        written[f"{figure.key}.svg"] = drawn.encode()
+        rows = [
+            [a, b, c, 100.0 * c / max(1, figure.bins.total)]
+            for a, b, c in zip(figure.bins.edges[:-1], figure.bins.edges[1:], figure.bins.counts)
+        ]
+        written[f"{figure.key}.csv"] = table(["from", "to", "frames", "percent"], rows)
+        values = [[name, value] for name, value in zip(figure.clips, figure.values)]
+        written[f"{figure.key}_values.csv"] = table(["clip", "value"], values)
+    flights = [
+        [name, *f.frames, f.frames[1] - f.frames[0] + 1, f.gravity, f.uncertainty, "yes" if f.is_clear else "no"]
+        for name, s in _counted(samples)
+        for f in s.flights
+    ]
+    columns = ["clip", "first_frame", "last_frame", "frames", "gravity_g", "uncertainty_g", "clear"]
+    written["table_1.csv"] = table(columns, flights)
+    written["quoted.csv"] = table(["what", "these clips", "Shapiro & Lee 2011"], [list(r) for r in quoted(samples)])
+    gaits = [
+        [name, s.gait, s.frames, s.flight_frames, len(s.flights), "yes" if s.is_counted else "no: frame rate"]
+        for name, s in samples
+    ]
+    written["clips.csv"] = table(["clip", "gait", "frames", "frames_in_flight", "flights", "counted"], gaits)
+    for name, data in written.items():
+        write_atomically(folder / name, data)
+    return [folder / name for name in written]
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:
+    """A CSV file with a header; numbers to six digits, what is undefined as an empty cell."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    for row in rows:
+        writer.writerow([_cell(value) for value in row])
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.6g}" if np.isfinite(value) else ""
+    text = str(value)
+    return f"'{text}" if text[:1] in FORMULAS else text

@@ -1,0 +1,1 @@
+"""What everything stands on: motions, skeletons, rotations, units, errors."""

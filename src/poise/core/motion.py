@@ -1,0 +1,219 @@
+"""A skeleton over time, and where it came from."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.core.skeleton import EndSite, Skeleton, world_pose
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One thing a reader had to guess: what it took, how sure it is (0 … 1), and why."""
+
+    value: Any
+    confidence: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """The file a motion was read from, kept so that what nobody changed is written back as it stood.
+
+    Attributes:
+        path: The file.
+        format: Key of its format, such as "bvh".
+        dialect: Which custom of that format, in words.
+        unit: Meters per file unit.
+        up: The file's up axis, "x", "y" or "z".
+        fps: Frame rate the file states (or the custom of its format) [1/s].
+        document: The format's own parsed document (channels, literal frame time, key times, …).
+        evidence: What was guessed, by name: "unit", "up", "fps", "dialect", …
+        warnings: Sentences a user should read; each names the option that cures it.
+        clips: Names of all clips in the file.
+        clip: Which of them this motion is.
+        loop: True or False where the file says so, else None.
+    """
+
+    path: str
+    format: str
+    dialect: str
+    unit: float
+    up: str
+    fps: float
+    document: Any = None
+    evidence: dict[str, Evidence] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    clips: tuple[str, ...] = ()
+    clip: int = 0
+    loop: bool | None = None
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A skeleton over time.
+
+    Attributes:
+        skeleton: The J joints.
+        times: Time of each frame [s], rising from 0, shape (F,).
+        translations: Translation of each joint in its parent's frame [m], shape (F, J, 3).
+        rotations: Rotation of each joint in its parent's frame, unit wxyz, shape (F, J, 4).
+        source: The file it was read from, or None.
+    """
+
+    skeleton: Skeleton
+    times: Array
+    translations: Array
+    rotations: Array
+    source: Source | None = None
+
+    def __post_init__(self) -> None:
+        frames, joints = len(self.times), self.skeleton.joint_count
+        if frames == 0:
+            raise InvalidValue("A motion needs at least one frame; none was given.")
+        if self.translations.shape != (frames, joints, 3) or self.rotations.shape != (frames, joints, 4):
+            raise InvalidValue(
+                f"Motion arrays disagree: {frames} times, {joints} joints, translations {self.translations.shape}, "
+                f"rotations {self.rotations.shape}. Give (F, J, 3) and (F, J, 4)."
+            )
+        for name, values in (("translation", self.translations), ("rotation", self.rotations)):
+            if not np.isfinite(values).all():
+                frame, joint = np.argwhere(~np.isfinite(values).all(axis=-1))[0]
+                raise InvalidValue(
+                    f"The {name} of joint {self.skeleton.names[joint]!r} in frame {frame} is not finite. "
+                    "Mend the source; Poise never fills a value in."
+                )
+        if frames > 1 and not (np.diff(self.times) > 0.0).all():
+            raise InvalidValue("Frame times must rise strictly; two frames share a time or run backwards.")
+
+    @property
+    def frame_count(self) -> int:
+        return len(self.times)
+
+    @property
+    def duration(self) -> float:
+        """Time from the first to the last frame [s]."""
+        return float(self.times[-1] - self.times[0])
+
+    @cached_property
+    def dt(self) -> float:
+        """Median time between frames [s]; the source's stated frame time for a single frame."""
+        if self.frame_count > 1:
+            return float(np.median(np.diff(self.times)))
+        return 1.0 / self.source.fps if self.source else 1.0 / 60.0
+
+    @property
+    def fps(self) -> float:
+        """Frames per second, from `dt`."""
+        return 1.0 / self.dt
+
+    @property
+    def is_uniform(self) -> bool:
+        """True if all frames are equally far apart (to 0.1 %)."""
+        return self.frame_count < 3 or bool(np.ptp(np.diff(self.times)) < 1e-3 * self.dt)
+
+    @cached_property
+    def world(self) -> tuple[Array, Array]:
+        """Positions (F, J, 3) [m] and orientations (F, J, 4) of all joints in the world frame."""
+        return world_pose(self.skeleton, self.translations, self.rotations)
+
+    def placed(self, positions: Array, orientations: Array) -> Motion:
+        """The same motion, told where its joints are in the world by a caller who knows; see `world`.
+
+        The arrays become the motion's own: give it ones that no other motion holds.
+        """
+        told = copy(self)
+        told.__dict__["world"] = (positions, orientations)
+        return told
+
+    @cached_property
+    def found(self) -> dict[str, Any]:
+        """What was once found of this motion, by name: kept because a motion never changes, and asked for often."""
+        return {}
+
+    def end_positions(self, site: EndSite) -> Array:
+        """World position of an end site [m], shape (F, 3)."""
+        positions, orientations = self.world
+        return positions[:, site.joint] + rotations.rotate(orientations[:, site.joint], site.offset)
+
+    def cut(self, start: float, end: float) -> Motion:
+        """The frames with start ≤ time ≤ end [s], to a hundredth of a frame: files print their frame time rounded.
+
+        Times start again at 0. The source document is dropped.
+
+        Raises:
+            InvalidValue: if nothing is left.
+        """
+        slack = 1e-9 + (0.01 * self.dt if self.frame_count > 1 else 0.0)
+        keep = (self.times >= start - slack) & (self.times <= end + slack)
+        if not keep.any():
+            raise InvalidValue(f"No frame between {start:g} s and {end:.4g} s; the motion lasts {self.duration:.4g} s.")
+        return self.frames(np.flatnonzero(keep))
+
+    def frames(self, index: npt.NDArray[np.int64]) -> Motion:
+        """The motion of these frames only (rising indices); times start again at 0."""
+        source = self.source
+        if source is not None and source.document is not None and len(index) != self.frame_count:
+            select = getattr(source.document, "select_frames", None)
+            source = replace(source, document=select(index) if select else None)
+        times = self.times[index]
+        return replace(
+            self,
+            times=times - times[0],
+            translations=self.translations[index],
+            rotations=self.rotations[index],
+            source=source,
+        )
+
+    def resampled(self, times: Array) -> Motion:
+        """The motion at other times [s] (T,): C² splines through every frame, of positions and of rotations.
+
+        The rotation spline is the cubic spline of sign-continuous quaternions, scaled to unit length: twice
+        continuously differentiable and exact at the frames. (Slerp would put a torque spike at every key.)
+        """
+        if self.frame_count < 3:
+            blend = np.interp(times, self.times, np.arange(self.frame_count))
+            index = np.clip(np.round(blend).astype(int), 0, self.frame_count - 1)
+            return replace(
+                self, times=np.asarray(times), translations=self.translations[index], rotations=self.rotations[index]
+            )
+        from scipy.interpolate import CubicSpline
+
+        inside = np.clip(times, self.times[0], self.times[-1])
+        # one spline for all that changes; most joints are only turned, and some not even that
+        moving = np.flatnonzero((self.translations != self.translations[0]).any(axis=(0, 2)))
+        turning = np.flatnonzero((self.rotations != self.rotations[0]).any(axis=(0, 2)))
+        count = self.frame_count
+        columns = np.concatenate(
+            [
+                self.translations[:, moving].reshape(count, -1),
+                rotations.continuous(self.rotations[:, turning]).reshape(count, -1),
+            ],
+            axis=1,
+        )
+        splined = CubicSpline(self.times, columns)(inside)
+        moved = np.repeat(self.translations[:1], len(inside), axis=0)
+        moved[:, moving] = splined[:, : 3 * len(moving)].reshape(len(inside), -1, 3)
+        turned = np.repeat(self.rotations[:1], len(inside), axis=0)
+        turned[:, turning] = rotations.normalize(splined[:, 3 * len(moving) :].reshape(len(inside), -1, 4))
+        # at a frame the spline is exact only to rounding: put the frame's own numbers back
+        nearest = np.clip(np.searchsorted(self.times, inside), 0, self.frame_count - 1)
+        nearest = np.where(
+            (nearest > 0) & (np.abs(self.times[nearest - 1] - inside) < np.abs(self.times[nearest] - inside)),
+            nearest - 1,
+            nearest,
+        )
+        same = np.abs(self.times[nearest] - inside) < 1e-9
+        moved[same] = self.translations[nearest[same]]
+        turned[same] = self.rotations[nearest[same]]
+        return replace(self, times=np.asarray(times, dtype=np.float64), translations=moved, rotations=turned)

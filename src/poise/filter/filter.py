@@ -1,0 +1,252 @@
+"""The quasi-physical filter as a machine: holds the simulated state and moves it one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.character import Character
+from poise.core.errors import SimulationDiverged
+from poise.filter.footing import Footing
+from poise.filter.forces import Force
+from poise.filter.goal import GoalParticle, TrunkSway
+from poise.filter.ground import GroundFollower
+from poise.filter.limits import JointLimits
+from poise.filter.load_share import LoadShare
+from poise.filter.looking import feet_of, limbs_of, look
+from poise.filter.options import Options, Tally
+from poise.filter.plan import GroundPlan, PlannedFrame, Track, starts_level
+from poise.filter.preset import Preset
+from poise.filter.quasi_physical import HOVERING
+from poise.filter.reference import ReferenceFrame
+from poise.filter.routine import Routine
+from poise.filter.solving import FALLBACK_WEIGHT, StepRecord, solve
+from poise.filter.unheld import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY
+from poise.filter.wishing import RISE, shares_of, upright
+from poise.physics import State
+from poise.physics.from_character import model_of
+from poise.step import UsualProblem
+from poise.terrain import Terrain
+
+Array = npt.NDArray[np.float64]
+
+
+FASTEST = 1e4
+"""A joint faster than this [rad/s, m/s] means that the run diverged; glitches of real captures reach 1e3."""
+
+
+class Machine:
+    """The simulated character between two poses; `advance` makes one step.
+
+    Both the stream and the clip run drive this. It holds everything that changes: state, offsets of standing points,
+    goal particle, ground filter, warm starts, tally. The parts of a step are `look`, `wishes` and `solve`, which read
+    and change it.
+
+    Attributes:
+        q, v, time: The simulated pose (nq,), its velocity (nv,) and the time [s].
+        last: The last solved step, for reports.
+        is_level: The ground is level and stands still.
+        shifts: Place of the goal at every step so far [m].
+        warm, off: Coefficients that acted in the last step (P, 4), and its a − a* (nv,): where the solver starts.
+        previous_error: Of the goal in the last step [m].
+    """
+
+    def __init__(
+        self, character: Character, preset: Preset, terrain: Terrain, options: Options, *, dt: float, floor: float
+    ) -> None:
+        self.character, self.preset, self.terrain, self.options = character, preset, terrain, options
+        self.dt, self.floor, self.is_level = dt, floor, terrain.is_flat
+        self.model = model_of(character)
+        self.state = State(self.model)
+        self.scale = character.leg_scale
+        self.mass = float(self.model.subtree_masses[self.model.roots[0]])
+        strengths = np.ones(self.model.body_count)
+        strengths[1:] = [b.strength for b in character.bodies]
+        self.goal_without = tuple(sorted({character.body_index(name) + 1 for name in options.goal_without}))
+        self.goal_points = tuple(goal.timed(dt) for goal in options.goal_points)
+        self.load = LoadShare(self.model, strengths, self.scale)
+        self.limits = JointLimits(character, preset.bounds)
+        self.problem = UsualProblem(self.state, options.friction, self.limits.most)
+        self.particle = GoalParticle(preset.goal.frequency)
+        self.sway = TrunkSway(preset.goal, self.mass, self.scale)
+        self.follower = GroundFollower(preset.ground, floor, 0.25 * self.scale)
+        self.footing = Footing(
+            preset.end_effector,
+            preset.stepping,
+            terrain,
+            floor,
+            feet_of(character),
+            limbs_of(character),
+            self.model.point_count,
+            self.scale,
+        )
+        self.tally = Tally()
+        self.time = 0.0
+        self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
+        self.is_quadruped = sum(limb.kind == "leg" for limb in character.limbs) >= 4
+        sway_share, lean_share = shares_of(character, preset, self.is_quadruped)
+        self.previous_error: tuple[float, float] | None = None
+        self.warm = self.problem.expected
+        self.off = np.zeros(self.model.nv)
+        self.problem.axes[:] = np.eye(3)
+        self.problem.ground_weight = preset.weights.bounds * self.mass
+        self.problem.limit_weight = self.load.area * self.problem.ground_weight
+        self.routine = Routine(
+            self.problem, self.footing, self.limits, terrain, self.follower, preset, sway_share, lean_share, dt=dt,
+            floor=floor, scale=self.scale, reach=LARGEST_WAY * self.scale if options.physicality.is_strict else 0.0,
+        )  # fmt: skip
+        self.no_push = np.zeros(self.model.nv)
+        self.last: StepRecord | None = None
+        self.shifts: list[tuple[float, float]] = []
+        self.frame = -1
+
+    @property
+    def constants(self) -> dict[str, float]:
+        """Numbers that no preset changes, for the report's settings."""
+        return {
+            "ground.rise": RISE,
+            "fallback.weight": FALLBACK_WEIGHT,
+            "hover.root_share": HOVERING,
+            "unheld.largest_turn_rad": LARGEST_TURN,
+            "unheld.largest_way_m": LARGEST_WAY,
+            "unheld.fallen_tilt_rad": FALLEN_TILT,
+            "unheld.fallen_drop_legs": FALLEN_DROP,
+        }
+
+    def start(self, q: Array, v: Array, time: float = 0.0) -> None:
+        """Begin at a pose (nq,) and velocity (nv,)."""
+        self.q, self.v, self.time = q.copy(), v.copy(), time
+
+    def plan(self, track: Track) -> GroundPlan | None:
+        """The way of a whole clip over the ground; None on level ground, on ground that moves, and where not wanted."""
+        if self.is_level or not self.terrain.is_static or not self.options.plans_ahead:
+            return None
+        stands = np.array([upright(self, height) for height in track.com[:, 2]])
+        feet = feet_of(self.character)
+        return GroundPlan(track, self.character, self.terrain, self.preset.end_effector, feet, stands)
+
+    def settle(self, reference: ReferenceFrame, planned: PlannedFrame | None = None, *, seconds: float = 1.0) -> None:
+        """Stand on the ground before time 0: hold the first reference pose still for a while, then take up its speed.
+
+        A clip begins with feet on its own flat floor; on a slope they would start inside the ground. Where the ground
+        under the first pose is the clip's own, nothing is done, so an undisturbed start stays exact.
+        """
+        self.state.move_to(self.q, self.v)
+        is_level = starts_level(self.state.centers, self.terrain, self.floor, self.scale, self.time)
+        if is_level and (planned is None or not np.abs(planned.offsets).max() > 1e-6):
+            return
+        v, start = self.v.copy(), self.time
+        self.v = np.zeros_like(v)
+        standing = None
+        if planned is not None:
+            standing = planned.at_rest()
+            v[2] += planned.height_velocity
+        for _ in range(round(seconds / self.dt)):
+            self.advance(reference, reference.q, reference.v, planned=standing)
+            self.time = start
+        self.v = self.v + v
+        self.tally, self.last, self.frame, self.shifts = Tally(), None, -1, []
+        self.previous_error = None
+
+    def carry_to(self, q: Array, v: Array, other_q: Array, other_v: Array) -> None:
+        """Take the deviation from one reference pose (q, v) to another."""
+        deviation = self.model.difference(q, self.q, 1.0)
+        if deviation.any():
+            other_q = self.model.integrate(other_q, deviation, 1.0)
+        self.q, self.v = other_q.copy(), other_v + (self.v - v)
+
+    # --- one step
+
+    def advance(
+        self,
+        reference: ReferenceFrame,
+        following: Array,
+        following_v: Array,
+        pushes: Sequence[Force] = (),
+        *,
+        is_glitch: bool = False,
+        planned: PlannedFrame | None = None,
+    ) -> Array:
+        """Move to the next pose and return it, shape (nq,).
+
+        Args:
+            reference: The undisturbed character now.
+            following: The undisturbed pose one step later, shape (nq,).
+            following_v: Its velocity, shape (nv,).
+            pushes: What pushes and pulls now.
+            is_glitch: The reference cannot be trusted here: carry the deviation instead of solving.
+            planned: The plan over the ground at this step, if there is one.
+
+        Raises:
+            SimulationDiverged: if two steps in a row had to be carried, or the state is not finite.
+        """
+        self.frame += 1
+        self.shifts.append(self.particle.shift)
+        if is_glitch:
+            self.tally.fallbacks["glitch_carried"] += 1
+            return self._carry(reference, following, following_v, planned)
+        sight = look(self, reference, pushes, planned)
+        result = solve(self, reference, sight)
+        if result is None:
+            self.tally.fallbacks["carried"] += 1
+            self.tally.in_a_row += 1
+            if self.tally.in_a_row >= 2:
+                raise SimulationDiverged(
+                    f"No solution for two steps in a row, at {self.time:.3f} s. Raise friction, soften hard goals, or "
+                    "use --goal none.",
+                    frame=round(self.time / self.dt), reason="no solution",
+                )  # fmt: skip
+            return self._carry(reference, following, following_v, planned)
+        self.tally.in_a_row = 0
+        self.v = self.v + self.dt * result.a
+        self.q = self.model.integrate(self.q, self.v, self.dt)
+        if not (self.v.dot(self.v) < FASTEST**2 or np.abs(self.v).max() < FASTEST):
+            fastest = np.abs(self.v).max()
+            raise SimulationDiverged(
+                f"The run diverged at {self.time:.3f} s: a joint or the root moves at {fastest:.3g} rad/s or m/s. "
+                "Try a higher --fps, a gentler push or ground, or the preset 'recommended'.",
+                frame=round(self.time / self.dt), reason="too fast",
+            )  # fmt: skip
+        self._finish()
+        return self.q
+
+    def _finish(self) -> None:
+        self.particle.advance(self.dt)
+        self.sway.advance(self.dt)
+        self.time += self.dt
+
+    def _carry(
+        self, reference: ReferenceFrame, following: Array, following_v: Array, planned: PlannedFrame | None
+    ) -> Array:
+        """Keep the deviation from the reference, fading with the preset's half-life.
+
+        Before the first solved step it stays whole: it is how the figure stands in the first pose that can be trusted.
+        """
+        is_first = self.last is None
+        fade = 1.0 if is_first else 0.5 ** (self.dt / self.preset.glitch.halflife)
+        deviation = self.model.difference(reference.q, self.q, 1.0)
+        speed = (self.v - reference.v) * fade
+        self.q = self.model.integrate(following, fade * deviation, 1.0)
+        self.v = following_v + speed
+        self.previous_error = None
+        self.particle.accelerate((0.0, 0.0, 0.0), self.mass, (0.0, 0.0))
+        self.sway.accelerate((0.0, 0.0, 0.0))
+        self.follower.carry(planned, self.dt)
+        self._finish()
+        if not is_first and np.abs(deviation).max() > 1e-9:
+            # the goal goes on from where the carried figure is, not from where a spring would have brought it
+            (here, speed_here), (there, speed_there) = (
+                self._com_of(self.q, self.v),
+                self._com_of(following, following_v),
+            )
+            (x, y), (vx, vy) = (here - there).tolist(), (speed_here - speed_there).tolist()
+            self.particle.shift, self.particle.velocity = (x, y), (vx, vy)
+        return self.q
+
+    def _com_of(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Horizontal place [m] and velocity [m/s] of the center of mass at (q, v), shapes (2,)."""
+        root = self.model.roots[0]
+        self.state.move_to(q, v)
+        return self.state.com(root)[:2].copy(), (self.state.com_jacobian(root) @ v)[:2]

@@ -1,0 +1,86 @@
+"""Height of the body over known ground."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.character import Character
+from poise.filter.plan_footholds import headroom
+from poise.filter.smooth import HOLD, smoothest
+from poise.terrain import Terrain
+
+if TYPE_CHECKING:
+    from poise.filter.plan import Track
+
+Array = npt.NDArray[np.float64]
+Feet = tuple[tuple[int, ...], ...]
+
+RISE_TIME = 0.15
+"""The body follows the height of what it stands on within about so long [s]."""
+FLIGHT_COST = 100.0
+"""An acceleration of the rise in flight costs so much more than one while something stands [1]."""
+REACH_WEIGHT = 2e1
+"""Weight of keeping within reach against that of keeping to the mean height [1]."""
+
+
+def rise(
+    track: Track, character: Character, terrain: Terrain, ground: Array, shift: Array, feet: Feet, upright: Array, *,
+    is_level: bool,
+) -> Array:  # fmt: skip
+    """Height of the root against the reference [m], shape (F,).
+
+    The upright stand on their feet; those that lie along the slope turn about their center of mass, whose place is
+    given, and keep to the ground below it.
+
+    Args:
+        track: The undisturbed clip.
+        character: Whose clip.
+        terrain: Placed terrain.
+        ground: Height offset of points that touch [m], shape (F, P).
+        shift: Of the points along the stairs [m], shape (F, P).
+        feet: Groups of points that land together.
+        upright: 1 where the figure stands on its feet, 0 where it lies along the slope, shape (F,).
+        is_level: The clip starts on its own ground, so the height starts at zero.
+    """
+    frames = len(ground)
+    under = _laid(track, terrain, 0.25 * character.leg_scale)
+    grouped = {i for foot in feet for i in foot}
+    groups = [*feet, tuple(i for i in range(ground.shape[1]) if i not in grouped)]
+    total, share = np.zeros(frames), np.zeros(frames)
+    upper = np.full(frames, np.inf)
+    for group in groups:
+        index = np.array(group, dtype=np.int64)
+        flags = track.flags[:, index]
+        count = flags.sum(axis=1)
+        mean = (ground[:, index] * flags).sum(axis=1) / np.maximum(count, 1)
+        total += mean
+        share += count > 0
+        if group in feet:
+            most = mean + headroom(track, character, terrain, group, slice(None), shift[:, index[0]])
+            upper = np.where((count > 0) & (upright > 0.5), np.minimum(upper, most), upper)
+    stands = share > 0.0
+    if not stands.any():
+        return under
+    wishes = upright * total / np.maximum(share, 1.0) + (1.0 - upright) * under
+    weights = np.where(stands, 1.0, 0.0)
+    if is_level:
+        wishes[:2], weights[:2] = 0.0, HOLD
+    bends = RISE_TIME**4 * np.where(stands, 1.0, FLIGHT_COST)
+    return smoothest(wishes, weights, bends, track.dt, upper=upper, bound_weight=REACH_WEIGHT)
+
+
+def _laid(track: Track, terrain: Terrain, reach: float) -> Array:
+    """Height of the root against the reference [m], shape (F,), if the body is laid along the ground below it."""
+    cross = reach * np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    places = track.com[:, None, :2] + cross
+    h = terrain.heights(places.reshape(-1, 2)).reshape(-1, 5) - track.floor
+    gradient = np.stack([h[:, 1] - h[:, 2], h[:, 3] - h[:, 4]], axis=1) / (2.0 * reach)
+    # a vector that rises with the slope by the angle atan |g|
+    to_root = track.bodies[:, 0] - track.com
+    cosine = 1.0 / np.sqrt(1.0 + np.einsum("kc,kc->k", gradient, gradient))
+    uphill = np.einsum("kc,kc->k", gradient, to_root[:, :2])
+    risen = (1.0 / cosine - 1.0) * (track.com[:, 2] - track.floor) + (cosine - 1.0) * to_root[:, 2]
+    return h.mean(axis=1) + cosine * uphill + risen

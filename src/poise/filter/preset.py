@@ -1,0 +1,212 @@
+"""Presets: every weight and gain of the filter, as data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from poise.core.errors import FileFormatError, UnknownName
+from poise.io.files import read_text
+from poise.io.toml_text import parse_toml
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of the objectives; units in the preset's file."""
+
+    root_wrench: float
+    joint_torque: float
+    pose: float
+    end_effector: float
+    coefficients: float
+    bounds: float
+
+
+@dataclass(frozen=True)
+class Servo:
+    """An acceleration servo: a = a* + damping · frequency · Δv + frequency² · Δx, as in [Levine2012]_ 2.4."""
+
+    frequency: float
+    damping: float
+
+    @property
+    def stiffness(self) -> float:
+        """Factor on the position error [1/s²]."""
+        return self.frequency**2
+
+    @property
+    def speed(self) -> float:
+        """Factor on the velocity error [1/s]."""
+        return self.frequency * self.damping
+
+    def is_stable(self, dt: float) -> bool:
+        """True if the explicit step of this servo alone is stable: speed Δt + stiffness Δt² / 2 < 2."""
+        return 2.0 * self.speed * dt + self.stiffness * dt * dt < 4.0
+
+
+@dataclass(frozen=True)
+class EndEffector(Servo):
+    """How end effectors are tracked, [Levine2012]_ 2.5."""
+
+    contact_time: float
+    contact_height: float
+    look_ahead: float
+    clearance: float
+    clearance_time: float
+    foothold_shift: float
+
+
+@dataclass(frozen=True)
+class Stepping:
+    """How a limb that stands off its place after a push steps back."""
+
+    distance: float
+    height: float
+    duration: float
+    pause: float
+
+
+@dataclass(frozen=True)
+class ContactLimits:
+    """When a point counts as touching."""
+
+    height: float
+    speed: float
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """When joint limits and the ground get rows in a step, and how fast what is past them comes back."""
+
+    near_angle: float
+    near_ground: float
+    return_share: float
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The moving goal and the trunk that turns under a push."""
+
+    frequency: float
+    point_frequency: float
+    sway_gain: float
+    sway_frequency: float
+    sway_damping: float
+    sway_inertia: float
+    sway_pelvis: float
+    sway_arms: float
+
+
+@dataclass(frozen=True)
+class Ground:
+    """How the body follows the ground."""
+
+    frequency: float
+    lean: float
+    lean_frequency: float
+    lean_pelvis: float
+    lean_neck: float
+    lean_arms: float
+    lean_tail: float
+    lies_below: float
+    stands_above: float
+
+
+@dataclass(frozen=True)
+class Glitch:
+    """How the deviation is carried through frames that cannot be trusted."""
+
+    halflife: float
+
+
+@dataclass(frozen=True)
+class PdGains:
+    """Gains of the baseline `--engine pd`."""
+
+    joint_frequency: float
+    root_frequency: float
+    damping: float
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Every weight and gain of the quasi-physical filter."""
+
+    name: str
+    weights: Weights
+    pose: Servo
+    end_effector: EndEffector
+    stepping: Stepping
+    contact: ContactLimits
+    bounds: Bounds
+    goal: Goal
+    ground: Ground
+    glitch: Glitch
+    pd: PdGains
+
+    def settings(self) -> dict[str, float]:
+        """All values by dotted name, for reports."""
+        return {
+            f"{section.name}.{f.name}": getattr(getattr(self, section.name), f.name)
+            for section in fields(self)
+            if section.name != "name"
+            for f in fields(getattr(self, section.name))
+        }
+
+
+_SECTIONS: dict[str, type] = {
+    "weights": Weights,
+    "pose": Servo,
+    "end_effector": EndEffector,
+    "stepping": Stepping,
+    "contact": ContactLimits,
+    "bounds": Bounds,
+    "goal": Goal,
+    "ground": Ground,
+    "glitch": Glitch,
+    "pd": PdGains,
+}
+
+
+def preset_names() -> tuple[str, ...]:
+    """Names of the presets that come with Poise."""
+    folder = resources.files("poise.presets")
+    return tuple(sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".toml")))
+
+
+def load_preset(name: str | Path) -> Preset:
+    """A preset by name ("recommended", "paper") or from a TOML file of the same shape.
+
+    Raises:
+        UnknownName: if there is no such preset or file.
+        FileFormatError: if a value is missing, unknown, or no number.
+    """
+    if str(name) in preset_names():
+        text, where = (resources.files("poise.presets") / f"{name}.toml").read_text(encoding="utf-8"), str(name)
+    elif Path(name).is_file():
+        text, where = read_text(Path(name)), str(name)
+    else:
+        raise UnknownName(f"No preset {str(name)!r}. Presets: {', '.join(preset_names())}; or give a TOML file.")
+    data = parse_toml(text, where)
+    unknown = sorted(set(data) - set(_SECTIONS))
+    if unknown:
+        raise FileFormatError(f"unknown section {unknown[0]!r}; sections: {', '.join(_SECTIONS)}.", path=where)
+    sections: dict[str, Any] = {}
+    for section, kind in _SECTIONS.items():
+        values = data.get(section, {})
+        if not isinstance(values, dict):
+            raise FileFormatError(f"{section} is {values!r}; write a section [{section}].", path=where)
+        names = [f.name for f in fields(kind)]
+        wrong = set(values) ^ set(names)
+        if wrong:
+            raise FileFormatError(
+                f"section [{section}] needs exactly {', '.join(names)}; check {', '.join(sorted(wrong))}.", path=where
+            )
+        for key, value in values.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+                raise FileFormatError(f"{section}.{key} is {value!r}; give a number of zero or more.", path=where)
+        sections[section] = kind(**{k: float(v) for k, v in values.items()})
+    return Preset(Path(where).stem, **sections)

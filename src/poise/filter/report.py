@@ -1,0 +1,240 @@
+"""The report of a run: what deviated, what touched, what the solver did. Fields are the contract "poise.simulate/1"."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.posing import body_positions, joint_deviations
+from poise.core.motion import Motion
+from poise.filter.forces import Force
+from poise.io.files import write_atomically
+from poise.phases.skating import skating_frames
+
+if TYPE_CHECKING:
+    from poise.filter.filter import Machine
+
+Array = npt.NDArray[np.float64]
+
+NEAR = 0.02
+"""A place is back when it is no further off than this [m], for a leg of 0.82 m."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Numbers of one run; `data` has the fields of the schema."""
+
+    data: dict[str, Any]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.data[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.data
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of the fields."""
+        return iter(self.data)
+
+    def save(self, path: str | Path) -> None:
+        """Write as JSON; never half."""
+        write_atomically(Path(path), (json.dumps(self.data, indent=1, allow_nan=False) + "\n").encode())
+
+
+class Recorder:
+    """Collects the numbers of every frame while a run goes on."""
+
+    def __init__(self, machine: Machine, q: Array, times: Array) -> None:
+        self._machine, self._reference_q, self._times = machine, q, times
+        frames = len(times)
+        self._step_seconds: list[float] = []
+        self._root_force, self._root_moment = np.zeros(frames), np.zeros(frames)
+        self._com, self._com_reference = np.zeros((frames, 3)), np.zeros((frames, 3))
+        self._contacts = np.zeros(frames, dtype=np.int64)
+        self._penetration, self._floating = np.zeros(frames), np.zeros(frames)
+        self._friction, self._power = np.zeros(frames), np.zeros(frames)
+        self._foot_points = [i for i, p in enumerate(machine.character.contact_points) if p.part == "foot"]
+        # a frame that was carried has no low foot
+        self._foot_gaps = np.full((frames, len(self._foot_points)), np.inf)
+        self._foot_velocities = np.zeros((frames, len(self._foot_points), 3))
+        self._now = machine.q.copy()
+
+    def record(self, k: int, seconds: float) -> None:
+        """Take in frame k, after the machine has stepped to frame k + 1."""
+        self._step_seconds.append(seconds)
+        last, m = self._machine.last, self._machine
+        if last is None or last.frame != k:
+            self._place(k, self._now)
+            self._now = m.q.copy()
+            return
+        self._now = m.q.copy()
+        wrench = last.result.torque[:6] - last.reference.torque[:6]
+        self._root_force[k] = np.linalg.norm(wrench[:3])
+        self._root_moment[k] = np.linalg.norm(wrench[3:])
+        self._com[k], self._com_reference[k] = last.com, last.reference.com
+        forces = last.result.forces
+        self._contacts[k] = int((np.linalg.norm(forces, axis=1) > 1.0).sum())
+        own = last.reference.points[:, 2] - m.floor
+        self._penetration[k] = max(0.0, float((np.maximum(0.0, -last.gaps) - np.maximum(0.0, -own)).max(initial=0.0)))
+        flags = last.reference.flags
+        if flags.any():
+            self._floating[k] = max(0.0, float((last.gaps - np.maximum(0.0, own))[flags].max()))
+        points = last.step.contacts.points
+        if len(points):
+            normals = last.step.contacts.normals
+            pressing = np.einsum("ki,ki->k", forces, normals)
+            sliding = forces - pressing[:, None] * normals
+            self._friction[k] = float(
+                np.maximum(0.0, np.linalg.norm(sliding, axis=1) - m.options.friction * pressing).max()
+            )
+            moving = last.velocities[points]
+            tangent = moving - np.einsum("ki,ki->k", moving, normals)[:, None] * normals
+            self._power[k] = float(np.maximum(0.0, np.einsum("ki,ki->k", sliding, tangent)).sum())
+        self._foot_gaps[k], self._foot_velocities[k] = last.gaps[self._foot_points], last.velocities[self._foot_points]
+
+    def report(
+        self, *, motion: Motion, glitches: npt.NDArray[np.bool_], wall: float,
+        pushes: tuple[Force, ...], simulated: Array,
+    ) -> Report:  # fmt: skip
+        """All fields, over the frames that were made."""
+        m, n = self._machine, len(simulated)
+        character, reference = m.character, self._reference_q[:n]
+        angles = joint_deviations(character, reference, simulated)
+        moved = np.linalg.norm(simulated[:, :3] - reference[:, :3], axis=1)
+        bodies = np.linalg.norm(body_positions(character, simulated) - body_positions(character, reference), axis=2)
+        last = max(n - 1, 1)
+        self._place(n - 1, self._now)
+        steps = 1000.0 * np.array(self._step_seconds or [0.0])
+        solved = slice(0, last)
+        goal = self._com[solved, :2] - self._com_reference[solved, :2]
+        source = motion.source
+        t = m.tally
+        skates = skating_frames(self._foot_gaps, self._foot_velocities, character.leg_length)
+        data: dict[str, Any] = {
+            "schema": "poise.simulate/1",
+            "source": {
+                "file": source.path if source else None,
+                "format": source.format if source else None,
+                "frames": motion.frame_count,
+                "fps": motion.fps,
+                "joints": motion.skeleton.joint_count,
+                "dof": m.model.nv,
+                "mass": character.mass,
+            },
+            "settings": {"preset": m.preset.name, **m.preset.settings(), **_options(m)},
+            "frames": n,
+            "dt": m.dt,
+            "wall_seconds": wall,
+            "realtime_factor": m.dt / (1e-3 * float(np.median(steps))) if steps.any() else 0.0,
+            "step_ms": {"median": float(np.median(steps)), "p99": float(np.percentile(steps, 99))},
+            "deviation": {
+                "joint_angle_max_deg": float(angles.max()),
+                "joint_angle_rms_deg": float(np.sqrt(np.mean(angles**2))),
+                "root_position_max_m": float(moved.max()),
+                "body_position_max_m": float(bodies.max()),
+            },
+            "goal_error_max_m": float(np.abs(goal - self._shift(n)).max()) if m.options.goal != "none" else None,
+            "root_residual": {
+                "force_max_N": float(self._root_force[solved].max()),
+                "force_rms_N": float(np.sqrt(np.mean(self._root_force[solved] ** 2))),
+                "moment_max_Nm": float(self._root_moment[solved].max()),
+                "moment_rms_Nm": float(np.sqrt(np.mean(self._root_moment[solved] ** 2))),
+            },
+            "contact": {
+                "glitch_frames": int(glitches[:n].sum()),
+                "penetration_max_m": float(self._penetration[solved].max()),
+                "penetration_p95_m": float(np.percentile(self._penetration[solved], 95)),
+                "float_max_m": float(self._floating[solved].max()),
+                "float_p95_m": float(np.percentile(self._floating[solved], 95)),
+                "skating_ratio": float(skates[solved].mean()),
+                "friction_violation_max": float(self._friction[solved].max()),
+                "sliding_power_max_W": float(self._power[solved].max()),
+            },
+            "solver": {
+                "name": "daqp" if m.options.readable or m.options.hard_contact else "active set",
+                "solves": t.solves,
+                "failures": t.failures,
+                "fallbacks": dict(t.fallbacks),
+                "conflicts": dict(t.conflicts),
+                "primal_residual_max": t.primal,
+                "dual_residual_max": t.dual,
+                "dynamics_residual_max": t.dynamics,
+            },
+            "events": [self._event(p, angles, moved, self._until(p, pushes, n)) for p in pushes],
+            "per_frame": {
+                "time": self._times[:n].tolist(),
+                "root_force_N": self._root_force[:n].tolist(),
+                "root_moment_Nm": self._root_moment[:n].tolist(),
+                "com_m": self._com[:n].tolist(),
+                "com_reference_m": self._com_reference[:n].tolist(),
+                "deviation_rms_deg": np.sqrt(np.mean(angles**2, axis=1)).tolist(),
+                "contacts": self._contacts[:n].tolist(),
+            },
+            "ground_m": m.floor,
+        }
+        return Report(data)
+
+    def _place(self, k: int, q: Array) -> None:
+        """Centers of mass of a frame that no step was solved for, from its pose (nq,)."""
+        state, root, without = self._machine.state, self._machine.model.roots[0], self._machine.goal_without
+        for pose, places in ((q, self._com), (self._reference_q[k], self._com_reference)):
+            state.move_to(pose, np.zeros(self._machine.model.nv))
+            places[k] = state.com_without(root, without)
+
+    def _shift(self, n: int) -> Array:
+        return np.array(self._machine.shifts[: max(n - 1, 1)]).reshape(-1, 2)
+
+    def _until(self, push: Force, pushes: tuple[Force, ...], n: int) -> int:
+        """Frames up to the next push, so that each event tells of its own."""
+        later = [p.start for p in pushes if p.start >= push.start + push.duration]
+        return min([n, *(int(np.ceil(start / self._machine.dt - 1e-9)) for start in later)])
+
+    def _event(self, push: Force, angles: Array, moved: Array, n: int) -> dict[str, Any]:
+        """What one push did in the first n frames, against the reference."""
+        angles, moved = angles[:n], moved[:n]
+        dt = self._machine.dt
+        end = push.start + min(push.duration, self._times[n - 1])
+        first, after = int(np.ceil(push.start / dt - 1e-9)), min(int(np.ceil(end / dt - 1e-9)), n - 1)
+        excursion = np.linalg.norm(self._com[:n, :2] - self._com_reference[:n, :2], axis=1)
+        near = NEAR * self._machine.scale
+        calm = (angles.max(axis=1) < 2.0) & (moved < near)
+        is_felt = first < len(self._times) and first < n - 1
+        return {
+            "body": push.body,
+            "kind": push.kind,
+            "start": push.start,
+            "is_felt": is_felt,
+            "joint_peak_deg": float(angles[first:, 1:].max(initial=0.0)),
+            "root_peak_deg": float(angles[first:, 0].max(initial=0.0)),
+            "com_excursion_max_m": float(excursion[first:].max(initial=0.0)),
+            "com_back_s": _settled(excursion[after:] < near, dt) if is_felt else None,
+            "recovery_s": _settled(calm[after:], dt) if is_felt else None,
+        }
+
+
+def _settled(calm: npt.NDArray[np.bool_], dt: float) -> float | None:
+    """Time until it is calm for good; None if it never is."""
+    if not len(calm) or not calm[-1]:
+        return None
+    loud = np.flatnonzero(~calm)
+    return float((loud[-1] + 1) * dt) if loud.size else 0.0
+
+
+def _options(machine: Machine) -> dict[str, Any]:
+    o = machine.options
+    plain = {f.name: getattr(o, f.name) for f in dataclasses.fields(o) if f.name not in ("goal_points", "physicality")}
+    plain["goal_without"] = list(o.goal_without)
+    plain["physicality"] = (
+        "off" if o.physicality.is_off else "strict" if o.physicality.is_strict else o.physicality.factor
+    )
+    plain["goal_points"] = [g.body for g in o.goal_points]
+    plain["leg_scale"] = machine.scale
+    plain |= machine.constants
+    return plain

@@ -1,0 +1,275 @@
+"""A clip run: the stream with known contact times, and the deviation put back on the source's frames."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import time as clock
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.character import Character
+from poise.body.fit import fit
+from poise.body.posing import apply_deviation, interpolate_q, motion_to_q
+from poise.core import rotations
+from poise.core.errors import InvalidValue, MotionWarning
+from poise.core.motion import Motion
+from poise.filter.filter import Machine
+from poise.filter.forces import Force
+from poise.filter.options import Options
+from poise.filter.preset import Preset, load_preset
+from poise.filter.reference import ReferenceBuilder
+from poise.filter.report import Recorder
+from poise.filter.result import SimulationResult
+from poise.filter.schedule import ClipSchedule, reference_velocities
+from poise.filter.stream import require_stable
+from poise.phases.glitches import glitch_frames
+from poise.phases.travel import direction_of_travel
+from poise.terrain import Terrain
+
+Array = npt.NDArray[np.float64]
+
+
+HIGHEST_RATE = 2000.0
+"""Highest simulation rate [1/s]; more is a slip of the keyboard."""
+SOON = 0.1
+"""A clip that begins with glitches is stood up in a pose no later than this after them [s]."""
+
+
+SHORTEST_LEG, LONGEST_LEG = 1e-3, 1e3
+"""Legs that a run makes sense for [m]; others are a wrong unit."""
+
+
+@dataclass(frozen=True)
+class Live:
+    """What a callback may look at and push while a clip runs.
+
+    Attributes:
+        time: Simulated time [s].
+        fraction: Part of the clip that is done.
+        machine: The running filter.
+        push: Adds a push or pull from now on.
+    """
+
+    time: float
+    fraction: float
+    machine: Machine
+    push: Callable[[Force], None]
+
+
+def simulate(
+    motion: Motion,
+    character: Character | None = None,
+    *,
+    terrain: Terrain | None = None,
+    pushes: Sequence[Force] = (),
+    preset: str | Preset = "recommended",
+    options: Options | None = None,
+    fps: float | None = None,
+    floor: float | None = None,
+    amount: float = 1.0,
+    only: Sequence[str] = (),
+    freeze: Sequence[str] = (),
+    watch: Callable[[Live], bool | None] | None = None,
+) -> SimulationResult:
+    """Give a clip physical reactions: shoves, slopes, stairs; with nothing disturbing it, the clip itself.
+
+    Args:
+        motion: Source frames.
+        character: Fitted to the motion if not given.
+        terrain: Flat if not given; slopes, steps and stairs are turned to the clip's direction of travel.
+        pushes: Pushes and pulls.
+        preset: Name of a preset, or the preset.
+        options: Goal, physicality, friction, engine.
+        fps: Simulation rate [1/s]; by default the source's times the smallest whole number that gives 50 Hz.
+        floor: Height of the source's floor [m]; found from the clip if not given.
+        amount: Part of the deviation that is kept in the result, 0 … 1.
+        only: Joints (or roles) that may deviate; all if empty.
+        freeze: Joints (or roles) that keep their source rotation.
+        watch: Called after every step; returning False stops the run, and what is done is kept.
+
+    Raises:
+        InvalidValue: if the rate is one at which the preset's gains are unstable, or an argument makes no sense.
+        SimulationDiverged: if the run leaves the range where its answer means anything.
+    """
+    if motion.frame_count < 3:
+        raise InvalidValue(f"A run needs at least 3 frames; this motion has {motion.frame_count}.")
+    if not 0.0 <= amount <= 1.0:
+        raise InvalidValue(f"amount is {amount}; give a number from 0 to 1.")
+    preset = load_preset(preset) if isinstance(preset, str) else preset
+    options = options or Options()
+    character = fit(motion) if character is None else character
+    if character.skeleton.names != motion.skeleton.names:
+        raise InvalidValue(_other_skeleton(character.skeleton.names, motion.skeleton.names))
+    if not SHORTEST_LEG <= character.leg_length <= LONGEST_LEG:
+        raise InvalidValue(
+            f"The figure's legs are {character.leg_length:.3g} m long; from {SHORTEST_LEG:g} m to {LONGEST_LEG:g} m a "
+            "run makes sense. Read the file with another unit (--unit, or load(unit=...))."
+        )
+    floor = character.floor if floor is None else floor
+    rate = _rate(motion) if fps is None else fps
+    if not 0.0 < rate <= HIGHEST_RATE:
+        raise InvalidValue(f"fps is {rate:g}; give a rate above 0 and up to {HIGHEST_RATE:g}.")
+    dt = 1.0 / rate
+    require_stable(preset, dt)
+    frames = max(2, math.floor(motion.duration * rate + 1e-6) + 1)
+    times = dt * np.arange(frames, dtype=np.float64)
+    reference_motion = motion.resampled(times)
+    glitches = _glitches(motion, times)
+    ground = _placed(terrain, motion, floor)
+    q = motion_to_q(character, reference_motion)
+    machine = Machine(character, preset, ground, options, dt=dt, floor=floor)
+    machine.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
+    for name in (*(p.body for p in pushes), *(g.body for g in options.goal_points), *only, *freeze):
+        character.body_index(name)  # a name nobody answers to is refused before the run
+    may = {character.body_index(name) for name in only}
+    both = [name for name in freeze if character.body_index(name) in may]
+    if both:
+        raise InvalidValue(f"{', '.join(map(repr, both))}: both in only and in freeze; leave each out of one of them.")
+    builder = ReferenceBuilder(
+        machine.model, dt=dt, friction=options.friction, without=machine.goal_without, scale=machine.scale
+    )
+    v = reference_velocities(machine.model, q, dt)
+    schedule = ClipSchedule(builder, q, v, dt=dt, floor=floor, leg_length=character.leg_length)
+    simulated = np.empty_like(q)
+    # a clip often begins with frames that nobody stood in, such as an inserted T-pose
+    first = _first_standing(glitches, schedule.flags, dt)
+    machine.start(q[first], v[first])
+    still = np.zeros_like(v[0])
+    plan = machine.plan(schedule.track)
+    standing = builder.frame(q[first], still, still, schedule.touch(first))
+    machine.settle(standing, None if plan is None else plan.frame(first))
+    machine.carry_to(q[first], v[first], q[0], v[0])
+    simulated[0] = machine.q
+    recorder = Recorder(machine, q, times)
+    felt = list(pushes)
+    done = 1
+    began = clock.perf_counter()
+    try:
+        for k in range(frames - 1):
+            started = clock.perf_counter()
+            reference = builder.frame(q[k], v[k], (v[k + 1] - v[k]) / dt, schedule.touch(k))
+            active = [p for p in felt if p.is_on(machine.time)]
+            simulated[k + 1] = machine.advance(
+                reference,
+                q[k + 1],
+                v[k + 1],
+                active,
+                is_glitch=bool(glitches[k] or glitches[k + 1]),
+                planned=None if plan is None else plan.frame(k),
+            )
+            recorder.record(k, clock.perf_counter() - started)
+            done = k + 2
+            if watch is not None and watch(Live(machine.time, done / frames, machine, felt.append)) is False:
+                break
+    except KeyboardInterrupt:
+        warnings.warn(f"Interrupted at {machine.time:.2f} s; what is done is kept.", MotionWarning, stacklevel=2)
+    wall = clock.perf_counter() - began
+    times, q, simulated = times[:done], q[:done], simulated[:done]
+    kept = motion if done == frames else motion.frames(np.flatnonzero(motion.times <= times[-1] + 1e-9))
+    if amount < 1.0 or only or freeze:
+        simulated = _blend(character, q, simulated, amount, only, freeze)
+    result = _on_source(character, kept, times, q, simulated)
+    report = recorder.report(
+        motion=motion, glitches=glitches, wall=wall, pushes=tuple(felt), simulated=simulated,
+    )  # fmt: skip
+    return SimulationResult(
+        result,
+        kept,
+        character,
+        ground,
+        times,
+        simulated,
+        q,
+        tuple(felt),
+        report,
+        machine.goal_points,
+        is_complete=done == frames,
+    )
+
+
+def _other_skeleton(own: Sequence[str], wanted: Sequence[str]) -> str:
+    """Why a character does not go with a motion: joints that only one of them has, and what they may be called."""
+    odd = [n for n in own if n not in wanted]
+    close = difflib.get_close_matches(odd[0], [n for n in wanted if n not in own], n=1) if odd else []
+    if close:
+        return (
+            f"The character has a joint {odd[0]!r} that the motion does not have. Did you mean {close[0]!r}? Change it "
+            "in the character file, or fit a character to this motion: poise character CLIP."
+        )
+    lacking = [n for n in wanted if n not in own]
+    parts = [
+        f"{what} ({', '.join(map(repr, names[:3]))}{', …' if len(names) > 3 else ''})"
+        for what, names in (
+            (f"{len(odd)} joints only the character has", odd),
+            (f"{len(lacking)} only the motion has", lacking),
+        )
+        if names
+    ]
+    return (
+        f"The character belongs to another skeleton: {' and '.join(parts) or 'the same joints in another order'}. "
+        "Fit one to this motion: poise character CLIP."
+    )
+
+
+def _rate(motion: Motion) -> float:
+    """The source's rate times the smallest whole number that gives at least 50 Hz."""
+    fps = motion.fps if motion.is_uniform or motion.source is None else max(motion.fps, 60.0)
+    return fps * max(1, math.ceil(50.0 / fps - 1e-3))
+
+
+def _first_standing(glitches: npt.NDArray[np.bool_], flags: npt.NDArray[np.bool_], dt: float) -> int:
+    """The frame to stand up in: 0, or after leading glitches the first in which something touches, if that is soon."""
+    trusted = ~(glitches[:-1] | glitches[1:])
+    first = int(np.argmax(trusted))
+    if first == 0:
+        return 0
+    soon = slice(first, first + math.ceil(SOON / dt))
+    stands = trusted[soon] & flags[:-1][soon].any(axis=1)
+    return first + int(np.argmax(stands))
+
+
+def _glitches(motion: Motion, times: Array) -> npt.NDArray[np.bool_]:
+    """Glitched source frames as flags of the simulated frames; a step is glitched if it touches one."""
+    flags = glitch_frames(motion)
+    if not flags.any():
+        return np.zeros(len(times), dtype=np.bool_)
+    after = np.clip(np.searchsorted(motion.times, times - 1e-9), 0, len(flags) - 1)
+    before = np.clip(np.searchsorted(motion.times, times + 1e-9, side="right") - 1, 0, len(flags) - 1)
+    out = flags[before] | flags[after]
+    return np.asarray(out | np.roll(out, 1) & (np.arange(len(out)) > 0))
+
+
+def _placed(terrain: Terrain | None, motion: Motion, floor: float) -> Terrain:
+    start = motion.world[0][0, 0, :2]
+    terrain = Terrain.flat() if terrain is None else terrain
+    return terrain.placed(origin=(float(start[0]), float(start[1])), heading=direction_of_travel(motion), ground=floor)
+
+
+def _blend(
+    character: Character, q: Array, simulated: Array, amount: float, only: Sequence[str], freeze: Sequence[str]
+) -> Array:
+    """Simulated coordinates with a part of their deviation, on some bodies; the root's place goes with the root."""
+    every = set(range(len(character.bodies)))
+    kept = {character.body_index(n) for n in only} if only else every
+    kept -= {character.body_index(n) for n in freeze}
+    out = q.copy()
+    for i in kept:
+        body, at = character.bodies[i], character.q_addresses[i]
+        straight = {"free": 3, "ball": 0, "hinge": 1}[body.kind]
+        out[:, at : at + straight] += amount * (simulated - q)[:, at : at + straight]
+        if body.kind != "hinge":
+            k = slice(at + straight, at + straight + 4)
+            out[:, k] = simulated[:, k] if amount == 1.0 else rotations.part_way(q[:, k], simulated[:, k], amount)
+    return out
+
+
+def _on_source(character: Character, motion: Motion, times: Array, q: Array, simulated: Array) -> Motion:
+    """The deviation, interpolated at the source's own frame times and added to its frames."""
+    own = motion.times - motion.times[0]
+    reference = interpolate_q(character, times, q, own)
+    return apply_deviation(character, motion, reference, interpolate_q(character, times, simulated, own))

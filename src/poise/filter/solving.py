@@ -1,0 +1,118 @@
+"""Solving one step of the filter, with named fallbacks where the constraints conflict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.core.errors import StepInfeasible
+from poise.filter.looking import Sight
+from poise.filter.pd import proportional_derivative
+from poise.filter.quasi_physical import Wishes, quasi_physical
+from poise.filter.quasi_physical import usual as quasi_physical_usual
+from poise.filter.reference import ReferenceFrame
+from poise.filter.wishing import bounds, wishes
+from poise.step import Constraint, Equal, Objective, Step, StepResult, solve_step
+
+if TYPE_CHECKING:
+    from poise.filter.filter import Machine
+
+Array = npt.NDArray[np.float64]
+
+FALLBACK_WEIGHT = 1e3
+"""Weight of hard constraints that had to give way in a step, times the total mass [kg]; such steps are counted."""
+
+
+class StepRecord(NamedTuple):
+    """The last solved step, for reports."""
+
+    frame: int
+    reference: ReferenceFrame
+    result: StepResult
+    step: Step
+    gaps: Array
+    velocities: Array
+    com: Array
+
+
+def solve(m: Machine, reference: ReferenceFrame, sight: Sight) -> StepResult | None:
+    """Solve this step and keep what the next one starts from; None where nothing helps."""
+    points = sight.step.contacts.points
+    wished = None
+    if m.options.engine != "pd":
+        wished = wishes(m, reference, sight)
+        if is_usual(m, wished):
+            quasi_physical_usual(m.problem, reference, wished, m.preset.weights, m.load, m.options.physicality)
+            np.add(reference.a, m.off, out=m.problem.guess)
+            result = m.problem.solve()[1]
+            if result is not None:
+                return _keep(m, reference, sight, result)
+    if wished is None:
+        objectives, constraints = proportional_derivative(sight.step, reference, m.preset.pd)
+    else:
+        objectives, constraints = quasi_physical(
+            sight.step, reference, wished._replace(bounds=bounds(m)), m.preset.weights, m.load,
+            physicality=m.options.physicality, goal_without=m.goal_without,
+        )  # fmt: skip
+    result = attempt(m, sight.step, objectives, constraints, m.warm[points].ravel(), reference.a + m.off)
+    if result is None:
+        return None
+    m.warm[:] = False
+    m.warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
+    return _keep(m, reference, sight, result)
+
+
+def is_usual(m: Machine, wished: Wishes) -> bool:
+    """The lists of this step are those of a `UsualProblem`."""
+    o = m.options
+    return not (
+        o.readable or o.hard_contact or o.physicality.is_strict or o.physicality.is_off or m.goal_without
+        or wished.places
+    )  # fmt: skip
+
+
+def _keep(m: Machine, reference: ReferenceFrame, sight: Sight, result: StepResult) -> StepResult:
+    """Keep the answer, and what the next step starts from."""
+    m.off = result.a - reference.a
+    m.tally.count(result.certificate)
+    root, state = m.model.roots[0], m.state
+    com = state.com_without(root, m.goal_without) if m.goal_without else state.com(root)
+    velocities = state.point_velocities.copy()
+    m.last = StepRecord(m.frame, reference, result, sight.step, sight.gaps.copy(), velocities, com)
+    return result
+
+
+def attempt(
+    m: Machine, step: Step, objectives: list[Objective], constraints: list[Constraint], warm: npt.NDArray[np.bool_],
+    guess: Array,
+) -> StepResult | None:  # fmt: skip
+    """The answer of the fast path, else of the full program, else with the goal softened; None where all fail."""
+    try:
+        return solve_step(
+            step, objectives, constraints, readable=m.options.readable, warm=warm, guess=guess, costs=False
+        )
+    except StepInfeasible as error:
+        m.tally.failures += 1
+        names = " + ".join(error.constraints) or "none"
+        m.tally.conflicts[names] = m.tally.conflicts.get(names, 0) + 1
+    try:
+        result = solve_step(step, objectives, constraints, readable=True, costs=False)
+        m.tally.fallbacks["daqp"] += 1
+        return result
+    except StepInfeasible:
+        pass
+    soft: list[Constraint] = []
+    for c in constraints:
+        if isinstance(c, Equal):
+            objectives = [*objectives, Objective(c.quantity, c.target, FALLBACK_WEIGHT * m.mass, c.name)]
+        else:
+            soft.append(c if c.weight is not None else replace(c, weight=FALLBACK_WEIGHT * m.mass))
+    try:
+        result = solve_step(step, objectives, soft, costs=False)
+        m.tally.fallbacks["goal_soft"] += 1
+        return result
+    except StepInfeasible:
+        return None

@@ -1,0 +1,149 @@
+"""The online form: one pose in, one simulated pose out, nothing known of the future but the next pose."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.character import Character
+from poise.core.errors import InvalidValue
+from poise.filter.filter import Machine
+from poise.filter.forces import Force
+from poise.filter.options import Options
+from poise.filter.preset import Preset, load_preset
+from poise.filter.reference import ReferenceBuilder, Touch
+from poise.filter.schedule import estimated_touch
+from poise.terrain import Terrain
+
+Array = npt.NDArray[np.float64]
+
+
+class QuasiPhysicalFilter:
+    """A pose stream in, plausible reactions out; the input untouched while nothing disturbs it.
+
+    Args:
+        character: The character.
+        dt: Time between poses [s].
+        terrain: Placed terrain; flat at the character's floor by default.
+        preset: Name of a preset or the preset itself.
+        options: Goal, physicality, friction and so on.
+
+    Raises:
+        InvalidValue: if the preset's servos are unstable at this dt.
+    """
+
+    def __init__(
+        self, character: Character, dt: float, terrain: Terrain | None = None, *, preset: str | Preset = "recommended",
+        options: Options | None = None,
+    ) -> None:  # fmt: skip
+        if not (math.isfinite(dt) and dt > 0.0):
+            raise InvalidValue(f"dt is {dt} s; give the positive time between two poses.")
+        preset = load_preset(preset) if isinstance(preset, str) else preset
+        require_stable(preset, dt)
+        options = options or Options()
+        if terrain is None:
+            terrain = Terrain.flat(character.floor)
+        self.machine = Machine(character, preset, terrain, options, dt=dt, floor=character.floor)
+        self._builder = ReferenceBuilder(
+            self.machine.model, dt=dt, friction=options.friction, without=self.machine.goal_without,
+            scale=self.machine.scale,
+        )  # fmt: skip
+        self._poses: list[Array] = []
+        self._given: list[tuple[npt.NDArray[np.bool_], Array] | None] = []
+        self._previous_v: Array | None = None
+        self._pushes: list[Force] = []
+        self._answer: Array | None = None
+
+    def push(self, push: Force) -> None:
+        """Add a push or pull; its start counts from the first pose. Works at any time."""
+        push.body_of(self.machine.character)
+        self._pushes.append(push)
+
+    @property
+    def time(self) -> float:
+        """Time of the simulated pose last answered [s]; a push that starts now is felt in the next one."""
+        return self.machine.time
+
+    def step(
+        self, pose: Array, *, flags: npt.NDArray[np.bool_] | None = None, times_to_contact: Array | None = None
+    ) -> Array | None:
+        """Give the next reference pose; get the simulated pose before it, or None on the first call.
+
+        Args:
+            pose: Coordinates q of the character (see `poise.body.posing.motion_to_q`), shape (nq,).
+            flags: Contact points that touch in this pose, if known, shape (P,); else those with no time left.
+            times_to_contact: Time until each point touches [s], if known, shape (P,).
+        """
+        pose = np.array(pose, dtype=np.float64)
+        if pose.shape != (self.machine.model.nq,):
+            raise InvalidValue(f"A pose has {self.machine.model.nq} coordinates; this one has shape {pose.shape}.")
+        if not np.isfinite(pose).all():
+            raise InvalidValue(f"Coordinate {int(np.argmin(np.isfinite(pose)))} of the pose is not finite.")
+        points = self.machine.model.point_count
+        if times_to_contact is not None and flags is None:
+            flags = np.asarray(times_to_contact) <= 0.0
+        for name, given in (("flags", flags), ("times_to_contact", times_to_contact)):
+            if given is not None and np.shape(given) != (points,):
+                raise InvalidValue(f"{name} has shape {np.shape(given)}; give one per contact point, ({points},).")
+        self._poses.append(pose)
+        self._given.append(
+            None
+            if flags is None
+            else (flags, np.where(flags, 0.0, np.inf) if times_to_contact is None else times_to_contact)
+        )
+        if len(self._poses) == 1:
+            return None
+        if len(self._poses) == 2 and self._answer is None:
+            v = self.machine.model.difference(self._poses[0], self._poses[1], self.machine.dt)
+            self.machine.start(self._poses[0], v)
+            self._settle()
+            self._answer = self.machine.q.copy()
+            self._previous_v = v
+            return self._answer.copy()
+        return self._advance()
+
+    def _settle(self) -> None:
+        """Stand on the ground before the first answer, as a clip run does."""
+        m, pose, still = self.machine, self._poses[0], np.zeros(self.machine.model.nv)
+        points, speeds = self._builder.kinematics(pose, still)
+        touch = estimated_touch(points, speeds, m.floor, m.preset.end_effector, m.character.leg_length, still)
+        m.settle(self._builder.frame(pose, still, still, touch))
+
+    def flush(self) -> Array:
+        """The simulated pose of the last reference pose; the stream is over."""
+        if not self._poses:
+            raise InvalidValue("The stream had no pose; call step first.")
+        if self._answer is None:
+            return self._poses[0].copy()
+        return self._advance()
+
+    def _advance(self) -> Array:
+        """Solve at the oldest pose kept and answer for the one after it."""
+        m = self.machine
+        now, following = self._poses[0], self._poses[1]
+        v = self._previous_v
+        assert v is not None
+        following_v = m.model.difference(now, following, m.dt)
+        points, speeds = self._builder.kinematics(now, v)
+        touch = estimated_touch(points, speeds, m.floor, m.preset.end_effector, m.character.leg_length, v)
+        given = self._given[0]
+        if given is not None:
+            touch = Touch(given[0], given[1], touch.landings, touch.progress, touch.times_to_lift)
+        reference = self._builder.frame(now, v, (following_v - v) / m.dt, touch)
+        active = [p for p in self._pushes if p.is_on(m.time)]
+        self._answer = m.advance(reference, following, following_v, active)
+        self._previous_v = following_v
+        del self._poses[0], self._given[0]
+        return self._answer.copy()
+
+
+def require_stable(preset: Preset, dt: float) -> None:
+    """Raise InvalidValue if one of the preset's servos alone is unstable at this step length [s]."""
+    for name, servo in (("pose", preset.pose), ("end_effector", preset.end_effector)):
+        if not servo.is_stable(dt):
+            raise InvalidValue(
+                f"At {1.0 / dt:.1f} Hz the {name} servo of preset {preset.name!r} (frequency {servo.frequency}, "
+                f"damping {servo.damping}) is unstable: 2 ω ζ Δt + (ω Δt)² must stay below 4. Use a higher --fps."
+            )

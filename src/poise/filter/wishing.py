@@ -1,0 +1,129 @@
+"""What the controllers wish for in one step, from the reference and a look at the world."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.character import Character
+from poise.core.units import GRAVITY
+from poise.filter.looking import Sight
+from poise.filter.preset import Preset
+from poise.filter.quasi_physical import Wishes
+from poise.filter.reference import ReferenceFrame
+from poise.filter.unheld import authority, joint_servo, within
+from poise.step import AtLeast
+from poise.step.quantities import JointAcceleration, PointAcceleration
+
+if TYPE_CHECKING:
+    from poise.filter.filter import Machine
+
+Array = npt.NDArray[np.float64]
+
+RISE = 10.0
+"""Factor on the weight of the root's height where a plan says it and something stands [1]."""
+
+
+def wishes(m: Machine, reference: ReferenceFrame, sight: Sight) -> Wishes:
+    """What the controllers ask of this step."""
+    s, p, problem, routine = m.state, m.preset, m.problem, m.routine
+    feet, ground = sight.footholds, m.follower
+    joints, standing = None, 1.0
+    if m.options.physicality.is_strict:
+        error = m.model.difference(s.q, reference.q, 1.0)
+        joints = joint_servo(error, s.v, reference.v, reference.a, p.pose.speed, p.pose.stiffness)
+        drop = float(error[2]) + ground.height
+        standing = authority(float(np.linalg.norm(error[3:6])), drop, m.character.leg_length)
+    lean = None if ground.is_level else _lean(m, reference)
+    routine.wish(reference, feet, m.particle, m.sway, lean, sight.planned)
+    root, off = problem.place_target, routine.off
+    if m.options.physicality.is_strict:
+        root += p.pose.stiffness * (within(off, m.scale) - off)
+    return Wishes(
+        problem.turn_target, root, problem.point_target, problem.axes, routine.shares, feet.stands, _goal(m, reference),
+        [g.at(m) for g in m.goal_points if g.is_on(m.time)], (), joints, standing,
+        _hung(m, reference, sight),
+        RISE if sight.planned is not None and feet.stands.any() else 1.0,
+    )  # fmt: skip
+
+
+def _hung(m: Machine, reference: ReferenceFrame, sight: Sight) -> float:
+    """How far the figure hovers, 0 … 1: nothing touches, and in the reference the root carries it."""
+    if sight.step.contacts.count:
+        return 0.0
+    return min(max(float(reference.torque[2]) / (GRAVITY * m.mass), 0.0), 1.0)
+
+
+def _lean(m: Machine, reference: ReferenceFrame) -> tuple[float, float]:
+    """For `Routine.wish`: the upright lean uphill a little, others lie along the slope."""
+    lean = m.preset.ground.lean
+    if lean == 0.0:
+        return 0.0, 0.0
+    if m.is_quadruped:
+        return -1.0, 0.0
+    stands = upright(m, float(reference.com[2]))
+    return stands * lean, 1.0 - stands
+
+
+def upright(m: Machine, height: float) -> float:
+    """1 for a figure that stands on two legs with its center of mass so high, 0 for one that lies or has four."""
+    ground = m.preset.ground
+    if ground.lean == 0.0:
+        return 1.0
+    height = (height - m.floor) / m.character.leg_length
+    part = (height - ground.lies_below) / (ground.stands_above - ground.lies_below)
+    return 0.0 if m.is_quadruped else min(max(float(part), 0.0), 1.0)
+
+
+def _goal(m: Machine, reference: ReferenceFrame) -> Array | None:
+    """Horizontal acceleration that puts the center of mass on the goal in the next step, in error form.
+
+    Source: [Levine2012]_ 2.2. Deviates: written as a* + (2 e_k − e_{k−1}) / Δt², which is the paper's G without its
+    mismatch of order Δt between differences of positions and J a + J̇ v. With a strict root, where it is a wish
+    that cannot always be met, it is a critically damped servo instead.
+    """
+    if m.options.goal == "none":
+        return None
+    root, particle, dt = m.model.roots[0], m.particle, m.dt
+    com = m.state.com_without(root, m.goal_without) if m.goal_without else m.state.data.subtree_com[root]
+    (x, y, _), (own_x, own_y, _), (shift_x, shift_y) = com.tolist(), reference.com.tolist(), particle.shift
+    error = own_x + shift_x - x, own_y + shift_y - y
+    previous = error if m.previous_error is None else m.previous_error
+    m.previous_error = error
+    if m.options.physicality.is_strict:
+        w = m.preset.goal.point_frequency
+        way = np.array(error)
+        servo = 2.0 * w * (way - np.array(previous)) / dt + w * w * within(way, m.scale)
+        return reference.com_acceleration[:2] + np.array(particle.acceleration) + servo
+    (a, b, _), (da, db) = reference.com_acceleration.tolist(), particle.acceleration
+    return np.array((a + da + (2.0 * error[0] - previous[0]) / dt**2, b + db + (2.0 * error[1] - previous[1]) / dt**2))
+
+
+def bounds(m: Machine) -> list[AtLeast]:
+    """Joint limits and the ground as constraints, from the rows that `wishes` filled."""
+    p, out = m.problem, []
+    if k := p.limit_count:
+        along = JointAcceleration(along=p.limit_rows[:k].copy())
+        out.append(AtLeast(along, p.limit_lower[:k].copy(), p.limit_weight, "joint limits"))
+    if k := p.ground_count:
+        # not below it next step, nor deeper than the reference itself goes
+        points = PointAcceleration(p.ground_points[:k].copy(), p.ground_normals[:k].copy())
+        weight = None if m.options.hard_contact else p.ground_weight
+        out.append(AtLeast(points, p.ground_lower[:k].copy(), weight, "ground"))
+    return out
+
+
+def shares_of(character: Character, preset: Preset, is_quadruped: bool) -> tuple[Array, Array]:
+    """Part of the trunk's sway and of its lean that each body of the model takes, shapes (B,); the world's is 0."""
+    goal, ground = preset.goal, preset.ground
+    swaying = {"spine": 1.0, "neck": 1.0, "arm": goal.sway_arms}
+    leaning = {"spine": 1.0, "neck": ground.lean_neck, "arm": ground.lean_arms, "tail": ground.lean_tail}
+    sway, lean = np.zeros(len(character.bodies) + 1), np.zeros(len(character.bodies) + 1)
+    for limb in character.limbs:
+        for body in limb.bodies:
+            sway[body + 1] = swaying.get(limb.kind, 0.0)
+            lean[body + 1] = leaning.get(limb.kind, 0.0)
+    sway[1], lean[1] = goal.sway_pelvis, 1.0 if is_quadruped else ground.lean_pelvis
+    return sway, lean

@@ -1,0 +1,140 @@
+"""A figure as controllers speak of it: feet, hands, trunk, head, and the pose it likes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.character import Body as CharacterBody
+from poise.body.character import Character
+from poise.body.torque_limits import torque_limits
+from poise.core.errors import InvalidValue
+from poise.physics import State
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+SIDES = ("left", "right")
+
+
+@dataclass(frozen=True)
+class Body:
+    """The parts of a figure that controllers speak of.
+
+    Attributes:
+        character: Its bodies.
+        index: Which tree of the model it is.
+        root: The model's body of its root; its body b is the model's `root + b`.
+        joints: First dof of its joints, and the one after the last; the six before are its root's.
+        rest: The pose it likes to return to, shape (nq,).
+        feet: Contact points of each foot by side, "left" and "right".
+        hands: The same of the hands.
+        com_height: Height of the center of mass over the soles in the rest pose [m].
+        up_axes: Axis of each body that points up in the rest pose, in its own frame, shape (B, 3).
+        left_axes: The same of the axis that points to its left.
+        tips: Far end of each body in its own frame [m], shape (B, 3).
+        forward: Direction the root faces at rest, in the world, unit, shape (3,).
+        head: Body that looks: the head, else the chest, else the root.
+        face: Direction the head faces at rest, in its own frame, shape (3,).
+        arms: Contact points of each arm by side, hand and elbow.
+        trunk: Bodies that are part of no arm or leg.
+        stance: Distance of the feet at rest [m].
+        strength: Largest torque of each dof of the joints [N m].
+    """
+
+    character: Character
+    index: int
+    root: int
+    joints: tuple[int, int]
+    rest: Array
+    feet: dict[str, Index]
+    hands: dict[str, Index]
+    com_height: float
+    up_axes: Array
+    left_axes: Array
+    tips: Array
+    forward: Array
+    head: int
+    face: Array
+    arms: dict[str, Index]
+    trunk: list[int]
+    stance: float
+    strength: Array
+
+    @property
+    def scale(self) -> float:
+        """Leg length against a grown-up's; lengths of settings are multiplied by it."""
+        return self.character.leg_scale
+
+    @property
+    def tempo(self) -> float:
+        """Time that a leg takes to swing, against a grown-up's; times and speeds of settings are multiplied by it.
+
+        A figure half as long that does all √2 times as fast moves alike (Froude's number is the same), and asks for the
+        same accelerations.
+        """
+        return float(np.sqrt(self.scale))
+
+
+def body_of(character: Character, state: State, index: int = 0, first_point: int = 0) -> Body:
+    """The parts of a figure, found from its limbs and contact points.
+
+    Args:
+        character: With two legs.
+        state: Completed where the figure stands in the pose it likes, soles on the ground.
+        index: Which tree of the model it is.
+        first_point: The model's index of its first contact point.
+
+    Raises:
+        InvalidValue: if it has no left and right foot.
+    """
+    feet = {side: first_point + _points(character, f"{side}_foot", "foot") for side in SIDES}
+    if any(not len(points) for points in feet.values()):
+        raise InvalidValue(
+            "Motion from goals needs a figure with a left and a right foot; this one has none. Roles: "
+            f"{', '.join(sorted(character.roles)) or 'none'}."
+        )
+    hands = {side: first_point + _points(character, f"{side}_hand", "hand") for side in SIDES}
+    model = state.model
+    root = model.roots[index]
+    end = root + len(character.bodies)
+    turns = state.data.xmat[root:end].reshape(-1, 3, 3)
+    first = int(model.dof_first[root])
+    soles = state.points[np.concatenate([feet[side] for side in SIDES])]
+    left = soles[: len(feet["left"]), :2].mean(axis=0) - soles[len(feet["left"]) :, :2].mean(axis=0)
+    forward = np.array([left[1], -left[0], 0.0]) / np.linalg.norm(left)
+    roles = character.roles
+    head = roles.get("head", roles.get("neck", roles.get("chest", 0)))
+    return Body(
+        character, index, root, (first + 6, first + character.nv), state.q.copy(), feet, hands,
+        float(state.com(root)[2] - soles[:, 2].min()), turns[:, 2, :].copy(),
+        np.einsum("bji,j->bi", turns, np.array([-forward[1], forward[0], 0.0])),
+        np.array([_tip(body) for body in character.bodies]), forward,
+        head, turns[head].T @ forward,
+        {side: first_point + _points(character, f"{side}_shoulder") for side in SIDES},
+        _trunk(character),
+        float(np.linalg.norm(left)),
+        torque_limits(character),
+    )  # fmt: skip
+
+
+def _points(character: Character, role: str, part: str = "") -> Index:
+    """Contact points of a part, or of any, that lie on a role's body or beyond it."""
+    if role not in character.roles:
+        return np.zeros(0, dtype=np.int64)
+    beyond = character.carried(character.roles[role])
+    found = [i for i, p in enumerate(character.contact_points) if part in ("", p.part) and p.body in beyond]
+    return np.array(found, dtype=np.int64)
+
+
+def _trunk(character: Character) -> list[int]:
+    roots = [f"{side}_{root}" for side in SIDES for root in ("shoulder", "hip")]
+    limbs = {b for root in roots if root in character.roles for b in character.carried(character.roles[root])}
+    return [i for i in range(len(character.bodies)) if i not in limbs]
+
+
+def _tip(body: CharacterBody) -> Array:
+    ends = [c.end for c in body.capsules]
+    return max(ends, key=lambda end: float(np.linalg.norm(end))) if ends else np.zeros(3)

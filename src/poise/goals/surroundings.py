@@ -1,0 +1,245 @@
+"""What stands around a synthesized figure, as data: flat surfaces that may move, holds to grip, balls in flight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.core import rotations
+from poise.core.errors import InvalidValue, UnknownName
+from poise.core.units import GRAVITY
+
+Array = npt.NDArray[np.float64]
+Triple = tuple[float, float, float]
+
+INSTANT = 1e-9
+"""Times nearer to one another than this are the same: those of steps are sums of many Δt [s]."""
+
+
+@dataclass(frozen=True)
+class Movement:
+    """A key-framed path of a thing: smooth from key to key, at rest in each, resting before and after.
+
+    Attributes:
+        times: Rising [s], at least one.
+        shifts: Displacement from its place at each key [m].
+        turns: Rotation vector at each key [rad]; none turns it if left out.
+        about: Point of the world that it turns about before it is shifted [m]; None for each thing's own origin.
+    """
+
+    times: tuple[float, ...]
+    shifts: tuple[Triple, ...]
+    turns: tuple[Triple, ...] = ()
+    about: Triple | None = None
+
+    def __post_init__(self) -> None:
+        if not self.times or len(self.shifts) != len(self.times) or len(self.turns) not in (0, len(self.times)):
+            raise InvalidValue(
+                f"A movement needs one shift (and one turn, or none at all) a key; it has {len(self.times)} times, "
+                f"{len(self.shifts)} shifts and {len(self.turns)} turns."
+            )
+        if any(b <= a for a, b in zip(self.times, self.times[1:], strict=False)):
+            raise InvalidValue(f"Keys of a movement must rise in time; they are at {self.times}.")
+
+    def at(self, time: float) -> tuple[Array, Array]:
+        """Shift [m], shape (3,), and rotation matrix (3, 3) at a time [s]."""
+        k = int(np.clip(np.searchsorted(self.times, time, side="right") - 1, 0, max(len(self.times) - 2, 0)))
+        after = min(k + 1, len(self.times) - 1)
+        span = self.times[after] - self.times[k]
+        part = float(np.clip((time - self.times[k]) / span, 0.0, 1.0)) if span > 0.0 else 0.0
+        part = part * part * (3.0 - 2.0 * part)
+        shift = (1.0 - part) * np.array(self.shifts[k]) + part * np.array(self.shifts[after])
+        if not self.turns:
+            return shift, np.eye(3)
+        turn = (1.0 - part) * np.array(self.turns[k]) + part * np.array(self.turns[after])
+        return shift, rotations.to_matrix(rotations.from_rotation_vector(turn))
+
+    def placed(self, place: Array, time: float) -> tuple[Array, Array]:
+        """Where a place (3,) of the thing is at a time [m], and how the thing is turned, (3, 3)."""
+        shift, turn = self.at(time)
+        if self.about is None:
+            return place + shift, turn
+        pivot = np.array(self.about)
+        return pivot + turn @ (place - pivot) + shift, turn
+
+
+def _place(place: Triple, movement: Movement | None, time: float) -> Array:
+    return np.array(place) if movement is None else movement.placed(np.array(place), time)[0]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A flat face that pushes back: a floor, a wall, the side of a box.
+
+    Attributes:
+        name: What it is called in reports.
+        origin: Its middle [m].
+        normal: Unit, away from the matter.
+        size: Width and height around the middle [m]; inf for a floor without end.
+        friction: Coulomb coefficient.
+        depth: Points deeper inside than this are behind the face and do not touch it [m].
+        movement: How it moves, if it does.
+        until: When it is taken away [s].
+    """
+
+    name: str
+    origin: Triple = (0.0, 0.0, 0.0)
+    normal: Triple = (0.0, 0.0, 1.0)
+    size: tuple[float, float] = (np.inf, np.inf)
+    friction: float = 1.0
+    depth: float = 0.2
+    movement: Movement | None = None
+    until: float = np.inf
+
+    def __post_init__(self) -> None:
+        if abs(np.linalg.norm(self.normal) - 1.0) > 1e-6:
+            raise InvalidValue(f"Surface {self.name!r} has normal {self.normal}; give a unit vector.")
+        if not self.friction >= 0.0:
+            raise InvalidValue(f"Surface {self.name!r} has friction {self.friction}; give zero or more.")
+
+    def exists(self, time: float) -> bool:
+        """Whether it is still there at a time [s]."""
+        return time < self.until - INSTANT
+
+    @cached_property
+    def frame(self) -> Array:
+        """Rows: the directions of its width, of its height, and its normal, right-handed, shape (3, 3)."""
+        normal = np.array(self.normal)
+        side = np.array([0.0, 1.0, 0.0]) if abs(normal[1]) < 0.9 else np.array([1.0, 0.0, 0.0])
+        across = np.cross(side, normal)
+        across /= np.linalg.norm(across)
+        return np.stack([np.cross(across, normal), across, normal])
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Something a hand closes around and a foot stands on: a point, or a bar.
+
+    Attributes:
+        name: Unique in its scene.
+        place: Its middle [m].
+        radius: [m].
+        axis: Direction of a bar, unit; none for a point.
+        half_length: Of a bar [m].
+        movement: How it moves, if it does.
+        until: When it is taken away [s].
+        friction: Coulomb coefficient, for feet.
+        normal: Direction in which it carries a foot, unit.
+    """
+
+    name: str
+    place: Triple
+    radius: float = 0.02
+    axis: Triple | None = None
+    half_length: float = 0.0
+    movement: Movement | None = None
+    until: float = np.inf
+    friction: float = 1.0
+    normal: Triple = (0.0, 0.0, 1.0)
+
+    def exists(self, time: float) -> bool:
+        """Whether it is still there at a time [s]."""
+        return time < self.until - INSTANT
+
+    def turn(self, time: float) -> Array:
+        """How it is turned against its place at the start at a time [s], a rotation matrix, shape (3, 3)."""
+        return np.eye(3) if self.movement is None else self.movement.at(time)[1]
+
+    def middle(self, time: float) -> Array:
+        """Its middle at a time [m], shape (3,)."""
+        return _place(self.place, self.movement, time)
+
+    def nearest(self, place: Array, time: float) -> Array:
+        """The point of its axis nearest to a place [m], shape (3,)."""
+        middle = self.middle(time)
+        if self.axis is None:
+            return middle
+        axis = np.array(self.axis)
+        return middle + axis * float(np.clip((place - middle) @ axis, -self.half_length, self.half_length))
+
+
+@dataclass(frozen=True)
+class Ball:
+    """Something thrown: held at its place until its time, then free.
+
+    Attributes:
+        name: Unique in its scene.
+        place: Where it starts [m].
+        velocity: When it is let go [m/s].
+        at: When it is let go [s].
+        radius: [m].
+        mass: [kg].
+        harmful: Whether it is to be feared.
+    """
+
+    name: str
+    place: Triple
+    velocity: Triple
+    at: float = 1.0
+    radius: float = 0.034
+    mass: float = 0.058
+    harmful: bool = False
+
+    def __post_init__(self) -> None:
+        if not (self.radius > 0.0 and self.mass > 0.0):
+            raise InvalidValue(
+                f"Ball {self.name!r} has radius {self.radius} m and mass {self.mass} kg; give positive ones."
+            )
+
+    def is_thrown(self, time: float) -> bool:
+        """Whether it has been let go at a time [s]."""
+        return time >= self.at - INSTANT
+
+
+def throw(place: Triple, to: Triple, seconds: float) -> Triple:
+    """Velocity with which a ball that is let go at a place passes another after its flight: (to − place) / T + g T / 2.
+
+    Args:
+        place, to: [m].
+        seconds: T [s], positive.
+
+    Returns:
+        When it is let go [m/s].
+    """
+    x, y, z = ((b - a) / seconds for a, b in zip(place, to, strict=True))
+    return x, y, z + 0.5 * GRAVITY * seconds
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that stands around the figures.
+
+    Attributes:
+        surfaces, holds, balls: Each with a name of its own.
+    """
+
+    surfaces: tuple[Surface, ...] = (Surface("floor"),)
+    holds: tuple[Hold, ...] = ()
+    balls: tuple[Ball, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [x.name for x in (*self.surfaces, *self.holds, *self.balls)]
+        doubles = sorted({n for n in names if names.count(n) > 1})
+        if doubles:
+            raise InvalidValue(
+                f"Names in a scene must differ; {', '.join(map(repr, doubles))} stand for several things."
+            )
+
+    def hold(self, name: str) -> Hold:
+        """The hold with this name.
+
+        Raises:
+            UnknownName: if there is none.
+        """
+        for hold in self.holds:
+            if hold.name == name:
+                return hold
+        raise UnknownName(f"No hold {name!r} in the scene. Holds: {', '.join(h.name for h in self.holds) or 'none'}.")
+
+
+def floor(friction: float = 1.0) -> Scene:
+    """A level floor without end."""
+    return Scene((Surface("floor", friction=friction),))

@@ -1,0 +1,137 @@
+"""What a goal is, and the two forms of every goal.
+
+With a horizon H it asks for the acceleration that arrives if it is held so long, x + H ẋ + H² ẍ / 2 = x₀,
+
+    ẍ = (x₀ − x − H ẋ) 2 / H²,
+
+so that how fast (H) and how important (weight) are separate; asked anew in every step that is a spring with a damping
+ratio of 1 / √2. In the paper's literal form it asks the next step itself to be there, w ‖x + Δt ẋ⁺ − x₀‖², in
+accelerations ẍ = (x₀ − x − Δt ẋ) / Δt² with weight w Δt⁴.
+
+The same numbers serve figures of all sizes: horizons go with the time in which a leg swings, and turning is measured at
+the end of a leg (Froude's similarity), so that a child moves as a grown-up does, only sooner.
+
+Source: [Jain2009]_ sections 4 … 6, appendix B. Deviates: a point's J̇ v, which appendix B leaves out, is kept.
+"""
+
+from __future__ import annotations
+
+import abc
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.goals.view import View
+from poise.step import Objective, Quantity
+from poise.step.quantities import AxisAcceleration, JointAcceleration, PlaceAcceleration
+
+Array = npt.NDArray[np.float64]
+
+HORIZON = 0.1
+"""How soon a goal wants to be met when it does not say [s]."""
+UP = np.array([0.0, 0.0, 1.0])
+"""Unit direction against gravity in the world."""
+
+
+class Wish(abc.ABC):
+    """One goal of a controller, as data."""
+
+    @abc.abstractmethod
+    def objectives(self, view: View) -> list[Objective]:
+        """What it adds to this step."""
+
+
+def toward(
+    view: View, quantity: Quantity, error: Array, speed: Array, weight: Array | float, horizon: Array | float,
+    label: str, most: float = np.inf,
+) -> Objective:  # fmt: skip
+    """The objective that brings an error x₀ − x to zero, in the view's form.
+
+    Args:
+        view: Says which form, and Δt.
+        quantity: The acceleration ẍ.
+        error: x₀ − x, one number a row.
+        speed: ẋ.
+        weight: Of the acceleration with a horizon (a grown-up's, where something turns), of the place itself in the
+            literal form.
+        horizon: H of a grown-up [s]; for others in proportion to their `tempo`.
+        label: Name in reports.
+        most: Largest acceleration asked for; nobody can do everything at once.
+    """
+    if view.is_literal:
+        dt = view.dt
+        return Objective(quantity, (error - dt * speed) / dt**2, np.asarray(weight) * dt**4, label)
+    horizon = horizon * view.body.tempo
+    wished = (error - horizon * speed) * (2.0 / horizon**2)
+    if most < np.inf and (size := float(np.linalg.norm(wished))) > most:
+        wished = wished * (most / size)
+    return Objective(quantity, wished, _in_legs(view, quantity, weight), label)
+
+
+def slowing(
+    view: View, quantity: Quantity, change: Array, weight: Array | float, horizon: float, label: str
+) -> Objective:
+    """The objective that brings a change of velocity about: within H, a grown-up's, or in this step if literal."""
+    if view.is_literal:
+        return Objective(quantity, change / view.dt, np.asarray(weight) * view.dt**2, label)
+    return Objective(quantity, change / (horizon * view.body.tempo), _in_legs(view, quantity, weight), label)
+
+
+def _in_legs(view: View, quantity: Quantity, weight: Array | float) -> Array | float:
+    """The weight of a goal; what turns counts by what the end of a leg would do, since short figures turn faster."""
+    return weight * view.body.scale**2 if isinstance(quantity, (JointAcceleration, AxisAcceleration)) else weight
+
+
+def place_toward(view: View, body: int, offset: Array, place: Array, weight: float, horizon: float) -> Objective:
+    """A place on a body goes to a point of the world."""
+    state, model_body = view.state, view.body.root + body
+    here = state.body_place(model_body, offset)
+    velocity, _ = state.body_point_motion(model_body, here)
+    return toward(view, PlaceAcceleration(model_body, offset), place - here, velocity, weight, horizon, "reach")
+
+
+def axis_toward(
+    view: View, body: int, axis: Array, wished: Array, weight: float, horizon: float, label: str
+) -> Objective:
+    """An axis of a body turns to a unit direction of the world; only the part across that direction counts."""
+    data, model_body = view.state.data, view.body.root + body
+    u = data.xmat[model_body].reshape(3, 3) @ axis
+    turn = data.cvel[model_body, :3]
+    speed = _cross(turn, u)
+    across = _square_to(*wished.tolist())
+    return toward(view, AxisAcceleration(model_body, axis, across), -across @ u, across @ speed, weight, horizon, label)
+
+
+@lru_cache
+def _square_to(x: float, y: float, z: float) -> Array:
+    """Two unit directions square to a third and to each other, shape (2, 3)."""
+    wished = np.array([x, y, z])
+    first = _cross(wished, np.eye(3)[int(np.argmin(np.abs(wished)))])
+    first /= np.sqrt(first @ first)
+    across = np.stack([first, _cross(wished, first)])
+    across.setflags(write=False)
+    return across
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """The cross product of two vectors; NumPy's own takes ten times as long for three numbers."""
+    (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
+    return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
+
+
+def bodies_named(view: View, name: str) -> list[int]:
+    """Bodies behind a name: "feet", "swing", "stance", "stance leg", "arms" (of the hands noted), a role or joint."""
+    index = view.body.character.body_index
+    if name == "arms":
+        sides = [hand.removesuffix("_hand") for hand in view.memory.get("hands", ())]
+        return [index(f"{side}_{part}") for side in sides for part in ("shoulder", "elbow", "hand")]
+    if name == "feet":
+        return [index("left_foot"), index("right_foot")]
+    if name in ("swing leg", "stance leg"):
+        side = view.memory.get(name.removesuffix(" leg"))
+        return [index(f"{side}_{part}") for part in ("hip", "knee", "foot")] if side else []
+    if name in ("swing", "stance"):
+        side = view.memory.get(name)
+        return [index(f"{side}_foot")] if side else []
+    return [index(name)]

@@ -1,1 +1,0 @@
-"""Methods: lists of objectives and constraints for the step problem."""

@@ -1,0 +1,9 @@
+"""Kinematics and dynamics of a state: MuJoCo behind `mujoco_backend`, compiled terms of points and masses beside it."""
+
+from __future__ import annotations
+
+from poise.physics.from_character import model_of, model_of_scene
+from poise.physics.mujoco_backend import Model
+from poise.physics.state import State
+
+__all__ = ["Model", "State", "model_of", "model_of_scene"]

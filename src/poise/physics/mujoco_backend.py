@@ -1,0 +1,213 @@
+"""The file that talks to MuJoCo: model, kinematics, mass matrix, bias force, integration.
+
+Its forward simulation is in `mujoco_engine`.
+
+MuJoCo's conventions are Poise's: q = [root position, root quaternion, then per joint a quaternion or an angle],
+v in the tangent space (root linear velocity in world axes, angular velocities in the body's own frame).
+"""
+
+# pyright: reportAttributeAccessIssue=false
+# mujoco's own functions are compiled and carry no types
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+from poise.core.errors import InvalidValue, PoiseError
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+if mujoco.__version__ == "4.0.0":  # its sparse Newton factorization is wrong
+    raise PoiseError(
+        "MuJoCo 4.0.0 is installed; its solver gives wrong answers. Run: pip install 'mujoco>=3.17,!=4.0.0'  "
+        "(3.17 or 4.0.1 and later work)."
+    )
+
+
+@dataclass(frozen=True)
+class Point:
+    """A named place on a body that may touch the world: center in the body's frame [m] and a radius [m]."""
+
+    name: str
+    body: int
+    offset: tuple[float, float, float]
+    radius: float = 0.0
+
+
+class Model:
+    """Bodies, joints and points; compiled once, never changed.
+
+    Body 0 is the world. `tree_root[b]` is the body of b's tree that hangs on the world; one model may hold several
+    trees (characters). Arrays follow MuJoCo's order.
+
+    Attributes:
+        nq, nv, body_count: Sizes.
+        parents, tree_root: Per body, shape (B,).
+        dof_first, dof_count: The dofs of each body's joint, shape (B,).
+        dof_body: Body of each dof, shape (nv,).
+        q_body: Body of each coordinate, shape (nq,).
+        body_masses, subtree_masses: [kg], shape (B,).
+        points: The contact points, in order.
+        rovers: How many of them, the last ones, rove: a state places them on bodies, see `State.place_rovers`. Here
+            they lie on the world, with no radius.
+        point_body, point_offsets, point_radii: The points as arrays. A state has its own bodies and offsets.
+        roots: Bodies on which a tree hangs.
+    """
+
+    def __init__(self, xml: str, points: Sequence[Point] = (), rovers: int = 0) -> None:
+        if rovers < 0:
+            raise InvalidValue(f"A model with {rovers} roving points; give a count of zero or more.")
+        points = (*points, *(Point(f"rover {k + 1}", 0, (0.0, 0.0, 0.0)) for k in range(rovers)))
+        try:
+            self._m = mujoco.MjModel.from_xml_string(xml)
+        except ValueError as error:
+            raise InvalidValue(f"MuJoCo cannot compile this model: {error}") from error
+        m = self._m
+        # forces come from Poise's own step problem; the engine gives smooth dynamics only
+        m.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+        self.xml = xml
+        self.nq, self.nv, self.body_count = int(m.nq), int(m.nv), int(m.nbody)
+        self.parents: Index = m.body_parentid.astype(np.int64)
+        self.tree_root: Index = m.body_rootid.astype(np.int64)
+        self.dof_first: Index = m.body_dofadr.astype(np.int64)
+        self.dof_count: Index = m.body_dofnum.astype(np.int64)
+        self.dof_body: Index = m.dof_bodyid.astype(np.int64)
+        self.q_body: Index = np.repeat(m.jnt_bodyid, np.array([7, 4, 1, 1])[m.jnt_type]).astype(np.int64)
+        self.body_masses: Array = m.body_mass.copy()
+        self.subtree_masses: Array = m.body_subtreemass.copy()
+        self.gravity: Array = m.opt.gravity.copy()
+        self.points, self.rovers = points, rovers
+        self.point_body: Index = np.array([p.body for p in points], dtype=np.int64)
+        self.point_offsets: Array = np.array([p.offset for p in points], dtype=np.float64).reshape(-1, 3)
+        self.point_radii: Array = np.array([p.radius for p in points], dtype=np.float64)
+        self.roots: tuple[int, ...] = tuple(b for b in range(1, self.body_count) if self.parents[b] == 0)
+
+    @property
+    def point_count(self) -> int:
+        return len(self.points)
+
+    def body(self, name: str) -> int:
+        """Index of the body with this name."""
+        found = mujoco.mj_name2id(self._m, mujoco.mjtObj.mjOBJ_BODY, name)
+        if found < 0:
+            names = ", ".join(self.body_name(b) for b in range(1, self.body_count))
+            raise InvalidValue(f"No body {name!r} in the model. Bodies: {names}.")
+        return int(found)
+
+    def body_name(self, body: int) -> str:
+        """Name of a body."""
+        return str(mujoco.mj_id2name(self._m, mujoco.mjtObj.mjOBJ_BODY, body) or f"body{body}")
+
+    @property
+    def geom_names(self) -> tuple[str, ...]:
+        """Names of the shapes, in the order of the bodies."""
+        return tuple(self._m.geom(k).name for k in range(self._m.ngeom))
+
+    def q_rest(self) -> Array:
+        """The pose with all joints at zero, shape (nq,)."""
+        return self._m.qpos0.copy()
+
+    def data(self) -> Data:
+        """Fresh storage for one state of this model."""
+        return Data(self._m)
+
+    def integrate(self, q: Array, v: Array, dt: float) -> Array:
+        """The coordinates q ⊕ v dt, shape (nq,)."""
+        out = q.copy()
+        mujoco.mj_integratePos(self._m, out, v, dt)
+        return out
+
+    def difference(self, q0: Array, q1: Array, dt: float) -> Array:
+        """(q1 ⊖ q0) / dt: the constant velocity that leads from q0 to q1, shape (nv,)."""
+        out = np.empty(self.nv)
+        mujoco.mj_differentiatePos(self._m, out, dt, q0, q1)
+        return out
+
+
+def _functions() -> tuple[int, ...]:
+    """Addresses of MuJoCo's functions in the order of `Data.engine`."""
+    names = "mj_kinematics", "mj_comPos", "mj_comVel", "mj_makeM", "mj_fullM", "mj_rne"
+    # a library's symbols are found through one that depends on it, on Windows only through itself
+    beside = sorted(Path(mujoco.__file__).parent.glob("*mujoco*.dll"))
+    for place in (Path(mujoco._functions.__file__), *beside):
+        library = ctypes.CDLL(str(place))
+        if all(hasattr(library, name) for name in names):
+            return tuple(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names)
+    raise PoiseError(
+        f"MuJoCo's functions {', '.join(names)} are not in its library. Install its own wheel: pip install mujoco"
+    )
+
+
+_FUNCTIONS = _functions()
+
+
+class Data:
+    """MuJoCo's storage for one state; the arrays below are views that stay valid and change with every `move_to`.
+
+    Attributes:
+        engine: Addresses for compiled code, shape (11,): model, data, the functions of `_functions`, and the arrays of
+            accelerations, M, bias; see `kernels.move`.
+    """
+
+    def __init__(self, m: mujoco.MjModel) -> None:
+        d = mujoco.MjData(m)
+        self._m, self._d = m, d
+        self.qpos, self.qvel, self._qacc = d.qpos, d.qvel, d.qacc
+        self.xpos: Array = d.xpos
+        self.xmat: Array = d.xmat
+        self.xquat: Array = d.xquat
+        self.xipos: Array = d.xipos
+        self.subtree_com: Array = d.subtree_com
+        self.cdof: Array = d.cdof
+        self.cdof_dot: Array = d.cdof_dot
+        self.cvel: Array = d.cvel
+        self.subtree_angular_momentum: Array = d.subtree_angmom
+        self.M: Array = np.zeros((m.nv, m.nv))
+        self.bias: Array = np.zeros(m.nv)
+        arrays = self._qacc, self.M, self.bias
+        self.engine: Index = np.array([m._address, d._address, *_FUNCTIONS, *(array.ctypes.data for array in arrays)])
+
+    def write(self, q: Array, v: Array) -> None:
+        """The coordinates alone, for compiled code that does the rest."""
+        self.qpos[:] = q
+        self.qvel[:] = v
+
+    def move_to(self, q: Array, v: Array) -> None:
+        """Kinematics and velocities at (q, v)."""
+        m, d = self._m, self._d
+        self.write(q, v)
+        mujoco.mj_kinematics(m, d)
+        mujoco.mj_comPos(m, d)
+        mujoco.mj_comVel(m, d)
+
+    def mass_and_bias(self) -> None:
+        """Fill M (nv, nv) and the bias force (Coriolis and gravity, nv) for the state last moved to."""
+        m, d = self._m, self._d
+        mujoco.mj_makeM(m, d)
+        mujoco.mj_fullM(m, d, self.M)
+        mujoco.mj_rne(m, d, 0, self.bias)
+
+    def inverse_dynamics(self, a: Array, out: Array | None = None) -> Array:
+        """M a + bias by recursive Newton-Euler, shape (nv,); into `out` if it is given."""
+        self._qacc[:] = a
+        out = np.empty(self._m.nv) if out is None else out
+        mujoco.mj_rne(self._m, self._d, 1, out)
+        return out
+
+    def angular_momentum(self, root: int) -> Array:
+        """Angular momentum of a tree about its center of mass [kg m²/s], shape (3,)."""
+        mujoco.mj_subtreeVel(self._m, self._d)
+        return self.subtree_angular_momentum[root].copy()
+
+    def angular_momentum_matrix(self, root: int) -> Array:
+        """The matrix that maps v to the tree's angular momentum about its center of mass, shape (3, nv)."""
+        out = np.empty((3, self._m.nv))
+        mujoco.mj_angmomMat(self._m, self._d, out, root)
+        return out

@@ -1,0 +1,271 @@
+"""Everything a step needs to know of one state (q, v): mass matrix, bias, points, center of mass."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.compiled import Table
+from poise.core.errors import InvalidValue
+from poise.physics import kernels
+from poise.physics.mujoco_backend import Data, Model
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+class State:
+    """Storage that is moved from state to state; its arrays hold for the state last moved to.
+
+    The only changing thing here on purpose: a frame must not allocate. `generation` counts the moves, so a step made
+    on an earlier state can tell that it is stale.
+
+    Attributes:
+        q, v: Coordinates (nq,) and velocities (nv,).
+        M, bias: Mass matrix (nv, nv) and Coriolis-and-gravity force (nv,).
+        centers: Centers of the contact points in the world [m], shape (P, 3).
+        points: The touching points, center − radius · normal [m], shape (P, 3).
+        point_velocities: [m/s], shape (P, 3).
+        point_biases: Acceleration of each point at a = 0 [m/s^2], shape (P, 3).
+        body_biases: Spatial acceleration (angular, linear) of each body at a = 0, shape (B, 6).
+        point_body, point_offsets: Body of each point (P,) and its place there (P, 3): the model's own, but where the
+            model has rovers, whose bodies and places change.
+        places, sizes: What `kernels.place` takes.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.data: Data = model.data()
+        self.generation = 0
+        P, nv = model.point_count, model.nv
+        self.q, self.v = model.q_rest(), np.zeros(nv)
+        self.M, self.bias = self.data.M, self.data.bias
+        self.centers, self.points = np.zeros((P, 3)), np.zeros((P, 3))
+        self.point_velocities, self.point_biases = np.zeros((P, 3)), np.zeros((P, 3))
+        self.body_biases = np.zeros((model.body_count, 6))
+        self.point_body, self.point_offsets = model.point_body, model.point_offsets
+        if model.rovers:
+            self.point_body, self.point_offsets = self.point_body.copy(), self.point_offsets.copy()
+        m, d = model, self.data
+        self.places = Table([
+            d.engine, m.parents, m.dof_first, m.dof_count, self.point_body, self.point_offsets, d.xpos, d.xmat, d.cdof,
+            d.cdof_dot, d.qpos, d.qvel, np.zeros(nv), self.body_biases, self.centers,
+        ])  # fmt: skip
+        self.sizes = np.array([m.nq, nv, m.body_count, P])
+        self._up = np.zeros((P, 3))
+        self._up[:, 2] = 1.0
+
+    def move_to(self, q: Array, v: Array) -> None:
+        """Kinematics at (q, v): body poses and point centers. `touch` completes the rest.
+
+        Raises:
+            InvalidValue: if q or v is not finite; names the first bad joint.
+        """
+        self.begin(q, v)
+        bad = kernels.place(self.places.at, self.sizes)
+        if bad >= 0:
+            m = self.model
+            wrong = np.concatenate([m.q_body[~np.isfinite(q)], m.dof_body[~np.isfinite(v)]])
+            raise InvalidValue(f"The state is not finite, first at joint {m.body_name(int(wrong.min()))!r}.")
+
+    def begin(self, q: Array, v: Array) -> None:
+        """The part of `move_to` before `kernels.place`, for callers in compiled code."""
+        self.q, self.v = q, v
+        self.generation += 1
+        self.data.write(q, v)
+
+    def touch(self, normals: Array | None = None) -> None:
+        """Place the points against the surface normals below them (default: up), shape (P, 3)."""
+        m, d = self.model, self.data
+        if normals is None:
+            normals = self._up
+        elif not normals.flags.writeable:  # compiled code takes a read-only array for another type
+            normals = normals.copy()
+        kernels.touch_points(
+            self.point_body, self.centers, m.point_radii, normals, m.tree_root,
+            d.subtree_com, d.cvel, self.body_biases, self.points, self.point_velocities, self.point_biases,
+        )  # fmt: skip
+
+    def place_rovers(self, first: int, bodies: Index, places: Array) -> Index:
+        """Put roving points on bodies, at places in the world; they move with the bodies until put anew.
+
+        Call it after `move_to`, before or after `touch`; steps made before it are stale. A rover on body 0, the world,
+        stands still: no velocity, no Jacobian.
+
+        Args:
+            first: Which rover is the first to be put, from 0.
+            bodies: Body of each, shape (K,).
+            places: In the world [m], shape (K, 3).
+
+        Returns:
+            Index of each among the points, shape (K,).
+
+        Raises:
+            InvalidValue: if there are not so many rovers.
+        """
+        m, d, count = self.model, self.data, len(bodies)
+        if not (first >= 0 and first + count <= m.rovers):
+            raise InvalidValue(
+                f"Rovers {first} to {first + count - 1} were to be placed; this model has {m.rovers}. "
+                "Give Model or model_of_scene more."
+            )
+        start = m.point_count - m.rovers + first
+        end = start + count
+        if count:
+            self.generation += 1
+            kernels.place_rovers(
+                np.ascontiguousarray(bodies, dtype=np.int64), np.ascontiguousarray(places, dtype=np.float64), start,
+                d.xpos, d.xmat, m.tree_root, d.subtree_com, d.cvel, self.body_biases, self.point_body,
+                self.point_offsets, self.centers, self.points, self.point_velocities, self.point_biases,
+            )  # fmt: skip
+        return np.arange(start, end, dtype=np.int64)
+
+    def complete(self) -> None:
+        """Mass matrix and bias force of the state."""
+        self.data.mass_and_bias()
+
+    @property
+    def point_jacobians(self) -> Array:
+        """Jacobian of the velocity of each touching point, shape (3 P, nv)."""
+        m, d = self.model, self.data
+        out = np.empty((3 * m.point_count, m.nv))
+        kernels.point_jacobians(
+            self.point_body, self.points, m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count, d.cdof, out,
+        )  # fmt: skip
+        return out
+
+    def at(self, q: Array, v: Array) -> State:
+        """Move to (q, v) above level ground and complete: the short way for examples and tests."""
+        self.move_to(q, v)
+        self.touch()
+        self.complete()
+        return self
+
+    # --- the center of mass and momenta of one tree, and single places on bodies
+
+    def mass(self, root: int) -> float:
+        """Mass of the tree on `root` [kg]."""
+        return float(self.model.subtree_masses[root])
+
+    def com(self, root: int = 1) -> Array:
+        """Center of mass of the tree on `root` in the world [m], shape (3,)."""
+        return self.data.subtree_com[root].copy()
+
+    def com_jacobian(self, root: int = 1) -> Array:
+        """Jacobian of that center of mass, shape (3, nv)."""
+        m, d = self.model, self.data
+        out = np.empty((3, m.nv))
+        kernels.com_jacobian(m.subtree_masses, d.subtree_com, m.tree_root, m.dof_body, d.cdof, root, out)
+        return out
+
+    def com_without(self, root: int, bodies: tuple[int, ...]) -> Array:
+        """Center of mass of the tree on `root` with some bodies left out [m], shape (3,)."""
+        total = self.mass(root)
+        moment = total * self.com(root)
+        for body in bodies:
+            moment -= self.model.body_masses[body] * self.data.xipos[body]
+            total -= float(self.model.body_masses[body])
+        return moment / total
+
+    def com_bias(self, root: int = 1) -> Array:
+        """Acceleration of that center of mass at a = 0 [m/s^2], shape (3,)."""
+        m, d = self.model, self.data
+        out = np.empty(3)
+        kernels.com_acceleration(
+            m.body_masses, d.xipos, m.tree_root, d.subtree_com, d.cvel, self.body_biases, root, out
+        )
+        return out
+
+    def com_rows(self, root: int = 1) -> tuple[Array, Array]:
+        """`com_jacobian` and `com_bias` in one."""
+        m, d = self.model, self.data
+        jacobian, bias = np.empty((3, m.nv)), np.empty(3)
+        kernels.com_rows(
+            m.body_masses, m.subtree_masses, d.xipos, m.tree_root, m.dof_body, d.subtree_com, d.cvel, d.cdof,
+            self.body_biases, root, jacobian, bias,
+        )  # fmt: skip
+        return jacobian, bias
+
+    def point_rows(self, points: Index, axes: Array) -> tuple[Array, Array]:
+        """Rows axes · J (K m, nv) and axes · bias (K m,) of contact points (K,) along axes (K, m, 3)."""
+        m, d, count = self.model, self.data, axes.shape[0] * axes.shape[1]
+        rows, bias = np.empty((count, m.nv)), np.empty(count)
+        kernels.point_rows(
+            points, axes, self.points, self.point_biases, self.point_body, m.tree_root, d.subtree_com, m.parents,
+            m.dof_first, m.dof_count, d.cdof, rows, bias,
+        )  # fmt: skip
+        return rows, bias
+
+    def body_jacobian(self, body: int, place: Array) -> Array:
+        """Jacobian of the velocity of the material point of `body` at `place` (world, (3,)) [m], shape (3, nv)."""
+        m, d = self.model, self.data
+        out = np.empty((3, m.nv))
+        kernels.point_jacobians(
+            np.array([body]), np.reshape(place, (1, 3)), m.tree_root, d.subtree_com, m.parents, m.dof_first,
+            m.dof_count, d.cdof, out,
+        )  # fmt: skip
+        return out
+
+    def body_point_motion(self, body: int, place: Array) -> tuple[Array, Array]:
+        """Velocity and acceleration at a = 0 of the material point of `body` at `place`, shapes (3,)."""
+        m, d = self.model, self.data
+        velocity, bias = np.empty((1, 3)), np.empty((1, 3))
+        kernels.point_motion(
+            np.array([body]),
+            np.reshape(place, (1, 3)),
+            m.tree_root,
+            d.subtree_com,
+            d.cvel,
+            self.body_biases,
+            velocity,
+            bias,
+        )
+        return velocity[0], bias[0]
+
+    def body_velocities(self, bodies: Index, places: Array) -> Array:
+        """Velocities of the material points of bodies (K,) at places in the world (K, 3) [m], [m/s], shape (K, 3)."""
+        m, d = self.model, self.data
+        velocities, biases = np.empty(places.shape), np.empty(places.shape)
+        kernels.point_motion(bodies, places, m.tree_root, d.subtree_com, d.cvel, self.body_biases, velocities, biases)
+        return velocities
+
+    def body_rows(self, body: int, places: Array) -> tuple[Array, Array]:
+        """Jacobians (K, 3, nv) of the velocities of material points of `body` at places (K, 3) in the world [m], and
+        their accelerations at a = 0, shape (K, 3).
+        """
+        m, d = self.model, self.data
+        bodies = np.full(len(places), body)
+        out, velocities, biases = np.empty((3 * len(places), m.nv)), np.empty(places.shape), np.empty(places.shape)
+        kernels.point_jacobians(
+            bodies, places, m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count, d.cdof, out
+        )
+        kernels.point_motion(bodies, places, m.tree_root, d.subtree_com, d.cvel, self.body_biases, velocities, biases)
+        return out.reshape(-1, 3, m.nv), biases
+
+    def body_place(self, body: int, offset: Array) -> Array:
+        """World position of a place given in a body's frame [m], shape (3,)."""
+        return self.data.xpos[body] + self.data.xmat[body].reshape(3, 3) @ offset
+
+    def body_offset(self, body: int, place: Array) -> Array:
+        """A place in the world as one in a body's frame [m], shape (3,): what `body_place` undoes."""
+        return self.data.xmat[body].reshape(3, 3).T @ (place - self.data.xpos[body])
+
+    def external_torque(self, body: int, place: Array, force: Array) -> Array:
+        """Generalized force Jᵀ f of a force [N] on a body at a place in the world [m], shape (nv,)."""
+        m, d = self.model, self.data
+        out = np.empty(m.nv)
+        kernels.point_torques(
+            np.array([body]), np.reshape(place, (1, 3)), np.reshape(force, (1, 3)), m.tree_root, d.subtree_com,
+            m.parents, m.dof_first, m.dof_count, d.cdof, out,
+        )  # fmt: skip
+        return out
+
+    def angular_momentum_bias(self, root: int = 1) -> Array:
+        """Rate of the tree's angular momentum at a = 0 [N m], shape (3,), by a central difference along q ⊕ v t."""
+        m, t = self.model, 1e-6
+        other = m.data()
+        ends = []
+        for side in (t, -t):
+            other.move_to(m.integrate(self.q, self.v, side), self.v)
+            ends.append(other.angular_momentum(root))
+        return (ends[0] - ends[1]) / (2.0 * t)

@@ -1,0 +1,138 @@
+"""Arrays of a pack (docs/scene_format.md): small integers, deltas, byte planes, zlib. Both ways."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.core.errors import InvalidValue
+
+Array = npt.NDArray[np.float64]
+Header = dict[str, Any]
+
+KINDS = {"f32": "<f4", "u8": "<u1", "u16": "<u2", "u32": "<u4"}
+"""Numbers that are stored as they are, and their NumPy type."""
+
+TIME_STEP = 1e-6
+"""Times are stored to half of this [s]."""
+
+LARGEST = 2**30
+"""Largest packed integer in size."""
+
+MAX_BLOB = 1 << 28
+"""No blob unpacks to more than this [bytes]."""
+
+MOST_ORDER, MOST_PLANES = 2, 4
+"""Differences that are taken at most, and bytes of a packed integer."""
+
+
+class Blobs:
+    """Collects the runs of bytes that follow a pack's header."""
+
+    def __init__(self) -> None:
+        self._data: list[bytes] = []
+        self._sizes: list[int] = []
+
+    def bytes(self, data: bytes, *, compressed: bool = True) -> int:
+        """Add a run of bytes; its number. What is compressed already (a JPEG) goes in as it is."""
+        self._data.append(zlib.compress(data, 9) if compressed else data)
+        self._sizes.append(len(data) if compressed else 0)
+        return len(self._data) - 1
+
+    def plain(self, values: npt.ArrayLike, kind: str) -> Header:
+        """An array of numbers as they are."""
+        table = np.ascontiguousarray(np.asarray(values), dtype=KINDS[kind])
+        return {"blob": self.bytes(table.tobytes()), "shape": list(table.shape), "kind": kind}
+
+    def packed(self, values: npt.ArrayLike, step: float) -> Header:
+        """An array of real numbers to the nearest multiple of a step: an error of at most step / 2.
+
+        Raises:
+            InvalidValue: if a value is not finite, or more than 2^30 steps.
+        """
+        table = np.asarray(values, dtype=np.float64)
+        counts = np.round(table / step)
+        if not np.isfinite(counts).all() or np.abs(counts).max(initial=0.0) > LARGEST:
+            raise InvalidValue(f"A value of an array {table.shape} is not finite or beyond {LARGEST * step:g}.")
+        whole = counts.astype(np.int64).reshape(len(table), -1) if table.size else np.zeros((len(table), 0), np.int64)
+        order, residuals = min(
+            ((k, _differences(whole, k)) for k in range(3)), key=lambda d: float(np.log2(1.0 + np.abs(d[1])).sum())
+        )
+        zigzag = ((residuals << 1) ^ (residuals >> 31)).astype(np.uint32).T
+        planes = max(1, -(-int(zigzag.max(initial=0)).bit_length() // 8))
+        data = b"".join(((zigzag >> (8 * p)) & 0xFF).astype(np.uint8).tobytes() for p in range(planes))
+        return {
+            "blob": self.bytes(data), "shape": list(table.shape), "kind": "packed", "step": step, "order": order,
+            "planes": planes,
+        }  # fmt: skip
+
+    def join(self) -> tuple[list[list[int]], bytes]:
+        """The header's table of blobs, and all of them in a row."""
+        places, at = [], 0
+        for data, size in zip(self._data, self._sizes):
+            places.append([at, len(data), size])
+            at += len(data)
+        return places, b"".join(self._data)
+
+
+def _differences(whole: npt.NDArray[np.int64], order: int) -> npt.NDArray[np.int64]:
+    """Differences of an order over the rows, before the first row all zeros, wrapped to 32 bits."""
+    for _ in range(order):
+        whole = np.diff(whole, axis=0, prepend=np.zeros((1, whole.shape[1]), np.int64))
+    return whole.astype(np.int32).astype(np.int64)
+
+
+def read_array(array: Header, blobs: Sequence[bytes]) -> npt.NDArray[Any]:
+    """An array of a header, from the unpacked blobs.
+
+    Raises:
+        InvalidValue: if blob and description do not fit.
+    """
+    try:
+        data, shape, kind = blobs[array["blob"]], tuple(int(n) for n in array["shape"]), str(array["kind"])
+        order, count, step = int(array.get("order", 0)), int(array.get("planes", 1)), float(array.get("step", 1.0))
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise InvalidValue(f"An array of a pack is not described as it must be: {error!r}.") from error
+    if any(n < 0 for n in shape) or not 0 <= order <= MOST_ORDER or not 1 <= count <= MOST_PLANES:
+        raise InvalidValue(f"An array of a pack has the shape {shape}, order {order} and {count} planes.")
+    size = math.prod(shape)
+    if kind in KINDS:
+        plain = np.dtype(KINDS[kind])
+        if len(data) != size * plain.itemsize:
+            raise InvalidValue(f"An array of shape {shape} needs {size * plain.itemsize} bytes; there are {len(data)}.")
+        return np.frombuffer(data, plain).reshape(shape)
+    if kind != "packed" or len(data) != size * count:
+        raise InvalidValue(f"An array of kind {kind!r} and shape {shape} does not fit {len(data)} bytes.")
+    rows = shape[0] if shape else 1
+    planes = np.frombuffer(data, np.uint8).reshape(count, -1).astype(np.uint32)
+    zigzag = np.zeros(size, np.uint32)
+    for p, plane in enumerate(planes):
+        zigzag |= plane << np.uint32(8 * p)
+    whole = ((zigzag >> np.uint32(1)) ^ (np.uint32(0) - (zigzag & np.uint32(1)))).view(np.int32)
+    whole = whole.reshape(-1, rows).T.astype(np.int64) if size else np.zeros((rows, 0), np.int64)
+    for _ in range(order):
+        whole = np.cumsum(whole, axis=0).astype(np.int32).astype(np.int64)
+    return whole.reshape(shape) * step
+
+
+def inflate(data: bytes, size: int) -> bytes:
+    """A zlib stream that must give exactly so many bytes; a longer one is not unpacked to its end.
+
+    Raises:
+        InvalidValue: if it is broken, or of another size.
+    """
+    if not 0 < size <= MAX_BLOB:
+        raise InvalidValue(f"A blob says it unpacks to {size} bytes; 1 to {MAX_BLOB} are allowed.")
+    stream = zlib.decompressobj()
+    try:
+        out = stream.decompress(data, size + 1)
+    except zlib.error as error:
+        raise InvalidValue(f"A blob cannot be unpacked: {error}.") from error
+    if len(out) != size or not stream.eof:
+        raise InvalidValue(f"A blob says it unpacks to {size} bytes and does not.")
+    return out

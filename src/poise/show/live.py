@@ -1,0 +1,188 @@
+"""A run in real time, again and again, with hands in it, until somebody stops it: whatever it is that runs."""
+
+from __future__ import annotations
+
+import logging
+import time as clock
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Generic
+
+from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible
+from poise.filter.hand import Hand
+from poise.show.protocol import Command
+from poise.show.source import R, Source, allowed
+from poise.show.viewer import Viewer
+
+log = logging.getLogger(__name__)
+
+BEHIND = 0.25
+"""A run that is this far behind the clock gives up catching up [s]."""
+
+IDLE = 0.01
+"""How long a paused run sleeps between looks at what the pages ask for [s]."""
+
+REST = 1.0
+"""A run that fell apart starts again after this long [s]."""
+
+
+class LiveRun(Generic[R]):
+    """A run that goes on while pages watch and reach into it.
+
+    Args:
+        source: What runs.
+        viewer: Where it is shown.
+
+    Attributes:
+        behind: How late the simulation is [s].
+    """
+
+    def __init__(self, source: Source[R], viewer: Viewer) -> None:
+        self._source, self._viewer = source, viewer
+        self._hands: dict[int, Hand] = {}
+        self._values: dict[str, float | bool | str] = {c.name: c.value for c in source.controls}
+        self._paused, self._steps, self._speed = False, 0, 1.0
+        self._again, self._stopped = False, False
+        self._anchor = (0.0, 0.0)
+        self._last: R | None = None
+        self.behind = 0.0
+
+    def stop(self) -> None:
+        """End the run after its next step."""
+        self._stopped = True
+
+    def play(self, is_over: Callable[[], bool] = lambda: False) -> R | None:
+        """Run until stopped (or Ctrl-C); the last round's result, None if none was begun.
+
+        Args:
+            is_over: Asked after every step; True ends the run.
+        """
+        try:
+            result = self._rounds(is_over)
+        except KeyboardInterrupt:  # between rounds; within one the run itself keeps what is done
+            result = self._last
+        self._viewer.say(**self._status(ended=True))
+        return result
+
+    def _rounds(self, is_over: Callable[[], bool]) -> R | None:
+        def is_ended() -> bool:
+            return self._again or self._stopped or is_over()
+
+        def watch() -> bool:
+            self._after_step()
+            while self._paused and not self._steps and not is_ended():
+                clock.sleep(IDLE)
+                self._obey()
+            self._steps = max(self._steps - 1, 0)
+            return not is_ended()
+
+        while not self._stopped and not is_over():
+            self._again = False
+            self._begin()
+            try:
+                self._last = self._source.play(watch)
+            except (SimulationDiverged, StepInfeasible) as error:
+                log.warning("The run fell apart and starts again: %s", error)
+                self._viewer.say(type="mark", row="events", time=0.0, label="fell apart, started again")
+                clock.sleep(REST)
+                continue
+            if not self._last.is_complete and not self._again:
+                break
+        return self._last
+
+    def _begin(self) -> None:
+        """Show the start of a round."""
+        self._hands.clear()
+        self._source.begin()
+        self._show()
+        self._anchor = (clock.monotonic(), 0.0)
+        self._viewer.say(**self._status())
+
+    def _show(self) -> None:
+        controls = tuple(replace(c, value=self._values[c.name]) for c in self._source.controls)
+        self._viewer.show(replace(self._source.scene(), controls=controls))
+
+    # --- after every step
+
+    def _after_step(self) -> None:
+        self._obey()
+        self._send()
+        self._keep_time(self._source.time)
+
+    def _send(self) -> None:
+        held = [h for h in self._hands.values() if h.is_held]
+        moment = self._source.moment(held, is_paused=self._paused)
+        self._viewer.update(
+            moment.time, moment.poses, overlays=moment.overlays, values=moment.values, is_paused=moment.is_paused
+        )
+
+    def _keep_time(self, time: float) -> None:
+        """Sleep until the clock has come as far as the simulation; one that is late stays late."""
+        wall, simulated = self._anchor
+        ahead = (time - simulated) / self._speed - (clock.monotonic() - wall)
+        self.behind = max(0.0, -ahead)
+        if ahead > 0.0:
+            clock.sleep(ahead)
+        elif ahead < -BEHIND:
+            self._anchor = (clock.monotonic(), time)
+
+    # --- what the pages ask for
+
+    def _obey(self) -> None:
+        commands = self._viewer.commands()
+        for command in commands:
+            try:
+                self._do(command)
+            except InvalidValue as error:
+                log.warning("Page %d: %s", command.page, error)
+                self._viewer.say(type="refused", why=str(error))
+        if self._source.is_changed():
+            self._show()
+            self._send()
+        elif commands and self._paused:
+            self._send()
+
+    def _do(self, command: Command) -> None:
+        f, hand, now = command.fields, self._hands.get(command.page), self._source.time
+        if command.kind == "grab":
+            self._release(command.page)
+            self._hands[command.page] = self._source.grab(f["track"], f["body"], f["point"], f["target"])
+            self._viewer.say(
+                type="grabbed", track=f["track"], body=f["body"], point=f["point"].tolist(),
+                target=f["target"].tolist(),
+            )  # fmt: skip
+        elif command.kind == "move":
+            if hand is not None:
+                hand.target = f["target"]
+        elif command.kind == "release":
+            self._release(command.page)
+        elif command.kind == "push":
+            label = self._source.push(f["track"], f["body"], f["force"], f["seconds"])
+            self._viewer.say(type="mark", row="pushes", time=now, label=label)
+        elif command.kind == "step":
+            self._steps += int(self._paused)
+        elif command.kind == "restart":
+            self._again, self._paused = True, False
+        else:
+            if command.kind == "pause":
+                self._paused = f["on"]
+            elif command.kind == "speed":
+                self._speed = f["value"]
+            else:
+                value = allowed(self._source.controls, f["name"], f["value"])
+                self._source.set(f["name"], value)
+                self._values[f["name"]] = value
+            self._anchor = (clock.monotonic(), now)
+            self._viewer.say(**self._status())
+
+    def _release(self, page: int) -> None:
+        hand = self._hands.pop(page, None)
+        if hand is not None:
+            hand.let_go(self._source.time)
+            self._viewer.say(type="released")
+
+    def _status(self, *, ended: bool = False) -> dict[str, Any]:
+        return {
+            "type": "status", "paused": self._paused, "speed": self._speed, "values": dict(self._values),
+            "ended": ended,
+        }  # fmt: skip

@@ -1,0 +1,159 @@
+"""A clip through the filter as something a live page shows: dragged, pushed, on ground that sliders lay anew."""
+
+from __future__ import annotations
+
+import math
+import time as clock
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.character import Character
+from poise.body.posing import motion_to_q
+from poise.core.motion import Motion
+from poise.filter.forces import Push
+from poise.filter.hand import Hand
+from poise.filter.options import Options
+from poise.filter.quasi_physical import Physicality
+from poise.filter.result import SimulationResult
+from poise.filter.simulate import Live, simulate
+from poise.phases.travel import direction_of_travel, loops, repeat
+from poise.show.live_ground import ChangingGround, Hill
+from poise.show.live_scene import clip_moment, clip_scene
+from poise.show.protocol import Moment
+from poise.show.scene import Control, Scene
+from poise.show.source import body_of
+from poise.terrain import Terrain
+
+Array = npt.NDArray[np.float64]
+
+LONGEST = 60.0
+"""A clip that loops is played for this long before it starts again [s]."""
+
+FARTHEST = 7.0
+"""Ground is laid anew when the figure is so far from where it was laid [m, for a leg of 0.82 m]."""
+
+SETTLE = 0.15
+"""New ground is laid at most so often while a slider moves [s]."""
+
+CONTROLS = (
+    Control("slope", "Slope", value=0.0, unit="°", low=-25.0, high=25.0, step=0.5),
+    Control("roughness", "Bumps", value=0.0, unit="m", low=0.0, high=0.5, step=0.01),
+    Control("physicality", "Physicality, power of ten", value=0.0, unit="", low=-2.0, high=2.0, step=0.1),
+)
+"""What the page can set; physicality is the power of ten of the knob."""
+
+
+class LiveClip:
+    """A clip that runs through the filter; a `Source`.
+
+    Args:
+        motion: The clip; one that loops is played on and on.
+        character: The figure.
+        terrain: The ground at first.
+        options: Of the run; physicality is set by the pages.
+        run: Further arguments of `poise.simulate`.
+    """
+
+    controls = CONTROLS
+
+    def __init__(
+        self, motion: Motion, character: Character, *, terrain: Terrain | None = None, options: Options | None = None,
+        **run: Any,
+    ) -> None:  # fmt: skip
+        rounds = int(LONGEST / max(motion.duration, motion.dt)) if loops(motion) else 1
+        self._motion = repeat(motion, rounds) if rounds > 1 else motion
+        self._poses = motion_to_q(character, self._motion)
+        self._character, self._run = character, run
+        self._options = options or Options()
+        self._heading = direction_of_travel(motion)
+        start, floor = motion.world[0][0, 0], run.get("floor")
+        floor = character.floor if floor is None else float(floor)
+        self._first = (terrain or Terrain.flat()).placed(
+            origin=(float(start[0]), float(start[1])), heading=self._heading, ground=floor
+        )
+        self._ground = ChangingGround(self._first)
+        self._values = {c.name: float(c.value) for c in CONTROLS}
+        self._live: Live | None = None
+        self._laid: float | None = None
+        self._shown_at = np.zeros(2)
+
+    @property
+    def time(self) -> float:
+        return 0.0 if self._live is None else self._live.time
+
+    def begin(self) -> None:
+        self._live, self._laid = None, None
+        self._ground.current = self._first
+        self._lay(self._motion.world[0][0, 0])
+
+    def play(self, watch: Callable[[], bool]) -> SimulationResult:
+        def after(live: Live) -> bool:
+            self._live = live
+            return watch()
+
+        options = replace(self._options, physicality=self._physicality())
+        return simulate(
+            self._motion, self._character, terrain=Terrain(self._ground), options=options, watch=after, **self._run
+        )  # fmt: skip
+
+    def scene(self) -> Scene:
+        self._shown_at = self._q[:2].copy()
+        source = self._motion.source
+        title = source.path.replace("\\", "/").rsplit("/", 1)[-1] if source else "live"
+        return clip_scene(self._character, self._q, self._ground.current, title=title)
+
+    def is_changed(self) -> bool:
+        is_due = self._laid is not None and clock.monotonic() - self._laid > SETTLE
+        if is_due:
+            self._laid = None
+            self._lay(self._q[:3])
+        far = FARTHEST * self._character.leg_scale
+        return is_due or bool(np.linalg.norm(self._q[:2] - self._shown_at) > far)
+
+    def moment(self, hands: Sequence[Hand], *, is_paused: bool) -> Moment:
+        live = self._begun()
+        frame = min(round(live.time / self._motion.dt), len(self._poses) - 1)
+        return clip_moment(live.machine, self._poses[frame], hands, time=live.time, is_paused=is_paused)
+
+    def grab(self, track: int, body: int, point: Array, target: Array) -> Hand:
+        live = self._begun()
+        held = Hand(body_of(self._character, track, body), body, point, target, self._character.mass, live.time)
+        live.push(held)
+        return held
+
+    def push(self, track: int, body: int, force: Array, seconds: float) -> str:
+        name, live = body_of(self._character, track, body), self._begun()
+        live.push(Push(name, (float(force[0]), float(force[1]), float(force[2])), live.time, seconds))
+        return f"{name}, {np.linalg.norm(force):.0f} N"
+
+    def set(self, name: str, value: float | bool | str) -> None:
+        self._values[name] = float(value)
+        if name == "physicality":
+            machine = self._begun().machine
+            machine.options = replace(machine.options, physicality=self._physicality())
+        elif self._laid is None:
+            self._laid = clock.monotonic()
+
+    @property
+    def _q(self) -> Array:
+        return self._poses[0] if self._live is None else self._live.machine.q
+
+    def _begun(self) -> Live:
+        assert self._live is not None  # commands and states come between steps
+        return self._live
+
+    def _physicality(self) -> Physicality:
+        """The run's own, times ten to the power of the slider."""
+        knob = self._options.physicality
+        if knob.is_off or knob.is_strict:
+            return knob
+        return replace(knob, factor=knob.factor * math.pow(10.0, self._values["physicality"]))
+
+    def _lay(self, position: Array) -> None:
+        hill = Hill(self._values["slope"], self._values["roughness"])
+        if hill.slope or hill.roughness or self._ground.current is not self._first:
+            self._ground.change(hill, np.asarray(position), self._heading)

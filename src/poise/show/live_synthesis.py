@@ -1,0 +1,192 @@
+"""A synthesized behavior as something a live page shows: figures dragged and pushed while they act by goals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.character import Character
+from poise.body.posing import body_poses
+from poise.core.errors import InvalidValue, SimulationDiverged
+from poise.filter.forces import Push
+from poise.filter.hand import Hand, carrying
+from poise.goals.surroundings import Ball
+from poise.goals.surroundings import Scene as Surroundings
+from poise.show.live_scene import figure_marks, figure_numbers
+from poise.show.protocol import Moment
+from poise.show.scene import Control, Plot, Prop, Scene, Series, Style, Track
+from poise.show.scene_things import ground_of, props_at
+from poise.show.source import body_of
+from poise.show.synthesis_scene import FIGURE_COLORS, LAYERS
+from poise.synthesis.behaviors.behavior import Behavior
+from poise.synthesis.run import SynthesisResult, synthesize, world_of
+from poise.synthesis.settings import Settings
+from poise.synthesis.world import World
+
+Array = npt.NDArray[np.float64]
+
+LONGEST = 60.0
+"""A round is so long where nobody says [s]."""
+
+CONTROLS = (
+    Control("responsiveness", "Responsiveness, power of ten", low=-2.0, high=2.0, step=0.1),
+    Control("torque_limits", "Torque limits", "toggle", True),
+)
+"""What the page can set; responsiveness is the power of ten that the run's own is multiplied by."""
+
+
+class LiveSynthesis:
+    """A behavior that runs by goals; a `Source`.
+
+    Args:
+        behavior: What it does.
+        character: Who plays its first role.
+        scene: What stands around instead of its own.
+        settings: Of the run; what pages set comes on top.
+        seconds: Length of a round [s].
+        options: Of the behavior.
+        run: Further arguments of `poise.synthesize`.
+    """
+
+    def __init__(
+        self, behavior: Behavior, character: Character | None = None, *, scene: Surroundings | None = None,
+        settings: Settings | None = None, seconds: float | None = None, options: Any = None, **run: Any,
+    ) -> None:  # fmt: skip
+        self._behavior, self._character, self._scene, self._run = behavior, character, scene, run
+        self._settings, self._options, self._seconds = settings or Settings(), options, seconds or LONGEST
+        self._values: dict[str, float | bool | str] = {c.name: c.value for c in self.controls}
+        self._values["torque_limits"] = self._settings.torque_limits
+        self.begin()
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        return tuple(
+            replace(c, value=self._settings.torque_limits) if c.name == "torque_limits" else c for c in CONTROLS
+        )
+
+    @property
+    def time(self) -> float:
+        return self._world.time
+
+    def begin(self) -> None:
+        setup = self._behavior.setup(self._options, is_literal=self._settings.is_literal)
+        clip = self._run.get("clip")
+        who = Character.fit(clip) if clip is not None and self._character is None else self._character
+        self._world = world_of(setup, who, scene=self._scene, clip=clip, settings=self._settings)
+
+    def play(self, watch: Callable[[], bool]) -> SynthesisResult:
+        def after(world: World) -> None:
+            if world is not self._world:
+                self._world = world
+                self._apply()
+            if not watch():
+                raise KeyboardInterrupt
+
+        result = synthesize(
+            self._behavior, self._character, scene=self._scene, settings=self._settings, seconds=self._seconds,
+            options=self._options, on_step=after, **self._run,
+        )  # fmt: skip
+        why = result.report["stopped"]
+        if why not in (None, "interrupted"):
+            raise SimulationDiverged(f"The run ended early: {why}", frame=len(result.q) - 1, reason=why)
+        return result
+
+    def scene(self) -> Scene:
+        world = self._world
+        tracks = [
+            Track(f.name, f.character, *body_poses(f.character, world.q[None, f.coordinates]), Style(color=color))
+            for f, color in zip(world.figures, FIGURE_COLORS * len(world.figures))
+        ]
+        one = np.zeros(1)
+        plots = tuple(
+            Plot(name, unit, (Series(world.figures[0].name, FIGURE_COLORS[0], one),))
+            for name, unit in (
+                ("Center of mass, height", "m"), ("Largest torque, in parts of its limit", ""),
+                ("Force that holds the root", "N"),
+            )
+        )  # fmt: skip
+        title = f"poise synthesize {self._behavior.name}"
+        return Scene(
+            np.array([world.time]), tuple(tracks), ground_of(world.scene), title=title,
+            props=self._props(), overlays=figure_marks(world.figures[0].character),
+            plots=plots, layers=LAYERS,
+        )  # fmt: skip
+
+    def is_changed(self) -> bool:
+        return False
+
+    def moment(self, hands: Sequence[Hand], *, is_paused: bool) -> Moment:
+        world, first = self._world, self._world.figures[0]
+        poses = [body_poses(f.character, world.q[None, f.coordinates]) for f in world.figures]
+        props = self._props()
+        own = np.flatnonzero(world.touching[first.points])
+        com = world.state.com(first.body.root)
+        below = float(ground_of(world.scene).heights(com[None, :2])[0])
+        numbers = figure_numbers(first.character, world.state, own, world.forces[own], hands, below=below)
+        return Moment(
+            world.time,
+            (*((p[0], q[0]) for p, q in poses), *((p.positions, p.orientations) for p in props)),
+            numbers,
+            (float(com[2]), first.effort, float(np.linalg.norm(first.root_wrench[:3]))),
+            is_paused,
+        )
+
+    def grab(self, track: int, body: int, point: Array, target: Array) -> Hand:
+        world = self._world
+        ball = self._ball(track)
+        if ball is not None:
+            # by its middle: a ball is drawn without its turns
+            held = carrying(ball.name, target, ball.mass, world.time)
+            world.carry(held, ball.name)
+            return held
+        name, figure = self._body(track, body), world.figures[track]
+        held = Hand(name, body, point, target, figure.character.mass, world.time)
+        world.push(held, figure.name)
+        return held
+
+    def push(self, track: int, body: int, force: Array, seconds: float) -> str:
+        name, world = self._body(track, body), self._world
+        push = Push(name, (float(force[0]), float(force[1]), float(force[2])), world.time, seconds)
+        world.push(push, world.figures[track].name)
+        return f"{name}, {np.linalg.norm(force):.0f} N"
+
+    def set(self, name: str, value: float | bool | str) -> None:
+        self._values[name] = value
+        self._apply()
+
+    def _apply(self) -> None:
+        """The run's own settings with what the pages set."""
+        factor = math.pow(10.0, float(self._values["responsiveness"]))
+        self._world.settings = replace(
+            self._settings, responsiveness=self._settings.responsiveness * factor,
+            torque_limits=bool(self._values["torque_limits"]),
+        )  # fmt: skip
+
+    def _body(self, track: int, body: int) -> str:
+        figures = self._world.figures
+        if not 0 <= track < len(figures):
+            raise InvalidValue(
+                f"Only the bodies of {', '.join(f.name for f in figures)} can be held and pushed; balls can be held."
+            )
+        return body_of(figures[track].character, 0, body)
+
+    def _ball(self, track: int) -> Ball | None:
+        """The ball that is this track; balls are the last things."""
+        balls = self._world.scene.balls
+        k = track - (len(self._world.figures) + len(self._props()) - len(balls))
+        return balls[k] if 0 <= k < len(balls) else None
+
+    def _props(self) -> tuple[Prop, ...]:
+        world = self._world
+        names = {b.name for b in world.scene.balls}
+        props = props_at(world.scene, self._balls(), world.time)
+        return tuple(replace(p, is_draggable=p.name in names) for p in props)
+
+    def _balls(self) -> list[Array]:
+        """Where the balls are [m], each (3,)."""
+        return [self._world.q[at] for at in self._world.ball_places]

@@ -1,0 +1,133 @@
+"""The page around a pack: one file that opens offline, or the page of a live scene."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import html
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from poise.core.errors import PoiseError
+
+Options = Mapping[str, str | int | float | bool]
+
+BUNDLE = Path(__file__).parents[1] / "studio" / "web" / "dist" / "page.html"
+"""The built page; not in the repository, but in every wheel."""
+
+KEPT = 20
+"""Pages that were only looked at and are kept, the newest."""
+
+_TITLE, _DATA, _CONNECT = "<!--poise:title-->", "<!--poise:data-->", "connect-src 'none'"
+
+
+class MissingPage(PoiseError):
+    """The page's code was not built when this Poise was installed."""
+
+
+def has_page() -> bool:
+    """True if pages can be written."""
+    return BUNDLE.is_file()
+
+
+def require_page() -> None:
+    """Raises MissingPage with its cure if the page was not built."""
+    if not has_page():
+        raise MissingPage(
+            "The player is not in this installation: it was built without node or network. Install a released wheel, "
+            f"or run `npm ci` and `npm run build` in {BUNDLE.parents[1]}; pictures and films (.png, .gif, .mp4) work "
+            "without it."
+        )
+
+
+def passing_page(name: str, text: str) -> Path:
+    """Write a page that is only looked at, into the cache folder of the user; of those before it the newest stay.
+
+    The folder is `poise/pages` in `$XDG_CACHE_HOME` or `~/.cache` (macOS: `~/Library/Caches`, Windows:
+    `%LOCALAPPDATA%`); where it cannot be written, a new one for temporary files.
+
+    Args:
+        name: What it shows; letters, digits, `-`, `_` and `.` of it become the file's name.
+        text: The page.
+    """
+    folder = _caches() / "poise" / "pages"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        old = sorted(folder.glob("*.html"), key=lambda p: p.stat().st_mtime)
+        for path in old[: max(0, len(old) - KEPT + 1)]:
+            path.unlink(missing_ok=True)
+        handle, made = tempfile.mkstemp(dir=folder, prefix=f"{_plain(name)}-", suffix=".html")
+    except OSError:
+        handle, made = tempfile.mkstemp(prefix=f"poise-{_plain(name)}-", suffix=".html")
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    return Path(made)
+
+
+def _caches() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).strip("._")[:60] or "page"
+
+
+def recording_page(pack: bytes, title: str, options: Options | None = None) -> str:
+    """A page that holds a scene and shows it, offline.
+
+    Args:
+        pack: The scene, from `poise.show.pack.pack`.
+        title: Of the page.
+        options: How it opens; see "The page" in docs/scene_format.md.
+
+    Raises:
+        MissingPage: if the player is not in this installation.
+    """
+    data = base64.b64encode(pack).decode()
+    script = f'<script type="application/octet-stream" id="poise-recording">{data}</script>'
+    return _filled(title, script, options)
+
+
+def live_page(socket: str, title: str, options: Options | None = None) -> str:
+    """A page that shows what comes through a WebSocket of its own server.
+
+    Args:
+        socket: Path and query of the socket.
+        title: Of the page.
+        options: How it opens.
+
+    Raises:
+        MissingPage: if the player is not in this installation.
+    """
+    script = f'<script type="application/json" id="poise-live">{_json({"socket": socket})}</script>'
+    return _filled(title, script, options).replace(_CONNECT, "connect-src 'self'", 1)
+
+
+def _filled(title: str, script: str, options: Options | None) -> str:
+    if options:
+        script += f'<script type="application/json" id="poise-options">{_json(options)}</script>'
+    before, after = _page().split(_DATA, 1)
+    return before.replace(_TITLE, html.escape(title or "Poise"), 1) + script + after
+
+
+@functools.cache
+def _page() -> str:
+    require_page()
+    page = BUNDLE.read_text(encoding="utf-8")
+    for part in (_TITLE, _DATA, _CONNECT):
+        if part not in page:
+            raise MissingPage(f"The player in {BUNDLE} is of another version: it has no {part!r}. Build it again.")
+    return page
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, allow_nan=False).replace("<", "\\u003c")

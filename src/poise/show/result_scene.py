@@ -1,0 +1,138 @@
+"""A simulated clip as a scene: the simulated figure, its reference as a ghost, the ground, what pushed, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.posing import body_poses
+from poise.core.motion import Motion
+from poise.filter.result import SimulationResult
+from poise.show.look import ARROW_COLOR
+from poise.show.push_arrows import arrow_of, words_of
+from poise.show.scene import GHOST, GOALS, SOLID, Color, Plot, Points, Row, Scene, Series, Skinned, Track
+from poise.show.skins import skins_of
+
+if TYPE_CHECKING:
+    from poise.synthesis.run import SynthesisResult
+
+Array = npt.NDArray[np.float64]
+
+SIMULATED_COLOR: Color = (0.85, 0.50, 0.15)
+REFERENCE_COLOR: Color = (0.25, 0.45, 0.65)
+GOAL_COLOR: Color = (0.10, 0.60, 0.30)
+
+FIELDS = {
+    "deviation_rms_deg": ("Deviation, all joints (rms)", "deg"),
+    "root_force_N": ("Root force beyond the clip's own", "N"),
+    "root_moment_Nm": ("Root moment beyond the clip's own", "N m"),
+    "contacts": ("Points that press", ""),
+}
+"""Fields of the report that are plotted first, and what they are called."""
+
+
+def scene_of(
+    result: SimulationResult | SynthesisResult, *, ghost: bool = True, title: str = "", physics: bool = True
+) -> Scene:
+    """What a recording of this result shows.
+
+    Args:
+        result: The run; one that was synthesized has no reference, and its forces are its own (`scene_of_synthesis`).
+        ghost: Show the reference.
+        title: One line; by default the clip's name.
+        physics: Analyze the moved clip: forces, support, center of mass, momenta, flights and their plots.
+    """
+    if not isinstance(result, SimulationResult):
+        from poise.show.synthesis_scene import scene_of_synthesis
+
+        return scene_of_synthesis(result, title=title)
+    character, motion = result.character, result.motion
+    skins = skins_of(motion)
+    skinned = Skinned(skins, *_at(motion, result.times).world) if skins else None
+    tracks = [Track("simulated", character, *body_poses(character, result.q), SOLID, skinned)]
+    if ghost:
+        tracks.append(Track("reference", character, *body_poses(character, result.reference_q), GHOST))
+    arrows = tuple(arrow_of(push, 0, tracks[0], result.times) for push in result.pushes)
+    scene = Scene(
+        result.times, tuple(tracks), result.terrain, arrows, title, overlays=_goals(result),
+        timeline=_events(result),
+        plots=report_plots(result), notes=_notes(result),
+    )  # fmt: skip
+    if not physics or motion.frame_count < 5:
+        return scene
+    from poise.analysis import analyze
+    from poise.show.physics import with_physics
+
+    return with_physics(scene, analyze(motion, character, terrain=result.terrain))
+
+
+def _goals(result: SimulationResult) -> tuple[Points, ...]:
+    """A cross at the target of every point goal while it acts."""
+    reach = 0.2 * result.character.leg_length
+    marks = []
+    for goal in result.goal_points:
+        places = [goal.place(t) if goal.is_on(t) else np.full(3, np.nan) for t in result.times.tolist()]
+        name = f"goal of {goal.body}"
+        marks.append(Points(name, GOALS, GOAL_COLOR, np.array(places)[:, None], reach, "cross", (goal.body,)))
+    return tuple(marks)
+
+
+def report_plots(result: SimulationResult) -> tuple[Plot, ...]:
+    """A plot for every field of the report that has one number a frame."""
+    return fields_plots(result.report["per_frame"], result.times, result.times)
+
+
+def fields_plots(fields: Mapping[str, Any], own: Array, times: Array) -> tuple[Plot, ...]:
+    """Fields of a report with one number a frame as plots.
+
+    Args:
+        fields: Values by name, as `per_frame` of a report.
+        own: Time of each value [s], shape (N,).
+        times: Times of the scene [s], shape (T,); before and after its own times a field has no value.
+    """
+
+    def line(values: Array) -> tuple[Series, ...]:
+        return (Series("simulated", SIMULATED_COLOR, np.interp(times, own, values, left=np.nan, right=np.nan)),)
+
+    plots = []
+    for key in [*FIELDS, *(k for k in fields if k not in FIELDS and k not in ("time", "com_m", "com_reference_m"))]:
+        values = np.asarray(fields.get(key, ()), dtype=np.float64)
+        if values.shape == own.shape:
+            name, unit = FIELDS.get(key, (key, ""))
+            plots.append(Plot(name, unit, line(values)))
+    places = [np.asarray(fields.get(k, ()), dtype=np.float64) for k in ("com_m", "com_reference_m")]
+    if all(p.shape == (len(own), 3) for p in places):
+        moved = np.linalg.norm((places[0] - places[1])[:, :2], axis=1)
+        plots.insert(1, Plot("Center of mass moved aside", "m", line(moved)))
+    return tuple(plots)
+
+
+def _events(result: SimulationResult) -> tuple[Row, ...]:
+    """Pushes and pulls as a row of the timeline."""
+    if not result.pushes:
+        return ()
+    last = float(result.times[-1])
+    spans = tuple((p.start, min(p.start + p.duration, last), words_of(p)) for p in result.pushes if p.start <= last)
+    return (Row("pushes", ARROW_COLOR, spans),)
+
+
+def _notes(result: SimulationResult) -> tuple[str, ...]:
+    motion, source = result.motion, result.motion.source
+    name = source.path.replace("\\", "/").rsplit("/", 1)[-1] if source else "a motion"
+    d = result.report.data
+    return (
+        f"{name}: {motion.frame_count} frames at {motion.fps:.4g} Hz, simulated at {1.0 / d['dt']:.4g} Hz",
+        f"{result.character.mass:.4g} kg, {len(result.character.bodies)} bodies, ground {result.terrain.spec}",
+        f"preset {d['settings'].get('preset', '')}, physicality {d['settings'].get('physicality', '')}",
+    )
+
+
+def _at(motion: Motion, times: Array) -> Motion:
+    """The motion at the simulated times."""
+    own = motion.times - motion.times[0]
+    if len(own) == len(times) and np.allclose(own, times, atol=1e-9):
+        return motion
+    return motion.resampled(motion.times[0] + times)

@@ -1,0 +1,40 @@
+"""What is seen, as plain data: independent of any renderer, of the page, and of the simulation."""
+
+from poise.show.scene.overlays import (
+    GOALS,
+    Control,
+    Curve,
+    Label,
+    Layer,
+    Overlay,
+    Plot,
+    Points,
+    Polygon,
+    Row,
+    Series,
+    Vectors,
+)
+from poise.show.scene.scene import Arrow, Scene, track_of_motion
+from poise.show.scene.tracks import (
+    GHOST,
+    GHOST_COLOR,
+    SOLID,
+    SOLID_COLOR,
+    Ball,
+    Box,
+    Color,
+    Cylinder,
+    Mesh,
+    Prop,
+    Shape,
+    Skin,
+    Skinned,
+    Style,
+    Track,
+)
+
+__all__ = [
+    "GHOST", "GHOST_COLOR", "GOALS", "SOLID", "SOLID_COLOR", "Arrow", "Ball", "Box", "Color", "Control", "Curve",
+    "Cylinder", "Label", "Layer", "Mesh", "Overlay", "Plot", "Points", "Polygon", "Prop", "Row", "Scene", "Series",
+    "Shape", "Skin", "Skinned", "Style", "Track", "Vectors", "track_of_motion",
+]  # fmt: skip

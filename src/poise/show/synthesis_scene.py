@@ -1,0 +1,262 @@
+"""A synthesized run as a scene: the figures, what stands around them, what pushed, and why they did what they did."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.analysis.kernels import hulls
+from poise.body.anthropometry import PERSON_MASS
+from poise.body.character import Character
+from poise.body.posing import body_poses
+from poise.core.units import GRAVITY
+from poise.filter.forces import Push
+from poise.goals.surroundings import INSTANT
+from poise.show.look import ARROW_COLOR
+from poise.show.pack_overlays import force_scale
+from poise.show.physics import COM_COLOR, FORCE_COLOR, LEAST_FORCE, ROW_COLOR, SUPPORT_COLOR, TRAIL
+from poise.show.push_arrows import arrow_of, words_of
+from poise.show.scene import (
+    SOLID_COLOR,
+    Color,
+    Curve,
+    Layer,
+    Overlay,
+    Plot,
+    Points,
+    Polygon,
+    Row,
+    Scene,
+    Series,
+    Style,
+    Track,
+    Vectors,
+)  # fmt: skip
+from poise.show.scene_things import HOLD_COLOR, clear_view, ground_of, is_ground, props_of
+from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.run import FigureResult, SynthesisResult
+from poise.synthesis.trace import GripSpan
+
+Array = npt.NDArray[np.float64]
+
+FIGURE_COLORS: tuple[Color, ...] = (SOLID_COLOR, (0.45, 0.62, 0.80), (0.55, 0.72, 0.45), (0.75, 0.55, 0.75))
+"""Of the first figure, the second, and so on."""
+
+FELL_COLOR: Color = (0.8, 0.2, 0.2)
+LAYERS = (
+    Layer("com", "Center of mass"),
+    Layer("support", "Support polygon"),
+    Layer("forces", "Contact forces"),
+    Layer("pushes", "Pushes"),
+    Layer("grips", "Grips"),
+)
+
+LONGEST_TITLE = 110
+"""Longest title [characters]."""
+
+MOST_CORNERS = 12
+"""Corners of the support polygon."""
+
+LEAST_PRESS = 1.0
+"""A contact point that pushes up with less than this is no corner of the support [N]."""
+
+
+def scene_of_synthesis(result: SynthesisResult, *, title: str = "") -> Scene:
+    """What a recording of a synthesized run shows.
+
+    Args:
+        result: The run.
+        title: One line; by default the behavior, what pushed, and what was not as usual.
+    """
+    times = result.figures[0].motion.times - result.figures[0].motion.times[0]
+    tracks, overlays, rows = [], [], []
+    for k, figure in enumerate(result.figures):
+        color = FIGURE_COLORS[k % len(FIGURE_COLORS)]
+        tracks.append(Track(figure.name, figure.character, *body_poses(figure.character, figure.q), Style(color=color)))
+        overlays += [*_center_of_mass(result, k, times), *_forces(result, k, times)]
+        rows += _states(figure, color, len(result.figures) > 1)
+    arrows = tuple(arrow_of(push, k, tracks[k], times) for push, k in zip(result.pushes, result.push_owners))
+    scene = Scene(
+        times, tuple(tracks), ground_of(result.scene), arrows, title or title_of(result),
+        props_of(result.scene, result.balls, times), tuple(overlays),
+        timeline=(*_events(result, float(times[-1])), *rows), plots=_plots(result, times), layers=LAYERS,
+        notes=_notes(result), camera=result.view,
+    )  # fmt: skip
+    return replace(scene, camera=clear_view(scene, result.scene.surfaces))
+
+
+def title_of(result: SynthesisResult) -> str:
+    """What tells one run from another: the behavior, what pushed, and what was not as usual."""
+    d, first = result.report.data, result.figures[0].character
+    usual = BEHAVIORS[d["behavior"]].options if d["behavior"] in BEHAVIORS else d["settings"]["options"]
+    changed = [f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in d["settings"]["options"].items()
+               if usual.get(k) != v]  # fmt: skip
+    pushes = [
+        f"{p.body} {' '.join(f'{v:g}' for v in p.force)} N @{p.start:g}+{p.duration:g}"
+        for p in result.pushes if isinstance(p, Push)
+    ]  # fmt: skip
+    others = [
+        f"{first.mass:.3g} kg" if abs(first.mass - PERSON_MASS) > 0.05 else "",
+        "literal" if d["is_literal"] else "",
+        "on MuJoCo" if d["settings"]["engine"] == "mujoco" else "",
+        f"responsiveness {d['settings']['responsiveness']:g}" if d["settings"]["responsiveness"] != 1.0 else "",
+    ]
+    words = [f"poise synthesize {d['behavior']}", *pushes, *changed, *(o for o in others if o)]
+    return textwrap.shorten(" · ".join(words), LONGEST_TITLE, placeholder=" …")
+
+
+def _at_frames(values: npt.NDArray[np.floating], frames: int) -> Array:
+    """Numbers of the steps as numbers of the frames before them; the last frame has those of the last step."""
+    if not len(values):
+        return np.full((frames, *values.shape[1:]), np.nan)
+    return values[np.minimum(np.arange(frames), len(values) - 1)].astype(np.float64)
+
+
+def _center_of_mass(result: SynthesisResult, k: int, times: Array) -> list[Overlay]:
+    figure = result.figures[k]
+    com, size = _at_frames(result.trace.com[:, k], len(times)), figure.character.leg_scale
+    if not np.isfinite(com).all():
+        return []
+    found: list[Overlay] = [
+        Points(f"center of mass of {figure.name}", "com", COM_COLOR, com[:, None], 0.07 * size),
+        Curve(f"trail of {figure.name}", "com", COM_COLOR, com, times, "trail", TRAIL),
+    ]
+    floor = next((s for s in result.scene.surfaces if is_ground(s)), None)
+    if floor is not None:
+        below = np.column_stack([com[:, :2], np.full(len(com), floor.origin[2])])
+        found.append(Points(f"projection of {figure.name}", "com", COM_COLOR, below[:, None], 0.10 * size, "ring"))
+    return found
+
+
+def limbs_of(character: Character) -> list[str]:
+    """The limb of each contact point."""
+    by_body = {b: limb.name for limb in character.limbs for b in limb.bodies}
+    return [by_body.get(p.body, character.bodies[p.body].name) for p in character.contact_points]
+
+
+def _forces(result: SynthesisResult, k: int, times: Array) -> list[Overlay]:
+    """One arrow a limb, at the middle of what presses it; the support polygon; a mark at every grip."""
+    trace, character, frames = result.trace, result.figures[k].character, len(times)
+    own = np.flatnonzero(trace.owners == k)
+    points, forces = _at_frames(trace.points[:, own], frames), _at_frames(trace.forces[:, own], frames)
+    limbs, sizes = limbs_of(character), np.linalg.norm(forces, axis=2)
+    least, size = LEAST_FORCE * character.mass * GRAVITY, character.leg_scale
+    places, vectors = [], []
+    for name in dict.fromkeys(limbs):
+        chosen = [i for i, limb in enumerate(limbs) if limb == name]
+        total = sizes[:, chosen].sum(axis=1)
+        if not (total > least).any():
+            continue
+        share = sizes[:, chosen] / np.maximum(total, 1e-9)[:, None]
+        middle, whole = np.einsum("fp,fpi->fi", share, points[:, chosen]), forces[:, chosen].sum(axis=1)
+        is_on = (total > least)[:, None]
+        places.append(np.where(is_on, middle, np.nan))
+        vectors.append(np.where(is_on, whole, np.nan))
+    found: list[Overlay] = []
+    if places:
+        scale = 0.5 * force_scale(character.leg_length, character.mass)
+        found.append(Vectors(
+            "contact force", "forces", FORCE_COLOR, np.stack(places, axis=1), np.stack(vectors, axis=1), "N", scale,
+            0.03 * size,
+        ))  # fmt: skip
+    held = [g for g in trace.grips if g.figure == k]
+    support = _support(points, forces)
+    for grip in held:  # what hangs on something has no polygon to stand on
+        support[_lasts(grip, times)] = np.nan
+    found.append(Polygon("support polygon", "support", SUPPORT_COLOR, support))
+    for part in dict.fromkeys(g.part for g in held):
+        places = np.full((frames, 1, 3), np.nan)
+        for grip in (g for g in held if g.part == part):
+            is_on = _lasts(grip, times)
+            places[is_on, 0] = points[is_on, np.searchsorted(own, grip.point)]
+        found.append(Points(f"grip of {part}", "grips", HOLD_COLOR, places, 0.06 * size))
+    return found
+
+
+def _lasts(grip: GripSpan, times: Array) -> npt.NDArray[np.bool_]:
+    """In which frames a grip holds, shape (T,)."""
+    return (times >= grip.start - INSTANT) & (times <= grip.end + INSTANT)
+
+
+def _support(points: Array, forces: Array) -> Array:
+    """Hull of the points that press up, corners (T, MOST_CORNERS, 3); NaN where there are fewer than three."""
+    hull, counts = hulls(np.ascontiguousarray(points), forces[:, :, 2] > LEAST_PRESS)
+    places = np.minimum(np.arange(MOST_CORNERS), np.maximum(counts[:, None] - 1, 0))
+    chosen = np.maximum(np.take_along_axis(hull, np.minimum(places, hull.shape[1] - 1), axis=1), 0)
+    corners = np.take_along_axis(points, chosen[:, :, None], axis=1)
+    return np.where((counts >= 3)[:, None, None], corners, np.nan)
+
+
+def _states(figure: FigureResult, color: Color, is_named: bool) -> list[Row]:
+    """The states of a controller as spans; those of machines inside a state in a row of their own."""
+    rows = []
+    for level, name in enumerate(("states", "states inside", "states further inside")):
+        spans = tuple(
+            (v.start, v.end, v.name.rpartition(" / ")[2]) for v in figure.visits if v.name.count(" / ") == level
+        )
+        if spans:
+            rows.append(Row(f"{figure.name}: {name}" if is_named else name, color, spans))
+    return rows
+
+
+def _events(result: SynthesisResult, last: float) -> list[Row]:
+    """Pushes, grips and supports, hits, things taken away, and falls."""
+    rows: list[Row] = []
+    pushes = tuple((p.start, min(p.start + p.duration, last), words_of(p)) for p in result.pushes if p.start <= last)
+    if pushes:
+        rows.append(Row("pushes", ARROW_COLOR, pushes))
+    grips = tuple((g.start, g.end, f"{g.part.replace('_', ' ')}: {g.what}") for g in result.trace.grips)
+    marks = tuple((s["time"], f"{s['body']} on {s['object']}") for s in result.report["supports"])
+    marks += tuple((s["time"], f"{s['body']} loses {s['object']}") for s in result.report["losses"])
+    if grips or marks:
+        rows.append(Row("grips and supports", HOLD_COLOR, grips, tuple(sorted(marks))[:200]))
+    hits = tuple((h["time"], f"{h['ball']} hits {h['body']}") for h in result.report["hits"])
+    if hits:
+        rows.append(Row("hits", FELL_COLOR, (), hits[:200]))
+    things = (*result.scene.surfaces, *result.scene.holds)
+    gone = tuple((t.until, f"{t.name} is gone") for t in things if t.until <= last)
+    gone += tuple((b.ball.at, f"{b.ball.name} is thrown") for b in result.balls if b.ball.at <= last)
+    if gone:
+        rows.append(Row("events", ROW_COLOR, (), tuple(sorted(gone))))
+    falls = tuple((f.fell, f"{f.name} fell") for f in result.figures if f.fell is not None)
+    if falls:
+        rows.append(Row("falls", FELL_COLOR, (), falls))
+    return rows
+
+
+def _plots(result: SynthesisResult, times: Array) -> tuple[Plot, ...]:
+    """Height of the centers of mass, load of the contacts, effort, what held the root, and swinging."""
+    trace, frames = result.trace, len(times)
+
+    def lines(values: npt.NDArray[np.floating]) -> tuple[Series, ...]:
+        shown = _at_frames(values, frames)
+        return tuple(
+            Series(f.name, FIGURE_COLORS[k % len(FIGURE_COLORS)], shown[:, k]) for k, f in enumerate(result.figures)
+        )
+
+    weights = np.array([f.character.mass * GRAVITY for f in result.figures])
+    load = np.stack([trace.forces[:, trace.owners == k].sum(axis=1)[:, 2] for k in range(len(weights))], axis=1)
+    plots = [
+        Plot("Center of mass, height", "m", lines(trace.com[:, :, 2])),
+        Plot("Largest torque, in parts of its limit", "", lines(trace.effort), ((1.0, "limit"),)),
+        Plot("Contacts carry, in parts of the weight", "", lines(load / weights), ((1.0, "weight"),)),
+        Plot("Force that holds the root", "N", lines(trace.root_force)),
+    ]
+    if np.isfinite(trace.swing).any():
+        plots.append(Plot("Swing", "°", lines(trace.swing)))
+    if trace.is_delayed.any():
+        plots.append(Plot("Reaction delay", "", lines(trace.is_delayed.astype(np.float32))))
+    return tuple(plots)
+
+
+def _notes(result: SynthesisResult) -> tuple[str, ...]:
+    d = result.report.data
+    people = ", ".join(f"{f.character.mass:.3g} kg" for f in result.figures)
+    fell = "did not fall" if d["fell"] is None else f"fell at {d['fell']:.2f} s"
+    return (
+        f"Made from goals alone, no clip: {d['behavior']}, {people}, {fell}",
+        f"Nobody holds the root: at most {d['root_residual_max']['force_N']:.1g} N; steps of {d['settings']['dt']:g} s",
+    )

@@ -1,1 +1,0 @@
-"""The machine that steps: filter, stream, clip run, pushes, goals, report."""

@@ -1,1 +1,0 @@
-"""Rotations and transforms."""
