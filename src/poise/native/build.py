@@ -1,0 +1,124 @@
+"""Builds the compiled core: finds a C compiler, and makes one library for each kind of processor.
+
+Needs the standard library alone, so that the build of the package can use it before Poise is installed.
+`python -m poise.native` calls it by hand.
+
+The name of a library holds a hash of its sources: one that was built from other sources is never loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+SOURCES = HERE / "c"
+BESIDE = HERE / "lib"
+"""Where an installation keeps its libraries."""
+
+MATH = ("-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fassociative-math", "-ffp-contract=fast")
+"""Sums may be reordered; NaN and infinity keep their meaning. Never -ffast-math."""
+FLAGS = ("-std=c11", "-O3", "-g0", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unknown-pragmas", *MATH)
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1")
+TIMEOUT = 600.0
+"""Longest build [s]."""
+
+
+class BuildFailed(Exception):
+    """The core could not be built; the message says why in one sentence."""
+
+
+def levels(machine: str = "") -> dict[str, tuple[str, ...]]:
+    """Kinds of processor and their compiler flags, the plain one first; for this machine if none is named."""
+    if (machine or platform.machine()).lower() in ("x86_64", "amd64"):
+        return {"plain": (), "avx2": ("-mavx2", "-mfma")}
+    return {"plain": ()}
+
+
+def fingerprint() -> str:
+    """Hash of everything the core is built from, twelve digits."""
+    digest = hashlib.sha256()
+    for path in (*sorted(SOURCES.iterdir()), HERE / "build.py", *sorted(HERE.glob("fields*.py"))):
+        if path.suffix in (".c", ".h", ".py"):
+            # line ends may differ by checkout
+            digest.update(path.name.encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n"))
+    return digest.hexdigest()[:12]
+
+
+def file_name(level: str, system: str = sys.platform) -> str:
+    """Name of a library as it is now, for example "core-avx2-0123456789ab.so"."""
+    suffix = {"win32": ".dll", "darwin": ".dylib"}.get(system, ".so")
+    return f"core-{level}-{fingerprint()}{suffix}"
+
+
+def compiler() -> list[str] | None:
+    """How to call a C compiler: $CC, the machine's own, or the one of the package `ziglang`; None if there is none."""
+    if os.environ.get("CC"):
+        return shlex.split(os.environ["CC"])
+    for name in ("cc", "gcc", "clang"):
+        if found := shutil.which(name):
+            return [found]
+    # asked in a process of its own: where the package is built, this Python sees it and may not import it yet
+    asked = [sys.executable, "-m", "ziglang", "version"]
+    try:
+        done = subprocess.run(asked, capture_output=True, timeout=60, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return [sys.executable, "-m", "ziglang", "cc"] if done.returncode == 0 else None
+
+
+def build(folder: Path = BESIDE, *, sanitize: bool = False) -> list[Path]:
+    """Build what is not there yet, and remove what was built there from other sources.
+
+    Args:
+        folder: Where the libraries go; made if it is missing.
+        sanitize: Build for the address and undefined-behavior sanitizers, always anew.
+
+    Returns:
+        The libraries, one for each of `levels`.
+
+    Raises:
+        BuildFailed: if there is no compiler, or it fails, or the folder cannot be written.
+    """
+    wanted = {level: folder / file_name(level) for level in levels()}
+    if not sanitize and all(path.is_file() for path in wanted.values()):
+        return list(wanted.values())
+    call = compiler()
+    if call is None:
+        raise BuildFailed("there is no C compiler (cc, gcc or clang, or the package ziglang)")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as room:
+            for level, target in wanted.items():
+                made = Path(room, target.name)
+                _compile(call, made, (*levels()[level], *(SANITIZERS if sanitize else ())))
+                os.replace(made, target)  # at once: another process may look for it meanwhile
+        for old in folder.glob("core-*"):
+            if old.is_file() and old not in wanted.values():
+                old.unlink(missing_ok=True)
+    except OSError as error:
+        raise BuildFailed(f"{folder} cannot be written ({error.strerror})") from None
+    return list(wanted.values())
+
+
+def _compile(call: list[str], target: Path, extra: tuple[str, ...]) -> None:
+    sources = [str(path) for path in sorted(SOURCES.glob("*.c"))]
+    shared = ["-dynamiclib"] if sys.platform == "darwin" else ["-shared"]
+    libraries = [] if sys.platform == "win32" else ["-lm"]
+    command = [*call, *FLAGS, *extra, *shared, f"-I{SOURCES}", *sources, "-o", str(target), *libraries]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, encoding="utf-8", errors="replace", timeout=TIMEOUT, check=False
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise BuildFailed(f"`{call[0]}` did not run ({error})") from None
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["?"]
+        raise BuildFailed(f"`{call[0]}` failed: {lines[0][:400]}")

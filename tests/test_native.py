@@ -1,0 +1,134 @@
+"""The compiled core: every function beside its twin, built and found anywhere, and what happens without it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import poise
+from poise.native import FUNCTIONS, build, compiled, library
+from poise.physics import kernels
+from tests.figures import FIGURES, random_state
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, encoding="utf-8", check=False,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+needs_core = pytest.mark.skipif(library() is None, reason="there is no C compiler here")
+
+
+def test_every_declared_function_stands_in_c() -> None:
+    for module in pkgutil.walk_packages(poise.__path__, "poise."):
+        if not module.name.endswith("__main__") and "samples" not in module.name and ".show." not in module.name:
+            importlib.import_module(module.name)
+    text = " ".join(" ".join(path.read_text(encoding="utf-8") for path in sorted(build.SOURCES.glob("*.c"))).split())
+    declared = {function.prototype for function in FUNCTIONS if function.__module__.startswith("poise.")}
+    assert declared
+    missing = [prototype for prototype in declared if f"API {prototype} {{" not in text]
+    assert not missing
+    # and nothing in C is without a twin
+    assert set(re.findall(r"API ([^{;]*\)) \{", text)) == declared
+
+
+@needs_core
+@pytest.mark.parametrize("figure", FIGURES)
+def test_point_jacobians_equal_the_twin(figure: str) -> None:
+    model = FIGURES[figure]()
+    s = random_state(model, 4)
+    own = (s.point_body, s.points, model.tree_root, s.data.subtree_com, model.parents, model.dof_first)
+    fast, plain = np.full((2, 3 * model.point_count, model.nv), np.nan)
+    kernels.point_jacobians(*own, model.dof_count, s.data.cdof, fast)
+    kernels.point_jacobians.twin(*own, model.dof_count, s.data.cdof, plain)
+    assert np.allclose(fast, plain, rtol=0.0, atol=1e-14)
+
+
+def test_arrays_of_another_kind_are_refused() -> None:
+    @compiled("const real x[n], real out[n], word count")
+    def unknown_to_the_core(x, out, count):  # type: ignore[no-untyped-def]
+        out[:] = x
+
+    FUNCTIONS.pop()
+    unknown_to_the_core.__dict__["_call"] = None  # runs the twin
+    assert unknown_to_the_core.prototype == (
+        "void unknown_to_the_core(word n, const real *x, real *out, word count)"
+    )  # fmt: skip
+    x, out = np.arange(6.0), np.zeros(3)
+    unknown_to_the_core(x[::2], out, 1)  # only read: copied
+    assert out.tolist() == [0.0, 2.0, 4.0]
+    for wrong in ((x, out, 1), (x[:3].astype(np.float32), out, 1), (x[:3], x[::2], 1), ([1.0], out, 1)):
+        with pytest.raises(TypeError, match=r"unknown_to_the_core: (x|out) is"):
+            unknown_to_the_core(*wrong)
+
+
+USE = """
+import numpy as np
+from poise.native import library, reason
+from poise.physics.kernels import point_jacobians
+one, out = np.zeros(1, dtype=np.int64), np.ones((3, 1))
+def ask():
+    point_jacobians(one, np.zeros((1, 3)), one, np.zeros((1, 3)), one, one, one, np.zeros((1, 6)), out)
+    return out.any()
+print(ask(), ask(), library() is not None, reason())
+"""
+
+
+@pytest.mark.parametrize("wish", ["skip", ""])
+def test_twins_run_where_nothing_can_be_built_and_it_is_said_once(tmp_path: Path, wish: str) -> None:
+    # no compiler, no library, and a folder that is a file: as on a read-only machine
+    nowhere = tmp_path / "file"
+    nowhere.touch()
+    code = f"from poise.native import build; from pathlib import Path; build.BESIDE = Path({str(nowhere)!r})\n{USE}"
+    done = run(code, POISE_NATIVE=wish, CC=str(tmp_path / "none"), POISE_CACHE=str(nowhere))
+    assert done.stdout.startswith("False False False "), done.stdout + done.stderr
+    assert done.stderr.count("without its compiled core") == (0 if wish else 1), done.stderr
+
+
+@needs_core
+def test_it_is_built_for_a_read_only_installation_too(tmp_path: Path) -> None:
+    nowhere = tmp_path / "file"
+    nowhere.touch()
+    start = f"from poise.native import build; from pathlib import Path; build.BESIDE = Path({str(nowhere)!r})\n"
+    cache = tmp_path / "cache"
+    assert run(start + USE, POISE_CACHE=str(cache)).stdout.startswith("False False True")
+    assert list(cache.glob("core-*"))
+    # no writable home either: for this process alone
+    assert run(start + USE, POISE_CACHE=str(nowhere)).stdout.startswith("False False True")
+
+
+def test_a_demand_for_the_core_is_an_error_without_it(tmp_path: Path) -> None:
+    code = "from poise.native import build, library; build.file_name = lambda *_: 'none'\n"
+    code += "def fail(*_, **__): raise build.BuildFailed('no compiler')\nbuild.build = fail; library()"
+    done = run(code, POISE_NATIVE="require", POISE_CACHE=str(tmp_path))
+    assert done.returncode != 0
+    assert "POISE_NATIVE=require" in done.stderr
+
+
+@needs_core
+def test_changed_sources_get_another_name_and_old_libraries_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = build.build(tmp_path)
+    assert all(path.is_file() for path in first)
+    monkeypatch.setattr(build, "fingerprint", lambda: "of other sources")
+    second = build.build(tmp_path)
+    assert not set(first) & set(second)
+    assert sorted(tmp_path.iterdir()) == sorted(second)
+
+
+@needs_core
+@pytest.mark.parametrize("level", list(build.levels()))
+def test_both_libraries_answer(level: str) -> None:
+    done = run(USE, POISE_NATIVE="plain" if level == "plain" else "")
+    assert done.stdout.startswith("False False True"), done.stdout + done.stderr
