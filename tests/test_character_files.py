@@ -114,7 +114,7 @@ def test_a_wrong_key_or_value_is_named(tmp_path: Path, old: str, new: str, messa
 
 def test_broken_toml_names_its_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
-    path.write_text('schema = "poise.body/1"\nleg_length = \n', encoding="utf-8")
+    path.write_text('schema = "poise.character/1"\nleg_length = \n', encoding="utf-8")
     with pytest.raises(FileFormatError) as caught:
         load_character(path)
     assert caught.value.line == 2

@@ -94,7 +94,7 @@ def test_controller_and_scene_files_run_with_their_options(tmp_path: Path, capsy
         encoding="utf-8",
     )
     scene.write_text(
-        'schema = "poise.show.scene/1"\n[options]\nwall.distance = 0.6\n'
+        'schema = "poise.scene/1"\n[options]\nwall.distance = 0.6\n'
         '[[walls]]\nname = "wall"\nplace = ["$wall.distance", 0.0, 1.0]\nfacing = [-1.0, 0.0, 0.0]\n',
         encoding="utf-8",
     )

@@ -181,7 +181,7 @@ def test_the_files_in_the_docs_are_read(tmp_path: Path) -> None:
     page = (Path(__file__).parents[1] / "docs" / "synthesis.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```toml\n(.*?)```", page, re.S)
     controllers = [b for b in blocks if "poise.controller/1" in b]
-    scenes = [b for b in blocks if "poise.show.scene/1" in b]
+    scenes = [b for b in blocks if "poise.scene/1" in b]
     assert (len(controllers), len(scenes), len(blocks)) == (3, 1, 5)
     assert [s.name for s in machine_of(controllers[0]).states] == ["lean", "fallen"]
     assert len(scene_of(scenes[0]).balls) == 1

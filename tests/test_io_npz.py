@@ -97,7 +97,7 @@ def test_motion_without_source(tmp_path, motion):
 def test_plain_numpy_reads_it(tmp_path, motion):
     npz.write(motion, tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz", allow_pickle=False) as arrays:
-        assert json.loads(str(arrays["header"]))["schema"] == "poise.core.motion/1"
+        assert json.loads(str(arrays["header"]))["schema"] == "poise.motion/1"
         assert np.array_equal(arrays["rotations"], motion.rotations)
 
 
@@ -159,7 +159,7 @@ SPOILED = {
     "short array": (lambda p: p | {"times.npy": p["times.npy"][:-8]}, "claims shape"),
     "single precision": (lambda p: p | {"times.npy": array_bytes(np.arange(7, dtype=np.float32))}, "float32"),
     "no array": (lambda p: p | {"times.npy": b"hello"}, "damaged"),
-    "other schema": (lambda p: p | {"header.npy": header_with(p, schema="poise.core.motion/9")}, "poise.core.motion/9"),
+    "other schema": (lambda p: p | {"header.npy": header_with(p, schema="poise.motion/9")}, "poise.motion/9"),
     "header no JSON": (lambda p: p | {"header.npy": array_bytes(np.array("{"))}, "no JSON"),
     "names lost": (lambda p: p | {"header.npy": header_with(p, names=["a"])}, "do not fit"),
     "names not text": (lambda p: p | {"header.npy": header_with(p, names=[1, 2, 3])}, "not all text"),

@@ -25,10 +25,10 @@ from tests.live_pages import Page
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
 
 GYM = (
-    'schema = "poise.show.scene/1"\n[[balls]]\nname = "ball"\nmass = 0.4\nradius = 0.1\n'
+    'schema = "poise.scene/1"\n[[balls]]\nname = "ball"\nmass = 0.4\nradius = 0.1\n'
     '[[events]]\nthrow = "ball"\ntime = 50.0\nplace = [1.0, 0.6, 1.0]\nvelocity = [0.0, 0.0, 0.0]\n'
 )
-ROOM = 'schema = "poise.show.scene/1"\n[[walls]]\nname = "wall"\nplace = [1.2, 0.0, 1.0]\nfacing = [-1.0, 0.0, 0.0]\n'
+ROOM = 'schema = "poise.scene/1"\n[[walls]]\nname = "wall"\nplace = [1.2, 0.0, 1.0]\nfacing = [-1.0, 0.0, 0.0]\n'
 
 
 @dataclass

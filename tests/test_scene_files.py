@@ -12,7 +12,7 @@ from poise.goals.surroundings import Scene, Surface
 from poise.synthesis.scene_file import scene_of
 
 ROOM = """
-schema = "poise.show.scene/1"
+schema = "poise.scene/1"
 
 [options]
 wall.distance = 0.6
@@ -81,8 +81,8 @@ def test_a_file_says_what_stands_where() -> None:
     assert (scene.hold("knob").normal, scene.hold("knob").friction) == ((0.6, 0.0, 0.8), 0.7)
     bar = scene.hold("bar")
     assert (bar.place, bar.axis, bar.half_length) == ((0.0, 0.0, 2.1), (0.0, 1.0, 0.0), 1.0)
-    assert scene_of('schema = "poise.show.scene/1"') == Scene()
-    assert scene_of('schema = "poise.show.scene/1"\nfloor = false').surfaces == ()
+    assert scene_of('schema = "poise.scene/1"') == Scene()
+    assert scene_of('schema = "poise.scene/1"\nfloor = false').surfaces == ()
 
 
 def test_sides_lie_where_the_file_says() -> None:
@@ -139,7 +139,7 @@ def test_a_thrown_ball_passes_where_it_is_thrown_to() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        ("poise.show.scene/1", "poise.show.scene/2", ["schema", "poise.show.scene/1"]),
+        ("poise.scene/1", "poise.scene/2", ["schema", "poise.scene/1"]),
         ("[[walls]]", "[[wals]]", ["'wals'", "Did you mean 'walls'"]),
         ("facing = [-2.0, 0.0, 0.0]", "facing = [0.0, 0.0, 0.0]", ["wall 'wall'", "facing", "nowhere"]),
         ("facing = [-2.0, 0.0, 0.0]", "facin = 1", ["walls 'wall'", "'facin'", "Did you mean 'facing'"]),

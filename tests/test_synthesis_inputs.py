@@ -43,7 +43,7 @@ def test_arguments_of_another_kind_are_refused_with_the_cure(arguments: dict[str
 
 def test_a_scene_may_be_a_path(tmp_path: Path) -> None:
     path = tmp_path / "room.toml"
-    path.write_text('schema = "poise.show.scene/1"\n[floor]\nname = "deck"\n', encoding="utf-8")
+    path.write_text('schema = "poise.scene/1"\n[floor]\nname = "deck"\n', encoding="utf-8")
     assert synthesize("balance", scene=path, seconds=0.01).scene == poise.synthesis.load_scene(path)
 
 

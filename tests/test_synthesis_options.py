@@ -152,7 +152,7 @@ def test_a_name_that_is_nearly_a_behavior_is_guessed() -> None:
 def test_two_holds_of_one_name_are_refused() -> None:
     hold = '[[holds]]\nname = "a"\nplace = [0.3, 0.2, 1.9]\n'
     with pytest.raises(FileFormatError, match="two things are called 'a'"):
-        scene_of('schema = "poise.show.scene/1"\n' + hold + hold)
+        scene_of('schema = "poise.scene/1"\n' + hold + hold)
 
 
 def test_a_push_on_a_figure_that_is_not_there_names_those_that_are() -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 ROOM = """
-schema = "poise.show.scene/1"
+schema = "poise.scene/1"
 [[walls]]
 name = "wall"
 place = [0.9, 0.0, 1.2]

@@ -104,7 +104,7 @@ def test_a_file_that_keeps_no_pose_in_its_skeleton_stands() -> None:
 
 def crate(ahead: float, height: float) -> Scene:
     """A crate of 60 by 80 cm before the wall of a room."""
-    text = f"""schema = "poise.show.scene/1"
+    text = f"""schema = "poise.scene/1"
 [floor]
 [[walls]]
 name = "wall"
@@ -260,7 +260,7 @@ class Look(Wish):
 
 
 def test_a_figure_in_the_void_falls_and_that_is_all() -> None:
-    result = synthesize("step", scene=scene_of('schema = "poise.show.scene/1"\nfloor = false\n'), seconds=0.3)
+    result = synthesize("step", scene=scene_of('schema = "poise.scene/1"\nfloor = false\n'), seconds=0.3)
     assert result.report["stopped"] is None
     drop = result.trace.com[-1, 0, 2] - result.trace.com[0, 0, 2]
     assert drop == pytest.approx(-0.5 * 9.81 * 0.29 * 0.30, rel=0.02)

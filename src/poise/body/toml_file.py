@@ -20,7 +20,7 @@ from poise.io.toml_text import parse_toml, quoted
 
 Array = npt.NDArray[np.float64]
 
-SCHEMA = "poise.body/1"
+SCHEMA = "poise.character/1"
 MAX_BYTES = 4_000_000
 """Largest character file that is read [bytes]."""
 

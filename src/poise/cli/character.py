@@ -82,7 +82,7 @@ def describe_character(fitted: Character, file: Path, output: Path) -> dict[str,
     """What `--json` prints: masses [kg], lengths [m], limbs, roles, bodies and contact points by name."""
     names = [b.name for b in fitted.bodies]
     return {
-        "schema": "poise.body/1",
+        "schema": "poise.character/1",
         "file": str(file),
         "output": str(output),
         "mass_kg": fitted.mass,

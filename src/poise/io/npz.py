@@ -1,6 +1,6 @@
 """Poise's own file: plain NumPy arrays and a JSON header in a zip, read without pickle and without trust.
 
-Members: `header` (JSON text, schema "poise.core.motion/1": names, end sites, hinges, source), `times`, `translations`,
+Members: `header` (JSON text, schema "poise.motion/1": names, end sites, hinges, source), `times`, `translations`,
 `rotations`, `parents`, `offsets`, `rest_rotations`, `end_site_offsets`, `hinge_axes`, `hinge_limits`. SI units, Z up,
 quaternions wxyz. Everything in a motion comes back exactly, but for its source's own document.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 NAME = "npz"
 EXTENSIONS = (".npz",)
-SCHEMA = "poise.core.motion/1"
+SCHEMA = "poise.motion/1"
 
 MEMBERS = {
     "header": ("U", 0),

@@ -1,6 +1,6 @@
 """Scenes as TOML that a person writes: what stands around a figure, and what happens to it.
 
-    schema = "poise.show.scene/1"
+    schema = "poise.scene/1"
 
     [options]
     wall.distance = 0.6
@@ -37,7 +37,7 @@ from poise.synthesis.reading import Option, Spot, built, flat_options, only_keys
 from poise.synthesis.scene_events import take_in
 from poise.synthesis.scene_tables import BallTable, BarTable, BoxTable, FloorTable, HoldTable, WallTable
 
-SCHEMA = "poise.show.scene/1"
+SCHEMA = "poise.scene/1"
 MAX_BYTES = 1_000_000
 """Largest scene file that is read [bytes]."""
 
