@@ -54,7 +54,7 @@ def _which_is_left(tree: JointTree, root: int, chest: int, pair: tuple[int, int]
             hip, knee, ankle, toe = _leg_joints(tree, kid, pair[1] if kid == pair[0] else pair[0])
             leg = positions[:, ankle] - positions[:, hip]
             length = float(tree.lengths[knee] + tree.lengths[ankle])
-            if np.mean(leg[:, 2]) > -0.5 * length:
+            if length < 1e-3 * tree.span or np.mean(leg[:, 2]) > -0.5 * length:
                 continue
             # a bent knee is ahead of the line from hip to ankle; so are the toes of a foot at rest
             vote += _votes_left(positions[:, knee] - positions[:, hip] - 0.5 * leg, side) / length**2

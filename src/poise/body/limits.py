@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from poise.body.anatomy import Anatomy
 from poise.body.character import Limits
-from poise.body.fit_bodies import Frames
+from poise.body.fit_bodies import PERSON_SPAN, Frames
 from poise.body.heading import UP
 from poise.core import rotations
 from poise.core.skeleton import Hinge
@@ -179,8 +179,14 @@ def _bone(frames: Frames, body: int) -> Array:
 
 
 def _straight(frames: Frames, body: int, axis: Array, local: Array) -> Array:
-    """Rotation that lays the body's bone along its parent's bone, with the clip's mean twist."""
-    before = frames.offsets[body] / max(float(np.linalg.norm(frames.offsets[body])), 1e-9)
+    """Rotation that lays the body's bone along its parent's bone, with the clip's mean twist.
+
+    Where the parent's bone has no length there is no straight: the mean rotation.
+    """
+    length = float(np.linalg.norm(frames.offsets[body]))
+    if length < 1e-6 * PERSON_SPAN * frames.scale:
+        return mean_rotation(local)
+    before = frames.offsets[body] / length
     bones = rotations.rotate(local, axis)
     # least turn from each frame's bone back onto the parent's bone; its rotation times the pose is straight
     cosine = np.clip(bones @ before, -1.0 + 1e-6, 1.0)

@@ -1,0 +1,44 @@
+"""No skeleton breaks a fit: a character with finite numbers for every shape, or one sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from poise.body import Character, fit
+from poise.core import rotations
+from poise.core.motion import Motion
+from poise.core.skeleton import EndSite, Skeleton
+from tests.generated_skeletons import SHAPES, generated_motion
+
+BATCH = 66
+
+
+@pytest.mark.parametrize("first", range(0, 4 * BATCH, BATCH))
+@pytest.mark.filterwarnings("error")
+def test_every_generated_skeleton_becomes_a_sound_character(first: int) -> None:
+    assert BATCH % len(SHAPES) == 0  # every batch holds every shape
+    for seed in range(first, first + BATCH):
+        _assert_sound(fit(generated_motion(seed)), seed)
+
+
+def _assert_sound(character: Character, seed: int) -> None:
+    for body in character.bodies:
+        assert np.isfinite(body.offset).all() and np.isfinite(body.com).all(), (seed, body.name)
+        low, middle, high = np.linalg.eigvalsh(body.inertia)
+        assert low > 0.0 and high <= (low + middle) * (1.0 + 1e-9), (seed, body.name)
+        if body.limits is not None:
+            assert all(np.isfinite(value).all() for value in vars(body.limits).values()), (seed, body.name)
+    for point in character.contact_points:
+        assert np.isfinite(point.offset).all() and np.isfinite(point.radius), (seed, point.name)
+    assert np.isfinite(character.leg_length) and character.leg_length > 0.0 and np.isfinite(character.floor), seed
+
+
+def test_legs_of_no_length_and_joints_of_no_offset_are_fitted() -> None:
+    names = ("Hips", "LeftUpLeg", "LeftLeg", "LeftFoot", "RightUpLeg", "RightLeg", "RightFoot")
+    offsets = np.zeros((7, 3))
+    offsets[0, 2], offsets[1, 1], offsets[4, 1] = 1.0, 0.5, -0.5
+    rest = np.tile(rotations.IDENTITY, (7, 1))
+    skeleton = Skeleton(names, np.array([-1, 0, 1, 2, 0, 4, 5]), offsets, rest, (EndSite(3, np.zeros(3)),))
+    moved, turned = np.tile(offsets, (3, 1, 1)), np.tile(rest, (3, 1, 1))
+    _assert_sound(fit(Motion(skeleton, np.arange(3) / 30.0, moved, turned)), -1)
