@@ -16,6 +16,11 @@ from poise.core.skeleton import EndSite, Skeleton, world_pose
 
 Array = npt.NDArray[np.float64]
 
+MAX_TIME = 1e7
+"""Latest time of a frame [s], about a hundred days."""
+MAX_PLACE = 1e9
+"""Farthest a joint may be from its parent [m]."""
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -93,6 +98,17 @@ class Motion:
                     f"The {name} of joint {self.skeleton.names[joint]!r} in frame {frame} is not finite. "
                     "Mend the source; Poise never fills a value in."
                 )
+        if np.abs(self.translations).max(initial=0.0) > MAX_PLACE:
+            frame, joint = np.argwhere(np.abs(self.translations).max(axis=-1) > MAX_PLACE)[0]
+            raise InvalidValue(
+                f"Joint {self.skeleton.names[joint]!r} is more than {MAX_PLACE:g} m away in frame {frame}. "
+                "Mend the source, or give its unit."
+            )
+        if not (np.abs(self.times) <= MAX_TIME).all():
+            frame = int(np.argmin(np.abs(self.times) <= MAX_TIME))
+            raise InvalidValue(
+                f"Frame {frame} is at {self.times[frame]:g} s; times must be finite and below {MAX_TIME:g} s."
+            )
         if frames > 1 and not (np.diff(self.times) > 0.0).all():
             raise InvalidValue("Frame times must rise strictly; two frames share a time or run backwards.")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, UnknownName, UnreadableFile
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.core.units import UNITS
@@ -47,26 +49,43 @@ def load(
     """
     path = Path(path)
     options = read_options(skeleton=skeleton, clip=clip, unit=unit, up=up, fps=fps, frames_from_data=frames_from_data)
-    try:
+    with _reading(path):
         motion = format_of(path).read(path, options)
-        if options.clip not in (None, 0) and motion.source is not None and len(motion.source.clips) < 2:
-            raise FileFormatError(
-                f"this file holds one motion only; clip {options.clip!r} is not in it.",
-                path=path,
-                cure="Leave --clip out.",
-            )
-        return motion
-    except InvalidValue as error:  # a motion's own checks: say which file it was
-        if isinstance(error, FileFormatError):
-            raise
-        raise FileFormatError(str(error), path=path) from error
+    if options.clip not in (None, 0) and motion.source is not None and len(motion.source.clips) < 2:
+        problem = f"This file holds one motion only; clip {options.clip!r} is not in it."
+        raise FileFormatError(problem, path=path, cure="Leave the clip out.")
+    return motion
 
 
 def load_skeleton(
     path: AnyPath, *, skeleton: AnyPath | None = None, unit: float | str | None = None, up: str | None = None
 ) -> Skeleton:
     """Read the skeleton of a file, whether or not it holds motion as well; arguments and errors as for `load`."""
-    return skeleton_of_file(Path(path), read_options(skeleton=skeleton, unit=unit, up=up))
+    options = read_options(skeleton=skeleton, unit=unit, up=up)
+    with _reading(Path(path)):
+        return skeleton_of_file(Path(path), options)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Whatever goes wrong while a file is read is an error that names the file.
+
+    Readers check what they use. This is the last guard, for files that no check foresaw.
+    """
+    try:
+        yield
+    except (FileFormatError, UnreadableFile, UnknownName, MissingExtra):
+        raise
+    except InvalidValue as error:  # a motion's own checks
+        raise FileFormatError(str(error), path=path) from error
+    except MemoryError as error:
+        raise FileFormatError("There is not enough memory to read it.", path=path, cure="Cut it.") from error
+    except OSError as error:
+        raise UnreadableFile(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, AssertionError, RuntimeError) as error:
+        problem = f"It is not built as its format says ({type(error).__name__}: {str(error)[:200]})."
+        cure = "Export it again. If other programs read it, please report it."
+        raise FileFormatError(problem, path=path, cure=cure) from error
 
 
 def save(

@@ -154,7 +154,7 @@ def _joint(path: Path, index: int, row: Any) -> CharacterJoint:
         )
     if index == 0:
         kind = "root"
-    elif kind not in SIZES:
+    elif not isinstance(kind, str) or kind not in SIZES:
         raise FileFormatError(
             f"Joint {name!r} is of type {kind!r}; readable are {', '.join(SIZES)}.",
             path=path,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import tempfile
+import secrets
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from poise.core.errors import FileFormatError, UnreadableFile
@@ -22,11 +25,16 @@ def file_size(path: Path, *, limit: int = MAX_BYTES) -> int:
         UnreadableFile: if it is not there, or no file.
         FileFormatError: if it is larger than `limit`.
     """
-    if not path.exists():
-        raise UnreadableFile(f"There is no file {path}. Check the name.")
-    if not path.is_file():
-        raise UnreadableFile(f"{path} is a folder or a device, not a file. Name a file in it.")
-    size = path.stat().st_size
+    try:
+        if not path.exists():
+            raise UnreadableFile(f"There is no file {path}. Check the name.")
+        if not path.is_file():
+            raise UnreadableFile(f"{path} is a folder or a device, not a file. Name a file in it.")
+        size = path.stat().st_size
+    except (OSError, ValueError) as error:  # a name too long or with a zero byte, a folder that may not be entered
+        if isinstance(error, UnreadableFile):
+            raise
+        raise UnreadableFile(f"{path} cannot be read: {why(error)}.") from error
     if size > limit:
         raise FileFormatError(
             f"The file has {size} bytes; at most {limit} are read.",
@@ -47,7 +55,7 @@ def read_head(path: Path, count: int = HEAD_BYTES) -> bytes:
         with path.open("rb") as file:
             return file.read(count)
     except OSError as error:
-        raise UnreadableFile(f"{path} cannot be opened: {error.strerror}. Check who may read it.") from error
+        raise UnreadableFile(f"{path} cannot be opened: {why(error)}. Check who may read it.") from error
 
 
 def read_bytes(path: Path, *, limit: int = MAX_BYTES) -> bytes:
@@ -83,27 +91,59 @@ def read_text(path: Path, *, limit: int = MAX_BYTES) -> str:
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file or leave what was there: write beside it, then rename.
 
+    A link is followed: the file it points to is replaced, the link stays. A device or pipe is written to as it is.
+    A replaced file keeps its permissions, a new one gets those of the user's mask.
+
     Raises:
-        UnreadableFile: if the folder is not there or cannot be written.
+        UnreadableFile: if it cannot be written: no folder, no permission, no space, a name too long, …
     """
     path = Path(path)
+    beside = None
     try:
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    except OSError as error:
-        raise UnreadableFile(
-            f"{path} cannot be written: {error.strerror}. Check that its folder exists and may be written."
-        ) from error
-    try:
+        target = Path(os.path.realpath(path))  # follows links, even one that leads nowhere yet
+        mode = target.stat().st_mode if target.exists() else None
+        if mode is not None and not stat.S_ISREG(mode):
+            with target.open("wb") as file:
+                file.write(data)
+            return
+        handle, beside = _new_file_beside(target)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        Path(beside).chmod(_mode(path))
-        os.replace(beside, path)
-    except OSError as error:
-        raise UnreadableFile(f"{path} cannot be written: {error.strerror}.") from error
+        if mode is not None:
+            beside.chmod(stat.S_IMODE(mode))
+        os.replace(beside, target)
+        beside = None
+    except (OSError, ValueError) as error:
+        raise UnreadableFile(f"{path} cannot be written: {why(error)}.") from error
     finally:
-        Path(beside).unlink(missing_ok=True)
+        if beside is not None:
+            with suppress(OSError):
+                beside.unlink()
 
 
-def _mode(path: Path) -> int:
-    """Permissions of the file that is replaced, else those a new file gets (a temporary one is private)."""
-    return path.stat().st_mode & 0o777 if path.exists() else 0o644
+def why(error: Exception) -> str:
+    """What the system says about a file, without its number, name and last period."""
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return _CURES.get(getattr(error, "errno", None) or 0, said.rstrip("."))
+
+
+_CURES = {
+    errno.ENOENT: "its folder does not exist; create it first",
+    errno.ENOSPC: "the disk is full; free some space",
+    errno.EDQUOT: "the quota on this disk is used up; free some space",
+    errno.EACCES: "permission denied; choose another folder",
+    errno.EROFS: "the folder is read-only; choose another one",
+    errno.ENAMETOOLONG: "its name is too long; give a shorter one",
+    errno.EISDIR: "it is a folder; name a file in it",
+    errno.ELOOP: "it is a link that leads back to itself",
+}
+
+
+def _new_file_beside(target: Path) -> tuple[int, Path]:
+    """A new, empty file in the target's folder, open for writing, and its path; its name is short whatever the target's."""
+    while True:
+        beside = target.parent / f".poise-{secrets.token_hex(6)}.part"
+        try:
+            return os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), beside
+        except FileExistsError:
+            continue

@@ -38,6 +38,34 @@ COMPONENTS = {
     5126: np.dtype("<f4"),
 }
 WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
+_VIEW = {"bufferView": int, "byteOffset": int, "componentType": int}
+FORM: Any = {
+    "accessors": [
+        {
+            **_VIEW, "count": int, "type": str, "normalized": bool,
+            "sparse": {"count": int, "indices": _VIEW, "values": _VIEW},
+        }
+    ],
+    "animations": [
+        {
+            "channels": [{"sampler": int, "target": {"node": int, "path": str}}],
+            "samplers": [{"input": int, "output": int, "interpolation": str}],
+        }
+    ],
+    "asset": {"version": str},
+    "buffers": [{"byteLength": int, "uri": str}],
+    "bufferViews": [{"buffer": int, "byteOffset": int, "byteLength": int, "byteStride": int, "extensions": {}}],
+    "images": [{"uri": str, "bufferView": int, "mimeType": str}],
+    "materials": [{"pbrMetallicRoughness": {"baseColorTexture": {"index": int}}, "extensions": {}}],
+    "meshes": [{"primitives": [{"attributes": {}, "indices": int, "material": int, "mode": int, "extensions": {}}]}],
+    "nodes": [{"children": [int], "mesh": int, "skin": int, "extensions": {}}],
+    "scenes": [{"nodes": [int]}],
+    "skins": [{"joints": [int], "inverseBindMatrices": int}],
+    "textures": [{"source": int, "extensions": {}}],
+    "extensions": {},
+}  # fmt: skip
+"""Members of a glTF that are read, and what each must be: a kind, a list of one form, or an object of named forms."""
+
 AGAIN = "The file is damaged or its exporter wrote it wrongly: export it again."
 
 
@@ -192,6 +220,8 @@ def open_gltf(path: Path) -> GltfDocument:
             f"glTF version {version!r} is not read; 2.0 is.", path=path, cure="Export it as glTF 2.0."
         )
     document = GltfDocument(path, content, (), raw)
+    if wrong := _misshapen(content, FORM, ""):
+        raise document.fault(wrong)
     buffers: list[bytes] = []
     for index, buffer in enumerate(document.items("buffers")):
         length = buffer.get("byteLength")
@@ -209,6 +239,24 @@ def open_gltf(path: Path) -> GltfDocument:
             raise document.fault(f"Buffer {index} claims {length} bytes and has {len(data)}.")
         buffers.append(bytes(data[:length]))
     return GltfDocument(path, content, tuple(buffers), raw)
+
+
+def _misshapen(value: Any, form: Any, where: str) -> str:
+    """A sentence on the first member of a JSON value that is not of its form; empty if there is none."""
+    if isinstance(form, dict):
+        if not isinstance(value, dict):
+            return f"{where} is not an object."
+        parts = ((value[k], part, f"{where}.{k}".lstrip(".")) for k, part in form.items() if k in value)
+    elif isinstance(form, list):
+        if not isinstance(value, list) or (isinstance(form[0], dict) and not all(isinstance(v, dict) for v in value)):
+            return f"{where!r} is not a list{' of objects' if isinstance(form[0], dict) else ''}."
+        parts = ((v, form[0], f"{where}[{i}]") for i, v in enumerate(value))
+    else:
+        return "" if type(value) is form else f"{where} is {repr(value)[:60]}, which is not {_KINDS[form]}."
+    return next((wrong for v, part, at in parts if (wrong := _misshapen(v, part, at))), "")
+
+
+_KINDS = {int: "a whole number", str: "text", bool: "true or false"}
 
 
 def _chunks(path: Path, raw: bytes) -> tuple[bytes, memoryview | None]:
@@ -276,9 +324,13 @@ def _from_uri(path: Path, uri: Any, length: int | None) -> bytes:
             text=uri[:120],
             cure="Put the data beside the file, or export a .glb.",
         )
-    if not target.is_file():
+    try:
+        is_there = target.is_file()
+    except OSError:  # a name too long, or a folder that may not be entered
+        is_there = False
+    if not is_there:
         raise FileFormatError(
-            f"Its data file {unquote(uri)!r} is not there.",
+            f"Its data file {unquote(uri)[:120]!r} is not there.",
             path=path,
             cure="Keep it beside the .gltf, or export a .glb.",
         )

@@ -24,6 +24,7 @@ from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import EndSite, Hinge, Skeleton
 from poise.io.door import door_turn
 from poise.io.files import file_size, write_atomically
+from poise.io.json_text import parse_json
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions
@@ -145,7 +146,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
         )
         motion = Motion(skeleton, arrays["times"], arrays["translations"], arrays["rotations"])
         motion = replace(motion, source=_source(path, header["source"], motion))
-    except (InvalidValue, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (InvalidValue, KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise FileFormatError(f"The parts do not fit together: {error}", path=path, cure=CURE) from error
     _check(path, motion)
     return _as_asked(motion, options)
@@ -211,16 +212,19 @@ def _array(path: Path, name: str, member: IO[bytes], size: int) -> npt.NDArray[A
     return np.frombuffer(data, dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 
+_LISTS = {"names": str, "end_sites": dict, "hinges": int, "translating": int, "fixed": int}
+_KINDS = {str: "text", dict: "objects", int: "whole numbers"}
+
+
 def _header(path: Path, text: npt.NDArray[Any]) -> dict[str, Any]:
-    try:
-        header = json.loads(str(text))
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"Its header is no JSON: {error}", path=path, cure=CURE) from error
+    header = parse_json(path, str(text))
     schema = header.get("schema") if isinstance(header, dict) else None
     if schema != SCHEMA:
         raise FileFormatError(f"The header's schema is {schema!r}; {SCHEMA!r} is read.", path=path, cure=CURE)
-    if not all(isinstance(n, str) for n in header.get("names", [0])):
-        raise FileFormatError("The header's joint names are not all text.", path=path, cure=CURE)
+    for name, kind in _LISTS.items():
+        values = header.get(name)
+        if not isinstance(values, list) or not all(type(v) is kind for v in values):
+            raise FileFormatError(f"{name!r} in its header is no list of {_KINDS[kind]}.", path=path, cure=CURE)
     return header
 
 

@@ -6,6 +6,7 @@ import math
 import os
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ Array = npt.NDArray[np.float64]
 
 MAX_PIXELS = 64_000_000
 """Largest picture that is read [pixels]."""
+MAX_PICTURE_BYTES = 160_000_000
+"""Most memory that a picture may take once it is unpacked [bytes]."""
 MAX_SIDE = 2048
 """Most control heights along one side; finer pictures are averaged down to it."""
 MAX_MESH_BYTES = 200_000_000
@@ -27,6 +30,10 @@ MESH_SIDE = 1024
 """Most control heights along one side of a rasterized mesh."""
 MESH_SPACING = 0.02
 """Finest spacing of a rasterized mesh [m]."""
+MAX_TRIED = 20_000_000
+"""Most cells that are tried for all triangles of a mesh together; faces over faces make the grid coarser."""
+LEAST_SIDE = 64
+"""A mesh whose faces lie so often over one another that fewer cells a side would be left is refused."""
 
 
 def from_image(path: str | Path, size: float, height: float) -> Heightfield:
@@ -55,9 +62,14 @@ def from_image(path: str | Path, size: float, height: float) -> Heightfield:
                 raise FileFormatError(problem, path=path, cure="Scale it down first.")
             if min(width, rows) < 2:
                 raise FileFormatError(f"the picture has {width} x {rows} pixels; 2 x 2 are needed.", path=path)
+            unpacked = width * rows * _BYTES.get(picture.mode, 4)
+            if unpacked > MAX_PICTURE_BYTES:
+                problem = f"the picture unpacks to {unpacked} bytes, more than {MAX_PICTURE_BYTES}."
+                raise FileFormatError(problem, path=path, cure="Save it as gray, or scale it down.")
             deep = picture.mode in ("I", "I;16", "I;16B", "I;16L", "F")
-            values = np.asarray(picture if deep else picture.convert("L"), dtype=np.float32)
             white = 1.0 if picture.mode == "F" else 65535.0 if deep else 255.0
+            factor = math.ceil(max(width, rows) / MAX_SIDE)
+            values = _averaged(picture, factor, is_deep=deep)
     except (UnidentifiedImageError, Image.DecompressionBombError, SyntaxError, ValueError, EOFError) as error:
         if isinstance(error, FileFormatError):
             raise
@@ -68,14 +80,28 @@ def from_image(path: str | Path, size: float, height: float) -> Heightfield:
         raise FileFormatError(problem, path=path, cure="Check the path.") from error
     if not np.isfinite(values).all():
         raise FileFormatError("the picture holds values that are not finite.", path=path)
-    factor = math.ceil(max(width, rows) / MAX_SIDE)
-    if factor > 1:
-        values = values[: rows // factor * factor, : width // factor * factor]
-        values = values.reshape(values.shape[0] // factor, factor, -1, factor).mean(axis=(1, 3))
     heights = np.ascontiguousarray(values[::-1], dtype=np.float64) * (height / white)
     spacing = size / width * factor
     corner = -0.5 * spacing * (np.array(heights.shape[::-1]) - 1.0)
     return Heightfield(heights, spacing, corner, periodic=False)
+
+
+_BYTES = {"1": 1, "L": 1, "P": 1, "LA": 2, "I;16": 2, "I;16B": 2, "I;16L": 2, "RGB": 3, "YCbCr": 3}
+"""Bytes of a pixel of the usual modes; others have four."""
+
+
+def _averaged(picture: Any, factor: int, *, is_deep: bool) -> npt.NDArray[np.float32]:
+    """The picture with blocks of `factor` x `factor` pixels averaged to one; its last row and column fill the rest."""
+    width, rows = picture.size
+    strips = []
+    for top in range(0, rows, factor):
+        strip = picture.crop((0, top, width, min(top + factor, rows)))
+        values = np.asarray(strip if is_deep else strip.convert("L"), dtype=np.float32)
+        if factor > 1:
+            values = np.pad(values, ((0, -len(values) % factor), (0, -width % factor)), mode="edge")
+            values = values.reshape(factor, -1, factor).mean(axis=(0, 2))[None]
+        strips.append(values)
+    return np.concatenate(strips)
 
 
 def from_mesh(path: str | Path) -> Heightfield:
@@ -106,6 +132,8 @@ def from_mesh(path: str | Path) -> Heightfield:
     except Exception as error:  # trimesh's readers raise whatever a broken file makes them trip over
         cure = "Give an OBJ, STL, PLY or glTF mesh."
         raise FileFormatError(f"cannot be read as a mesh: {error}.", path=path, cure=cure) from error
+    if triangles.ndim != 3 or triangles.shape[1:] != (3, 3):
+        raise FileFormatError("its vertices do not have three coordinates each.", path=path, cure="Export it again.")
     if len(triangles) == 0 or len(triangles) > MAX_FACES:
         raise FileFormatError(f"the mesh has {len(triangles)} faces; 1 to {MAX_FACES} are allowed.", path=path)
     if not np.isfinite(triangles).all():
@@ -121,7 +149,8 @@ def rasterize(triangles: Array, path: str | Path) -> Heightfield:
         path: Where they are from, for the error.
 
     Raises:
-        FileFormatError: if the mesh has no horizontal extent, or is more than 10 km wide.
+        FileFormatError: if the mesh has no horizontal extent, is more than 10 km wide, or its faces lie over one
+            another so often that they are too much work.
     """
     low, high = triangles.min(axis=(0, 1)), triangles.max(axis=(0, 1))
     extent = float((high - low)[:2].max())
@@ -129,6 +158,15 @@ def rasterize(triangles: Array, path: str | Path) -> Heightfield:
         cure = "Meshes are in meters, Z up; scale it."
         raise FileFormatError(f"the mesh is {extent:g} m wide.", path=path, cure=cure)
     spacing = max(extent / (MESH_SIDE - 4), MESH_SPACING)
+    boxes = np.ceil(np.ptp(triangles[:, :, :2], axis=1) / spacing) + 1.0
+    # a triangle is tried in a square block of cells, whose side is a power of two
+    tried = float((4.0 ** np.ceil(np.log2(boxes.max(axis=1)))).sum())
+    if tried > MAX_TRIED:
+        spacing *= 2.0 ** math.ceil(0.5 * math.log2(tried / MAX_TRIED))
+        if extent / spacing < LEAST_SIDE:
+            cells = f"{len(triangles)} faces, which together cover {tried:.2g} cells"
+            cure = "Leave out what lies below the surface, or simplify it."
+            raise FileFormatError(f"the mesh has {cells}.", path=path, cure=cure)
     corner = low[:2] - 2.0 * spacing
     columns, rows = (np.ceil((high - low)[:2] / spacing).astype(int) + 5).tolist()
     heights = np.full((rows, columns), -np.inf)

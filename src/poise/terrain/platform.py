@@ -17,6 +17,10 @@ Array = npt.NDArray[np.float64]
 
 COLUMNS = ("time", "x", "y", "z", "pitch_deg", "roll_deg")
 MAX_KEYS = 100_000
+MAX_NUMBER = 1e6
+"""Largest time [s], place [m] or angle [deg] of a key."""
+MIN_GAP = 1e-3
+"""Shortest time between two keys [s]."""
 
 
 class Platform(Shape):
@@ -83,7 +87,7 @@ def checked_keys(keys: npt.ArrayLike) -> Array:
     """Keys (K, 4) or (K, 6) with angles in degrees as a table (K, 6) with angles in radians.
 
     Raises:
-        InvalidValue: if the shape is another, a value is not finite, times do not rise, or it tilts 80° or more.
+        InvalidValue: if the shape is another, a value is not finite, times rise by less than a millisecond, or it tilts 80° or more.
     """
     table = np.array(keys, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] not in (4, 6) or not 1 <= len(table) <= MAX_KEYS:
@@ -94,10 +98,13 @@ def checked_keys(keys: npt.ArrayLike) -> Array:
     if not np.isfinite(table).all():
         row = int(np.argmin(np.isfinite(table).all(axis=1)))
         raise InvalidValue(f"Platform key {row} holds a value that is not finite: {table[row].tolist()}.")
-    if len(table) > 1 and not (np.diff(table[:, 0]) > 0.0).all():
-        row = int(np.argmin(np.diff(table[:, 0]) > 0.0)) + 1
+    if np.abs(table).max() > MAX_NUMBER:
+        row = int(np.argmax(np.abs(table).max(axis=1)))
+        raise InvalidValue(f"Platform key {row} holds a number above {MAX_NUMBER:g}: {table[row].tolist()}.")
+    if len(table) > 1 and not (np.diff(table[:, 0]) >= MIN_GAP - 1e-9).all():
+        row = int(np.argmin(np.diff(table[:, 0]) >= MIN_GAP - 1e-9)) + 1
         seen = f"key {row} is at {table[row, 0]} s after {table[row - 1, 0]} s"
-        raise InvalidValue(f"Platform times must rise strictly; {seen}.")
+        raise InvalidValue(f"Platform times must rise by at least {MIN_GAP:g} s; {seen}.")
     if table.shape[1] == 4:
         table = np.hstack([table, np.zeros((len(table), 2))])
     if np.abs(table[:, 4:]).max() >= 80.0:
