@@ -140,7 +140,7 @@ _CURES = {
 
 
 def _new_file_beside(target: Path) -> tuple[int, Path]:
-    """A new, empty file in the target's folder, open for writing, and its path; its name is short whatever the target's."""
+    """A new, empty file in the target's folder, open for writing, and its path. Its name is always short."""
     while True:
         beside = target.parent / f".poise-{secrets.token_hex(6)}.part"
         try:

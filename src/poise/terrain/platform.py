@@ -87,7 +87,8 @@ def checked_keys(keys: npt.ArrayLike) -> Array:
     """Keys (K, 4) or (K, 6) with angles in degrees as a table (K, 6) with angles in radians.
 
     Raises:
-        InvalidValue: if the shape is another, a value is not finite, times rise by less than a millisecond, or it tilts 80° or more.
+        InvalidValue: if the shape is another, a value is not finite or too large, times rise by less than a
+            millisecond, or it tilts 80° or more.
     """
     table = np.array(keys, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] not in (4, 6) or not 1 <= len(table) <= MAX_KEYS:
