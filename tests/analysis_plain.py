@@ -1,10 +1,9 @@
-"""The compiled loops of the analysis once more, in NumPy and plain words: what the tests hold them to."""
+"""Motion and momentum of bodies straight from their definitions: what the tests hold the analysis to."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solveh_banded
 
 from poise.analysis.smoothing import derivatives, rates
 from poise.body.character import Character
@@ -13,11 +12,6 @@ from poise.core.motion import Motion
 from poise.core.skeleton import world_pose
 
 Array = npt.NDArray[np.float64]
-
-
-def banded(band: Array, right: Array) -> Array:
-    """A⁻¹ b for the lower diagonals of A, shape (4, F)."""
-    return np.asarray(solveh_banded(band, right, lower=True))
 
 
 def body_motion(motion: Motion, character: Character, breaks: tuple[int, ...]) -> tuple[Array, ...]:

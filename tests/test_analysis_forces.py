@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pytest
 from scipy.optimize import nnls
 
-from poise.analysis import analyze, body_motion, inverse_dynamics, kernels, momentum, touching
-from poise.analysis.forces import REGULARIZATION
+from poise.analysis import analyze, body_motion, inverse_dynamics, momentum, touching
+from poise.analysis.forces import REGULARIZATION, contact_forces
+from poise.analysis.polygon import hulls, polygon_distances
 from poise.analysis.support import zero_moment_point
 from poise.body import fit
 from poise.body.character import Character
@@ -107,9 +108,10 @@ def test_torques_are_the_engines_own_with_contacts_too() -> None:
         assert np.allclose(bodies.turns[1, i].T @ forces.joint_torques[1, i], wanted[at : at + 3], atol=1e-4 * scale)
 
 
-def test_contact_forces_are_the_non_negative_least_squares() -> None:
+@pytest.mark.parametrize(("frames", "count"), [(40, 9), (12, 40)], ids=["a few", "a figure that lies"])
+def test_contact_forces_are_the_non_negative_least_squares(frames: int, count: int) -> None:
     rng = np.random.default_rng(3)
-    frames, count, friction, length = 40, 9, 0.7, 0.9
+    friction, length = 0.7, 0.9
     points = rng.normal(size=(frames, count, 3)) * [0.3, 0.3, 0.05]
     normals = rng.normal(size=(frames, count, 3)) * 0.2 + [0.0, 0.0, 1.0]
     normals /= np.linalg.norm(normals, axis=2, keepdims=True)
@@ -117,7 +119,7 @@ def test_contact_forces_are_the_non_negative_least_squares() -> None:
     com = rng.normal(size=(frames, 3)) * 0.1 + [0.0, 0.0, 0.9]
     force = rng.normal(size=(frames, 3)) * 200.0 + [0.0, 0.0, 600.0]
     moment = rng.normal(size=(frames, 3)) * 60.0
-    found = kernels.contact_forces(points, normals, flags, com, force, moment, friction, length, REGULARIZATION)
+    found = contact_forces(points, normals, flags, com, force, moment, friction=friction, length=length)
     for k in range(frames):
         on = np.flatnonzero(flags[k])
         if not len(on):
@@ -148,10 +150,10 @@ def test_hulls_and_distances() -> None:
     rng = np.random.default_rng(5)
     points, flags = rng.normal(size=(30, 12, 3)), rng.random((30, 12)) < 0.7
     flags[0], flags[1], flags[2] = False, np.arange(12) == 4, np.arange(12) < 2
-    hull, counts = kernels.hulls(points, flags)
+    hull, counts = hulls(points, flags)
     assert counts[:3].tolist() == [0, 1, 2]
     places = rng.normal(size=(30, 2))
-    distance, perimeter = kernels.polygon_distances(points, hull, counts, places)
+    distance, perimeter = polygon_distances(points, hull, counts, places)
     assert np.isnan(distance[0])
     assert distance[1] == pytest.approx(np.linalg.norm(points[1, 4, :2] - places[1]))
     assert perimeter[2] == pytest.approx(2.0 * np.linalg.norm(points[2, 0, :2] - points[2, 1, :2]))

@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pytest
 
 from poise.analysis import analyze, body_motion, center_of_mass, choose_filter, momentum
-from poise.analysis.motion_kernels import solve_banded
 from poise.analysis.smoothing import LowPass, smooth
 from poise.body import fit
 from poise.body.character import Body, Character
@@ -207,7 +206,7 @@ def test_another_skeletons_character_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["walk", "quadruped"])
-def test_compiled_loops_are_the_plain_ones(name: str) -> None:
+def test_motion_and_momentum_are_those_of_their_definitions(name: str) -> None:
     motion = load(sample_path(name))
     uneven = motion.times + 0.2 * motion.dt * np.sin(np.arange(motion.frame_count))
     motion = replace(motion, times=uneven - uneven[0], rotations=motion.rotations * -1.0, source=None)
@@ -224,17 +223,3 @@ def test_compiled_loops_are_the_plain_ones(name: str) -> None:
     whole = momentum(bodies, character)
     for field, theirs in analysis_plain.momentum(character, plain).items():
         assert np.allclose(getattr(whole, field), theirs, rtol=1e-8, atol=1e-8), field
-
-
-def test_the_banded_solve_is_lapacks() -> None:
-    rng = np.random.default_rng(2)
-    rows = rng.normal(size=(30, 4))
-    band = np.zeros((4, 33))
-    for i in range(4):
-        for j in range(i, 4):
-            band[j - i, i : 30 + i] += rows[:, i] * rows[:, j]
-    band[0] += 0.1
-    right = rng.normal(size=(33, 5))
-    ours = right.copy()
-    solve_banded(band, ours)
-    assert np.allclose(ours, analysis_plain.banded(band, right), rtol=1e-9, atol=1e-9)

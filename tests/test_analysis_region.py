@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 from poise.analysis import analyze, support
-from poise.analysis.region_kernel import regions
+from poise.analysis.region import regions
 from poise.body import fit
 from poise.io import load
 from poise.samples import sample_path
@@ -29,7 +29,7 @@ def test_corners_are_those_of_the_linear_program() -> None:
     force, moment = rng.normal(size=(frames, 3)) * 80.0 + [0.0, 0.0, 700.0], rng.normal(size=(frames, 3)) * 20.0
     force[2] = [900.0, 0.0, 700.0]  # no friction holds that
     force[1] = 700.0 * normals[1, 2] / normals[1, 2, 2]
-    corners, counts = regions(points, normals, flags, place, force, moment, friction, 1e-9)
+    corners, counts = regions(points, normals, flags, place, force, moment, friction=friction, tolerance=1e-9)
     assert counts[0] == 0
     assert counts[1] == 1
     assert counts[2] == -1
@@ -73,7 +73,7 @@ def test_on_two_walls_of_a_ditch_the_region_is_wider_than_the_feet() -> None:
     normals = np.array([[steep, steep * [-1.0, 1.0, 1.0]]])
     flags = np.ones((1, 2), dtype=np.bool_)
     place, force, moment = np.array([[0.0, 0.0, 0.8]]), np.array([[0.0, 0.0, 700.0]]), np.zeros((1, 3))
-    corners, counts = regions(points, normals, flags, place, force, moment, 0.8, 1e-6)
+    corners, counts = regions(points, normals, flags, place, force, moment, friction=0.8, tolerance=1e-6)
     wide = corners[0, : counts[0]]
     # one foot presses as steeply as it can, the other as downward as it can, with the same sideways force
     steepest, flattest = 1.0 - np.arctan(0.8), 1.0 + np.arctan(0.8)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import poise
+from poise.core.skeleton import place_joints
 from poise.native import FUNCTIONS, build, compiled, library
 from poise.physics import kernels
 from tests.figures import FIGURES, random_state
@@ -132,3 +133,14 @@ def test_changed_sources_get_another_name_and_old_libraries_go(tmp_path: Path, m
 def test_both_libraries_answer(level: str) -> None:
     done = run(USE, POISE_NATIVE="plain" if level == "plain" else "")
     assert done.stdout.startswith("False False True"), done.stdout + done.stderr
+
+
+@needs_core
+@pytest.mark.parametrize("name", ["walk", "quadruped"])
+def test_joints_are_placed_as_by_the_twin(name: str) -> None:
+    motion = poise.load(poise.sample_path(name))
+    fast, plain = ((np.empty_like(motion.translations), np.empty_like(motion.rotations)) for _ in range(2))
+    place_joints(motion.skeleton.parents, motion.translations, motion.rotations, *fast)
+    place_joints.twin(motion.skeleton.parents, motion.translations, motion.rotations, *plain)
+    for ours, theirs in zip(fast, plain, strict=True):
+        assert np.allclose(ours, theirs, rtol=0.0, atol=1e-13)

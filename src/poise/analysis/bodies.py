@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.analysis import motion_kernels as kernels
-from poise.analysis.smoothing import LowPass, smooth_columns
+from poise.analysis.smoothing import LowPass, derivatives, rates, smooth
 from poise.body.character import Character
+from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
+from poise.core.skeleton import world_pose
 
 Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -72,71 +72,38 @@ def body_motion(
         weights: How far each frame is believed, 0 … 1, shape (F,); see `smooth`.
         breaks: First frames of stretches across which nothing is filtered or compared.
     """
-    figure = _Figure.of(motion, character)
-    frames = motion.frame_count
-    columns = np.empty((0, 0))
-    if filter.is_on and frames >= 5:
-        columns = np.empty((frames, 3 * len(figure.moving) + 4 * len(figure.turning)))
-        kernels.gather(figure.translations, figure.rotations, figure.moving, figure.turning, columns)
-        smooth_columns(filter, motion.times, columns, weights, breaks)
-    joints, quaternions, turns, com = kernels.bodies(
-        figure.parents, figure.order, figure.translations, figure.rotations, columns, figure.moving, figure.turning,
-        figure.joints, figure.offsets,
-    )  # fmt: skip
-    velocities, accelerations, spins, spin_rates = (np.zeros_like(com) for _ in range(4))
-    edges = np.array([0, *breaks, frames], dtype=np.int64)
-    kernels.rates(motion.times, edges, com, quaternions, velocities, accelerations, spins, spin_rates)
-    return BodyMotion(motion.times, joints, turns, com, velocities, accelerations, spins, spin_rates)
+    joints, times = [b.joint for b in character.bodies], motion.times
+    positions, orientations = _filtered_world(motion, character.carrying_joints, filter, weights, breaks)
+    at, quaternions = positions[:, joints], orientations[:, joints]
+    com = at + rotations.rotate(quaternions, np.stack([b.com for b in character.bodies]))
+    velocities, accelerations = derivatives(com, times, breaks)
+    spins = rotations.to_rotation_vector(rotations.multiply(quaternions[1:], rotations.conjugate(quaternions[:-1])))
+    angular = rates(spins / np.diff(times)[:, None, None], times, breaks)
+    return BodyMotion(times, at, rotations.to_matrix(quaternions), com, velocities, accelerations, *angular)
+
+
+def _filtered_world(
+    motion: Motion, carrying: Sequence[int], filter: LowPass, weights: Array | None, breaks: Sequence[int]
+) -> tuple[Array, Array]:
+    """Places (F, J, 3) and orientations (F, J, 4) of the joints that bodies hang on, from the filtered motion."""
+    if not filter.is_on or motion.frame_count < 5:
+        return motion.world
+    skeleton, needed = motion.skeleton, set(carrying)
+    moving, turning = sorted(needed & skeleton.translating), sorted(needed - skeleton.fixed)
+    translations, turns = motion.translations.copy(), motion.rotations.copy()
+    translations[:, moving] = smooth(filter, motion.times, translations[:, moving], weights, breaks)
+    smoothed = smooth(filter, motion.times, rotations.continuous(turns[:, turning]), weights, breaks)
+    turns[:, turning] = rotations.normalize(smoothed)
+    return world_pose(skeleton, translations, turns)
 
 
 def center_of_mass(motion: Motion, character: Character) -> Array:
     """Center of mass of every frame as it stands, unfiltered [m], shape (F, 3): Σ m_i c_i / Σ m_i."""
     require_same_skeleton(character, motion)
-    figure = _Figure.of(motion, character)
+    joints = [b.joint for b in character.bodies]
     masses = np.array([b.mass for b in character.bodies])
-    return kernels.centers(
-        figure.parents, figure.order, figure.translations, figure.rotations, figure.joints, figure.offsets, masses
+    positions, orientations = motion.world
+    centers = positions[:, joints] + rotations.rotate(
+        orientations[:, joints], np.stack([b.com for b in character.bodies])
     )
-
-
-@dataclass(frozen=True)
-class _Figure:
-    """What the compiled loops read of a motion and a character.
-
-    Attributes:
-        parents: Of all joints, shape (J,).
-        order: Joints that bodies hang on, parents first.
-        joints: Joint of each body, shape (B,).
-        offsets: Center of mass of each body in its frame [m], shape (B, 3).
-        moving, turning: Those of `order` that are moved by translation, and that turn.
-        translations, rotations: Of the motion.
-    """
-
-    parents: Index
-    order: Index
-    joints: Index
-    offsets: Array
-    moving: Index
-    turning: Index
-    translations: Array
-    rotations: Array
-
-    @classmethod
-    def of(cls, motion: Motion, character: Character) -> _Figure:
-        skeleton = motion.skeleton
-        joints = [b.joint for b in character.bodies]
-        order = character.carrying_joints
-        needed = set(order)
-        return cls(
-            np.ascontiguousarray(skeleton.parents, dtype=np.int64), np.array(order, dtype=np.int64),
-            np.array(joints, dtype=np.int64), np.stack([b.com for b in character.bodies]).astype(np.float64),
-            np.array(sorted(needed & skeleton.translating), dtype=np.int64),
-            np.array(sorted(needed - skeleton.fixed), dtype=np.int64),
-            _writeable(motion.translations), _writeable(motion.rotations),
-        )  # fmt: skip
-
-
-def _writeable(values: Array) -> Array:
-    """The same values in one block; compiled code takes a read-only array for another type."""
-    out = np.ascontiguousarray(values, dtype=np.float64)
-    return out if out.flags.writeable else out.copy()
+    return np.matmul(masses / masses.sum(), centers)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.analysis import kernels
 from poise.analysis.bodies import BodyMotion
 from poise.analysis.momentum import Momentum, cross
 from poise.analysis.touching import Touching
@@ -15,9 +14,17 @@ from poise.body.character import Character
 from poise.core.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int64]
 
 REGULARIZATION = 1e-5
 """Weight of ‖λ‖² against the mean square of a column's wrench: spreads the load where points leave it open [1]."""
+MOST_ITERATIONS = 60
+"""Newton steps for the contact forces of a frame, at most."""
+SHORTEST_STEP = 1e-9
+"""Part of a Newton step below which nothing is gained any more [1]."""
+CHUNK = 512
+"""Frames whose contact forces are solved at once."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +72,9 @@ def inverse_dynamics(
     """
     lift = np.array([0.0, 0.0, gravity])
     demanded = whole.linear_rate + character.mass * lift
-    contact = kernels.contact_forces(
+    contact = contact_forces(
         touch.points, touch.normals, touch.carries, whole.com, demanded, whole.angular_rate,
-        float(friction), float(character.leg_length), REGULARIZATION,
+        friction=friction, length=character.leg_length,
     )  # fmt: skip
     masses = np.array([b.mass for b in character.bodies])
     force = masses[:, None] * (bodies.accelerations + lift)
@@ -85,3 +92,101 @@ def inverse_dynamics(
     return Forces(
         demanded, whole.angular_rate, contact, force[:, 0].copy(), moment[:, 0].copy(), moment, force
     )  # fmt: skip
+
+
+def contact_forces(
+    points: Array, normals: Array, flags: Flags, com: Array, force: Array, moment: Array,
+    *, friction: float, length: float, regularization: float = REGULARIZATION,
+) -> Array:  # fmt: skip
+    """Forces in the friction pyramids of touching points that come nearest to a wanted force and moment.
+
+    min over x ≥ 0 of ½‖b − Wᵀx‖² + ½ε‖x‖², with b = (force, moment / length) and a row of W for each edge of a pyramid,
+    has many unknowns and only six rows. It is solved in its dual, the residual r of six numbers:
+    min ½‖r‖² − bᵀr + ‖max(0, W r)‖² / 2ε, convex and piecewise quadratic; then x = max(0, W r) / ε.
+
+    Args:
+        points, normals: Of the ground under the points, shape (F, P, 3).
+        flags: Which points touch, shape (F, P).
+        com: Where the moment is taken about [m], shape (F, 3).
+        force, moment: Wanted [N], [N m], shape (F, 3).
+        friction: Coulomb coefficient.
+        length: What moments are divided by [m].
+        regularization: ε against the mean square of the rows of W [1].
+
+    Returns:
+        Forces [N], shape (F, P, 3), zero where a point does not touch.
+    """
+    out = np.zeros(points.shape)
+    touched = np.flatnonzero(flags.any(axis=1))
+    most = int(flags.sum(axis=1).max(initial=0))
+    b = np.concatenate([force, moment / length], axis=1)
+    for start in range(0, len(touched), CHUNK):  # so many frames at once as stay in the processor's caches
+        at = touched[start : start + CHUNK]
+        # the touching points of each frame first, as many columns as the busiest frame needs
+        which = np.argsort(~flags[at], axis=1, kind="stable")[:, :most]
+        used = np.take_along_axis(flags[at], which, axis=1)
+        edges = pyramid_edges(normals[at[:, None], which], friction) * used[..., None, None]
+        arms = (points[at[:, None], which] - com[at, None])[:, :, None]
+        W = np.concatenate([edges, cross(arms, edges) / length], axis=3).reshape(len(at), 4 * most, 6)
+        weight = 4.0 * used.sum(axis=1) / (regularization * (W**2).sum(axis=(1, 2)))
+        r = _least_residual(W, b[at], weight)
+        x = weight[:, None] * np.maximum(np.matmul(W, r[..., None])[..., 0], 0.0)
+        out[at[:, None], which] = (x.reshape(len(at), most, 4)[..., None] * edges).sum(axis=2)
+    return out
+
+
+def pyramid_edges(normals: Array, friction: float) -> Array:
+    """Edges n ± μ t₁, n ± μ t₂ of the friction pyramids about normals (..., 3), shape (..., 4, 3).
+
+    The tangents are those of `step.cones`: the part of x orthogonal to the normal, of y where it is close to x.
+    """
+    near_x = np.abs(normals[..., :1]) > 0.9
+    axis = np.where(near_x, [0.0, 1.0, 0.0], [1.0, 0.0, 0.0])
+    first = axis - (axis * normals).sum(axis=-1, keepdims=True) * normals
+    first /= np.linalg.norm(first, axis=-1, keepdims=True)
+    second = cross(normals, first)
+    return normals[..., None, :] + friction * np.stack([first, -first, second, -second], axis=-2)
+
+
+def _least_residual(W: Array, b: Array, weight: Array) -> Array:
+    """Minimize ½‖r‖² − bᵀr + weight/2 ‖max(0, W r)‖² by Newton with halved steps, shape (F, 6); W (F, n, 6), b (F, 6).
+
+    Frames that are done drop out of the work.
+    """
+    left = np.arange(len(b))
+    square = (b**2).sum(axis=1)
+    # begin where b, shortened, is best
+    along = weight * (np.maximum(np.matmul(W, b[..., None])[..., 0], 0.0) ** 2).sum(axis=1)
+    r = b * (square / np.where(square > 0.0, square + along, 1.0))[:, None]
+
+    def value_at(r: Array, at: Index) -> Array:
+        pushed = np.maximum(np.matmul(W[at], r[..., None])[..., 0], 0.0)
+        return ((0.5 * r - b[at]) * r).sum(axis=1) + 0.5 * weight[at] * (pushed**2).sum(axis=1)
+
+    value = value_at(r, left)
+    for _ in range(MOST_ITERATIONS):
+        # gradient r − b + weight Wₐᵀ Wₐ r, and Hessian 1 + weight Wₐᵀ Wₐ with the rows that push
+        rows = W[left]
+        pushed = np.matmul(rows, r[left, :, None])[..., 0]
+        rows = np.where((pushed > 0.0)[..., None], rows, 0.0)
+        scaled = weight[left, None, None] * np.swapaxes(rows, 1, 2)
+        gradient = r[left] - b[left] + np.matmul(scaled, pushed[..., None])[..., 0]
+        going = (gradient**2).sum(axis=1) > 1e-20 * square[left]
+        left, gradient, rows, scaled = left[going], gradient[going], rows[going], scaled[going]
+        if not len(left):
+            break
+        step = -np.linalg.solve(np.eye(6) + np.matmul(scaled, rows), gradient[..., None])[..., 0]
+        descent = (gradient * step).sum(axis=1)
+        part, better = np.ones(len(left)), np.full(len(left), np.inf)
+        trying = np.arange(len(left))
+        while len(trying):
+            at = left[trying]
+            better[trying] = value_at(r[at] + part[trying, None] * step[trying], at)
+            too_far = better[trying] > value[at] + 1e-4 * part[trying] * descent[trying]
+            trying = trying[too_far & (part[trying] >= SHORTEST_STEP)]
+            part[trying] *= 0.5
+        improved = better < value[left]  # else only rounding is left
+        left = left[improved]
+        r[left] += part[improved, None] * step[improved]
+        value[left] = better[improved]
+    return r

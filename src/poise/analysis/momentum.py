@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.analysis import motion_kernels as kernels
 from poise.analysis.bodies import BodyMotion
 from poise.body.character import Character
 from poise.core.units import GRAVITY
@@ -58,17 +57,29 @@ def momentum(bodies: BodyMotion, character: Character, *, gravity: float = GRAVI
     by central differences of the filtered motion.
     """
     masses = np.array([b.mass for b in character.bodies])
-    inertias = np.stack([b.inertia for b in character.bodies]).astype(np.float64)
-    whole, angular, angular_rate, translational, rotational, own, own_rate, kinetic = kernels.momenta(
-        masses, inertias, bodies.turns, bodies.com, bodies.velocities, bodies.accelerations,
-        bodies.angular_velocities, bodies.angular_accelerations,
-    )  # fmt: skip
-    com, velocity, acceleration = whole
+    share = masses / masses.sum()
+    com, velocity, acceleration = (np.matmul(share, x) for x in (bodies.com, bodies.velocities, bodies.accelerations))
+    inertias = world_inertias(bodies.turns, np.stack([b.inertia for b in character.bodies]))
+    spins = bodies.angular_velocities
+    own = np.matmul(inertias, spins[..., None])[..., 0]
+    own_rate = np.matmul(inertias, bodies.angular_accelerations[..., None])[..., 0] + cross(spins, own)
+    arms = masses[:, None] * (bodies.com - com[:, None])
+    # Σ m_i (c_i − c) = 0: velocity and acceleration of the whole drop out
+    angular = (cross(arms, bodies.velocities) + own).sum(axis=1)
+    angular_rate = (cross(arms, bodies.accelerations) + own_rate).sum(axis=1)
+    translational = 0.5 * masses * (bodies.velocities**2).sum(axis=2)
+    rotational = 0.5 * (spins * own).sum(axis=2)
     total = float(masses.sum())
     return Momentum(
         com, velocity, acceleration, total * velocity, angular, total * acceleration, angular_rate,
-        translational, rotational, total * gravity * com[:, 2], own, own_rate, kinetic,
+        translational.sum(axis=1), rotational.sum(axis=1), total * gravity * com[:, 2],
+        own, own_rate, translational + rotational,
     )  # fmt: skip
+
+
+def world_inertias(turns: Array, inertias: Array) -> Array:
+    """Inertias of bodies (B, 3, 3) seen in world axes, R I Rᵀ, shape (F, B, 3, 3)."""
+    return np.matmul(np.matmul(turns, inertias), np.swapaxes(turns, -1, -2))
 
 
 def composite_inertia(bodies: BodyMotion, character: Character) -> Array:
@@ -78,7 +89,7 @@ def composite_inertia(bodies: BodyMotion, character: Character) -> Array:
     com = np.einsum("b,fbi->fi", masses / masses.sum(), bodies.com)
     places = bodies.com - com[:, None]
     square = np.einsum("b,fbi,fbi->f", masses, places, places)
-    turned = np.matmul(np.matmul(bodies.turns, inertias), np.swapaxes(bodies.turns, -1, -2)).sum(axis=1)
+    turned = world_inertias(bodies.turns, inertias).sum(axis=1)
     return turned + square[:, None, None] * np.eye(3) - np.einsum("b,fbi,fbj->fij", masses, places, places)
 
 

@@ -16,6 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import solveh_banded
 
 from poise.core.errors import InvalidValue
 from poise.core.units import HUMAN_LEG
@@ -86,24 +87,13 @@ def smooth(
     frames = len(times)
     if not filter.is_on or frames < 5:
         return values
-    out = np.array(values, dtype=np.float64).reshape(frames, -1)
-    smooth_columns(filter, times, out, weights, breaks)
-    return out.reshape(values.shape)
-
-
-def smooth_columns(
-    filter: LowPass, times: Array, columns: Array, weights: Array | None = None, breaks: Sequence[int] = ()
-) -> None:
-    """`smooth` in place, for columns (F, n) of at least five frames."""
-    from poise.analysis.motion_kernels import solve_banded
-
+    columns = np.asarray(values, dtype=np.float64).reshape(frames, -1)
     dt = float(np.median(np.diff(times)))
     strength = (math.sqrt(2.0) - 1.0) / (2.0 * math.sin(math.pi * filter.hz * dt)) ** 6
     rows = _third_differences(times, dt)
     for b in breaks:
         rows[max(0, b - 3) : b] = 0.0
-    frames = len(times)
-    band = np.zeros((4, frames))
+    band = np.zeros((4, frames))  # the lower diagonals of W + λ DᵀD
     for i in range(4):
         for j in range(i, 4):
             band[j - i, i : frames - 3 + i] += strength * rows[:, i] * rows[:, j]
@@ -112,8 +102,8 @@ def smooth_columns(
     else:
         trusted = _trusted(weights, breaks)
         band[0] += trusted
-        columns *= trusted[:, None]
-    solve_banded(band, columns)
+        columns = columns * trusted[:, None]
+    return np.ascontiguousarray(solveh_banded(band, columns, lower=True, overwrite_ab=True)).reshape(values.shape)
 
 
 def stretches(frames: int, breaks: Sequence[int]) -> list[slice]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.analysis import kernels
 from poise.analysis.forces import Forces
-from poise.analysis.region_kernel import regions
+from poise.analysis.polygon import hulls, polygon_distances
+from poise.analysis.region import regions
 from poise.analysis.touching import Touching
 from poise.body.character import Character
 from poise.core.units import GRAVITY
@@ -95,7 +95,7 @@ def support(
     weight = character.mass * gravity
     size = character.leg_scale
     cop = center_of_pressure(forces.contact, touch, CARRIED * weight)
-    hull, counts = kernels.hulls(touch.points, touch.carries)
+    hull, counts = hulls(touch.points, touch.carries)
     loaded = touch.carries.any(axis=1) & (forces.demanded[:, 2] > CARRIED * weight)
     level = _level(touch, cop)
     zmp = np.full_like(com, np.nan)
@@ -112,7 +112,7 @@ def support(
         where = np.flatnonzero(loaded)
         found, number = regions(
             touch.points[where], touch.normals[where], touch.carries[where], com[where], forces.demanded[where],
-            forces.demanded_moment[where], float(friction), 1e-4 * size,
+            forces.demanded_moment[where], friction=friction, tolerance=1e-4 * size,
         )  # fmt: skip
         most = max(1, int(number.max(initial=1)))
         corners, slips = np.zeros(len(com), dtype=np.int64), np.zeros(len(com), dtype=np.bool_)
@@ -122,8 +122,8 @@ def support(
     polygon[:, :, 2] = level[:, None]
     places = np.minimum(np.arange(polygon.shape[1]), np.maximum(corners[:, None] - 1, 0))
     polygon = np.take_along_axis(polygon, places[:, :, None], axis=1)
-    order = np.broadcast_to(np.arange(polygon.shape[1]), polygon.shape[:2]).copy()
-    distance, perimeter = kernels.polygon_distances(polygon, order, corners, np.ascontiguousarray(zmp[:, :2]))
+    order = np.broadcast_to(np.arange(polygon.shape[1]), polygon.shape[:2])
+    distance, perimeter = polygon_distances(polygon, order, corners, zmp[:, :2])
     distance[~loaded] = np.nan
     radius = np.where(corners > 0, np.maximum(perimeter / (2.0 * np.pi), SMALLEST_RADIUS * size), np.nan)
     return Support(

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
-from poise.analysis import kernels
 from poise.analysis.analyze import Analysis, analyze
+from poise.analysis.polygon import polygon_distances
 from poise.analysis.support import zero_moment_point
 from poise.check.capture import capture_findings
 from poise.check.finding import Cure, Finding, ranked
@@ -210,7 +210,5 @@ def slowed_error(clip: Analysis, k: float) -> Array:
     zmp[loaded] = zero_moment_point(
         clip.momentum.com[loaded], force[loaded], forces.demanded_moment[loaded] / k**2, support.zmp[loaded, 2]
     )
-    distance, _ = kernels.polygon_distances(
-        touch.points, support.hull, support.hull_counts, np.ascontiguousarray(zmp[:, :2])
-    )
+    distance, _ = polygon_distances(touch.points, support.hull, support.hull_counts, zmp[:, :2])
     return np.where(loaded, distance, np.nan) / support.radius

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from poise.core import rotations
 from poise.core.errors import InvalidValue, UnknownName
+from poise.native import compiled
 
 Array = npt.NDArray[np.float64]
 
@@ -108,15 +109,6 @@ class Skeleton:
         return tuple(tuple(k) for k in kids)
 
     @cached_property
-    def levels(self) -> tuple[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], ...]:
-        """Joints as far from the root as each other, with their parents: the root's children first."""
-        depth = np.zeros(self.joint_count, dtype=np.int64)
-        for j, p in enumerate(self.parents.tolist()):
-            depth[j] = 0 if p < 0 else depth[p] + 1
-        found = (np.flatnonzero(depth == d) for d in range(1, int(depth.max()) + 1))
-        return tuple((joints, np.asarray(self.parents[joints], dtype=np.int64)) for joints in found)
-
-    @cached_property
     def rest(self) -> tuple[Array, Array]:
         """Positions (J, 3) [m] and orientations (J, 4) of the rest pose in the world frame, read-only."""
         pose = world_pose(self, self.offsets, self.rest_rotations)
@@ -164,12 +156,29 @@ def world_pose(skeleton: Skeleton, translations: Array, joint_rotations: Array) 
     Returns:
         Positions [m], shape (..., J, 3), and orientations, shape (..., J, 4).
     """
-    positions, orientations = translations.copy(), joint_rotations.copy()
-    for joints, parents in skeleton.levels:
-        above = orientations[..., parents, :]
-        positions[..., joints, :] = positions[..., parents, :] + rotations.rotate(above, translations[..., joints, :])
-        orientations[..., joints, :] = rotations.multiply(above, joint_rotations[..., joints, :])
-    return positions, orientations
+    count, leading = skeleton.joint_count, translations.shape[:-2]
+    local = (
+        np.asarray(translations, dtype=np.float64).reshape(-1, count, 3),
+        np.asarray(joint_rotations, dtype=np.float64).reshape(-1, count, 4),
+    )
+    positions, orientations = (np.empty(x.shape) for x in local)
+    place_joints(np.asarray(skeleton.parents, dtype=np.int64), *local, positions, orientations)
+    return positions.reshape(*leading, count, 3), orientations.reshape(*leading, count, 4)
+
+
+@compiled(
+    "const word parents[joints], const real translations[frames][joints][3], const real turns[frames][joints][4],"
+    "real positions[frames][joints][3], real orientations[frames][joints][4]"
+)
+def place_joints(parents, translations, turns, positions, orientations):
+    """Fill positions p and orientations q in the world: p = p_parent + q_parent t, q = q_parent r, parents first."""
+    for j, parent in enumerate(parents.tolist()):
+        if parent < 0:
+            positions[:, j], orientations[:, j] = translations[:, j], turns[:, j]
+        else:
+            above = orientations[:, parent]
+            positions[:, j] = positions[:, parent] + rotations.rotate(above, translations[:, j])
+            orientations[:, j] = rotations.multiply(above, turns[:, j])
 
 
 def rest_pose(skeleton: Skeleton) -> tuple[Array, Array]:
