@@ -1,4 +1,4 @@
-"""Two-bone legs: the compiled loops against their plain twins, and what a solved leg keeps."""
+"""Two-bone legs: against their definitions, and what a solved leg keeps."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _plain(leg: Leg, motion: Motion) -> tuple[Array, Array, Array, Array, Array]
 
 @needs_motions
 @pytest.mark.parametrize("name", ["hop", "backflip", "high jump"])
-def test_the_compiled_loops_are_their_plain_twins(name: str) -> None:
+def test_bends_and_turns_are_those_of_their_definitions(name: str) -> None:
     motion, character = _clip(name)
     shift = 0.03 * np.random.default_rng(1).normal(size=(motion.frame_count, 3))
     frames = np.arange(motion.frame_count)

@@ -15,7 +15,7 @@ from poise.check.profile import load_profile
 from poise.core import rotations
 from poise.core.errors import BudgetExceeded, InvalidValue, PoiseError, UnknownName
 from poise.core.motion import Motion
-from poise.edit import Budget, Scope, kernels, spin
+from poise.edit import Budget, Scope, spin
 from poise.edit.angular_momentum import Tumble, frame_jacobians, momentum_between, turns_for
 from poise.edit.borders import SETTLING
 from poise.edit.legs import Leg, find_legs, knee_flexion
@@ -79,19 +79,6 @@ def test_the_jacobian_is_the_composite_inertia_over_the_time_step_and_half_the_m
         cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
         skew = 0.5 * (jacobian - np.swapaxes(jacobian, 1, 2))
         np.testing.assert_allclose(skew, np.broadcast_to(-0.5 * cross, skew.shape), atol=2e-2 * np.abs(cross).max())
-
-
-def test_the_compiled_loop_is_its_plain_twin() -> None:
-    tumble, _, _ = flight()
-    n = len(tumble.times)
-    turn = rotations.from_rotation_vector(np.random.default_rng(3).normal(size=(n, 3)))
-    out = np.empty((n - 1, 3)), np.empty((n - 1, 3, 3)), np.empty((n - 1, 3, 3))
-    kernels.turned_momentum(
-        turn, tumble.places, np.ascontiguousarray(tumble.turns), tumble.inertias, tumble.masses, tumble.steps, *out
-    )
-    now = tumble.turned(turn)
-    for compiled, plain in zip(out, (momentum_between(now), *frame_jacobians(now))):
-        np.testing.assert_allclose(compiled, plain, atol=1e-11 * np.abs(plain).max())
 
 
 @pytest.mark.parametrize("fixed", [(0,), (12,), (30,), (0, 30), (0, 11, 20), (5, 30)])

@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import poise
+from poise.core import rotations
 from poise.core.skeleton import place_joints
+from poise.edit.angular_momentum import turned_momentum
 from poise.native import FUNCTIONS, build, compiled, library
 from poise.physics import kernels
 from tests.figures import FIGURES, random_state
@@ -144,3 +146,20 @@ def test_joints_are_placed_as_by_the_twin(name: str) -> None:
     place_joints.twin(motion.skeleton.parents, motion.translations, motion.rotations, *plain)
     for ours, theirs in zip(fast, plain, strict=True):
         assert np.allclose(ours, theirs, rtol=0.0, atol=1e-13)
+
+
+@needs_core
+def test_the_momentum_of_a_turned_flight_is_that_of_the_twin() -> None:
+    rng = np.random.default_rng(3)
+    frames, bodies = 9, 5
+    turn, turns = (rotations.normalize(rng.normal(size=(*shape, 4))) for shape in ((frames,), (frames, bodies)))
+    turn[3], turns[3] = turn[2], turns[2]  # nothing turns between these two
+    half = rng.normal(size=(frames, bodies, 3, 3))
+    given = (turn, rng.normal(size=(frames, bodies, 3)), turns, half @ np.swapaxes(half, 2, 3), rng.random(bodies))
+    shapes = ((frames - 1, 3), (frames - 1, 3, 3), (frames - 1, 3, 3))
+    fast, plain = (tuple(np.full(shape, np.nan) for shape in shapes) for _ in range(2))
+    steps = rng.uniform(0.5, 1.5, frames - 1)
+    turned_momentum(*given, steps, *fast)
+    turned_momentum.twin(*given, steps, *plain)
+    for ours, theirs in zip(fast, plain, strict=True):
+        assert np.allclose(ours, theirs, rtol=0.0, atol=1e-11)

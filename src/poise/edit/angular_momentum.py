@@ -11,7 +11,9 @@ momentum stays as it is and one rotation per frame is all that is unknown.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +23,7 @@ from poise.body.character import Character
 from poise.core import rotations
 from poise.core.errors import PoiseError
 from poise.core.motion import Motion
-from poise.edit import kernels
+from poise.native import compiled
 
 Array = npt.NDArray[np.float64]
 
@@ -108,25 +110,22 @@ def _momentum(tumble: Tumble, spins: Array) -> Array:
 def body_jacobians(tumble: Tumble) -> tuple[Array, Array]:
     """How the spin part Σ ½ (I + I') ω of the momentum answers to turns of single bodies.
 
+    Turning a frame by φ changes its inertia by [φ] I − I [φ] and the rotation vector s between the frames by
+    ∓(1 ± ½ [s] + κ [s]²) φ. With the mean inertia M that makes ∓(¼ (I' − I) [s] + M (1 + κ [s]²)) − ½ [I s] for the
+    earlier frame, and for the later one the other sign and I' in the last term, over Δt.
+
     Returns:
         Per body, by a turn [rad, world axes] of the earlier and of the later frame, shapes (n − 1, B, 3, 3).
     """
     spins = _spins(tumble)
+    before, after = tumble.inertias[:-1], tumble.inertias[1:]
     dt = tumble.steps[:, None, None, None]
-    middle = 0.5 * (tumble.inertias[:-1] + tumble.inertias[1:]) / dt
-    bracket = _skew(spins)
-    half = 0.5 * bracket
-    square = _inverse_left_rest(spins)[..., None, None] * (bracket @ bracket)
-    one = np.eye(3)
-
-    def own(inertia: Array) -> Array:
-        """From δI ω with δI = [φ] I − I [φ]."""
-        momentum = np.matmul(inertia, spins[..., None])[..., 0]
-        return 0.5 * (inertia @ bracket - _skew(momentum)) / dt
-
-    earlier = own(tumble.inertias[:-1]) - middle @ (one + half + square)
-    later = own(tumble.inertias[1:]) + middle @ (one - half + square)
-    return earlier, later
+    square = spins[..., :, None] * spins[..., None, :] - (spins**2).sum(axis=-1)[..., None, None] * np.eye(3)
+    middle = (0.5 / dt) * (before + after)
+    both = np.matmul((0.25 / dt) * (after - before), _skew(spins))
+    both += np.matmul(middle, np.eye(3) + _inverse_left_rest(spins)[..., None, None] * square)
+    own = (_skew(np.matmul(inertia, spins[..., None])[..., 0]) * (0.5 / dt) for inertia in (before, after))
+    return -both - next(own), both - next(own)
 
 
 def frame_jacobians(tumble: Tumble) -> tuple[Array, Array]:
@@ -188,14 +187,14 @@ def turns_for(tumble: Tumble, wish: Array, fixed: tuple[int, ...], *, damping: f
     Source: [ShapiroLee2011]_ steps 1 to 7. Deviates: all frames of a flight at once where the paper goes frame by
     frame, and turns about the center of mass where the paper solves for six unknowns of which three stay zero.
     """
-    system = _System(tumble, np.array(fixed, dtype=np.int64))
-    start = system.momentum_at(system.still)[0].copy()
+    still = np.tile(rotations.IDENTITY, (len(tumble.times), 1))
+    start = momentum_between(tumble)
     count = 0
     for parts in (1, 4, 16):  # a wish far off is approached in parts
-        turn, target, done = system.still, start, True
+        turn, target, done = still, start, True
         for part in range(1, parts + 1):
             goal = start + (part / parts) * (wish - start)
-            turn, target, steps, done = _newton(system, turn, goal, damping)
+            turn, target, steps, done = _newton(tumble, fixed, turn, goal, damping)
             count += steps
             if not done:
                 break
@@ -222,38 +221,76 @@ def off_steady(tumble: Tumble) -> Array:
     return rotations.to_rotation_vector(turns_for(tumble, mean, (0,))[0])
 
 
-class _System:
-    """The equations of one flight: arrays that the compiled loops read, and those they fill."""
-
-    def __init__(self, tumble: Tumble, fixed: npt.NDArray[np.int64]) -> None:
-        n = len(tumble.times)
-        self.fixed = fixed
-        self.still = np.tile(rotations.IDENTITY, (n, 1))
-        t = tumble
-        self._given = [np.ascontiguousarray(x) for x in (t.places, t.turns, t.inertias, t.masses, t.steps)]
-        self._filled = np.empty((n - 1, 3)), np.empty((n - 1, 3, 3)), np.empty((n - 1, 3, 3))
-
-    def momentum_at(self, turn: Array) -> tuple[Array, Array, Array]:
-        """Momentum and its Jacobians with the frames turned; the arrays hold until the next call."""
-        places, turns, inertias, masses, steps = self._given
-        kernels.turned_momentum(turn, places, turns, inertias, masses, steps, *self._filled)
-        return self._filled
-
-    def step(self, goal: Array) -> tuple[Array, Array]:
-        """Newton step (n, 3) and the momentum each interval is to have (n − 1, 3), from the last `momentum_at`."""
-        momentum, earlier, later = self._filled
-        change, target = np.empty((len(momentum) + 1, 3)), np.empty_like(momentum)
-        kernels.substitute(momentum, goal, earlier, later, self.fixed, change, target)
-        return change, target
+def _response(tumble: Tumble, turn: Array) -> tuple[Array, Array, Array]:
+    """Momentum with the frames turned by `turn` (n, 4), and how it answers to further turns of either frame."""
+    n, t = len(turn), tumble
+    out = np.empty((n - 1, 3)), np.empty((n - 1, 3, 3)), np.empty((n - 1, 3, 3))
+    turned_momentum(turn, t.places, t.turns, t.inertias, t.masses, t.steps, *out)
+    return out
 
 
-def _newton(system: _System, turn: Array, goal: Array, damping: float) -> tuple[Array, Array, int, bool]:
+@compiled(
+    "const real turn[frames][4], const real places[frames][bodies][3], const real turns[frames][bodies][4],"
+    "const real inertias[frames][bodies][3][3], const real masses[bodies], const real steps[intervals],"
+    "real momentum[intervals][3], real earlier[intervals][3][3], real later[intervals][3][3]"
+)
+def turned_momentum(turn, places, turns, inertias, masses, steps, momentum, earlier, later):
+    """Fill `momentum_between` and `frame_jacobians` of a tumble whose frames are turned as a whole."""
+    times = np.concatenate([[0.0], np.cumsum(steps)])
+    now = Tumble(times, masses, places, turns, inertias).turned(turn)
+    momentum[:] = momentum_between(now)
+    earlier[:], later[:] = frame_jacobians(now)
+
+
+def _newton_step(
+    momentum: Array, earlier: Array, later: Array, goal: Array, fixed: Sequence[int]
+) -> tuple[Array, Array]:
+    """Turns φ with earlier φ_k + later φ_{k+1} = target − momentum; fixed frames (rising) stay.
+
+    Where two fixed frames enclose some, their target is the constant that joins them; elsewhere it is the goal.
+
+    Returns:
+        φ, shape (n, 3), and the target of each interval, shape (n − 1, 3).
+
+    Raises:
+        numpy.linalg.LinAlgError: if the turns of a frame do not change the momentum.
+    """
+    target = np.broadcast_to(goal, momentum.shape).copy()
+    back = np.linalg.inv(later)
+    onward = -back @ earlier  # φ_{k+1} = onward φ_k + back (target − momentum)
+    for one, other in pairwise(fixed):
+        # φ = offset + slope λ, with λ the constant that is to be found
+        affine = np.zeros((3, 4))
+        given = np.concatenate([-np.matmul(back, momentum[..., None]), back], axis=2)
+        for k in range(one, other):
+            affine = onward[k] @ affine + given[k]
+        target[one:other] = -np.linalg.solve(affine[:, 1:], affine[:, 0])
+    change = np.zeros((len(momentum) + 1, 3))
+    wanted = (target - momentum)[..., None]
+    added = np.matmul(back, wanted)[..., 0]
+    for k in range(fixed[0], len(momentum)):
+        change[k + 1] = onward[k] @ change[k] + added[k]
+    change[list(fixed)] = 0.0
+    first = slice(0, fixed[0])
+    ahead = np.linalg.inv(earlier[first])
+    backward, added = -ahead @ later[first], np.matmul(ahead, wanted[first])[..., 0]
+    for k in range(fixed[0] - 1, -1, -1):
+        change[k] = backward[k] @ change[k + 1] + added[k]
+    return change, target
+
+
+def _newton(
+    tumble: Tumble, fixed: Sequence[int], turn: Array, goal: Array, damping: float
+) -> tuple[Array, Array, int, bool]:
     """Newton's method from `turn`: turns, momentum of each interval as it must be, steps, and whether it got there."""
     part, best = damping, np.inf
     held, held_turn, target = None, turn, goal
     for step in range(MOST_ITERATIONS):
-        momentum, _, later = system.momentum_at(turn)
-        change, target = system.step(goal)
+        momentum, earlier, later = _response(tumble, turn)
+        try:
+            change, target = _newton_step(momentum, earlier, later, goal, fixed)
+        except np.linalg.LinAlgError:  # turns that change nothing: as good as a step without an end
+            change = np.full((len(turn), 3), np.inf)
         error, size = float(np.abs(momentum - target).max()), float(np.abs(later).max())
         if error <= TOLERANCE * size:
             return turn, target, step, True

@@ -10,15 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from poise.analysis.momentum import cross
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.motion import Motion
-from poise.edit import leg_kernel
-from poise.edit.pose_kernel import posed
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array, Index
 
 REACH = 0.9999
 """Part of its full length that a leg stretches to at most [1]."""
@@ -26,6 +23,8 @@ STRAIGHT = 0.15
 """Sine of a flexion below which the bend axis of the joint limits counts more than the plane the leg lies in [1]."""
 BACKWARDS = 0.1
 """A clip whose mean sine of the bend is below minus this bends the other way than the limits say [1]."""
+OPPOSITE = 1e-7
+"""Twice the cosine of half a turn below which two directions are opposite: the least turn between has no axis [1]."""
 SAME_PLACE = 1e-9
 """A foot this near to its target is not touched [m]."""
 
@@ -112,7 +111,7 @@ def reach(leg: Leg, motion: Motion) -> Array:
 def solve_legs(
     motion: Motion,
     targets: dict[Leg, tuple[Array, Array]],
-    frames: npt.NDArray[np.int64],
+    frames: Index,
     bends: dict[Leg, Array] | None = None,
 ) -> Motion:
     """The motion with the feet of some legs brought to their targets in some frames.
@@ -141,12 +140,40 @@ def solve_legs(
             continue
         pose = _pose(leg, motion, index)
         more = _bend_to(pose, places[index]) if bend is None else bend[index]
-        joints = np.array([leg.hip, leg.knee, leg.foot])
-        leg_kernel.turn(
-            index, positions, orientations, joints, parents[joints].astype(np.int64), leg.foot_turns, pose.u, pose.w,
-            pose.normal, np.array(more), np.array(places), np.array(turns), turned,
-        )  # fmt: skip
-    return posed(replace(motion, rotations=turned))
+        knee = _turn_about(pose.normal, more)
+        hip = _least_turn(rotations.rotate(knee, pose.w) - pose.u, places[index] - pose.hip, pose.normal)
+        # turned in the world; the knee's parent turns with the hip, so its turn is seen from where that was before
+        for joint, turn in ((leg.hip, hip), (leg.knee, knee)):
+            now = rotations.multiply(turn, orientations[index, joint])
+            turned[index, joint] = _in_parent(now, orientations[index], int(parents[joint]))
+        if leg.foot_turns:
+            carried = rotations.multiply(rotations.multiply(hip, knee), orientations[index, parents[leg.foot]])
+            turned[index, leg.foot] = rotations.normalize(
+                rotations.multiply(rotations.conjugate(carried), turns[index])
+            )
+    return replace(motion, rotations=turned)
+
+
+def _in_parent(turn: Array, orientations: Array, parent: int) -> Array:
+    """Orientations in the world (n, 4) as seen from a parent joint, −1 for none; orientations are of all (n, J, 4)."""
+    if parent >= 0:
+        turn = rotations.multiply(rotations.conjugate(orientations[:, parent]), turn)
+    return rotations.normalize(turn)
+
+
+def _turn_about(axis: Array, angle: Array) -> Array:
+    """Unit quaternions (n, 4) about unit axes (n, 3) by angles [rad] (n,)."""
+    return np.concatenate([np.cos(0.5 * angle)[:, None], np.sin(0.5 * angle)[:, None] * axis], axis=1)
+
+
+def _least_turn(start: Array, end: Array, normal: Array) -> Array:
+    """The least turns from directions to others, (n, 4); half a turn is about what of `normal` lies across."""
+    a, b = (x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12) for x in (start, end))
+    turn = np.concatenate([1.0 + (a * b).sum(axis=1, keepdims=True), cross(a, b)], axis=1)
+    across = normal - (normal * a).sum(axis=1, keepdims=True) * a
+    is_half = np.linalg.norm(turn, axis=1) < OPPOSITE
+    turn[is_half] = np.concatenate([np.zeros((len(turn), 1)), across], axis=1)[is_half]
+    return rotations.normalize(turn)
 
 
 @dataclass(frozen=True)
@@ -167,16 +194,25 @@ class _Pose:
     sine: Array
 
 
-def _pose(leg: Leg, motion: Motion, frames: npt.NDArray[np.int64]) -> _Pose:
+def _pose(leg: Leg, motion: Motion, frames: Index) -> _Pose:
     """Bends are about the normal of the plane the leg lies in, on the side of the joint's own axis; hinges about it."""
     positions, orientations = motion.world
-    u, w, normal = (np.empty((len(frames), 3)) for _ in range(3))
-    numbers = np.empty((len(frames), 4))
-    leg_kernel.measure(
-        frames, positions, orientations, leg.hip, leg.knee, leg.foot, np.array(leg.axis), leg.axis_joint, leg.is_hinge,
-        STRAIGHT, u, w, normal, numbers,
-    )  # fmt: skip
-    return _Pose(positions[frames, leg.hip], u, w, normal, *np.ascontiguousarray(numbers.T))
+    hip, knee, foot = (positions[frames, joint] for joint in (leg.hip, leg.knee, leg.foot))
+    u, w = hip - knee, foot - knee
+    own = rotations.rotate(orientations[frames, leg.axis_joint], leg.axis)
+    size = np.linalg.norm(u, axis=1) * np.linalg.norm(w, axis=1) + 1e-12
+    plane = cross(w, u) / size[:, None]
+    bend = (plane * own).sum(axis=1)
+    normal = own
+    if not leg.is_hinge:
+        normal = np.where(bend < 0.0, -1.0, 1.0)[:, None] * plane + STRAIGHT * own
+        normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
+    along_u, along_w = (u * normal).sum(axis=1), (w * normal).sum(axis=1)
+    # of the parts across the normal
+    cosine = along_u * along_w - (u * w).sum(axis=1)
+    sine = size * (plane * normal).sum(axis=1)
+    square = (u**2).sum(axis=1) + (w**2).sum(axis=1) - 2.0 * along_u * along_w
+    return _Pose(hip, u, w, normal, np.arctan2(sine, cosine), square, np.hypot(sine, cosine), bend)
 
 
 def _bend_to(pose: _Pose, places: Array) -> Array:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from numpy.polynomial.polynomial import polyint
 
 from poise.core.motion import Motion
-from poise.edit.pose_kernel import posed
 
 Array = npt.NDArray[np.float64]
 
@@ -138,7 +137,7 @@ def retimed(motion: Motion, timing: Timing) -> Motion:
     Each new frame carries the source file's own numbers of the nearest frame, so that what did not change is written
     as it stood.
     """
-    result = posed(replace(motion.resampled(timing.source), times=timing.times))
+    result = replace(motion.resampled(timing.source), times=timing.times)
     source = motion.source
     select = getattr(source.document, "select_frames", None) if source is not None else None
     if source is None or select is None:
