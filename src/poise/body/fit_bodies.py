@@ -10,6 +10,7 @@ import numpy.typing as npt
 from poise.body.anatomy import Anatomy
 from poise.body.fit_names import is_aside
 from poise.body.fit_poses import Poses
+from poise.body.joint_tree import sound_ends
 from poise.core import rotations
 
 Array = npt.NDArray[np.float64]
@@ -134,7 +135,7 @@ def _tips(
         if tips[i]:
             continue
         ends: list[tuple[bool, Array]] = []
-        for site in skeleton.end_sites:
+        for site in sound_ends(skeleton):
             if carrier[site.joint] == i and _is_below(skeleton.parents, site.joint, j):
                 at = poses.positions[:, site.joint]
                 at = at + rotations.rotate(poses.orientations[:, site.joint], site.offset)

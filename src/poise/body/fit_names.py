@@ -6,14 +6,16 @@ import re
 
 _ASIDE = (
     "finger|thumb|index|middle|ring|pinky|pinkie|metacarpal|eye|jaw|brow|lip|tongue|teeth|cheek|ear|nose|hair|"
-    "breast|skirt|cape|cloth|twist|roll|helper|socket|weapon|prop|ik|pole|target|nub|end"
+    "breast|skirt|cape|cloth|twist|roll|weapon|prop"
 )
+_CONTROL = "helper|socket|ik|pole|target|nub|end"
 _LIMB = {
     "leg": "leg|legs|thigh|calf|shin|knee|hip|hips|foot|feet|ankle|toe|toes|femur|tibia|upleg|paw|hoof",
     "arm": "arm|arms|forearm|shoulder|elbow|wrist|hand|hands|humerus|radius|clavicle|collar|shldr|upperarm|lowerarm",
     "head": "head|skull",
     "neck": "neck|neck1|lowerneck|upperneck",
     "tail": "tail",
+    "trunk": "torso|chest|abdomen|spine|back|body|pelvis|belly|waist",
 }
 
 
@@ -46,13 +48,26 @@ def without_side(name: str) -> str:
     return joined[1:] if side_of(name) and len(parts) == len(words(name)) and joined[:1] in "lr" else joined
 
 
-def is_aside(name: str) -> bool:
-    """True for fingers, faces, hair, twist bones, sockets and the like, by name alone."""
-    return any(re.fullmatch(rf"[lr]?({_ASIDE})(s|base)?", w) for w in words(name))
+def is_aside(name: str, *, has_skin: bool = False) -> bool:
+    """True for fingers, faces, hair, twist bones, sockets and the like, by name alone.
+
+    Args:
+        name: The joint's.
+        has_skin: Its skin shows that it is no mere control, whatever it is called: a foot named "IK foot" is a foot.
+    """
+    words_aside = _ASIDE if has_skin else f"{_ASIDE}|{_CONTROL}"
+    # "rear" is no ear, and a "middle leg" no finger
+    found = [w for w in words(name) if w != "rear" and re.fullmatch(rf"[lr]?({words_aside})(s|base)?", w)]
+    return bool(found) and not ("leg" in words(name) and set(found) <= {"middle", "ring", "index"})
+
+
+def stem(name: str) -> str:
+    """The name without its numbers, the same for the pieces of a divided bone: "upperarm01.L", "DEF-thigh.L.001"."""
+    return re.sub(r"[^a-z]", "", name.lower())
 
 
 def hints(name: str) -> frozenset[str]:
-    """Kinds of limb the name speaks of: any of "leg", "arm", "head", "neck", "tail"."""
+    """Kinds of limb the name speaks of: any of "leg", "arm", "head", "neck", "tail", "trunk"."""
     found = set()
     joined = "".join(words(name))
     for kind, pattern in _LIMB.items():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 
 from poise.body.anatomy import Chain
-from poise.body.fit_names import is_aside, side_of, without_side
+from poise.body.fit_names import is_aside, side_of, stem, without_side
 from poise.body.fit_poses import Poses
 from poise.core import rotations
+from poise.core.skeleton import EndSite, Skeleton
 
 Array = npt.NDArray[np.float64]
 Pair = tuple[int, int, int]
@@ -16,6 +19,23 @@ Pair = tuple[int, int, int]
 
 LIMB, SMALL = 0.15, 0.05
 """Least length of a limb, and of a neck or tail, as shares of the longest path through the bones [1]."""
+
+
+def sound_ends(skeleton: Skeleton) -> tuple[EndSite, ...]:
+    """End sites without those that lie many times as far from their joint as the mirrored one does."""
+    length: dict[tuple[str, str], float] = {}
+    for site in skeleton.end_sites:
+        name = skeleton.names[site.joint]
+        length[without_side(name), side_of(name)] = float(np.linalg.norm(site.offset))
+    other = {"left": "right", "right": "left", "": ""}
+
+    def is_sound(site: EndSite) -> bool:
+        name, own = skeleton.names[site.joint], float(np.linalg.norm(site.offset))
+        twin = length.get((without_side(name), other[side_of(name)]), own)
+        bone = float(np.linalg.norm(skeleton.offsets[site.joint]))
+        return own <= max(4.0 * twin, 1.5 * bone)
+
+    return tuple(site for site in skeleton.end_sites if is_sound(site))
 
 
 class JointTree:
@@ -26,6 +46,7 @@ class JointTree:
         lengths: Bone length from each joint's parent to it, the median over the poses [m], shape (J,).
         reach: From each joint along its longest branch to the end of it [m], shape (J,).
         span: Longest path through the bones [m].
+        asides: Joints that are no part of trunk or limbs: controls, fingers, faces, hair, twist bones, things held.
     """
 
     def __init__(self, poses: Poses) -> None:
@@ -34,25 +55,72 @@ class JointTree:
         parents = self.skeleton.parents
         moved = poses.positions[:, 1:] - poses.positions[:, parents[1:]]
         self.lengths = np.concatenate([[0.0], np.median(np.linalg.norm(moved, axis=-1), axis=0)])
+        self.asides = self._find_asides()
+        markers = self._find_markers()
         self.reach = np.zeros(count)
-        for site in self.skeleton.end_sites:
-            self.reach[site.joint] = max(self.reach[site.joint], float(np.linalg.norm(site.offset)))
+        for site in sound_ends(self.skeleton):
+            if site.joint not in markers:
+                self.reach[site.joint] = max(self.reach[site.joint], float(np.linalg.norm(site.offset)))
         span = 0.0
         for j in range(count - 1, -1, -1):
-            below = sorted((self.lengths[c] + self.reach[c] for c in self.skeleton.children[j]), reverse=True)
+            kids = [c for c in self.skeleton.children[j] if c not in markers]
+            below = sorted((self.lengths[c] + self.reach[c] for c in kids), reverse=True)
             if below:
                 span = max(span, self.reach[j], sum(below[:2]))
                 self.reach[j] = max(self.reach[j], below[0])
         self.span = span if span > 0.0 else 1.0
 
+    def _find_asides(self) -> frozenset[int]:
+        """Joints aside by their skin (they and all below them move none) or by name, where the skin says nothing."""
+        skin, names = self.skeleton.skin, self.skeleton.names
+        if skin is None:
+            return frozenset(j for j, name in enumerate(names) if is_aside(name))
+        below = self.below_skin
+        return frozenset(j for j, name in enumerate(names) if below[j] <= 0.0 or is_aside(name, has_skin=True))
+
+    def _find_markers(self) -> frozenset[int]:
+        """Joints that only mark a place: a control without skin, and a far last joint that never turns, beside others.
+
+        They have no part in any length: helpers of some tools lie meters from the bone they belong to.
+        """
+        skin, kids = self.skeleton.skin, self.skeleton.children
+        beside = {j for j in range(1, len(kids)) if not kids[j] and len(kids[int(self.skeleton.parents[j])]) > 1}
+        found = set() if skin is None else {j for j in beside if skin[j] <= 0.0}
+        if self.poses.frame_count > 2:
+            ends = {site.joint for site in self.skeleton.end_sites if np.linalg.norm(site.offset) > 0.0}
+            for j in beside - ends:
+                parent = int(self.skeleton.parents[j])
+                others = [self.lengths[c] for c in (parent, *kids[parent]) if c != j]
+                if self.lengths[j] > max(others) and not self.turns(j):
+                    found.add(j)
+        return frozenset(found)
+
     def weight(self, joint: int) -> float:
         """Length of the longest path from the joint's parent through it, as a share of the span."""
         return float(self.lengths[joint] + self.reach[joint]) / self.span
 
+    def _worth(self, joint: int) -> float:
+        """Weight of a branch that may carry a limb on: of branches as long, the one that moves more of the skin."""
+        if self.skeleton.skin is None:
+            return self.weight(joint)
+        below = self.below_skin
+        parent = int(self.skeleton.parents[joint])
+        most = max((below[c] for c in self.skeleton.children[parent]), default=0.0)
+        return self.weight(joint) * (0.5 + 0.5 * float(below[joint]) / most if most > 0.0 else 1.0)
+
+    @cached_property
+    def below_skin(self) -> Array:
+        """Vertices that each joint and all below it move, by weight, shape (J,); zeros where no skin is known."""
+        skin = self.skeleton.skin
+        below = np.zeros(self.skeleton.joint_count) if skin is None else skin.copy()
+        for j in range(len(below) - 1, 0, -1):
+            below[int(self.skeleton.parents[j])] += below[j]
+        return below
+
     def major(self, joint: int, share: float) -> list[int]:
         """Children whose branch is at least this share of the span, asides by name left out."""
         kids = [c for c in self.skeleton.children[joint] if self.weight(c) >= share]
-        return [c for c in kids if not is_aside(self.skeleton.names[c])] or (kids if len(kids) == 1 else [])
+        return [c for c in kids if c not in self.asides] or (kids if len(kids) == 1 else [])
 
     def find_root(self) -> int:
         """The pelvis: from the file's root down to the first joint at which limb-sized branches part."""
@@ -109,6 +177,7 @@ class JointTree:
         pairs: list[tuple[int, int]] = []
         scored = []
         names = self.skeleton.names
+        across = self._across(kids)
         for n, a in enumerate(kids):
             for b in kids[n + 1 :]:
                 unlike = abs(self.weight(a) - self.weight(b)) / max(self.weight(a), self.weight(b))
@@ -116,7 +185,9 @@ class JointTree:
                 mirrored = sides == {"left", "right"} and without_side(names[a]) == without_side(names[b])
                 if sides & {"left", "right"} and not mirrored and len(sides) == 2:
                     continue
-                if unlike < (0.4 if mirrored else 0.12) and min(self.weight(a), self.weight(b)) >= 0.1:
+                if not mirrored and across is not None and not self._is_apart_along(a, b, across):
+                    continue
+                if unlike < (0.7 if mirrored else 0.12) and min(self.weight(a), self.weight(b)) >= 0.1:
                     scored.append((unlike - (1.0 if mirrored else 0.0), a, b))
         for _, a, b in sorted(scored):
             if a in left_over and b in left_over:
@@ -125,12 +196,32 @@ class JointTree:
                 left_over.remove(b)
         return pairs, left_over
 
+    def _across(self, kids: list[int]) -> Array | None:
+        """Direction from right to left in the rest pose, by branches whose names say their sides; None without."""
+        names, rest = self.skeleton.names, self.skeleton.rest[0]
+        for n, a in enumerate(kids):
+            for b in kids[n + 1 :]:
+                sides = (side_of(names[a]), side_of(names[b]))
+                if set(sides) == {"left", "right"} and without_side(names[a]) == without_side(names[b]):
+                    top_a, top_b = self.parted(a, b)
+                    apart = rest[top_a] - rest[top_b]
+                    size = float(np.linalg.norm(apart))
+                    if size > 0.02 * self.span:
+                        return apart / size if sides[0] == "left" else -apart / size
+        return None
+
+    def _is_apart_along(self, a: int, b: int, across: Array) -> bool:
+        """Whether two branches part sideways, not one ahead and one behind."""
+        top_a, top_b = self.parted(a, b)
+        apart = self.skeleton.rest[0][top_a] - self.skeleton.rest[0][top_b]
+        return abs(float(apart @ across)) > 0.5 * float(np.linalg.norm(apart))
+
     def path(self, joint: int, *, with_asides: bool = False) -> list[int]:
         """Joints from this one down its longest branch, asides by name left out unless asked for."""
         path = [joint]
         while kids := self.skeleton.children[path[-1]]:
-            plain = [c for c in kids if not is_aside(self.skeleton.names[c])]
-            best = max(plain or kids, key=self.weight)
+            plain = [c for c in kids if c not in self.asides]
+            best = max(plain or kids, key=self._worth)
             if not plain and len(path) > 1 and not with_asides:
                 break
             path.append(best)
@@ -138,7 +229,17 @@ class JointTree:
 
     def tip_height(self, joint: int) -> Array:
         """Height of the far end of the joint's longest branch in each frame [m], shape (F,)."""
-        return self.poses.positions[:, self.path(joint)[-1], 2]
+        return self.tips(self.poses.positions, self.poses.orientations, joint)[..., 2]
+
+    def tips(self, positions: Array, orientations: Array, joint: int) -> Array:
+        """Far end of the joint's longest branch, its end site if it has one, in poses (..., J, 3): shape (..., 3)."""
+        last = self.path(joint)[-1]
+        at = positions[..., last, :]
+        sites = [s.offset for s in sound_ends(self.skeleton) if s.joint == last]
+        if not sites:
+            return at
+        longest = max(sites, key=lambda offset: float(np.linalg.norm(offset)))
+        return at + rotations.rotate(orientations[..., last, :], longest)
 
     def limb_chain(self, kind: str, side: str, place: str, hub: int, kid: int, other: int) -> Chain | None:
         """Trim a branch to the joints worth simulating: [collar], upper, lower, hand; thigh, shin, foot, toe."""
@@ -146,9 +247,12 @@ class JointTree:
         path = self.path(kid, with_asides=kind == "leg")
         if kind == "other":
             return Chain(kind, side, place, hub, tuple(path)) if self.weight(kid) >= LIMB else None
+        path = self._undivided(path)
         upper = self.upper(kind, path, other)
         keep = [j for j in path[:upper] if kind == "arm" or place == "front"]
         keep = [j for j in keep if j not in self.skeleton.fixed]
+        if len(keep) > 1 and not self.poses.is_bare:
+            keep = [j for j in keep if self.turns(j)] or keep[-1:]
         whole = path[upper:]
         # joints that double another, or cannot turn, stay with the one before
         main = [whole[0]]
@@ -165,6 +269,32 @@ class JointTree:
             main.pop()
         return Chain(kind, side, place, hub, tuple(keep + main), upper=len(keep))
 
+    def _undivided(self, path: list[int]) -> list[int]:
+        """The path without joints inside a bone: pieces in one line, of one name or never turned."""
+        kept = path[:1]
+        for before, j, after in zip(path, path[1:], path[2:]):
+            same_name = stem(self.skeleton.names[kept[-1]]) == stem(self.skeleton.names[j])
+            least = np.cos(np.radians(12.0 if same_name else 1.0))
+            straight = self._straightness(before, j, after)
+            if straight < least or not (same_name or (self._bends(path) and not self.turns(j))):
+                kept.append(j)
+        return kept + path[max(len(path) - 1, 1) :]
+
+    def _straightness(self, before: int, joint: int, after: int) -> float:
+        """Least cosine, over the poses and at rest, between the bones before and after a joint; 0 without bones."""
+        at = np.concatenate([self.poses.positions, self.skeleton.rest[0][None]])
+        into, out = at[:, joint] - at[:, before], at[:, after] - at[:, joint]
+        size = np.linalg.norm(into, axis=-1) * np.linalg.norm(out, axis=-1)
+        if (size < (0.005 * self.span) ** 2).any():
+            return 0.0
+        return float(np.min(np.sum(into * out, axis=-1) / size))
+
+    def _bends(self, path: list[int]) -> bool:
+        """Whether the clip bends a limb clearly anywhere, so that a joint it never bends means something."""
+        if self.poses.frame_count < 20:
+            return False
+        return any(self._straightness(*three) < np.cos(np.radians(30.0)) for three in zip(path, path[1:], path[2:]))
+
     def _is_tip(self, joint: int) -> bool:
         """A leaf that only marks where the limb ends: no length beyond it and it never turns."""
         return bool(self.reach[joint] < 1e-3 * self.span and not self.turns(joint) and not self.poses.is_bare)
@@ -172,10 +302,15 @@ class JointTree:
     def upper(self, kind: str, path: list[int], other: int) -> int:
         """Place in the path of the thigh or upper arm: the first long bone that does not start at the middle line."""
         bones = [*(float(self.lengths[j]) for j in path[1:]), float(self.reach[path[-1]])]
-        longest = max(bones)
-        mirror = self.path(other)
+        # a big foot is no measure for a thigh
+        longest = max(bones[:-1]) if kind == "leg" and len(path) > 2 else max(bones)
+        mirror = self._undivided(self.path(other))
         for k in range(len(path) - 1):
-            if bones[k] < 0.45 * longest and kind == "leg":
+            if kind == "leg" and self._is_hip_link(path, mirror, k):
+                continue
+            # before a person's thigh lie only short links; a robot or a bird may have a short first bone
+            is_link = not self.turns(path[k]) or len(path) - k > 4
+            if bones[k] < 0.45 * longest and kind == "leg" and is_link:
                 continue
             if bones[k] < 0.25 * longest:
                 continue
@@ -187,8 +322,17 @@ class JointTree:
                 # near the middle line, shorter than the next bone, and two bones still to come: a collar bone
                 if here < 0.6 * there and bones[k + 2] > 0.0 and (named or (k == 0 and bones[k] < 0.9 * bones[k + 1])):
                     continue
+                if k and k + 3 < len(path) and here < 0.8 * there and bones[k] < 0.6 * min(bones[k + 1 : k + 3]):
+                    continue  # a second joint of the shoulder
             return k
         return 0
+
+    def _is_hip_link(self, path: list[int], mirror: list[int], k: int) -> bool:
+        """A piece of the pelvis before the thigh: it never turns, begins at the middle line, and a leg follows."""
+        if k + 3 >= len(path) or k + 1 >= len(mirror) or self.turns(path[k]) or self.poses.is_bare:
+            return False
+        begins, ends = self.apart(path[k], mirror[k]), self.apart(path[k + 1], mirror[k + 1])
+        return begins < 0.25 * ends and ends > 0.03 * self.span
 
     def apart(self, a: int, b: int) -> float:
         """How far two joints are from each other, the median over the poses [m]."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.body.anatomy import Anatomy, Chain
-from poise.body.fit_names import hints, is_aside, side_of
+from poise.body.fit_names import hints, side_of, words
 from poise.body.fit_poses import Poses
 from poise.body.heading import heading
 from poise.body.joint_tree import LIMB, SMALL, JointTree, Pair
@@ -44,17 +44,28 @@ def find_anatomy(poses: Poses) -> Anatomy:
         pairs += [(hub, a, b) for a, b in paired]
         single += [(hub, c) for c in alone]
     leg_pair = _main_legs(tree, root, pairs)
+    standing = _standing_pairs(tree, leg_pair, pairs)
     forward, left = heading(tree, root, chest, leg_pair, pairs)
-    four_legged = _stands_on_four(tree, root, chest, leg_pair, pairs, single)
+    if len(standing) == 2 and leg_pair is not None:
+        standing = sorted(standing, key=lambda p: _ahead(tree, root, p, forward))
+        leg_pair, four_legged = standing[0], True
+    else:
+        four_legged = len(standing) < 2 and _stands_on_four(tree, root, chest, leg_pair, pairs, single)
     for hub, a, b in pairs:
         kind, place = _pair_kind(tree, hub, (a, b), leg_pair, pairs, four_legged)
+        if len(standing) > 1 and (hub, a, b) in standing:
+            kind, place = "leg", "" if len(standing) > 2 else "hind" if (hub, a, b) == leg_pair else "front"
+        elif len(standing) > 1 and kind == "leg":
+            kind, place = "other", ""
         a, b = _left_first(tree, a, b, left)
         for side, kid in (("left", a), ("right", b)):
             if chain := tree.limb_chain(kind, side, place, hub, kid, b if kid == a else a):
                 chains.append(chain)
     for hub, kid in single:
         if chain := _single_chain(tree, root, chest, hub, kid, bool(hubs)):
-            chains.append(chain)
+            chains += _spine_and_neck(tree, chain) if hub == root and not hubs else [chain]
+    if not hubs:
+        chest = max((c.joints[-1] for c in chains if c.kind == "spine"), default=chest)
     chains = _unique(chains)
     wanted = {root} | {j for c in chains for j in c.joints}
     simulated = tuple(j for j in _depth_first(poses.skeleton, root) if j in wanted)
@@ -81,7 +92,66 @@ def _main_legs(tree: JointTree, root: int, pairs: list[Pair]) -> Pair | None:
         hint = 0.3 * ("arm" in named) - 0.3 * ("leg" in named)
         return low + hint + (0.0 if hub == root else 0.25)
 
-    return min(pairs, key=score)
+    best = min(pairs, key=score)
+    named = set().union(*(hints(tree.skeleton.names[j]) for j in tree.path(best[1])))
+    return best if "leg" in named or _comes_near_ground(tree, best) else None
+
+
+def _comes_near_ground(tree: JointTree, pair: Pair) -> bool:
+    """Whether a tip of the pair is ever about as low as the lowest joint, at rest or in the clip."""
+    rest, turned = rest_pose(tree.skeleton)
+    gaps = []
+    for positions, orientations in ((rest[None], turned[None]), (tree.poses.positions, tree.poses.orientations)):
+        tips = np.min([tree.tips(positions, orientations, joint)[..., 2] for joint in pair[1:]], axis=0)
+        gaps.append(float(np.min(tips - np.minimum(positions[..., 2].min(axis=-1), tips))))
+    return min(gaps) < 0.12 * tree.span
+
+
+STANDING = 0.55
+"""Least score of a pair of limbs that a figure stands on, beside its main legs; see `_standing_pairs`."""
+
+
+def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> list[Pair]:
+    """Pairs that the figure stands on, the main legs among them, where the trunk cannot tell: many legs, one hub.
+
+    A pair stands if its tips are on the ground at rest and through most of the clip, as long as the main legs are.
+    Pairs on two hubs, one ahead of the other, are left to `_stands_on_four`.
+    """
+    if legs is None:
+        return []
+    found = [legs]
+    for pair in pairs:
+        if pair != legs and tree.reach[pair[1]] > 0.5 * tree.reach[legs[1]]:
+            if pair[0] != legs[0] and len(pairs) < 4:
+                continue
+            named = set().union(*(hints(tree.skeleton.names[j]) for j in tree.path(pair[1])))
+            name = 0.2 * ("leg" in named) - 0.4 * ("arm" in named and "leg" not in named)
+            if _share_on_ground(tree, pair) + name > STANDING:
+                found.append(pair)
+    return found
+
+
+def _share_on_ground(tree: JointTree, pair: Pair) -> float:
+    """Mean of the share of frames in which both tips are near the lowest joint, and of whether they are at rest."""
+
+    def near(positions: Array, orientations: Array) -> Array:
+        tips = [tree.tips(positions, orientations, joint)[..., 2] for joint in pair[1:]]
+        ground = np.minimum(positions[..., 2].min(axis=-1), np.minimum(*tips))
+        return np.maximum(*tips) - ground < 0.05 * tree.span
+
+    at_rest = float(np.mean(near(*rest_pose(tree.skeleton))))
+    if tree.poses.is_bare:
+        return at_rest
+    return 0.5 * at_rest + 0.5 * float(np.mean(near(tree.poses.positions, tree.poses.orientations)))
+
+
+def _ahead(tree: JointTree, root: int, pair: Pair, forward: Array) -> float:
+    """How far ahead of the root a pair begins [m], by the mean over the poses; its name counts where that is little."""
+    at = tree.poses.positions
+    begin = 0.5 * sum(at[:, tree.parted(*pair[1:])[n]] for n in range(2))
+    names = "".join(w for j in tree.path(pair[1]) for w in words(tree.skeleton.names[j]))
+    said = any(w in names for w in ("front", "foreleg")) - any(w in names for w in ("back", "hind", "rear"))
+    return float(np.mean(np.sum((begin - at[:, root]) * forward, axis=-1))) + tree.span * said
 
 
 def _stands_on_four(
@@ -154,6 +224,8 @@ def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, ha
         return None
     if named & {"head", "neck"} or (hub == chest and hub != root and "tail" not in named):
         kind = "neck"
+    elif hub == root and "trunk" in named and "tail" not in named and not rises:
+        kind = "spine"
     elif "tail" in named or (hub == root and not rises):
         kind = "tail"
     elif not has_hubs and rises:
@@ -168,6 +240,15 @@ def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, ha
     return Chain(kind, "", "", hub, kept) if kept else None
 
 
+def _spine_and_neck(tree: JointTree, chain: Chain) -> list[Chain]:
+    """A trunk that bears no limbs on its way to the head (they hang on the pelvis): its spine, then neck and head."""
+    named = [n for n, j in enumerate(chain.joints) if {"neck", "head"} & hints(tree.skeleton.names[j])]
+    if chain.kind != "neck" or not named or named[0] == 0:
+        return [chain]
+    spine = Chain("spine", "", "", chain.hub, chain.joints[: named[0]])
+    return [spine, Chain("neck", "", "", spine.joints[-1], chain.joints[named[0] :])]
+
+
 def _to_head(tree: JointTree, path: list[int]) -> tuple[int, ...]:
     """The neck's joints up to the head: the named head, else the last before the path forks or shrinks to nothing."""
     for n, j in enumerate(path):
@@ -175,7 +256,7 @@ def _to_head(tree: JointTree, path: list[int]) -> tuple[int, ...]:
             return tuple(path[: n + 1])
     kept: list[int] = []
     for j in path:
-        if kept and is_aside(tree.skeleton.names[j]):
+        if kept and j in tree.asides:
             break
         kept.append(j)
         if len(tree.skeleton.children[j]) > 1:

@@ -63,6 +63,7 @@ class Skeleton:
         hinges: Joints with one axis, by index; every other joint is a ball.
         translating: Joints whose file can move them by translation; the root always can.
         fixed: Joints whose file cannot turn them at all: they stay at their rest rotation.
+        skin: Vertices of the file's skin that each joint moves, by weight, shape (J,); None where there is none.
     """
 
     names: tuple[str, ...]
@@ -73,6 +74,7 @@ class Skeleton:
     hinges: Mapping[int, Hinge] = field(default_factory=dict)
     translating: frozenset[int] = frozenset({0})
     fixed: frozenset[int] = frozenset()
+    skin: Array | None = None
 
     def __post_init__(self) -> None:
         count = len(self.names)

@@ -11,8 +11,8 @@ from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton, rest_pose
 from poise.io.gltf_clip import Clip, choose_clip, clip_names, read_clip
 from poise.io.gltf_document import GltfDocument, is_glb, open_gltf
-from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of
-from poise.io.gltf_tree import GltfTree, find_tree
+from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of, skeleton_tree
+from poise.io.gltf_tree import GltfTree
 from poise.io.gltf_write import write
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def matches(path: Path, head: bytes) -> bool:
 def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
     """The skeleton of a file, with or without animations, at its nodes' rest."""
     file = open_gltf(path)
-    return _skeleton(file, find_tree(file), options)
+    return _skeleton(file, skeleton_tree(file), options)
 
 
 def read(path: Path, options: ReadOptions) -> Motion:
@@ -45,7 +45,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
         FileFormatError: if the file is damaged, has no skeleton or animation, or several clips and none was named.
     """
     file = open_gltf(path)
-    tree = find_tree(file)
+    tree = skeleton_tree(file)
     index = choose_clip(file, options.clip)
     clip = read_clip(file, index, len(tree.nodes), frozenset(tree.nodes))
     unit, up = options.unit or 1.0, options.up or "y"
@@ -85,7 +85,7 @@ def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
     names = clip_names(file)
     if len(names) == 1 or (options.clip is not None and names):
         return None
-    tree = find_tree(file)
+    tree = skeleton_tree(file)
     skeleton = _skeleton(file, tree, options)
     clips = [read_clip(file, i, len(tree.nodes), frozenset(tree.nodes)) for i in range(len(names))]
     listed = ", ".join(f"{i} {n!r}" for i, n in enumerate(names))
@@ -160,6 +160,15 @@ def _evidence(
         moved = f"scale {tree.above_scale:g}, place {np.round(tree.above_place, 6).tolist()}"
         found["folded"] = Evidence(
             list(tree.above_names), 1.0, f"nodes above the skeleton: {moved}, in the root's pose"
+        )
+    if tree.hanging:
+        said = {tree.names[h.joint]: tree.names[h.bone] for h in tree.hanging}
+        least = min(tree.hanging, key=lambda h: h.odds)
+        found["hangs_on"] = Evidence(
+            said,
+            float(1.0 - np.exp(-max(least.odds, 0.0))),
+            f"joints on other bones than the file's parent; of {tree.names[least.joint]!r}, the least sure: "
+            + "; ".join(least.reasons),
         )
     if clip.start > 0.0:
         found["start"] = Evidence(clip.start, 1.0, "file time of the first key, which is frame 0 here")

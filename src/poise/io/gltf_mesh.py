@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from poise.core.errors import FileFormatError
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_tree import GltfTree
 
@@ -103,7 +105,8 @@ def _piece(
     if isinstance(base, dict):
         image = document.item("textures", base.get("index")).get("source")
         if image is not None:
-            texture, kind = document.image(image)
+            with contextlib.suppress(FileFormatError):  # a picture that is not there: drawn without
+                texture, kind = document.image(image)
     total = weights.sum(axis=1, keepdims=True)
     return SkinnedMesh(
         name=name,
@@ -118,12 +121,32 @@ def _piece(
     )
 
 
+def skin_of(meshes: tuple[SkinnedMesh, ...], joint_count: int) -> tuple[Array | None, Array | None]:
+    """How many vertices each joint moves (J,), and how many edges join two joints' vertices (J, J), by weight.
+
+    None for both where no skin can be read: without a mesh, or with a compressed one.
+    """
+    if not meshes:
+        return None, None
+    skin, seams = np.zeros(joint_count), np.zeros((joint_count, joint_count))
+    for mesh in meshes:
+        shares = np.zeros((len(mesh.positions), joint_count), dtype=np.float32)
+        rows = np.arange(len(mesh.positions))
+        for k in range(mesh.joints.shape[1]):
+            np.add.at(shares, (rows, mesh.joints[:, k]), mesh.weights[:, k])
+        skin += shares.sum(axis=0)
+        for a, b in ((0, 1), (1, 2), (2, 0)):
+            both = shares[mesh.indices[:, a]].T @ shares[mesh.indices[:, b]]
+            seams += both + both.T
+    return skin, seams
+
+
 def tips_from_meshes(meshes: tuple[SkinnedMesh, ...], tree: GltfTree) -> dict[int, Array]:
     """Where the skin of each last joint ends, in that joint's frame [file units].
 
     Along the mean direction of the vertices that follow the joint, as far as the farthest of them reaches.
     """
-    has_child = set(tree.parents.tolist())
+    has_child = set(tree.hung.tolist())
     found: dict[int, Array] = {}
     for joint in range(len(tree.nodes)):
         if joint in has_child:

@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core import rotations
-from poise.core.skeleton import EndSite, Skeleton
+from poise.core.errors import FileFormatError
+from poise.core.skeleton import EndSite, Skeleton, world_pose
 from poise.io.door import door_turn
-from poise.io.gltf_clip import Clip, sample
+from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
-from poise.io.gltf_mesh import SkinnedMesh, skinned_meshes, tips_from_meshes
+from poise.io.gltf_hanging import find_hanging, measure
+from poise.io.gltf_mesh import SkinnedMesh, skin_of, skinned_meshes, tips_from_meshes
 from poise.io.gltf_sized import sized
 from poise.io.gltf_tree import GltfTree, find_tree
 
@@ -20,6 +22,10 @@ Array = npt.NDArray[np.float64]
 
 MOVES = 1e-4
 """A joint moves by translation if it wanders by more than this part of the longest bone."""
+
+
+POSES_PER_CLIP = 24
+"""Poses of each clip that tell which joint hangs on which bone."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,10 @@ class GltfSource:
     def sized(self, factor: float) -> GltfSource:
         """The same file with everything in it `factor` times as large: skin, skeleton and all clips."""
         file = sized(self.file, factor)
-        return replace(self, file=file, tree=find_tree(file))
+        tree = find_tree(file)
+        place = {node: j for j, node in enumerate(tree.nodes)}
+        tree = tree.in_order([place[node] for node in self.tree.nodes])
+        return replace(self, file=file, tree=replace(tree, hung=self.tree.hung, hanging=self.tree.hanging))
 
     @property
     def meshes(self) -> tuple[SkinnedMesh, ...]:
@@ -101,6 +110,14 @@ def parent_scales(tree: GltfTree, scales: Array) -> Array:
 
 def pose_of(tree: GltfTree, moved: Array, turned: Array, scales: Array, *, unit: float, up: str) -> tuple[Array, Array]:
     """Translations [m] and rotations of the skeleton from its nodes' T, R, S, shapes (..., J, 3), (..., J, 4)."""
+    pose = file_pose_of(tree, moved, turned, scales, unit=unit, up=up)
+    return _rehung(tree, *pose, tree.parents, tree.hung)
+
+
+def file_pose_of(
+    tree: GltfTree, moved: Array, turned: Array, scales: Array, *, unit: float, up: str
+) -> tuple[Array, Array]:
+    """The same against the file's own parents."""
     translations = unit * parent_scales(tree, scales) * moved
     turned = turned.copy()
     turn = door_turn(up)
@@ -116,7 +133,7 @@ def nodes_of(
     tree: GltfTree, translations: Array, turned: Array, scales: Array, *, unit: float, up: str
 ) -> tuple[Array, Array]:
     """T and R of the joints' nodes from translations [m] and rotations: the inverse of `pose_of`."""
-    moved, turned = translations.copy(), turned.copy()
+    moved, turned = (values.copy() for values in to_file_parents(tree, translations, turned))
     turn = door_turn(up)
     above = rotations.multiply(turn, tree.above_turn)
     moved[..., 0, :] = rotations.rotate(
@@ -124,6 +141,68 @@ def nodes_of(
     )
     turned[..., 0, :] = rotations.multiply(rotations.conjugate(above), turned[..., 0, :])
     return moved / (unit * parent_scales(tree, scales)), turned
+
+
+def to_file_parents(tree: GltfTree, translations: Array, turned: Array) -> tuple[Array, Array]:
+    """Translations [m] and rotations of the skeleton as they are against the file's own parents."""
+    return _rehung(tree, translations, turned, tree.hung, tree.parents)
+
+
+def _rehung(
+    tree: GltfTree, translations: Array, turned: Array, before: npt.NDArray[np.int64], after: npt.NDArray[np.int64]
+) -> tuple[Array, Array]:
+    """A pose given against one set of parents, told against another; joints with one parent keep their numbers."""
+    moved = np.flatnonzero(before != after)
+    if not len(moved):
+        return translations, turned
+    count = len(before)
+    tree_before = Skeleton(tree.names, before, np.zeros((count, 3)), np.tile(rotations.IDENTITY, (count, 1)))
+    places, orientations = world_pose(tree_before, translations, turned)
+    back = rotations.conjugate(orientations[..., after[moved], :])
+    translations, turned = translations.copy(), turned.copy()
+    away = places[..., moved, :] - places[..., after[moved], :]
+    translations[..., moved, :] = rotations.rotate(back, away)
+    turned[..., moved, :] = rotations.multiply(back, orientations[..., moved, :])
+    return translations, turned
+
+
+def skeleton_tree(file: GltfDocument) -> GltfTree:
+    """The joints of a file, each on the bone that carries it: as the file says, or as motion and skin show.
+
+    Every clip of the file is looked at, so that all of its clips have one skeleton.
+    """
+    tree = find_tree(file)
+    if not file.items("skins") and not file.items("animations"):
+        return tree
+    meshes = skinned_meshes(file, tree)
+    skin, seams = skin_of(meshes, len(tree.nodes))
+    tree = replace(tree, skin=skin)
+    places, turns = [], []
+    for index in range(len(file.items("animations"))):
+        try:
+            clip = read_clip(file, index, len(tree.nodes), frozenset(tree.nodes))
+        except FileFormatError:
+            continue  # another clip than the one that is read may be damaged
+        if not any(_detaches(tree, channel) for channel in clip.channels):
+            continue
+        keep = np.unique(np.linspace(0, len(clip.times) - 1, POSES_PER_CLIP).astype(np.int64))
+        pose = file_pose_of(tree, *node_values(tree, clip, clip.start + clip.times[keep]), unit=1.0, up="y")
+        at = world_pose(Skeleton(tree.names, tree.parents, pose[0][0], pose[1][0]), *pose)
+        places.append(at[0])
+        turns.append(at[1])
+    if not places:
+        return tree
+    rig = measure(np.concatenate(places), np.concatenate(turns), tree.parents, skin, seams)
+    return tree.with_hanging(find_hanging(rig))
+
+
+def _detaches(tree: GltfTree, channel: Channel) -> bool:
+    """Whether a channel moves a joint that is not the root, by translation."""
+    if channel.path != "translation" or channel.node not in tree.nodes[1:]:
+        return False
+    values = channel.values if channel.values.ndim == 2 else channel.values[:, 1]
+    size = float(np.linalg.norm(tree.translations, axis=1).max())
+    return bool(np.ptp(values, axis=0).max() > MOVES * size)
 
 
 def own_scales(tree: GltfTree) -> Array:
@@ -142,10 +221,11 @@ def skeleton_of(tree: GltfTree, meshes: tuple[SkinnedMesh, ...], *, unit: float,
     places = marked or sorted(tips_from_meshes(meshes, tree).items())
     return Skeleton(
         names=tree.names,
-        parents=tree.parents,
+        parents=tree.hung,
         offsets=offsets,
         rest_rotations=rest,
         end_sites=tuple(EndSite(j, unit * own[j] * place, f"{tree.names[j]} tip") for j, place in places),
+        skin=tree.skin,
     )
 
 

@@ -6,7 +6,7 @@ c_p t_j, where c_p is the product of all scales from the scene down to its paren
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from poise.core import rotations
 from poise.io.gltf_document import GltfDocument
+from poise.io.gltf_hanging import Hanging
 
 Array = npt.NDArray[np.float64]
 
@@ -38,6 +39,9 @@ class GltfTree:
         above_names: Their names, from the scene down.
         end_sites: Joint index, node index, place of nodes that Poise wrote as tips of chains.
         uneven: Names of joints whose scale is not the same along all axes.
+        hung: Joint each joint hangs on in the skeleton; `parents` but for detached feet and the like.
+        hanging: What was found to hang on another bone than the file says, and why.
+        skin: Vertices each joint moves, by weight, shape (J,); None where no skin can be read.
     """
 
     nodes: tuple[int, ...]
@@ -52,6 +56,51 @@ class GltfTree:
     above_names: tuple[str, ...] = ()
     end_sites: tuple[tuple[int, int, Array], ...] = ()
     uneven: tuple[str, ...] = field(default=())
+    hung: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    hanging: tuple[Hanging, ...] = ()
+    skin: Array | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.hung) != len(self.parents):
+            object.__setattr__(self, "hung", self.parents)
+
+    def with_hanging(self, hanging: tuple[Hanging, ...]) -> GltfTree:
+        """The same joints, some of them on other bones, in an order that has both parents before each joint."""
+        hung = self.parents.copy()
+        for found in hanging:
+            hung[found.joint] = found.bone
+        order: list[int] = []
+        waiting = list(range(len(hung)))
+        while waiting:
+            ready = next(j for j in waiting if self.parents[j] not in waiting and hung[j] not in waiting)
+            waiting.remove(ready)
+            order.append(ready)
+        place = np.argsort(order)
+        found = tuple(replace(h, joint=int(place[h.joint]), bone=int(place[h.bone])) for h in hanging)
+        return replace(self.in_order(order), hung=_renamed(hung, order), hanging=found)
+
+    def in_order(self, order: list[int]) -> GltfTree:
+        """The same tree, its joints listed in another order; nothing of `hanging` is kept."""
+        place = np.argsort(order)
+        return replace(
+            self,
+            nodes=tuple(self.nodes[j] for j in order),
+            parents=_renamed(self.parents, order),
+            names=tuple(self.names[j] for j in order),
+            translations=self.translations[order],
+            turns=self.turns[order],
+            scales=self.scales[order],
+            end_sites=tuple((int(place[j]), node, at) for j, node, at in self.end_sites),
+            hung=np.zeros(0, dtype=np.int64),
+            hanging=(),
+            skin=None if self.skin is None else self.skin[order],
+        )
+
+
+def _renamed(parents: npt.NDArray[np.int64], order: list[int]) -> npt.NDArray[np.int64]:
+    """Parents of the joints in another order, by their new indices."""
+    place = np.argsort(order)
+    return np.array([-1 if parents[j] < 0 else place[parents[j]] for j in order], dtype=np.int64)
 
 
 def node_parents(document: GltfDocument) -> list[int]:
@@ -117,7 +166,9 @@ def find_tree(document: GltfDocument) -> GltfTree:
             document.item("nodes", joint)
             wanted.add(joint)
     if not wanted:
-        wanted = {n for n in animated if "mesh" not in nodes[n]} or animated
+        # parts of a figure without a skin are meshes themselves; where they are apart, they are a scene around it
+        in_one_tree = len({_chain(parents, n)[0] for n in animated}) == 1
+        wanted = animated if in_one_tree else {n for n in animated if "mesh" not in nodes[n]} or animated
     if not wanted:
         raise document.fault(
             "There is no skeleton: no skin and no animated node.",

@@ -22,7 +22,7 @@ from poise.core.motion import Motion
 from poise.io.door import door_turn
 from poise.io.files import write_atomically
 from poise.io.gltf_document import GltfDocument, is_glb
-from poise.io.gltf_pose import GltfSource, node_values, nodes_of, pose_of
+from poise.io.gltf_pose import GltfSource, file_pose_of, node_values, nodes_of, to_file_parents
 
 Array = npt.NDArray[np.float64]
 
@@ -150,18 +150,20 @@ def _changed_joints(motion: Motion, source: GltfSource) -> dict[str, list[int]]:
     if not np.array_equal(motion.times, source.clip.times):
         return {"rotation": everything, "translation": everything}
     moved, turned = _as_read(source)
+    own_moved, own_turned = to_file_parents(source.tree, motion.translations, motion.rotations)
     if not source.clip.hits_keys:  # frames between the keys: all channels get the frames' even times, or none
-        same = rotations.angle_between(motion.rotations, turned).max() <= SAME_ANGLE
-        same = same and np.abs(motion.translations - moved).max() <= SAME_LENGTH
+        same = rotations.angle_between(own_turned, turned).max() <= SAME_ANGLE
+        same = same and np.abs(own_moved - moved).max() <= SAME_LENGTH
         return {"rotation": [] if same else everything, "translation": [] if same else everything}
-    turns = rotations.angle_between(motion.rotations, turned).max(axis=0) > SAME_ANGLE
-    moves = np.abs(motion.translations - moved).max(axis=(0, 2)) > SAME_LENGTH
+    turns = rotations.angle_between(own_turned, turned).max(axis=0) > SAME_ANGLE
+    moves = np.abs(own_moved - moved).max(axis=(0, 2)) > SAME_LENGTH
     return {"rotation": np.flatnonzero(turns).tolist(), "translation": np.flatnonzero(moves).tolist()}
 
 
 def _as_read(source: GltfSource) -> tuple[Array, Array]:
+    """Translations and rotations against the file's own parents, as the channels give them."""
     values = node_values(source.tree, source.clip, source.clip.start + source.clip.times)
-    return pose_of(source.tree, *values, unit=source.unit, up=source.up)
+    return file_pose_of(source.tree, *values, unit=source.unit, up=source.up)
 
 
 def _put_clip(pack: _Pack, motion: Motion, source: GltfSource, changed: dict[str, list[int]]) -> None:
@@ -177,7 +179,8 @@ def _put_clip(pack: _Pack, motion: Motion, source: GltfSource, changed: dict[str
     if not source.is_whole:
         replaced |= {(c.node, c.path) for c in clip.channels if c.node in tree.nodes}
     had = {(c.node, c.path) for c in clip.channels}
-    rest, _ = pose_of(tree, tree.translations, tree.turns, tree.scales, unit=source.unit, up=source.up)
+    own_moved, _ = to_file_parents(tree, motion.translations, motion.rotations)
+    rest, _ = file_pose_of(tree, tree.translations, tree.turns, tree.scales, unit=source.unit, up=source.up)
     old = animation["channels"]
     animation["channels"] = [
         c for c in old if (c.get("target", {}).get("node"), c.get("target", {}).get("path")) not in replaced
@@ -186,7 +189,7 @@ def _put_clip(pack: _Pack, motion: Motion, source: GltfSource, changed: dict[str
     for path, values in (("rotation", turned), ("translation", moved)):
         for j in changed[path]:
             node = tree.nodes[j]
-            stays = np.abs(motion.translations[:, j] - rest[j]).max() <= SAME_LENGTH
+            stays = np.abs(own_moved[:, j] - rest[j]).max() <= SAME_LENGTH
             if path == "translation" and stays and (node, path) not in had:
                 continue
             _as_parts(pack.content["nodes"][node], tree, j)

@@ -1,0 +1,162 @@
+"""On which bone a joint of a glTF hangs, where the file's tree does not say it.
+
+Game rigs are animated by controls: feet, hands and weapons that follow a target are exported as children of the root,
+beside pole targets that move no skin. Where such a joint is carried by a bone, the motion shows it (its place in the
+bone's frame stays as it is), and so does the skin (it goes on from the bone's vertices to the joint's). Each witness
+is one function that gives the logarithm of a likelihood ratio, this bone against the file's parent, and its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.core import rotations
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+WANDERS = 0.02
+"""A joint asks on what it hangs if it moves this far against the file's parent, as a share of the figure's size."""
+ROUNDING = 0.004
+"""Wander that says nothing: stretch of a baked limb, rounding, as a share of the size."""
+LOOSEST = 0.06
+"""No joint hangs on a bone in whose frame it wanders more than this share of the size."""
+SURE = 1.2
+"""Least sum of the witnesses: odds of 3.3 to 1."""
+MOST_POSES = 400
+
+
+@dataclass(frozen=True)
+class Rig:
+    """What the witnesses look at, over the P poses of all clips of a file.
+
+    Attributes:
+        parents: The file's tree, shape (J,).
+        wander: Root-mean-square wander of joint j in the frame of joint k, as a share of the size, shape (J, J) [k, j].
+        distance: Median distance of two joints as a share of the size, shape (J, J).
+        skin: Vertices that each joint moves, by weight, shape (J,); None where no skin can be read.
+        seams: Edges of the skin's triangles between the vertices of two joints, by weight, shape (J, J).
+    """
+
+    parents: Ints
+    wander: Array
+    distance: Array
+    skin: Array | None
+    seams: Array
+
+
+@dataclass(frozen=True)
+class Hanging:
+    """A joint found to hang on another bone than the file's tree says.
+
+    Attributes:
+        joint, bone: Indices of both.
+        odds: Logarithm of the likelihood ratio against the file's parent.
+        reasons: What spoke for it.
+    """
+
+    joint: int
+    bone: int
+    odds: float
+    reasons: tuple[str, ...]
+
+
+def motion_witness(rig: Rig, joint: int, bone: int) -> tuple[float, str]:
+    """The joint keeps its place in the frame of the bone that carries it."""
+    here, there = rig.wander[rig.parents[joint], joint], rig.wander[bone, joint]
+    odds = float(np.log((here + ROUNDING) / (there + ROUNDING)))
+    return odds, f"it wanders {there:.1%} of the figure's size in that bone's frame, {here:.1%} in its file parent's"
+
+
+def skin_witness(rig: Rig, joint: int, bone: int) -> tuple[float, str]:
+    """The skin goes on from the bone to what it carries; a bone without skin carries nothing."""
+    if rig.skin is None:
+        return 0.0, ""
+    if rig.skin[bone] <= 0.0:
+        return -10.0, "the bone moves no skin"
+    if rig.skin[joint] <= 0.0:
+        return 0.0, ""
+    seams = np.where(np.arange(len(rig.parents)) == joint, 0.0, rig.seams[joint])
+    if seams[bone] > 0.0 and seams[bone] >= 0.5 * seams.max():
+        return 1.5, "their skin is one"
+    return (-0.5, "their skins do not touch") if seams.max() > 0.0 else (0.0, "")
+
+
+def distance_witness(rig: Rig, joint: int, bone: int) -> tuple[float, str]:
+    """What hangs on a bone is near it."""
+    gap = float(rig.distance[bone, joint])
+    return (0.3, f"they are {gap:.0%} of the size apart") if gap < 0.35 else (-1.0, "they are far apart")
+
+
+WITNESSES: tuple[Callable[[Rig, int, int], tuple[float, str]], ...] = (motion_witness, skin_witness, distance_witness)
+
+
+def find_hanging(rig: Rig) -> tuple[Hanging, ...]:
+    """Joints that hang on another bone than their file parent, the surest first; never in a circle."""
+    parents, count = rig.parents.copy(), len(rig.parents)
+    found: list[Hanging] = []
+    for joint in range(1, count):
+        if rig.wander[rig.parents[joint], joint] < WANDERS:
+            continue
+        options = [
+            _weigh(rig, joint, bone)
+            for bone in range(count)
+            if bone != joint and rig.wander[bone, joint] < LOOSEST and not _is_above(rig.parents, joint, bone)
+        ]
+        best = max(options, key=lambda h: (round(h.odds, 1), -_depth(rig.parents, h.bone), -h.bone), default=None)
+        moved = best is not None and motion_witness(rig, joint, best.bone)[0] > np.log(2.0)
+        if best is not None and moved and best.odds > SURE:
+            found.append(best)
+    kept: list[Hanging] = []
+    for hanging in sorted(found, key=lambda h: (-h.odds, h.joint)):
+        if not _is_above(parents, hanging.joint, hanging.bone):
+            parents[hanging.joint] = hanging.bone
+            kept.append(hanging)
+    return tuple(kept)
+
+
+def _weigh(rig: Rig, joint: int, bone: int) -> Hanging:
+    said = [witness(rig, joint, bone) for witness in WITNESSES]
+    return Hanging(joint, bone, sum(odds for odds, _ in said), tuple(why for odds, why in said if why and odds > 0.0))
+
+
+def _is_above(parents: Ints, joint: int, other: int) -> bool:
+    """True if `joint` is `other` or one of its ancestors."""
+    while other >= 0:
+        if other == joint:
+            return True
+        other = int(parents[other])
+    return False
+
+
+def _depth(parents: Ints, joint: int) -> int:
+    depth = 0
+    while (joint := int(parents[joint])) >= 0:
+        depth += 1
+    return depth
+
+
+def measure(positions: Array, orientations: Array, parents: Ints, skin: Array | None, seams: Array | None) -> Rig:
+    """The rig as the witnesses see it.
+
+    Args:
+        positions, orientations: Joints in the world, over poses of all clips, shapes (P, J, 3) and (P, J, 4).
+        parents: The file's tree, shape (J,).
+        skin, seams: Of the skin, see `Rig`; None where it cannot be read.
+    """
+    keep = np.unique(np.linspace(0, len(positions) - 1, MOST_POSES).astype(np.int64))
+    positions, orientations = positions[keep], orientations[keep]
+    size = max(float(np.median(np.ptp(positions, axis=1).max(axis=1))), 1e-12)
+    count = len(parents)
+    wander, distance = np.empty((count, count)), np.empty((count, count))
+    for bone in range(count):
+        away = positions - positions[:, bone, None]
+        place = rotations.rotate(rotations.conjugate(orientations[:, bone])[:, None], away)
+        spread = place - np.median(place, axis=0)
+        wander[bone] = np.sqrt(np.mean(np.sum(spread**2, axis=-1), axis=0)) / size
+        distance[bone] = np.median(np.linalg.norm(away, axis=-1), axis=0) / size
+    return Rig(parents, wander, distance, skin, np.zeros((count, count)) if seams is None else seams)
