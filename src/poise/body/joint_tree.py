@@ -20,6 +20,9 @@ Pair = tuple[int, int, int]
 LIMB, SMALL = 0.15, 0.05
 """Least length of a limb, and of a neck or tail, as shares of the longest path through the bones [1]."""
 
+MOST_PIECES = 4
+"""A bone is divided into no more pieces than this."""
+
 
 def sound_ends(skeleton: Skeleton) -> tuple[EndSite, ...]:
     """End sites without those that lie many times as far from their joint as the mirrored one does."""
@@ -270,13 +273,13 @@ class JointTree:
         return Chain(kind, side, place, hub, tuple(keep + main), upper=len(keep))
 
     def _undivided(self, path: list[int]) -> list[int]:
-        """The path without joints inside a bone: pieces in one line, of one name or never turned."""
+        """The path without joints inside a bone: pieces in one line whose names differ by a number alone."""
+        stems = [stem(name) for name in self.skeleton.names]
         kept = path[:1]
         for before, j, after in zip(path, path[1:], path[2:]):
-            same_name = stem(self.skeleton.names[kept[-1]]) == stem(self.skeleton.names[j])
-            least = np.cos(np.radians(12.0 if same_name else 1.0))
-            straight = self._straightness(before, j, after)
-            if straight < least or not (same_name or (self._bends(path) and not self.turns(j))):
+            # "node 1" and "node 2" are no pieces of one bone: too many share the name
+            same_name = stems[kept[-1]] == stems[j] and stems.count(stems[j]) <= MOST_PIECES
+            if not same_name or self._straightness(before, j, after) < np.cos(np.radians(12.0)):
                 kept.append(j)
         return kept + path[max(len(path) - 1, 1) :]
 
@@ -288,12 +291,6 @@ class JointTree:
         if (size < (0.005 * self.span) ** 2).any():
             return 0.0
         return float(np.min(np.sum(into * out, axis=-1) / size))
-
-    def _bends(self, path: list[int]) -> bool:
-        """Whether the clip bends a limb clearly anywhere, so that a joint it never bends means something."""
-        if self.poses.frame_count < 20:
-            return False
-        return any(self._straightness(*three) < np.cos(np.radians(30.0)) for three in zip(path, path[1:], path[2:]))
 
     def _is_tip(self, joint: int) -> bool:
         """A leaf that only marks where the limb ends: no length beyond it and it never turns."""

@@ -134,7 +134,7 @@ def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> li
 def _share_on_ground(tree: JointTree, pair: Pair) -> float:
     """Mean of the share of frames in which both tips are near the lowest joint, and of whether they are at rest."""
 
-    def near(positions: Array, orientations: Array) -> Array:
+    def near(positions: Array, orientations: Array) -> npt.NDArray[np.bool_]:
         tips = [tree.tips(positions, orientations, joint)[..., 2] for joint in pair[1:]]
         ground = np.minimum(positions[..., 2].min(axis=-1), np.minimum(*tips))
         return np.maximum(*tips) - ground < 0.05 * tree.span

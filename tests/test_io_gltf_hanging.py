@@ -1,0 +1,160 @@
+"""Feet, poles and weapons that a rig keeps on its root: on which bone they hang, and that they come back with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import poise
+from poise.body import fit
+from poise.core import rotations
+from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton, world_pose
+from poise.io.gltf_hanging import find_hanging, measure
+
+JOINTS = (
+    ("Root", "", (0.0, 0.0, 0.0)),
+    ("Body", "Root", (0.0, 0.0, 0.9)),
+    ("Chest", "Body", (0.0, 0.0, 0.35)),
+    ("Head", "Chest", (0.0, 0.0, 0.25)),
+    *(
+        row
+        for side, y in (("L", 0.1), ("R", -0.1))
+        for row in (
+            (f"UpperArm.{side}", "Chest", (0.0, 2.0 * y, 0.1)),
+            (f"LowerArm.{side}", "UpperArm." + side, (0.0, 0.0, -0.28)),
+            (f"Hand.{side}", "LowerArm." + side, (0.0, 0.0, -0.25)),
+            (f"UpperLeg.{side}", "Body", (0.0, y, -0.05)),
+            (f"LowerLeg.{side}", "UpperLeg." + side, (0.0, 0.0, -0.42)),
+            (f"Foot.{side}", "LowerLeg." + side, (0.0, 0.0, -0.4)),
+            (f"Toe.{side}", "Foot." + side, (0.15, 0.0, -0.03)),
+        )
+    ),
+)
+
+
+def walk(frames: int = 40) -> Motion:
+    """A figure in motion, every joint on the bone that carries it."""
+    names = [name for name, _, _ in JOINTS]
+    parents = np.array([names.index(p) if p else -1 for _, p, _ in JOINTS])
+    offsets = np.array([offset for _, _, offset in JOINTS])
+    skeleton = Skeleton(tuple(names), parents, offsets, np.tile(rotations.IDENTITY, (len(names), 1)))
+    times = np.arange(frames) / 30.0
+    moved, turned = np.tile(offsets, (frames, 1, 1)), np.tile(rotations.IDENTITY, (frames, len(names), 1))
+    moved[:, 1, 0] = 0.8 * times
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        swing = sign * np.sin(2.0 * np.pi * times)
+        for part, angle in (
+            ("UpperLeg", 0.6 * swing),
+            ("LowerLeg", 0.5 + 0.4 * np.cos(2.0 * np.pi * times + sign)),
+            ("Foot", 0.3 * swing),
+            ("UpperArm", -0.5 * swing),
+            ("LowerArm", -0.4 + 0.3 * swing),
+        ):
+            turn = np.outer(angle, [0.0, 1.0, 0.0])
+            turned[:, names.index(f"{part}.{side}")] = rotations.from_rotation_vector(turn)
+    return Motion(skeleton, times, moved, turned)
+
+
+def as_control_rig(motion: Motion) -> Motion:
+    """The same motion as game rigs export it: feet on the root, pole targets beside them."""
+    names = (*motion.skeleton.names, "PoleTarget.L", "PoleTarget.R")
+    parents = [*motion.skeleton.parents.tolist(), 0, 0]
+    places, orientations = motion.world
+    poles = np.repeat([[[1.5, 0.1, 0.5], [1.5, -0.1, 0.5]]], motion.frame_count, axis=0)
+    moved = np.concatenate([motion.translations, poles], axis=1)
+    still = np.tile(rotations.IDENTITY, (motion.frame_count, 2, 1))
+    turned = np.concatenate([motion.rotations, still], axis=1)
+    for side in "LR":
+        foot = names.index(f"Foot.{side}")
+        parents[foot] = 0
+        moved[:, foot], turned[:, foot] = places[:, foot], orientations[:, foot]
+    skeleton = Skeleton(names, np.array(parents), moved[0], np.tile(rotations.IDENTITY, (len(names), 1)))
+    return Motion(skeleton, motion.times, moved, turned)
+
+
+@pytest.fixture
+def control_rig(tmp_path: Path) -> Path:
+    path = tmp_path / "rig.glb"
+    poise.save(as_control_rig(walk()), path)
+    return path
+
+
+def test_a_detached_foot_hangs_on_the_shin_that_the_motion_shows(control_rig: Path) -> None:
+    motion = poise.load(control_rig)
+    skeleton = motion.skeleton
+    for side in "LR":
+        parent = skeleton.parents[skeleton.index(f"Foot.{side}")]
+        assert skeleton.names[parent] == f"LowerLeg.{side}"
+    assert motion.source is not None
+    found = motion.source.evidence["hangs_on"]
+    assert found.value == {"Foot.L": "LowerLeg.L", "Foot.R": "LowerLeg.R"}
+    assert "wanders 0.0%" in found.reason
+    as_saved = as_control_rig(walk())
+    for name in skeleton.names:  # in single precision of the file
+        there = as_saved.world[0][:, as_saved.skeleton.index(name)]
+        np.testing.assert_allclose(motion.world[0][:, skeleton.index(name)], there, atol=1e-5)
+
+
+def test_a_control_rig_is_read_as_the_figure_it_moves(control_rig: Path) -> None:
+    character = fit(poise.load(control_rig))
+    limbs = {limb.name: [character.bodies[b].name for b in limb.bodies] for limb in character.limbs}
+    assert limbs["left_leg"] == ["UpperLeg.L", "LowerLeg.L", "Foot.L"]  # the toe never turns: it is the tip
+    assert limbs["right_arm"] == ["UpperArm.R", "LowerArm.R", "Hand.R"]
+    assert character.bodies[character.roles["pelvis"]].name == "Body"
+    plain = fit(walk())
+    assert character.leg_length == pytest.approx(plain.leg_length, abs=1e-3)
+
+
+def test_an_unchanged_control_rig_is_written_byte_for_byte(control_rig: Path, tmp_path: Path) -> None:
+    poise.save(poise.load(control_rig), tmp_path / "again.glb")
+    assert (tmp_path / "again.glb").read_bytes() == control_rig.read_bytes()
+
+
+def test_a_detached_foot_follows_an_edit_and_comes_back_in_the_files_own_tree(
+    control_rig: Path, tmp_path: Path
+) -> None:
+    motion = poise.load(control_rig)
+    skeleton = motion.skeleton
+    turned = motion.rotations.copy()
+    thigh = skeleton.index("UpperLeg.L")
+    turned[:, thigh] = rotations.multiply(turned[:, thigh], rotations.from_rotation_vector(np.array([0.3, 0.0, 0.0])))
+    changed = Motion(skeleton, motion.times, motion.translations, turned, motion.source)
+    poise.save(changed, tmp_path / "changed.glb")
+    again = poise.load(tmp_path / "changed.glb")
+    np.testing.assert_allclose(again.world[0], changed.world[0], atol=1e-5)
+    # whoever plays the file by its own tree sees the foot at the end of the shin
+    tree = again.source.document.tree  # type: ignore[union-attr]
+    assert tree.names[tree.parents[tree.names.index("Foot.L")]] == "Root"
+    shin, foot = skeleton.index("LowerLeg.L"), skeleton.index("Foot.L")
+    apart = np.linalg.norm(again.world[0][:, foot] - again.world[0][:, shin], axis=-1)
+    np.testing.assert_allclose(apart, 0.4, atol=1e-5)
+    assert np.abs(again.world[0][:, foot] - motion.world[0][:, foot]).max() > 0.1
+
+
+def test_what_stays_on_the_root_in_every_clip_is_left_there() -> None:
+    motion = walk()
+    skeleton = motion.skeleton
+    rig = measure(*motion.world, skeleton.parents, None, None)
+    assert find_hanging(rig) == ()
+
+
+def test_no_joint_hangs_in_a_circle_whatever_moves() -> None:
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        count = 12
+        parents = np.array([-1, *(int(rng.integers(0, j)) for j in range(1, count))])
+        moved = np.cumsum(rng.normal(scale=0.1, size=(20, count, 3)), axis=0) * (rng.random((1, count, 1)) < 0.5)
+        turned = rotations.normalize(np.tile(rotations.IDENTITY, (20, count, 1)))
+        skeleton = Skeleton(tuple("j" * count), parents, moved[0], turned[0])
+        places = world_pose(skeleton, moved, turned)
+        hung = parents.copy()
+        for found in find_hanging(measure(*places, parents, None, None)):
+            hung[found.joint] = found.bone
+        for joint in range(count):
+            steps = 0
+            while joint >= 0:
+                joint, steps = int(hung[joint]), steps + 1
+                assert steps <= count
