@@ -52,6 +52,8 @@ def walk(frames: int = 40) -> Motion:
             ("Foot", 0.3 * swing),
             ("UpperArm", -0.5 * swing),
             ("LowerArm", -0.4 + 0.3 * swing),
+            ("Hand", 0.2 * swing),
+            ("Toe", 0.1 * swing),
         ):
             turn = np.outer(angle, [0.0, 1.0, 0.0])
             turned[:, names.index(f"{part}.{side}")] = rotations.from_rotation_vector(turn)
@@ -101,7 +103,7 @@ def test_a_detached_foot_hangs_on_the_shin_that_the_motion_shows(control_rig: Pa
 def test_a_control_rig_is_read_as_the_figure_it_moves(control_rig: Path) -> None:
     character = fit(poise.load(control_rig))
     limbs = {limb.name: [character.bodies[b].name for b in limb.bodies] for limb in character.limbs}
-    assert limbs["left_leg"] == ["UpperLeg.L", "LowerLeg.L", "Foot.L"]  # the toe never turns: it is the tip
+    assert limbs["left_leg"] == ["UpperLeg.L", "LowerLeg.L", "Foot.L", "Toe.L"]
     assert limbs["right_arm"] == ["UpperArm.R", "LowerArm.R", "Hand.R"]
     assert character.bodies[character.roles["pelvis"]].name == "Body"
     plain = fit(walk())
