@@ -103,7 +103,7 @@ def spin(
     flights, frames = common.flights_of(flight), common.frames_of("--priority", priority)
     wish = momentum if momentum in ("mean", "takeoff") else common.vector("--momentum", momentum)
     assert wish is not None
-    names = tuple(n.strip() for n in limbs.split(",") if n.strip()) if limbs else ()
+    names = _names(limbs)
     if names and by == "root":
         raise InvalidValue("--limbs goes with --by pose; turning the whole figure swings none.")
 
@@ -175,6 +175,46 @@ def ground(
     from poise.edit import ground as apply
 
     run_edit(asked, partial(apply, floor=floor))
+
+
+@command(edit)
+def repair(
+    asked: Common,
+    keep: Annotated[
+        str | None, typer.Option(metavar="NAME,…", help="Bodies or limbs whose places stay: hands,feet,head,left_arm.")
+    ] = None,
+    freeze: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints that do not turn.")] = None,
+    exact: Annotated[str | None, typer.Option(metavar="F,…", help="Frames that stay exactly as they are.")] = None,
+    floor: Annotated[float | None, typer.Option(metavar="M", help="Height of the floor; found if not given.")] = None,
+    friction: Annotated[float, typer.Option(metavar="MU", help="Coulomb friction of the contacts.")] = 0.8,
+    gravity: Annotated[str | None, typer.Option(metavar="G", help="In g (1.3) or m/s2 (1.62m/s2).")] = None,
+    trust_time: Annotated[
+        bool, typer.Option("--trust-time", help="Repair even where flights say that the frame rate is wrong.")
+    ] = False,
+) -> None:
+    """Make the whole clip physical with the least change. The budget is kept: 6° and 6 cm if none is given.
+
+    Example: [bold]poise edit repair jump.bvh -o mended.bvh --budget 'joint 3deg, root 2cm'[/bold]
+    """
+    names, still = _names(keep), _names(freeze)
+    frames, strength = common.frames_of("--exact", exact), common.gravity_of(gravity)
+    if strength is not None and not isinstance(strength, float):
+        raise InvalidValue("--gravity of a repair is a strength, such as 1 or 9.81m/s2, not a vector.")
+
+    from poise.edit import repair as apply
+
+    run_edit(
+        asked,
+        partial(
+            apply, keep=names, freeze=still, exact=frames, floor=floor, friction=friction,
+            gravity=GRAVITY if strength is None else strength, trust_time=trust_time,
+        ),
+    )  # fmt: skip
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    """Names with commas between."""
+    return tuple(n.strip() for n in text.split(",") if n.strip()) if text else ()
 
 
 def _durations(text: str | None, count: int | None) -> list[float | None]:

@@ -50,6 +50,9 @@ MEASURES = {
     "penetration_max_m": Words("Deepest point in the floor", "cm", 100.0),
     "float_max_m": Words("Largest gap under what stands", "cm", 100.0),
     "contact_frames": Words("Frames with a foot on the floor", "", is_count=True),
+    "force_rms": Words("Force that contacts cannot give", "% of the weight", 100.0),
+    "moment_rms_Nm": Words("Moment that contacts cannot give", "N m for 70 kg"),
+    "stance_slip_rms_m": Words("Standing points stray by", "mm", 1000.0),
 }
 """Measures of a whole clip, by their names in the report."""
 UNTOLD = ("skating_ratio",)

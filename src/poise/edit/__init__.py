@@ -11,6 +11,7 @@ from poise.edit.ballistic_path import (
     path_to_end,
 )
 from poise.edit.ground import ground
+from poise.edit.repair import repair
 from poise.edit.report import Budget, Edited, EditReport
 from poise.edit.retime import retime
 from poise.edit.scale import scale
@@ -32,6 +33,7 @@ __all__ = [
     "path_family",
     "path_from_start",
     "path_to_end",
+    "repair",
     "retime",
     "scale",
     "spin",

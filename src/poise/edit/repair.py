@@ -1,0 +1,327 @@
+"""Make a whole clip physical with the least change: stance and flight, force and moment at once, within a budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from poise.analysis.analyze import Analysis, analyze
+from poise.body.character import Character
+from poise.body.fit import fit
+from poise.body.posing import root_mover
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.core.typing import Array, Flags
+from poise.core.units import GRAVITY
+from poise.edit.report import Budget, Changes, Edited, report_of
+from poise.edit.scope import Scope
+from poise.phases.travel import loops
+from poise.spacetime.balance import Look, Problem, apply_offsets, improve, look, problem_of
+from poise.terrain import Terrain
+
+WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+"""Weights of what is left of force and moment, from the least change to the most physical."""
+ROUNDS = 2
+"""Gauss-Newton steps at each weight; each begins where the last one ended."""
+GAIN = 0.98
+"""Share of what is left, below which another weight is worth its change [1]."""
+AGAIN = 2
+"""Times that the changed clip is looked at anew."""
+TIGHTER = 8
+"""Times that offsets beyond the budget are made dearer, at most."""
+DEFAULT_BUDGET = Budget(joint=math.radians(6.0), root=0.06)
+"""What a repair may change where nothing is said: joints [rad]; the root, for a leg of 0.82 m [m]."""
+PLAUSIBLE_GRAVITY = (0.72, 1.35)
+"""Flights that fall with less or more than this share of gravity speak of a wrong frame rate or size [1]."""
+PERSON = 70.0
+"""Moments are reported for a figure of this mass [kg]."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One choice between physical and unchanged.
+
+    Attributes:
+        weight: Of what is left of force and moment.
+        force: What is left, root mean square over frames, as a share of the weight [1].
+        moment: The same for a figure of 70 kg [N m].
+        joint, joint_max: Turn of the joints, root mean square over joints and frames and largest [rad].
+        root, root_max: Shift of the root, the same [m].
+        slip: Way of standing points from where they stand, root mean square [m].
+    """
+
+    weight: float
+    force: float
+    moment: float
+    joint: float
+    joint_max: float
+    root: float
+    root_max: float
+    slip: float
+
+    def report(self) -> dict[str, float]:
+        """As the report has it."""
+        return {
+            "weight": self.weight, "force_rms": self.force, "moment_rms_Nm": self.moment,
+            "joint_change_rms_deg": math.degrees(self.joint), "joint_change_max_deg": math.degrees(self.joint_max),
+            "root_change_rms_m": self.root, "root_change_max_m": self.root_max, "stance_slip_rms_m": self.slip,
+        }  # fmt: skip
+
+
+def repair(
+    motion: Motion,
+    character: Character | None = None,
+    *,
+    scope: Scope | None = None,
+    budget: Budget | None = None,
+    keep: Sequence[str] = (),
+    freeze: Sequence[str] = (),
+    exact: Collection[int] = (),
+    terrain: Terrain | None = None,
+    floor: float | None = None,
+    contacts: Flags | None = None,
+    friction: float = 0.8,
+    gravity: float = GRAVITY,
+    trust_time: bool = False,
+) -> Edited:
+    """Turn joints and move the root a little over the whole clip, so that its contacts can carry the motion.
+
+    All offsets x(t) are cubic splines. They make
+
+        w Σ ‖left‖² + Σ ‖x / σ‖² + Σ ‖s² x'' / σ‖² + Σ ‖slip / d‖²
+
+    small, where `left` is what the best contact forces inside their friction cones leave of m (c̈ − g) and of the rate
+    of angular momentum. Nothing is known or asked of joint torques. w is raised until the budget is used up; offsets
+    that would go beyond it become dearer where they do. What is measured is low-passed alike before and after; the
+    offsets are added to the clip as it was, so its fine detail stays.
+
+    Args:
+        motion: F frames.
+        character: Fitted to the motion if not given.
+        scope: Amount of the change that is kept, and the interval in which anything may change.
+        budget: Largest turn of a joint and largest shift of the root; 6° and 6 cm for a person if not given.
+        keep: Bodies, roles or limbs whose places in the world stay as they are ("hands", "head", "left_leg").
+        freeze: Bodies or roles whose joints do not turn.
+        exact: Frames that stay exactly as they are.
+        terrain: The ground as it lies; flat at `floor` if not given.
+        floor: Height of level ground [m]; found if not given.
+        contacts: Which contact point touches in which frame, shape (F, P); found if not given.
+        friction: Coulomb coefficient.
+        gravity: Downward [m/s²].
+        trust_time: Repair even where flights fall so fast or slowly that the frame rate or the size must be wrong.
+
+    Raises:
+        InvalidValue: if an argument makes no sense, or the clip's time base is in doubt.
+
+    Example:
+        >>> edited = poise.edit.repair(poise.load("jump.bvh"), budget=Budget.parse("joint 3deg, root 2cm"))
+        >>> poise.save(edited.motion, "mended.bvh")
+
+    Source: the lecture of [Hodgins1995]_ and Witkin and Kass 1988 ask for whole clips that obey Newton's law. Deviates:
+    a clip is given, so contact forces are projected out and only its change is optimized.
+    """
+    scope = scope or Scope()
+    body = fit(motion, masses="auto") if character is None else character
+    if motion.frame_count < 8:
+        raise InvalidValue(f"The clip has {motion.frame_count} frames; a repair needs 8 or more.")
+    seen = analyze(
+        motion, body, floor=floor, terrain=terrain, contacts=contacts, friction=friction, gravity=gravity
+    )  # fmt: skip
+    if not trust_time:
+        _require_time(seen)
+    for frame in exact:
+        if not 0 <= frame < motion.frame_count:
+            raise InvalidValue(f"Frame {frame} is not in the clip; it has frames 0 to {motion.frame_count - 1}.")
+    asked = _complete(budget, body)
+    is_loop, interval = loops(motion), _interval(motion, scope)
+    may = {
+        "frozen": {body.body_index(name) for name in freeze}, "held": _bodies_named(body, keep), "exact": exact,
+        "interval": interval, "holds_ends": is_loop,
+    }  # fmt: skip
+    how = {
+        "floor": seen.floor if terrain is None else None, "terrain": terrain, "contacts": contacts,
+        "friction": friction, "gravity": gravity,
+    }  # fmt: skip
+
+    def changed_by(problem: Problem, state: Look, amount: float = 1.0) -> Motion:
+        offsets = amount * problem.spline.evaluate(state.coefficients, motion.times)
+        offsets[list(exact)] = 0.0
+        return apply_offsets(body, motion, offsets, problem.figure)
+
+    problem = problem_of(seen, **may)
+    chosen, curve = _search(problem, look(problem, np.zeros((problem.spline.count, problem.figure.size))), asked)
+    for _ in range(AGAIN if len(curve) > 1 else 0):
+        # the changed clip is looked at anew: its contacts and its low-pass are no longer quite those of the clip
+        anew = problem_of(analyze(changed_by(problem, chosen), body, **how), made=chosen.coefficients, **may)
+        chosen = _within(anew, look(anew, chosen.coefficients), curve[-1].weight, asked)
+    result = changed_by(problem, chosen, scope.amount)
+    changes = Changes.between(motion, result, root_mover(body))
+    after = _measures(analyze(result, body, **how), interval) | _changed(changes)
+    limits = {name: value for name, value in asked.limits.items() if math.isfinite(value)}
+    report = report_of(
+        "repair", motion, result, changes,
+        settings={
+            "amount": scope.amount, "interval": scope.interval, "keep": list(keep), "freeze": list(freeze),
+            "exact": sorted(exact), "friction": friction, "gravity": gravity, "low_pass": str(seen.filter),
+            "low_pass_hz": seen.filter.hz, "weight": curve[-1].weight, "budget": limits, "loop": is_loop,
+        },
+        before=_measures(seen, interval), after=after, kept={"exact_frames": len(exact), "loop": is_loop},
+        budget=budget, amount=scope.amount, notes=_notes(seen, curve, asked),
+    )  # fmt: skip
+    report.data["curve"] = [point.report() for point in curve]
+    return Edited(result, report)
+
+
+def _search(problem: Problem, start: Look, budget: Budget) -> tuple[Look, list[Point]]:
+    """The most physical state that keeps the budget, and what was seen on the way to it."""
+    state, curve = start, [_point(problem, start, 0.0)]
+    for weight in WEIGHTS:
+        tried = _within(problem, state, weight, budget)
+        seen = _point(problem, tried, weight)
+        if _left(seen) < GAIN * _left(curve[-1]):
+            state = tried
+            curve.append(seen)
+        elif len(curve) > 1:
+            break  # more weight buys nothing any more
+    return state, curve
+
+
+def _within(problem: Problem, state: Look, weight: float, budget: Budget) -> Look:
+    """Steps at one weight; offsets beyond the budget become dearer until they keep it."""
+    price = problem.price
+    for _ in range(ROUNDS):
+        state = improve(problem, state, weight, price)
+    for _ in range(TIGHTER):
+        over = _excess(problem, state, budget)
+        if over.max() <= 1.0:
+            return state
+        price = price * np.maximum(1.0, 1.1 * over) ** 2
+        state = improve(problem, state, weight, price)
+    worst = float(_excess(problem, state, budget).max())
+    if worst > 1.0:  # by a hair: all offsets give way
+        state = look(problem, state.coefficients / worst)
+    return state
+
+
+def _left(point: Point) -> float:
+    return point.force + point.moment / (PERSON * GRAVITY * 0.4)
+
+
+def _excess(problem: Problem, state: Look, budget: Budget) -> Array:
+    """How far each offset of each frame is beyond its budget: 1 is all that is allowed, shape (K, N)."""
+    over = np.zeros_like(state.offsets)
+    figure = problem.figure
+    root_turn = budget.root_turn if math.isfinite(budget.root_turn) else budget.joint
+    # splines may swing between the frames that are looked at: a percent is kept free
+    room = 0.99
+    over[:, :3] = np.linalg.norm(state.offsets[:, :3], axis=1)[:, None] / (room * budget.root)
+    for b in range(len(figure.parents)):
+        limit = root_turn if b == 0 else budget.joint
+        columns = figure.columns(b)
+        over[:, columns] = np.linalg.norm(state.offsets[:, columns], axis=1)[:, None] / (room * limit)
+    return over
+
+
+def _point(problem: Problem, state: Look, weight: float) -> Point:
+    figure = problem.figure
+    left = (state.carried.left / problem.scale)[problem.is_open[1:-1]]
+    per_person = PERSON / figure.mass
+    turns = np.stack(
+        [np.linalg.norm(state.offsets[:, figure.columns(b)], axis=1) for b in range(1, len(figure.parents))]
+    ) if len(figure.parents) > 1 else np.zeros((1, len(figure.times)))  # fmt: skip
+    moved = np.linalg.norm(state.offsets[:, :3], axis=1)
+    return Point(
+        weight, _rms(left[:, :3]) / (figure.mass * max(problem.gravity, 1e-9)), per_person * _rms(left[:, 3:]),
+        float(np.sqrt(np.mean(turns**2))), float(turns.max()), _rms(moved[:, None]), float(moved.max()),
+        _slip_of(problem, state),
+    )  # fmt: skip
+
+
+def _slip_of(problem: Problem, state: Look) -> float:
+    count = len(problem.character.contact_points)
+    stands = problem.stands[:, :count] & problem.is_open[:, None]
+    ways = (state.pose.points - problem.anchors)[:, :count][stands]
+    return _rms(ways) if len(ways) else 0.0
+
+
+def _rms(rows: Array) -> float:
+    """Root mean square of the lengths of rows (K, n)."""
+    return float(np.sqrt(np.mean(np.sum(np.square(rows), axis=1)))) if len(rows) else 0.0
+
+
+def _measures(seen: Analysis, interval: tuple[float, float] | None) -> dict[str, Any]:
+    """What a clip asks of the world beyond what its contacts can give, found anew from the clip alone."""
+    problem = problem_of(seen, interval=interval)
+    state = look(problem, np.zeros((problem.spline.count, problem.figure.size)))
+    here = _point(problem, state, 0.0)
+    return {"force_rms": here.force, "moment_rms_Nm": here.moment, "stance_slip_rms_m": here.slip}
+
+
+def _changed(changes: Changes) -> dict[str, float]:
+    others = np.delete(changes.angles, changes.root, axis=1)
+    turning = others[:, (others > 0.0).any(axis=0)]
+    return {
+        "joint_change_rms_deg": math.degrees(float(np.sqrt(np.mean(turning**2)))) if turning.size else 0.0,
+        "joint_change_max_deg": math.degrees(float(others.max(initial=0.0))),
+        "root_change_rms_m": float(np.sqrt(np.mean(changes.root_moved**2))),
+        "root_change_max_m": float(changes.root_moved.max()),
+    }
+
+
+def _complete(budget: Budget | None, body: Character) -> Budget:
+    """The budget with what was not said filled in from the default."""
+    root = DEFAULT_BUDGET.root * body.leg_scale
+    if budget is None:
+        return replace(DEFAULT_BUDGET, root=root)
+    joint = budget.joint if math.isfinite(budget.joint) else DEFAULT_BUDGET.joint
+    return replace(budget, joint=joint, root=budget.root if math.isfinite(budget.root) else root)
+
+
+def _interval(motion: Motion, scope: Scope) -> tuple[float, float] | None:
+    if scope.interval is None:
+        return None
+    first, last = scope.frames(motion)
+    return float(motion.times[first]), float(motion.times[last])
+
+
+def _bodies_named(body: Character, names: Sequence[str]) -> tuple[int, ...]:
+    """Bodies that names mean: a body or role, the last body of a limb, or "hands", "feet" for both."""
+    ends = {limb.name: limb.bodies[-1] for limb in body.limbs}
+    found: list[int] = []
+    for name in names:
+        word = name.strip().lower()
+        role = {"hands": "hand", "feet": "foot"}.get(word)
+        many = [index for r, index in body.roles.items() if role and r.endswith(role)]
+        found += many or [ends[word] if word in ends else body.body_index(name)]
+    return tuple(dict.fromkeys(found))
+
+
+def _require_time(seen: Analysis) -> None:
+    """Refuse a clip whose flights fall so fast or so slowly that its frame rate, unit or gravity must be wrong."""
+    if not seen.flights or seen.gravity <= 0.0:
+        return
+    falls = np.array([f.gravity for f in seen.flights])
+    trust = 1.0 / np.maximum([f.gravity_error for f in seen.flights], 1e-6) ** 2
+    share = float(np.average(falls, weights=trust)) / seen.gravity
+    unsure = 2.0 / math.sqrt(float(trust.sum())) / seen.gravity
+    if not share > 0.0 or PLAUSIBLE_GRAVITY[0] - unsure <= share <= PLAUSIBLE_GRAVITY[1] + unsure:
+        return
+    rate = seen.motion.fps / math.sqrt(share)
+    raise InvalidValue(
+        f"The clip's flights fall with {share:.2g} times gravity: its frame rate or its size is wrong, and a repair "
+        f"would hide that. At {rate:.4g} frames a second they would fall with {seen.gravity:.3g} m/s². Give "
+        "--source-fps (fps= of poise.load), --unit, or --gravity; --trust-time (trust_time=True) repairs it as it is."
+    )
+
+
+def _notes(seen: Analysis, curve: Sequence[Point], budget: Budget) -> tuple[str, ...]:
+    notes: list[str] = []
+    if len(curve) == 1:
+        notes.append("No change within the budget makes the clip more physical; it is left as it is.")
+    if seen.filter.is_on:
+        notes.append(f"Force and moment are measured after a low-pass ({seen.filter}), before and after alike.")
+    return tuple(notes)

@@ -1,0 +1,1 @@
+"""Many steps at once: the repair of a clip within a budget, and space-time constraints."""

@@ -1,0 +1,418 @@
+"""A clip in balance: the least offsets of all joints over time that make its contacts able to carry it.
+
+    min over y    w Σ ‖left(y)‖² + Σ ‖x / σ‖² + Σ ‖s² x'' / σ‖² + Σ ‖slip / d‖²
+
+y are B-spline coefficients of the offsets x(t). `left` is what of force and moment the best contact forces inside their
+friction cones do not give, six rows a frame; joint torques never enter. The forces are projected out (variable
+projection), the rest is a banded Gauss-Newton step.
+
+Source: the force-plate-free relative of residual reduction; Witkin and Kass 1988 for constraints over time. Deviates:
+no torques and no collocation of states; a clip is changed within a price, not made anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from scipy import ndimage
+
+from poise.analysis.analyze import Analysis
+from poise.analysis.bodies import body_motion
+from poise.analysis.smoothing import derivatives
+from poise.body.character import Character
+from poise.body.posing import root_mover
+from poise.core import rotations
+from poise.core.motion import Motion
+from poise.core.typing import Array, Flags, Index
+from poise.core.units import HUMAN_LEG
+from poise.phases.glitches import glitch_frames
+from poise.phases.runs import runs
+from poise.phases.travel import in_place_velocity
+from poise.spacetime.contact import Carried, carry
+from poise.spacetime.figure import Demand, Figure, Pose, demand, demand_rows
+from poise.spacetime.spline import SPAN, BlockSystem, Spline
+
+RATE = 60.0
+"""Frames a second at which a clip is looked at; one of more is thinned [1/s]."""
+KNOTS = 0.06
+"""Time between the knots of the offsets, two frames at least [s]."""
+ANGLE, LENGTH = math.radians(5.0), 0.03
+"""σ, the offsets that cost one unit a frame: of a joint [rad]; of the root, for a leg of 0.82 m [m]."""
+SMOOTH = 0.05
+"""s, the time over which offsets are kept smooth [s]."""
+SLIP = 0.01
+"""d, the way of a standing point that costs one unit a frame, for a leg of 0.82 m [m]."""
+SLIDES = 0.02
+"""A point that strays from its mean place by more than this while it stands slides by intent [m]."""
+REACH = 0.4
+"""Lever of a moment against a force: moments count as moment / (weight · REACH), for a leg of 0.82 m [m]."""
+NEAR, MOVING, STANDING = 0.05, 1.5, 0.3
+"""A point may carry where it is lower than NEAR [m] and slower than MOVING [m/s]; one slower than STANDING stands.
+For a leg of 0.82 m."""
+SPREAD = 4.0
+"""A low-pass at f spreads the force of a landing over 1 / (SPREAD f) to both sides, so a point may carry there too."""
+LIGHT = 0.004
+"""Joints that carry less than this share of the mass stay as they are [1]."""
+CHUNK = 96
+"""Frames whose rows are made at once."""
+EXACT = 1e8
+"""Price of an offset in frames that must stay as they are."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A clip to be repaired, thinned to at most RATE frames a second.
+
+    Attributes:
+        figure: Kinematics around the clip as filtered.
+        character: Whose.
+        normals: Of the ground at the contact points, shape (K, P, 3).
+        radii: Of the contact points [m], shape (P,).
+        may_carry, stands: Points that may carry and that stand, shape (K, P).
+        anchors: Where standing points stand [m], shape (K, P, 3).
+        friction, gravity: Coulomb coefficient; downward [m/s²].
+        price: Cost of a squared offset, shape (K, N).
+        spline: Of the offsets.
+        is_free: Coefficients that may change, shape (M,).
+        is_used: Offsets that may change, shape (N,).
+        made: Coefficients whose offsets the figure has already, shape (M, N).
+    """
+
+    figure: Figure
+    character: Character
+    normals: Array
+    radii: Array
+    may_carry: Flags
+    stands: Flags
+    anchors: Array
+    friction: float
+    gravity: float
+    price: Array
+    spline: Spline
+    is_free: Flags
+    is_used: Flags
+    made: Array
+
+    @cached_property
+    def size(self) -> float:
+        """Leg over that of a person [1]."""
+        return self.character.leg_length / HUMAN_LEG
+
+    @cached_property
+    def scale(self) -> Array:
+        """Makes force and moment shares of the weight, shape (6,)."""
+        weight = self.figure.mass * max(self.gravity, 1e-9)
+        return np.repeat([1.0 / weight, 1.0 / (weight * REACH * self.size)], 3)
+
+    @cached_property
+    def basis(self) -> tuple[Array, Array]:
+        """Weights of the spline's coefficients in each frame, for value and second derivative, (K, 4) both."""
+        return self.spline.values(self.figure.times), self.spline.values(self.figure.times, 2)
+
+    @cached_property
+    def is_open(self) -> Flags:
+        """Frames in which anything may change, shape (K,)."""
+        first = self.spline.first(self.figure.times)
+        matters = self.basis[0] > 0.0
+        return (self.is_free[first[:, None] + np.arange(4)] & matters).any(axis=1)
+
+    def offsets(self, coefficients: Array) -> Array:
+        """Of each frame, shape (K, N)."""
+        return self.spline.evaluate(coefficients, self.figure.times)
+
+
+@dataclass(frozen=True)
+class Look:
+    """A state of the search: coefficients, and what they give.
+
+    Attributes:
+        coefficients: Of the spline, shape (M, N).
+        offsets: Of each frame, shape (K, N).
+        pose: Where the bodies then are.
+        wanted: What that asks of the world.
+        carried: What contacts give, and what is left.
+    """
+
+    coefficients: Array
+    offsets: Array
+    pose: Pose
+    wanted: Demand
+    carried: Carried
+
+
+def look(problem: Problem, coefficients: Array) -> Look:
+    """What coefficients give."""
+    offsets = problem.offsets(coefficients)
+    pose = problem.figure.pose(problem.offsets(coefficients - problem.made))
+    wanted = demand(problem.figure, pose, problem.gravity)
+    touched = pose.points - problem.radii[:, None] * problem.normals
+    arms = (touched - pose.com[:, None])[1:-1]
+    carried = carry(
+        np.concatenate([wanted.force, wanted.moment], axis=1), arms, problem.normals[1:-1], problem.may_carry[1:-1],
+        problem.friction, problem.scale,
+    )  # fmt: skip
+    return Look(coefficients, offsets, pose, wanted, carried)
+
+
+def cost(problem: Problem, seen: Look, weight: float, price: Array) -> float:
+    """What the search makes small: weight · what is left + offsets and their bends + slip of standing points."""
+    bends = _bends(problem, seen.coefficients)
+    slip = _slip(problem, seen.pose)
+    return float(
+        weight * np.square(seen.carried.left).sum()
+        + (price * np.square(seen.offsets)).sum()
+        + SMOOTH**4 * (problem.price * np.square(bends)).sum()
+        + np.square(slip / (SLIP * problem.size)).sum()
+    )
+
+
+def improve(problem: Problem, seen: Look, weight: float, price: Array) -> Look:
+    """One Gauss-Newton step with the contact forces projected out, halved until it helps."""
+    step = _step(problem, seen, weight, price)
+    before, part = cost(problem, seen, weight, price), 1.0
+    for _ in range(5):
+        tried = look(problem, seen.coefficients + part * step)
+        if cost(problem, tried, weight, price) < before:
+            return tried
+        part *= 0.35
+    return seen
+
+
+def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
+    """The step of all coefficients (M, N): solve (Σ rowᵀ row) y = −Σ rowᵀ residual."""
+    figure, spline = problem.figure, problem.spline
+    used = np.flatnonzero(problem.is_used)
+    count, frames = len(used), len(figure.times)
+    system = BlockSystem(spline.count, count)
+    first = spline.first(figure.times)
+    group = first[np.maximum(np.arange(frames) - 1, 0)]
+    # the weights of a frame and its neighbors on the SPAN coefficients from its group's on
+    before, here, after = (_window(problem.basis[0], first, group, lag) for lag in (-1, 0, 1))
+    bend = _window(problem.basis[1], first, group, 0)
+    bends, slip = _bends(problem, seen.coefficients), _slip(problem, seen.pose) / (SLIP * problem.size)
+    smooth_price = SMOOTH**4 * problem.price
+    for begin in range(0, frames, CHUNK):
+        end = min(begin + CHUNK, frames)
+        inner = slice(max(begin, 1) - 1, min(end, frames - 1) - 1)
+        root = math.sqrt(weight) * np.swapaxes(seen.carried.root[inner], 1, 2) * problem.scale
+        lags = demand_rows(figure, seen.pose, seen.wanted, inner, seen.carried.forces)
+        balance = np.zeros((end - begin, 6, SPAN, count))
+        shift = inner.start + 1 - begin
+        for window, rows in zip((before, here, after), lags):
+            k = slice(inner.start + 1, inner.stop + 1)
+            balance[shift : shift + len(rows)] += np.einsum("kw,kin->kiwn", window[k], root @ rows[:, :, used])
+        wanted = np.concatenate([seen.wanted.force[inner], seen.wanted.moment[inner]], axis=1)
+        left = np.zeros((end - begin, 6))
+        left[shift : shift + len(wanted)] = (root @ wanted[..., None])[..., 0]
+        standing = _standing_rows(problem, seen.pose, slice(begin, end), used)
+        for a, z in _alike(group, begin, end):
+            k, own = slice(a, z), slice(a - begin, z - begin)
+            rows = [balance[own].reshape(-1, SPAN * count)]
+            values = [left[own].ravel()]
+            for point, jacobian in standing:
+                on = np.flatnonzero(problem.stands[k, point])
+                if len(on):
+                    spread = np.einsum("kw,kin->kiwn", here[k][on], jacobian[own][on])
+                    rows.append(spread.reshape(-1, SPAN * count))
+                    values.append(slip[k, point][on].ravel())
+            stacked = np.concatenate(rows)
+            square = (stacked.T @ stacked).reshape(SPAN, count, SPAN, count)
+            gradient = (stacked.T @ np.concatenate(values)).reshape(SPAN, count)
+            each = np.arange(count)
+            cost, smooth = price[k][:, used], smooth_price[k][:, used]
+            square[:, each, :, each] += np.einsum("ku,kv,kd->duv", here[k], here[k], cost)
+            square[:, each, :, each] += np.einsum("ku,kv,kd->duv", bend[k], bend[k], smooth)
+            gradient += here[k].T @ (cost * seen.offsets[k][:, used]) + bend[k].T @ (smooth * bends[k][:, used])
+            most = min(SPAN, spline.count - int(group[a]))
+            system.add(int(group[a]), square.reshape(SPAN * count, -1)[: most * count, : most * count], gradient[:most])
+    step = np.zeros((spline.count, figure.size))
+    step[:, used] = system.solve(problem.is_free)
+    return step
+
+
+def _window(basis: Array, first: Index, group: Index, lag: int) -> Array:
+    """Weights (K, SPAN) of the neighbor `lag` frames on on the coefficients from `group` on; zero at the ends."""
+    frames = len(basis)
+    at = np.arange(frames) + lag
+    window = np.zeros((frames, SPAN))
+    for k in np.flatnonzero((at >= 0) & (at < frames)):
+        shift = int(first[at[k]] - group[k])
+        window[k, shift : shift + 4] = basis[at[k]][: SPAN - shift]
+    return window
+
+
+def _alike(group: Index, begin: int, end: int) -> list[tuple[int, int]]:
+    """Runs of frames of one group."""
+    cuts = begin + 1 + np.flatnonzero(np.diff(group[begin:end]))
+    return list(pairwise([begin, *cuts.tolist(), end]))
+
+
+def _bends(problem: Problem, coefficients: Array) -> Array:
+    """Second derivative of the offsets [1/s²], shape (K, N)."""
+    first = problem.spline.first(problem.figure.times)
+    return sum(problem.basis[1][:, k, None] * coefficients[first + k] for k in range(4))  # pyright: ignore
+
+
+def _slip(problem: Problem, pose: Pose) -> Array:
+    """Way of standing points from where they stand [m], shape (K, P, 3); zero for others."""
+    return np.where(problem.stands[..., None], pose.points - problem.anchors, 0.0)
+
+
+def _standing_rows(problem: Problem, pose: Pose, frames: slice, used: Index) -> list[tuple[int, Array]]:
+    """Of each point that stands in these frames, how it moves with the offsets, shape (k, 3, used)."""
+    scale = 1.0 / (SLIP * problem.size)
+    points = np.flatnonzero(problem.stands[frames].any(axis=0))
+    return [(int(p), scale * problem.figure.point_rows(pose, frames, int(p))[:, :, used]) for p in points]
+
+
+def problem_of(
+    analysis: Analysis, *, frozen: Collection[int] = (), held: Collection[int] = (), exact: Collection[int] = (),
+    interval: tuple[float, float] | None = None, holds_ends: bool = False, made: Array | None = None,
+) -> Problem:  # fmt: skip
+    """The clip of an analysis as a problem.
+
+    Args:
+        analysis: The clip: its contacts, ground, low-pass and gravity are taken over.
+        frozen: Bodies whose joints stay as they are.
+        held: Bodies whose places in the world stay as they are.
+        exact: Frames that stay as they are.
+        interval: First and last time at which anything may change [s].
+        holds_ends: The first and the last frame stay as they are, with their slopes (a loop).
+        made: Coefficients (M, N) of offsets that the clip has already and that are priced with the others.
+    """
+    motion, character = analysis.motion, analysis.character
+    size = character.leg_length / HUMAN_LEG
+    spikes = [g for g in analysis.glitches if g.kind in ("spike", "frozen")]
+    trusted = (~glitch_frames(motion, glitches=spikes)).astype(np.float64) if spikes else None
+    figure = Figure.of(character, body_motion(motion, character, analysis.filter, trusted))
+    kept = _thinned(motion, exact)
+    pose = figure.pose(np.zeros((motion.frame_count, figure.size)))
+    touch = analysis.touch
+    radii = np.array([p.radius for p in character.contact_points])
+    touched = pose.points - radii[:, None] * touch.normals
+    height, normals = _ground(analysis, pose.points)
+    gaps = (pose.points[:, :, 2] - height) * normals[:, :, 2] - radii
+    drift = in_place_velocity(motion)
+    speeds = np.linalg.norm(derivatives(touched, motion.times)[0] - drift, axis=-1)
+    may = (gaps < NEAR * size) & (speeds < MOVING * math.sqrt(size)) | touch.carries
+    may = _spread(may, motion.times, 1.0 / (SPREAD * analysis.filter.hz))
+    stands = touch.flags & (speeds < STANDING * math.sqrt(size))
+    anchors = _anchors(pose.points, stands, size)
+    if np.any(drift):
+        stands = np.zeros_like(stands)
+    points, offsets = [int(b) for b in figure.point_bodies], list(figure.point_offsets)
+    for b in held:
+        points.append(int(b))
+        offsets.append(figure.com[b])
+    extra = len(held)
+    figure = replace(
+        figure, times=motion.times[kept], root=figure.root[kept], local=figure.local[kept],
+        offset=figure.offset[kept], point_bodies=np.array(points, dtype=np.int64),
+        point_offsets=np.array(offsets).reshape(-1, 3),
+    )  # fmt: skip
+    up = np.broadcast_to(np.array([0.0, 0.0, 1.0]), (len(kept), extra, 3))
+    places = pose.centers[kept][:, list(held)] if extra else np.zeros((len(kept), 0, 3))
+    spacing = max(KNOTS, 2.0 * float(np.median(np.diff(figure.times))))
+    spline = Spline.over(float(figure.times[0]), float(figure.times[-1]), spacing)
+    return Problem(
+        figure, character,
+        np.concatenate([normals[kept], up], axis=1), np.concatenate([radii, np.zeros(extra)]),
+        np.concatenate([may[kept], np.zeros((len(kept), extra), dtype=np.bool_)], axis=1),
+        np.concatenate([stands[kept], np.ones((len(kept), extra), dtype=np.bool_)], axis=1),
+        np.concatenate([anchors[kept], places], axis=1),
+        analysis.friction, analysis.gravity, _prices(figure, size, kept, exact), spline,
+        _free(spline, figure.times, interval, holds_ends), _used(figure, frozen),
+        np.zeros((spline.count, figure.size)) if made is None else made,
+    )  # fmt: skip
+
+
+def apply_offsets(character: Character, motion: Motion, offsets: Array, figure: Figure) -> Motion:
+    """The motion with its joints turned and its root moved by offsets (F, N); zeros leave numbers as they are."""
+    turned, moved = motion.rotations.copy(), motion.translations.copy()
+    for b, body in enumerate(character.bodies):
+        vector = offsets[:, figure.columns(b)]
+        vector = vector * figure.axes[b] if figure.is_hinge[b] else vector
+        changed = np.any(vector != 0.0, axis=1)
+        turned[changed, body.joint] = rotations.normalize(
+            rotations.multiply(turned[changed, body.joint], rotations.from_rotation_vector(vector[changed]))
+        )
+    mover = root_mover(character)
+    shift, parent = offsets[:, :3], int(motion.skeleton.parents[mover])
+    if parent >= 0:
+        shift = rotations.rotate(rotations.conjugate(motion.world[1][:, parent]), shift)
+    moved[:, mover] += shift
+    return replace(motion, translations=moved, rotations=turned)
+
+
+def _spread(flags: Flags, times: Array, seconds: float) -> Flags:
+    """Flags (F, P) that also hold for so long before and after."""
+    frames = round(seconds / float(np.median(np.diff(times)))) if math.isfinite(seconds) else 0
+    if not frames:
+        return flags
+    return np.asarray(ndimage.binary_dilation(flags, structure=np.ones((2 * frames + 1, 1))), dtype=np.bool_)
+
+
+def _thinned(motion: Motion, exact: Collection[int]) -> Index:
+    """Frames that are looked at: every n-th, the last, and those that must be met."""
+    step = max(1, round(motion.fps / RATE))
+    kept = {*range(0, motion.frame_count, step), motion.frame_count - 1, *exact}
+    return np.array(sorted(kept), dtype=np.int64)
+
+
+def _ground(analysis: Analysis, points: Array) -> tuple[Array, Array]:
+    """Height (F, P) and normal (F, P, 3) of the ground under points (F, P, 3)."""
+    terrain, shape = analysis.terrain, points.shape[:2]
+    if terrain.is_static:
+        surface = terrain.sample(points.reshape(-1, 3)[:, :2])
+        return surface.height.reshape(shape), surface.normal.reshape(*shape, 3)
+    each = [terrain.sample(p[:, :2], float(t)) for p, t in zip(points, analysis.times)]
+    return np.stack([s.height for s in each]), np.stack([s.normal for s in each])
+
+
+def _anchors(points: Array, stands: Flags, size: float) -> Array:
+    """Where each point stands: its median place over a stance; its own path where it slides by intent, (F, P, 3)."""
+    anchors = points.copy()
+    for i in range(points.shape[1]):
+        for first, last in runs(stands[:, i]):
+            stance = points[first : last + 1, i]
+            middle = np.median(stance, axis=0)
+            if np.sqrt(np.mean(np.sum((stance - middle) ** 2, axis=1))) < SLIDES * size:
+                anchors[first : last + 1, i] = middle
+    return anchors
+
+
+def _prices(figure: Figure, size: float, kept: Index, exact: Collection[int]) -> Array:
+    price = np.full((len(kept), figure.size), 1.0 / ANGLE**2)
+    price[:, :3] = 1.0 / (LENGTH * size) ** 2
+    price[np.isin(kept, list(exact))] *= EXACT
+    return price
+
+
+def _used(figure: Figure, frozen: Collection[int]) -> Flags:
+    """Offsets that may change: those of joints that carry something and are not frozen."""
+    carried = figure.masses.copy()
+    for b in range(len(carried) - 1, 0, -1):
+        carried[figure.parents[b]] += carried[b]
+    used = np.ones(figure.size, dtype=np.bool_)
+    for b in range(len(carried)):
+        if b in frozen or carried[b] < LIGHT * figure.mass:
+            used[figure.columns(b)] = False
+    used[:3] = 0 not in frozen
+    return used
+
+
+def _free(spline: Spline, times: Array, interval: tuple[float, float] | None, holds_ends: bool) -> Flags:
+    """Coefficients that matter inside the interval alone."""
+    first, last = spline.support()
+    start, end = (-math.inf, math.inf) if interval is None else interval
+    if holds_ends:
+        start, end = max(start, float(times[0])), min(end, float(times[-1]))
+    slack = 1e-6 * spline.spacing
+    start, end = (-math.inf if start <= times[0] and not holds_ends else start), end
+    end = math.inf if end >= times[-1] and not holds_ends else end
+    return (first >= start - slack) & (last <= end + slack)

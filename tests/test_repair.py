@@ -1,0 +1,258 @@
+"""`repair`: its derivatives against central differences, its solver against a dense one, and what it promises."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.interpolate import BSpline
+from typer.testing import CliRunner
+
+import poise
+from poise.analysis import analyze
+from poise.analysis.bodies import body_motion
+from poise.analysis.smoothing import LowPass
+from poise.body.character import Character
+from poise.core.errors import InvalidValue, UnknownName
+from poise.core.motion import Motion
+from poise.edit import Budget, Scope, repair
+from poise.spacetime.balance import cost, improve, look, problem_of
+from poise.spacetime.contact import carry
+from poise.spacetime.figure import Figure, demand, demand_rows, exp_matrix, right_jacobian
+from poise.spacetime.spline import SPAN, BlockSystem, Spline
+from tests.clips import MOTIONS, needs_motions
+
+
+def loaded(frames: int = 40) -> tuple[Motion, Character]:
+    """The sample's first frames."""
+    motion = poise.load(poise.sample_path("walk"))
+    character = Character.fit(motion)
+    kept = replace(
+        motion, times=motion.times[:frames], translations=motion.translations[:frames],
+        rotations=motion.rotations[:frames], source=None,
+    )  # fmt: skip
+    return kept, character
+
+
+@pytest.fixture(scope="module")
+def walk() -> tuple[Motion, Character]:
+    return loaded()
+
+
+def test_the_six_rows_have_the_derivatives_of_central_differences(walk: tuple[Motion, Character]) -> None:
+    motion, character = walk
+    figure = Figure.of(character, body_motion(motion, character, LowPass(math.inf)))
+    random = np.random.default_rng(1)
+    frames, points = motion.frame_count, len(character.contact_points)
+    x = 0.05 * random.normal(size=(frames, figure.size))
+    pushes = 100.0 * random.normal(size=(frames - 2, points, 3))
+
+    def rows(offsets: np.ndarray) -> np.ndarray:
+        pose = figure.pose(offsets)
+        wanted = demand(figure, pose, 9.81)
+        arms = pose.points[1:-1] - pose.com[1:-1, None]
+        return np.concatenate(
+            [wanted.force - pushes.sum(axis=1), wanted.moment - np.cross(arms, pushes).sum(axis=1)], axis=1
+        )
+
+    pose = figure.pose(x)
+    given = demand_rows(figure, pose, demand(figure, pose, 9.81), slice(0, frames - 2), pushes)
+    step, k = 1e-4, 20
+    for lag, columns in zip((-1, 0, 1), given):
+        scale = np.abs(columns[k]).max()
+        for n in range(0, figure.size, 5):
+            high, low = x.copy(), x.copy()
+            high[k + 1 + lag, n] += step
+            low[k + 1 + lag, n] -= step
+            seen = (rows(high)[k] - rows(low)[k]) / (2.0 * step)
+            # the differences themselves are good to (step)² times a third derivative
+            assert np.abs(seen - columns[k, :, n]).max() < 1e-6 * scale
+
+
+def test_contact_points_move_as_their_rows_say(walk: tuple[Motion, Character]) -> None:
+    motion, character = walk
+    figure = Figure.of(character, body_motion(motion, character, LowPass(math.inf)))
+    x = 0.1 * np.random.default_rng(2).normal(size=(motion.frame_count, figure.size))
+    rows, step = figure.point_rows(figure.pose(x), slice(0, motion.frame_count), 3), 1e-5
+    for n in range(0, figure.size, 3):
+        high, low = x.copy(), x.copy()
+        high[:, n] += step
+        low[:, n] -= step
+        seen = (figure.pose(high).points[:, 3] - figure.pose(low).points[:, 3]) / (2.0 * step)
+        assert np.abs(seen - rows[:, :, n]).max() < 1e-7
+
+
+def test_the_moment_of_a_spinning_body_is_that_of_euler() -> None:
+    """One free body: dL/dt = I ω̇ + ω × I ω, against second differences of its matrices."""
+    dt, count = 1e-3, 5
+    inertia = np.diag([0.2, 0.5, 0.6])
+    second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    spin, rate = np.array([1.0, -2.0, 0.7]), np.array([3.0, 1.0, -2.0])
+    times = dt * np.arange(count, dtype=np.float64)
+    at = times - times[2]
+    vectors = at[:, None] * spin + 0.5 * at[:, None] ** 2 * rate
+    figure = Figure(
+        times, np.zeros((count, 3)), np.broadcast_to(np.eye(3), (count, 1, 3, 3)).copy(), np.zeros((count, 1, 3)),
+        np.array([-1]), np.array([4.0]), np.zeros((1, 3)), second[None], np.array([3]), np.zeros((1, 3)),
+        np.array([False]), 6, np.zeros(0, dtype=np.int64), np.zeros((0, 3)),
+    )  # fmt: skip
+    x = np.concatenate([np.zeros((count, 3)), vectors], axis=1)
+    seen = demand(figure, figure.pose(x), 9.81)
+    assert np.allclose(seen.force, [0.0, 0.0, 4.0 * 9.81])
+    # at the middle frame the body lies as it is, with ω = spin and ω̇ = rate
+    assert np.allclose(seen.moment[1], inertia @ rate + np.cross(spin, inertia @ spin), atol=1e-4)
+
+
+def test_the_right_jacobian_is_the_derivative_of_the_exponential() -> None:
+    random = np.random.default_rng(3)
+    for vector in (random.normal(size=3), 1e-3 * random.normal(size=3), np.zeros(3)):
+        for axis in np.eye(3):
+            step = 1e-6
+            turn = exp_matrix(vector).T @ exp_matrix(vector + step * axis)
+            seen = np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]) / (2 * step)
+            assert np.allclose(seen, right_jacobian(vector) @ axis, atol=1e-5)
+
+
+def test_the_spline_is_the_library_s() -> None:
+    spline = Spline.over(0.0, 1.0, 0.13)
+    random = np.random.default_rng(4)
+    coefficients, times = random.normal(size=(spline.count, 2)), np.linspace(0.0, 1.0, 57)
+    knots = spline.start + spline.spacing * (np.arange(spline.count + 4) - 3)
+    other = BSpline(knots, coefficients, 3)
+    assert np.allclose(spline.evaluate(coefficients, times), other(times), atol=1e-9)
+    first = spline.first(times)
+    bends = sum(spline.values(times, 2)[:, k, None] * coefficients[first + k] for k in range(4))
+    assert np.allclose(bends, other(times, nu=2), atol=1e-6)
+
+
+def test_the_block_solver_is_a_dense_one() -> None:
+    random = np.random.default_rng(5)
+    count, size = 13, 3
+    system, dense, gradient = BlockSystem(count, size), np.zeros((count * size,) * 2), np.zeros(count * size)
+    for first in range(count - SPAN + 1):
+        rows, values = random.normal(size=(9, SPAN * size)), random.normal(size=9)
+        system.add(first, rows.T @ rows, (rows.T @ values).reshape(SPAN, size))
+        at = slice(first * size, (first + SPAN) * size)
+        dense[at, at] += rows.T @ rows
+        gradient[at] += rows.T @ values
+    free = np.ones(count, dtype=np.bool_)
+    free[[0, 6]] = False
+    kept = np.repeat(free, size)
+    wanted = np.zeros(count * size)
+    wanted[kept] = -np.linalg.solve(dense[np.ix_(kept, kept)], gradient[kept])
+    assert np.allclose(system.solve(free).ravel(), wanted, atol=1e-8)
+
+
+def test_a_standing_figure_is_carried_and_a_flying_one_is_not() -> None:
+    weight = np.array([[0.0, 0.0, 700.0, 0.0, 0.0, 0.0]] * 2)
+    arms = np.array([[[0.1, 0.1, -1.0], [-0.1, 0.1, -1.0], [0.1, -0.1, -1.0], [-0.1, -0.1, -1.0]]] * 2)
+    normals = np.broadcast_to([0.0, 0.0, 1.0], arms.shape)
+    may = np.array([[True] * 4, [False] * 4])
+    seen = carry(weight, arms, normals, may, 0.8, np.ones(6))
+    assert np.abs(seen.left[0]).max() < 1.0
+    assert np.allclose(seen.forces[0].sum(axis=0), weight[0, :3], atol=1.0)
+    assert np.allclose(seen.left[1], weight[1])
+    assert not seen.forces[1].any()
+
+
+def test_a_step_makes_the_cost_smaller(walk: tuple[Motion, Character]) -> None:
+    problem = problem_of(analyze(*walk))
+    start = look(problem, np.zeros((problem.spline.count, problem.figure.size)))
+    better = improve(problem, start, 100.0, problem.price)
+    assert cost(problem, better, 100.0, problem.price) < 0.5 * cost(problem, start, 100.0, problem.price)
+
+
+def test_a_repair_leaves_less_force_and_moment_and_keeps_its_budget(walk: tuple[Motion, Character]) -> None:
+    budget = Budget.parse("joint 2deg, root 1cm")
+    edited = repair(*walk, budget=budget)
+    before, after = edited.report["before"], edited.report["after"]
+    assert after["force_rms"] < 0.6 * before["force_rms"]
+    assert after["moment_rms_Nm"] < 0.6 * before["moment_rms_Nm"]
+    assert 0.0 < after["joint_change_max_deg"] <= 2.0 * (1 + 1e-9)
+    assert 0.0 < after["root_change_max_m"] <= 0.01 * (1 + 1e-9)
+    lefts = [point["force_rms"] for point in edited.report["curve"]]
+    assert len(lefts) > 2
+    assert lefts[-1] < lefts[0]
+
+
+def test_a_smaller_budget_leaves_more(walk: tuple[Motion, Character]) -> None:
+    left = [
+        repair(*walk, budget=Budget.parse(text)).report["after"]["force_rms"]
+        for text in ("joint 3deg, root 2cm", "joint 0.2deg, root 1mm")
+    ]
+    assert left[0] < left[1]
+
+
+def test_what_is_outside_of_the_interval_stays_to_the_bit(walk: tuple[Motion, Character]) -> None:
+    motion, character = walk
+    start, end = motion.times[8], motion.times[32]
+    edited = repair(motion, character, scope=Scope(interval=(float(start), float(end)))).motion
+    outside = (motion.times <= start) | (motion.times >= end)
+    assert np.array_equal(edited.rotations[outside], motion.rotations[outside])
+    assert np.array_equal(edited.translations[outside], motion.translations[outside])
+    assert not np.array_equal(edited.rotations, motion.rotations)
+
+
+def test_exact_frames_and_frozen_joints_stay_to_the_bit(walk: tuple[Motion, Character]) -> None:
+    motion, character = walk
+    edited = repair(motion, character, exact=(17,), freeze=("head",)).motion
+    assert np.array_equal(edited.rotations[17], motion.rotations[17])
+    assert np.array_equal(edited.translations[17], motion.translations[17])
+    head = character.bodies[character.roles["head"]].joint
+    assert np.array_equal(edited.rotations[:, head], motion.rotations[:, head])
+    jumps = np.abs(np.diff(edited.rotations - motion.rotations, axis=0)).max(axis=(1, 2))
+    assert jumps[16:18].max() < 3.0 * np.median(jumps) + 1e-3  # the frame is met without a jump
+
+
+def test_hands_that_are_kept_hardly_move(walk: tuple[Motion, Character]) -> None:
+    motion, character = walk
+    hand = character.bodies[character.roles["left_hand"]].joint
+    ways = []
+    for keep in ((), ("hands",)):
+        edited = repair(motion, character, keep=keep).motion
+        ways.append(np.linalg.norm(edited.world[0][:, hand] - motion.world[0][:, hand], axis=1).max())
+    assert ways[1] < 0.5 * ways[0]
+    with pytest.raises(UnknownName, match="wing"):
+        repair(motion, character, keep=("wing",))
+
+
+def test_an_amount_of_nothing_gives_the_clip_back(walk: tuple[Motion, Character]) -> None:
+    motion, character = walk
+    edited = repair(motion, character, scope=Scope(amount=0.0)).motion
+    assert np.array_equal(edited.rotations, motion.rotations)
+    assert np.array_equal(edited.translations, motion.translations)
+
+
+def test_a_wrong_time_base_is_told_and_not_hidden() -> None:
+    motion = poise.load(poise.sample_path("hover_hop"))
+    with pytest.raises(InvalidValue, match="frame rate or its size is wrong"):
+        repair(motion)
+    assert repair(motion, trust_time=True).report["after"]["force_rms"] > 0.0
+
+
+def test_the_command_writes_clip_and_report(tmp_path, monkeypatch) -> None:
+    from poise.cli import app
+
+    out, report = tmp_path / "mended.bvh", tmp_path / "mended.json"
+    done = CliRunner().invoke(
+        app, ["edit", "repair", str(poise.sample_path("walk")), "-o", str(out), "--interval", "0.2:0.8",
+              "--budget", "joint 2deg, root 1cm", "--keep", "hands", "--report", str(report)],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "Force that contacts cannot give" in done.output
+    assert poise.load(out).frame_count == poise.load(poise.sample_path("walk")).frame_count
+    assert '"curve"' in report.read_text()
+
+
+@needs_motions
+@pytest.mark.parametrize(("name", "fps"), [("bvh/cmu_3dsmax/143_05.bvh", 60.0), ("asf_amc/02_04.amc", None)])
+def test_captured_jumps_become_physical_within_small_changes(name: str, fps: float | None) -> None:
+    after = repair(poise.load(MOTIONS / name, fps=fps)).report["after"]
+    assert after["force_rms"] <= 0.1
+    assert after["moment_rms_Nm"] <= 10.0
+    assert after["joint_change_rms_deg"] <= 1.0
+    assert after["joint_change_max_deg"] <= 6.0
+    assert after["root_change_rms_m"] <= 0.03
+    assert after["stance_slip_rms_m"] <= 0.004
