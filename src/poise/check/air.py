@@ -10,42 +10,77 @@ import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
 from poise.analysis.flights import FlightFit
+from poise.check import thresholds as at
 from poise.check.finding import Cure, Finding, ranked
-from poise.check.flight_cures import gravity_cures
 from poise.check.profile import Limit, Profile
 from poise.check.words import facing_at, length_words, stretches, turn_word, way_word
+from poise.core import rotations
 from poise.core.errors import PoiseError
-from poise.core.units import GRAVITY, HUMAN_LEG
+from poise.core.units import GRAVITY
 from poise.edit.angular_momentum import Tumble, off_steady
 from poise.edit.spin import spin
-from poise.phases.flights import implied_fps
 
 Array = npt.NDArray[np.float64]
 
-BEND = 0.02
-"""A flight that bends less than this off its chord, for a leg of 0.82 m, says nothing of gravity or arc [m]."""
-SIGMAS = 2.0
-"""A flight's gravity is called wrong where it is outside by this many standard errors of the fit [1]."""
-SEEN, SEEN_ASIDE = 0.01, 0.04
-"""A center of mass nearer to where it should be than this, up or aside, for a leg of 0.82 m, is no fault [m]: aside the
-fitted masses place it no better."""
 SEEN_SPEED = 0.15
-"""The same of its horizontal speed [m/s]."""
-LANDS_TURNED = 3.0
-"""A cure says so where the body lands turned by more than this [deg]."""
-SURE = 0.7
-"""Confidence from which a frame rate is called wrong [1]: two flights that agree have it, one alone has not."""
+"""A horizontal speed nearer to even than this is no fault, for a leg of 0.82 m [m/s]."""
 
 
-def flight_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
-    """Everything wrong in the air, flight by flight."""
+def flight_findings(clip: Analysis, profile: Profile, *, try_cures: bool = False) -> Iterator[Finding]:
+    """Everything wrong in the air, flight by flight.
+
+    A flight that nobody could make is none: what carries the body there was not found, and nothing else is judged.
+    """
     for number, flight in enumerate(clip.flights, 1):
         where = f"flight {number}" if len(clip.flights) > 1 else "flight"
+        why = why_no_flight(clip, flight)
+        if why:
+            yield from _contacts(flight, where, why, profile)
+            continue
         yield from _gravity(clip, flight, where, profile)
         yield from _arc(clip, flight, where, profile)
         yield from _track(clip, flight, where, profile)
         yield from _drift(clip, flight, where, profile)
-        yield from _spin(clip, flight, where, profile)
+        yield from _spin(clip, flight, where, profile, try_cures=try_cures)
+
+
+def why_no_flight(clip: Analysis, flight: FlightFit) -> str:
+    """Why a time in the air is no flight: the body does not leave the ground, or something low stands; "" if it is."""
+    first, last = flight.first, flight.last
+    if first == 0 or last == len(clip.times) - 1:
+        return "the clip does not hold both its ends"
+    speed = at.TAKES_OFF * math.sqrt(GRAVITY * clip.character.leg_length)
+    beside = (clip.com[[first + 1, last], 2] - clip.com[[first, last - 1], 2]) / clip.motion.dt
+    fitted = flight.velocity[2], flight.velocity[2] - flight.gravity * flight.duration
+    falls_right = flight.gravity_g > 0.7  # a drop from a step leaves downwards
+    if not falls_right and (min(beside[0], fitted[0]) < speed or max(beside[1], fitted[1]) > -speed):
+        return "the body does not take off and come down"
+    size = clip.character.leg_scale
+    span = slice(first, last + 1)
+    lowest = np.argmin(clip.touch.gaps[span], axis=1)
+    slow = np.linalg.norm(clip.touch.velocities[span], axis=2)[np.arange(last + 1 - first), lowest]
+    moving = np.linalg.norm(np.gradient(clip.com[span], clip.times[span], axis=0), axis=1)
+    stands = (slow < at.STANDS_STILL * math.sqrt(size)) & (slow < at.STANDS_BESIDE * moving)
+    edge = max(1, (last - first) // 10)  # a foot that has just left the ground is slow as well
+    stands[:edge] = stands[-edge:] = False
+    for a, b in stretches(stands):
+        seconds = (b - a) * clip.motion.dt
+        if b - a + 1 >= at.STANDS_FRAMES and seconds >= at.STANDS_SECONDS * math.sqrt(size):
+            point = clip.touch.names[int(lowest[(a + b) // 2])]
+            return f"{point} stands still in frames {first + a}–{first + b}"
+    return ""
+
+
+def _contacts(flight: FlightFit, where: str, why: str, profile: Profile) -> Iterator[Finding]:
+    limit = profile["contacts"]
+    slack = at.SIGMAS * flight.gravity_error / GRAVITY
+    if limit.allows(flight.gravity_g) or limit.allows(flight.gravity_g + slack):
+        return
+    yield Finding(
+        "contacts", flight.gravity_g, limit.passed(flight.gravity_g), ((flight.first, flight.last),),
+        f"Nothing was found that carries the body in frames {flight.first}–{flight.last}, and it is no flight: {why}",
+        (), where, limit.fails,
+    )  # fmt: skip
 
 
 def bend_of(flight: FlightFit) -> float:
@@ -53,42 +88,33 @@ def bend_of(flight: FlightFit) -> float:
     return GRAVITY * flight.duration**2 / 8.0
 
 
-def is_clear(flight: FlightFit, leg: float) -> bool:
+def is_clear(flight: FlightFit, size: float) -> bool:
     """True if a flight is long enough to tell how it falls."""
-    return bend_of(flight) >= BEND * leg / HUMAN_LEG and flight.last - flight.first >= 4
+    return bend_of(flight) >= at.BEND * size and flight.last - flight.first >= 4
 
 
-def frame_rate_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
-    """A label that the flights contradict, if they agree with each other."""
-    limit = profile["frame-rate"]
-    rate = implied_fps(clip.motion, floor=clip.floor)
-    label = clip.motion.fps
-    ratio = rate.fps / label
-    if not limit.is_checked or rate.confidence < SURE or limit.allows(ratio):
-        return
-    factor = label / rate.fps
-    word = "slower" if factor > 1.0 else "faster"
-    times = f"{factor if factor > 1.0 else 1.0 / factor:.3g}"
-    yield Finding(
-        "frame-rate", ratio, limit.passed(ratio), tuple((f.first, f.last) for f in clip.flights),
-        f"The clip plays at the wrong speed: {rate.reason}",
-        ranked([
-            Cure(f"read it at {rate.fps:g} frames/s: --source-fps {rate.fps:g} (it then plays {times} × {word})", 0.0),
-            Cure(
-                f"if it is meant to be at {label:.4g} frames/s, retime the whole clip by {factor:.3g} "
-                f"(poise edit retime --factor {factor:.3g})",
-                abs(math.log(factor)),
-            ),
-        ]),
-        "whole clip", limit.fails,
-    )  # fmt: skip
+def turned_in(clip: Analysis, flight: FlightFit) -> float:
+    """How far the trunk turns over in a flight: turns there and back cancel [rad]."""
+    turns = clip.motion.world[1][flight.first : flight.last + 1, clip.character.bodies[0].joint]
+    steps = rotations.to_rotation_vector(rotations.multiply(turns[1:], rotations.conjugate(turns[:-1])))
+    return float(np.linalg.norm(steps.sum(axis=0)))
+
+
+def mass_slack(clip: Analysis, flight: FlightFit) -> float:
+    """How far the modeled center of mass may leave the path of the true one in a flight [m].
+
+    Masses are guessed: the center lies off by a little, and a body that turns over carries that error round.
+    """
+    chord = 2.0 * math.sin(0.5 * min(turned_in(clip, flight), math.pi))
+    return (at.MASS_CENTER + at.MASS_CENTER_TURNED * chord) * clip.character.leg_scale
 
 
 def _gravity(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Iterator[Finding]:
     limit, leg = profile["gravity"], clip.character.leg_length
-    if not limit.is_checked or not is_clear(flight, leg):
+    if not limit.is_checked or not is_clear(flight, clip.character.leg_scale):
         return
-    slack = SIGMAS * flight.gravity_error / GRAVITY
+    modeled = 8.0 * mass_slack(clip, flight) / flight.duration**2
+    slack = at.SIGMAS * math.hypot(flight.gravity_error, modeled) / GRAVITY
     nearest = min(max(flight.gravity_g, limit.least), limit.most)
     if limit.allows(flight.gravity_g) or abs(flight.gravity_g - nearest) <= slack:
         return
@@ -105,15 +131,16 @@ def _gravity(clip: Analysis, flight: FlightFit, where: str, profile: Profile) ->
 
 def _arc(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Iterator[Finding]:
     limit, leg = profile["arc"], clip.character.leg_length
-    if not limit.is_checked or not is_clear(flight, leg):
+    if not limit.is_checked or not is_clear(flight, clip.character.leg_scale):
         return
+    seen = at.SEEN_UP * clip.character.leg_scale + mass_slack(clip, flight)
     off = clip.com[flight.first : flight.last + 1, 2] - parabola_height(flight, clip.times)
     worst = int(np.argmax(np.abs(off)))
     far = float(abs(off[worst]))
     ratio = far / bend_of(flight)
-    if limit.allows(ratio) or far < SEEN * leg / HUMAN_LEG:
+    if limit.allows(ratio) or far < seen:
         return
-    bad = stretches(np.abs(off) > max(limit.most * bend_of(flight), SEEN * leg / HUMAN_LEG), flight.first)
+    bad = stretches(np.abs(off) > max(limit.most * bend_of(flight), seen), flight.first)
     frame = flight.first + worst
     word = "lower" if off[worst] > 0.0 else "raise"
     yield Finding(
@@ -134,9 +161,10 @@ def _ballistic(words: str, flight: FlightFit, cost: float) -> Cure:
 
 
 def _track(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Iterator[Finding]:
-    limit, leg = profile["track"], clip.character.leg_length
+    leg, limit = clip.character.leg_length, profile["track"].scaled(clip.character.leg_scale)
     far = float(flight.track.max(initial=0.0))
-    if not limit.is_checked or limit.allows(flight.track_error) or far < SEEN_ASIDE * leg / HUMAN_LEG:
+    most = limit.most + mass_slack(clip, flight) - at.MASS_CENTER * clip.character.leg_scale
+    if not limit.is_checked or far <= most:
         return
     worst = int(np.argmax(flight.track))
     frame = flight.first + worst
@@ -144,9 +172,8 @@ def _track(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
     line = path[-1] - path[0]
     on_line = path[0] + line * np.clip((path[worst] - path[0]) @ line / max(float(line @ line), 1e-12), 0.0, 1.0)
     way = way_word(on_line - path[worst], facing_at(clip, frame))
-    bad = stretches(flight.track > max(limit.most * flight.track_length, SEEN_ASIDE * leg / HUMAN_LEG), flight.first)
     yield Finding(
-        "track", flight.track_error, limit.most, bad,
+        "track", far, most, stretches(flight.track > most, flight.first),
         f"{where.capitalize()} curves: seen from above it is {length_words(far)} off the straight line of "
         f"{length_words(flight.track_length)} at frame {frame}",
         ranked([
@@ -167,14 +194,15 @@ def _drift(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
     size = np.linalg.norm(change, axis=1) / scale
     worst = int(np.argmax(size))
     ratio = float(size[worst])
-    if limit.allows(ratio) or ratio * scale < SEEN_SPEED * math.sqrt(leg / HUMAN_LEG):
+    path = clip.com[flight.first : flight.last + 1, :2]
+    share = (clip.times[flight.first : flight.last + 1] - flight.start_s)[:, None] / flight.duration
+    moved = float(np.linalg.norm(path - path[0] - share * (path[-1] - path[0]), axis=1).max(initial=0.0))
+    seen = profile["track"].most * clip.character.leg_scale + mass_slack(clip, flight)
+    if limit.allows(ratio) or ratio * scale < SEEN_SPEED * math.sqrt(clip.character.leg_scale) or moved < seen:
         return
     frame = flight.first + worst
     even = float(np.linalg.norm(level))
     here = float((level + change[worst]) @ level) / max(even, 1e-9)
-    path = clip.com[flight.first : flight.last + 1, :2]
-    share = (clip.times[flight.first : flight.last + 1] - flight.start_s)[:, None] / flight.duration
-    moved = float(np.linalg.norm(path - path[0] - share * (path[-1] - path[0]), axis=1).max(initial=0.0))
     yield Finding(
         "drift", ratio, limit.most, stretches(size > limit.most, flight.first),
         f"{where.capitalize()} {'speeds up' if here > even else 'slows down'} in the air: {here:.2f} m/s over the "
@@ -202,7 +230,9 @@ def horizontal_speeds(clip: Analysis, flight: FlightFit) -> tuple[Array, Array]:
     return level, velocity - level
 
 
-def _spin(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Iterator[Finding]:
+def _spin(
+    clip: Analysis, flight: FlightFit, where: str, profile: Profile, *, try_cures: bool
+) -> Iterator[Finding]:
     limit = profile["spin"]
     if not limit.is_checked or flight.last - flight.first < 4:
         return
@@ -213,42 +243,48 @@ def _spin(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> It
         yield Finding(
             "spin", 180.0, limit.most, ((flight.first, flight.last),),
             f"{where.capitalize()} changes its spin so much that no turn of the whole body makes it steady",
-            tuple(_swing(clip, flight, limit, f"poise edit spin {span} --by pose", 0.0)), where, limit.fails,
+            tuple(_swing(clip, flight, limit.most, span, 0.0, try_cures=try_cures)), where, limit.fails,
         )  # fmt: skip
         return
     size = np.linalg.norm(turn, axis=1)
     most = int(np.argmax(size))
     degrees = math.degrees(float(size[most]))
-    if limit.allows(degrees):
+    most_allowed = limit.most + math.degrees(at.INERTIA * turned_in(clip, flight))
+    if degrees <= most_allowed:
         return
     frame, landing = flight.first + most, math.degrees(float(size[-1]))
     word = turn_word(turn[most], facing_at(clip, frame))
     fading = f"less and less toward frames {flight.first} and {flight.last}"
-    if landing > LANDS_TURNED:
+    if landing > at.LANDS_TURNED:
         fading = f"less and less toward frame {flight.first}, and {landing:.0f}° still at frame {flight.last}"
     yield Finding(
-        "spin", degrees, limit.most, stretches(size > math.radians(limit.most), flight.first),
+        "spin", degrees, most_allowed, stretches(size > math.radians(most_allowed), flight.first),
         f"{where.capitalize()} gains and loses spin with nothing to push against: by frame {frame} the body is "
         f"{degrees:.0f}° from where steady spin would have it",
         ranked([
             Cure(f"{word} the whole body {degrees:.0f}° at frame {frame}, {fading} (poise edit spin {span})",
                  float(size[most])),
-            *_swing(clip, flight, limit, f"poise edit spin {span} --by pose", float(size[most]) + 1e-6),
+            *_swing(clip, flight, most_allowed, span, float(size[most]), try_cures=try_cures),
         ]),
         where, limit.fails,
     )  # fmt: skip
 
 
-def _swing(clip: Analysis, flight: FlightFit, limit: Limit, command: str, cost: float) -> list[Cure]:
-    """Swing the limbs against the spin, where that leaves what is allowed: tried, since their limits have a say."""
-    span = (flight.first, flight.last)
+def _swing(
+    clip: Analysis, flight: FlightFit, most: float, span: str, cost: float, *, try_cures: bool
+) -> list[Cure]:
+    """Swing the limbs against the spin: named, or tried, since their limits have a say, and offered where it does."""
+    command = f"poise edit spin {span} --by pose"
+    if not try_cures:
+        return [Cure(f"swing the free limbs against it: {command} (not tried; --try-cures tries it)", cost + 1e-6)]
     try:
-        report = spin(clip.motion, clip.character, flights=[span], by="pose").report
+        report = spin(clip.motion, clip.character, flights=[(flight.first, flight.last)], by="pose").report
     except PoiseError:
         return []
     left, turn = report["after"]["flights"][0]["turn_off_steady_max_deg"], report["changed"]["joint_angle_max_deg"]
-    if left is None or not limit.allows(left):
+    if left is None or left > most or turn == 0.0:
         return []
+    cost = max(cost, math.radians(turn)) + 1e-6
     return [Cure(f"swing the free limbs against it, by up to {turn:.0f}°, which leaves {left:.1f}°: {command}", cost)]
 
 
@@ -256,3 +292,91 @@ def parabola_height(flight: FlightFit, times: Array) -> Array:
     """Height of the fitted parabola at the flight's frames [m], shape (n,); `times` are the clip's (F,) [s]."""
     t = times[flight.first : flight.last + 1] - flight.start_s
     return flight.start[2] + t * flight.velocity[2] - 0.5 * flight.gravity * t * t
+
+
+def aimed_gravity(gravity: float, limit: Limit) -> float:
+    """The gravity a cure aims at, in the same unit [g].
+
+    Halfway (in the logarithm) from the end of the allowed range that was passed to 1 g, or to the range's middle where
+    1 g is not allowed: the smallest change that passes with room for rounding to whole frames.
+    """
+    edge = limit.passed(gravity)
+    if limit.least <= 1.0 <= limit.most:
+        middle = 1.0
+    else:
+        middle = math.sqrt(max(limit.least, 1e-3) * min(limit.most, 1e3))
+    return math.sqrt(max(edge, 1e-3) * middle)
+
+
+def retimed_intervals(intervals: int, gravity: float, limit: Limit) -> int | None:
+    """Frames between take-off and landing at which the same path falls with an allowed gravity; None if no number does.
+
+    A path kept in space and played over k times the time falls with 1 / k² of its gravity.
+
+    Args:
+        intervals: Frame intervals of the flight as it is, at least 1.
+        gravity: What it falls with now [g], positive.
+        limit: What is allowed [g].
+    """
+    exact = intervals * math.sqrt(gravity / aimed_gravity(gravity, limit))
+    longer = gravity > limit.most
+    for count in (round(exact), math.ceil(exact) if longer else math.floor(exact)):
+        if count >= 2 and limit.allows(gravity * (intervals / count) ** 2):
+            return count
+    return None
+
+
+def apex_change(intervals: int, dt: float, gravity: float, limit: Limit) -> float:
+    """How much the path must rise above the chord between its ends, more than it does, to fall right [m].
+
+    A path over time T bends g T² / 8 off its chord; negative: the apex comes down.
+    """
+    duration = intervals * dt
+    return (aimed_gravity(gravity, limit) - gravity) * GRAVITY * duration**2 / 8.0
+
+
+def gravity_cures(first: int, last: int, dt: float, gravity: float, limit: Limit, leg: float) -> tuple[Cure, ...]:
+    """Cures of a flight that falls with the wrong gravity, smallest change first.
+
+    Args:
+        first: Its first frame.
+        last: Its last frame.
+        dt: Time between frames [s].
+        gravity: What it falls with [g].
+        limit: What is allowed [g].
+        leg: Leg length, which the change of an apex is held against [m].
+    """
+    intervals = last - first
+    if gravity <= 0.05 or intervals < 2:
+        bend = apex_change(intervals, dt, gravity, limit)
+        up = (
+            f"give the flight an arc: raise the hips {length_words(bend)} in the middle of frames {first}–{last}, "
+            "following a parabola"
+        )
+        return (Cure(up, abs(bend) / leg),)
+    cures = []
+    count = retimed_intervals(intervals, gravity, limit)
+    if count is not None:
+        verb = "lengthen" if count > intervals else "shorten"
+        then = gravity * (intervals / count) ** 2
+        cures.append(
+            Cure(
+                f"{verb} the flight {intervals + 1}→{count + 1} frames (it then falls at {then:.2f} g)",
+                abs(math.log(count / intervals)),
+            )
+        )
+    bend = apex_change(intervals, dt, gravity, limit)
+    verb = "raise" if bend > 0.0 else "lower"
+    cures.append(
+        Cure(
+            f"{verb} the apex {length_words(abs(bend))} (it then falls at {aimed_gravity(gravity, limit):.2f} g)",
+            abs(bend) / leg,
+        )
+    )
+    cures.append(
+        Cure(
+            f"call gravity {gravity:.2g} in this shot, or the character {1.0 / gravity:.2g} × as tall as it is built",
+            abs(math.log(gravity)),
+        )
+    )
+    return ranked(cures)

@@ -4,21 +4,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
+from poise.check import thresholds as at
 from poise.check.finding import Cure, Finding
 from poise.check.profile import Profile
 from poise.check.words import length_words
-from poise.phases.glitches import Glitch
+from poise.core import rotations
+from poise.core.motion import Motion
+from poise.phases.glitches import SNAP_ANGLE, Glitch
+from poise.phases.points import body_points
+
+Array = npt.NDArray[np.float64]
+Key = tuple[str, int]
+"""Kind and joint."""
+
+
+@dataclass(frozen=True)
+class SmallGlitch(Glitch):
+    """A glitch that only this file finds.
+
+    Attributes:
+        is_length: True if its size is a length [m], and not an angle [rad].
+    """
+
+    is_length: bool = False
 
 
 def capture_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     """One finding per joint and kind of glitch."""
     limit = profile["glitch"]
-    if not limit.is_checked or limit.allows(float(len(clip.glitches))):
+    every = sorted((*clip.glitches, *small_glitches(clip)), key=lambda g: (g.frame, g.joint, g.kind))
+    if not limit.is_checked or limit.allows(float(len(every))):
         return
-    by_joint: dict[tuple[str, int], list[Glitch]] = {}
-    for glitch in clip.glitches:
+    by_joint: dict[Key, list[Glitch]] = {}
+    for glitch in every:
         by_joint.setdefault((glitch.kind, glitch.joint), []).append(glitch)
     # a hip and a knee that flip in the same frames are one fault
     groups: dict[tuple[str, tuple[int, ...]], list[list[Glitch]]] = {}
@@ -32,9 +56,104 @@ def capture_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         also = f" (and {', '.join(others)})" if others else ""
         yield Finding(
             "glitch", float(sum(len(each) for each in joints)), limit.most, tuple((g.frame, g.last) for g in found),
-            _sentence(kind, name + also, found, found[0].joint in clip.motion.skeleton.translating),
-            (_cure(clip, kind, name + also, found),), name, limit.fails,
+            _sentence(kind, name + also, found, _moves(clip, found[0])),
+            (_cure(clip, kind, name + also, found),), name,
+            limit.fails and any(_is_fault(clip, g) for each in joints for g in each),
         )  # fmt: skip
+
+
+def _moves(clip: Analysis, glitch: Glitch) -> bool:
+    """True if the size of a glitch is a length, and not an angle."""
+    if isinstance(glitch, SmallGlitch) or glitch.kind != "spike":
+        return glitch.kind == "jump" or (isinstance(glitch, SmallGlitch) and glitch.is_length)
+    motion, (a, b) = clip.motion, (max(glitch.frame - 1, 0), glitch.frame)
+    turn = float(rotations.angle_between(motion.rotations[a, glitch.joint], motion.rotations[b, glitch.joint]))
+    shift = float(np.linalg.norm(motion.translations[b, glitch.joint] - motion.translations[a, glitch.joint]))
+    return abs(shift - glitch.size) < abs(turn - glitch.size)
+
+
+def _is_fault(clip: Analysis, glitch: Glitch) -> bool:
+    """False for what may be meant: fast pose changes at the rates of drawn animation, holds, bones that carry nothing.
+
+    A bone that carries nothing, a target of a control rig, is not seen.
+    """
+    motion = clip.motion
+    keyed = motion.fps < at.KEYED_FPS
+    if glitch.kind in ("flip", "spike") and keyed and not _moves(clip, glitch):
+        return glitch.size * motion.fps >= at.KEYED_FLIP or glitch.size < SNAP_ANGLE
+    if glitch.kind == "frozen":
+        return not keyed
+    if glitch.kind == "jump" and glitch.joint not in clip.character.carrying_joints:
+        return False
+    leg = clip.character.leg_length  # of a figure of unknown size, so is what a small glitch is
+    return not isinstance(glitch, SmallGlitch) or not keyed or at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]
+
+
+def small_glitches(clip: Analysis) -> list[SmallGlitch]:
+    """Pops of the root and one-frame spikes of any place of the body, too small for `phases.find_glitches`.
+
+    One frame that is off by e turns the second differences d = x − ½ (x₋ + x₊) around it into −e/2, e, −e/2; a knock or
+    a landing, however hard, gives d its own sign alone. A pop is the same in the steps from frame to frame. The joint
+    that is named turns or moves most in that frame, seen by how far it carries the place.
+    """
+    motion = clip.motion
+    if motion.frame_count < 9:
+        return []
+    size, root = clip.character.leg_scale, clip.character.bodies[0].joint
+    calm = 1.0 if motion.fps >= at.KEYED_FPS else at.KEYED_CALM
+    known = {f for g in clip.glitches for f in range(g.frame - 2, g.last + 3)}
+    pops = _impulses(_second(np.diff(motion.world[0][:, root], axis=0)), at.POP * size, calm)
+    found = [SmallGlitch(k + 1, root, "jump", e, k + 2, True) for k, e in pops if not {k + 1, k + 2} & known]
+    known |= {f for g in found for f in range(g.frame - 2, g.last + 3)}
+    places, owners = body_points(motion)
+    spiked: dict[int, tuple[float, int]] = {}
+    second = _second(places)
+    for n in np.flatnonzero(np.linalg.norm(second, axis=2).max(axis=0) > 0.75 * at.SPIKE * size).tolist():
+        for k, e in _impulses(second[:, n], at.SPIKE * size, calm):
+            if k + 1 not in known and e > spiked.get(k + 1, (0.0, 0))[0]:
+                spiked[k + 1] = (e, n)
+    for frame, (_, n) in spiked.items():
+        found.append(_spike(motion, frame, places[frame, n], int(owners[n])))
+    return found
+
+
+def _spike(motion: Motion, frame: int, place: Array, joint: int) -> SmallGlitch:
+    """The spike of the joint, from a place of the body up to the root, that carries the place farthest in one frame."""
+    most, best = -1.0, SmallGlitch(frame, joint, "spike", 0.0, frame)
+    while joint >= 0:
+        before, here, after = motion.rotations[frame - 1 : frame + 2, joint]
+        middle = rotations.part_way(before[None], after[None], np.array([0.5]))[0]
+        turn = float(rotations.angle_between(middle, here))
+        shift = float(np.linalg.norm(_second(motion.translations[frame - 1 : frame + 2, joint])))
+        far = turn * float(np.linalg.norm(place - motion.world[0][frame, joint]))
+        if max(far, shift) > most:
+            most, is_length = max(far, shift), shift > far
+            best = SmallGlitch(frame, joint, "spike", shift if is_length else turn, frame, is_length)
+        joint = int(motion.skeleton.parents[joint])
+    return best
+
+
+def _second(x: Array) -> Array:
+    """x − ½ (x₋ + x₊) of the inner samples, shape (n − 2, 3)."""
+    return x[1:-1] - 0.5 * (x[2:] + x[:-2])
+
+
+def _impulses(d: Array, least: float, calm: float) -> list[tuple[int, float]]:
+    """Samples of d (n, 3) that one sample of x thrown out by at least `least` explains: index and size.
+
+    What is around has to be `calm` times calmer than usual.
+    """
+    size = np.linalg.norm(d, axis=1)
+    found: list[tuple[int, float]] = []
+    for k in np.flatnonzero(size[1:-1] > 0.75 * least) + 1:
+        out = (d[k] - 0.5 * (d[k - 1] + d[k + 1])) / 1.5
+        e = float(np.linalg.norm(out))
+        if e < least or max(float(np.linalg.norm(d[i] + 0.5 * out)) for i in (k - 1, k + 1)) > 0.4 * e:
+            continue
+        around = np.concatenate([size[max(0, k - 6) : max(0, k - 1)], size[k + 2 : k + 7]])
+        if len(around) and e >= calm * max(at.STANDS_OUT * float(np.median(around)), 2.0 * float(around.max())):
+            found.append((int(k), e))
+    return found
 
 
 def _sentence(kind: str, name: str, found: list[Glitch], moves: bool) -> str:
@@ -46,7 +165,7 @@ def _sentence(kind: str, name: str, found: list[Glitch], moves: bool) -> str:
     if kind == "jump":
         return f"{name} jumps {length_words(worst.size)} {between}{more}"
     if kind == "spike":
-        size = length_words(worst.size) if moves and worst.size < 1.0 else f"{math.degrees(worst.size):.0f}°"
+        size = length_words(worst.size) if moves else f"{math.degrees(worst.size):.0f}°"
         place = f"at frame {worst.frame}" if worst.last == worst.frame else f"in frames {worst.frame}–{worst.last}"
         return f"{name} spikes by {size} {place}{more}"
     if kind == "frozen":

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 FLAWS: dict[str, tuple[str, str]] = {
     "frame-rate": ("flights fall as at another frame rate", "× the labeled rate"),
     "gravity": ("implied gravity of a flight", "g"),
     "arc": ("height off the parabola, as a part of how far the flight bends", ""),
-    "track": ("ground track off the straight line, as a part of its length", ""),
+    "track": ("ground track in flight off the straight line", "m"),
     "drift": ("change of horizontal speed in flight, as a part of it or of √(g h), the larger", ""),
     "spin": ("turn of the whole body in flight that steady spin does not explain", "deg"),
-    "balance": ("share of standing frames with the center of pressure within one radius of the support", ""),
+    "contacts": ("gravity of a time in the air that no body could make: what carries it was not found", "g"),
+    "balance": ("share of standing frames whose moment the feet can give", ""),
     "skate": ("slide of a foot over one touch of the ground", "m"),
     "penetration": ("depth of a contact point below the floor", "m"),
     "float": ("gap under a foot that should carry the body", "m"),
@@ -51,7 +52,8 @@ class Finding:
         sentence: What is wrong, in words.
         cures: What would mend it, smallest change first.
         where: The flight, foot or joint, where there is one.
-        fails: True if the profile calls it a failure; False if it is only told.
+        fails: True if it makes the clip fail; False for a warning.
+        doubt: Why it is a warning though the profile calls it a failure; "" where it does not.
     """
 
     name: str
@@ -62,6 +64,11 @@ class Finding:
     cures: tuple[Cure, ...] = ()
     where: str = ""
     fails: bool = True
+    doubt: str = ""
+
+    def as_warning(self, doubt: str) -> Finding:
+        """The same as a warning, with the reason."""
+        return replace(self, fails=False, doubt=doubt)
 
     @property
     def excess(self) -> float:
@@ -82,6 +89,7 @@ class Finding:
             "sentence": self.sentence,
             "cures": [c.text for c in self.cures],
             "fails": self.fails,
+            "doubt": self.doubt,
         }
 
 

@@ -10,30 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
+from poise.check import thresholds as at
 from poise.check.finding import Cure, Finding, ranked
 from poise.check.profile import Limit, Profile
 from poise.check.words import facing_at, length_words, opposite, stretches, way_word
-from poise.core.units import HUMAN_LEG
+from poise.phases.points import pelvis
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-
-SETTLING = 0.06
-"""Heel strike and toe-off: this long at either end of a touch says nothing of sliding, for a leg of 0.82 m [s]."""
-STANDING_STILL = 0.35
-"""A foot slower than this may stand, for a leg of 0.82 m [m/s]."""
-NEAR_FLOOR = 0.08
-"""A foot lower than this may be meant to stand, for a leg of 0.82 m [m]."""
-DOWN = 0.03
-"""A foot lower than this is down, however it moves, for a leg of 0.82 m [m]."""
-CARRIED = 0.5
-"""A body that asks less of its weight than this of the ground may be in a low hop [1]."""
-DIP = CARRIED / 2.0
-"""A short dip of the weight that stays above this is no hop [1]."""
-GUESSED = 1.5
-"""Hands, knees and trunks are guessed from bones: they may sink this many times as deep as a foot [1]."""
-HOVER_SECONDS = 0.1
-"""Shortest time for which nothing touches that counts, for a leg of 0.82 m [s]."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +40,12 @@ class Stance:
     gap: float
 
 
-def ground_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
-    """Skate, penetration and float."""
+def ground_findings(clip: Analysis, profile: Profile, *, is_timed: bool = True) -> Iterator[Finding]:
+    """Skate, penetration and float; without a right frame rate, only what no speed or force says."""
     standing = stances(clip)
     yield from _skate(clip, standing, profile)
+    if is_timed:
+        yield from _nothing_stands(clip, profile)
     yield from _penetration(clip, profile)
     yield from _float(clip, standing, profile)
 
@@ -71,7 +57,7 @@ def stances(clip: Analysis) -> tuple[Stance, ...]:
     toe without sliding.
     """
     touch, scale = clip.touch, clip.character.leg_scale
-    trim = math.ceil(SETTLING * math.sqrt(scale) / clip.motion.dt)
+    trim = math.ceil(at.SETTLING * math.sqrt(scale) / clip.motion.dt)
     found: list[Stance] = []
     for foot, points in feet(clip).items():
         flags = touch.flags[:, points] & ~clip.is_glitch[:, None]
@@ -133,28 +119,30 @@ def _skate(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> It
             ]),
             foot, limit.fails,
         )  # fmt: skip
-    yield from _nothing_stands(clip, profile)
 
 
 def _nothing_stands(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     """Frames in which the body is carried, and yet all that is near the floor moves: too fast to count as a touch."""
     limit, touch, leg = _limit(clip, profile, "skate"), clip.touch, clip.character.leg_length
-    scale = leg / HUMAN_LEG
+    if not limit.is_checked:
+        return
+    scale = clip.character.leg_scale
     columns = np.flatnonzero(touch.is_foot)
     if not len(columns):
         return
-    near = touch.gaps < NEAR_FLOOR * scale
+    near = touch.gaps < at.NEAR_FLOOR * scale
     speed = np.linalg.norm(touch.velocities[:, :, :2], axis=-1)
-    still = (near & (speed < STANDING_STILL * math.sqrt(scale))).any(axis=1) | touch.flags.any(axis=1)
-    down = (touch.gaps[:, columns] < DOWN * scale).any(axis=1)
+    still = (near & (speed < at.STANDING_STILL * math.sqrt(scale))).any(axis=1) | touch.flags.any(axis=1)
+    down = (touch.gaps[:, columns] < at.DOWN * scale).any(axis=1)
     weight = clip.forces.demanded[:, 2] / (clip.mass * clip.gravity)
-    carried = weight > CARRIED
-    shortest = HOVER_SECONDS * math.sqrt(scale)
+    carried = weight > at.CARRIED
+    shortest = at.HOVER_SECONDS * math.sqrt(scale)
     for first, last in stretches(~carried):
         inside = first > 0 and last < len(carried) - 1
-        if inside and weight[first : last + 1].min() > DIP and clip.times[last] - clip.times[first] < shortest:
+        if inside and weight[first : last + 1].min() > at.DIP and clip.times[last] - clip.times[first] < shortest:
             carried[first : last + 1] = True  # short and shallow: no hop
-    sliding = down & carried & ~still & ~clip.is_airborne & ~clip.is_glitch
+    hips = clip.motion.world[0][:, pelvis(clip.motion.skeleton), 2] - clip.floor
+    sliding = down & carried & ~still & ~clip.is_airborne & ~clip.is_glitch & (hips > at.UPRIGHT * leg)
     slowest = np.where(near, speed, np.inf).min(axis=1)
     found = []
     for first, last in stretches(sliding):
@@ -176,7 +164,7 @@ def _nothing_stands(clip: Analysis, profile: Profile) -> Iterator[Finding]:
             Cure("if the clip walks in place and its travel was lost, put the travel back into the root",
                  far / leg + 1e-6),
         ]),
-        "feet", limit.fails,
+        "feet", limit.fails and far > at.GLIDES * scale,
     )  # fmt: skip
 
 
@@ -192,11 +180,13 @@ def _penetration(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         deep = float(deepest[frame])
         point = touch.names[int(columns[int(np.argmax(depth[frame, columns]))])]
         part = next(p.part for p in clip.character.contact_points if p.name == point)
-        most = limit.most * (1.0 if part == "foot" else GUESSED)
+        most = limit.most * (1.0 if part == "foot" else at.GUESSED)
+        bad = stretches(deepest > most)
+        seconds = at.SINKS_SECONDS * math.sqrt(clip.character.leg_scale)
+        lasts = any(clip.times[b] - clip.times[a] >= seconds for a, b in bad)
         if deep <= most:
             continue
         name = foot_word(support) if part == "foot" else f"{support.replace('_', ' ')} ({part})"
-        bad = stretches(deepest > most)
         around = next((a, b) for a, b in bad if a <= frame <= b)
         cures = [
             Cure(f"raise the {name} {length_words(deep)} at frame {frame}, less and less toward frames "
@@ -210,7 +200,7 @@ def _penetration(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         yield Finding(
             "penetration", deep, most, bad,
             f"The {name} is {length_words(deep)} below the floor at frame {frame}",
-            ranked(cures), support, limit.fails,
+            ranked(cures), support, limit.fails and (lasts or deep > at.SINKS_FAR * most),
         )  # fmt: skip
 
 
@@ -240,21 +230,22 @@ def _hovering(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     limit, touch, leg = _limit(clip, profile, "float"), clip.touch, clip.character.leg_length
     if not touch.names:
         return
-    scale = leg / HUMAN_LEG
+    scale = clip.character.leg_scale
     lowest = touch.gaps.min(axis=1)
-    slow = np.linalg.norm(touch.velocities, axis=-1).min(axis=1) < STANDING_STILL * math.sqrt(scale)
+    slow = np.linalg.norm(touch.velocities, axis=-1).min(axis=1) < at.STANDING_STILL * math.sqrt(scale)
     hangs = ~touch.flags.any(axis=1) & ~clip.is_airborne & slow & ~clip.is_glitch
     found = []
     for first, last in stretches(hangs):
         gap = float(np.median(lowest[first : last + 1]))
-        if clip.times[last] - clip.times[first] >= HOVER_SECONDS * math.sqrt(scale) and not limit.allows(gap):
+        if clip.times[last] - clip.times[first] >= at.HOVER_SECONDS * math.sqrt(scale) and not limit.allows(gap):
             found.append((gap, first, last))
     if found:
         gap, first, last = max(found)
+        lands = first > 0 and last < len(hangs) - 1  # else what holds it may lie outside of the clip
         yield Finding(
             "float", gap, limit.most, tuple((a, b) for _, a, b in found),
             f"Nothing touches the floor in frames {first}–{last}, and yet the body does not fall: it hovers "
             f"{length_words(gap)} above it",
             (Cure(f"lower the body {length_words(gap)} in frames {first}–{last}", gap / leg),),
-            "body", limit.fails,
+            "body", limit.fails and lands,
         )  # fmt: skip

@@ -15,19 +15,15 @@ from poise.analysis.analyze import Analysis
 from poise.analysis.flights import FlightFit
 from poise.analysis.measures import Measures, standing
 from poise.analysis.scale import ImpliedScale
+from poise.check import thresholds as at
 from poise.check.ground import feet
 from poise.check.library import Facts
+from poise.check.rate import landings
 from poise.check.samples import FlightSample, Samples, gait_of
 from poise.core.units import GRAVITY
 from poise.phases.points import pelvis
 
 Array = npt.NDArray[np.float64]
-
-
-ON_HANDS = 0.1
-"""A clip in which hands, knees or the trunk touch for more than this share of its frames is no gait [1]."""
-TOUCHES_LIMIT = math.radians(1.0)
-"""A joint violates its limit from here on [rad]."""
 
 
 def measures_of(clip: Analysis, quality: Measures, scale: ImpliedScale) -> dict[str, Any]:
@@ -57,7 +53,7 @@ def measures_of(clip: Analysis, quality: Measures, scale: ImpliedScale) -> dict[
         "jitter": _mean(quality.jitter[good]),
         "normalized_jerk_max": _highest(quality.normalized_jerk[good]),
         "joint_speed_max": _most(quality.joint_speed[good]),
-        "limit_violations": int((quality.limit_excess > TOUCHES_LIMIT).any(axis=1).sum()),
+        "limit_violations": int((quality.limit_excess > at.TOUCHES_LIMIT).any(axis=1).sum()),
         "scale": {
             "implied_size": scale.size, "confidence": scale.confidence, "gravity_g": scale.gravity_g,
             "froude": scale.froude, "retime": scale.retime,
@@ -98,7 +94,7 @@ def samples_of(clip: Analysis) -> Samples:
     air = clip.is_airborne & (on_feet == 0)
     double, single = (on_feet > 1) & ~others, (on_feet == 1) & ~others
     gait = gait_of(speed, float(air.mean()), float(double.mean()), float(single.mean()), _steps(clip))
-    if float(others.mean()) > ON_HANDS:
+    if float(others.mean()) > at.ON_HANDS:
         gait = "other"
     error = clip.support.error
     return Samples(
@@ -140,24 +136,15 @@ def facts_of(clip: Analysis, scale: ImpliedScale, gait: str) -> Facts:
     return Facts(key[:12], gait, values)
 
 
-def _landings(clip: Analysis) -> list[tuple[float, str]]:
-    """Time and foot of each landing, by time [s]."""
-    found = []
-    for foot, columns in feet(clip).items():
-        on = np.asarray(clip.touch.flags[:, columns].any(axis=1))
-        found += [(t, foot) for t in clip.times[1:][on[1:] & ~on[:-1]].tolist()]
-    return sorted(found)
-
-
 def _steps(clip: Analysis) -> int:
     """How often a foot lands after another."""
-    order = [foot for _, foot in _landings(clip)]
+    order = [foot for _, foot in landings(clip)]
     return sum(a != b for a, b in pairwise(order))
 
 
 def _step_seconds(clip: Analysis) -> float | None:
     """Median time from one foot's landing to the next foot's [s], None for fewer than three."""
-    apart = np.diff([t for t, _ in _landings(clip)])
+    apart = np.diff([t for t, _ in landings(clip)])
     apart = apart[apart > 0.1 * math.sqrt(clip.character.leg_scale)]
     return float(np.median(apart)) if len(apart) >= 2 else None
 

@@ -11,17 +11,12 @@ from poise.analysis.analyze import Analysis
 from poise.analysis.measures import Measures, normalized_jerk
 from poise.analysis.scale import ImpliedScale, unlikely_leg
 from poise.analysis.smoothing import LowPass, smooth
+from poise.check import thresholds as at
 from poise.check.balance import judged_frames
 from poise.check.finding import Cure, Finding, ranked
 from poise.check.profile import Profile
 from poise.check.words import stretches
 from poise.phases.flights import PLAUSIBLE_LEG
-
-HIGH_JERK = 6500.0
-"""Normalized jerk above this is high [1]: twice the jerk amplitude of a smooth reach has 2900, noise far more."""
-MOVES = 0.1
-"""A joint that moves less than this within 0.4 s has no jerk to speak of, for a leg of 0.82 m [m]."""
-
 
 def timed_findings(clip: Analysis, quality: Measures, scale: ImpliedScale, profile: Profile) -> Iterator[Finding]:
     """What only a right frame rate can tell: root residual, jerk, joint speeds, size."""
@@ -80,7 +75,7 @@ def _jerk(clip: Analysis, quality: Measures, profile: Profile) -> Iterator[Findi
     defined = np.isfinite(jerk)
     if not limit.is_checked or not defined.any():
         return
-    high = defined & (jerk > HIGH_JERK)
+    high = defined & (jerk > at.HIGH_JERK)
     share = float(high.sum() / defined.sum())
     if limit.allows(share):
         return
@@ -98,12 +93,12 @@ def _smoothing(clip: Analysis, most: float) -> tuple[Cure, ...]:
     """The highest cut-off of a low-pass that brings the shaking below the limit."""
     joints = [b.joint for b in clip.character.bodies]
     places = np.ascontiguousarray(clip.motion.world[0][:, joints])
-    shortest = MOVES * clip.character.leg_scale
+    shortest = at.MOVES * clip.character.leg_scale
     start = clip.filter.hz if clip.filter.is_on else 0.4 * clip.motion.fps
     for hz in start * np.array([0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]):
         jerk = normalized_jerk(smooth(LowPass(float(hz)), clip.times, places), clip.times, shortest=shortest)
         defined = np.isfinite(jerk) & ~clip.is_glitch[:, None]
-        if float((jerk[defined] > HIGH_JERK).mean()) <= most:
+        if float((jerk[defined] > at.HIGH_JERK).mean()) <= most:
             return (Cure(f"smooth the joints: a low-pass at {hz:.2g} Hz is enough", math.log(start / hz)),)
     return (Cure("smooth the joints, or take the motion again: no low-pass calms it", 3.0),)
 
@@ -124,15 +119,17 @@ def _joint_speed(clip: Analysis, quality: Measures, profile: Profile) -> Iterato
     also = f"; {', '.join(others)} {'is' if len(others) == 1 else 'are'} too fast as well" if others else ""
     step = math.degrees(fastest * clip.motion.dt)
     spread = math.ceil(fastest / limit.most)
+    bursts = stretches(np.asarray((speed > limit.most).any(axis=1)))
+    whirls = any(b - a + 1 >= at.WHIRLS for a, b in bursts)
     yield Finding(
-        "joint-speed", fastest, limit.most, stretches(np.asarray((speed > limit.most).any(axis=1))),
+        "joint-speed", fastest, limit.most, bursts,
         f"{name} turns at {fastest:.0f} rad/s into frame {frame}: {step:.0f}° in one frame{also}",
         ranked([
             Cure(f"spread that turn of {name} over {spread} frames", math.log(fastest / limit.most)),
             Cure(f"if it is a spike, delete the keys of {name} at frame {frame} and interpolate",
                  fastest * clip.motion.dt),
         ]),
-        name, limit.fails,
+        name, limit.fails and whirls,
     )  # fmt: skip
 
 

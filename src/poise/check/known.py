@@ -1,0 +1,80 @@
+"""What is known of a clip, and which findings need it: where it is in doubt, they are warnings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from poise.analysis.analyze import Analysis
+from poise.check import thresholds as at
+from poise.check.finding import Finding
+from poise.phases.floor import find_floor
+from poise.phases.points import pelvis
+from poise.phases.travel import in_place_velocity
+
+NEEDS: dict[str, tuple[str, ...]] = {
+    "gravity": ("limbs", "size"),
+    "arc": ("limbs", "size"),
+    "track": ("limbs", "travel"),
+    "drift": ("limbs", "travel"),
+    "spin": ("limbs",),
+    "balance": ("limbs", "travel", "floor"),
+    "skate": ("limbs", "travel", "floor"),
+    "penetration": ("limbs", "floor"),
+    "float": ("limbs", "floor"),
+    "root-residual": ("limbs", "travel", "floor", "size"),
+    "joint-speed": ("size",),
+}
+"""What each finding needs to be known; the others need nothing. All that depends on time needs the frame rate: where
+that is wrong, they are not judged at all."""
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """What is in doubt, by name, each with its reason in words."""
+
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def of(self, finding: str) -> tuple[str, ...]:
+        """Reasons to doubt what a finding of this name needs."""
+        return tuple(self.reasons[need] for need in NEEDS.get(finding, ()) if need in self.reasons)
+
+    def weigh(self, finding: Finding) -> Finding:
+        """The finding as it may be called: a warning where something that it needs is in doubt."""
+        reasons = self.of(finding.name)
+        return finding.as_warning(reasons[0]) if reasons and finding.fails else finding
+
+
+def doubts(clip: Analysis, *, is_floor_given: bool = False) -> Doubts:
+    """What nobody can tell of a clip."""
+    found: dict[str, str] = {}
+    leg, motion = clip.character.leg_length, clip.motion
+    hips = motion.world[0][:, pelvis(motion.skeleton)]
+    height = float(np.median(hips[:, 2] - clip.floor)) / leg
+    mass = float(np.median(clip.com[:, 2] - clip.floor)) / leg
+    if height < at.LOW_HIPS and mass > at.LOW_MASS:
+        found["limbs"] = "it is not clear which bones are legs and hips"
+    if not is_floor_given:
+        floor = find_floor(motion)
+        sunk = (clip.touch.gaps < -at.DOWN * clip.character.leg_scale).any(axis=1).mean()
+        apart = abs(float(floor.value) - clip.floor)
+        if floor.confidence < at.SURE_FLOOR or apart > at.FLOORS_AGREE * leg or sunk > at.SUNK:
+            found["floor"] = "it is not clear where the floor lies (--floor says it)"
+    if _is_on_the_spot(clip):
+        found["travel"] = "the clip goes on the spot: its travel is not in it"
+    if not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]:
+        found["size"] = f"legs of {leg:.2g} m are not a person's, so how fast it should fall is not known (--unit)"
+    return Doubts(found)
+
+
+def _is_on_the_spot(clip: Analysis) -> bool:
+    """True if the hips stay where they are while feet go somewhere, as in loops for games and on treadmills."""
+    motion, leg = clip.motion, clip.character.leg_length
+    if np.any(in_place_velocity(motion)):
+        return True
+    hips = motion.world[0][:, pelvis(motion.skeleton), :2]
+    if float(np.ptp(hips, axis=0).max()) > at.STAYS * leg:
+        return False
+    feet = clip.touch.points[:, clip.touch.is_foot, :2]
+    return bool(feet.shape[1]) and float(np.ptp(feet, axis=0).max()) > at.STEPS_OUT * leg

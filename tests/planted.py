@@ -1,0 +1,257 @@
+"""Faults of known size put into clean clips, and what a check must say of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+import poise
+from poise.analysis import Analysis, analyze
+from poise.analysis.measures import measures
+from poise.analysis.scale import implied_scale
+from poise.check.finding import Finding
+from poise.check.judge import judge
+from poise.check.profile import load_profile
+from poise.core import rotations
+from poise.core.motion import Motion
+from tests.clips import MOTIONS
+
+Array = npt.NDArray[np.float64]
+
+REALISTIC = load_profile("realistic")
+
+WALKS = {
+    "sample": (None, None),
+    "cmu": ("asf_amc/02_01.amc", None),
+    "accad": ("bvh/accad/Female1_B15_WalkTurnAround180.bvh", (0.5, 9.5)),
+    "meredith": ("bvh/other/AV_8Walk_Meredith_HVHA_Rep1.bvh", None),
+}
+"""Clean walks: file, and the seconds of it that are taken."""
+JUMPS = {
+    "high jump": ("asf_amc/02_04.amc", (0.5, 2.2)),
+    "spin kick": ("deepmimic/humanoid3d_spinkick.txt", None),
+    "leaps": ("bvh/cmu_3dsmax/143_05.bvh", None),
+    "dance": ("bvh/cmu_daz/05_20-daz.bvh", (5.0, 8.5)),
+}
+"""Clean clips with a flight that lasts 0.3 s at least."""
+RATES = {"leaps": 60.0}
+"""Where the label is wrong [1/s]."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One planted fault.
+
+    Attributes:
+        motion: With the fault in it.
+        name: What the finding must be called.
+        frames: First and last frame within which one of its stretches must begin or end, or lie.
+    """
+
+    motion: Motion
+    name: str
+    frames: tuple[int, int]
+
+
+@cache
+def clean(name: str) -> Motion:
+    """One of WALKS and JUMPS."""
+    path, span = (WALKS | JUMPS)[name]
+    motion = poise.load(poise.sample_path("walk") if path is None else MOTIONS / path, fps=RATES.get(name))
+    motion = motion if span is None else motion.cut(*span)
+    return replace(motion, source=None)
+
+
+@cache
+def analyzed(name: str) -> Analysis:
+    """Its analysis."""
+    return analyze(clean(name))
+
+
+def findings(motion: Motion) -> list[Finding]:
+    """What a check says."""
+    clip = analyze(motion)
+    return list(judge(clip, measures(clip), implied_scale(clip), REALISTIC))
+
+
+def is_caught(fault: Fault) -> bool:
+    """True if the check fails the clip on a finding of this name that has a frame where the fault is."""
+    low, high = fault.frames
+    return any(
+        f.name == fault.name and f.fails and (not f.frames or any(a <= high and b >= low for a, b in f.frames))
+        for f in findings(fault.motion)
+    )
+
+
+def moved(motion: Motion, shift: Array) -> Motion:
+    """The root moved by (F, 3) [m]."""
+    translations = motion.translations.copy()
+    translations[:, 0] += shift
+    return replace(motion, translations=translations)
+
+
+def turned(motion: Motion, joint: int, turn: Array) -> Motion:
+    """A joint turned in its parent's frame by rotation vectors (F, 3) [rad]."""
+    out = motion.rotations.copy()
+    out[:, joint] = rotations.multiply(rotations.from_rotation_vector(turn), out[:, joint])
+    return replace(motion, rotations=rotations.normalize(out))
+
+
+def direction(random: np.random.Generator) -> Array:
+    """A random unit vector."""
+    vector = random.standard_normal(3)
+    return vector / np.linalg.norm(vector)
+
+
+def pop(name: str, random: np.random.Generator) -> Fault:
+    """From some frame on, the root is 5 cm away from where it was."""
+    motion = clean(name)
+    frame = int(random.integers(8, motion.frame_count - 8))
+    step = (np.arange(motion.frame_count) >= frame)[:, None] * 0.05 * direction(random)
+    return Fault(moved(motion, step), "glitch", (frame - 1, frame))
+
+
+def root_spike(name: str, random: np.random.Generator) -> Fault:
+    """In one frame the root is 5 cm off."""
+    motion = clean(name)
+    frame = int(random.integers(8, motion.frame_count - 8))
+    out = (np.arange(motion.frame_count) == frame)[:, None] * 0.05 * direction(random)
+    return Fault(moved(motion, out), "glitch", (frame, frame))
+
+
+def limb_spike(name: str, random: np.random.Generator) -> Fault:
+    """In one frame a shoulder or hip is turned so that the limb's end is 5 cm off or more."""
+    motion, character = clean(name), analyzed(name).character
+    limbs = [limb for limb in character.limbs if limb.kind in ("leg", "arm") and len(limb.bodies) > 2]
+    limb = limbs[int(random.integers(len(limbs)))]
+    upper = limb.bodies[len(limb.bodies) > 3 and limb.kind == "arm"]
+    first, last = character.bodies[upper].joint, character.bodies[limb.bodies[-1]].joint
+    frame = int(random.integers(8, motion.frame_count - 8))
+    lever = motion.world[0][frame, last] - motion.world[0][frame, first]
+    above = int(motion.skeleton.parents[first])
+    across = np.cross(lever, direction(random))
+    local = rotations.rotate(rotations.conjugate(motion.world[1][frame, above]), across / np.linalg.norm(across))
+    turn = (np.arange(motion.frame_count) == frame)[:, None] * local * (0.05 / float(np.linalg.norm(lever)))
+    return Fault(turned(motion, first, turn), "glitch", (frame, frame))
+
+
+def flight(name: str) -> tuple[int, int, Array]:
+    """First and last frame of the longest flight, and where each frame is in it, 0 … 1."""
+    clip = analyzed(name)
+    longest = max(clip.flights, key=lambda f: f.duration)
+    frames = np.arange(clip.motion.frame_count)
+    return (
+        longest.first, longest.last,
+        np.clip((frames - longest.first) / (longest.last - longest.first), 0.0, 1.0),
+    )  # fmt: skip
+
+
+def bulge(name: str, random: np.random.Generator) -> Fault:
+    """In the longest flight the root goes 5 cm aside and back."""
+    first, last, t = flight(name)
+    clip = analyzed(name)
+    line = clip.com[last, :2] - clip.com[first, :2]
+    long = np.linalg.norm(line) > 0.2
+    angle = math.atan2(line[1], line[0]) + math.pi / 2 * random.choice([-1, 1]) if long else random.uniform(0.0, 6.28)
+    aside = np.array([math.cos(angle), math.sin(angle), 0.0])
+    # the clip's own path may bow the other way: 5 cm from where it should be
+    return Fault(moved(clip.motion, 0.05 * np.sin(math.pi * t)[:, None] * aside), "track", (first, last))
+
+
+def air_turn(name: str, random: np.random.Generator) -> Fault:
+    """In the longest flight the whole body turns by 10° and back."""
+    first, last, t = flight(name)
+    motion = clean(name)
+    axis = direction(random)
+    angle = math.radians(10.0) * np.sin(math.pi * t) ** 2
+    # about the center of mass, which keeps its path
+    com, place = analyzed(name).com, motion.world[0][:, 0]
+    turn = rotations.from_rotation_vector(angle[:, None] * axis)
+    shift = com + rotations.rotate(turn, place - com) - place
+    return Fault(turned(moved(motion, shift), 0, angle[:, None] * axis), "spin", (first, last))
+
+
+def played(factor: float) -> Callable[[str, np.random.Generator], Fault]:
+    """The clip takes this many times as long."""
+
+    def plant(name: str, _: np.random.Generator) -> Fault:
+        motion = clean(name)
+        return Fault(replace(motion, times=motion.times * factor), "frame-rate", (0, motion.frame_count))
+
+    return plant
+
+
+def hang(name: str, random: np.random.Generator) -> Fault:
+    """The longest flight hangs: it falls with a third of its gravity."""
+    first, last, t = flight(name)
+    clip = analyzed(name)
+    seconds = float(clip.times[last] - clip.times[first])
+    g = max(clip.flights, key=lambda f: f.duration).gravity
+    down = -0.5 * (g - 9.81 * random.uniform(0.3, 0.45)) * seconds**2 * t * (1.0 - t)
+    return Fault(moved(clip.motion, down[:, None] * np.array([0.0, 0.0, 1.0])), "gravity", (first, last))
+
+
+def slide(name: str, random: np.random.Generator) -> Fault:
+    """While one foot stands, the whole figure goes 15 cm aside."""
+    from poise.check.ground import stances
+
+    clip = analyzed(name)
+    long = [s for s in stances(clip) if clip.times[s.last] - clip.times[s.first] > 0.4 and s.first > 0]
+    stance = long[int(random.integers(len(long)))]
+    t = np.clip((np.arange(clip.motion.frame_count) - stance.first) / (stance.last - stance.first), 0.0, 1.0)
+    angle = random.uniform(0.0, 2.0 * math.pi)
+    way = 0.15 * t[:, None] * np.array([math.cos(angle), math.sin(angle), 0.0])
+    return Fault(moved(clip.motion, way), "skate", (stance.first, stance.last))
+
+
+def sink(name: str, random: np.random.Generator) -> Fault:
+    """For a fifth of a second the figure is 10 cm too low."""
+    motion = clean(name)
+    middle = random.uniform(0.3, 0.7) * motion.duration
+    dip = 0.12 * np.exp(-(((motion.times - middle) / 0.15) ** 2))
+    frame = int(np.argmax(dip))
+    spread = int(0.3 / motion.dt)
+    return Fault(
+        moved(motion, -dip[:, None] * np.array([0.0, 0.0, 1.0])), "penetration", (frame - spread, frame + spread)
+    )
+
+
+def hover(name: str, random: np.random.Generator) -> Fault:
+    """For a second the figure is 12 cm too high."""
+    motion = clean(name)
+    middle = random.uniform(0.4, 0.6) * motion.duration
+    lift = 0.12 * np.clip((0.6 - np.abs(motion.times - middle)) / 0.15, 0.0, 1.0)
+    frame = int(np.argmax(lift))
+    return Fault(moved(motion, lift[:, None] * np.array([0.0, 0.0, 1.0])), "float", (frame, frame))
+
+
+def flip(name: str, random: np.random.Generator) -> Fault:
+    """From some frame on, a hip is turned by 120°."""
+    motion, character = clean(name), analyzed(name).character
+    legs = [limb for limb in character.limbs if limb.kind == "leg"]
+    joint = character.bodies[legs[int(random.integers(len(legs)))].bodies[0]].joint
+    frame = int(random.integers(8, motion.frame_count - 8))
+    turn = (np.arange(motion.frame_count) >= frame)[:, None] * math.radians(120.0) * direction(random)
+    return Fault(turned(motion, joint, turn), "glitch", (frame - 1, frame))
+
+
+FAULTS: dict[str, tuple[Callable[[str, np.random.Generator], Fault], tuple[str, ...]]] = {
+    "root pop 5 cm": (pop, (*WALKS, "high jump", "leaps")),
+    "root spike 5 cm": (root_spike, (*WALKS, "high jump", "leaps")),
+    "limb spike 5 cm": (limb_spike, (*WALKS, "high jump", "leaps")),
+    "sideways bulge 5 cm": (bulge, tuple(JUMPS)),
+    "air turn 10°": (air_turn, tuple(JUMPS)),
+    "half speed": (played(2.0), tuple(WALKS)),
+    "double speed": (played(0.5), tuple(WALKS)),
+    "hang": (hang, ("high jump", "leaps", "dance")),
+    "slide 15 cm": (slide, tuple(WALKS)),
+    "sink 10 cm": (sink, tuple(WALKS)),
+    "hover 12 cm": (hover, tuple(WALKS)),
+    "flip 120°": (flip, tuple(WALKS)),
+}
+"""Every fault, and the clips it is planted in."""
