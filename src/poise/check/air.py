@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -93,28 +94,75 @@ def is_clear(flight: FlightFit, size: float) -> bool:
     return bend_of(flight) >= at.BEND * size and flight.last - flight.first >= 4
 
 
-def turned_in(clip: Analysis, flight: FlightFit) -> float:
-    """How far the trunk turns over in a flight: turns there and back cancel [rad]."""
+def trunk_turns(clip: Analysis, flight: FlightFit) -> Array:
+    """Turn of the trunk from each frame of a flight to the next, world axes [rad], shape (n − 1, 3)."""
     turns = clip.motion.world[1][flight.first : flight.last + 1, clip.character.bodies[0].joint]
-    steps = rotations.to_rotation_vector(rotations.multiply(turns[1:], rotations.conjugate(turns[:-1])))
-    return float(np.linalg.norm(steps.sum(axis=0)))
+    return rotations.to_rotation_vector(rotations.multiply(turns[1:], rotations.conjugate(turns[:-1])))
 
 
-def mass_slack(clip: Analysis, flight: FlightFit) -> float:
-    """How far the modeled center of mass may leave the path of the true one in a flight [m].
+def spin_slack(clip: Analysis, flight: FlightFit) -> float:
+    """How far the modeled inertia and turns between frames let a steady spin look uneven [rad]; none for turns there
+    and back."""
+    steps = trunk_turns(clip, flight)
+    largest = float(np.linalg.norm(steps, axis=1).max(initial=0.0))
+    return float(np.linalg.norm(steps.sum(axis=0))) * (at.INERTIA + at.SAMPLED * largest**2)
 
-    Masses are guessed: the center lies off by a little, and a body that turns over carries that error round.
+
+@dataclass(frozen=True)
+class MassSlack:
+    """How far the modeled center of mass may leave the path of the true one within a flight [m].
+
+    Masses are guessed: the center lies off by a little along the trunk and less across it, and a body that turns
+    carries that error round. What the turn adds evenly over the flight bends no path and is left out.
+
+    Attributes:
+        up: Up or down.
+        aside: Across the line of the flight over the ground.
+        level: Anywhere over the ground.
     """
-    chord = 2.0 * math.sin(0.5 * min(turned_in(clip, flight), math.pi))
-    return (at.MASS_CENTER + at.MASS_CENTER_TURNED * chord) * clip.character.leg_scale
+
+    up: float
+    aside: float
+    level: float
+
+
+def mass_slack(clip: Analysis, flight: FlightFit) -> MassSlack:
+    """The slack of one flight."""
+    turns = clip.motion.world[1][flight.first : flight.last + 1, clip.character.bodies[0].joint]
+    turns = rotations.multiply(turns, rotations.conjugate(turns[:1]))
+    line = clip.com[flight.last, :2] - clip.com[flight.first, :2]
+    size = clip.character.leg_scale
+    along = _bent(rotations.rotate(turns, np.array([0.0, 0.0, 1.0])))
+    ahead, side = (_bent(rotations.rotate(turns, axis)) for axis in (np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])))
+    across = at.MASS_CENTER_ACROSS * np.maximum(np.linalg.norm(ahead, axis=1), np.linalg.norm(side, axis=1)).max()
+    left = np.array([-line[1], line[0]]) / max(float(np.linalg.norm(line)), 1e-9)
+    level = float(np.linalg.norm(along[:, :2], axis=1).max())
+    aside = level if is_on_the_spot(clip, flight) else float(np.abs(along[:, :2] @ left).max())
+    least = at.MASS_CENTER + across
+    return MassSlack(
+        (least + at.MASS_CENTER_ALONG * float(np.abs(along[:, 2]).max())) * size,
+        (least + at.MASS_CENTER_ASIDE * aside) * size,
+        (least + at.MASS_CENTER_ALONG * level) * size,
+    )
+
+
+def _bent(path: Array) -> Array:
+    """A path (n, 3) off the even way from its start to its end."""
+    share = np.linspace(0.0, 1.0, len(path))[:, None]
+    return path - path[0] - share * (path[-1] - path[0])
+
+
+def is_on_the_spot(clip: Analysis, flight: FlightFit) -> bool:
+    """True if a flight hardly goes anywhere: then nothing is along it, and nothing aside."""
+    return flight.track_length < at.SHORT_LINE * clip.character.leg_length
 
 
 def _gravity(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Iterator[Finding]:
     limit, leg = profile["gravity"], clip.character.leg_length
     if not limit.is_checked or not is_clear(flight, clip.character.leg_scale):
         return
-    modeled = 8.0 * mass_slack(clip, flight) / flight.duration**2
-    slack = at.SIGMAS * math.hypot(flight.gravity_error, modeled) / GRAVITY
+    modeled = 8.0 * mass_slack(clip, flight).up / flight.duration**2
+    slack = math.hypot(at.SIGMAS * flight.gravity_error, modeled) / GRAVITY
     nearest = min(max(flight.gravity_g, limit.least), limit.most)
     if limit.allows(flight.gravity_g) or abs(flight.gravity_g - nearest) <= slack:
         return
@@ -133,7 +181,7 @@ def _arc(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Ite
     limit, leg = profile["arc"], clip.character.leg_length
     if not limit.is_checked or not is_clear(flight, clip.character.leg_scale):
         return
-    seen = at.SEEN_UP * clip.character.leg_scale + mass_slack(clip, flight)
+    seen = at.SEEN_UP * clip.character.leg_scale + mass_slack(clip, flight).up
     off = clip.com[flight.first : flight.last + 1, 2] - parabola_height(flight, clip.times)
     worst = int(np.argmax(np.abs(off)))
     far = float(abs(off[worst]))
@@ -162,19 +210,23 @@ def _ballistic(words: str, flight: FlightFit, cost: float) -> Cure:
 
 def _track(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Iterator[Finding]:
     leg, limit = clip.character.leg_length, profile["track"].scaled(clip.character.leg_scale)
-    far = float(flight.track.max(initial=0.0))
-    most = limit.most + mass_slack(clip, flight) - at.MASS_CENTER * clip.character.leg_scale
-    if not limit.is_checked or far <= most:
-        return
-    worst = int(np.argmax(flight.track))
-    frame = flight.first + worst
     path = clip.com[flight.first : flight.last + 1, :2]
     line = path[-1] - path[0]
-    on_line = path[0] + line * np.clip((path[worst] - path[0]) @ line / max(float(line @ line), 1e-12), 0.0, 1.0)
-    way = way_word(on_line - path[worst], facing_at(clip, frame))
+    share = (clip.times[flight.first : flight.last + 1] - flight.start_s)[:, None] / max(flight.duration, 1e-9)
+    off = path - path[0] - share * line  # a free body covers even ground in even times
+    if not is_on_the_spot(clip, flight):
+        off = off - np.outer(off @ line, line) / float(line @ line)
+    size = np.linalg.norm(off, axis=1)
+    worst = int(np.argmax(size))
+    far = float(size[worst])
+    most = limit.most + mass_slack(clip, flight).aside - at.MASS_CENTER * clip.character.leg_scale
+    if not limit.is_checked or far <= most:
+        return
+    frame = flight.first + worst
+    way = way_word(-off[worst], facing_at(clip, frame))
     yield Finding(
-        "track", far, most, stretches(flight.track > most, flight.first),
-        f"{where.capitalize()} curves: seen from above it is {length_words(far)} off the straight line of "
+        "track", far, most, stretches(size > most, flight.first),
+        f"{where.capitalize()} curves: seen from above it is {length_words(far)} beside its straight line of "
         f"{length_words(flight.track_length)} at frame {frame}",
         ranked([
             Cure(f"move the hips {length_words(far)} {way} at frame {frame}, less and less toward frames "
@@ -197,7 +249,7 @@ def _drift(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
     path = clip.com[flight.first : flight.last + 1, :2]
     share = (clip.times[flight.first : flight.last + 1] - flight.start_s)[:, None] / flight.duration
     moved = float(np.linalg.norm(path - path[0] - share * (path[-1] - path[0]), axis=1).max(initial=0.0))
-    seen = profile["track"].most * clip.character.leg_scale + mass_slack(clip, flight)
+    seen = profile["track"].most * clip.character.leg_scale + mass_slack(clip, flight).level
     if limit.allows(ratio) or ratio * scale < SEEN_SPEED * math.sqrt(clip.character.leg_scale) or moved < seen:
         return
     frame = flight.first + worst
@@ -249,7 +301,7 @@ def _spin(
     size = np.linalg.norm(turn, axis=1)
     most = int(np.argmax(size))
     degrees = math.degrees(float(size[most]))
-    most_allowed = limit.most + math.degrees(at.INERTIA * turned_in(clip, flight))
+    most_allowed = limit.most + math.degrees(spin_slack(clip, flight))
     if degrees <= most_allowed:
         return
     frame, landing = flight.first + most, math.degrees(float(size[-1]))

@@ -16,7 +16,7 @@ from poise.check.profile import Profile
 from poise.check.words import length_words
 from poise.core import rotations
 from poise.core.motion import Motion
-from poise.phases.glitches import SNAP_ANGLE, Glitch
+from poise.phases.glitches import Glitch
 from poise.phases.points import body_points
 
 Array = npt.NDArray[np.float64]
@@ -79,14 +79,14 @@ def _is_fault(clip: Analysis, glitch: Glitch) -> bool:
     """
     motion = clip.motion
     keyed = motion.fps < at.KEYED_FPS
+    if isinstance(glitch, SmallGlitch):  # of a figure of unknown size, so is what a small glitch is
+        is_human = at.HUMAN_LEGS[0] <= clip.character.leg_length <= at.HUMAN_LEGS[1]
+        return (is_human or not keyed) and glitch.joint in clip.character.carrying_joints
     if glitch.kind in ("flip", "spike") and keyed and not _moves(clip, glitch):
-        return glitch.size * motion.fps >= at.KEYED_FLIP or glitch.size < SNAP_ANGLE
+        return glitch.size * motion.fps >= at.KEYED_FLIP
     if glitch.kind == "frozen":
         return not keyed
-    if glitch.kind == "jump" and glitch.joint not in clip.character.carrying_joints:
-        return False
-    leg = clip.character.leg_length  # of a figure of unknown size, so is what a small glitch is
-    return not isinstance(glitch, SmallGlitch) or not keyed or at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]
+    return glitch.kind != "jump" or glitch.joint in clip.character.carrying_joints
 
 
 def small_glitches(clip: Analysis) -> list[SmallGlitch]:

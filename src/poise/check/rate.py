@@ -15,6 +15,7 @@ from poise.check.finding import Cure, Finding, ranked
 from poise.check.ground import feet
 from poise.check.profile import Profile
 from poise.check.words import stretches
+from poise.core import rotations
 from poise.core.units import GRAVITY
 from poise.phases.flights import implied_fps
 
@@ -89,6 +90,11 @@ def pace(clip: Analysis) -> Pace | None:
     if not speed > least or len(steps) < at.LEAST_STEPS or len(swings) < at.LEAST_SWINGS:
         return None
     leg = clip.character.leg_length
+    hips, trunk = clip.bodies.joints[:, 0], clip.motion.world[1][:, clip.character.bodies[0].joint]
+    up = rotations.rotate(rotations.multiply(trunk, rotations.conjugate(trunk[:1])), np.array([0.0, 0.0, 1.0]))
+    way = float(np.linalg.norm(hips[:, :2] - hips[0, :2], axis=1).max())
+    if way < at.LEAST_WAY * leg or float(up[:, 2].min()) < at.UPRIGHT_WALK:
+        return None
     second = math.sqrt(leg / GRAVITY)
     step, swing = float(np.median(steps)) / second, float(np.median(swings)) / second
     ratio = speed * float(np.median(steps)) / leg * step

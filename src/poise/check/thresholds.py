@@ -10,10 +10,12 @@ import math
 # What a body fitted to a skeleton knows of itself.
 MASS_CENTER = 0.01
 """How far the modeled center of mass drifts from the true one in a flight without a turn [m]."""
-MASS_CENTER_TURNED = 0.05
-"""How far off it lies in the trunk's frame [m]: a body that turns over carries this error round."""
-INERTIA = 0.15
-"""How far the modeled inertia is off [1]: of a turn in the air, this part says nothing about spin."""
+MASS_CENTER_ALONG, MASS_CENTER_ASIDE, MASS_CENTER_ACROSS = 0.05, 0.025, 0.01
+"""How far off it lies along the trunk (to the sides of the flight, where bodies are even, less) and across it [m]: a
+body that turns over carries this error round."""
+INERTIA, SAMPLED = 0.03, 1.0 / 3.0
+"""How far the modeled inertia is off, and what turns between frames lose, over their square [1]: of a turn in the air,
+this part says nothing about spin."""
 
 # Flights.
 BEND = 0.02
@@ -32,6 +34,9 @@ LANDS_TURNED = 3.0
 RATE_SURE = 0.7
 """Confidence from which flights call a frame rate wrong [1]: two that agree have it, one alone has not."""
 
+SHORT_LINE = 0.25
+"""A flight shorter than this over the ground, in legs, is on the spot [1]."""
+
 # Steps.
 USUAL_SWING, SWING_SPREAD = 1.45, 0.18
 """Time a foot swings in walks, in √(leg / g) [1], and the standard deviation of its logarithm."""
@@ -39,8 +44,10 @@ USUAL_RATIO, RATIO_SPREAD = 1.35, 0.3
 """Step length in legs over steps in √(leg / g): people keep this walk ratio at every speed [1]; the same spread."""
 PACE = 1.5
 """A walk is played at the wrong speed if its steps are off by this factor [1]."""
-LEAST_STEPS, LEAST_SWINGS, LEAST_PACE = 4, 3, 0.17
+LEAST_STEPS, LEAST_SWINGS, LEAST_PACE = 3, 3, 0.13
 """Steps and swings that tell, and the speed of a walk, in √(g leg) [1]."""
+LEAST_WAY, UPRIGHT_WALK = 2.0, 0.5
+"""A walk goes so many legs far, and its trunk stays up: the cosine of its lean never falls below the second [1]."""
 OTHER_SLIP = 0.35
 """How much less likely than half or double another slip of the rate is, as a logarithm [1]."""
 
