@@ -129,8 +129,8 @@ def limb_spike(name: str, random: np.random.Generator) -> Fault:
     motion, character = clean(name), analyzed(name).character
     limbs = [limb for limb in character.limbs if limb.kind in ("leg", "arm") and len(limb.bodies) > 2]
     limb = limbs[int(random.integers(len(limbs)))]
-    upper = limb.bodies[len(limb.bodies) > 3 and limb.kind == "arm"]
-    first, last = character.bodies[upper].joint, character.bodies[limb.bodies[-1]].joint
+    chain = list(limb.bodies[1:] if len(limb.bodies) > 3 and limb.kind == "arm" else limb.bodies)
+    first, last = character.bodies[chain[0]].joint, character.bodies[chain[-1]].joint
     frame = int(random.integers(8, motion.frame_count - 8))
     lever = motion.world[0][frame, last] - motion.world[0][frame, first]
     above = int(motion.skeleton.parents[first])

@@ -101,8 +101,10 @@ def trunk_turns(clip: Analysis, flight: FlightFit) -> Array:
 
 
 def spin_slack(clip: Analysis, flight: FlightFit) -> float:
-    """How far the modeled inertia and turns between frames let a steady spin look uneven [rad]; none for turns there
-    and back."""
+    """How uneven the modeled inertia and turns between frames let a steady spin look [rad].
+
+    Turns there and back cancel.
+    """
     steps = trunk_turns(clip, flight)
     largest = float(np.linalg.norm(steps, axis=1).max(initial=0.0))
     return float(np.linalg.norm(steps.sum(axis=0))) * (at.INERTIA + at.SAMPLED * largest**2)
@@ -133,7 +135,9 @@ def mass_slack(clip: Analysis, flight: FlightFit) -> MassSlack:
     line = clip.com[flight.last, :2] - clip.com[flight.first, :2]
     size = clip.character.leg_scale
     along = _bent(rotations.rotate(turns, np.array([0.0, 0.0, 1.0])))
-    ahead, side = (_bent(rotations.rotate(turns, axis)) for axis in (np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])))
+    ahead, side = (
+        _bent(rotations.rotate(turns, axis)) for axis in (np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
+    )
     across = at.MASS_CENTER_ACROSS * np.maximum(np.linalg.norm(ahead, axis=1), np.linalg.norm(side, axis=1)).max()
     left = np.array([-line[1], line[0]]) / max(float(np.linalg.norm(line)), 1e-9)
     level = float(np.linalg.norm(along[:, :2], axis=1).max())
@@ -282,9 +286,7 @@ def horizontal_speeds(clip: Analysis, flight: FlightFit) -> tuple[Array, Array]:
     return level, velocity - level
 
 
-def _spin(
-    clip: Analysis, flight: FlightFit, where: str, profile: Profile, *, try_cures: bool
-) -> Iterator[Finding]:
+def _spin(clip: Analysis, flight: FlightFit, where: str, profile: Profile, *, try_cures: bool) -> Iterator[Finding]:
     limit = profile["spin"]
     if not limit.is_checked or flight.last - flight.first < 4:
         return
@@ -322,9 +324,7 @@ def _spin(
     )  # fmt: skip
 
 
-def _swing(
-    clip: Analysis, flight: FlightFit, most: float, span: str, cost: float, *, try_cures: bool
-) -> list[Cure]:
+def _swing(clip: Analysis, flight: FlightFit, most: float, span: str, cost: float, *, try_cures: bool) -> list[Cure]:
     """Swing the limbs against the spin: named, or tried, since their limits have a say, and offered where it does."""
     command = f"poise edit spin {span} --by pose"
     if not try_cures:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import ndimage
 
 from poise.analysis.analyze import Analysis, analyze
-from poise.analysis.polygon import polygon_distances
+from poise.analysis.polygon import hulls, polygon_distances
 from poise.analysis.support import zero_moment_point
 from poise.check import thresholds as at
 from poise.check.finding import Cure, Finding, ranked
@@ -75,8 +75,8 @@ def balance_findings(clip: Analysis, profile: Profile, *, try_cures: bool = Fals
         share = float((~_within(stands, len(error)) & judged).sum() / judged.sum())
         share = min(share, math.nextafter(limit.least, -math.inf))
         what = (
-            f"The figure stands still with its weight beside its feet, frames {first}–{last}: they lack {lacks:.0f} N·m "
-            f"to hold it, and would have to press {length_words(far)} further out"
+            f"The figure stands still with its weight beside its feet, frames {first}–{last}: they lack "
+            f"{lacks:.0f} N·m to hold it, and would have to press {length_words(far)} further out"
         )
     else:
         what = (
@@ -84,9 +84,7 @@ def balance_findings(clip: Analysis, profile: Profile, *, try_cures: bool = Fals
             f"{lacks:.0f} N·m are lacking, as if they had to press {length_words(far)} beside themselves"
         )
     cures = [*_shift(clip, judged, bad, limit.least), *_slow(clip, judged, profile, try_cures=try_cures)]
-    yield Finding(
-        "balance", share, limit.least, bad, what, ranked(cures), "whole clip", limit.fails and bool(stands)
-    )
+    yield Finding("balance", share, limit.least, bad, what, ranked(cures), "whole clip", limit.fails and bool(stands))
 
 
 def stands_beside(clip: Analysis, judged: Flags) -> Frames:
@@ -95,8 +93,8 @@ def stands_beside(clip: Analysis, judged: Flags) -> Frames:
     hips = motion.world[0][:, pelvis(motion.skeleton), 2] - clip.floor
     speed = np.linalg.norm(clip.momentum.linear, axis=1) / clip.mass
     near = clip.touch.gaps < at.NEAR_FLOOR * clip.character.leg_scale  # whatever may carry, on a floor not quite known
-    hull, counts = kernels.hulls(clip.touch.points, near)
-    beside, _ = kernels.polygon_distances(clip.touch.points, hull, counts, np.ascontiguousarray(clip.com[:, :2]))
+    hull, counts = hulls(clip.touch.points, near)
+    beside, _ = polygon_distances(clip.touch.points, hull, counts, np.ascontiguousarray(clip.com[:, :2]))
     still = judged & (speed < at.STILL_SPEED * math.sqrt(GRAVITY * leg)) & (hips > at.STANDS_HIGH * leg)
     still &= clip.touch.flags[:, clip.touch.is_foot].any(axis=1)
     seconds = at.STILL_SECONDS * math.sqrt(clip.character.leg_scale)

@@ -134,7 +134,7 @@ def _spike(motion: Motion, frame: int, place: Array, joint: int) -> SmallGlitch:
 
 
 def _second(x: Array) -> Array:
-    """x − ½ (x₋ + x₊) of the inner samples, shape (n − 2, 3)."""
+    """Second differences x − ½ (x₋ + x₊) of the inner samples, shape (n − 2, 3)."""
     return x[1:-1] - 0.5 * (x[2:] + x[:-2])
 
 

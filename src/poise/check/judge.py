@@ -28,7 +28,8 @@ def judge(
     A finding that needs something that is in doubt is a warning.
     """
     unsure = doubts(clip, is_floor_given=is_floor_given)
-    found = [unsure.weigh(f) for f in _all(clip, quality, scale, profile, try_cures=try_cures)]
+    every = (unsure.weigh(f) for f in _all(clip, quality, scale, profile, try_cures=try_cures))
+    found = [f for f in every if f is not None]
     return tuple(sorted(found, key=lambda f: (not f.fails, -f.excess)))
 
 

@@ -30,6 +30,10 @@ NEEDS: dict[str, tuple[str, ...]] = {
 that is wrong, they are not judged at all."""
 
 
+FORCES = ("balance", "root-residual")
+"""Findings about forces, which say nothing at all where a need of theirs is in doubt."""
+
+
 @dataclass(frozen=True)
 class Doubts:
     """What is in doubt, by name, each with its reason in words."""
@@ -40,9 +44,11 @@ class Doubts:
         """Reasons to doubt what a finding of this name needs."""
         return tuple(self.reasons[need] for need in NEEDS.get(finding, ()) if need in self.reasons)
 
-    def weigh(self, finding: Finding) -> Finding:
-        """The finding as it may be called: a warning where something that it needs is in doubt."""
+    def weigh(self, finding: Finding) -> Finding | None:
+        """The finding as it may be called: a warning where something that it needs is in doubt, or none."""
         reasons = self.of(finding.name)
+        if reasons and finding.name in FORCES:
+            return None
         return finding.as_warning(reasons[0]) if reasons and finding.fails else finding
 
 

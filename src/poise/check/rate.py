@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -126,7 +127,7 @@ def steps_of(clip: Analysis) -> tuple[list[float], list[float]]:
     for time, foot in landings(clip):
         if not order or order[-1][1] != foot:
             order.append((time, foot))
-    steps = [b[0] - a[0] for a, b in zip(order, order[1:]) if b[0] > a[0]]
+    steps = [b[0] - a[0] for a, b in pairwise(order) if b[0] > a[0]]
     swings: list[float] = []
     for columns in feet(clip).values():
         on = np.asarray(clip.touch.flags[:, columns].any(axis=1))

@@ -18,6 +18,7 @@ from poise.check.profile import Profile
 from poise.check.words import stretches
 from poise.phases.flights import PLAUSIBLE_LEG
 
+
 def timed_findings(clip: Analysis, quality: Measures, scale: ImpliedScale, profile: Profile) -> Iterator[Finding]:
     """What only a right frame rate can tell: root residual, jerk, joint speeds, size."""
     yield from _root_residual(clip, profile)
