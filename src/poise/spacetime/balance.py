@@ -119,7 +119,7 @@ class Problem:
         """Frames in which anything may change, shape (K,)."""
         first = self.spline.first(self.figure.times)
         matters = self.basis[0] > 0.0
-        return (self.is_free[first[:, None] + np.arange(4)] & matters).any(axis=1)
+        return np.asarray((self.is_free[first[:, None] + np.arange(4)] & matters).any(axis=1))
 
     def offsets(self, coefficients: Array) -> Array:
         """Of each frame, shape (K, N)."""
