@@ -209,7 +209,7 @@ def test_a_header_that_lies_is_refused_before_anything_is_unpacked() -> None:
     assert unpack(with_header(header, body)).header == header
     times, track = header["times"], header["tracks"][0]
     lies = [
-        [], "words", {"format": "poise.show.scene"}, {**header, "version": "1"}, {**header, "blobs": [[0, 1]]},
+        [], "words", {"format": "poise.scene"}, {**header, "version": "1"}, {**header, "blobs": [[0, 1]]},
         {**header, "blobs": [[0, len(body), 1 << 27]] * 9},
         {**header, "times": {**times, "shape": [50_000_000]}},
         {**header, "tracks": [{**track, "bodies": track["bodies"] * 5000}]},

@@ -26,7 +26,33 @@ try:
 except (ImportError, AttributeError):  # a numba of another make: its own compiler takes longer, to the same end
     _WHOLE, _DRAFT = {}, {}
 
-KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy", **_WHOLE}
+
+def _call(typingctx: Any, address: Any, words: Any) -> Any:
+    """Call the C function at `address` with a tuple of integers: numbers and pointers."""
+    count = len(words)
+    signature = types.void(address, words)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        function = builder.inttoptr(args[0], ir.FunctionType(ir.VoidType(), [word] * count).as_pointer())
+        values = [builder.extract_value(args[1], i) for i in range(count)]
+        values = [builder.zext(v, word) if v.type.width < 64 else v for v in values]
+        builder.call(function, values)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+def _can_cache() -> bool:
+    """Whether numba has a folder to keep compiled functions in: this package's own, or one of the user's."""
+    try:
+        njit(cache=True)(_call)
+    except RuntimeError:  # both are read-only; every process compiles for itself
+        return False
+    return True
+
+
+KERNEL: dict[str, Any] = {"cache": _can_cache(), "error_model": "numpy", **_WHOLE}
 """Options of every kernel."""
 INNER: dict[str, Any] = {"error_model": "numpy", "_nrt": False, **_DRAFT}
 """The same for kernels that only compiled code calls; compiled as a part of their callers, they make no arrays."""
@@ -74,22 +100,6 @@ class Table:
             assert array.dtype in (np.float64, np.int64, np.bool_), k
         self.arrays = tuple(arrays)
         self.at = np.array([array.ctypes.data for array in arrays], dtype=np.int64)
-
-
-def _call(typingctx: Any, address: Any, words: Any) -> Any:
-    """Call the C function at `address` with a tuple of integers: numbers and pointers."""
-    count = len(words)
-    signature = types.void(address, words)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        word = ir.IntType(64)
-        function = builder.inttoptr(args[0], ir.FunctionType(ir.VoidType(), [word] * count).as_pointer())
-        values = [builder.extract_value(args[1], i) for i in range(count)]
-        values = [builder.zext(v, word) if v.type.width < 64 else v for v in values]
-        builder.call(function, values)
-        return context.get_dummy_value()
-
-    return signature, codegen
 
 
 call: Any = intrinsic(_call)

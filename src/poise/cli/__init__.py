@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 from poise.cli import character, check, convert, demo, edit, info, simulate, synthesize, view
-from poise.cli.app import app, main
+from poise.cli.app import app, main, run
 
-__all__ = ["app", "character", "check", "convert", "demo", "edit", "info", "main", "simulate", "synthesize", "view"]
+__all__ = [
+    "app",
+    "character",
+    "check",
+    "convert",
+    "demo",
+    "edit",
+    "info",
+    "main",
+    "run",
+    "simulate",
+    "synthesize",
+    "view",
+]

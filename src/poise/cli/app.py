@@ -7,6 +7,8 @@ A command imports what it computes with inside its body, so that `poise --help` 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import traceback
 import warnings
@@ -80,12 +82,14 @@ def run(words: Sequence[str], *, debug: bool = False) -> int:
     """Run one command line; its exit code. Errors become one sentence on stderr."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
-    with warnings.catch_warnings():
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
+    with _interrupts() as interrupts, warnings.catch_warnings():
         warnings.simplefilter("always", MotionWarning)
         warnings.showwarning = _show_warning
         try:
             code = typer.main.get_command(app).main(list(words), prog_name="poise", standalone_mode=False)
+            if interrupts and code == INTERRUPTED:
+                _complain("Interrupted.")
             return code if isinstance(code, int) else 0
         except _UsageError as error:
             _complain(_usage_sentence(error))
@@ -93,19 +97,50 @@ def run(words: Sequence[str], *, debug: bool = False) -> int:
             _complain(str(stop) or "Interrupted.")
             return INTERRUPTED
         except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more can be said there
             return 0
         except PoiseError as error:
             if debug:
                 traceback.print_exc()
             _complain(str(error))
-        except (Exception, RecursionError) as error:
+        except MemoryError:
+            _complain("There is not enough memory for this. Give a shorter part of the clip (--start, --end).")
+        except Exception as error:
             if debug:
                 traceback.print_exc()
+            if interrupts:  # a library that was interrupted may raise an error of its own
+                _complain("Interrupted.")
+                return INTERRUPTED
+            if isinstance(error, OSError):
+                from poise.io.files import why
+
+                _complain(f"{error.filename or 'A file'} cannot be read or written: {why(error)}.")
+                return WRONG_USE
             _complain(
                 f"Poise failed inside ({type(error).__name__}: {error}). This is a bug: please report it, with the "
                 "traceback that --debug shows."
             )
     return WRONG_USE
+
+
+@contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """Counts the interrupts of the user; each still raises KeyboardInterrupt."""
+    seen: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGINT, interrupt)
+    except ValueError:  # not the main thread, which alone is interrupted
+        yield seen
+        return
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def out() -> Console:
@@ -155,12 +190,25 @@ def output_path(path: Path, *, inputs: Sequence[Path], overwrite: bool) -> Path:
     """The path of a file that may be written.
 
     Raises:
-        InvalidValue: if it is one of the inputs, or exists and `overwrite` is not given.
+        InvalidValue: if it is one of the inputs or a folder, exists and `overwrite` is not given, or its folder may not
+            be written.
     """
-    if path.exists() and any(p.exists() and path.samefile(p) for p in inputs):
-        raise InvalidValue(f"{path} is the input itself; it is never written over. Give another name.")
-    if path.exists() and not overwrite:
-        raise InvalidValue(f"{path} exists. Give another name, or --overwrite.")
+    try:
+        if path.exists() and any(p.exists() and path.samefile(p) for p in inputs):
+            raise InvalidValue(f"{path} is the input itself; it is never written over. Give another name.")
+        if path.is_dir():
+            raise InvalidValue(f"{path} is a folder. Name a file in it.")
+        if path.is_file() and not overwrite:
+            raise InvalidValue(f"{path} exists. Give another name, or --overwrite.")
+        folder = Path(os.path.realpath(path)).parent
+        if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+            raise InvalidValue(f"{path} cannot be written: no permission to write to {folder}. Choose another folder.")
+    except (OSError, ValueError) as error:  # a name too long, a folder that may not be entered
+        if isinstance(error, PoiseError):
+            raise
+        from poise.io.files import why
+
+        raise InvalidValue(f"{path} cannot be written: {why(error)}.") from error
     return path
 
 

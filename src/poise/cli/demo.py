@@ -56,7 +56,7 @@ def demo(
         if has_page():
             scene = scene_of(result, title="A walk over uneven ground, shoved twice")
             page = recording_page(pack(scene), scene.title, {"view": "quarter", "play": 1, "t": 0.6})
-            write_atomically(seen, page.encode())
+            write_atomically(seen, page)
         else:
             draw(scene_of(result), seen, width=400, height=260, fps=12.5, camera=view, painter="drawn")
     out().print("A walking figure crosses uneven ground and is shoved twice; the ghost is what it was asked to do.")

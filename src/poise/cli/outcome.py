@@ -81,16 +81,19 @@ def keep(
     **look: Any,
 ) -> None:
     """Write what was asked for of a run: its motion, its report, its recording; `look` is that of `draw`."""
-    if output is not None:
-        import poise.io
+    from poise.io.files import all_or_none
 
-        poise.io.save(result.motion, output)
-    if report is not None:
-        result.report.save(report)
-    if record is not None:
-        from poise.show.result_scene import scene_of
+    with all_or_none():
+        if output is not None:
+            import poise.io
 
-        draw(scene_of(result), record, **look)
+            poise.io.save(result.motion, output)
+        if report is not None:
+            result.report.save(report)
+        if record is not None:
+            from poise.show.result_scene import scene_of
+
+            draw(scene_of(result), record, **look)
 
 
 def draw(scene: Scene, path: Path, **look: Any) -> None:

@@ -148,7 +148,7 @@ class EditReport:
         from poise.io.files import write_atomically
 
         text = json.dumps(self.data, indent=2, ensure_ascii=False, allow_nan=False)
-        write_atomically(Path(path), (text + "\n").encode())
+        write_atomically(Path(path), text + "\n")
 
 
 class Edited(NamedTuple):

@@ -45,7 +45,7 @@ class Report:
 
     def save(self, path: str | Path) -> None:
         """Write as JSON; never half."""
-        write_atomically(Path(path), (json.dumps(self.data, indent=1, allow_nan=False) + "\n").encode())
+        write_atomically(Path(path), json.dumps(self.data, indent=1, allow_nan=False) + "\n")
 
 
 class Recorder:

@@ -19,6 +19,7 @@ from poise.core.skeleton import Skeleton
 from poise.io import bvh_guess
 from poise.io.bvh_document import BvhDocument, pose, skeleton_of
 from poise.io.bvh_hierarchy import finite_number, parse_hierarchy
+from poise.io.bvh_mark import with_mark
 from poise.io.bvh_table import normalized, read_table
 from poise.io.bvh_write import write, write_as
 from poise.io.files import file_size
@@ -51,7 +52,8 @@ def read(path: Path, options: ReadOptions) -> Motion:
         FileFormatError: with line, column and text, if it is no complete BVH file.
     """
     document = parse(path, options)
-    guessed = bvh_guess.guess(document, options)
+    said, noted = with_mark(options, document.head)
+    guessed = bvh_guess.guess(document, said)
     document = replace(document, unit=guessed.unit, up=guessed.up, adds_offset=guessed.adds_offset)
     translations, turned = pose(document)
     fps = options.fps or 1.0 / document.frame_time
@@ -68,7 +70,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
             up=guessed.up,
             fps=fps,
             document=document,
-            evidence=guessed.evidence,
+            evidence=guessed.evidence | noted,
             warnings=guessed.warnings,
             clips=(path.stem,),
         ),

@@ -17,6 +17,7 @@ from poise.core.skeleton import Skeleton
 from poise.io.bvh_clean import clean_document
 from poise.io.bvh_document import BvhDocument, BvhJoint, Channel, pose
 from poise.io.bvh_euler import branch_angles
+from poise.io.bvh_mark import marked
 from poise.io.door import door_turn
 from poise.io.files import write_atomically
 
@@ -71,9 +72,14 @@ def to_bytes(motion: Motion, *, unit: float | None = None, up: str | None = None
         )
     document, wider = _widened(document, motion)
     values, changed = _values(document, motion)
+    head = _head(document, motion)
+    evidence = motion.source.evidence if motion.source else {}
+    was_said = any(evidence[k].confidence >= 1.0 for k in ("unit", "up") if k in evidence)
+    if wider or changed.any() or head != document.head or was_said or document.frame_count != motion.frame_count:
+        head = marked(head, document.unit, document.up)
     return (
         _hierarchy(document, motion.skeleton).encode(document.encoding)
-        + _head(document, motion).encode("latin-1")
+        + head.encode("latin-1")
         + _rows(document, values, changed, verbatim=not wider)
     )
 

@@ -336,7 +336,7 @@ def write(motion: Motion, path: Path) -> None:
     head = "".join(f"{json.dumps(k)}: {json.dumps(v)},\n" for k, v in document.header.items())
     rows = ",\n".join(f"[{', '.join(map(repr, row))}]" for row in values.tolist())
     beside = _missing_character(document.character, path)
-    write_atomically(path, f'{{\n{head}"Frames":\n[\n{rows}\n]\n}}\n'.encode())
+    write_atomically(path, f'{{\n{head}"Frames":\n[\n{rows}\n]\n}}\n')
     if beside is not None:
         write_atomically(beside, document.character.text.encode("utf-8"))
 

@@ -6,10 +6,12 @@ import errno
 import os
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 
-from poise.core.errors import FileFormatError, UnreadableFile
+from poise.core.errors import FileFormatError, PoiseError, UnreadableFile
 
 MAX_BYTES = 1 << 30
 """No file is read past this size [bytes]."""
@@ -88,8 +90,23 @@ def read_text(path: Path, *, limit: int = MAX_BYTES) -> str:
         ) from error
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a whole file or leave what was there: write beside it, then rename.
+def write_atomically(path: Path, data: bytes | str) -> None:
+    """Write a whole file or leave what was there; text is written as UTF-8.
+
+    What is no Unicode in a text (part of a file's name, say) is written as an escape.
+
+    Raises:
+        UnreadableFile: if it cannot be written; see `whole_file`.
+    """
+    if isinstance(data, str):
+        data = data.encode("utf-8", "backslashreplace")
+    with whole_file(path) as beside, beside.open("wb") as file:
+        file.write(data)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """An empty file beside `path` to write to; it takes the place of `path` when the block ends without an error.
 
     A link is followed: the file it points to is replaced, the link stays. A device or pipe is written to as it is.
     A replaced file keeps its permissions, a new one gets those of the user's mask.
@@ -100,25 +117,63 @@ def write_atomically(path: Path, data: bytes) -> None:
     path = Path(path)
     beside = None
     try:
+        if "\0" in str(path):
+            raise OSError(errno.EINVAL, "its name holds a zero byte")
         target = Path(os.path.realpath(path))  # follows links, even one that leads nowhere yet
+        if target.is_symlink():
+            raise OSError(errno.ELOOP, "Too many links")
         mode = target.stat().st_mode if target.exists() else None
+        if mode is not None and stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory")
         if mode is not None and not stat.S_ISREG(mode):
-            with target.open("wb") as file:
-                file.write(data)
+            yield target
             return
-        handle, beside = _new_file_beside(target)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
+        beside = _new_file_beside(target)
+        yield beside
         if mode is not None:
             beside.chmod(stat.S_IMODE(mode))
-        os.replace(beside, target)
+        if (waiting := _WAITING.get()) is not None:
+            waiting.append((beside, target))
+        else:
+            os.replace(beside, target)
         beside = None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        if isinstance(error, PoiseError):
+            raise
         raise UnreadableFile(f"{path} cannot be written: {why(error)}.") from error
     finally:
         if beside is not None:
             with suppress(OSError):
                 beside.unlink()
+
+
+_WAITING: ContextVar[list[tuple[Path, Path]] | None] = ContextVar("files that wait for the others", default=None)
+
+
+@contextmanager
+def all_or_none() -> Iterator[None]:
+    """Files written inside appear together at the end, or none if one fails; an interrupt keeps those that are whole.
+
+    Raises:
+        UnreadableFile: if one of them cannot be put in its place.
+    """
+    waiting: list[tuple[Path, Path]] = []
+    before = _WAITING.set(waiting)
+    try:
+        yield
+    except Exception:
+        for beside, _ in waiting:
+            with suppress(OSError):
+                beside.unlink()
+        waiting.clear()
+        raise
+    finally:
+        _WAITING.reset(before)
+        for beside, target in waiting:
+            try:
+                os.replace(beside, target)
+            except OSError as error:
+                raise UnreadableFile(f"{target} cannot be written: {why(error)}.") from error
 
 
 def why(error: Exception) -> str:
@@ -139,11 +194,12 @@ _CURES = {
 }
 
 
-def _new_file_beside(target: Path) -> tuple[int, Path]:
-    """A new, empty file in the target's folder, open for writing, and its path. Its name is always short."""
+def _new_file_beside(target: Path) -> Path:
+    """A new, empty file in the target's folder. Its name is always short, and ends as the target's does."""
     while True:
-        beside = target.parent / f".poise-{secrets.token_hex(6)}.part"
+        beside = target.parent / f".poise-{secrets.token_hex(6)}.part{target.suffix[:8]}"
         try:
-            return os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), beside
+            os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+            return beside
         except FileExistsError:
             continue

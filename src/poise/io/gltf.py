@@ -57,7 +57,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
     translations, turned = pose_of(tree, moved, turned, scales, unit=unit, up=up)
     skeleton, away = settled(skeleton, translations)
     times = np.arange(len(clip.times)) / options.fps if options.fps else clip.times
-    fps = (len(times) - 1) / float(times[-1]) if len(times) > 1 else options.fps or 30.0
+    fps = (len(times) - 1) / float(times[-1]) if len(times) > 1 else options.fps or clip.fps
     return Motion(
         skeleton=skeleton,
         times=times,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ MODES = ("LINEAR", "STEP", "CUBICSPLINE")
 SAME_TIME = 0.02
 """Times closer than this fraction of a frame are one time: files keep them in single precision."""
 DEFAULT_FPS = 30.0
+WRITTEN = "Poise wrote the file and noted its frames there"
 MAX_VALUES = 4_000_000
 """Most frames times joints that are made up between keys that are on no common grid."""
 
@@ -54,6 +56,7 @@ class Clip:
         reason: How the frames were chosen.
         hits_keys: True if every key of the skeleton falls on a frame.
         ignored: Number of channels that move no node (morph weights).
+        fps: Rate of a single frame, where the file notes one [1/s].
     """
 
     name: str
@@ -63,6 +66,7 @@ class Clip:
     reason: str
     hits_keys: bool = True
     ignored: int = 0
+    fps: float = DEFAULT_FPS
 
 
 def clip_names(document: GltfDocument) -> tuple[str, ...]:
@@ -127,8 +131,36 @@ def read_clip(document: GltfDocument, index: int, joint_count: int, nodes: froze
     on_skeleton = [c for c in channels if c.node in nodes]
     if not on_skeleton:
         raise document.fault(f"Clip {name!r} does not move the skeleton.", "Choose another with --clip.")
-    start, times, reason, hits_keys = _grid(document, name, on_skeleton, joint_count)
-    return Clip(name, tuple(channels), start, times, reason, hits_keys, ignored)
+    written = _written_times(animation, on_skeleton)
+    if written is not None:
+        start, reason, hits_keys, times = float(on_skeleton[0].times[0]), WRITTEN, True, written
+    else:
+        start, times, reason, hits_keys = _grid(document, name, on_skeleton, joint_count)
+    fps = animation["extras"]["poise"].get("fps", DEFAULT_FPS) if written is not None else DEFAULT_FPS
+    return Clip(name, tuple(channels), start, times, reason, hits_keys, ignored, fps)
+
+
+def _written_times(animation: dict[str, Any], channels: list[Channel]) -> Array | None:
+    """Frame times from 0 that Poise noted beside an animation; None if it did not, or the keys are others by now."""
+    extras = animation.get("extras")
+    note = extras.get("poise") if isinstance(extras, dict) else None
+    if not isinstance(note, dict):
+        return None
+    keys = channels[0].times
+    fps, times = note.get("fps"), note.get("times")
+    if isinstance(times, list) and len(times) == len(keys) and all(type(t) in (int, float) for t in times):
+        found = np.array(times, dtype=np.float64)
+    elif type(fps) in (int, float) and 1e-3 <= fps <= 1e6:
+        found = np.arange(len(keys)) / fps
+    else:
+        return None
+    if len(found) > 1 and not (np.diff(found) > 0.0).all():
+        return None
+    slack = 1e-6 + 2.0 * float(np.spacing(np.float32(keys[-1])))
+    is_same = all(
+        len(c.times) == len(keys) and np.abs(c.times - c.times[0] - found).max() <= slack for c in channels
+    )
+    return found if is_same else None
 
 
 def _channel(
@@ -184,12 +216,14 @@ def _grid(
         return start, np.zeros(1), "a single key", True
     gaps = np.diff(keys)
     step = float(np.median(gaps[gaps > 0.1 * np.median(gaps)]))
-    count = round(length / step)
+    # gap by gap: keys are kept in single precision, so their median gap drifts away over a long clip
+    count = max(int(np.round(gaps / step).sum()), 1) if length / step < MAX_VALUES else round(length / step)
     fps = count / length
     if abs(fps - round(fps)) < 1e-5 * fps and round(fps) > 0:
         fps = float(round(fps))
     frames = (keys - start) * fps
-    hits_keys = bool(np.abs(frames - np.round(frames)).max() < SAME_TIME)
+    rounding = min(2.0 * float(np.spacing(np.float32(keys[-1]))) * fps, 0.2)
+    hits_keys = bool(np.abs(frames - np.round(frames)).max() < max(SAME_TIME, rounding))
     if hits_keys:
         is_every = len(np.unique(np.round(frames))) == count + 1
         reason = "the frames are the keys" if is_every else "the keys lie on this grid; frames between them are sampled"

@@ -125,7 +125,9 @@ class _Pack:
         if self.data:
             buffer: dict[str, Any] = {"byteLength": len(self.data)}
             self.content["buffers"] = [buffer | ({"uri": uri} if uri else {})]
-        return json.dumps(self.content, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        return json.dumps(self.content, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(
+            "utf-8", "backslashreplace"
+        )
 
     def as_glb(self) -> bytes:
         """The bytes of a GLB."""
@@ -181,6 +183,8 @@ def _put_clip(pack: _Pack, motion: Motion, source: GltfSource, changed: dict[str
     had = {(c.node, c.path) for c in clip.channels}
     own_moved, _ = to_file_parents(tree, motion.translations, motion.rotations)
     rest, _ = file_pose_of(tree, tree.translations, tree.turns, tree.scales, unit=source.unit, up=source.up)
+    extras = animation.get("extras")
+    animation["extras"] = (extras if isinstance(extras, dict) else {}) | {"poise": _frames(motion)}
     old = animation["channels"]
     animation["channels"] = [
         c for c in old if (c.get("target", {}).get("node"), c.get("target", {}).get("path")) not in replaced
@@ -195,6 +199,14 @@ def _put_clip(pack: _Pack, motion: Motion, source: GltfSource, changed: dict[str
             _as_parts(pack.content["nodes"][node], tree, j)
             pack.channel(animation, node, path, at, values[:, j])
     _drop_unused_samplers(animation)
+
+
+def _frames(motion: Motion) -> dict[str, Any]:
+    """The frames in double precision: their rate [1/s], or their times [s] where they are not evenly spaced."""
+    times = motion.times - motion.times[0]
+    if motion.frame_count < 2 or np.abs(times - np.arange(len(times)) * times[-1] / (len(times) - 1)).max() < 1e-9:
+        return {"fps": (len(times) - 1) / float(times[-1]) if len(times) > 1 else motion.fps}
+    return {"times": times.tolist()}
 
 
 def _as_parts(node: dict[str, Any], tree: Any, joint: int) -> None:
@@ -245,6 +257,7 @@ def _bare(motion: Motion) -> _Pack:
         },
         b"",
     )
+    animation["extras"] = {"poise": _frames(motion)}
     at = pack.accessor(motion.times - motion.times[0], bounds=True)
     for j in range(skeleton.joint_count):
         pack.channel(animation, j, "rotation", at, turned[:, j])

@@ -41,7 +41,7 @@ def pack(scene: Scene, *, is_live: bool = False) -> bytes:
     tracks += [pack_prop(p, len(scene.times), blobs, is_live=is_live) for p in scene.props]
     overlays = [pack_overlay(o, blobs, is_live=is_live) for o in (*push_overlays(scene), *scene.overlays)]
     header: Header = {
-        "format": "poise.show.scene",
+        "format": "poise.scene",
         "version": VERSION,
         "title": scene.title,
         "made_by": _made_by(),
@@ -64,7 +64,9 @@ def pack(scene: Scene, *, is_live: bool = False) -> bytes:
     header["layers"] = [{"name": x.name, "label": x.label, "on": x.is_on} for x in _layers(scene, used)]
     require_within(header)
     header["blobs"], body = blobs.join()
-    text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
+        "utf-8", "backslashreplace"
+    )
     head = zlib.compress(text, 9)
     return MAGIC + len(head).to_bytes(4, "little") + len(text).to_bytes(4, "little") + head + body
 

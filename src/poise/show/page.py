@@ -17,7 +17,7 @@ from poise.core.errors import PoiseError
 
 Options = Mapping[str, str | int | float | bool]
 
-BUNDLE = Path(__file__).parents[1] / "studio" / "web" / "dist" / "page.html"
+BUNDLE = Path(__file__).parent / "web" / "dist" / "page.html"
 """The built page; not in the repository, but in every wheel."""
 
 KEPT = 20
@@ -55,16 +55,16 @@ def passing_page(name: str, text: str) -> Path:
         name: What it shows; letters, digits, `-`, `_` and `.` of it become the file's name.
         text: The page.
     """
-    folder = _caches() / "poise" / "pages"
     try:
+        folder = _caches() / "poise" / "pages"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         old = sorted(folder.glob("*.html"), key=lambda p: p.stat().st_mtime)
         for path in old[: max(0, len(old) - KEPT + 1)]:
             path.unlink(missing_ok=True)
         handle, made = tempfile.mkstemp(dir=folder, prefix=f"{_plain(name)}-", suffix=".html")
-    except OSError:
+    except (OSError, RuntimeError):  # read-only, or no home at all
         handle, made = tempfile.mkstemp(prefix=f"poise-{_plain(name)}-", suffix=".html")
-    with open(handle, "w", encoding="utf-8") as file:
+    with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)
     return Path(made)
 

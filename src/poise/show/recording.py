@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import InvalidValue, PoiseError
-from poise.io.files import write_atomically
+from poise.io.files import whole_file, write_atomically
 from poise.show import browser, film, gl, page
 from poise.show.camera import Camera, Follow, travel_heading
 from poise.show.join import side_by_side
@@ -128,9 +128,8 @@ def record(
     panels = _panels(scenes, tuple(c if isinstance(c, Camera) else Camera(c) for c in wished))
     size = picture_size(kind, width, height, [p.follow for p in panels], len(moments))
     count = len(moments) * len(panels)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     with ExitStack() as held:
-        held.callback(beside.unlink, missing_ok=True)
+        beside = held.enter_context(whole_file(path))
         name, note, painters = _painters(painter, panels, size, _SMOOTHING[kind], held)
         done = 0
 
@@ -165,14 +164,13 @@ def record(
                 rows += [stills[n : n + per_row] for n in range(0, len(stills), per_row)]
             title = scenes[0].title if len(scenes) == 1 else ""
             compose(rows, title=title, note=_legend(scenes[0])).save(beside, format="PNG")
-        os.replace(beside, path)
     return Recording(path, name, note, count, clock.perf_counter() - began)
 
 
 def _page(scenes: tuple[Scene, ...], path: Path, began: float) -> Recording:
     whole = scenes[0] if len(scenes) == 1 else side_by_side(scenes)
     text = page.recording_page(pack(whole), whole.title)
-    write_atomically(path, text.encode())
+    write_atomically(path, text)
     return Recording(path, "page", "", len(whole.times), clock.perf_counter() - began)
 
 

@@ -223,7 +223,7 @@ class Server:
         from websockets.datastructures import Headers
         from websockets.http11 import Response
 
-        body = self._page(f"/ws?token={self.token}").encode()
+        body = self._page(f"/ws?token={self.token}").encode("utf-8", "backslashreplace")
         self._has_page.set()
         headers = Headers(
             {

@@ -74,7 +74,7 @@ def unpack(data: bytes) -> Unpacked:
         raise InvalidValue(f"A pack's header of {packed} bytes, {size} unpacked, does not fit {len(data)} bytes.")
     try:
         header = json.loads(inflate(data[16 : 16 + packed], size))
-        if header["format"] != "poise.show.scene" or not 1 <= header["version"] <= VERSION:
+        if header["format"] != "poise.scene" or not 1 <= header["version"] <= VERSION:
             raise InvalidValue(f"A pack of version {header['version']} cannot be read; this Poise reads {VERSION}.")
         require_within(header)
         places = [(int(at), int(length), int(raw)) for at, length, raw in header["blobs"]]

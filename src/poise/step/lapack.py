@@ -18,6 +18,8 @@ from numba import njit, types
 from numba.extending import get_cython_function_address, intrinsic
 from scipy.linalg import cython_blas  # pyright: ignore[reportAttributeAccessIssue]
 
+from poise.compiled import KERNEL
+
 _THREAD_LIMITS = ("openblas_set_num_threads_local", "scipy_openblas_set_num_threads_local")
 
 
@@ -62,7 +64,7 @@ def _limit_threads(typingctx: Any, address: Any, count: Any) -> Any:
 limit_threads: Any = intrinsic(_limit_threads)
 
 
-@njit(cache=True)
+@njit(cache=KERNEL["cache"])
 def set_threads(addresses: tuple[int, ...], count: int) -> int:
     """Limit BLAS to some threads; the number before, or 0 where it has no such limit."""
     return limit_threads(addresses[3], count) if addresses[3] != 0 else 0

@@ -38,7 +38,7 @@ export class Pack {
     if (raw > HEADER_LIMIT || 16 + packed > bytes.length) throw new PackError("The recording is cut short or damaged.");
     const json = await inflate(bytes.subarray(16, 16 + packed), raw);
     const header = JSON.parse(new TextDecoder().decode(json)) as Header;
-    if (header.format !== "poise.show.scene") throw new PackError("This is no Poise recording.");
+    if (header.format !== "poise.scene") throw new PackError("This is no Poise recording.");
     if (header.version > 1) {
       throw new PackError(`The recording has format ${header.version}; this page reads 1. Open it with a newer Poise.`);
     }

@@ -35,7 +35,7 @@ function container(header: object, blobs: Uint8Array[] = []): Uint8Array {
   return whole;
 }
 
-const scene = { format: "poise.show.scene", version: 1, blobs: [], title: "x" };
+const scene = { format: "poise.scene", version: 1, blobs: [], title: "x" };
 
 test("integers come back in every order, negative and large ones too", () => {
   const table = [[1, -70000], [-3, 70001], [8000000, 2], [-8000000, 3], [0, -1]];
