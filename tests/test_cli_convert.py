@@ -66,7 +66,7 @@ def test_never_over_its_input_nor_silently_over_anything(tmp_path: Path, capsys:
         (["out.bvh", "--fps", "0"], "must be a positive number"),
         (["out.bvh", "--start", "9"], "No frame between"),
         (["out.npz", "--unit", "cm"], "--source-unit"),
-        (["none/out.bvh"], "Check that its folder exists"),
+        (["none/out.bvh"], "folder does not exist"),
     ],
 )
 def test_refusals(words: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 
 MAX_TIME = 1e7
 """Latest time of a frame [s], about a hundred days."""
-MAX_PLACE = 1e9
+MAX_PLACE = 1e13
 """Farthest a joint may be from its parent [m]."""
 
 

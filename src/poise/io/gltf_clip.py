@@ -157,9 +157,7 @@ def _written_times(animation: dict[str, Any], channels: list[Channel]) -> Array 
     if len(found) > 1 and not (np.diff(found) > 0.0).all():
         return None
     slack = 1e-6 + 2.0 * float(np.spacing(np.float32(keys[-1])))
-    is_same = all(
-        len(c.times) == len(keys) and np.abs(c.times - c.times[0] - found).max() <= slack for c in channels
-    )
+    is_same = all(len(c.times) == len(keys) and np.abs(c.times - c.times[0] - found).max() <= slack for c in channels)
     return found if is_same else None
 
 
