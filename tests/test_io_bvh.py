@@ -186,6 +186,8 @@ def test_a_figure_of_unknown_names_stands_on_its_tips(tmp_path: Path, up: str) -
     joints = tuple(j._replace(name=number[j.name], parent=number[j.parent]) for j in PERSON)
     path = put(tmp_path, bvh(joints))
     poise.io.save(poise.io.load(path, up="y", unit="cm"), tmp_path / "other.bvh", up=up)
+    text = (tmp_path / "other.bvh").read_text(encoding="utf-8")
+    (tmp_path / "other.bvh").write_text("\n".join(map(str.rstrip, text.splitlines())), encoding="utf-8")  # not noted
     motion = poise.io.load(tmp_path / "other.bvh")
     assert motion.source is not None
     assert (motion.source.up, motion.source.unit) == (up, 0.01)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,12 +66,17 @@ def test_a_changed_clip_comes_back(path: Path, tmp_path: Path) -> None:
 
 
 @needs_motions
+def without_mark(text: bytes) -> bytes:
+    """A file without the blanks after its frame time, which say unit and axis to Poise."""
+    return re.sub(rb"(Frame Time:\s*\S+)[ \t]+(?=\r?\n)", rb"\1", text)
+
+
 def test_only_what_changed_is_written_anew(tmp_path: Path) -> None:
     path = MOTIONS / "bvh" / "cmu_motionbuilder" / "02_01.bvh"
     motion = poise.io.load(path)
     turned = motion.rotations.copy()
     turned[100, 5] = rotations.multiply(turned[100, 5], rotations.from_rotation_vector(np.array([0.01, 0.0, 0.0])))
-    lines, new = path.read_bytes().split(b"\n"), to_bytes(replace(motion, rotations=turned)).split(b"\n")
+    lines, new = path.read_bytes().split(b"\n"), without_mark(to_bytes(replace(motion, rotations=turned))).split(b"\n")
     different = [k for k, (a, b) in enumerate(zip(lines, new, strict=True)) if a != b]
     assert len(different) == 1
     words = [
@@ -93,14 +99,14 @@ def test_noise_below_the_digits_changes_nothing(tmp_path: Path) -> None:
 def test_rates_counts_and_cuts(tmp_path: Path) -> None:
     text = bvh(table=values(frames=9), time=".0083333")
     motion = poise.io.load(put(tmp_path, text))
-    part = to_bytes(motion.frames(np.arange(2, 6))).decode()
+    part = without_mark(to_bytes(motion.frames(np.arange(2, 6)))).decode()
     assert "Frames: 4\nFrame Time: .0083333\n" in part
     assert part.split("\n")[-5:] == [*text.split("\n")[-8:-4], ""]
-    slower = to_bytes(poise.io.load(put(tmp_path, text), fps=60.0)).decode()
+    slower = without_mark(to_bytes(poise.io.load(put(tmp_path, text), fps=60.0))).decode()
     assert "Frame Time: 0.0166666667\n" in slower
     assert slower.split("Frame Time")[1].split("\n", 1)[1] == text.split("Frame Time")[1].split("\n", 1)[1]
     counted = poise.io.load(put(tmp_path, bvh(frames=7)), frames_from_data=True)
-    assert to_bytes(counted) == bvh().encode()
+    assert without_mark(to_bytes(counted)) == bvh().encode()
 
 
 def test_a_longer_bone_changes_its_offset_alone(tmp_path: Path) -> None:
@@ -108,7 +114,8 @@ def test_a_longer_bone_changes_its_offset_alone(tmp_path: Path) -> None:
     offsets, moved = motion.skeleton.offsets.copy(), motion.translations.copy()
     offsets[2] *= 1.5
     moved[:, 2] *= 1.5
-    new = to_bytes(replace(motion, skeleton=replace(motion.skeleton, offsets=offsets), translations=moved)).decode()
+    longer = replace(motion, skeleton=replace(motion.skeleton, offsets=offsets), translations=moved)
+    new = without_mark(to_bytes(longer)).decode()
     assert new == bvh().replace("OFFSET 0 -42 0", "OFFSET 0.000000 -63.000000 0.000000", 1)
 
 

@@ -50,7 +50,7 @@ def figure(frames: int, times: np.ndarray, *, lying: bool, seed: int = 0) -> Mot
     offsets = np.array([[0, 0, 0.9], [0, 0.1, 0], [0, 0, -0.8], [0, -0.1, 0], [0, 0, -0.8], [0, 0, 0.5]])
     skeleton = Skeleton(
         names, np.array([-1, 0, 1, 0, 3, 0]), offsets, np.tile(rotations.IDENTITY, (6, 1)),
-        (EndSite(2, np.array([0.1, 0, 0]), "l"), EndSite(4, np.array([0.1, 0, 0]), "r"), EndSite(5, np.array([0, 0, 0.3]), "h")),
+        tuple(EndSite(j, np.array([0.1, 0, 0.2]), f"{j} end") for j in (2, 4, 5)),
         translating=frozenset({0}),
     )  # fmt: skip
     wave = draw.normal(size=(6, 3)) * np.sin(np.linspace(0, 9, frames))[:, None, None] * 0.4
@@ -119,7 +119,7 @@ def clips() -> Iterator[Path]:
 @needs_motions
 @pytest.mark.parametrize("path", clips() if MOTIONS.is_dir() else [], ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_every_clip_comes_back(tmp_path: Path, path: Path) -> None:
-    index, motion = None, None
+    index, motion, why = None, None, ""
     for index in (None, 0):
         try:
             motion = poise.load(path, clip=index)

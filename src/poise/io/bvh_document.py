@@ -83,6 +83,7 @@ class BvhDocument:
         rows: The rows as they stand, line ends and blank lines included.
         row_starts: First byte of each row in `rows`, and its length at the end, shape (F + 1,).
         adds_offset: True if the position channels of a child are added to its OFFSET, False if they replace it.
+        is_told: True if the caller said the unit or the up axis; then they are noted in what is written.
         unit: Meters per file unit, as read.
         up: Up axis, as read.
     """
@@ -98,6 +99,7 @@ class BvhDocument:
     rows: bytes
     row_starts: npt.NDArray[np.int64]
     adds_offset: bool = False
+    is_told: bool = False
     unit: float = 1.0
     up: str = "y"
 

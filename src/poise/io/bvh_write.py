@@ -73,12 +73,12 @@ def to_bytes(motion: Motion, *, unit: float | None = None, up: str | None = None
     document, wider = _widened(document, motion)
     values, changed = _values(document, motion)
     head = _head(document, motion)
-    evidence = motion.source.evidence if motion.source else {}
-    was_said = any(evidence[k].confidence >= 1.0 for k in ("unit", "up") if k in evidence)
-    if wider or changed.any() or head != document.head or was_said or document.frame_count != motion.frame_count:
+    hierarchy = _hierarchy(document, motion.skeleton)
+    is_whole = document.frame_count == motion.frame_count and not wider and not changed.any()
+    if not is_whole or hierarchy != document.hierarchy or head != document.head or document.is_told:
         head = marked(head, document.unit, document.up)
     return (
-        _hierarchy(document, motion.skeleton).encode(document.encoding)
+        hierarchy.encode(document.encoding)
         + head.encode("latin-1")
         + _rows(document, values, changed, verbatim=not wider)
     )

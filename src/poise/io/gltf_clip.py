@@ -150,7 +150,7 @@ def _written_times(animation: dict[str, Any], channels: list[Channel]) -> Array 
     fps, times = note.get("fps"), note.get("times")
     if isinstance(times, list) and len(times) == len(keys) and all(type(t) in (int, float) for t in times):
         found = np.array(times, dtype=np.float64)
-    elif type(fps) in (int, float) and 1e-3 <= fps <= 1e6:
+    elif isinstance(fps, int | float) and 1e-3 <= fps <= 1e6:
         found = np.arange(len(keys)) / fps
     else:
         return None
