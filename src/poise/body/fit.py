@@ -306,7 +306,9 @@ _FRONT_ROLES = ("shoulder", "elbow", "foot", "toe")
 def _roles(frames: Frames, anatomy: Anatomy) -> dict[str, int]:
     """Body by role. On four legs "left_foot" is also the hind foot and "left_hand" the front one."""
     by_joint = {j: i for i, j in enumerate(frames.joints)}
-    roles = {"pelvis": 0, "chest": by_joint.get(anatomy.chest, 0)}
+    # the pelvis is where the legs hang; the root body may be a trunk above it
+    hubs = [by_joint.get(chain.hub, 0) for chain in anatomy.limbs("leg") if chain.place != "front"]
+    roles = {"pelvis": max(set(hubs), key=hubs.count, default=0), "chest": by_joint.get(anatomy.chest, 0)}
     for chain in anatomy.chains:
         bodies = [by_joint[j] for j in chain.joints]
         if chain.kind == "neck":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _ASIDE = (
-    "finger|thumb|index|middle|ring|pinky|pinkie|metacarpal|eye|jaw|brow|lip|tongue|teeth|cheek|ear|nose|hair|"
+    "finger|thumb|index|middle|ring|pinky|pinkie|metacarpal|eye|jaw|brow|eyebrow|lip|tongue|teeth|cheek|ear|nose|hair|"
     "breast|skirt|cape|cloth|twist|roll|weapon|prop"
 )
 _CONTROL = "helper|socket|ik|pole|target|nub|end"

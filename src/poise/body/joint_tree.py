@@ -268,7 +268,10 @@ class JointTree:
             main.append(j)
         most = 3 if kind == "arm" else 4
         main = main[:most]
-        if len(main) == most and self._is_tip(main[-1]):
+        twin = self._undivided(self.path(other, with_asides=kind == "leg"))
+        place_of_last = path.index(main[-1])
+        twin_is_tip = place_of_last >= len(twin) or self._is_tip(twin[place_of_last])
+        if len(main) == most and self._is_tip(main[-1]) and twin_is_tip:
             main.pop()
         return Chain(kind, side, place, hub, tuple(keep + main), upper=len(keep))
 
@@ -298,15 +301,20 @@ class JointTree:
 
     def upper(self, kind: str, path: list[int], other: int) -> int:
         """Place in the path of the thigh or upper arm: the first long bone that does not start at the middle line."""
-        bones = [*(float(self.lengths[j]) for j in path[1:]), float(self.reach[path[-1]])]
+        mirror = self._undivided(self.path(other))
+        # what a hand holds is no part of it: the other one tells how far the limb reaches
+        beyond = min(self.reach[path[-1]], self.reach[mirror[-1]] if len(mirror) == len(path) else np.inf)
+        bones = [*(float(self.lengths[j]) for j in path[1:]), float(beyond)]
+        if len(mirror) == len(path):  # both sides are judged alike
+            bones[:-1] = [0.5 * (bone + float(self.lengths[j])) for bone, j in zip(bones, mirror[1:])]
         # a big foot is no measure for a thigh
         longest = max(bones[:-1]) if kind == "leg" and len(path) > 2 else max(bones)
-        mirror = self._undivided(self.path(other))
         for k in range(len(path) - 1):
             if kind == "leg" and self._is_hip_link(path, mirror, k):
                 continue
             # before a person's thigh lie only short links; a robot or a bird may have a short first bone
-            is_link = not self.turns(path[k]) or len(path) - k > 4
+            turns = any(self.turns(side[k]) for side in (path, mirror) if k < len(side))
+            is_link = not turns or len(path) - k > 4
             if bones[k] < 0.45 * longest and kind == "leg" and is_link:
                 continue
             if bones[k] < 0.25 * longest:
@@ -326,7 +334,9 @@ class JointTree:
 
     def _is_hip_link(self, path: list[int], mirror: list[int], k: int) -> bool:
         """A piece of the pelvis before the thigh: it never turns, begins at the middle line, and a leg follows."""
-        if k + 3 >= len(path) or k + 1 >= len(mirror) or self.turns(path[k]) or self.poses.is_bare:
+        if k + 3 >= len(path) or k + 1 >= len(mirror) or self.poses.is_bare:
+            return False
+        if self.turns(path[k]) or self.turns(mirror[k]):
             return False
         begins, ends = self.apart(path[k], mirror[k]), self.apart(path[k + 1], mirror[k + 1])
         return begins < 0.25 * ends and ends > 0.03 * self.span

@@ -104,7 +104,7 @@ def _comes_near_ground(tree: JointTree, pair: Pair) -> bool:
     for positions, orientations in ((rest[None], turned[None]), (tree.poses.positions, tree.poses.orientations)):
         tips = np.min([tree.tips(positions, orientations, joint)[..., 2] for joint in pair[1:]], axis=0)
         gaps.append(float(np.min(tips - np.minimum(positions[..., 2].min(axis=-1), tips))))
-    return min(gaps) < 0.12 * tree.span
+    return min(gaps) < 0.06 * tree.span
 
 
 STANDING = 0.55

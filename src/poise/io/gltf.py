@@ -51,9 +51,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
     unit, up = options.unit or 1.0, options.up or "y"
     skeleton = _skeleton(file, tree, options)
     moved, turned, scales = node_values(tree, clip, clip.start + clip.times)
-    if (scales <= 0.0).any():
-        bad = tree.names[int(np.argwhere(scales <= 0.0)[0][1])]
-        raise file.fault(f"Joint {bad!r} is mirrored or scaled to nothing.", "Apply its scale and export again.")
+    _refuse_no_scale(file, tree, scales)
     translations, turned = pose_of(tree, moved, turned, scales, unit=unit, up=up)
     skeleton, away = settled(skeleton, translations)
     times = np.arange(len(clip.times)) / options.fps if options.fps else clip.times
@@ -112,11 +110,18 @@ def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
 
 
 def _skeleton(file: GltfDocument, tree: GltfTree, options: ReadOptions) -> Skeleton:
-    if (tree.scales <= 0.0).any():
-        bad = tree.names[int(np.argwhere(tree.scales <= 0.0)[0][0])]
-        raise file.fault(f"Joint {bad!r} is mirrored or scaled to nothing.", "Apply its scale and export again.")
+    _refuse_no_scale(file, tree, tree.scales)
     source = GltfSource(file, tree, 0, Clip("", (), 0.0, np.zeros(1), ""), 1.0, "y")
     return skeleton_of(tree, source.meshes, unit=options.unit or 1.0, up=options.up or "y")
+
+
+def _refuse_no_scale(file: GltfDocument, tree: GltfTree, scales: np.ndarray) -> None:
+    """Refuse a mirrored joint, or one scaled to nothing, on which others hang; a last one (a closed eye) may vanish."""
+    has_child = np.isin(np.arange(len(tree.nodes)), tree.parents)
+    bad = (scales <= 0.0).any(axis=-1).reshape(-1, len(tree.nodes)).any(axis=0) & has_child
+    if bad.any():
+        name = tree.names[int(np.argmax(bad))]
+        raise file.fault(f"Joint {name!r} is mirrored or scaled to nothing.", "Apply its scale and export again.")
 
 
 def _dialect(file: GltfDocument) -> str:

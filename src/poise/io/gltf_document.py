@@ -128,11 +128,15 @@ class GltfDocument:
             )
         return memoryview(self.buffers[buffer])[start : start + length], stride
 
-    def accessor(self, index: Any) -> npt.NDArray[Any]:
+    def accessor(self, index: Any, *, finite: bool = True) -> npt.NDArray[Any]:
         """Numbers of an accessor, shape (count, width); normalized integers become their fractions.
 
+        Args:
+            index: Of the accessor.
+            finite: False to be given what is not finite, where nothing depends on it but how a vertex is drawn.
+
         Raises:
-            FileFormatError: if it claims what is not there, or holds something not finite.
+            FileFormatError: if it claims what is not there, or holds something not finite that it must not.
         """
         accessor = self.item("accessors", index)
         dtype, width = COMPONENTS.get(accessor.get("componentType", 0)), WIDTHS.get(accessor.get("type", ""))
@@ -151,7 +155,7 @@ class GltfDocument:
         if "sparse" in accessor:
             values = self._with_sparse(index, accessor["sparse"], values)
         if values.dtype.kind == "f":
-            if not np.isfinite(values).all():
+            if finite and not np.isfinite(values).all():
                 raise self.fault(f"Accessor {index} holds a value that is not finite.", "Mend it at its source.")
         elif accessor.get("normalized") is True:
             values = np.maximum(values / float(np.iinfo(dtype).max), -1.0)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from poise.core import rotations
 from poise.core.errors import FileFormatError
 from poise.io.gltf_document import GltfDocument
-from poise.io.gltf_tree import GltfTree
+from poise.io.gltf_tree import GltfTree, node_local, node_parents
 
 Array = npt.NDArray[np.float64]
 
@@ -44,7 +45,7 @@ class SkinnedMesh:
 
 
 def skinned_meshes(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh, ...]:
-    """All triangle meshes that hang on the skeleton by a skin.
+    """All triangle meshes that hang on the skeleton by a skin; in a file without skins, the parts on its joints.
 
     Raises:
         FileFormatError: if a mesh points to vertices, joints or data that are not there.
@@ -67,21 +68,64 @@ def skinned_meshes(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh,
             piece = _piece(document, str(mesh.get("name", "")), primitive, joints, binds)
             if piece is not None:
                 found.append(piece)
+    return tuple(found) if document.items("skins") else _parts(document, tree)
+
+
+def _parts(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh, ...]:
+    """Meshes on the joints of a figure made of separate parts, each as a skin that follows its joint alone."""
+    found: list[SkinnedMesh] = []
+    place, parents = {n: j for j, n in enumerate(tree.nodes)}, node_parents(document)
+    for index, node in enumerate(document.items("nodes")):
+        if "mesh" not in node:
+            continue
+        bind, above = np.eye(4), index
+        while above >= 0 and above not in place:
+            bind, above = _matrix(document, above) @ bind, parents[above]
+        if above < 0:
+            continue
+        binds = np.tile(np.eye(4), (len(tree.nodes), 1, 1))
+        binds[place[above]] = bind
+        mesh = document.item("meshes", node["mesh"])
+        primitives = mesh.get("primitives", [])
+        for primitive in primitives if isinstance(primitives, list) else []:
+            piece = _piece(document, str(mesh.get("name", "")), primitive, np.array([place[above]]), binds, rigid=True)
+            if piece is not None:
+                found.append(piece)
     return tuple(found)
 
 
+def _matrix(document: GltfDocument, node: int) -> Array:
+    """Place of a node in its parent as a matrix (4, 4)."""
+    moved, turned, scaled = node_local(document, node)
+    matrix = np.eye(4)
+    matrix[:3, :3] = rotations.to_matrix(turned) * scaled
+    matrix[:3, 3] = moved
+    return matrix
+
+
 def _piece(
-    document: GltfDocument, name: str, primitive: Any, joints: npt.NDArray[np.int64], binds: Array
+    document: GltfDocument,
+    name: str,
+    primitive: Any,
+    joints: npt.NDArray[np.int64],
+    binds: Array,
+    *,
+    rigid: bool = False,
 ) -> SkinnedMesh | None:
     attributes = primitive.get("attributes") if isinstance(primitive, dict) else None
     if not isinstance(attributes, dict) or primitive.get("mode", 4) != 4:
         return None  # points and lines are not drawn
-    if not {"POSITION", "JOINTS_0", "WEIGHTS_0"} <= set(attributes):
+    if not ({"POSITION"} if rigid else {"POSITION", "JOINTS_0", "WEIGHTS_0"}) <= set(attributes):
         return None
     if "KHR_draco_mesh_compression" in primitive.get("extensions", {}):
         return None  # its vertices are packed; the skeleton does not need them
     positions = document.accessor(attributes["POSITION"])
-    local, weights = document.accessor(attributes["JOINTS_0"]), document.accessor(attributes["WEIGHTS_0"])
+    if rigid:
+        local, weights = np.zeros((len(positions), 1), dtype=np.uint8), np.ones((len(positions), 1))
+    else:
+        local = document.accessor(attributes["JOINTS_0"])
+        weights = document.accessor(attributes["WEIGHTS_0"], finite=False)
+        weights = np.where(np.isfinite(weights), weights, 0.0)  # such a vertex follows its other joints, or stays
     count = len(positions)
     if positions.shape[1] != 3 or local.shape != weights.shape or len(local) != count or local.dtype.kind != "u":
         raise document.fault(f"Mesh {name!r} has vertices, joints and weights that do not belong together.")
