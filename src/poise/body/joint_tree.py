@@ -60,6 +60,7 @@ class JointTree:
         self.lengths = np.concatenate([[0.0], np.median(np.linalg.norm(moved, axis=-1), axis=0)])
         self.asides = self._find_asides()
         markers = self._find_markers()
+        self.asides |= markers
         self.reach = np.zeros(count)
         for site in sound_ends(self.skeleton):
             if site.joint not in markers:
@@ -304,9 +305,9 @@ class JointTree:
         mirror = self._undivided(self.path(other))
         # what a hand holds is no part of it: the other one tells how far the limb reaches
         beyond = min(self.reach[path[-1]], self.reach[mirror[-1]] if len(mirror) == len(path) else np.inf)
-        bones = [*(float(self.lengths[j]) for j in path[1:]), float(beyond)]
+        bones = [*self._bones(path), float(beyond)]
         if len(mirror) == len(path):  # both sides are judged alike
-            bones[:-1] = [0.5 * (bone + float(self.lengths[j])) for bone, j in zip(bones, mirror[1:])]
+            bones[:-1] = [0.5 * (a + b) for a, b in zip(bones, self._bones(mirror))]
         # a big foot is no measure for a thigh
         longest = max(bones[:-1]) if kind == "leg" and len(path) > 2 else max(bones)
         for k in range(len(path) - 1):
@@ -331,6 +332,11 @@ class JointTree:
                     continue  # a second joint of the shoulder
             return k
         return 0
+
+    def _bones(self, path: list[int]) -> list[float]:
+        """Lengths between the joints of a path, which may leave joints out [m]."""
+        parents = self.skeleton.parents
+        return [float(self.lengths[j]) if parents[j] == i else self.apart(i, j) for i, j in zip(path, path[1:])]
 
     def _is_hip_link(self, path: list[int], mirror: list[int], k: int) -> bool:
         """A piece of the pelvis before the thigh: it never turns, begins at the middle line, and a leg follows."""
