@@ -13,8 +13,9 @@ from poise.body import Capsule, Character
 from poise.body.figure import figure
 from poise.body.thing import ball
 from poise.core import rotations
+from poise.native import library
 from poise.physics import State, model_of_scene
-from poise.physics.capsules import CapsulePairs, Near
+from poise.physics.capsules import CapsulePairs, Near, near_capsules
 from tests.figures import random_state
 
 Array = npt.NDArray[np.float64]
@@ -228,3 +229,27 @@ def test_a_ball_may_meet_every_body_of_a_figure_and_another_ball() -> None:
     last = len(figure().bodies) + 2
     met = pairs.first_body[pairs.second_body == last]
     assert set(met.tolist()) == {b + 1 for b, body in enumerate(figure().bodies) if body.capsules} | {last - 1}
+
+
+@pytest.mark.skipif(library() is None, reason="there is no C compiler here")
+def test_the_compiled_gaps_are_the_twins() -> None:
+    rng = np.random.default_rng(7)
+    bodies, count = 6, 40
+    turns = rotations.to_matrix(rotations.normalize(rng.normal(size=(bodies, 4)))).reshape(-1, 9)
+    starts, ends = np.round(rng.normal(size=(2, count, 3)), 1)
+    ends[:8], turns[:2] = starts[:8], np.eye(3).ravel()  # points; parallel and crossing lines in two bodies
+    starts[8:20], ends[8:20] = np.round(starts[8:20]), np.round(ends[8:20])
+    body = rng.integers(0, bodies, count)
+    body[:20] = rng.integers(0, 2, 20)
+    places = np.round(rng.normal(size=(bodies, 3)))
+    pair = np.stack(np.triu_indices(count, 1), axis=1)
+    for reach in (np.inf, 0.5, -0.01):
+        found = []
+        for work in (near_capsules, near_capsules.twin):
+            n = len(pair)
+            near = Near(np.empty(n, np.int64), np.empty(n), np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3)))
+            lines, radii = np.empty((count, 7)), np.full(count, 0.05)
+            found.append([x[: work(pair, body, starts, ends, radii, places, turns, reach, lines, *near)] for x in near])
+        assert len(found[0][0]) > 10
+        for ours, theirs in zip(*found, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-9)

@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import njit
 
 from poise.body.character import Body, Capsule, Character
-from poise.compiled import INNER, KERNEL
 from poise.core import rotations
 from poise.core.errors import InvalidValue
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
+from poise.core.typing import Array, Index
+from poise.native import compiled
 
 OVERLAP = 0.05
 """Neighboring bodies nearer at rest than this part of how thick they are overlap for good: they are no pair."""
@@ -73,11 +69,9 @@ class CapsulePairs:
             [(i, j) for i in range(len(owners)) for j in range(i + 1, len(owners)) if owners[i] != owners[j]],
             dtype=np.int64,
         ).reshape(-1, 2)
-        at_rest = _gaps(
-            everyone, self.capsule_body, self.starts, self.ends, self.radii,
-            np.concatenate([np.zeros((1, 3)), *(p for p, _ in poses)]),
-            np.concatenate([np.zeros((1, 9)), *(m for _, m in poses)]),
-        )  # fmt: skip
+        places = np.concatenate([np.zeros((1, 3)), *(p for p, _ in poses)])
+        turns = np.concatenate([np.zeros((1, 9)), *(m for _, m in poses)])
+        at_rest = self._near(everyone, places, turns, np.inf).gaps
         apart: set[tuple[tuple[int, int], tuple[int, int]]] = set()
         for (i, j), gap in zip(everyone, at_rest, strict=True):
             (c, a), (d, b) = owners[i], owners[j]
@@ -100,13 +94,7 @@ class CapsulePairs:
             xpos, xmat: Places (B, 3) [m] and orientations (B, 9) of the bodies, as in `State.data`.
             reach: Largest gap told of [m].
         """
-        n = len(self.pairs)
-        near = Near(np.empty(n, np.int64), np.empty(n), np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3)))
-        count = _near_pairs(
-            self.pairs, self.capsule_body, self.starts, self.ends, self.radii, xpos, xmat, float(reach), *near
-        )
-        pairs, gaps, firsts, seconds, normals = near
-        return Near(pairs[:count], gaps[:count], firsts[:count], seconds[:count], normals[:count])
+        return self._near(self.pairs, xpos, xmat, reach)
 
     def gaps_at(self, pairs: Index, xpos: Array, xmat: Array) -> Array:
         """Gaps of chosen pairs (K,) where the bodies are now [m], shape (K,).
@@ -117,8 +105,16 @@ class CapsulePairs:
         pairs = np.asarray(pairs, dtype=np.int64)
         if len(pairs) and not (pairs.min() >= 0 and pairs.max() < len(self.pairs)):
             raise InvalidValue(f"Pairs {pairs.min()} to {pairs.max()} were asked for; there are {len(self.pairs)}.")
-        chosen = np.ascontiguousarray(self.pairs[pairs])
-        return _gaps(chosen, self.capsule_body, self.starts, self.ends, self.radii, xpos, xmat)
+        return self._near(self.pairs[pairs], xpos, xmat, np.inf).gaps
+
+    def _near(self, pairs: Index, xpos: Array, xmat: Array, reach: float) -> Near:
+        """Those of some pairs (N, 2) of capsules that are nearer than a reach."""
+        n, lines = len(pairs), np.empty((len(self.radii), 7))
+        near = Near(np.empty(n, np.int64), np.empty(n), np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3)))
+        count = near_capsules(
+            pairs, self.capsule_body, self.starts, self.ends, self.radii, xpos, xmat, reach, lines, *near
+        )
+        return Near(*(values[:count] for values in near))
 
 
 def _rest_pose(character: Character) -> tuple[Array, Array]:
@@ -150,143 +146,76 @@ def _joints_between(bodies: Sequence[Body], a: int, b: int, thickness: float) ->
     return count
 
 
-@njit(**INNER)
-def _share(x, low, high):
-    return low if x < low else (high if x > high else x)
+@compiled(
+    "const word pair[pairs][2], const word body[capsules], const real starts[capsules][3],"
+    "const real ends[capsules][3], const real radii[capsules], const real xpos[bodies][3], const real xmat[bodies][9],"
+    "real reach, real lines[capsules][7], word out[pairs], real gaps[pairs], real firsts[pairs][3],"
+    "real seconds[pairs][3], real normals[pairs][3]",
+    returns="word",
+)
+def near_capsules(
+    pair, body, starts, ends, radii, xpos, xmat, reach, lines, out, gaps, firsts, seconds, normals
+):  # fmt: skip
+    """Fill pairs with a gap below `reach`, their gaps, surface points and normals in order; returns how many.
+
+    `lines` gets the middle lines in the world: start, way to the end, length.
+    """
+    turns = xmat.reshape(-1, 3, 3)[body]
+    lines[:, :3] = xpos[body] + np.matmul(turns, starts[..., None])[..., 0]
+    lines[:, 3:6] = np.matmul(turns, (ends - starts)[..., None])[..., 0]
+    lines[:, 6] = np.linalg.norm(lines[:, 3:6], axis=1)
+    one, two = pair[:, 0], pair[:, 1]
+    p, d, q, g = lines[one, :3], lines[one, 3:6], lines[two, :3], lines[two, 3:6]
+    s, t = (share[:, None] for share in _nearest(p, d, q, g))
+    normal = p + s * d - q - t * g
+    length = np.linalg.norm(normal, axis=1)
+    gap = length - radii[one] - radii[two]
+    crossing = ~(length > 1e-9)
+    normal[~crossing] /= length[~crossing, None]
+    normal[crossing] = _across(p[crossing], d[crossing], q[crossing], g[crossing])
+    found = np.flatnonzero(~(gap >= reach))
+    count = len(found)
+    out[:count], gaps[:count], normals[:count] = found, gap[found], normal[found]
+    firsts[:count] = (p + s * d - radii[one, None] * normal)[found]
+    seconds[:count] = (q + t * g + radii[two, None] * normal)[found]
+    return count
 
 
-@njit(**INNER)
-def _lines(capsule_body, starts, ends, xpos, xmat, out):
-    """Middle lines in the world: start, way to the end, length, shape (C, 7)."""
-    for i in range(starts.shape[0]):
-        b, square = capsule_body[i], 0.0
-        for e in range(3):
-            x, y, z = xmat[b, 3 * e], xmat[b, 3 * e + 1], xmat[b, 3 * e + 2]
-            out[i, e] = xpos[b, e] + x * starts[i, 0] + y * starts[i, 1] + z * starts[i, 2]
-            way = x * (ends[i, 0] - starts[i, 0]) + y * (ends[i, 1] - starts[i, 1]) + z * (ends[i, 2] - starts[i, 2])
-            out[i, 3 + e] = way
-            square += way * way
-        out[i, 6] = np.sqrt(square)
-
-
-@njit(**INNER)
-def _nearest(p, d, q, g):
-    """Shares (s, t) of the points p + s d and q + t g, 0 ≤ s, t ≤ 1, that are nearest to each other.
+def _nearest(p: Array, d: Array, q: Array, g: Array) -> tuple[Array, Array]:
+    """Shares (s, t) of the points p + s d and q + t g, 0 ≤ s, t ≤ 1, that are nearest to each other, shapes (N,).
 
     Of parallel lines that lie beside each other the middle of the common part, so that a body that lies along another
     is pushed where it lies. A line of no length is a point.
     """
-    a, b, e, c, f = 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(3):
-        r = p[i] - q[i]
-        a += d[i] * d[i]
-        b += d[i] * g[i]
-        e += g[i] * g[i]
-        c += d[i] * r
-        f += g[i] * r
-    if a < 1e-14 and e < 1e-14:
-        return 0.5, 0.5
-    if a < 1e-14:
-        return 0.5, _share((f + 0.5 * b) / e, 0.0, 1.0)
-    if e < 1e-14:
-        return _share((0.5 * b - c) / a, 0.0, 1.0), 0.5
+    r = p - q
+    a, b, e, c, f = ((x * y).sum(axis=1) for x, y in ((d, d), (d, g), (g, g), (d, r), (g, r)))
+    is_point, is_other_point = a < 1e-14, e < 1e-14
+    a, e = np.where(is_point, 1.0, a), np.where(is_other_point, 1.0, e)
     apart = a * e - b * b
-    if apart > PARALLEL * a * e:
-        s = _share((b * f - c * e) / apart, 0.0, 1.0)
-    else:
-        one, two = -c / a, (b - c) / a  # the ends of the second line on the first
-        low, high = max(min(one, two), 0.0), min(max(one, two), 1.0)
-        s = 0.5 * (low + high) if low <= high else _share(0.5 * (one + two), 0.0, 1.0)
+    is_parallel = ~(apart > PARALLEL * a * e)
+    first, second = -c / a, (b - c) / a  # the ends of the second line on the first
+    low = np.maximum(np.minimum(first, second), 0.0)
+    high = np.minimum(np.maximum(first, second), 1.0)
+    common = np.where(low <= high, 0.5 * (low + high), np.clip(0.5 * (first + second), 0.0, 1.0))
+    s = np.where(is_parallel, common, np.clip((b * f - c * e) / np.where(is_parallel, 1.0, apart), 0.0, 1.0))
     t = (b * s + f) / e
-    if t < 0.0 or t > 1.0:
-        t = _share(t, 0.0, 1.0)
-        s = _share((b * t - c) / a, 0.0, 1.0)
+    beyond = (t < 0.0) | (t > 1.0)
+    t = np.clip(t, 0.0, 1.0)
+    s = np.where(beyond, np.clip((b * t - c) / a, 0.0, 1.0), s)
+    s = np.where(is_point, 0.5, np.where(is_other_point, np.clip((0.5 * b - c) / a, 0.0, 1.0), s))
+    t = np.where(is_other_point, 0.5, np.where(is_point, np.clip((f + 0.5 * b) / e, 0.0, 1.0), t))
     return s, t
 
 
-@njit(**INNER)
-def _touch(one, two, radius, other_radius, first, second, normal):
-    """Gap of two capsules; fills points and normal."""
-    p, d, q, g = one[:3], one[3:6], two[:3], two[3:6]
-    s, t = _nearest(p, d, q, g)
-    length = 0.0
-    for e in range(3):
-        normal[e] = p[e] + s * d[e] - q[e] - t * g[e]
-        length += normal[e] * normal[e]
-    length = np.sqrt(length)
-    if length > 1e-9:
-        for e in range(3):
-            normal[e] /= length
-    else:
-        _across(p, d, q, g, normal)
-    for e in range(3):
-        first[e] = p[e] + s * d[e] - radius * normal[e]
-        second[e] = q[e] + t * g[e] + other_radius * normal[e]
-    return length - radius - other_radius
-
-
-@njit(**INNER)
-def _across(p, d, q, g, normal):
+def _across(p: Array, d: Array, q: Array, g: Array) -> Array:
     """Where middle lines cross: orthogonal to both, or to the longer one, on the side of the first one's middle."""
-    size = 0.0
-    for e in range(3):
-        y, z = (e + 1) % 3, (e + 2) % 3
-        normal[e] = d[y] * g[z] - d[z] * g[y]
-        size += normal[e] * normal[e]
-    long, wide = 0.0, 0.0
-    for e in range(3):
-        long += d[e] * d[e]
-        wide += g[e] * g[e]
-    if size <= PARALLEL * long * wide:
-        axis = d if long >= wide else g
-        least = 0
-        for e in range(3):
-            if abs(axis[e]) < abs(axis[least]):
-                least = e
-        square = max(long, wide)
-        size = 0.0
-        for e in range(3):
-            share = axis[e] * axis[least] / square if square > 0.0 else 0.0
-            normal[e] = (1.0 if e == (least if square > 0.0 else 2) else 0.0) - share
-            size += normal[e] * normal[e]
-    side = 0.0
-    for e in range(3):
-        side += normal[e] * (p[e] + 0.5 * d[e] - q[e] - 0.5 * g[e])
-    size = np.sqrt(size) if side >= 0.0 else -np.sqrt(size)
-    for e in range(3):
-        normal[e] /= size
-
-
-@njit(**KERNEL)
-def _near_pairs(
-    pairs, capsule_body, starts, ends, radii, xpos, xmat, reach, out, gaps, firsts, seconds, normals
-):  # fmt: skip
-    """Fill the pairs with a gap below `reach` in order; returns how many."""
-    count, lines = 0, np.empty((starts.shape[0], 7))
-    _lines(capsule_body, starts, ends, xpos, xmat, lines)
-    for n in range(pairs.shape[0]):
-        i, j = pairs[n, 0], pairs[n, 1]
-        # balls around both tell most of them apart
-        within = reach + radii[i] + radii[j] + 0.5 * (lines[i, 6] + lines[j, 6])
-        between = 0.0
-        for e in range(3):
-            between += (lines[i, e] - lines[j, e] + 0.5 * (lines[i, 3 + e] - lines[j, 3 + e])) ** 2
-        if within <= 0.0 or between >= within * within:
-            continue
-        gap = _touch(lines[i], lines[j], radii[i], radii[j], firsts[count], seconds[count], normals[count])
-        if gap < reach:
-            out[count], gaps[count] = n, gap
-            count += 1
-    return count
-
-
-@njit(**KERNEL)
-def _gaps(pairs, capsule_body, starts, ends, radii, xpos, xmat):
-    """Gap of each pair, shape (N,)."""
-    out, lines = np.empty(pairs.shape[0]), np.empty((starts.shape[0], 7))
-    _lines(capsule_body, starts, ends, xpos, xmat, lines)
-    one, two, normal = np.empty(3), np.empty(3), np.empty(3)
-    for n in range(pairs.shape[0]):
-        i, j = pairs[n, 0], pairs[n, 1]
-        out[n] = _touch(lines[i], lines[j], radii[i], radii[j], one, two, normal)
-    return out
+    normal = np.cross(d, g)
+    long, wide = (d * d).sum(axis=1), (g * g).sum(axis=1)
+    axis = np.where((long >= wide)[:, None], d, g)
+    square = np.maximum(long, wide)
+    least = np.where(square > 0.0, np.argmin(np.abs(axis), axis=1), 2)
+    share = np.take_along_axis(axis, least[:, None], axis=1) / np.where(square > 0.0, square, 1.0)[:, None]
+    along = np.eye(3)[least] - share * axis
+    normal = np.where(((normal**2).sum(axis=1) <= PARALLEL * long * wide)[:, None], along, normal)
+    side = (normal * (p + 0.5 * d - q - 0.5 * g)).sum(axis=1, keepdims=True)
+    return np.where(side >= 0.0, 1.0, -1.0) * normal / np.linalg.norm(normal, axis=1, keepdims=True)
