@@ -51,15 +51,15 @@ def test_every_file_is_described(path: Path, capsys: pytest.CaptureFixture[str])
 
 
 @needs_motions
-def test_a_mislabelled_rate_is_accused_by_its_flights(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mislabelled_rate_is_accused_by_its_motion(capsys: pytest.CaptureFixture[str]) -> None:
     path = MOTIONS / "bvh" / "cmu_3dsmax" / "143_05.bvh"
     found = info(capsys, path)
     assert found["fps"] == pytest.approx(120.0, rel=1e-4)
-    assert found["evidence"]["fps_by_flights"]["value"] == 60.0
+    assert found["evidence"]["fps_by_motion"]["value"] == 60.0
     assert any("--source-fps 60" in w for w in found["warnings"])
     cured = info(capsys, path, "--source-fps", 60)
     assert cured["fps"] == pytest.approx(60.0)
-    assert "fps_by_flights" not in cured["evidence"]
+    assert "fps_by_motion" not in cured["evidence"]
 
 
 @needs_motions

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import poise.io
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion, Source
@@ -184,10 +185,11 @@ def test_several_clips_are_listed_and_one_is_chosen():
 @needs_motions
 def test_unusual_size_is_warned_of_with_its_cure():
     path = MOTIONS / "gltf" / "Fox.glb"
-    large = gltf.read(path, ReadOptions(clip=1))
-    assert "60.7 m high" in source_of(large).warnings[0]
-    assert "--unit 0.01" in source_of(large).warnings[0]
-    small = gltf.read(path, ReadOptions(clip=1, unit=0.01))
+    large = poise.io.load(path, clip=1)
+    assert "m tall in the unit of its file" in source_of(large).warnings[0]
+    assert "--height" in source_of(large).warnings[0]
+    assert not source_of(poise.io.load(path, clip=1, height="1m")).warnings
+    small = poise.io.load(path, clip=1, unit=0.01)
     assert not source_of(small).warnings
     assert small.world[0] == pytest.approx(0.01 * large.world[0])
     assert small.skeleton.end_sites[0].offset == pytest.approx(0.01 * large.skeleton.end_sites[0].offset)

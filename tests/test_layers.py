@@ -12,8 +12,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "poise"
 
 LAYERS = (
-    "native", "compiler", "compiled", "light", "core", "terrain", "io", "phases", "body", "physics", "step", "filter",
-    "goals", "analysis", "spacetime", "edit", "check", "synthesis", "show", "cli",
+    "native", "compiler", "compiled", "light", "core", "terrain", "phases", "intake", "io", "body", "physics", "step",
+    "filter", "goals", "analysis", "spacetime", "edit", "check", "synthesis", "show", "cli",
 )  # fmt: skip
 """From first to last; one may import itself and what comes before it."""
 

@@ -10,13 +10,12 @@ import numpy as np
 
 from poise import phases
 from poise.body.character import Character
-from poise.core import rotations
 from poise.core.errors import FileFormatError, PoiseError
 from poise.core.motion import Evidence, Motion
-from poise.core.skeleton import Skeleton, rest_pose
+from poise.core.skeleton import Skeleton
+from poise.intake.size import height_of
 from poise.io import load, load_skeleton
 from poise.io.format import ReadOptions, format_of, optional
-from poise.phases.points import pelvis
 
 SCHEMA = "poise.info/1"
 
@@ -39,6 +38,7 @@ def describe_file(path: Path, options: ReadOptions) -> dict[str, Any]:
             up=options.up,
             fps=options.fps,
             frames_from_data=options.frames_from_data,
+            height=options.height,
         )
     except FileFormatError as error:
         return _without_motion(path, options, error)
@@ -108,7 +108,9 @@ def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) 
         except FileFormatError:
             facts = None
     try:
-        skeleton = load_skeleton(path, skeleton=options.skeleton, unit=options.unit, up=options.up)
+        skeleton = load_skeleton(
+            path, skeleton=options.skeleton, unit=options.unit, up=options.up, height=options.height
+        )
     except FileFormatError:
         if facts is None:
             raise refusal from None
@@ -136,7 +138,7 @@ def _of_skeleton(skeleton: Skeleton) -> dict[str, Any]:
     return {
         "joints": list(skeleton.names),
         "end_sites": [f"{skeleton.names[s.joint]}: {s.name}" for s in skeleton.end_sites],
-        "height_m": _rest_height(skeleton),
+        "height_m": height_of(skeleton),
     }
 
 
@@ -150,35 +152,8 @@ def _of_character(character: Character, motion: Motion | None) -> dict[str, Any]
         "limbs": limbs,
         "mass_kg": character.mass,
         "dof": character.nv,
-        "height_m": _height(character, motion),
+        "height_m": height_of(motion or character.skeleton),
     }
-
-
-def _height(character: Character, motion: Motion | None) -> float:
-    """Stature [m]: of the rest pose if that stands, else leg, trunk, neck and head stretched out.
-
-    On more than two legs, how high the body reaches.
-    """
-    skeleton = character.skeleton
-    if sum(limb.kind == "leg" for limb in character.limbs) > 2:
-        heights = (motion.world[0] if motion is not None else rest_pose(skeleton)[0][None])[..., 2]
-        return float(np.median(np.ptp(heights, axis=1)))
-    trunk = [b for limb in character.limbs if limb.kind in ("spine", "neck") for b in limb.bodies]
-    last = max((character.bodies[b].joint for b in trunk), default=0)
-    stretched = character.leg_length
-    hips = pelvis(skeleton)
-    for joint in (j for j in (last, *skeleton.ancestors(last)) if j != hips and hips in skeleton.ancestors(j)):
-        stretched += float(np.linalg.norm(skeleton.offsets[joint]))
-    stretched += max((float(np.linalg.norm(s.offset)) for s in skeleton.end_sites if s.joint == last), default=0.0)
-    standing = _rest_height(skeleton)
-    return standing if 0.95 < standing / stretched < 1.3 else stretched
-
-
-def _rest_height(skeleton: Skeleton) -> float:
-    """Height of the rest pose, tips and all [m]."""
-    places, turned = rest_pose(skeleton)
-    tips = [places[s.joint] + rotations.rotate(turned[s.joint], s.offset) for s in skeleton.end_sites]
-    return float(np.ptp(np.concatenate([places, np.reshape(tips, (-1, 3))])[:, 2]))
 
 
 def _channel_count(document: Any) -> int:
@@ -246,13 +221,6 @@ def _faults(motion: Motion, warnings: list[str]) -> dict[str, Evidence]:
         warnings.append(
             f"{len(glitches)} capture glitches ({kinds}) between frames {frames}. Nothing was mended; "
             "simulate does not solve in these frames."
-        )
-    rate = phases.implied_fps(motion)
-    if rate.confidence > 0.0:
-        found["fps_by_flights"] = Evidence(rate.fps, rate.confidence, rate.reason)
-        warnings.append(
-            f"The frame rate contradicts the flights: {rate.reason}. If these are data of {rate.fps:g} Hz, say "
-            f"--source-fps {rate.fps:g}."
         )
     loop = phases.find_loop(motion)
     if math.isfinite(loop.mismatch):

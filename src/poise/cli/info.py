@@ -25,7 +25,7 @@ _LABELS = {
     "floor_m": "floor",
     "rest_frames": "rest frames in front",
     "zero_length_joints": "joints of zero length",
-    "fps_by_flights": "rate by flights",
+    "fps_by_motion": "rate by the motion",
 }
 
 
@@ -39,6 +39,7 @@ def info(
     clip: options.Clip = None,
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
+    height: options.Height = None,
     source_fps: options.SourceFps = None,
     frames_from_data: options.FramesFromData = False,
     as_json: options.Json = False,
@@ -67,6 +68,7 @@ def info(
         up=up,
         fps=source_fps,
         frames_from_data=frames_from_data,
+        height=height,
     )
     with waiting(f"reading {file.name}"):
         found = describe_file(file, chosen)
@@ -139,7 +141,7 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        unit = {"unit": " m", "floor_m": " m", "fps": " Hz", "fps_by_flights": " Hz"}.get(name, "")
+        unit = {"unit": " m", "floor_m": " m", "fps": " Hz", "fps_by_motion": " Hz"}.get(name, "")
         return f"{value:.5g}{unit}"
     if isinstance(value, list):
         return (f"{len(value)}: " if len(value) > 4 else "") + ", ".join(map(str, value))

@@ -19,7 +19,13 @@ SourceUnit = Annotated[
     str | None,
     typer.Option("--unit", metavar="U", help="Meters per file unit: a number, or m, dm, cm, mm, inch, ft, cmu."),
 ]
-SourceUp = Annotated[str | None, typer.Option("--up", metavar="AXIS", help="The file's up axis: x, y or z.")]
+SourceUp = Annotated[
+    str | None, typer.Option("--up", metavar="AXIS", help="The file's up axis: x, y, z, -x, -y or -z.")
+]
+Height = Annotated[
+    str | None,
+    typer.Option("--height", metavar="H", help="How tall the figure is, such as 1.8m: one size for toys and giants."),
+]
 SourceFps = Annotated[
     float | None,
     typer.Option("--source-fps", metavar="N", help="Frame rate of the data, where the file's label is wrong."),

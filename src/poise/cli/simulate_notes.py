@@ -26,7 +26,6 @@ def advise(whole: Motion, motion: Motion, start: float, source_fps: float | None
         source_fps: The rate that was given, if one was [1/s].
         is_level: The ground is level and stays so.
     """
-    from poise.phases.flights import implied_fps
     from poise.phases.glitches import find_glitches, leading_rest_frames
     from poise.phases.travel import is_in_place
 
@@ -46,12 +45,6 @@ def advise(whole: Motion, motion: Motion, start: float, source_fps: float | None
         )
     if not is_level and is_in_place(whole):
         note("warning: the clip walks in place; slopes and stairs pass under it only if it travels.")
-    implied = implied_fps(whole)
-    if source_fps is None and implied.confidence >= 0.5:
-        note(
-            f"warning: its flights fall as if it were recorded at {implied.fps:.0f} fps, not {whole.fps:.0f}; "
-            f"--source-fps {implied.fps:.0f} cures it."
-        )
 
 
 def tell_late(pushes: Sequence[Force], duration: float) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
 from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, UnknownName, UnreadableFile
-from poise.core.motion import Motion
+from poise.core.motion import Evidence, Motion
 from poise.core.skeleton import Skeleton
 from poise.core.units import UNITS
+from poise.intake.reading import doubted
+from poise.intake.size import height_in_meters, height_of
+from poise.io.door import UP_AXES
 from poise.io.format import ReadOptions, format_for, format_of, optional, skeleton_of_file
 
 __all__ = ["ReadOptions", "load", "load_skeleton", "read_options", "resampled_to", "save"]
@@ -30,6 +34,7 @@ def load(
     up: str | None = None,
     fps: float | None = None,
     frames_from_data: bool = False,
+    height: float | str | None = None,
 ) -> Motion:
     """Read a motion from any file Poise knows. What the file leaves open is guessed and told in `source.evidence`.
 
@@ -38,9 +43,10 @@ def load(
         skeleton: The skeleton file it needs (.asf, DeepMimic character); default the one beside it.
         clip: Name or index of the clip, in a file that holds several.
         unit: Meters per file unit, or one of m, dm, cm, mm, inch, ft, cmu.
-        up: The file's up axis: x, y or z.
+        up: The file's up axis: x, y, z, -x, -y or -z.
         fps: Frame rate of the data [1/s], for a file whose label is wrong or missing.
         frames_from_data: Take the frames that are there where the declared count is wrong.
+        height: How tall the figure is: meters, or a text such as "1.8m" or "6ft"; its file's unit follows from it.
 
     Raises:
         UnreadableFile: if there is no such file.
@@ -48,22 +54,54 @@ def load(
         InvalidValue: if an argument cannot be used.
     """
     path = Path(path)
-    options = read_options(skeleton=skeleton, clip=clip, unit=unit, up=up, fps=fps, frames_from_data=frames_from_data)
+    options = read_options(
+        skeleton=skeleton, clip=clip, unit=unit, up=up, fps=fps, frames_from_data=frames_from_data, height=height
+    )
+    has_size = options.unit is not None or options.height is not None
     with _reading(path):
-        motion = format_of(path).read(path, options)
+        motion = doubted(_read(path, options), given_size=has_size, given_fps=options.fps is not None)
     if options.clip not in (None, 0) and motion.source is not None and len(motion.source.clips) < 2:
         problem = f"This file holds one motion only; clip {options.clip!r} is not in it."
         raise FileFormatError(problem, path=path, cure="Leave the clip out.")
     return motion
 
 
+def _read(path: Path, options: ReadOptions) -> Motion:
+    """The motion as its format reads it; of the height that was asked for."""
+    reader = format_of(path)
+    motion = reader.read(path, options)
+    if options.height is None or motion.source is None:
+        return motion
+    tall = height_of(motion)
+    if tall < 1e-9:
+        raise InvalidValue("This figure has no height; leave --height (height=...) out.")
+    sized = replace(options, unit=motion.source.unit * options.height / tall)
+    motion = reader.read(path, sized)
+    assert motion.source is not None
+    told = Evidence(sized.unit, 1.0, f"the figure is {options.height:g} m tall, as its user says")
+    return replace(motion, source=replace(motion.source, evidence=motion.source.evidence | {"unit": told})).placed(
+        *motion.world
+    )
+
+
 def load_skeleton(
-    path: AnyPath, *, skeleton: AnyPath | None = None, unit: float | str | None = None, up: str | None = None
+    path: AnyPath,
+    *,
+    skeleton: AnyPath | None = None,
+    unit: float | str | None = None,
+    up: str | None = None,
+    height: float | str | None = None,
 ) -> Skeleton:
     """Read the skeleton of a file, whether or not it holds motion as well; arguments and errors as for `load`."""
-    options = read_options(skeleton=skeleton, unit=unit, up=up)
+    options = read_options(skeleton=skeleton, unit=unit, up=up, height=height)
     with _reading(Path(path)):
-        return skeleton_of_file(Path(path), options)
+        found = skeleton_of_file(Path(path), options)
+        if options.height is None:
+            return found
+        tall = height_of(skeleton_of_file(Path(path), replace(options, unit=1.0)))
+        if tall < 1e-9:
+            raise InvalidValue("This figure has no height; leave --height (height=...) out.")
+        return skeleton_of_file(Path(path), replace(options, unit=options.height / tall))
 
 
 @contextmanager
@@ -148,15 +186,19 @@ def read_options(
     up: str | None = None,
     fps: float | None = None,
     frames_from_data: bool = False,
+    height: float | str | None = None,
 ) -> ReadOptions:
     """Checked options for a reader; arguments as for `load`.
 
     Raises:
         InvalidValue: naming the argument and what is allowed.
     """
-    if up is not None and up.lower() not in ("x", "y", "z"):
-        raise InvalidValue(f"Up axis {up!r} is not one of x, y, z.")
+    if up is not None and up.lower() not in UP_AXES:
+        raise InvalidValue(f"Up axis {up!r} is not one of {', '.join(UP_AXES)}.")
+    if unit is not None and height is not None:
+        raise InvalidValue("A unit and a height both say how large the figure is; give one of --unit and --height.")
     return ReadOptions(
+        height=None if height is None else height_in_meters(height),
         skeleton=None if skeleton is None else Path(skeleton),
         clip=clip,
         unit=None if unit is None else _meters(unit),

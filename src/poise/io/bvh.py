@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from poise.core import rotations
 from poise.core.errors import FileFormatError
 from poise.core.motion import Motion, Source
 from poise.core.skeleton import Skeleton
@@ -22,6 +23,7 @@ from poise.io.bvh_hierarchy import finite_number, parse_hierarchy
 from poise.io.bvh_mark import with_mark
 from poise.io.bvh_table import normalized, read_table
 from poise.io.bvh_write import write, write_as
+from poise.io.door import door_turn
 from poise.io.files import file_size
 from poise.io.format import ReadOptions
 
@@ -58,7 +60,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
     document = replace(document, unit=guessed.unit, up=guessed.up, adds_offset=guessed.adds_offset, is_told=is_told)
     translations, turned = pose(document)
     fps = options.fps or 1.0 / document.frame_time
-    return Motion(
+    motion = Motion(
         skeleton=skeleton_of(document),
         times=np.arange(document.frame_count) / fps,
         translations=translations,
@@ -76,6 +78,11 @@ def read(path: Path, options: ReadOptions) -> Motion:
             clips=(path.stem,),
         ),
     )
+    if guessed.world is None:
+        return motion
+    turn = door_turn(guessed.up)  # where its joints are was asked before; turned and sized it is where they are now
+    places, axes = guessed.world
+    return motion.placed(guessed.unit * rotations.rotate(turn, places), rotations.multiply(turn, axes))
 
 
 def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:

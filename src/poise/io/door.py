@@ -14,7 +14,12 @@ _TURNS = {
     "x": np.array([_HALF, 0.0, -_HALF, 0.0]),
     "y": np.array([_HALF, _HALF, 0.0, 0.0]),
     "z": np.array([1.0, 0.0, 0.0, 0.0]),
+    "-x": np.array([_HALF, 0.0, _HALF, 0.0]),
+    "-y": np.array([_HALF, -_HALF, 0.0, 0.0]),
+    "-z": np.array([0.0, 1.0, 0.0, 0.0]),
 }
+UP_AXES = tuple(_TURNS)
+"""Names of axes that may be up: "x" … "-z"."""
 
 
 def door_turn(up: str) -> Array:
@@ -23,8 +28,8 @@ def door_turn(up: str) -> Array:
     From Y up it is +90° about x: (x, y, z) → (x, -z, y). From X up it is -90° about y: (x, y, z) → (-z, y, x).
 
     Raises:
-        InvalidValue: if `up` is not "x", "y" or "z".
+        InvalidValue: if `up` is not one of "x", "y", "z", "-x", "-y", "-z".
     """
     if up.lower() not in _TURNS:
-        raise InvalidValue(f"Up axis {up!r} is not one of x, y, z. Give one of these to --up.")
+        raise InvalidValue(f"Up axis {up!r} is not one of {', '.join(_TURNS)}. Give one of these to --up.")
     return _TURNS[up.lower()].copy()

@@ -37,6 +37,7 @@ class ReadOptions:
         up: The file's up axis, "x", "y" or "z"; None to believe the file or guess.
         fps: Frame rate of the data [1/s]; None to believe the file.
         frames_from_data: Take the frames that are there where a declared count is wrong.
+        height: How tall the figure is [m]; None to believe the unit. `load` turns it into a unit; readers ignore it.
     """
 
     skeleton: Path | None = None
@@ -45,6 +46,7 @@ class ReadOptions:
     up: str | None = None
     fps: float | None = None
     frames_from_data: bool = False
+    height: float | None = None
 
 
 class Format(Protocol):

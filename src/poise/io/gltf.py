@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from poise.core.motion import Evidence, Motion, Source
-from poise.core.skeleton import Skeleton, rest_pose
+from poise.core.skeleton import Skeleton
+from poise.intake.size import height_of
 from poise.io.gltf_clip import Clip, choose_clip, clip_names, read_clip
 from poise.io.gltf_document import GltfDocument, is_glb, open_gltf
 from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of, skeleton_tree
@@ -22,9 +23,6 @@ __all__ = ["EXTENSIONS", "NAME", "describe", "matches", "read", "read_skeleton",
 
 NAME = "gltf"
 EXTENSIONS = (".glb", ".gltf")
-
-SIZES = (0.15, 4.0)
-"""Heights at rest [m] that raise no question."""
 
 
 def matches(path: Path, head: bytes) -> bool:
@@ -70,7 +68,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
             fps=fps,
             document=GltfSource(file, tree, index, clip, unit, up),
             evidence=_evidence(file, tree, clip, options, fps, away),
-            warnings=_warnings(skeleton, tree, scales, options),
+            warnings=_warnings(tree, scales),
             clips=clip_names(file),
             clip=index,
         ),
@@ -98,14 +96,14 @@ def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
         "duration_s": [float(c.times[-1]) for c in clips],
         "unit_m": options.unit or 1.0,
         "up": options.up or "y",
-        "height_m": _height(skeleton),
+        "height_m": height_of(skeleton),
         "clips": list(names),
         "reason": (
             f"The file holds {len(names)} clips: {listed}. Choose one with --clip."
             if names
             else "It holds no animation."
         ),
-        "warnings": list(_warnings(skeleton, tree, tree.scales[None], options)),
+        "warnings": list(_warnings(tree, tree.scales[None])),
     }
 
 
@@ -131,11 +129,6 @@ def _dialect(file: GltfDocument) -> str:
 
 def _rate(clip: Clip) -> float:
     return (len(clip.times) - 1) / float(clip.times[-1]) if len(clip.times) > 1 else 0.0
-
-
-def _height(skeleton: Skeleton) -> float:
-    """Height of the rest pose [m]."""
-    return float(np.ptp(rest_pose(skeleton)[0][:, 2]))
 
 
 def _evidence(
@@ -188,12 +181,8 @@ def _evidence(
     return found
 
 
-def _warnings(skeleton: Skeleton, tree: GltfTree, scales: np.ndarray, options: ReadOptions) -> tuple[str, ...]:
+def _warnings(tree: GltfTree, scales: np.ndarray) -> tuple[str, ...]:
     found = []
-    height = _height(skeleton)
-    if not options.unit and not SIZES[0] <= height <= SIZES[1]:
-        cure = "--unit 0.01 reads it as centimeters" if height > SIZES[1] else "--unit 100 enlarges it"
-        found.append(f"At rest the skeleton is {height:.3g} m high, if its unit is the meter of the standard; {cure}.")
     if tree.uneven:
         found.append(
             f"Joints scaled unevenly: {', '.join(tree.uneven[:5])}. Places under them are kept, those further down "

@@ -1,0 +1,226 @@
+"""Legs, arms and head of a bare skeleton, before its unit and up axis are known: names first, mirrored shape second.
+
+Only lengths and joints are used here, never a direction, so a file can be asked before it is turned upright.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from poise.core.skeleton import Skeleton
+
+_SIDES = ("left", "right", "l", "r")
+THIGHS = ("upleg", "upperleg", "thigh", "femur", "hip")
+UPPER_ARMS = ("uparm", "upperarm", "humerus", "shldr", "arm", "shoulder")
+HEADS = ("head", "skull")
+
+SAME_LENGTH = 0.1
+"""Two chains mirror each other if their lengths differ by no more than this share [1]."""
+SHORTEST_LIMB = 0.12
+"""A limb is at least this long, as a share of the longest way from tip to tip [1]."""
+
+
+@dataclass(frozen=True)
+class Limb:
+    """A leg or an arm: its first joint, the middle one and the one that ends its two long bones."""
+
+    first: int
+    middle: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """What a skeleton's names and lengths say about its limbs.
+
+    Attributes:
+        skeleton: In any unit and axes.
+        legs: The legs that carry the pelvis; empty where none were found.
+        arms: The pair further up; empty where none were found.
+        by_name: True if the legs were known by name.
+    """
+
+    skeleton: Skeleton
+    legs: tuple[Limb, ...]
+    arms: tuple[Limb, ...]
+    by_name: bool
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Length of the bone that ends at each joint, in the skeleton's unit, shape (J,)."""
+        return np.linalg.norm(self.skeleton.offsets, axis=1)
+
+    @cached_property
+    def leg_length(self) -> float:
+        """Thigh and shank of the longest leg; without legs a quarter of the longest way through the tree."""
+        if self.legs:
+            return max(self.bone_sum(leg) for leg in self.legs)
+        return max(0.5 * _reach(self.skeleton), 1e-12)
+
+    @cached_property
+    def size_words(self) -> str:
+        """What `leg_length` measures, as the beginning of a sentence that goes on with a number."""
+        names = self.skeleton.names
+        if not self.legs:
+            return "no leg was known by name or shape; a quarter of the longest chain is"
+        leg = max(self.legs, key=self.bone_sum)
+        chain = " – ".join(names[j] for j in (leg.first, leg.middle, leg.end))
+        found = "" if self.by_name else "no leg was known by name; by shape "
+        return f"{found}thigh and shank ({chain}) are"
+
+    def bone_sum(self, limb: Limb) -> float:
+        """Length of a limb from its first joint to its end."""
+        total, joint = 0.0, limb.end
+        while joint != limb.first:
+            total += float(self.lengths[joint])
+            joint = int(self.skeleton.parents[joint])
+        return total
+
+    @cached_property
+    def head(self) -> int | None:
+        """The joint at the top of the trunk; None where none is known."""
+        skeleton = self.skeleton
+        named = [j for j, name in enumerate(skeleton.names) if plain(name).endswith(HEADS)]
+        if named:
+            return named[0]
+        if not self.arms:
+            return None
+        paired = {int(j) for limb in (*self.arms, *self.legs) for j in skeleton.carried_by(limb.first)}
+        chest = _common(skeleton, self.arms[0].first, self.arms[-1].first)
+        above = [int(j) for j in skeleton.carried_by(chest) if int(j) not in paired and int(j) != chest]
+        return max(above, key=lambda j: _way(skeleton, j, chest), default=None)
+
+    @cached_property
+    def trunk_length(self) -> float:
+        """From the hips to the head along the bones; 0 without a head or legs."""
+        if self.head is None or not self.legs:
+            return 0.0
+        hips = _common(self.skeleton, self.legs[0].first, self.legs[-1].first)
+        return _way(self.skeleton, self.head, _common(self.skeleton, hips, self.head))
+
+    @cached_property
+    def feet(self) -> tuple[tuple[int, ...], ...]:
+        """Of each leg, the joints from its end on: the foot with its toes."""
+        return tuple(tuple(int(j) for j in self.skeleton.carried_by(leg.end)) for leg in self.legs)
+
+
+def plain(name: str) -> str:
+    """A joint's name without prefix, case and punctuation: "mixamorig:LeftUpLeg" → "leftupleg"."""
+    return re.sub(r"[^a-z0-9]", "", name.rsplit(":", 1)[-1].lower())
+
+
+def anatomy_of(skeleton: Skeleton) -> Anatomy:
+    """Legs and arms of a skeleton in any unit and axes."""
+    if "anatomy" not in skeleton.__dict__:
+        legs, arms = _named(skeleton, THIGHS), _named(skeleton, UPPER_ARMS)
+        by_name = bool(legs)
+        if not legs:
+            upper = {a.first for a in arms}
+            pairs = [p for p in _mirrored_pairs(skeleton) if not upper & {limb.first for limb in p}]
+            legs = pairs[0] if pairs else ()
+            arms = arms or (pairs[1] if len(pairs) > 1 else ())
+        skeleton.__dict__["anatomy"] = Anatomy(skeleton, legs, arms, by_name)
+    return skeleton.__dict__["anatomy"]
+
+
+def _named(skeleton: Skeleton, words: tuple[str, ...]) -> tuple[Limb, ...]:
+    """Limbs whose first joint bears one of the words with a side; the first word that is found wins."""
+    for word in words:
+        names = {f"{s}{word}" for s in _SIDES} | {f"{word}{s}" for s in ("l", "r")}
+        found: list[Limb] = []
+        for j, name in enumerate(skeleton.names):
+            bare = plain(name)
+            is_prefixed = any(
+                len(n) > 4 and bare.endswith(n) and not bare.startswith(n[0]) for n in names
+            )  # Bip01 L Thigh
+            if bare not in names and not is_prefixed:
+                continue
+            middle = _longest_child(skeleton, j)
+            end = _longest_child(skeleton, middle)
+            if end >= 0:
+                found.append(Limb(j, middle, end))
+        limbs = tuple(f for f in found if np.linalg.norm(skeleton.offsets[[f.middle, f.end]], axis=1).sum() > 0.0)
+        if limbs:
+            return limbs
+    return ()
+
+
+def _longest_child(skeleton: Skeleton, joint: int) -> int:
+    """The child at the end of the longest bone, -1 without one."""
+    if joint < 0:
+        return -1
+    return max(skeleton.children[joint], key=lambda c: float(np.linalg.norm(skeleton.offsets[c])), default=-1)
+
+
+def _mirrored_pairs(skeleton: Skeleton) -> list[tuple[Limb, ...]]:
+    """Pairs of like chains that hang on one joint, nearest the root first."""
+    lengths = np.linalg.norm(skeleton.offsets, axis=1)
+    below, following = np.zeros(skeleton.joint_count), np.full(skeleton.joint_count, -1)
+    for j in range(skeleton.joint_count - 1, 0, -1):
+        parent, way = int(skeleton.parents[j]), below[j] + lengths[j]
+        if way > below[parent]:
+            below[parent], following[parent] = way, j
+
+    def main_chain(joint: int) -> list[int]:
+        chain = [joint]
+        while following[chain[-1]] >= 0:
+            chain.append(int(following[chain[-1]]))
+        return chain
+
+    shortest = SHORTEST_LIMB * 2.0 * _reach(skeleton)
+    found: list[tuple[float, tuple[Limb, ...]]] = []
+    for joint, kids in enumerate(skeleton.children):
+        long = [k for k in kids if below[k] > shortest]
+        for i, a in enumerate(long):
+            for b in long[i + 1 :]:
+                first, second = main_chain(a), main_chain(b)
+                alike = abs(below[a] - below[b]) <= SAME_LENGTH * max(below[a], below[b])
+                if alike and len(first) == len(second) >= 3:
+                    found.append((_way(skeleton, joint, 0), (_limb(lengths, first), _limb(lengths, second))))
+    taken: set[int] = set()
+    pairs: list[tuple[Limb, ...]] = []
+    for _, pair in sorted(found, key=lambda f: f[0]):
+        firsts = {limb.first for limb in pair}
+        if not any(taken & {*skeleton.ancestors(f), f} for f in firsts):
+            pairs.append(pair)
+            taken |= firsts
+    return pairs
+
+
+def _limb(lengths: np.ndarray, chain: list[int]) -> Limb:
+    """The two longest neighboring bones of a chain."""
+    best = max(range(1, len(chain) - 1), key=lambda k: float(lengths[chain[k]] + lengths[chain[k + 1]]))
+    return Limb(chain[best - 1], chain[best], chain[best + 1])
+
+
+def _way(skeleton: Skeleton, joint: int, above: int) -> float:
+    """Length of the bones from a joint up to one above it."""
+    total = 0.0
+    while joint not in (above, -1):
+        total += float(np.linalg.norm(skeleton.offsets[joint]))
+        joint = int(skeleton.parents[joint])
+    return total
+
+
+def _reach(skeleton: Skeleton) -> float:
+    """Half the longest way from tip to tip along the bones, or the longest end site of a skeleton of one joint."""
+    below = np.zeros(skeleton.joint_count)
+    for site in skeleton.end_sites:
+        below[site.joint] = max(below[site.joint], float(np.linalg.norm(site.offset)))
+    longest = float(below.max(initial=0.0))
+    lengths = np.linalg.norm(skeleton.offsets, axis=1)
+    for j in range(skeleton.joint_count - 1, 0, -1):
+        parent, way = int(skeleton.parents[j]), below[j] + lengths[j]
+        longest = max(longest, float(below[parent] + way))
+        below[parent] = max(below[parent], way)
+    return 0.5 * longest
+
+
+def _common(skeleton: Skeleton, a: int, b: int) -> int:
+    """The nearest joint above both."""
+    above = {a, *skeleton.ancestors(a)}
+    return next(j for j in (b, *skeleton.ancestors(b)) if j in above)

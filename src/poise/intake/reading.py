@@ -1,0 +1,207 @@
+"""How a file is read: what it says, what its format's custom is and what its motion shows, weighed and told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from poise.core.motion import Evidence, Motion, Source
+from poise.core.units import UNITS
+from poise.intake.figure import Figure
+from poise.intake.scale import UNIT_WORDS, WITNESSES, Scale, scale_candidates, unit_name, weigh_scale
+from poise.intake.size import height_of
+from poise.intake.table import Answer
+from poise.intake.up import weigh_up
+
+SURE = 0.6
+"""Below this probability a reading is asked for [1]."""
+WEIGHED = ("bvh", "npz")
+"""Formats whose readers ask for everything themselves, and Poise's own."""
+SIZES = (0.4, 0.82)
+"""Legs of the sizes that a figure may move like [m]: a dog's or a child's, and a grown person's."""
+USUAL_HEIGHTS = (0.2, 2.6)
+"""Heights of figures on two legs that raise no question [m]."""
+DOUBTED = 0.45
+"""A stated rate is doubted below this probability [1]."""
+
+
+@dataclass(frozen=True)
+class Custom:
+    """What is usual for a kind of file, and what its user says.
+
+    Attributes:
+        kind: The files, such as "BVH files".
+        up: How often which axis is up.
+        units: How often which unit is meant, by its name in `UNITS`.
+        rates: How often the data have another rate than the label's, as factors of it.
+        stated: Where the rate stands and what it is, in words.
+        given_up, given_unit, given_fps: The user's word.
+    """
+
+    kind: str
+    up: Mapping[str, float]
+    units: Mapping[str, float]
+    rates: Mapping[float, float] = field(default_factory=lambda: {0.5: 0.05, 2.0: 0.05, 0.25: 0.01})
+    stated: str = ""
+    given_up: str | None = None
+    given_unit: float | None = None
+    given_fps: float | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read.
+
+    Attributes:
+        up: Its up axis.
+        unit: Meters per file unit.
+        fps: Frames per second: the user's word or the file's label, never a guess.
+        evidence: What was decided, how sure and why, by name.
+        warnings: What to ask the user.
+    """
+
+    up: str
+    unit: float
+    fps: float
+    evidence: dict[str, Evidence]
+    warnings: tuple[str, ...]
+
+
+def read_as(motion: Motion, custom: Custom) -> Reading:
+    """Decide how a motion is read that stands in its file's own units and axes.
+
+    What the user says is taken. A stated frame rate is doubted in words but kept. An axis or unit of which the
+    evidence is not sure is the one of the format's custom, and asked for.
+    """
+    figure = Figure(motion)
+    evidence: dict[str, Evidence] = {}
+    warnings: list[str] = []
+    up = custom.given_up or _up(figure, custom, evidence, warnings)
+    if custom.given_up:
+        evidence["up"] = Evidence(up, 1.0, "given by the user")
+    unit = _scale(figure, up, custom, evidence, warnings)
+    return Reading(up, unit, custom.given_fps or motion.fps, evidence, tuple(warnings))
+
+
+def doubted(motion: Motion, *, given_size: bool, given_fps: bool) -> Motion:
+    """The motion with what speaks against the size and the rate it was read with.
+
+    For formats that state their unit and axis; what its reader weighed already, and what nobody stated, is left alone.
+    A size is never changed by itself: what the format's standard says holds, and another is offered.
+    """
+    source = motion.source
+    if source is None or source.format in WEIGHED:
+        return motion
+    evidence, warnings = dict(source.evidence), list(source.warnings)
+    figure = Figure(motion)
+    tall = height_of(motion)
+    people = len(figure.anatomy.legs) == 2
+    if not given_size and not USUAL_HEIGHTS[0] <= tall <= (USUAL_HEIGHTS[1] if people else 2.0 * USUAL_HEIGHTS[1]):
+        warnings.append(
+            f"The figure is {tall:.3g} m tall in the unit of its file, and weighs and falls like a body of that size. "
+            f"Say how tall it is meant to be with --height, such as --height {'1.8m' if people else '1m'}."
+        )
+    if figure.anatomy.legs and motion.frame_count > 1 and not given_fps:
+        _doubt_rate(figure, source, evidence, warnings)
+    told = replace(source, evidence=evidence, warnings=tuple(warnings))
+    return replace(motion, source=told).placed(*motion.world)
+
+
+def _doubt_rate(figure: Figure, source: Source, evidence: dict[str, Evidence], warnings: list[str]) -> None:
+    """What falls and steps too fast is too large as often as too fast: both are tried, and only the rate is told."""
+    label = figure.motion.fps
+    sizes, meters = {"stated": 1.0}, {"stated": 1.0}
+    for leg in SIZES:
+        if abs(math.log(leg / figure.leg)) > 0.5:
+            sizes[f"leg of {leg} m"], meters[f"leg of {leg} m"] = 0.3, leg / figure.leg
+    sizes = {name: share / sum(sizes.values()) for name, share in sizes.items()}
+    candidates, prior = scale_candidates(label, sizes, {0.5: 0.03, 2.0: 0.03}, meters, True)
+    table = weigh_scale(figure, "z", candidates, prior, WITNESSES[1:])
+    stated = source.evidence["fps"].reason if "fps" in source.evidence else f"the file says {label:.6g} Hz"
+    chance = table.chance_of(lambda s: s.fps == label)
+    _rate(label, Custom(source.format, {}, {}, stated=stated), table.ask(lambda s: s.fps), chance, evidence, warnings)
+
+
+def _up(figure: Figure, custom: Custom, evidence: dict[str, Evidence], warnings: list[str]) -> str:
+    answer = weigh_up(figure, custom.up, f"{custom.kind} are").ask(lambda axis: axis)
+    up, reason = str(answer.value), answer.sentence
+    usual = max(custom.up, key=lambda axis: custom.up[axis])
+    if answer.confidence < SURE and up != usual:
+        reason = f"the custom of {custom.kind}; {up} is the likelier, but not surely ({reason})"
+        up = usual
+    if answer.confidence < SURE:
+        warnings.append(f"The up axis {up} is a guess ({reason or 'nothing shows it'}); say it with --up.")
+    sure = answer.confidence if up == answer.value else 1.0 - answer.confidence
+    evidence["up"] = Evidence(up, round(sure, 2), reason or f"the custom of {custom.kind}")
+    return up
+
+
+def _scale(figure: Figure, up: str, custom: Custom, evidence: dict[str, Evidence], warnings: list[str]) -> float:
+    """The unit; what the frames say of the rate is told, too."""
+    label = figure.motion.fps
+    units = custom.units if custom.given_unit is None else {"given": 1.0}
+    meters = UNITS if custom.given_unit is None else {"given": custom.given_unit}
+    rates = custom.rates if custom.given_fps is None else {}
+    has_rate = figure.motion.frame_count > 1
+    candidates, prior = scale_candidates(label, units, rates if has_rate else {}, meters, custom.given_fps is None)
+    table = weigh_scale(figure, up, candidates, prior)
+    unit_answer, rate_answer = table.ask(lambda s: s.unit), table.ask(lambda s: s.fps)
+    unit = _unit(figure, custom, unit_answer, table.best, evidence, warnings)
+    if has_rate:
+        _rate(label, custom, rate_answer, table.chance_of(lambda s: s.fps == label), evidence, warnings)
+    return unit
+
+
+def _unit(
+    figure: Figure, custom: Custom, answer: Answer, best: Scale, evidence: dict[str, Evidence], warnings: list[str]
+) -> float:
+    size = f"{figure.anatomy.size_words} {figure.leg:.4g} units, so {{:.2f}} m; a grown person has 0.82 m"
+    if custom.given_unit is not None:
+        name = unit_name(custom.given_unit)
+        words = f" ({UNIT_WORDS[name]})" if name else ""
+        evidence["unit"] = Evidence(
+            custom.given_unit, 1.0, f"given by the user{words}; {size.format(figure.leg * custom.given_unit)}"
+        )
+        return custom.given_unit
+    unit, confidence = best.unit, answer.confidence
+    usual = UNITS[max(custom.units, key=lambda name: custom.units[name])]
+    if confidence < SURE and not figure.anatomy.legs:
+        unit, confidence = usual, min(0.4, confidence)
+    others = "; ".join(r for r in answer.reasons if "thigh and shank" not in r and "its size" not in r)
+    doubts = "; ".join(r for r in answer.doubts if "thigh and shank" not in r and "its size" not in r)
+    reason = f"{UNIT_WORDS[unit_name(unit) or 'm']}: {size.format(figure.leg * unit)}"
+    reason += f"; {others}" if others else ""
+    reason += f"; against it: {doubts}" if doubts else ""
+    evidence["unit"] = Evidence(unit, round(confidence, 2), reason)
+    if confidence < SURE:
+        warnings.append(
+            f"The unit is a guess ({reason}); say it with --unit m, dm, cm, mm, inch, ft, cmu or a number, or the "
+            "figure's size with --height."
+        )
+    return unit
+
+
+def _rate(
+    label: float,
+    custom: Custom,
+    answer: Answer,
+    chance: float,
+    evidence: dict[str, Evidence],
+    warnings: list[str],
+) -> None:
+    stated = custom.stated or f"the file says {label:.6g} Hz"
+    if custom.given_fps is not None:
+        evidence["fps"] = Evidence(custom.given_fps, 1.0, f"given by the user; {stated}")
+        return
+    if chance >= DOUBTED or answer.value == label:
+        told = "; ".join(answer.reasons[:2]) if answer.value == label else ""
+        evidence["fps"] = Evidence(label, round(chance, 2), f"{stated}{'; ' if told else ''}{told}")
+        return
+    rate = float(answer.value)  # pyright: ignore[reportArgumentType]
+    evidence["fps"] = Evidence(label, round(chance, 2), f"{stated}; {rate:.6g} Hz is likelier: {answer.sentence}")
+    evidence["fps_by_motion"] = Evidence(rate, round(answer.confidence, 2), answer.sentence)
+    warnings.append(
+        f"The frame rate of {label:.4g} Hz contradicts the motion, {rate:.4g} Hz fits it: {answer.sentence}. If these "
+        f"are data of {rate:.4g} Hz, say --source-fps {rate:.4g}."
+    )

@@ -1,0 +1,207 @@
+"""Evidence weighed in one place: what is decided, how sure it is, and that a witness may be mistaken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import poise.io
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton
+from poise.core.units import UNITS
+from poise.intake import Custom, read_as, weigh
+from poise.intake.anatomy import anatomy_of
+from poise.intake import table as tables
+from poise.intake.size import height_in_meters, height_of
+from poise.io.door import UP_AXES, door_turn
+from poise.samples import sample_path
+from tests.bvh_texts import PERSON, bvh, put, values
+from tests.clips import MOTIONS, needs_motions
+
+ANY_UP = dict.fromkeys(UP_AXES, 1.0)
+"""A custom that favors no axis."""
+UNITS_OF_BVH = {"cm": 0.55, "m": 0.12, "inch": 0.12, "mm": 0.06, "cmu": 0.03, "dm": 0.03, "ft": 0.01}
+
+
+def walk() -> Motion:
+    return poise.io.load(sample_path("walk"))
+
+
+def in_file_axes(motion: Motion, up: str, unit: float = 1.0) -> Motion:
+    """The motion (Z up, meters) as a file would hold it whose up axis and unit are these."""
+    back = rotations.conjugate(door_turn(up))
+    translations, turned = motion.translations / unit, motion.rotations.copy()
+    translations[:, 0] = rotations.rotate(back, translations[:, 0])
+    turned[:, 0] = rotations.multiply(back, turned[:, 0])
+    rest = motion.skeleton.rest_rotations.copy()
+    rest[0] = rotations.multiply(back, rest[0])
+    offsets = motion.skeleton.offsets / unit
+    offsets[0] = rotations.rotate(back, offsets[0])
+    sites = tuple(replace(s, offset=s.offset / unit) for s in motion.skeleton.end_sites)
+    skeleton = replace(motion.skeleton, offsets=offsets, rest_rotations=rest, end_sites=sites)
+    return Motion(skeleton, motion.times, translations, turned)
+
+
+def custom(**given: object) -> Custom:
+    return Custom(**{"kind": "files", "up": ANY_UP, "units": UNITS_OF_BVH} | given)  # pyright: ignore[reportArgumentType]
+
+
+# --- the table -------------------------------------------------------------------------------------------------
+
+
+def say(witness: str, *likelihood: float) -> tables.Testimony[str]:
+    return tables.Testimony(witness, np.array(likelihood), lambda c: f"{witness} of {c}")
+
+
+def test_the_prior_decides_where_nobody_saw_anything() -> None:
+    answer = weigh("ab", np.array([3.0, 1.0]), [None]).ask(str)
+    assert answer.value == "a"
+    assert answer.confidence == pytest.approx(0.75)
+    assert answer.reasons == ()
+
+
+def test_two_witnesses_outweigh_one_that_is_sure() -> None:
+    table = weigh("ab", np.ones(2), [say("sure", 1.0, 0.0), say("first", 0.05, 1.0), say("second", 0.05, 1.0)])
+    answer = table.ask(str)
+    assert answer.value == "b"
+    assert answer.reasons == ("first of b", "second of b")
+    assert answer.doubts == ("sure of b",)
+    assert "against it: sure of b" in answer.sentence
+
+
+def test_confidence_is_summed_over_what_the_question_leaves_open() -> None:
+    pairs = [("a", 1), ("a", 2), ("b", 1)]
+    answer = weigh(pairs, np.array([0.3, 0.3, 0.4]), []).ask(lambda pair: pair[0])
+    assert answer.value == "b"  # the single best, not the sum: a reading is taken as a whole
+    assert answer.confidence == pytest.approx(0.4)
+
+
+# --- up --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("up", UP_AXES)
+def test_a_walk_tells_which_way_is_up_without_any_custom(up: str) -> None:
+    reading = read_as(in_file_axes(walk(), up), custom())
+    assert reading.up == up
+    assert reading.evidence["up"].confidence > 0.9
+
+
+@needs_motions
+@pytest.mark.parametrize("up", ["x", "y", "z"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "deepmimic/humanoid3d_crawl.txt",
+        "deepmimic/humanoid3d_roll.txt",
+        "deepmimic/humanoid3d_getup_facedown.txt",
+        "bvh/accad/Female1_D6_CartWheel.bvh",
+        "bvh/accad/Female1_A10_LieToCrouch.bvh",
+    ],
+)
+def test_what_does_not_stand_is_not_laid_on_its_side(name: str, up: str) -> None:
+    motion = in_file_axes(poise.io.load(MOTIONS / name, up="y"), up)
+    assert read_as(motion, custom()).up == up
+
+
+def test_the_users_axis_wins() -> None:
+    assert read_as(in_file_axes(walk(), "y"), custom(given_up="x")).up == "x"
+
+
+def test_an_axis_nothing_shows_is_the_customs_and_asked_for(tmp_path: Path) -> None:
+    motion = poise.io.load(put(tmp_path, bvh(PERSON[:1], values(PERSON[:1]))))
+    assert motion.source is not None
+    assert motion.source.up == "y"
+    one = Motion(motion.skeleton, motion.times, motion.translations, motion.rotations)
+    reading = read_as(one, custom(up={"y": 0.5, "z": 0.45}))
+    assert reading.up == "y"
+    assert any("--up" in w for w in reading.warnings)
+
+
+# --- unit and rate ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", ["m", "dm", "cm", "mm", "inch", "cmu", "ft"])
+def test_every_unit_is_a_candidate(unit: str) -> None:
+    even = dict.fromkeys(UNITS, 1.0 / len(UNITS))
+    reading = read_as(in_file_axes(walk(), "y", UNITS[unit]), custom(units=even))
+    assert reading.unit == UNITS[unit]
+
+
+@needs_motions
+@pytest.mark.parametrize("name", ["143_01", "143_04", "143_05", "143_31", "143_32", "143_40"])
+def test_data_of_60_hz_that_are_labeled_120_are_accused(name: str) -> None:
+    motion = poise.io.load(MOTIONS / "bvh" / "cmu_3dsmax" / f"{name}.bvh")
+    assert motion.source is not None
+    assert motion.source.evidence["fps_by_motion"].value == 60.0
+    assert any("--source-fps 60" in w for w in motion.source.warnings)
+    cured = poise.io.load(MOTIONS / "bvh" / "cmu_3dsmax" / f"{name}.bvh", fps=60.0)
+    assert cured.source is not None
+    assert not any("--source-fps" in w for w in cured.source.warnings)
+
+
+def test_a_walk_at_twice_its_rate_is_told_the_right_one() -> None:
+    motion = in_file_axes(walk(), "y")
+    motion = replace(motion, times=motion.times / 2.0)
+    reading = read_as(motion, custom())
+    assert reading.fps == pytest.approx(motion.fps)  # the label stays
+    assert reading.evidence["fps_by_motion"].value == pytest.approx(motion.fps / 2.0, rel=0.01)
+
+
+def test_a_walk_at_its_own_rate_is_not_accused() -> None:
+    reading = read_as(in_file_axes(walk(), "y"), custom())
+    assert "fps_by_motion" not in reading.evidence
+    assert not reading.warnings
+
+
+# --- size ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "meters"), [("1.8m", 1.8), ("180cm", 1.8), ("1.8", 1.8), (1.8, 1.8), ("6ft", 1.8288), ("70 in", 1.778)]
+)
+def test_heights_as_people_write_them(text: str, meters: float) -> None:
+    assert height_in_meters(text) == pytest.approx(meters)
+
+
+@pytest.mark.parametrize("text", ["", "tall", "-1", "0", "nan", "1e9m", "3 parsec"])
+def test_no_height(text: str) -> None:
+    with pytest.raises(InvalidValue, match="Height"):
+        height_in_meters(text)
+
+
+def test_a_height_is_kept_in_every_format(tmp_path: Path) -> None:
+    path = put(tmp_path, bvh(PERSON))
+    for name in ("out.bvh", "out.glb", "out.npz"):
+        poise.io.save(poise.io.load(path, height="2.5m"), tmp_path / name)
+        assert height_of(poise.io.load(tmp_path / name, height=2.5)) == pytest.approx(2.5, rel=1e-6), name
+    with pytest.raises(InvalidValue, match="--height"):
+        poise.io.load(path, unit="cm", height=1.8)
+
+
+# --- anatomy ---------------------------------------------------------------------------------------------------
+
+
+def test_legs_are_found_by_shape_where_names_say_nothing(tmp_path: Path) -> None:
+    number = {j.name: f"bone{k}" for k, j in enumerate(PERSON)} | {"": ""}
+    joints = tuple(j._replace(name=number[j.name], parent=number[j.parent]) for j in PERSON)
+    skeleton = poise.io.load(put(tmp_path, bvh(joints))).skeleton
+    found = anatomy_of(skeleton)
+    assert [skeleton.names[leg.first] for leg in found.legs] == ["bone1", "bone4"]
+    assert [skeleton.names[arm.first] for arm in found.arms] == ["bone9", "bone12"]
+    assert not found.by_name
+
+
+def test_a_long_chain_of_joints_is_no_trouble() -> None:
+    count = 3000
+    skeleton = Skeleton(
+        names=tuple(f"j{k}" for k in range(count)),
+        parents=np.arange(-1, count - 1),
+        offsets=np.tile([0.0, 0.01, 0.0], (count, 1)),
+        rest_rotations=np.tile(rotations.IDENTITY, (count, 1)),
+    )
+    assert anatomy_of(skeleton).leg_length == pytest.approx(0.25 * 0.01 * (count - 1))
