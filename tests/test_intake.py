@@ -15,8 +15,8 @@ from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.core.units import UNITS
 from poise.intake import Custom, read_as, weigh
-from poise.intake.anatomy import anatomy_of
 from poise.intake import table as tables
+from poise.intake.anatomy import anatomy_of
 from poise.intake.size import height_in_meters, height_of
 from poise.io.door import UP_AXES, door_turn
 from poise.samples import sample_path

@@ -90,7 +90,9 @@ def _find_gait(figure: Figure) -> Gait | None:
     together = float((moving[0] & moving[1]).sum() / max(1, min(m.sum() for m in moving)))
     if spread > EVEN or together > HOPPING:
         return None
-    return Gait(figure.step * float(np.median(strides)), float(np.median(lengths)), spread, together, len(strides), len(feet))
+    return Gait(
+        figure.step * float(np.median(strides)), float(np.median(lengths)), spread, together, len(strides), len(feet)
+    )
 
 
 def fastest_fall(figure: Figure, up: str, window: float) -> float | None:
