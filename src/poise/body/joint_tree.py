@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -336,7 +337,7 @@ class JointTree:
     def _bones(self, path: list[int]) -> list[float]:
         """Lengths between the joints of a path, which may leave joints out [m]."""
         parents = self.skeleton.parents
-        return [float(self.lengths[j]) if parents[j] == i else self.apart(i, j) for i, j in zip(path, path[1:])]
+        return [float(self.lengths[j]) if parents[j] == i else self.apart(i, j) for i, j in pairwise(path)]
 
     def _is_hip_link(self, path: list[int], mirror: list[int], k: int) -> bool:
         """A piece of the pelvis before the thigh: it never turns, begins at the middle line, and a leg follows."""
