@@ -11,6 +11,7 @@ from poise.body.character import Character
 from poise.core.errors import SimulationDiverged
 from poise.filter.footing import Footing
 from poise.filter.forces import Force
+from poise.filter.giving import Give, giving_body
 from poise.filter.goal import GoalParticle, TrunkSway
 from poise.filter.ground import GroundFollower
 from poise.filter.limits import JointLimits
@@ -69,8 +70,16 @@ class Machine:
         self.load = LoadShare(self.model, strengths, self.scale)
         self.limits = JointLimits(character, preset.bounds)
         self.problem = UsualProblem(self.state, options.friction, self.limits.most)
-        self.particle = GoalParticle(preset.goal.frequency)
+        self.particle = GoalParticle(preset.goal, character.leg_length)
         self.sway = TrunkSway(preset.goal, self.mass, self.scale)
+        self.giving = giving_body(character, self.model.q_rest(), preset.giving, preset.pose, preset.weights)
+        self.give, self.reached = Give.none(self.giving), None
+        self.limb_roots = np.array([limb.bodies[0] + 1 for limb in self.giving.limbs], dtype=np.int64)
+        self.mirror = State(self.model)
+        self.limb_points = tuple(
+            tuple(i for i, p in enumerate(character.contact_points) if p.body in limb.bodies)
+            for limb in self.giving.limbs
+        )
         self.follower = GroundFollower(preset.ground, floor, 0.25 * self.scale)
         self.footing = Footing(
             preset.end_effector,
@@ -87,6 +96,7 @@ class Machine:
         self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
         self.is_quadruped = sum(limb.kind == "leg" for limb in character.limbs) >= 4
         sway_share, lean_share = shares_of(character, preset, self.is_quadruped)
+        self.sway_share, self.own_share = sway_share, sway_share.copy()
         self.previous_error: tuple[float, float] | None = None
         self.warm = self.problem.expected
         self.off = np.zeros(self.model.nv)
@@ -231,6 +241,7 @@ class Machine:
         self.q = self.model.integrate(following, fade * deviation, 1.0)
         self.v = following_v + speed
         self.previous_error = None
+        self.give, self.reached = Give.none(self.giving), None
         self.particle.accelerate((0.0, 0.0, 0.0), self.mass, (0.0, 0.0))
         self.sway.accelerate((0.0, 0.0, 0.0))
         self.follower.carry(planned, self.dt)

@@ -27,7 +27,7 @@ class LoadShare:
     def __init__(self, model: Model, strengths: Array, scale: float = 1.0) -> None:
         root = model.roots[0]
         self.total = float(model.subtree_masses[root])
-        self._dof_body, self._strengths = model.dof_body, strengths
+        self.dof_body, self._strengths = model.dof_body, strengths
         self._hanging = model.subtree_masses.copy()
         self._standing = np.zeros((model.body_count, model.body_count))
         for foot in range(1, model.body_count):
@@ -56,7 +56,7 @@ class LoadShare:
             carried = self._hanging
             if stands.any():
                 carried = np.maximum(carried, self._standing[self._point_body[stands]].max(axis=0))
-            known = joints * (1.0 / (self.area * (carried * self._strengths)[self._dof_body]))
+            known = joints * (1.0 / (self.area * (carried * self._strengths)[self.dof_body]))
             known[:6] = root / self.total * np.array([1.0, 1.0, 1.0, *([1.0 / self.area] * 3)])
             if len(self._known) >= REMEMBERED:
                 self._known.clear()

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.body.character import Character
+from poise.core.units import GRAVITY
 from poise.filter.footing import Footholds
 from poise.filter.forces import Force
+from poise.filter.giving import Hit, advance
 from poise.filter.plan import PlannedFrame
 from poise.filter.reference import ReferenceFrame
 from poise.step import Contacts, Step
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 Vector = tuple[float, float, float]
+
+CARRIED = 0.3
+"""A figure whose root carries this part of its weight in the reference hovers; one that is carried less flies."""
 
 _NOTHING: Vector = (0.0, 0.0, 0.0)
 _RESTING = (0.0, 0.0)
@@ -52,12 +57,18 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned
         s.move_to(m.q, m.v)  # says which joint
     if not m.terrain.is_static:
         below = tuple(seen.moving.mean(axis=0)[:2].tolist())
-    external, force, moment = _pushes(m, pushes) if pushes else (m.no_push, _NOTHING, _NOTHING)
+    external, hits = _pushes(m, pushes) if pushes else (m.no_push, [])
     problem.external[:] = external
-    if not _is_moving(m, pushes):
+    force, moment = _reach_trunk(m, hits)
+    is_moving = _is_moving(m, pushes)
+    if not is_moving:
         force, moment = _NOTHING, _NOTHING
-    m.particle.accelerate(force, m.mass, below)
-    m.sway.accelerate(moment)
+    flies = is_moving and _flies(m, reference)
+    if flies:  # by mechanics alone
+        force = force[0] / m.scale, force[1] / m.scale, force[2] / m.scale
+    m.particle.accelerate(force, m.mass, below, flies=flies)
+    m.sway.accelerate(moment, spin=_spin(m, hits) if flies else None, dt=m.dt)
+    m.sway_share[:] = m.own_share + m.sway.whole * (1.0 - m.own_share) if m.sway.whole > 1e-3 else m.own_share
     footholds = m.footing.place(reference, s.points, shift, home, m.time, m.dt, planned)
     near = problem.touching_count
     contacts = Contacts(problem.touching[:near].copy(), problem.normals[:near].copy(), m.options.friction)
@@ -71,27 +82,55 @@ def _home(m: Machine) -> tuple[float, float] | None:
     return m.particle.ground
 
 
-def _pushes(m: Machine, pushes: Sequence[Force]) -> tuple[Array, Vector, Vector]:
-    """Generalized force (nv,) of all that pushes, and what the goal feels of its force [N] and moment [N m].
-
-    The moment is about the center of mass. A push of so many body weights moves figures of any size by the same part
-    of their legs.
-    """
-    s, root = m.state, m.model.roots[0]
-    external, force, moment = np.zeros(m.model.nv), _NOTHING, _NOTHING
-    cx, cy, cz = s.data.subtree_com[root].tolist()
+def _pushes(m: Machine, pushes: Sequence[Force]) -> tuple[Array, list[Hit]]:
+    """Generalized force (nv,) of all that pushes, and where each force meets the figure."""
+    s = m.state
+    external, hits = np.zeros(m.model.nv), []
     for push in pushes:
         body = push.body_of(m.character) + 1
         offset = push.offset
         place = s.data.xipos[body].copy() if offset is None else s.body_place(body, offset)
         f = push.force_at(place, s.body_point_motion(body, place)[0], m.time, m.model.body_masses[body])
         external += s.external_torque(body, place, f)
-        (x, y, z), (fx, fy, fz) = place.tolist(), f.tolist()
-        x, y, z = x - cx, y - cy, z - cz
-        force = force[0] + fx, force[1] + fy, force[2] + fz
-        moment = moment[0] + y * fz - z * fy, moment[1] + z * fx - x * fz, moment[2] + x * fy - y * fx
-    k, (fx, fy, fz), (mx, my, mz) = m.scale, force, moment
-    return external, (k * fx, k * fy, k * fz), (k * mx, k * my, k * mz)
+        hits.append(Hit(body - 1, place, f))
+    return external, hits
+
+
+def _reach_trunk(m: Machine, hits: Sequence[Hit]) -> tuple[Vector, Vector]:
+    """Force [N] on the trunk and its moment about the center of mass [N m], after the limbs have given way.
+
+    A push of so many body weights moves figures of any size by the same part of their legs.
+    """
+    if not hits and m.give.is_at_rest and not m.particle.pressed:
+        m.reached = None
+        return _NOTHING, _NOTHING
+    stands = np.array([bool(m.footing.stands[list(points)].any()) for points in m.limb_points], dtype=np.bool_)
+    m.give, m.reached = advance(m.give, m.giving, m.preset.giving, hits, m.state.data.xpos[1:], stands, m.particle.pressed, m.dt)
+    com = m.state.data.subtree_com[m.model.roots[0]] + np.array([0.0, 0.0, m.sway.pivot])
+    force = m.scale * np.sum([hit.force for hit in m.reached.hits] or [np.zeros(3)], axis=0)
+    moment = m.scale * np.sum([np.cross(hit.place - com, hit.force) for hit in m.reached.hits] or [np.zeros(3)], axis=0)
+    (fx, fy, fz), (mx, my, mz) = force.tolist(), moment.tolist()
+    return (fx, fy, fz), (mx, my, mz)
+
+
+def _flies(m: Machine, reference: ReferenceFrame) -> bool:
+    """Nothing touches, here or in the reference, and the root does not carry the figure there."""
+    is_free = not m.problem.touching_count and not reference.flags.any()
+    return is_free and abs(float(reference.torque[2])) < CARRIED * GRAVITY * m.mass
+
+
+def _spin(m: Machine, hits: Sequence[Hit]) -> Vector:
+    """Angular acceleration of the whole figure as one rigid body [rad/s²]."""
+    if not hits:
+        return _NOTHING
+    root, data = m.model.roots[0], m.state.data
+    com = data.subtree_com[root]
+    moment = np.sum([np.cross(hit.place - com, hit.force) for hit in hits], axis=0)
+    frame = data.xmat[root].reshape(3, 3)
+    arm = com - data.xpos[root]
+    inertia = frame @ m.state.M[3:6, 3:6] @ frame.T - m.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    x, y, z = np.linalg.solve(inertia, moment).tolist()
+    return x, y, z
 
 
 def _is_moving(m: Machine, pushes: Sequence[Force]) -> bool:

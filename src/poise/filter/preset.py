@@ -92,12 +92,34 @@ class Goal:
 
     frequency: float
     point_frequency: float
+    vertical_frequency: float
+    lowest: float
+    highest: float
     sway_gain: float
+    twist_gain: float
     sway_frequency: float
     sway_damping: float
+    sway_limit: float
     sway_inertia: float
+    sway_pivot: float
     sway_pelvis: float
     sway_arms: float
+
+
+@dataclass(frozen=True)
+class Giving:
+    """How limbs give way to a force; see `giving`."""
+
+    firmness: float
+    neck_firmness: float
+    taper: float
+    damping: float
+    stretch: float
+    lever: float
+    yield_share: float
+    onset: float
+    halflife: float
+    planting: float
 
 
 @dataclass(frozen=True)
@@ -143,6 +165,7 @@ class Preset:
     contact: ContactLimits
     bounds: Bounds
     goal: Goal
+    giving: Giving
     ground: Ground
     glitch: Glitch
     pd: PdGains
@@ -165,6 +188,7 @@ _SECTIONS: dict[str, type] = {
     "contact": ContactLimits,
     "bounds": Bounds,
     "goal": Goal,
+    "giving": Giving,
     "ground": Ground,
     "glitch": Glitch,
     "pd": PdGains,

@@ -71,6 +71,7 @@ class Wishes(NamedTuple):
         hung: How far the figure hovers, 0 … 1: then the root, which carries it in the reference, may bring it back,
             since no ground will.
         rise: Factor on the weight of the root's height.
+        strengths: Factor on the strength of every body's joint where limbs give, shape (B,), the world's first.
     """
 
     turning: Array
@@ -86,6 +87,7 @@ class Wishes(NamedTuple):
     authority: float = 1.0
     hung: float = 0.0
     rise: float = 1.0
+    strengths: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -132,9 +134,17 @@ def _weighed(wishes: Wishes, weights: Weights, load: LoadShare, physicality: Phy
     if wishes.hung:
         effort = effort.copy()
         effort[2:6] *= 1.0 - (1.0 - HOVERING) * wishes.hung
+    if wishes.strengths is not None:
+        effort = effort / wishes.strengths[load.dof_body]
     place = wishes.authority * weights.pose * load.total
     ends = wishes.authority * weights.end_effector * load.total * wishes.shares
     return _Weighed(effort, np.array((place, place, place * wishes.rise)), ends)
+
+
+def _turning(wishes: Wishes, weights: Weights, load: LoadShare) -> Array:
+    """Weight of the turning of every body but the world, shape (3 (B − 1),)."""
+    held = load.turning(weights.pose)
+    return held if wishes.strengths is None else held * np.repeat(wishes.strengths[1:], 3)
 
 
 def quasi_physical(
@@ -168,7 +178,7 @@ def quasi_physical(
     if not physicality.is_off:
         objectives.append(Objective(_MUSCLES, reference.torque[6:], effort[6:], "joint torque"))
     if wishes.joints is None:
-        objectives.append(Objective(_TURNING, wishes.turning, load.turning(weights.pose), "pose"))
+        objectives.append(Objective(_TURNING, wishes.turning, _turning(wishes, weights, load), "pose"))
     else:
         hanging = weights.pose * load.hanging
         objectives += [
@@ -216,7 +226,7 @@ def usual(
         wishes, weights, load, physicality
     )
     problem.torque_target[:] = reference.torque
-    problem.turn_weight[:] = load.turning(weights.pose)
+    problem.turn_weight[:] = _turning(wishes, weights, load)
     problem.coefficient_target[:] = reference.coefficients
     problem.coefficient_share = weights.coefficients
     problem.has_goal = wishes.goal is not None

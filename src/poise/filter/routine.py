@@ -129,7 +129,8 @@ class Routine:
             self._stepping[0, :, 2] = feet.back.lift
             self._stepping[1], self._stepping[2] = feet.back.velocities, feet.back.accelerations
         self._numbers[11:31] = (
-            *particle.shift, 0.0, *particle.velocity, 0.0, *particle.acceleration, 0.0,
+            *particle.shift, particle.height, *particle.velocity, particle.height_velocity,
+            *particle.acceleration, particle.height_acceleration,
             *sway.turn, *sway.velocity, *sway.acceleration, *(lean or (0.0, 0.0)),
         )  # fmt: skip
         is_turned = not (sway.is_at_rest and lean is None)

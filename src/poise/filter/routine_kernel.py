@@ -103,7 +103,7 @@ def wish(at, feet, frame, sizes, numbers):
     # turns of the bodies, and the root's place
     follower, lean_share, lean = vector(at[44], 13), vector(at[10], bodies), vector(at[45], bodies)
     for e in range(3):
-        moved[2 + 3 * e] = follower[e] + follower[3 + e]
+        moved[2 + 3 * e] += follower[e] + follower[3 + e]
     target, speeds, turns = matrix(frame[3], bodies, 4), matrix(frame[4], bodies, 3), matrix(frame[5], bodies, 3)
     borrowed = borrow(10 * bodies)
     if is_turned:

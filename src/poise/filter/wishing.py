@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core.units import GRAVITY
+from poise.filter.giving import limbs_way, strengths
 from poise.filter.looking import Sight
 from poise.filter.preset import Preset
 from poise.filter.quasi_physical import Wishes
@@ -45,7 +46,8 @@ def wishes(m: Machine, reference: ReferenceFrame, sight: Sight) -> Wishes:
         problem.turn_target, root, problem.point_target, problem.axes, routine.shares, feet.stands, _goal(m, reference),
         [g.at(m) for g in m.goal_points if g.is_on(m.time)], (), joints, standing,
         _hung(m, reference, sight),
-        RISE if sight.planned is not None and feet.stands.any() else 1.0,
+        RISE if (sight.planned is not None or m.particle.pressed) and feet.stands.any() else 1.0,
+        None if m.give.is_at_rest else np.concatenate([[1.0], strengths(m.give, m.giving)]),
     )  # fmt: skip
 
 
@@ -89,7 +91,13 @@ def _goal(m: Machine, reference: ReferenceFrame) -> Array | None:
     root, particle, dt = m.model.roots[0], m.particle, m.dt
     com = m.state.com_without(root, m.goal_without) if m.goal_without else m.state.data.subtree_com[root]
     (x, y, _), (own_x, own_y, _), (shift_x, shift_y) = com.tolist(), reference.com.tolist(), particle.shift
-    error = own_x + shift_x - x, own_y + shift_y - y
+    limb_x = limb_y = limb_a = limb_b = 0.0
+    if m.reached is not None and not particle.is_at_rest:
+        m.mirror.move_to(reference.q, reference.v)
+        coms, own = (data.subtree_com[m.limb_roots] for data in (m.state.data, m.mirror.data))
+        limb_x, limb_y, _ = limbs_way(m.give, m.giving, coms, own, np.array([shift_x, shift_y, 0.0])).tolist()
+        limb_a, limb_b, _ = m.reached.acceleration.tolist()
+    error = own_x + shift_x + limb_x - x, own_y + shift_y + limb_y - y
     previous = error if m.previous_error is None else m.previous_error
     m.previous_error = error
     if m.options.physicality.is_strict:
@@ -98,6 +106,7 @@ def _goal(m: Machine, reference: ReferenceFrame) -> Array | None:
         servo = 2.0 * w * (way - np.array(previous)) / dt + w * w * within(way, m.scale)
         return reference.com_acceleration[:2] + np.array(particle.acceleration) + servo
     (a, b, _), (da, db) = reference.com_acceleration.tolist(), particle.acceleration
+    da, db = da + limb_a, db + limb_b
     return np.array((a + da + (2.0 * error[0] - previous[0]) / dt**2, b + db + (2.0 * error[1] - previous[1]) / dt**2))
 
 
@@ -122,8 +131,10 @@ def shares_of(character: Character, preset: Preset, is_quadruped: bool) -> tuple
     leaning = {"spine": 1.0, "neck": ground.lean_neck, "arm": ground.lean_arms, "tail": ground.lean_tail}
     sway, lean = np.zeros(len(character.bodies) + 1), np.zeros(len(character.bodies) + 1)
     for limb in character.limbs:
-        for body in limb.bodies:
+        for i, body in enumerate(limb.bodies):
             sway[body + 1] = swaying.get(limb.kind, 0.0)
+            if limb.kind == "spine":  # it bends evenly from the pelvis up
+                sway[body + 1] = goal.sway_pelvis + (1.0 - goal.sway_pelvis) * (i + 1) / len(limb.bodies)
             lean[body + 1] = leaning.get(limb.kind, 0.0)
     sway[1], lean[1] = goal.sway_pelvis, 1.0 if is_quadruped else ground.lean_pelvis
     return sway, lean

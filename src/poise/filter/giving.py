@@ -1,0 +1,320 @@
+"""How limbs give way to a force, and what of the force reaches the trunk.
+
+A joint that gives is a spring and damper that carries the inertia hanging on it, instead of a servo that holds it. A
+limb is hit, gives at once where it is hit, and joint by joint inward; while it swings it is a mass on a spring at the
+trunk, and only what that spring carries pushes the trunk, its goal and its sway. A trunk that is pushed leaves its free
+limbs behind in the same way. A leg that stands passes to the ground what meets it low. Everything here is a function of
+values, and zero until something pushes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.character import Character
+from poise.body.posing import body_poses
+from poise.core import rotations
+from poise.core.units import GRAVITY
+from poise.filter.preset import Giving, Servo, Weights
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+LEAST = 1e-3
+"""A joint that gives less than this part holds."""
+
+
+class Hit(NamedTuple):
+    """A force on the figure in one step.
+
+    Attributes:
+        body: Index of the character's body.
+        place: Where it acts [m], shape (3,).
+        force: [N], shape (3,).
+    """
+
+    body: int
+    place: Array
+    force: Array
+
+
+@dataclass(frozen=True)
+class LimbOnSpring:
+    """A limb as one mass that hangs on the trunk.
+
+    Attributes:
+        bodies: That give, from the trunk outward.
+        attached: The body it hangs on.
+        mass: [kg].
+        reach: From its first joint to its end [m].
+        is_leg: It may stand.
+        stiffness, damping: Of the spring at small ways [N/m], [N s/m].
+        limit: Way at which the spring is twice as stiff [m].
+    """
+
+    bodies: tuple[int, ...]
+    attached: int
+    mass: float
+    reach: float
+    is_leg: bool
+    stiffness: float
+    damping: float
+    limit: float
+
+
+@dataclass(frozen=True)
+class GivingBody:
+    """What never changes: the limbs of a character and how soft their joints can be.
+
+    Attributes:
+        limbs: That can give.
+        limb_of: Index of each body's limb, −1 for none, shape (B,).
+        softest: Strength of each joint that gives entirely, 1 for those that never do, shape (B,).
+        inward: The next body inward in the same limb, −1 at its root, shape (B,).
+        mass: Of the figure [kg].
+    """
+
+    limbs: tuple[LimbOnSpring, ...]
+    limb_of: npt.NDArray[np.int64]
+    softest: Array
+    inward: npt.NDArray[np.int64]
+    mass: float
+
+
+@dataclass(frozen=True)
+class Give:
+    """How far a figure gives at one instant.
+
+    Attributes:
+        amounts: Of every body's joint, 0 holds … 1 gives entirely, shape (B,).
+        loose: How far each limb that was hit goes its own way, 0 … 1, shape (L,).
+        ways, speeds: Of the limbs' masses against the trunk [m], [m/s], shape (L, 3).
+    """
+
+    amounts: Array
+    loose: Array
+    ways: Array
+    speeds: Array
+
+    @classmethod
+    def none(cls, body: GivingBody) -> Give:
+        """Everything holds."""
+        limbs = len(body.limbs)
+        return cls(np.zeros(len(body.limb_of)), np.zeros(limbs), np.zeros((limbs, 3)), np.zeros((limbs, 3)))
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing gives."""
+        return not (self.amounts.any() or self.ways.any())
+
+
+class Reached(NamedTuple):
+    """What of the forces reaches the trunk in one step.
+
+    Attributes:
+        hits: Forces on the trunk, each where it enters.
+        acceleration: What the limbs' own accelerations add to that of the center of mass [m/s²], shape (3,).
+    """
+
+    hits: tuple[Hit, ...]
+    acceleration: Array
+
+
+def giving_body(
+    character: Character, rest: Array, settings: Giving, pose: Servo, weights: Weights
+) -> GivingBody:
+    """The limbs of a character and their softest strengths.
+
+    A joint of strength s is driven by the step problem between a servo of frequency ω_p that holds it (weight W_p m s)
+    and the torque of the reference (weight W_τ / (m s)), with the mass m and the inertia I that hang on it: it goes the
+    part k = 1 / (1 + W_τ I² / (W_p m² s²)) of the servo's way. That is a spring and damper of frequency ω_p √k and
+    damping ratio √k. The frequency wanted is a number (firmness) times that of a pendulum of what hangs on the joint,
+    √(m g r / I): long limbs swing slowly, hands fast; the firmness of a lighter part of a limb is larger by
+    (limb's mass / its own) ^ taper. So s = I / m · √(W_τ k / (W_p (1 − k))).
+
+    Args:
+        character: The bodies.
+        rest: Coordinates with all joints at rest, shape (nq,).
+        settings: How limbs give.
+        pose: The servo that holds joints.
+        weights: Of the step problem.
+    """
+    count = len(character.bodies)
+    softest, limb_of, inward = np.ones(count), np.full(count, -1), np.full(count, -1)
+    places, turns = (x[0] for x in body_poses(character, rest[None]))
+    coms = places + rotations.rotate(turns, np.array([b.com for b in character.bodies]))
+    limbs: list[LimbOnSpring] = []
+    collars = {character.roles.get("left_collar"), character.roles.get("right_collar")}
+    for limb in character.limbs:
+        if limb.kind == "spine":
+            continue
+        bodies = tuple(b for b in limb.bodies if b not in collars)
+        if not bodies:
+            continue
+        firmness = settings.neck_firmness if limb.kind == "neck" else settings.firmness
+        if not firmness:
+            continue
+        whole = sum(character.bodies[c].mass for c in character.carried(bodies[0]))
+        squares: list[float] = []
+        for b in bodies:
+            hanging = [c for c in character.carried(b)]
+            mass = sum(character.bodies[c].mass for c in hanging)
+            inertia = sum(
+                character.bodies[c].mass * float(np.sum((coms[c] - places[b]) ** 2))
+                + 0.5 * float(np.trace(character.bodies[c].inertia))
+                for c in hanging
+            )
+            arm = sum(character.bodies[c].mass * float(np.linalg.norm(coms[c] - places[b])) for c in hanging)
+            firm = firmness * (whole / mass) ** settings.taper
+            square = firm**2 * GRAVITY * character.leg_scale * arm / inertia
+            squares.append(square)
+            part = min(square / max(pose.stiffness, 1e-9), 0.99)
+            ratio = weights.joint_torque * part / (max(weights.pose, 1e-9) * (1.0 - part))
+            area = character.leg_scale**2
+            softest[b] = min(1.0, inertia / (mass * area) * math.sqrt(ratio))
+            limb_of[b] = len(limbs)
+        for first, second in zip(bodies[:-1], bodies[1:], strict=True):
+            inward[second] = first
+        steps = [float(np.linalg.norm(places[b] - places[a])) for a, b in zip(bodies[:-1], bodies[1:], strict=True)]
+        tip = 2.0 * float(np.linalg.norm(character.bodies[bodies[-1]].com))
+        reach = sum(steps) + (0.0 if limb.kind == "leg" else tip)
+        limbs.append(
+            LimbOnSpring(
+                bodies, character.bodies[bodies[0]].parent, whole, reach, limb.kind == "leg",
+                whole * squares[0], 2.0 * settings.damping * whole * math.sqrt(squares[0]), settings.stretch * reach,
+            )
+        )  # fmt: skip
+    return GivingBody(tuple(limbs), limb_of, softest, inward, character.mass)
+
+
+def advance(
+    give: Give, body: GivingBody, settings: Giving, hits: Sequence[Hit], places: Array, stands: Flags, pressed: float,
+    dt: float,
+) -> tuple[Give, Reached]:  # fmt: skip
+    """One step: how far the joints give after it, and what of the forces reaches the trunk during it.
+
+    Args:
+        give: Before the step.
+        body: The character's limbs.
+        settings: How limbs give.
+        hits: Forces of this step.
+        places: Of the bodies' joints in the world [m], shape (B, 3).
+        stands: Limbs that stand, shape (L,).
+        pressed: How much what stands gives to a load from above, 0 … 1.
+        dt: [s].
+    """
+    wanted, on_limbs = np.zeros(len(give.amounts)), np.zeros((len(body.limbs), 3))
+    passed: list[Hit] = []
+    for hit in hits:
+        k = int(body.limb_of[hit.body])
+        if k < 0:
+            passed.append(hit)
+            continue
+        limb = body.limbs[k]
+        root = places[limb.bodies[0]]
+        outward = min(float(np.linalg.norm(hit.place - root)) / max(limb.reach, 1e-9), 1.0)
+        through = Hit(limb.attached, root, (1.0 - outward) * hit.force)
+        passed.append(through)
+        if stands[k]:
+            continue  # the rest goes to the ground
+        on_limbs[k] += outward * hit.force
+        drive = float(np.linalg.norm(hit.force)) / (limb.mass * GRAVITY)
+        wanted[hit.body] = max(wanted[hit.body], drive / (drive + settings.yield_share))
+    ways, speeds, carried, accelerations = _swing(give, body, on_limbs, stands, dt)
+    for k, limb in enumerate(body.limbs):
+        if carried[k].any():
+            root, end = places[limb.bodies[0]], places[limb.bodies[-1]]
+            passed.append(Hit(limb.attached, root + settings.lever * (end - root), carried[k]))
+    # the trunk is thrown: what hangs on it stays behind
+    thrown = np.sum([h.force for h in passed], axis=0) if passed else np.zeros(3)
+    drive = float(np.linalg.norm(thrown)) / (body.mass * GRAVITY)
+    for k, limb in enumerate(body.limbs):
+        if not stands[k] and drive:
+            wanted[limb.bodies[0]] = max(wanted[limb.bodies[0]], drive / (drive + settings.yield_share))
+    amounts = _spread(give.amounts, wanted, body, settings, stands, pressed, dt)
+    if not hits and amounts.max(initial=0.0) < LEAST and float(np.abs(ways).max(initial=0.0)) < 1e-5:
+        return Give.none(body), Reached(tuple(passed), np.zeros(3))
+    roots = np.array([amounts[limb.bodies[0]] for limb in body.limbs])
+    fading = give.loose * 0.5 ** (dt / settings.halflife)
+    loose = np.where(on_limbs.any(axis=1), np.maximum(roots, fading), fading)
+    give = replace(give, amounts=amounts, loose=loose, ways=ways, speeds=speeds)
+    return give, Reached(tuple(passed), _shares(give, body) @ accelerations)
+
+
+def limbs_way(give: Give, body: GivingBody, coms: Array, reference_coms: Array, shift: Array) -> Array:
+    """Displacement of the center of mass that is the limbs' own, because they give [m], shape (3,).
+
+    Args:
+        give: How far they do.
+        body: The limbs.
+        coms, reference_coms: Centers of mass of the limbs, and of those of the reference [m], shape (L, 3).
+        shift: Of the trunk [m], shape (3,).
+    """
+    return _shares(give, body) @ (coms - reference_coms - shift)
+
+
+def _shares(give: Give, body: GivingBody) -> Array:
+    """Part of the figure's mass that goes each limb's own way, shape (L,)."""
+    return give.loose * np.array([limb.mass / body.mass for limb in body.limbs])
+
+
+def _swing(
+    give: Give, body: GivingBody, forces: Array, stands: Flags, dt: float
+) -> tuple[Array, Array, Array, Array]:
+    """Ways, speeds, what the springs carry into the trunk [N], and accelerations of the limbs, each (L, 3).
+
+    One implicit step of m ÿ = f − (K (1 + |y|² / y_m²) y + D ẏ) (1 + m / m_trunk), linearized at its start.
+    """
+    ways, speeds, carried = give.ways.copy(), give.speeds.copy(), np.zeros_like(give.ways)
+    accelerations = np.zeros_like(give.ways)
+    for k, limb in enumerate(body.limbs):
+        y, v, f = give.ways[k], give.speeds[k], forces[k]
+        if not (f.any() or y.any() or v.any()):
+            continue
+        stretched = float(y @ y) / limb.limit**2
+        stiff, stiffest = limb.stiffness * (1.0 + stretched), limb.stiffness * (1.0 + 3.0 * stretched)
+        damp = limb.damping * math.sqrt(1.0 + stretched)
+        both = 1.0 / limb.mass + 1.0 / max(body.mass - limb.mass, 1e-9)
+        fade = 4.0 * limb.damping if stands[k] else 0.0
+        top = f / limb.mass - both * (stiff * y + (damp + fade) * v)
+        acceleration = top / (1.0 + dt * both * (damp + fade) + dt * dt * both * stiffest)
+        speeds[k] = v + dt * acceleration
+        ways[k] = y + dt * speeds[k]
+        accelerations[k] = acceleration
+        # what the trunk feels is what the limb does not keep
+        carried[k] = (f / limb.mass - acceleration) / both
+    return ways, speeds, carried, accelerations
+
+
+def _spread(
+    amounts: Array, wanted: Array, body: GivingBody, settings: Giving, stands: Flags, pressed: float, dt: float
+) -> Array:
+    """Give after a step: it rises towards what a body or its neighbors in the limb want, and fades by half-lives."""
+    out = amounts.copy()
+    rise, fade = dt / (settings.onset + dt), 0.5 ** (dt / settings.halflife)
+    for b in range(len(amounts)):
+        k = int(body.limb_of[b])
+        if k < 0:
+            continue
+        if stands[k]:
+            rate = 1.0 - 0.5 ** (dt / settings.planting)
+            out[b] = amounts[b] + rate * (pressed - amounts[b])
+            continue
+        neighbors = [amounts[i] for i in (int(body.inward[b]),) if i >= 0]
+        neighbors += [amounts[i] for i in body.limbs[k].bodies if body.inward[i] == b]
+        target = max([float(wanted[b]), *neighbors])
+        out[b] = amounts[b] + rise * (target - amounts[b]) if target > amounts[b] else amounts[b]
+        if wanted[b] < out[b]:
+            out[b] *= fade
+    return out
+
+
+def strengths(give: Give, body: GivingBody) -> Array:
+    """Factor on the strength of every body's joint: from 1 that holds to its softest, shape (B,)."""
+    return body.softest**give.amounts
