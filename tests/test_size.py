@@ -9,7 +9,7 @@ import pytest
 from poise.body import fit, mjcf
 from poise.core.motion import Motion
 from poise.edit.scale import scale
-from poise.filter import plan_footholds, wishing
+from poise.filter import giving, looking, plan_footholds, wishing
 from poise.filter.forces import Push
 from poise.filter.options import Options
 from poise.filter.simulate import simulate
@@ -35,6 +35,8 @@ def test_a_figure_of_any_size_does_the_same(
         for module, name, share in (
             (mjcf, "GRAVITY", size),
             (wishing, "GRAVITY", size),
+            (giving, "GRAVITY", size),
+            (looking, "GRAVITY", size),
             # both are speeds of the ground's gravity, so they go with the root of lengths: the rest is the gravity's
             (contacts, "SPEED_LIMIT", size**0.5),
             (plan_footholds, "FALL_SPEED", size**0.5),

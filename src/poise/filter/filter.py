@@ -11,7 +11,7 @@ from poise.body.character import Character
 from poise.core.errors import SimulationDiverged
 from poise.filter.footing import Footing
 from poise.filter.forces import Force
-from poise.filter.giving import Give, giving_body
+from poise.filter.giving import Give, Reached, giving_body
 from poise.filter.goal import GoalParticle, TrunkSway
 from poise.filter.ground import GroundFollower
 from poise.filter.limits import JointLimits
@@ -73,7 +73,8 @@ class Machine:
         self.particle = GoalParticle(preset.goal, character.leg_length)
         self.sway = TrunkSway(preset.goal, self.mass, self.scale)
         self.giving = giving_body(character, self.model.q_rest(), preset.giving, preset.pose, preset.weights)
-        self.give, self.reached = Give.none(self.giving), None
+        self.give = Give.none(self.giving)
+        self.reached: Reached | None = None
         self.limb_roots = np.array([limb.bodies[0] + 1 for limb in self.giving.limbs], dtype=np.int64)
         self.mirror = State(self.model)
         self.limb_points = tuple(
@@ -242,7 +243,7 @@ class Machine:
         self.v = following_v + speed
         self.previous_error = None
         self.give, self.reached = Give.none(self.giving), None
-        self.particle.accelerate((0.0, 0.0, 0.0), self.mass, (0.0, 0.0))
+        self.particle.accelerate((0.0, 0.0, 0.0), self.mass, (0.0, 0.0), self.dt)
         self.sway.accelerate((0.0, 0.0, 0.0))
         self.follower.carry(planned, self.dt)
         self._finish()

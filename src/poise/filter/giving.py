@@ -26,6 +26,9 @@ from poise.filter.preset import Giving, Servo, Weights
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
+PENDULUM = 12.0
+"""Gravity over the leg of a person [1/s²]: figures of any size swing as fast as a person of their build."""
+
 LEAST = 1e-3
 """A joint that gives less than this part holds."""
 
@@ -126,9 +129,7 @@ class Reached(NamedTuple):
     acceleration: Array
 
 
-def giving_body(
-    character: Character, rest: Array, settings: Giving, pose: Servo, weights: Weights
-) -> GivingBody:
+def giving_body(character: Character, rest: Array, settings: Giving, pose: Servo, weights: Weights) -> GivingBody:
     """The limbs of a character and their softest strengths.
 
     A joint of strength s is driven by the step problem between a servo of frequency ω_p that holds it (weight W_p m s)
@@ -172,7 +173,7 @@ def giving_body(
             )
             arm = sum(character.bodies[c].mass * float(np.linalg.norm(coms[c] - places[b])) for c in hanging)
             firm = firmness * (whole / mass) ** settings.taper
-            square = firm**2 * GRAVITY * character.leg_scale * arm / inertia
+            square = firm**2 * PENDULUM * character.leg_length * arm / inertia
             squares.append(square)
             part = min(square / max(pose.stiffness, 1e-9), 0.99)
             ratio = weights.joint_torque * part / (max(weights.pose, 1e-9) * (1.0 - part))
@@ -236,7 +237,8 @@ def advance(
     drive = float(np.linalg.norm(thrown)) / (body.mass * GRAVITY)
     for k, limb in enumerate(body.limbs):
         if not stands[k] and drive:
-            wanted[limb.bodies[0]] = max(wanted[limb.bodies[0]], drive / (drive + settings.yield_share))
+            part = (settings.leg_share if limb.is_leg else 1.0) * drive / (drive + settings.yield_share)
+            wanted[limb.bodies[0]] = max(wanted[limb.bodies[0]], part)
     amounts = _spread(give.amounts, wanted, body, settings, stands, pressed, dt)
     if not hits and amounts.max(initial=0.0) < LEAST and float(np.abs(ways).max(initial=0.0)) < 1e-5:
         return Give.none(body), Reached(tuple(passed), np.zeros(3))
@@ -264,9 +266,7 @@ def _shares(give: Give, body: GivingBody) -> Array:
     return give.loose * np.array([limb.mass / body.mass for limb in body.limbs])
 
 
-def _swing(
-    give: Give, body: GivingBody, forces: Array, stands: Flags, dt: float
-) -> tuple[Array, Array, Array, Array]:
+def _swing(give: Give, body: GivingBody, forces: Array, stands: Flags, dt: float) -> tuple[Array, Array, Array, Array]:
     """Ways, speeds, what the springs carry into the trunk [N], and accelerations of the limbs, each (L, 3).
 
     One implicit step of m ÿ = f − (K (1 + |y|² / y_m²) y + D ẏ) (1 + m / m_trunk), linearized at its start.
@@ -315,6 +315,16 @@ def _spread(
     return out
 
 
-def strengths(give: Give, body: GivingBody) -> Array:
-    """Factor on the strength of every body's joint: from 1 that holds to its softest, shape (B,)."""
-    return body.softest**give.amounts
+def strengths(give: Give, body: GivingBody, settings: Giving, speeds: Array) -> Array:
+    """Factor on the strength of every body's joint: from 1 that holds to its softest, shape (B,).
+
+    Muscles resist what stretches them fast, so a joint gives less the faster it is driven off its way, and not at all
+    at the fastest that the preset allows.
+
+    Args:
+        give: How far the joints give.
+        body: The limbs.
+        settings: How limbs give.
+        speeds: Of the joints against the reference [rad/s], shape (B,).
+    """
+    return body.softest ** (give.amounts * np.maximum(0.0, 1.0 - (speeds / settings.fastest) ** 2))

@@ -45,8 +45,8 @@ class GoalParticle:
 
     @property
     def pressed(self) -> float:
-        """How far the legs must bend or stretch for the height, 0 … 1."""
-        way = abs(self.height) / self._lowest
+        """How far the legs must bend for the height, 0 … 1."""
+        way = max(-self.height, 0.0) / self._lowest
         return way / (way + 0.1)
 
     @property
@@ -54,10 +54,20 @@ class GoalParticle:
         """The goal is at the reference's own place and does not move from it."""
         return not (any(self.shift) or any(self.velocity) or self.height or self.height_velocity)
 
-    def accelerate(self, force: Vector, mass: float, ground_velocity: Pair, *, flies: bool = False) -> None:
-        """Set the acceleration for this step from the force [N] and the ground's velocity [m/s].
+    def accelerate(
+        self, force: Vector, mass: float, ground_velocity: Pair, dt: float, *, flies: bool = False, weight: float = 0.0
+    ) -> None:
+        """Set the acceleration for this step.
 
         Where the figure flies nothing brings the goal back: it keeps its momentum, and the landing moves.
+
+        Args:
+            force: [N].
+            mass: Of the figure [kg].
+            ground_velocity: [m/s].
+            dt: [s].
+            flies: Nothing touches.
+            weight: Gravity that the reference does not feel there, since it stands [m/s²].
         """
         near, far = (0.0, 0.0) if flies else (self.frequency * self.frequency, 2.0 * self.frequency)
         (x, y), (vx, vy), (dx, dy) = self.shift, self.velocity, self.ground
@@ -70,7 +80,8 @@ class GoalParticle:
         if fz or self.height or self.height_velocity:
             z, w = self.height, 0.0 if flies else self.vertical_frequency
             part = z / (self._lowest if z < 0.0 else self._highest)
-            self.height_acceleration = fz / mass - w * w * (1.0 + part * part) * z - 2.0 * w * self.height_velocity
+            free = fz / mass - weight - w * w * (1.0 + part * part) * z - 2.0 * w * self.height_velocity
+            self.height_acceleration = free / (1.0 + 2.0 * w * dt + w * w * (1.0 + 3.0 * part * part) * dt * dt)
 
     def advance(self, dt: float) -> None:
         """Semi-implicit step, like the character's own."""
@@ -124,11 +135,13 @@ class TrunkSway:
         self.is_at_rest = False
         push, twist, spring, damper = self._push, self._twist, self._spring, self._damper
         (x, y, z), (vx, vy, vz), (mx, my, mz) = self.turn, self.velocity, moment
-        spring *= 1.0 + (x * x + y * y + z * z) / self._limit**2
+        far = (x * x + y * y + z * z) / self._limit**2
+        implicit = 1.0 + (3.0 * spring * far * dt * dt if far > 1.0 else 0.0)
+        spring *= 1.0 + far
         self.acceleration = (
-            push * mx - spring * x - damper * vx,
-            push * my - spring * y - damper * vy,
-            twist * mz - spring * z - damper * vz,
+            (push * mx - spring * x - damper * vx) / implicit,
+            (push * my - spring * y - damper * vy) / implicit,
+            (twist * mz - spring * z - damper * vz) / implicit,
         )
 
     def advance(self, dt: float) -> None:

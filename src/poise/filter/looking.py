@@ -66,7 +66,10 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned
     flies = is_moving and _flies(m, reference)
     if flies:  # by mechanics alone
         force = force[0] / m.scale, force[1] / m.scale, force[2] / m.scale
-    m.particle.accelerate(force, m.mass, below, flies=flies)
+    is_thrown = is_moving and not flies and _is_thrown(m, reference)
+    m.particle.accelerate(
+        force, m.mass, below, m.dt, flies=flies or is_thrown, weight=GRAVITY * m.scale if is_thrown else 0.0
+    )
     m.sway.accelerate(moment, spin=_spin(m, hits) if flies else None, dt=m.dt)
     m.sway_share[:] = m.own_share + m.sway.whole * (1.0 - m.own_share) if m.sway.whole > 1e-3 else m.own_share
     footholds = m.footing.place(reference, s.points, shift, home, m.time, m.dt, planned)
@@ -105,7 +108,9 @@ def _reach_trunk(m: Machine, hits: Sequence[Hit]) -> tuple[Vector, Vector]:
         m.reached = None
         return _NOTHING, _NOTHING
     stands = np.array([bool(m.footing.stands[list(points)].any()) for points in m.limb_points], dtype=np.bool_)
-    m.give, m.reached = advance(m.give, m.giving, m.preset.giving, hits, m.state.data.xpos[1:], stands, m.particle.pressed, m.dt)
+    m.give, m.reached = advance(
+        m.give, m.giving, m.preset.giving, hits, m.state.data.xpos[1:], stands, m.particle.pressed, m.dt
+    )
     com = m.state.data.subtree_com[m.model.roots[0]] + np.array([0.0, 0.0, m.sway.pivot])
     force = m.scale * np.sum([hit.force for hit in m.reached.hits] or [np.zeros(3)], axis=0)
     moment = m.scale * np.sum([np.cross(hit.place - com, hit.force) for hit in m.reached.hits] or [np.zeros(3)], axis=0)
@@ -117,6 +122,11 @@ def _flies(m: Machine, reference: ReferenceFrame) -> bool:
     """Nothing touches, here or in the reference, and the root does not carry the figure there."""
     is_free = not m.problem.touching_count and not reference.flags.any()
     return is_free and abs(float(reference.torque[2])) < CARRIED * GRAVITY * m.mass
+
+
+def _is_thrown(m: Machine, reference: ReferenceFrame) -> bool:
+    """A push has lifted the figure off the ground it stands on in the reference."""
+    return not m.problem.touching_count and bool(reference.flags.any()) and m.particle.height > 0.02 * m.scale
 
 
 def _spin(m: Machine, hits: Sequence[Hit]) -> Vector:

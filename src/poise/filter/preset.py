@@ -117,6 +117,8 @@ class Giving:
     stretch: float
     lever: float
     yield_share: float
+    leg_share: float
+    fastest: float
     onset: float
     halflife: float
     planting: float

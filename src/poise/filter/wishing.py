@@ -26,6 +26,11 @@ Array = npt.NDArray[np.float64]
 RISE = 10.0
 """Factor on the weight of the root's height where a plan says it and something stands [1]."""
 
+LOOSE = 3.0
+"""A limb that goes by this part of one its own way makes the goal a servo."""
+SOFT_GOAL = 25.0
+"""Frequency of that servo, critically damped [1/s]."""
+
 
 def wishes(m: Machine, reference: ReferenceFrame, sight: Sight) -> Wishes:
     """What the controllers ask of this step."""
@@ -47,8 +52,14 @@ def wishes(m: Machine, reference: ReferenceFrame, sight: Sight) -> Wishes:
         [g.at(m) for g in m.goal_points if g.is_on(m.time)], (), joints, standing,
         _hung(m, reference, sight),
         RISE if (sight.planned is not None or m.particle.pressed) and feet.stands.any() else 1.0,
-        None if m.give.is_at_rest else np.concatenate([[1.0], strengths(m.give, m.giving)]),
+        None if m.give.is_at_rest else _strengths(m, reference),
     )  # fmt: skip
+
+
+def _strengths(m: Machine, reference: ReferenceFrame) -> Array:
+    """Factor on the strength of every body's joint where limbs give, shape (B,), the world's first."""
+    squares = np.bincount(m.model.dof_body, (m.state.v - reference.v) ** 2, m.model.body_count)
+    return np.concatenate([[1.0], strengths(m.give, m.giving, m.preset.giving, np.sqrt(squares[1:]))])
 
 
 def _hung(m: Machine, reference: ReferenceFrame, sight: Sight) -> float:
@@ -106,8 +117,12 @@ def _goal(m: Machine, reference: ReferenceFrame) -> Array | None:
         servo = 2.0 * w * (way - np.array(previous)) / dt + w * w * within(way, m.scale)
         return reference.com_acceleration[:2] + np.array(particle.acceleration) + servo
     (a, b, _), (da, db) = reference.com_acceleration.tolist(), particle.acceleration
-    da, db = da + limb_a, db + limb_b
-    return np.array((a + da + (2.0 * error[0] - previous[0]) / dt**2, b + db + (2.0 * error[1] - previous[1]) / dt**2))
+    # nobody knows where a limb that swings freely will be, so then the trunk is not held to a step
+    part = min(1.0, LOOSE * float(m.give.loose.max(initial=0.0)))
+    here = (1.0 - part) / dt**2 + part * SOFT_GOAL**2
+    rate = (1.0 - part) / dt + part * 2.0 * SOFT_GOAL
+    (x, y), (dx, dy) = error, ((error[0] - previous[0]) / dt, (error[1] - previous[1]) / dt)
+    return np.array((a + da + limb_a + here * x + rate * dx, b + db + limb_b + here * y + rate * dy))
 
 
 def bounds(m: Machine) -> list[AtLeast]:

@@ -1,0 +1,148 @@
+"""Reactions differ by where a push meets the figure and by what the figure is doing."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from poise.body.posing import body_positions, joint_deviations
+from poise.filter.forces import Push
+from poise.filter.giving import Give, GivingBody, Hit, advance, giving_body, strengths
+from poise.filter.preset import load_preset
+from poise.filter.result import SimulationResult
+from poise.filter.simulate import simulate
+from poise.physics import State
+from poise.physics.from_character import model_of
+from tests.filter_runs import falling, walk
+from tests.test_filter import assert_exact
+
+Array = npt.NDArray[np.float64]
+START = 0.3
+
+
+def pushed(body: str, x: float, y: float, z: float, lasts: float = 0.2) -> SimulationResult:
+    motion, character = walk()
+    return simulate(motion, character, pushes=[Push(body, (x, y, z), START, lasts)])
+
+
+def ways(run: SimulationResult) -> Array:
+    """Of the bodies' places against the undisturbed ones [m], from the push on, shape (S, B, 3)."""
+    off = body_positions(run.character, run.q) - body_positions(run.character, run.reference_q)
+    return off[round(START / run.report["dt"]) :]
+
+
+def giving() -> GivingBody:
+    _, character = walk()
+    preset = load_preset("recommended")
+    return giving_body(character, model_of(character).q_rest(), preset.giving, preset.pose, preset.weights)
+
+
+def test_a_hit_hand_flies_and_the_trunk_follows_later() -> None:
+    _, character = walk()
+    hand, hip = ways(pushed("left_hand", 0.0, 300.0, 0.0)), ways(pushed("pelvis", 0.0, 300.0, 0.0))
+    wrist = character.roles["left_hand"]
+    assert np.linalg.norm(hand[:, wrist] - hand[:, 0], axis=1).max() >= 0.08
+    at_end = round(0.2 * 60.0)
+    assert np.linalg.norm(hand[at_end, 0]) <= 0.6 * np.linalg.norm(hip[at_end, 0])
+    assert np.linalg.norm(hand[:, 0], axis=1).max() >= 0.5 * np.linalg.norm(hip[:, 0], axis=1).max(), "momentum is owed"
+
+
+def test_places_of_a_push_are_told_apart() -> None:
+    """Of unrelated reactions the distance over the size is 1.4, of the same ones 0."""
+    shapes = []
+    for body in ("chest", "pelvis", "head", "left_hand"):
+        off = ways(pushed(body, 0.0, 300.0, 0.0))
+        shapes.append(off[:, 1:] - off[:, :1])
+    for i, one in enumerate(shapes):
+        for other in shapes[i + 1 :]:
+            size = max(np.sqrt(np.mean(one**2)), np.sqrt(np.mean(other**2)))
+            assert np.sqrt(np.mean((one - other) ** 2)) / size >= 0.35
+
+
+def test_a_load_from_above_bends_the_knees_and_a_lift_raises_the_hips() -> None:
+    _, character = walk()
+    knees = [character.roles["left_knee"], character.roles["right_knee"]]
+    down, up = pushed("chest", 0.0, 0.0, -1000.0), pushed("chest", 0.0, 0.0, 1000.0)
+    assert joint_deviations(character, down.reference_q, down.q)[:, knees].max() >= 10.0
+    assert -0.2 <= ways(down)[:, 0, 2].min() <= -0.05
+    assert ways(up)[:, 0, 2].max() >= 0.02
+    assert np.abs(ways(down)[-1]).max() <= 0.01
+
+
+def test_a_planted_foot_passes_the_force_to_the_ground() -> None:
+    _, character = walk()
+    start = START + 0.05
+    foot = min(("left_foot", "right_foot"), key=lambda role: _height(role, start))
+    assert np.abs(ways(pushed(foot, 0.0, 300.0, 0.0))).max() <= 0.25 * np.abs(ways(pushed("chest", 0, 300.0, 0))).max()
+
+
+def _height(role: str, time: float) -> float:
+    motion, character = walk()
+    calm = simulate(motion, character)
+    k = round(time / calm.report["dt"])
+    return float(body_positions(character, calm.q[k : k + 1])[0, character.roles[role], 2])
+
+
+def test_flight_keeps_what_a_push_gave() -> None:
+    """Nothing touches: momentum and spin stay until the landing, which moves."""
+    motion, character = walk()
+    run = simulate(
+        falling(motion, 3.0, 0.75, fps=120.0), character, pushes=[Push("chest", (0.0, 300.0, 0.0), 0.1, 0.1)]
+    )
+    model, dt = model_of(character), run.report["dt"]
+    state = State(model)
+    given = []
+    for k in (round(0.22 / dt), round(0.6 / dt)):
+        pair = []
+        for q in (run.q, run.reference_q):
+            v = model.difference(q[k], q[k + 1], dt)
+            state.move_to(q[k], v)
+            pair.append(np.concatenate([(state.com_jacobian() @ v)[:2], state.data.angular_momentum(model.roots[0])]))
+        given.append(pair[0] - pair[1])
+    early, late = given
+    assert early[1] == pytest.approx(30.0 / character.mass, rel=0.02)
+    assert np.linalg.norm(late[:2] - early[:2]) <= 0.01 * np.linalg.norm(early[:2])
+    assert np.linalg.norm(late[2:] - early[2:]) <= 0.05 * np.linalg.norm(early[2:])
+    assert np.linalg.norm(early[2:]) >= 1.0
+
+
+def test_the_limb_keeps_what_the_trunk_does_not_get() -> None:
+    """Momentum of the limb and of the trunk together is that of the force, however the spring shares it."""
+    body = giving()
+    settings = load_preset("recommended").giving
+    limb = next(limb for limb in body.limbs if not limb.is_leg)
+    places, dt, force = np.zeros((len(body.limb_of), 3)), 0.005, np.array([0.0, 200.0, 0.0])
+    places[limb.bodies[-1]] = [limb.reach, 0.0, 0.0]
+    hit = Hit(limb.bodies[-1], places[limb.bodies[-1]], force)
+    give, trunk = Give.none(body), np.zeros(3)
+    k = body.limbs.index(limb)
+    stands = np.zeros(len(body.limbs), dtype=np.bool_)
+    for _ in range(40):
+        give, reached = advance(give, body, settings, [hit], places, stands, 0.0, dt)
+        trunk += dt * sum(h.force for h in reached.hits) / (body.mass - limb.mass)
+    # the limb's own speed is the trunk's and its speed against it
+    momentum = (body.mass - limb.mass) * trunk + limb.mass * (trunk + give.speeds[k])
+    assert momentum == pytest.approx(40 * dt * force, rel=1e-6)
+    assert give.ways[k, 1] > 0.05
+
+
+def test_what_gives_holds_again_and_nothing_gives_undisturbed() -> None:
+    motion, character = walk()
+    assert_exact(simulate(motion, character))
+    body, settings = giving(), load_preset("recommended").giving
+    stands = np.zeros(len(body.limbs), dtype=np.bool_)
+    places = np.zeros((len(body.limb_of), 3))
+    give, onset = Give.none(body), {}
+    arm = next(limb for limb in body.limbs if len(limb.bodies) == 3)
+    hit = Hit(arm.bodies[-1], np.array([arm.reach, 0.0, 0.0]), np.array([0.0, 300.0, 0.0]))
+    for k in range(40):
+        give, _ = advance(give, body, settings, [hit], places, stands, 0.0, 0.005)
+        for b in arm.bodies:
+            if give.amounts[b] > 0.3:
+                onset.setdefault(b, k)
+    assert onset[arm.bodies[2]] < onset[arm.bodies[1]] < onset[arm.bodies[0]], "from the hit inward"
+    assert strengths(give, body, settings, np.zeros(len(places)))[arm.bodies[0]] < 0.1
+    for _ in range(1000):
+        give, _ = advance(give, body, settings, [], places, stands, 0.0, 0.005)
+    assert give.is_at_rest
