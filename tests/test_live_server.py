@@ -265,3 +265,92 @@ def test_a_meter_allows_a_burst_and_then_the_rate() -> None:
     now = time.monotonic()
     assert sum(meter.take(now) for _ in range(100)) == 20
     assert sum(meter.take(now + 1.0) for _ in range(100)) == 10
+
+
+def answer(server: Server, raw: bytes, seconds: float = 5.0) -> bytes:
+    """What the server says to raw bytes until it closes."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=seconds) as connection:
+        connection.sendall(raw)
+        said = b""
+        while part := connection.recv(4096):
+            said += part
+    return said
+
+
+HOST = b"Host: 127.0.0.1\r\n"
+MALFORMED = {
+    "bracket in Host": b"GET /?token=TOKEN HTTP/1.1\r\nHost: [\r\n\r\n",
+    "two hosts": b"GET /?token=TOKEN HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    "bracket in the path": b"GET //[ HTTP/1.1\r\n" + HOST + b"\r\n",
+    "bracket in Origin": b"GET /ws?token=TOKEN HTTP/1.1\r\n" + HOST + b"Origin: http://[\r\n\r\n",
+    "no request": b"garbage\r\n\r\n",
+    "no text": b"\x00\xff\xfe\r\n\r\n",
+    "letters beyond ASCII": "GET /?token=é HTTP/1.1\r\n\r\n".encode(),
+    "a header without a name": b"GET / HTTP/1.1\r\n: x\r\n\r\n",
+    "no version": b"GET /\r\n\r\n",
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_request_is_answered_400(
+    server: Server, name: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = answer(server, MALFORMED[name].replace(b"TOKEN", server.token.encode()))
+    assert said.startswith(b"HTTP/1.1 400 ")
+    assert not any(record.exc_info for record in caplog.records)
+    assert "Traceback" not in capfd.readouterr().err
+    assert urllib.request.urlopen(server.url, timeout=5.0).status == 200  # it goes on
+
+
+@pytest.mark.parametrize("method", [b"POST", b"PUT", b"DELETE", b"OPTIONS", b"HEAD"])
+def test_other_methods_than_get_are_refused(server: Server, method: bytes) -> None:
+    raw = method + b" /?token=" + server.token.encode() + b" HTTP/1.1\r\n" + HOST + b"Content-Length: 3\r\n\r\nabc"
+    assert answer(server, raw).startswith(b"HTTP/1.1 405 ")
+
+
+def test_a_request_in_small_pieces_is_served(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5.0) as connection:
+        for byte in b"GET /?token=" + server.token.encode() + b" HTTP/1.1\r\n" + HOST + b"\r\n":
+            connection.sendall(bytes([byte]))
+        assert connection.recv(20).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_flood_of_pings_is_sent_away(server: Server) -> None:
+    with page(server) as connection, pytest.raises(ConnectionClosed) as caught:
+        for _ in range(20_000):
+            connection.ping()
+    assert caught.value.rcvd is None or caught.value.rcvd.code == 1008
+
+
+def test_a_connection_that_says_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("poise.show.server.OPEN_SECONDS", 0.3)
+    made = Server(lambda path: path)
+    try:
+        began = time.monotonic()
+        assert answer(made, b"GET / HT") == b""
+        assert time.monotonic() - began < 4.0
+    finally:
+        made.close()
+
+
+def test_a_page_that_falls_silent_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps its connection and answers no ping, as a page on a machine that was put to sleep."""
+    monkeypatch.setattr("poise.show.server.PING_SECONDS", 0.3)
+    made = Server(lambda path: path)
+    try:
+        key = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+        own = f"127.0.0.1:{made.port}".encode()
+        head = b"GET /ws?token=" + made.token.encode() + b" HTTP/1.1\r\nHost: " + own + b"\r\nOrigin: http://" + own
+        with socket.create_connection(("127.0.0.1", made.port), timeout=5.0) as connection:
+            connection.sendall(head + b"\r\n" + key + b"Sec-WebSocket-Version: 13\r\n\r\n")
+            assert connection.recv(64).startswith(b"HTTP/1.1 101 ")
+            until = time.monotonic() + 5.0
+            while made.page_count == 0 and time.monotonic() < until:
+                time.sleep(0.01)
+            assert made.page_count == 1
+            while made.page_count and time.monotonic() < until:
+                time.sleep(0.05)
+            assert made.page_count == 0
+    finally:
+        made.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,12 @@ __all__ = ["EXTENSIONS", "NAME", "describe", "matches", "parse", "read", "read_s
 
 NAME = "bvh"
 EXTENSIONS = (".bvh",)
+ROOM = 500_000_000
+"""Memory that a clip of any file may take [bytes]."""
+MOST_TIMES = 10
+"""Longer clips may take this many times the size of their file."""
+JOINT_BYTES = 170
+"""Memory for one joint in one frame while a file is read [bytes]."""
 MAX_HIERARCHY = 1 << 23
 """The hierarchy ends before this byte."""
 
@@ -159,7 +166,13 @@ def parse(path: Path, options: ReadOptions, *, needs_motion: bool = True) -> Bvh
         raise FileFormatError("No joint has a channel; nothing here moves.", path=path, cure=AGAIN)
     assert head is not None
     values, rows, starts = read_table(
-        path, end + head.end(), first_line + head.group().count("\n"), width, declared, options.frames_from_data
+        path,
+        end + head.end(),
+        first_line + head.group().count("\n"),
+        width,
+        declared,
+        options.frames_from_data,
+        partial(_require_room, path, len(joints), width),
     )
     return BvhDocument(
         encoding=encoding,
@@ -173,6 +186,18 @@ def parse(path: Path, options: ReadOptions, *, needs_motion: bool = True) -> Bvh
         rows=rows,
         row_starts=starts,
     )
+
+
+def _require_room(path: Path, joints: int, width: int, frames: int) -> None:
+    """Refuse a file whose short rows would take very much more memory than the file has bytes."""
+    needed = frames * (JOINT_BYTES * joints + 16 * width)
+    allowed = max(ROOM, MOST_TIMES * file_size(path))
+    if needed > allowed:
+        raise FileFormatError(
+            f"{frames} frames of {joints} joints take about {needed / 1e6:.0f} MB; {allowed / 1e6:.0f} are allowed.",
+            path=path,
+            cure="Cut it into shorter clips, or leave out joints that never move.",
+        )
 
 
 def _front(path: Path) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,13 @@ AGAIN = "Export the clip anew, or get the file again from its source."
 
 
 def read_table(
-    path: Path, begin: int, first_line: int, width: int, declared: int, frames_from_data: bool
+    path: Path,
+    begin: int,
+    first_line: int,
+    width: int,
+    declared: int,
+    frames_from_data: bool,
+    require_room: Callable[[int], None],
 ) -> tuple[Array, bytes, npt.NDArray[np.int64]]:
     """Rows of `width` numbers from byte `begin`, one row a line.
 
@@ -37,6 +43,7 @@ def read_table(
         width: Numbers in a row.
         declared: Frame count the file declares.
         frames_from_data: Take the rows that are there instead.
+        require_room: Raises if so many frames take too much memory.
 
     Returns:
         The values (F, width), the text of all rows, and where each row begins in it, shape (F + 1,).
@@ -46,16 +53,18 @@ def read_table(
             count of rows that is not `declared`.
     """
     starts = _row_starts(path, begin, first_line, width, declared, frames_from_data)
-    pieces: list[Array] = []
-    place = 0
+    require_room(len(starts) - 1)
+    table = np.empty((len(starts) - 1) * width)
+    place = filled = 0
     for line, text in _pieces(path, begin, first_line):
         values = parse_numbers(text)
         first, last = np.searchsorted(starts[:-1], [place if place else -1, place + len(text)])
         if values is None or values.size != width * (last - first) or not (np.abs(values) < LIMIT).all():
             raise _bad_word(path, line, text)
-        pieces.append(values)
+        table[filled : filled + values.size] = values
+        filled += values.size
         place += len(text)
-    return np.concatenate(pieces).reshape(-1, width), _original(path, begin), starts
+    return table.reshape(-1, width), _original(path, begin), starts
 
 
 def _row_starts(

@@ -43,6 +43,12 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MAX_PAGES = 8
 """Pages at once."""
 
+OPEN_SECONDS = 10.0
+"""A connection that has not asked for anything by then is closed [s]."""
+
+PING_SECONDS = 20.0
+"""So often a page is asked whether it is there; one that has not answered as long after is let go [s]."""
+
 MAX_WAITING = 4000
 """Commands that wait to be read, and words that wait to be sent to a page; older commands are dropped first."""
 
@@ -170,10 +176,15 @@ class Server:
     async def _serve(self, port: int, ready: threading.Event) -> None:
         from websockets.asyncio.server import serve
 
+        from poise.show.connection import Connection
+
+        quiet = log.getChild("socket")
+        quiet.setLevel(logging.CRITICAL)  # it logs the traceback of whatever a stranger sends
         self._stop = asyncio.Event()
         async with serve(
             self._talk, HOST, port, process_request=self._answer, compression=None, max_size=MAX_MESSAGE,
-            max_queue=64, ping_interval=None, close_timeout=1.0, server_header=None, logger=log.getChild("socket"),
+            max_queue=64, open_timeout=OPEN_SECONDS, ping_interval=PING_SECONDS, ping_timeout=PING_SECONDS,
+            close_timeout=1.0, server_header=None, logger=quiet, create_connection=Connection,
         ) as server:  # fmt: skip
             self.port = next(iter(server.sockets)).getsockname()[1]
             ready.set()
@@ -205,6 +216,14 @@ class Server:
 
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Let a socket through, serve the page, or refuse."""
+        from websockets.exceptions import WebSocketException
+
+        try:
+            return self._answered(connection, request)
+        except (ValueError, LookupError, WebSocketException):  # an address or a header that cannot be taken apart
+            return self._refuse(connection, HTTPStatus.BAD_REQUEST, "a malformed request")
+
+    def _answered(self, connection: ServerConnection, request: Request) -> Response | None:
         place = urlsplit(request.path)
         given = parse_qs(place.query).get("token", [""])[0]
         host, origin = request.headers.get("Host", ""), request.headers.get("Origin")
