@@ -231,7 +231,8 @@ def test_a_name_of_any_length(tmp_path: Path, sample: Motion, name: str) -> None
 def test_a_bvh_of_short_rows_is_refused_before_it_takes_the_memory(tmp_path: Path) -> None:
     """A frame of two bytes moves two hundred joints."""
     joints = "".join(f"JOINT j{k}\n{{\nOFFSET 0 1 0\n" for k in range(200)) + "}\n" * 200
-    head = f"HIERARCHY\nROOT r\n{{\nOFFSET 0 0 0\nCHANNELS 1 Zrotation\n{joints}}}\nMOTION\nFrames: 100000\nFrame Time: 0.01\n"
+    head = f"HIERARCHY\nROOT r\n{{\nOFFSET 0 0 0\nCHANNELS 1 Zrotation\n{joints}}}\n"
+    head += "MOTION\nFrames: 100000\nFrame Time: 0.01\n"
     path = tmp_path / "long.bvh"
     path.write_text(head + "0\n" * 100_000)
     refused(lambda: poise.load(path), "201 joints take about")

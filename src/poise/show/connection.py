@@ -58,6 +58,6 @@ class Connection(ServerConnection):
     def _answer(self, status: HTTPStatus) -> None:
         body = f"{status.phrase}. This server answers GET alone.\n".encode()
         allow = "Allow: GET\r\n" if status is HTTPStatus.METHOD_NOT_ALLOWED else ""
-        head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{allow}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n"
-        self.transport.write(head.encode() + body)
+        first = f"HTTP/1.1 {status.value} {status.phrase}\r\n{allow}"
+        self.transport.write(f"{first}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
         self.transport.close()
