@@ -14,8 +14,8 @@ from poise.analysis import analyze
 from poise.analysis.measures import measures
 from poise.analysis.scale import implied_scale
 from poise.check.air import aimed_gravity, apex_change, gravity_cures, retimed_intervals
+from poise.check.clip import judge
 from poise.check.finding import FLAWS, Finding
-from poise.check.judge import judge
 from poise.check.profile import Limit, load_profile
 from poise.core import rotations
 from poise.core.motion import Motion

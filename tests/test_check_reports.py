@@ -17,14 +17,11 @@ import poise
 from poise.analysis import analyze
 from poise.check.clip import check_motion
 from poise.check.finding import FLAWS, Cure, Finding
-from poise.check.histogram import bins_of, histogram_svg
-from poise.check.junit import junit_xml
-from poise.check.library import Facts, compare
+from poise.check.library import Facts, FlightSample, Samples, compare, gait_of
 from poise.check.page.page import page
 from poise.check.profile import Profile, load_profile, profile_names
-from poise.check.report import ClipReport, Wanted, unreadable
-from poise.check.samples import FlightSample, Samples, gait_of
-from poise.check.statistics import PAPER_GRAVITY, figures, quoted, write_statistics
+from poise.check.report import ClipReport, Wanted, junit_xml, unreadable
+from poise.check.statistics import PAPER_GRAVITY, bins_of, figures, histogram_svg, quoted, write_statistics
 from poise.core.errors import FileFormatError, UnknownName
 from tests.clips import MOTIONS, needs_motions
 

@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import poise
-from poise.check.files import clip_files
 from poise.check.profile import load_profile
-from poise.check.run import check_files, process_count
+from poise.check.run import check_files, clip_files, process_count
 from poise.cli.app import run
 from poise.core.errors import InvalidValue
 from tests.clips import MOTIONS, needs_motions
@@ -234,3 +234,19 @@ def test_an_interrupt_leaves_no_half_file(library: Path, tmp_path: Path) -> None
     assert process.returncode == 130, error
     assert not page.exists()
     assert not list(tmp_path.glob(".page*"))
+
+
+def test_a_clip_is_judged_on_the_ground_that_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    walk = poise.load(poise.sample_path("walk"))
+    way = walk.world[0][:, 0, :2] - walk.world[0][0, 0, :2]
+    rise = np.linalg.norm(way, axis=1) * np.tan(np.radians(10.0))
+    translations = walk.translations.copy()
+    translations[:, 0, 2] += rise
+    path = tmp_path / "uphill.bvh"
+    poise.save(dataclasses.replace(walk, translations=translations), path)
+    flat = checked(capsys, path)[1]["clips"][0]
+    slope = checked(capsys, path, "--terrain", "slope:10")[1]["clips"][0]
+    assert [f for f in flat["findings"] if f["name"] in ("penetration", "float", "contacts")]
+    assert slope["penetration_max_m"] < 0.12
+    assert not [f for f in slope["findings"] if f["name"] in ("contacts", "gravity")]
+    assert slope["verdict"] == "pass"

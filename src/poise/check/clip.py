@@ -3,22 +3,92 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from poise.analysis.analyze import Analysis, analyze
-from poise.analysis.measures import measures
-from poise.analysis.scale import implied_scale
+from poise.analysis.measures import Measures, measures
+from poise.analysis.scale import ImpliedScale, implied_scale
 from poise.body import load_character
-from poise.check.files import clips_of_refused
-from poise.check.judge import judge
+from poise.body.character import Character
+from poise.body.fit import fit
+from poise.check.air import flight_findings
+from poise.check.balance import balance_findings
+from poise.check.capture import capture_findings
+from poise.check.finding import Finding
+from poise.check.ground import ground_findings
+from poise.check.known import doubts
 from poise.check.measures import facts_of, measures_of, samples_of
 from poise.check.page.pictures import pictures_of
 from poise.check.profile import Profile
+from poise.check.rate import rate_findings
 from poise.check.report import ClipReport, Wanted, unreadable
+from poise.check.run import clips_of_refused
+from poise.check.whole import limit_findings, timed_findings
 from poise.core.errors import PoiseError
+from poise.core.motion import Motion
 from poise.io import load
 from poise.io.format import ReadOptions
+from poise.phases.travel import direction_of_travel
+from poise.terrain import Terrain
+
+
+def judge(
+    clip: Analysis, quality: Measures, scale: ImpliedScale, profile: Profile,
+    *, try_cures: bool = False, is_floor_given: bool = False,
+) -> tuple[Finding, ...]:  # fmt: skip
+    """Everything a profile has against a clip: failures first, the farthest past its threshold first.
+
+    Where the frame rate itself is wrong, nothing that depends on time is judged: every number would be wrong with it.
+    A finding that needs something that is in doubt is a warning.
+    """
+    unsure = doubts(clip, is_floor_given=is_floor_given)
+    every = (unsure.weigh(f) for f in _all(clip, quality, scale, profile, try_cures=try_cures))
+    found = [f for f in every if f is not None]
+    return tuple(sorted(found, key=lambda f: (not f.fails, -f.excess)))
+
+
+def _all(
+    clip: Analysis, quality: Measures, scale: ImpliedScale, profile: Profile, *, try_cures: bool
+) -> Iterator[Finding]:
+    yield from capture_findings(clip, profile)
+    rate = tuple(rate_findings(clip, profile))
+    yield from rate
+    yield from ground_findings(clip, profile, is_timed=not rate)
+    yield from limit_findings(clip, quality, profile)
+    if not rate:
+        yield from flight_findings(clip, profile, try_cures=try_cures)
+        yield from balance_findings(clip, profile, try_cures=try_cures)
+        yield from timed_findings(clip, quality, scale, profile)
+
+
+def on_ground(motion: Motion, wanted: Wanted, character: Character | None = None) -> Analysis:
+    """The dynamics of a clip on the ground that was asked for.
+
+    A terrain begins under the first frame's root and rises along the clip's way, as in `poise simulate`; where no
+    floor says how high it lies there, it is as high as what touches it stands in the median.
+    """
+    if wanted.terrain is None:
+        return analyze(motion, character, floor=wanted.floor)
+    character = fit(motion, masses="auto") if character is None else character
+    start = motion.world[0][0, 0, :2]
+    ground = Terrain.parse(wanted.terrain)
+
+    def lies(height: float) -> Analysis:
+        origin = float(start[0]), float(start[1])
+        placed = ground.placed(origin=origin, heading=direction_of_travel(motion), ground=height)
+        return analyze(motion, character, floor=height, terrain=placed)
+
+    if wanted.floor is not None:
+        return lies(wanted.floor)
+    clip = lies(0.0)
+    gaps, frames = clip.touch.gaps, np.arange(motion.frame_count)
+    lowest = np.argmin(gaps, axis=1)
+    slow = np.argsort(np.linalg.norm(clip.touch.velocities[frames, lowest], axis=1))[: max(1, len(frames) // 4)]
+    return lies(float(np.median(gaps[frames, lowest][slow])))
 
 
 def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) -> ClipReport:
@@ -32,7 +102,8 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
     """
     start = time.perf_counter()
     quality, scale = measures(clip), implied_scale(clip)
-    findings = judge(clip, quality, scale, profile)
+    is_given = wanted.floor is not None or wanted.terrain is not None
+    findings = judge(clip, quality, scale, profile, try_cures=wanted.try_cures, is_floor_given=is_given)
     source = clip.motion.source
     samples = samples_of(clip)
     report = ClipReport(
@@ -72,12 +143,17 @@ def _failed(error: Exception) -> str:
     return f"Poise failed inside ({type(error).__name__}: {error}). Please report this."
 
 
-def _check_one(path: Path, profile: Profile, options: ReadOptions, wanted: Wanted) -> ClipReport:
-    start = time.perf_counter()
-    motion = load(
+def read_clip(path: Path, options: ReadOptions) -> Motion:
+    """The motion of a file, read as the options say."""
+    return load(
         path, skeleton=options.skeleton, clip=options.clip, unit=options.unit, up=options.up, fps=options.fps,
         frames_from_data=options.frames_from_data,
     )  # fmt: skip
+
+
+def _check_one(path: Path, profile: Profile, options: ReadOptions, wanted: Wanted) -> ClipReport:
+    start = time.perf_counter()
+    motion = read_clip(path, options)
     character = None if wanted.character is None else load_character(wanted.character)
-    report = check_motion(analyze(motion, character), profile, str(path), wanted)
+    report = check_motion(on_ground(motion, wanted, character), profile, str(path), wanted)
     return replace(report, seconds=time.perf_counter() - start)

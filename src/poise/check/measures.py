@@ -17,9 +17,8 @@ from poise.analysis.measures import Measures, standing
 from poise.analysis.scale import ImpliedScale
 from poise.check import thresholds as at
 from poise.check.ground import feet
-from poise.check.library import Facts
+from poise.check.library import Facts, FlightSample, Samples, gait_of
 from poise.check.rate import landings
-from poise.check.samples import FlightSample, Samples, gait_of
 from poise.core.units import GRAVITY
 from poise.phases.points import pelvis
 

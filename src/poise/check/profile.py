@@ -30,7 +30,7 @@ class Limit:
     Attributes:
         least: Smallest value allowed, -inf if any.
         most: Largest value allowed, inf if any.
-        fails: True if a value outside makes the clip's verdict "fail"; False if it is only told.
+        fails: True if a value outside makes the clip's verdict "fail"; False for a warning.
         is_checked: False if nobody wants to hear of it.
     """
 
@@ -64,7 +64,7 @@ class Profile:
         return self.limits[flaw]
 
     def failing_only_on(self, names: tuple[str, ...]) -> Profile:
-        """The same profile where only these flaws make a verdict "fail"; the others are still told.
+        """The same profile where only these flaws make a verdict "fail"; the others are warnings.
 
         Raises:
             UnknownName: if one is no flaw's name.

@@ -78,7 +78,7 @@ def pace(clip: Analysis) -> Pace | None:
     """How fast a walk's feet swing and how its step length goes with its steps, against people's; None if it is none.
 
     A leg swings as a pendulum does, in a time that goes with √(leg / g) and hardly with speed. The walk ratio, step
-    length over steps a second, people keep at any speed. Both are told by the touches of the feet, and weighed by how
+    length over steps a second, people keep at any speed. Both follow from the touches of the feet, and weighed by how
     much walks differ in them.
     """
     on_feet = feet(clip)

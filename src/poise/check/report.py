@@ -1,15 +1,26 @@
-"""What a check says of one clip, as plain values. Nothing here needs the physics, so it loads at once."""
+"""What a check says of clips: as plain values, as JSON (schema poise.check/1), as JUnit XML.
+
+Nothing here needs the physics, so it loads at once.
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
-from poise.check.finding import Finding
-from poise.check.library import Facts
-from poise.check.samples import Samples
+from poise.check.finding import FLAWS, Finding
+from poise.check.library import Facts, Group, Samples
+from poise.check.profile import Profile
+from poise.check.words import frame_words
+
+SCHEMA = "poise.check/1"
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot hold, escaped or not."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +40,17 @@ class Wanted:
         pictures: Draw them.
         samples: Keep what statistics are made of.
         character: File of the character that all clips are of; None fits one to each.
+        floor: Height of the floor [m]; found where not given.
+        terrain: Ground, as `poise simulate --terrain` has it; flat where not given.
+        try_cures: Try the cures that take long; else they are named.
     """
 
     pictures: bool = False
     samples: bool = False
     character: Path | None = None
+    floor: float | None = None
+    terrain: str | None = None
+    try_cures: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,3 +110,96 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def as_json(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> dict[str, Any]:
+    """All clips, the profile they were held against, and the library they make."""
+    limits = {
+        name: {
+            "min": limit.least if math.isfinite(limit.least) else None,
+            "max": limit.most if math.isfinite(limit.most) else None,
+            "fail": limit.fails,
+            "check": limit.is_checked,
+        }
+        for name, limit in profile.limits.items()
+    }
+    return {
+        "schema": SCHEMA,
+        "profile": {"name": profile.name, "limits": limits},
+        "clips": [r.as_json() for r in reports if r.verdict != "skipped"],
+        "without_motion": [r.file for r in reports if r.verdict == "skipped"],
+        "library": [
+            {
+                "clips": list(g.clips),
+                "strays": [
+                    {"clip": s.clip, "quantity": s.quantity, "value": s.value, "usual": s.usual, "low": s.low,
+                     "high": s.high} for s in g.strays
+                ],
+            }
+            for g in groups
+        ],
+    }  # fmt: skip
+
+
+def junit_xml(reports: Sequence[ClipReport], profile: Profile) -> bytes:
+    """The report as UTF-8 XML.
+
+    A flaw that fails is a `failure`; a warning stands in the case's `system-out`; an unreadable clip is an
+    `error`. Line ends and names are escaped; what XML cannot hold becomes "?".
+    """
+    root = ElementTree.Element("testsuites", name="poise check")
+    totals = [0, 0, 0]
+    for report in reports:
+        suite = _suite(report, profile)
+        for k, key in enumerate(("tests", "failures", "errors")):
+            totals[k] += int(suite.get(key, "0"))
+        root.append(suite)
+    for key, total in zip(("tests", "failures", "errors"), totals):
+        root.set(key, str(total))
+    root.set("time", f"{sum(r.seconds for r in reports):.3f}")
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+
+
+def _suite(report: ClipReport, profile: Profile) -> ElementTree.Element:
+    name = _clean(report.name)
+    checked = [flaw for flaw in FLAWS if profile[flaw].is_checked]
+    if report.verdict == "unreadable":
+        suite = _element("testsuite", name=name, tests="1", failures="0", errors="1", skipped="0", time="0.000")
+        case = _element("testcase", name="readable", classname=name, time="0.000")
+        case.append(_element("error", _clean(report.error), message=_clean(report.error), type="unreadable"))
+        suite.append(case)
+        return suite
+    failing = {f.name for f in report.findings if f.fails}
+    suite = _element(
+        "testsuite", name=name, tests=str(len(checked)), failures=str(len(failing)), errors="0", skipped="0",
+        time=f"{report.seconds:.3f}",
+    )  # fmt: skip
+    for flaw in checked:
+        found = [f for f in report.findings if f.name == flaw]
+        case = _element("testcase", name=flaw, classname=name, time="0.000")
+        if found:
+            text = _clean("\n".join(_lines(f) for f in found))
+            if flaw in failing:
+                case.append(_element("failure", text, message=_clean(found[0].sentence), type=flaw))
+            else:
+                case.append(_element("system-out", text))
+        suite.append(case)
+    return suite
+
+
+def _lines(finding: Finding) -> str:
+    frames = f" (frames {frame_words(finding.frames)})" if finding.frames else ""
+    return "\n".join(
+        [f"{finding.sentence}{frames}", *(f"  {'or' if k else 'cure'}: {c.text}" for k, c in enumerate(finding.cures))]
+    )
+
+
+def _element(tag: str, text: str | None = None, **attributes: str) -> ElementTree.Element:
+    element = ElementTree.Element(tag, attributes)
+    element.text = text
+    return element
+
+
+def _clean(text: str) -> str:
+    return _NOT_XML.sub("?", text)

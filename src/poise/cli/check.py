@@ -10,7 +10,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import WRONG_USE, app, note, out, output_paths, print_json, progress
-from poise.core.errors import InvalidValue
+from poise.core.errors import InvalidValue, PoiseError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,8 @@ MOST_CURES = 3
 """Cures shown of a finding on a terminal; reports hold all."""
 FILE_ENDINGS = (".toml", ".json", ".csv", ".svg", ".png", ".html", ".htm", ".xml", ".txt", ".bvh")
 """Endings that no one gives a folder."""
+MOST_PLAYERS = 12
+"""Failing clips that are recorded for a page."""
 MOST_NAMES = 3
 """Clips named that one sentence refuses."""
 
@@ -46,6 +48,21 @@ def check(
     junit: Annotated[Path | None, typer.Option(metavar="PATH", help="Write a JUnit report for a build server.")] = None,
     stats: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write statistics of all clips, as figures (SVG) and CSV.")
+    ] = None,
+    try_cures: Annotated[
+        bool, typer.Option("--try-cures", help="Try the cures that take long, and offer those that do.")
+    ] = False,
+    players: Annotated[
+        bool,
+        typer.Option(
+            "--players/--no-players", help="With --html: recordings of failing clips, linked at their frames."
+        ),
+    ] = True,
+    floor: Annotated[
+        float | None, typer.Option(metavar="M", help="Height of the floor in the clips; found if not given.")
+    ] = None,
+    terrain: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="Ground of the clips, as in poise simulate; flat if not given.")
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", metavar="N", help="Processes; default: as many as there are cores.")
@@ -69,9 +86,9 @@ def check(
 
     Example: [bold]poise check clips/ --profile stylized --html check.html --junit check.xml[/bold]
     """
-    from poise.check.files import clip_files
     from poise.check.profile import load_profile
     from poise.check.report import Wanted
+    from poise.check.run import clip_files
     from poise.io import read_options
 
     paths = clip_files(files)
@@ -92,10 +109,18 @@ def check(
         skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps,
         frames_from_data=frames_from_data,
     )  # fmt: skip
-    wanted = Wanted(pictures=html is not None, samples=stats is not None, character=character)
+    if terrain is not None:
+        from poise.terrain import Terrain
+
+        Terrain.parse(terrain)  # one sentence now is better than one for each clip
+    wanted = Wanted(
+        pictures=html is not None, samples=stats is not None, character=character, floor=floor, terrain=terrain,
+        try_cures=try_cures,
+    )  # fmt: skip
     reports = _run(paths, chosen, how, wanted, jobs)
     groups = _groups(reports)
-    _write(reports, groups, chosen, html, junit, stats)
+    linked = _players(html, reports, how, wanted) if html is not None and players else {}
+    _write(reports, groups, chosen, html, junit, stats, linked)
     if as_json:
         print_json(_json(reports, groups, chosen))
     code = _exit_code(reports)
@@ -171,6 +196,42 @@ def _groups(reports: Sequence[ClipReport]) -> tuple[Group, ...]:
     return compare([(r.name, r.facts) for r in reports if r.facts is not None])
 
 
+def _players(html: Path, reports: Sequence[ClipReport], how: ReadOptions, wanted: Wanted) -> dict[str, str]:
+    """Recordings of the clips that fail, in a folder beside the page; their addresses from the page, by clip."""
+    from dataclasses import replace
+    from urllib.parse import quote
+
+    from poise.body import load_character
+    from poise.check.clip import on_ground, read_clip
+    from poise.show import record
+    from poise.show.motion_scene import scene_of_motion
+
+    failing = [r for r in reports if r.verdict == "fail"]
+    if len(failing) > MOST_PLAYERS:
+        note(f"{len(failing)} clips fail; the first {MOST_PLAYERS} of them are recorded for the page.")
+    folder = html.with_name(f"{html.stem}_clips")
+    linked: dict[str, str] = {}
+    if not failing:
+        return linked
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    with progress(disable=not sys.stderr.isatty()) as bar:
+        for number, report in enumerate(bar.track(failing[:MOST_PLAYERS], description="Recording")):
+            motion = read_clip(Path(report.file), replace(how, clip=report.clip or how.clip))
+            character = None if wanted.character is None else load_character(wanted.character)
+            clip = on_ground(motion, wanted, character)
+            name = f"{number + 1}-{Path(report.file).stem}.html"
+            try:
+                record(scene_of_motion(motion, clip.character, terrain=clip.terrain), folder / name)
+            except PoiseError as error:  # the page says all without them
+                note(f"The page has no recordings: {error}")
+                break
+            linked[report.name] = quote(f"{folder.name}/{name}")
+    if is_new and not linked:
+        folder.rmdir()
+    return linked
+
+
 def _write(
     reports: Sequence[ClipReport],
     groups: Sequence[Group],
@@ -178,15 +239,16 @@ def _write(
     html: Path | None,
     junit: Path | None,
     stats: Path | None,
+    players: dict[str, str],
 ) -> None:
     from poise.io.files import write_atomically
 
     if html is not None:
         from poise.check.page.page import page
 
-        write_atomically(html, page(reports, groups, profile).encode("utf-8", "replace"))
+        write_atomically(html, page(reports, groups, profile, players).encode("utf-8", "replace"))
     if junit is not None:
-        from poise.check.junit import junit_xml
+        from poise.check.report import junit_xml
 
         write_atomically(junit, junit_xml([r for r in reports if r.verdict != "skipped"], profile))
     if stats is not None:
@@ -196,7 +258,7 @@ def _write(
 
 
 def _json(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> dict[str, Any]:
-    from poise.check.as_json import as_json
+    from poise.check.report import as_json
 
     return as_json(reports, groups, profile)
 
@@ -217,6 +279,8 @@ def _show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profi
             frames = f"  [frames {frame_words(finding.frames)}]" if finding.frames else ""
             color = "red" if finding.fails else "yellow"
             console.print(Text.assemble("  ", (finding.name, color), f"  {finding.sentence}.", (frames, "dim")))
+            if finding.doubt:
+                console.print(Text(f"      a warning: {finding.doubt}", style="dim"))
             limit = f"{finding.measure:.3g}, allowed {'at least' if finding.measure < finding.threshold else 'up to'}"
             console.print(Text(f"      measured {limit} {finding.threshold:.3g}", style="dim"))
             for number, cure in enumerate(finding.cures[:MOST_CURES]):
@@ -229,8 +293,8 @@ def _show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profi
         for _, stray in strays:
             console.print(Text(f"  {stray.clip}: {stray.sentence}"))
     counts = {v: sum(r.verdict == v for r in reports) for v in ("pass", "fail", "unreadable", "skipped")}
-    told = [f"{counts['pass']} pass", f"{counts['fail']} fail"]
-    told += [f"{counts['unreadable']} unreadable"] * bool(counts["unreadable"])
-    told += [f"{counts['skipped']} without motion passed over"] * bool(counts["skipped"])
+    words = [f"{counts['pass']} pass", f"{counts['fail']} fail"]
+    words += [f"{counts['unreadable']} unreadable"] * bool(counts["unreadable"])
+    words += [f"{counts['skipped']} without motion passed over"] * bool(counts["skipped"])
     if len(reports) > 1:
-        console.print(Text(f"\n{', '.join(told)} (profile {profile.name})", style="bold"))
+        console.print(Text(f"\n{', '.join(words)} (profile {profile.name})", style="bold"))

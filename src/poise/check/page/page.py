@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
 
@@ -15,15 +15,32 @@ from poise.check.profile import Limit, Profile
 from poise.check.report import ClipReport
 from poise.check.words import frame_words
 
+MOST_LINKS = 4
+"""Stretches of a finding that are linked."""
 _ORDER = {"unreadable": 0, "fail": 1, "pass": 2}
 
 
-def page(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> str:
-    """One HTML file that needs nothing else: no script, no font, no address. Every name in it is escaped."""
+def page(
+    reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile, players: Mapping[str, str] | None = None
+) -> str:
+    """One HTML file that needs nothing else: no script, no font, no address. Every name in it is escaped.
+
+    Args:
+        reports: Of the clips.
+        groups: Of the library.
+        profile: What was judged by.
+        players: Recordings of clips by the clips' names, as addresses beside the page; frames link to them.
+    """
+    players = players or {}
     shown = sorted((r for r in reports if r.verdict != "skipped"), key=lambda r: (_ORDER[r.verdict], r.name))
     style = (resources.files("poise.check.page") / "style.css").read_text(encoding="utf-8")
     body = "".join(
-        [_overview(shown, profile), _strays(groups), *(_section(r, k) for k, r in enumerate(shown)), _meaning(profile)]
+        [
+            _overview(shown, profile),
+            _strays(groups),
+            *(_section(r, k, players.get(r.name, "")) for k, r in enumerate(shown)),
+            _meaning(profile),
+        ]
     )
     switch = '<input type="checkbox" id="only"> <label for="only">hide clips that pass</label>'
     return (
@@ -69,12 +86,12 @@ def _length(report: ClipReport) -> str:
 
 
 def _chips(report: ClipReport) -> str:
-    fails, told = Counter(), Counter()
+    fails, warnings = Counter(), Counter()
     for finding in report.findings:
-        (fails if finding.fails else told)[finding.name] += 1
+        (fails if finding.fails else warnings)[finding.name] += 1
     times = [
         f'<span class="chip{look}">{escape(name)}{f" × {n}" if n > 1 else ""}</span>'
-        for counter, look in ((fails, ""), (told, " told"))
+        for counter, look in ((fails, ""), (warnings, " warning"))
         for name, n in counter.items()
     ]
     return " ".join(times)
@@ -91,7 +108,7 @@ def _strays(groups: Sequence[Group]) -> str:
     return f"<section><h2>Unlike the other clips of the same skeleton</h2><table>{''.join(rows)}</table></section>"
 
 
-def _section(report: ClipReport, number: int) -> str:
+def _section(report: ClipReport, number: int, player: str) -> str:
     head = (
         f'<div class="head"><span class="badge">{report.verdict}</span><h2>{escape(report.name)}</h2>'
         f'<span class="facts">{_facts(report)}</span></div>'
@@ -100,7 +117,7 @@ def _section(report: ClipReport, number: int) -> str:
     if report.verdict == "unreadable":
         parts.append(f'<p class="error">{escape(report.error)}</p>')
     if report.findings:
-        rows = "".join(_row(f) for f in report.findings)
+        rows = "".join(_row(f, report, player) for f in report.findings)
         header = (
             '<tr><th>finding</th><th>what is wrong, and what would cure it</th><th class="number">measured</th>'
             '<th class="number">allowed</th></tr>'
@@ -127,17 +144,32 @@ def _facts(report: ClipReport) -> str:
     return " · ".join(words)
 
 
-def _row(finding: Finding) -> str:
+def _row(finding: Finding, report: ClipReport, player: str) -> str:
     unit = FLAWS[finding.name][1]
-    frames = f' <span class="frames">frames {frame_words(finding.frames)}</span>' if finding.frames else ""
+    frames = f' <span class="frames">frames {_frames(finding, report, player)}</span>' if finding.frames else ""
+    if finding.doubt:
+        frames += f' <span class="frames">A warning: {escape(finding.doubt)}.</span>'
     cures = "".join(f"<li>{escape(c.text)}</li>" for c in finding.cures)
     least = finding.measure < finding.threshold
     return (
-        f'<tr><td class="name{"" if finding.fails else " told"}">{escape(finding.name)}</td>'
+        f'<tr><td class="name{"" if finding.fails else " warning"}">{escape(finding.name)}</td>'
         f'<td>{escape(finding.sentence)}.{frames}{f"""<ol class="cures">{cures}</ol>""" if cures else ""}</td>'
         f'<td class="number">{_number(finding.measure)} {escape(unit)}</td>'
         f'<td class="number">{"≥" if least else "≤"} {_number(finding.threshold)}</td></tr>'
     )
+
+
+def _frames(finding: Finding, report: ClipReport, player: str) -> str:
+    """The stretches of a finding, each with a link to its first frame in the player where there is one."""
+    if not player:
+        return frame_words(finding.frames)
+    fps = report.measures["fps"]
+    links = [
+        f'<a href="{escape(player, quote=True)}#t={first / fps:.4f}">{frame_words(((first, last),))}</a>'
+        for first, last in finding.frames[:MOST_LINKS]
+    ]
+    more = len(finding.frames) - MOST_LINKS
+    return ", ".join(links) + (f" and {more} more" if more > 0 else "")
 
 
 def _pictures(report: ClipReport) -> str:
@@ -169,7 +201,7 @@ def _meaning(profile: Profile) -> str:
     rows = []
     for name, (words, unit) in FLAWS.items():
         limit = profile[name]
-        state = "fails" if limit.fails else "told only"
+        state = "fails" if limit.fails else "warning"
         rows.append(
             f'<tr><td>{escape(name)}</td><td>{escape(words)}</td><td class="number">{_allowed(limit, unit)}</td>'
             f"<td>{state if limit.is_checked else 'not judged'}</td></tr>"
