@@ -7,6 +7,7 @@ sample as stick figures from the side and from the front.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -36,17 +37,26 @@ def text(name: str) -> str:
 
 
 def difference(ours: str, theirs: str) -> float:
-    """Largest difference between the numbers of two files; infinite if anything else differs."""
+    """Largest difference between the numbers of two BVH files; infinite if anything else differs.
+
+    Angles of the frames that differ by a full turn are the same: where a turn is half a circle, the last bit of another
+    machine's sine decides between 180° and −180°.
+    """
     a, b = ours.split(), theirs.split()
     if len(a) != len(b):
         return np.inf
+    channels = [word for word in a if word.endswith(("position", "rotation"))]
+    frames = a.index("Time:") + 2 if "Time:" in a else len(a)
     largest = 0.0
-    for x, y in zip(a, b):
+    for i, (x, y) in enumerate(zip(a, b)):
         if x != y:
             try:
-                largest = max(largest, abs(float(x) - float(y)))
+                off = abs(float(x) - float(y))
             except ValueError:
                 return np.inf
+            if i >= frames and channels and channels[(i - frames) % len(channels)].endswith("rotation"):
+                off = abs(math.remainder(off, 360.0))
+            largest = max(largest, off)
     return largest
 
 

@@ -12,6 +12,8 @@ from scipy.spatial.transform import Rotation
 Array = npt.NDArray[np.float64]
 
 IDENTITY: Array = np.array([1.0, 0.0, 0.0, 0.0])
+GIMBAL_LOCK = 5e-8
+"""Half of the angle [rad] between the first and the third axis below which only one of their turns is known."""
 
 
 def multiply(a: Array, b: Array) -> Array:
@@ -133,7 +135,30 @@ def from_euler(order: str, degrees: Array) -> Array:
 
 
 def to_euler(order: str, q: Array) -> Array:
-    """Intrinsic Euler angles [deg] (..., 3) of unit quaternions (..., 4) in three-axis order such as "ZXY"."""
-    q = np.asarray(q)
-    flat = Rotation.from_quat(q.reshape(-1, 4), scalar_first=True)
-    return np.asarray(flat.as_euler(order.upper(), degrees=True, suppress_warnings=True)).reshape(*q.shape[:-1], 3)
+    """Intrinsic Euler angles [deg] (..., 3) of unit quaternions (..., 4) in three-axis order such as "ZXY".
+
+    The quaternion of turns α, β, γ about axes i, j, k holds the half sum and the half difference of α and ±γ, each with
+    its sine and its cosine times a number that β alone decides. Where that number vanishes (gimbal lock), only the
+    other of the two is known, and γ is zero.
+
+    Source: the half-angle products written out; Bernardes and Viollet 2022 found that they serve every order.
+    """
+    q = np.asarray(q, dtype=np.float64)
+    i, j, k = ("XYZ".index(axis) for axis in order.upper())
+    is_proper = i == k  # as in ZXZ
+    handed = (i - j) * (j - (3 - i - j)) * ((3 - i - j) - i) / 2.0
+    w, x, y, z = q[..., 0], q[..., 1 + i], q[..., 1 + j], handed * q[..., 4 - i - j]
+    sums, differences = ((w, x), (y, z)) if is_proper else ((w + y, x + z), (w - y, x - z))
+    large, small = np.hypot(*sums), np.hypot(*differences)
+    second = 2.0 * (np.arctan2(small, large) if is_proper else np.arctan2(large, small))
+    half_sum, half_difference = np.arctan2(*sums[::-1]), np.arctan2(*differences[::-1])
+    locked = GIMBAL_LOCK * np.hypot(large, small)
+    half_sum, half_difference = (
+        np.where(large < locked, half_difference, half_sum),
+        np.where(small < locked, half_sum, half_difference),
+    )
+    first, third = half_sum + half_difference, half_sum - half_difference
+    if not is_proper:
+        second, third = second - 0.5 * np.pi, handed * third
+    angles = np.stack([first, second, third], axis=-1)
+    return np.degrees(np.where(np.abs(angles) > np.pi, angles - np.copysign(2.0 * np.pi, angles), angles))

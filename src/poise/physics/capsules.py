@@ -110,11 +110,14 @@ class CapsulePairs:
     def _near(self, pairs: Index, xpos: Array, xmat: Array, reach: float) -> Near:
         """Those of some pairs (N, 2) of capsules that are nearer than a reach."""
         n, lines = len(pairs), np.empty((len(self.radii), 7))
-        near = Near(np.empty(n, np.int64), np.empty(n), np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3)))
+        index, gaps, firsts, seconds, normals = (
+            np.empty(n, np.int64), np.empty(n), np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
+        )  # fmt: skip
         count = near_capsules(
-            pairs, self.capsule_body, self.starts, self.ends, self.radii, xpos, xmat, reach, lines, *near
-        )
-        return Near(*(values[:count] for values in near))
+            pairs, self.capsule_body, self.starts, self.ends, self.radii, xpos, xmat, reach, lines,
+            index, gaps, firsts, seconds, normals,
+        )  # fmt: skip
+        return Near(index[:count], gaps[:count], firsts[:count], seconds[:count], normals[:count])
 
 
 def _rest_pose(character: Character) -> tuple[Array, Array]:

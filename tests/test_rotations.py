@@ -1,0 +1,33 @@
+"""Euler angles in every order, at gimbal lock too."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from poise.core import rotations
+
+ORDERS = ["".join(o) for o in product("XYZ", repeat=3) if o[0] != o[1] != o[2]]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_euler_angles_are_scipys(order: str) -> None:
+    q = rotations.normalize(np.random.default_rng(0).normal(size=(40, 5, 4)))
+    found = rotations.to_euler(order, q)
+    assert np.abs(found).max() <= 180.0
+    theirs = Rotation.from_quat(q.reshape(-1, 4), scalar_first=True).as_euler(order, degrees=True)
+    off = np.abs(found.reshape(-1, 3) - theirs)
+    assert np.minimum(off, 360.0 - off).max() < 1e-9
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_at_gimbal_lock_the_last_angle_is_zero(order: str) -> None:
+    for middle in (0.0, 180.0) if order[0] == order[2] else (90.0, -90.0):
+        angles = np.array([[a, middle, b] for a in (-170.0, 0.0, 30.0) for b in (-100.0, 0.0, 77.0)])
+        q = rotations.from_euler(order, angles)
+        found = rotations.to_euler(order, q)
+        assert not found[:, 2].any()
+        assert rotations.angle_between(rotations.from_euler(order, found), q).max() < 1e-7
