@@ -251,6 +251,27 @@ def test_mixed_line_ends_and_no_last_one(tmp_path: Path) -> None:
     assert_read_as(read(tmp_path, text), FIGURE, values(), 0.01)
 
 
+@pytest.mark.parametrize("per_line", [1, 7, 40, 10_000])
+def test_frames_wrapped_over_lines_are_read(tmp_path: Path, per_line: int) -> None:
+    plain = bvh()
+    head, table = plain[: plain.index("Frame Time")], plain[plain.index("Frame Time") :]
+    first, *rows = table.split("\n")
+    words = " ".join(rows).split()
+    wrapped = "\n".join(" ".join(words[k : k + per_line]) for k in range(0, len(words), per_line))
+    motion = read(tmp_path, f"{head}{first}\n{wrapped}\n")
+    np.testing.assert_array_equal(document(motion).values, document(read(tmp_path, plain)).values)
+    poise.io.save(motion, tmp_path / "again.bvh")
+    again = poise.io.load(tmp_path / "again.bvh")
+    np.testing.assert_array_equal(document(motion).values, document(again).values)
+
+
+def test_a_number_too_few_in_wrapped_frames_is_an_error(tmp_path: Path) -> None:
+    head, _, table = bvh().partition("Frame Time")
+    first, _, rows = table.partition("\n")
+    with pytest.raises(FileFormatError, match="A row of 1 numbers"):
+        read(tmp_path, f"{head}Frame Time{first}\n" + "\n".join(rows.split()[:-1]))
+
+
 @pytest.mark.parametrize("change", [str.upper, str.lower, str.swapcase])
 def test_keywords_in_any_case(tmp_path: Path, change) -> None:
     text = bvh()

@@ -144,7 +144,7 @@ def _warnings(asf: AsfDocument) -> tuple[str, ...]:
 
 
 def find_skeleton(path: Path, named: Path | None) -> Path:
-    """The .asf of an .amc: the one named, else beside it the one of the same name, of its subject, or the only one.
+    """The .asf of an .amc: the one named, else beside it the one whose name the clip's begins with, or the only one.
 
     Raises:
         FileFormatError: if none is found, or several could be meant.
@@ -156,10 +156,9 @@ def find_skeleton(path: Path, named: Path | None) -> Path:
             )
         return named
     beside = sorted(p for p in path.parent.iterdir() if p.suffix.lower() == ".asf")
-    for stem in (path.stem, path.stem.split("_")[0]):
-        same = [p for p in beside if p.stem.lower() == stem.lower()]
-        if len(same) == 1:
-            return same[0]
+    named_for = [p for p in beside if _begins(path.stem.lower(), p.stem.lower())]
+    if named_for:
+        return max(named_for, key=lambda p: len(p.stem))
     if len(beside) == 1:
         return beside[0]
     seen = ", ".join(p.name for p in beside[:10]) if beside else "none"
@@ -168,6 +167,11 @@ def find_skeleton(path: Path, named: Path | None) -> Path:
         path=path,
         cure="Put it beside the clip, or name it with --skeleton FILE.",
     )
+
+
+def _begins(clip: str, skeleton: str) -> bool:
+    """True if a clip's name is its skeleton's, or goes on after it with something that is no letter or digit."""
+    return clip.startswith(skeleton) and not clip[len(skeleton) : len(skeleton) + 1].isalnum()
 
 
 def write(motion: Motion, path: Path) -> None:

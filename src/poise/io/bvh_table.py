@@ -32,7 +32,7 @@ def read_table(
     frames_from_data: bool,
     require_room: Callable[[int], None],
 ) -> tuple[Array, bytes, npt.NDArray[np.int64]]:
-    """Rows of `width` numbers from byte `begin`, one row a line.
+    """Rows of `width` numbers from byte `begin`, one row a line, or wrapped over lines as their writer liked.
 
     The whole shape is checked before the first number is kept, so a wrong file costs neither time nor memory.
 
@@ -52,7 +52,13 @@ def read_table(
         FileFormatError: with line and column, for a row of other length, a word that is no finite number, or a
             count of rows that is not `declared`.
     """
-    starts = _row_starts(path, begin, first_line, width, declared, frames_from_data)
+    try:
+        starts = _row_starts(path, begin, first_line, width, declared, frames_from_data)
+    except FileFormatError:
+        wrapped = _wrapped(path, begin, first_line, width, declared)
+        if wrapped is None:
+            raise
+        return wrapped
     require_room(len(starts) - 1)
     table = np.empty((len(starts) - 1) * width)
     place = filled = 0
@@ -65,6 +71,37 @@ def read_table(
         filled += values.size
         place += len(text)
     return table.reshape(-1, width), _original(path, begin), starts
+
+
+def _wrapped(
+    path: Path, begin: int, first_line: int, width: int, declared: int
+) -> tuple[Array, bytes, npt.NDArray[np.int64]] | None:
+    """The table of a file that breaks its rows elsewhere than at their ends; None if it does not.
+
+    It must hold exactly as many numbers as its declared frames have. Each number keeps its letters, each row gets a
+    line of its own.
+    """
+    count, wanted = 0, width * declared
+    for _, text in _pieces(path, begin, first_line):
+        if not _ALLOWED[np.frombuffer(text, dtype=np.uint8)].all():
+            return None
+        count += len(text.split())
+        if count > wanted:
+            return None
+    if count != wanted or count == 0:
+        return None
+    words: list[bytes] = []
+    values: list[Array] = []
+    for _, text in _pieces(path, begin, first_line):
+        numbers = parse_numbers(text)
+        found = text.split()
+        if numbers is None or numbers.size != len(found) or not (np.abs(numbers) < LIMIT).all():
+            return None
+        words += found
+        values.append(numbers)
+    rows = [b" ".join(words[k : k + width]) + b"\n" for k in range(0, wanted, width)]
+    starts = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
+    return np.concatenate(values).reshape(-1, width), b"".join(rows), starts
 
 
 def _row_starts(

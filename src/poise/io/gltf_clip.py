@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +79,8 @@ def clip_names(document: GltfDocument) -> tuple[str, ...]:
 def choose_clip(document: GltfDocument, wanted: str | int | None) -> int:
     """Index of the animation a caller names; the only one without a name.
 
+    A name is known by its short end: "Walk" is "CharacterArmature|Walk" where no other clip ends so.
+
     Raises:
         FileFormatError: if there is none, or several and none was named, or none of that name; all are listed.
     """
@@ -94,11 +97,18 @@ def choose_clip(document: GltfDocument, wanted: str | int | None) -> int:
     same = [i for i, n in enumerate(names) if n == wanted]
     if not same:
         same = [i for i, n in enumerate(names) if n.lower() == str(wanted).lower()]
+    if not same and not str(wanted).isdigit():
+        short = "".join(c for c in str(wanted).lower() if c.isalnum())
+        ends = [re.split(r"[|/:.]", n.lower()) for n in names]
+        same = [i for i, parts in enumerate(ends) if short and "".join(c for c in parts[-1] if c.isalnum()) == short]
+        if not same and short:
+            plain = ["".join(c for c in n.lower() if c.isalnum()) for n in names]
+            same = [i for i, n in enumerate(plain) if n.endswith(short)]
     if len(same) == 1:
         return same[0]
     if not same and str(wanted).isdigit() and int(wanted) < len(names):
         return int(wanted)
-    problem = f"Clip {wanted!r} is not one of its clips" if not same else f"Several of its clips are named {wanted!r}"
+    problem = f"Clip {wanted!r} is not one of its clips" if not same else f"Several of its clips are named {wanted!r} or end so"
     raise document.fault(f"{problem}: {listed}.", "Choose one with --clip INDEX.")
 
 
