@@ -108,7 +108,8 @@ def choose_clip(document: GltfDocument, wanted: str | int | None) -> int:
         return same[0]
     if not same and str(wanted).isdigit() and int(wanted) < len(names):
         return int(wanted)
-    problem = f"Clip {wanted!r} is not one of its clips" if not same else f"Several of its clips are named {wanted!r} or end so"
+    several = f"Several of its clips are named {wanted!r} or end so"
+    problem = several if same else f"Clip {wanted!r} is not one of its clips"
     raise document.fault(f"{problem}: {listed}.", "Choose one with --clip INDEX.")
 
 
