@@ -12,7 +12,7 @@ from dataclasses import replace
 from poise.core.motion import Evidence
 from poise.io.format import ReadOptions
 
-_TEXT = re.compile(r"([xyz])(\d[\d.e+-]*)")
+_TEXT = re.compile(r"(-?[xyz])(\d[\d.e+-]*)")
 _TIME = re.compile(r"Frame\s*Time\s*:[ \t]*\S+(?P<mark>[ \t]*)", re.IGNORECASE)
 WRITTEN = Evidence(None, 1.0, "Poise wrote the file and noted it there")
 

@@ -90,6 +90,7 @@ def _wrapped(
             return None
     if count != wanted or count == 0:
         return None
+    require_room(declared)
     words: list[bytes] = []
     values: list[Array] = []
     for _, text in _pieces(path, begin, first_line):
