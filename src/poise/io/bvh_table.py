@@ -55,7 +55,7 @@ def read_table(
     try:
         starts = _row_starts(path, begin, first_line, width, declared, frames_from_data)
     except FileFormatError:
-        wrapped = _wrapped(path, begin, first_line, width, declared)
+        wrapped = _wrapped(path, begin, first_line, width, declared, require_room)
         if wrapped is None:
             raise
         return wrapped
@@ -74,7 +74,7 @@ def read_table(
 
 
 def _wrapped(
-    path: Path, begin: int, first_line: int, width: int, declared: int
+    path: Path, begin: int, first_line: int, width: int, declared: int, require_room: Callable[[int], None]
 ) -> tuple[Array, bytes, npt.NDArray[np.int64]] | None:
     """The table of a file that breaks its rows elsewhere than at their ends; None if it does not.
 
