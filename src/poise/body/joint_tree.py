@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from functools import cached_property
 from itertools import pairwise
 
@@ -338,11 +337,7 @@ class JointTree:
     def _bones(self, path: list[int]) -> list[float]:
         """Lengths between the joints of a path, which may leave joints out [m]."""
         parents = self.skeleton.parents
-<<<<<<< HEAD
         return [float(self.lengths[j]) if parents[j] == i else self.apart(i, j) for i, j in pairwise(path)]
-=======
-        return [float(self.lengths[j]) if parents[j] == i else self.apart(i, j) for i, j in itertools.pairwise(path)]
->>>>>>> ac0fff9 (io: an axis that points down is noted, too)
 
     def _is_hip_link(self, path: list[int], mirror: list[int], k: int) -> bool:
         """A piece of the pelvis before the thigh: it never turns, begins at the middle line, and a leg follows."""
