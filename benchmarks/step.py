@@ -26,7 +26,7 @@ import numpy as np
 
 import poise.filter.filter as machinery
 import poise.filter.solving as fallbacks
-import poise.step.usual as usual
+import poise.step.solve as solver
 from poise.body import fit
 from poise.body.mjcf import to_mjcf
 from poise.body.posing import motion_to_q
@@ -41,7 +41,6 @@ from poise.filter.reference import ReferenceBuilder
 from poise.filter.schedule import ClipSchedule, reference_velocities
 from poise.io import load
 from poise.samples import sample_names, sample_path
-from poise.step import UsualProblem
 from poise.terrain import Terrain
 
 ACTIVE = 16
@@ -50,10 +49,10 @@ STAGES: list[tuple[Any, str, str]] = [
     (machinery, "look", "look at the state and the ground"),
     (Footing, "place", "  of which footholds"),
     (fallbacks, "wishes", "wishes"),
-    (fallbacks, "quasi_physical_usual", "lists"),
-    (UsualProblem, "solve", "problem"),
-    (usual, "assemble", "  of which normal form"),
-    (usual, "solve_table", "  of which condense and solve"),
+    (fallbacks, "quasi_physical", "lists"),
+    (fallbacks, "solve_step", "problem"),
+    (solver, "write", "  of which written into the system"),
+    (solver, "answer", "  of which solved, compiled"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The compiled kernels and the state beside MuJoCo's own functions."""
+"""The compiled loops and the state beside MuJoCo's own functions."""
 
 # pyright: reportAttributeAccessIssue=false
 # mujoco's own functions are compiled and carry no types
@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from poise.core.errors import InvalidValue
-from poise.physics import Model, State, kernels
+from poise.physics import Model, State, bodies
 from poise.physics.mujoco_backend import Point
 from tests.figures import FIGURES, biped, chain, holding_hands, random_state
 from tests.oracle import Oracle, moving
@@ -38,10 +38,10 @@ def _accelerations(oracle: Oracle, a: Array) -> Array:
 
 
 def test_body_accelerations(state: State) -> None:
-    m, d = state.model, state.data
+    m = state.model
     a = np.random.default_rng(1).normal(size=m.nv)
     out = np.empty((m.body_count, 6))
-    kernels.body_accelerations(m.parents, m.dof_first, m.dof_count, d.cdof, d.cdof_dot, state.v, a, out)
+    bodies.body_accelerations(state.pose, a, out)
     oracle = Oracle(m).of(state)
     assert close(out, _accelerations(oracle, a))
     assert close(state.body_biases, _accelerations(oracle, np.zeros(m.nv)))
@@ -97,13 +97,11 @@ def test_external_force_is_what_mujoco_applies(state: State) -> None:
 
 
 def test_several_point_forces_add_up(state: State) -> None:
-    m, d = state.model, state.data
+    m = state.model
     forces = np.random.default_rng(4).normal(size=(m.point_count, 3))
     forces[0] = 0.0
     out = np.empty(m.nv)
-    kernels.point_torques(
-        m.point_body, state.points, forces, m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count, d.cdof, out
-    )
+    bodies.point_torques(state.pose, m.point_body, state.points, forces, out)
     assert close(out, state.point_jacobians.T @ forces.ravel())
 
 
@@ -112,17 +110,17 @@ def test_center_of_mass_of_each_tree(state: State) -> None:
     for root in state.model.roots:
         jacobian = np.zeros((3, state.model.nv))
         mujoco.mj_jacSubtreeCom(oracle.m, oracle.d, jacobian, root)
-        bodies = [b for b in range(1, state.model.body_count) if state.model.tree_root[b] == root]
-        masses = oracle.m.body_mass[bodies]
-        places = oracle.d.xipos[bodies]
-        rates = [oracle.jacobian_rates(b, oracle.d.xipos[b])[0] @ state.v for b in bodies]
+        own = [b for b in range(1, state.model.body_count) if state.model.tree_root[b] == root]
+        masses = oracle.m.body_mass[own]
+        places = oracle.d.xipos[own]
+        rates = [oracle.jacobian_rates(b, oracle.d.xipos[b])[0] @ state.v for b in own]
         assert state.mass(root) == pytest.approx(masses.sum(), rel=1e-14)
         assert close(state.com(root), masses @ places / masses.sum())
         assert close(state.com_jacobian(root), jacobian)
         assert close(state.com_jacobian(root) @ state.v, oracle.d.subtree_linvel[root])
         assert close(state.com_bias(root), masses @ np.array(rates) / masses.sum())
-        kept = np.array([b not in (bodies[1], bodies[3]) for b in bodies])
-        without = state.com_without(root, (bodies[1], bodies[3]))
+        kept = np.array([b not in (own[1], own[3]) for b in own])
+        without = state.com_without(root, (own[1], own[3]))
         assert close(without, masses[kept] @ places[kept] / masses[kept].sum())
 
 

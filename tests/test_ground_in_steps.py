@@ -51,7 +51,7 @@ def test_ground_in_a_step_equals_the_plain_one(spec: str) -> None:
         assert machine.problem.axes[:, 2] == pytest.approx(below.normal, abs=1e-14)
         up, radii = below.normal[:, 2], machine.model.point_radii
         assert scene.gaps == pytest.approx((s.centers[:, 2] - below.height) * up - radii, abs=1e-12)
-        assert machine.routine.moving == pytest.approx(below.velocity, abs=1e-14)
+        assert machine.problem.ground_velocities == pytest.approx(below.velocity, abs=1e-14)
         speed += dt * bend
         rise, turn = rise + dt * speed, turn + dt * turning
         target, slope = around(q[k, :2] + (2.0 / w) * v[k, :2] + shift)
@@ -64,7 +64,7 @@ def test_ground_in_a_step_equals_the_plain_one(spec: str) -> None:
         assert follower[[0, 1, 2]] == pytest.approx([rise, speed, bend], rel=1e-9, abs=1e-9)
         assert follower[[6, 7, 9, 10]] == pytest.approx([*turn, *turning], rel=1e-9, abs=1e-9)
         solve(machine, reference, scene)
-        wanted, ground = machine.footing.arrays[10:12]
+        wanted, ground = machine.problem.wanted, machine.problem.wanted_heights
         assert ground == pytest.approx(terrain.heights(wanted, machine.time), abs=1e-12)
         machine.v = machine.v + dt * machine.last.result.a  # pyright: ignore[reportOptionalMemberAccess]
         machine.q = machine.model.integrate(machine.q, machine.v, dt)

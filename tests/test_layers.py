@@ -100,7 +100,7 @@ def test_layers_of_data_need_no_engine(module: str) -> None:
 
 
 def test_the_step_needs_the_engine() -> None:
-    assert {"mujoco", "numba", "daqp"} <= _modules_after("import poise.step")
+    assert {"mujoco", "daqp"} <= _modules_after("import poise.step")
 
 
 def test_families_are_reached_after_import_poise_alone() -> None:

@@ -21,8 +21,7 @@ from poise.show.live_ground import ChangingGround, Hill
 from poise.show.page import has_page
 from poise.show.viewer import Viewer
 from poise.terrain import Terrain
-from poise.terrain.kernels import sample
-from poise.terrain.relief import Relief
+from poise.terrain.ground import PlacedGround, sample
 from tests.live_pages import Page, State
 
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
@@ -153,12 +152,12 @@ def test_new_ground_meets_the_old_where_the_figure_is() -> None:
 
 def test_compiled_code_is_told_of_new_ground() -> None:
     ground = ChangingGround(Terrain.flat(0.4))
-    relief, points = Relief(ground, Terrain.flat().place), np.array([[2.3, 3.2], [2.6, 3.9]])
+    relief, points = PlacedGround(ground, Terrain.flat().place), np.array([[2.3, 3.2], [2.6, 3.9]])
     for hill in (Hill(), Hill(roughness=0.3), Hill(slope=20.0)):
         ground.change(hill, np.array([2.0, 3.0, 1.3]), 0.5)
         relief.move_to(0.0)
         heights, normals = np.zeros(2), np.zeros((2, 3))
-        sample(relief.at, points, heights, normals)
+        sample(relief.block, points, heights, normals)
         np.testing.assert_allclose(heights, ground.current.heights(points), atol=1e-12)
         np.testing.assert_allclose(normals, ground.current.sample(points).normal, atol=1e-9)
 

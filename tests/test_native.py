@@ -18,7 +18,8 @@ from poise.core import rotations
 from poise.core.skeleton import place_joints
 from poise.edit.angular_momentum import turned_momentum
 from poise.native import FUNCTIONS, build, compiled, library
-from poise.physics import kernels
+from poise.physics import bodies
+from poise.terrain.ground import PlacedGround, ground_velocities, sample
 from tests.figures import FIGURES, random_state
 
 ROOT = Path(__file__).parents[1]
@@ -49,14 +50,73 @@ def test_every_declared_function_stands_in_c() -> None:
 
 @needs_core
 @pytest.mark.parametrize("figure", FIGURES)
-def test_point_jacobians_equal_the_twin(figure: str) -> None:
-    model = FIGURES[figure]()
+def test_loops_over_bodies_equal_their_twins(figure: str) -> None:
+    model, rng = FIGURES[figure](), np.random.default_rng(5)
     s = random_state(model, 4)
-    own = (s.point_body, s.points, model.tree_root, s.data.subtree_com, model.parents, model.dof_first)
-    fast, plain = np.full((2, 3 * model.point_count, model.nv), np.nan)
-    kernels.point_jacobians(*own, model.dof_count, s.data.cdof, fast)
-    kernels.point_jacobians.twin(*own, model.dof_count, s.data.cdof, plain)
-    assert np.allclose(fast, plain, rtol=0.0, atol=1e-14)
+    points = rng.integers(0, model.point_count, 5)
+    own, places, forces = rng.integers(1, model.body_count, 5), rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
+    a, nv, count = rng.normal(size=model.nv), model.nv, model.body_count
+    calls = {
+        bodies.point_jacobians: ((own, places), [(15, nv)]),
+        bodies.point_motion: ((own, places, rng.normal(size=(count, 6))), [(5, 3), (5, 3)]),
+        bodies.point_rows: ((points, rng.normal(size=(5, 2, 3))), [(10, nv), (10,)]),
+        bodies.point_torques: ((own, places, forces), [(nv,)]),
+        bodies.body_accelerations: ((a,), [(count, 6)]),
+        bodies.inverse_dynamics: ((a,), [(nv,)]),
+        bodies.com_rows: ((model.roots[-1],), [(3, nv), (3,)]),
+    }
+    for function, (given, shapes) in calls.items():
+        fast, plain = [np.full(shape, np.nan) for shape in shapes], [np.full(shape, np.nan) for shape in shapes]
+        function(s.pose, *given, *fast)
+        function.twin(s.pose, *given, *plain)
+        for mine, theirs in zip(fast, plain, strict=True):
+            assert np.allclose(mine, theirs, rtol=1e-11, atol=1e-11), function.name
+
+
+@needs_core
+def test_kinematics_equal_the_twin() -> None:
+    state = random_state(FIGURES["holding_hands"](), 9)
+    rng, names = (
+        np.random.default_rng(1),
+        ("xpos", "M", "bias", "cvel", "body_biases", "centers", "places", "point_biases"),
+    )
+    for _ in range(3):
+        q = state.model.integrate(state.q, rng.normal(size=state.model.nv), 1.0)
+        seen = []
+        normals = rng.normal(size=(state.model.point_count, 3))
+        for twin in (False, True):
+            state.begin(q, rng.normal(size=state.model.nv) if not twin else state.v)
+            for function, *more in ((bodies.place,), (bodies.touch, normals), (bodies.mass_and_bias,)):
+                (function.twin if twin else function)(state.pose, *more)
+            seen.append([getattr(state.pose, name).copy() for name in names])
+        for name, mine, theirs in zip(names, *seen, strict=True):
+            assert np.allclose(mine, theirs, rtol=1e-11, atol=1e-11), name
+
+
+@needs_core
+@pytest.mark.parametrize("spec", ["slope:7", "stairs:0.15,0.3", "step:0.2", "rough:0.3,1"])
+def test_the_ground_equals_the_twin(spec: str) -> None:
+    ground = poise.Terrain.parse(spec).placed(origin=(0.3, -0.2), heading=0.7, ground=0.1)
+    block, rng = PlacedGround(ground.shape, ground.place).block, np.random.default_rng(2)
+    block.numbers[3:12] += 0.0 if ground.place is None or spec != "slope:7" else rng.normal(size=9)
+    for function, shapes in ((sample, [(300,), (300, 3)]), (ground_velocities, [(300, 3)])):
+        for places in (rng.normal(size=(300, 3)) * 20.0, rng.normal(size=(300, 2)), np.full((300, 2), np.nan)):
+            fast, plain = [np.empty(shape) for shape in shapes], [np.empty(shape) for shape in shapes]
+            function(block, places, *fast)
+            function.twin(block, places, *plain)
+            for mine, theirs in zip(fast, plain, strict=True):
+                assert np.allclose(mine, theirs, rtol=1e-12, atol=1e-12, equal_nan=True)
+
+
+@needs_core
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_the_ground_answers_anywhere(bad: float) -> None:
+    for spec in ("slope:7", "stairs:0.15,0.3", "rough:0.3,1", "rough:0.3,1,20"):
+        ground = poise.Terrain.parse(spec)
+        block = PlacedGround(ground.shape, ground.place).block
+        places = np.array([[bad, 0.0], [0.0, -bad], [1e300, 1e300]])
+        sample(block, places, np.empty(3), np.empty((3, 3)))
+        sample(block, np.empty((0, 2)), np.empty(0), np.empty((0, 3)))
 
 
 def test_arrays_of_another_kind_are_refused() -> None:
@@ -80,11 +140,11 @@ def test_arrays_of_another_kind_are_refused() -> None:
 USE = """
 import numpy as np
 from poise.native import library, reason
-from poise.physics.kernels import point_jacobians
-one, out = np.zeros(1, dtype=np.int64), np.ones((3, 1))
+from poise.step.system import frames
+out = np.ones((1, 3, 3))
 def ask():
-    point_jacobians(one, np.zeros((1, 3)), one, np.zeros((1, 3)), one, one, one, np.zeros((1, 6)), out)
-    return out.any()
+    frames(np.array([[0.0, 0.0, 1.0]]), out)
+    return (out != np.eye(3)).any()
 print(ask(), ask(), library() is not None, reason())
 """
 

@@ -285,14 +285,12 @@ def _figure(motion: Motion, character: Path | None, mass: float | None) -> Chara
 
 
 def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None, **arguments: Any) -> SimulationResult:
-    """Fit and simulate behind a progress bar; the first run on a machine also compiles."""
+    """Fit and simulate behind a progress bar."""
     with progress(disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(PREPARING, total=None)
-        from poise.filter.cold import compile_first
         from poise.filter.simulate import Live
         from poise.filter.simulate import simulate as run
 
-        compile_first()
         figure = _figure(motion, character, mass)
 
         def watch(live: Live) -> None:

@@ -28,7 +28,6 @@ from poise.filter.unheld import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_
 from poise.filter.wishing import RISE, shares_of, upright
 from poise.physics import State
 from poise.physics.from_character import model_of
-from poise.step import UsualProblem
 from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]
@@ -50,6 +49,7 @@ class Machine:
         last: The last solved step, for reports.
         is_level: The ground is level and stands still.
         shifts: Place of the goal at every step so far [m].
+        problem: The block "Frame" of the step.
         warm, off: Coefficients that acted in the last step (P, 4), and its a − a* (nv,): where the solver starts.
         previous_error: Of the goal in the last step [m].
     """
@@ -69,7 +69,6 @@ class Machine:
         self.goal_points = tuple(goal.timed(dt) for goal in options.goal_points)
         self.load = LoadShare(self.model, strengths, self.scale)
         self.limits = JointLimits(character, preset.bounds)
-        self.problem = UsualProblem(self.state, options.friction, self.limits.most)
         self.particle = GoalParticle(preset.goal, character.leg_length)
         self.sway = TrunkSway(preset.goal, self.mass, self.scale)
         self.giving = giving_body(character, self.model.q_rest(), preset.giving, preset.pose, preset.weights)
@@ -99,15 +98,15 @@ class Machine:
         sway_share, lean_share = shares_of(character, preset, self.is_quadruped)
         self.sway_share, self.own_share = sway_share, sway_share.copy()
         self.previous_error: tuple[float, float] | None = None
-        self.warm = self.problem.expected
+        self.warm = np.zeros((self.model.point_count, 4), dtype=np.bool_)
         self.off = np.zeros(self.model.nv)
-        self.problem.axes[:] = np.eye(3)
-        self.problem.ground_weight = preset.weights.bounds * self.mass
-        self.problem.limit_weight = self.load.area * self.problem.ground_weight
+        self.ground_weight = preset.weights.bounds * self.mass
+        self.limit_weight = self.load.area * self.ground_weight
         self.routine = Routine(
-            self.problem, self.footing, self.limits, terrain, self.follower, preset, sway_share, lean_share, dt=dt,
+            self.state, self.footing, self.limits, terrain, self.follower, preset, sway_share, lean_share, dt=dt,
             floor=floor, scale=self.scale, reach=LARGEST_WAY * self.scale if options.physicality.is_strict else 0.0,
         )  # fmt: skip
+        self.problem = self.routine.frame
         self.no_push = np.zeros(self.model.nv)
         self.last: StepRecord | None = None
         self.shifts: list[tuple[float, float]] = []

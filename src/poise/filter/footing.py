@@ -51,7 +51,7 @@ class Footing:
     Attributes:
         stands: Points that touch in the reference and are near the ground here, shape (P,).
         held: Points whose wished place is at their offset: those that stand or step back, shape (P,).
-        arrays: What `routine_kernel` reads and keeps up, in its order.
+        arrays: What the block "Frame" reads and keeps up, by field.
     """
 
     def __init__(
@@ -67,16 +67,17 @@ class Footing:
     ) -> None:
         self._settings, self._terrain, self._floor, self.feet, self._scale = settings, terrain, floor, feet, scale
         self._stepping = SteppingBack(stepping, limbs, max(1, len(feet) // 2), count, scale)
-        self._offset, self._left_with = np.zeros((2, count, 3))
-        self._stood, self._swung, self.stands, self.held = np.zeros((4, count), dtype=np.bool_)
+        self._offset = np.zeros((count, 3))
+        self.stands, self.held = np.zeros((2, count), dtype=np.bool_)
         self._shift = np.zeros((count, 2))
         self._chosen = np.full((count, 2), np.nan)
         self._seen = np.zeros((len(limbs), 4))
-        self._wanted, self._ground, self._lifts = np.zeros((4 * count, 2)), np.zeros(4 * count), np.zeros(count)
-        self.arrays = (
-            self._offset, self._left_with, self._stood, self._swung, self.stands, self.held, self._shift,
-            self._stepping.members, self._stepping.ends, self._seen, self._wanted, self._ground, self._lifts,
-        )  # fmt: skip
+        self._wanted = np.zeros((4 * count, 2))
+        self.arrays = {
+            "offset": self._offset, "stands": self.stands, "held": self.held, "foot_shift": self._shift,
+            "members": self._stepping.members, "ends": self._stepping.ends, "limbs_seen": self._seen,
+            "wanted": self._wanted,
+        }  # fmt: skip
 
     def place(
         self, reference: ReferenceFrame, points: Array, goal_shift: tuple[float, float],

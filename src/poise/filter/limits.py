@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.body.character import Character
-from poise.filter import kernels
+from poise.filter.frame import limit_angles, limit_rows
 from poise.filter.preset import Bounds
 from poise.step import AtLeast
 from poise.step.quantities import JointAcceleration
@@ -39,7 +39,7 @@ class JointLimits:
     Attributes:
         lower, upper: Of the angles [rad], shape (L, 3).
         near, share: Rows are made from so near on [rad]; a joint past its limit comes back by such a share a step.
-        arrays: What `kernels.limit_rows` asks for between `share` and `rows`; the last is room for the angles.
+        arrays: What the block "Frame" reads of them, by field.
     """
 
     def __init__(self, character: Character, bounds: Bounds) -> None:
@@ -58,15 +58,16 @@ class JointLimits:
         self.lower = np.array([[x.twist_lower, x.bend_lower, x.side_lower] for x in limits]).reshape(-1, 3)
         self.upper = np.array([[x.twist_upper, x.bend_upper, x.side_upper] for x in limits]).reshape(-1, 3)
         self.lower[self._hinge, 1:], self.upper[self._hinge, 1:] = -np.inf, np.inf
-        self.arrays = (
-            self._q, self._v, self._hinge, self._rest, self._axis, self._bend, self._side, self.lower, self.upper,
-            np.empty((len(limited), 3)),
-        )  # fmt: skip
+        self.arrays = {
+            "limit_q": self._q, "limit_v": self._v, "is_hinge": self._hinge, "limit_rest": self._rest,
+            "limit_axis": self._axis, "limit_bend": self._bend, "limit_side": self._side, "limit_below": self.lower,
+            "limit_above": self.upper,
+        }  # fmt: skip
 
     def angles(self, q: Array) -> Array:
         """Limited angles [rad] of a pose: (twist, bend, side) of each limited joint, shape (L, 3)."""
         out = np.zeros((len(self._q), 3))
-        kernels.limit_angles(q, self._q, self._hinge, self._rest, self._axis, self._bend, self._side, out)
+        limit_angles(q, self._q, self._hinge, self._rest, self._axis, self._bend, self._side, out)
         return out
 
     def constraint(self, q: Array, v: Array, reference: Moving, dt: float, weight: float | None) -> AtLeast | None:
@@ -82,6 +83,8 @@ class JointLimits:
 
     def fill(self, q: Array, v: Array, reference: Moving, dt: float, rows: Array, lower: Array) -> int:
         """Fill the leading rows (most, nv) and lower bounds (most,) for the limits that are near; how many."""
-        return kernels.limit_rows(
-            q, v, reference.q, reference.v, reference.a, dt, self.near, self.share, *self.arrays, rows, lower,
+        angles = np.empty((len(self._q), 3))
+        return limit_rows(
+            q, v, reference.q, reference.v, reference.a, dt, self.near, self.share, *self.arrays.values(), angles, rows,
+            lower,
         )  # fmt: skip

@@ -56,9 +56,8 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned
     if not seen.see(reference, shift, home, planned, m.time):
         s.move_to(m.q, m.v)  # says which joint
     if not m.terrain.is_static:
-        below = tuple(seen.moving.mean(axis=0)[:2].tolist())
+        below = tuple(problem.ground_velocities.mean(axis=0)[:2].tolist())
     external, hits = _pushes(m, pushes) if pushes else (m.no_push, [])
-    problem.external[:] = external
     force, moment = _reach_trunk(m, hits)
     is_moving = _is_moving(m, pushes)
     if not is_moving:
@@ -75,7 +74,7 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned
     footholds = m.footing.place(reference, s.points, shift, home, m.time, m.dt, planned)
     near = problem.touching_count
     contacts = Contacts(problem.touching[:near].copy(), problem.normals[:near].copy(), m.options.friction)
-    return Sight(Step(s, contacts, dt=m.dt, external=external), seen.gaps, footholds, planned)
+    return Sight(Step(s, contacts, dt=m.dt, external=external), problem.gaps, footholds, planned)
 
 
 def _home(m: Machine) -> tuple[float, float] | None:

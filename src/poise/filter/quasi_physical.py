@@ -23,7 +23,7 @@ from poise.core.errors import InvalidValue
 from poise.filter.load_share import LoadShare
 from poise.filter.preset import Weights
 from poise.filter.reference import ReferenceFrame
-from poise.step import AtLeast, Constraint, Equal, Objective, Step, UsualProblem
+from poise.step import AtLeast, Constraint, Equal, Objective, RelativeWeight, Step
 from poise.step.quantities import (
     BodyAngularAcceleration,
     ComAcceleration,
@@ -193,7 +193,7 @@ def quasi_physical(
             Objective(
                 _COEFFICIENTS,
                 reference.coefficients[step.contacts.points].ravel(),
-                _coefficient_weight(step, effort, weights, is_off=physicality.is_off),
+                weights.coefficients if physicality.is_off else RelativeWeight(weights.coefficients, effort),
                 "contact coefficients",
             )
         )
@@ -212,28 +212,3 @@ def quasi_physical(
             objectives.append(Objective(quantity, wish.acceleration, wish.weight, wish.label))
     constraints += wishes.bounds
     return objectives, constraints
-
-
-def usual(
-    problem: UsualProblem, reference: ReferenceFrame, wishes: Wishes, weights: Weights, load: LoadShare,
-    physicality: Physicality,
-) -> None:  # fmt: skip
-    """The list of `quasi_physical` written into the arrays of a usual problem, but for its bounds and contacts.
-
-    Only where the root is held, the torque counts, the whole body is in the goal, and there are no goals of places.
-    """
-    problem.torque_weight[:], problem.place_weight[:], problem.point_weight[:] = _weighed(
-        wishes, weights, load, physicality
-    )
-    problem.torque_target[:] = reference.torque
-    problem.turn_weight[:] = _turning(wishes, weights, load)
-    problem.coefficient_target[:] = reference.coefficients
-    problem.coefficient_share = weights.coefficients
-    problem.has_goal = wishes.goal is not None
-    if wishes.goal is not None:
-        problem.goal[:] = wishes.goal
-
-
-def _coefficient_weight(step: Step, effort: Array, weights: Weights, *, is_off: bool) -> float:
-    """ε relative to the mean diagonal of B W Bᵀ, which makes redundant points share their load."""
-    return weights.coefficients * (1.0 if is_off else step.columns.mean_diagonal(effort))

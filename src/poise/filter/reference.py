@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from poise.compiled import Table
-from poise.filter.reference_kernel import reference
-from poise.physics import Model, State, kernels
+from poise.native import Block, compiled
+from poise.native.fields import BLOCKS
+from poise.physics import Model, State, bodies
+from poise.step.active_set import nonnegative
 from poise.step.contacts import Contacts
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.int64]
 
 
 class Touch(NamedTuple):
@@ -50,7 +50,7 @@ class ReferenceFrame(NamedTuple):
         times_to_lift: Time until each point no longer touches [s]; 0 while it does not, inf if ever after, shape (P,).
         torque: τ*, the torque left when the touching points carry what they can, shape (nv,).
         coefficients: λ* of every point, zero where it does not touch, shape (P, 4).
-        at: Addresses of all these, for compiled code, shape (18,).
+        address: Where the block "Reference" of all these lies, for the compiled core.
     """
 
     q: Array
@@ -71,7 +71,12 @@ class ReferenceFrame(NamedTuple):
     times_to_lift: Array
     torque: Array
     coefficients: Array
-    at: Index
+    address: int
+
+    @property
+    def kind(self) -> str:
+        """The block it is."""
+        return "Reference"
 
 
 _TOGETHER = 64
@@ -95,22 +100,17 @@ class ReferenceBuilder:
         scale: float = 1.0,
     ) -> None:  # fmt: skip
         self.model, self.dt, self.friction, self.regularization = model, dt, friction, regularization
-        self._scale = scale
         self.without = without
         self._state = State(model)
-        self._acceleration = np.zeros((model.body_count, 6))
         up = np.zeros((model.point_count, 3))
         up[:, 2] = 1.0
-        cone = Contacts(np.arange(model.point_count), up, friction)
-        m, s, d, most = model, self._state, self._state.data, 4 * model.point_count
-        self._table = Table([
-            m.parents, m.dof_first, m.dof_count, m.tree_root, m.point_body, m.body_masses, m.point_offsets,
-            m.point_radii, d.xpos, d.xmat, d.xquat, d.xipos, d.subtree_com, d.cdof, d.cdof_dot, d.cvel,
-            np.ascontiguousarray(cone.directions()[0]), np.empty(m.nv), np.empty((most, 6)), np.empty((most, most)),
-            np.empty(most), self._acceleration, np.zeros(most, dtype=np.bool_), s.centers,
-            d.engine, d.qpos, d.qvel,
-        ])  # fmt: skip
-        self._sizes = np.array([m.nq, m.nv, m.body_count, m.point_count, m.roots[0]])
+        cone = Contacts(np.arange(model.point_count), up, friction).directions()[0]
+        most = 4 * model.point_count
+        sizes = {"nv": model.nv, "bodies": model.body_count, "points": model.point_count, "most": most}
+        sizes["most_room"] = most * (most + 10) + 64
+        given = {"pose": self._state.pose, "directions": np.ascontiguousarray(cone.reshape(-1, 4, 3))}
+        self._actor = Block("Actor", sizes, given)
+        self._actor.root, self._actor.regularization, self._actor.length = model.roots[0], regularization, scale
         self._frames: Iterator[tuple[Any, ...]] = iter(())
 
     def kinematics(self, q: Array, v: Array) -> tuple[Array, Array]:
@@ -137,7 +137,7 @@ class ReferenceBuilder:
         frame = ReferenceFrame._make(values)
         frame.q[:], frame.v[:], frame.a[:] = q, v, a
         frame.flags[:], frame.times_to_contact[:], frame.landings[:], frame.progress[:], frame.times_to_lift[:] = touch
-        if not reference(self._table.at, frame.at, self._sizes, self.regularization, self._scale):
+        if not reference_frame(self._actor, frame):
             s.move_to(q, v)  # says which joint
         if not self.without:
             return frame
@@ -154,30 +154,71 @@ class ReferenceBuilder:
 
     def _place_acceleration(self, body: int) -> Array:
         """Acceleration of a body's center of mass in the frame being made [m/s^2]."""
-        m, d = self.model, self._state.data
-        velocity, acceleration = np.empty((1, 3)), np.empty((1, 3))
-        kernels.point_motion(
-            np.array([body]),
-            d.xipos[body : body + 1],
-            m.tree_root,
-            d.subtree_com,
-            d.cvel,
-            self._acceleration,
-            velocity,
-            acceleration,
-        )
+        velocity, acceleration, s = np.empty((1, 3)), np.empty((1, 3)), self._state
+        place = s.data.xipos[body : body + 1]
+        bodies.point_motion(s.pose, np.array([body]), place, self._actor.cacc, velocity, acceleration)
         return acceleration[0]
+
+
+@compiled("Actor *s, Reference *r", returns="word")
+def reference_frame(s, r):
+    """Fill a frame, from orientations on, at its (q, v, a); 0 where they are not finite.
+
+    τ* and λ*: the touching points take as much of the root wrench as their cones allow, [Levine2012]_ 2.3. Deviates: λ*
+    is regularized, since four and more points a foot leave it undetermined; moments count over a `length` [m].
+    """
+    p = s.pose
+    if not (np.isfinite(r.q).all() and np.isfinite(r.v).all()):
+        return 0
+    p.q[:], p.v[:] = r.q, r.v
+    bodies.place.twin(p)
+    bodies.inverse_dynamics.twin(p, r.a, s.needed)
+    bodies.body_accelerations.twin(p, r.a, s.cacc)
+    r.orientations[:], r.angular_velocities[:], r.angular_accelerations[:] = p.xquat, p.cvel[:, :3], s.cacc[:, :3]
+    r.points[:] = p.centers - p.point_radii[:, None] * np.array([0.0, 0.0, 1.0])
+    bodies.point_motion.twin(p, p.point_body, r.points, s.cacc, r.point_velocities, r.point_accelerations)
+    r.com[:], r.com_acceleration[:] = p.subtree_com[s.root], bodies.com_acceleration(p, s.root, s.cacc)
+    # force in world axes, moment about the root in its axes
+    touching, scale = np.flatnonzero(r.flags), np.array([1.0, 1.0, 1.0, *[1.0 / s.length] * 3])
+    forces = s.directions[touching]
+    moments = np.cross((r.points[touching] - p.xpos[s.root])[:, None], forces) @ p.xmat[s.root].reshape(3, 3)
+    wrenches = np.concatenate([forces, moments], axis=2).reshape(-1, 6) * scale
+    H = wrenches @ wrenches.T
+    H += s.regularization * np.trace(H) / max(len(H), 1) * np.eye(len(H))
+    x, warm = np.empty(len(H)), s.warm.reshape(-1, 4)
+    # any λ* keeps the run exact: τ* takes what is left
+    if nonnegative.twin(H, -wrenches @ (s.needed[:6] * scale), warm[touching].ravel(), x, None) < 0:
+        x[:] = 0.0
+    r.coefficients[:] = 0.0
+    r.coefficients[touching] = x.reshape(-1, 4)
+    warm[:] = r.coefficients > 0.0
+    bodies.point_torques.twin(
+        p, p.point_body, r.points, np.einsum("pc,pce->pe", r.coefficients, s.directions), r.torque
+    )
+    r.torque[:] = s.needed - r.torque
+    return 1
 
 
 def _storage(m: Model) -> Iterator[tuple[Any, ...]]:
     """Values for the next frames, in the order of `ReferenceFrame`."""
-    B, P = m.body_count, m.point_count
-    shapes = (
-        (m.nq,), (m.nv,), (m.nv,), (B, 4), (B, 3), (B, 3), (P, 3), (P, 3), (P, 3), (3,), (3,), (P,), (P,), (P, 3), (P,),
-        (P,), (m.nv,), (P, 4),
-    )  # fmt: skip
-    kinds = [np.bool_ if k == 11 else np.float64 for k in range(len(shapes))]
-    arrays = [np.empty((_TOGETHER, *shape), dtype=kind) for shape, kind in zip(shapes, kinds, strict=True)]
+    extents = {"nq": m.nq, "nv": m.nv, "bodies": m.body_count, "points": m.point_count}
+    arrays = []
+    for field in BLOCKS["Reference"]:
+        shape = [int(extent) if extent.isdigit() else extents[extent] for extent in field.shape.split(", ")]
+        arrays.append(np.empty((_TOGETHER, *shape), dtype=np.bool_ if field.kind == "flag" else np.float64))
     steps = np.array([array.strides[0] for array in arrays])
-    at = np.arange(_TOGETHER)[:, None] * steps + Table(arrays).at
-    return zip(*arrays, at, strict=True)
+    at = np.arange(_TOGETHER)[:, None] * steps + np.array([array.ctypes.data for array in arrays])
+    addresses = (at.ctypes.data + at.strides[0] * np.arange(_TOGETHER)).tolist()
+    # a frame keeps its own row of `at` alive
+    return zip(*arrays, (_Address(address, at) for address in addresses), strict=True)
+
+
+class _Address(int):
+    """An address, and what lies there."""
+
+    kept: npt.NDArray[np.int64]
+
+    def __new__(cls, value: int, kept: npt.NDArray[np.int64]) -> _Address:
+        made = super().__new__(cls, value)
+        made.kept = kept
+        return made

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from poise.core.errors import StepInfeasible
 from poise.filter.looking import Sight
 from poise.filter.pd import proportional_derivative
-from poise.filter.quasi_physical import Wishes, quasi_physical
-from poise.filter.quasi_physical import usual as quasi_physical_usual
+from poise.filter.quasi_physical import quasi_physical
 from poise.filter.reference import ReferenceFrame
 from poise.filter.wishing import bounds, wishes
 from poise.step import Constraint, Equal, Objective, Step, StepResult, solve_step
@@ -41,18 +40,10 @@ class StepRecord(NamedTuple):
 def solve(m: Machine, reference: ReferenceFrame, sight: Sight) -> StepResult | None:
     """Solve this step and keep what the next one starts from; None where nothing helps."""
     points = sight.step.contacts.points
-    wished = None
-    if m.options.engine != "pd":
-        wished = wishes(m, reference, sight)
-        if is_usual(m, wished):
-            quasi_physical_usual(m.problem, reference, wished, m.preset.weights, m.load, m.options.physicality)
-            np.add(reference.a, m.off, out=m.problem.guess)
-            result = m.problem.solve()[1]
-            if result is not None:
-                return _keep(m, reference, sight, result)
-    if wished is None:
+    if m.options.engine == "pd":
         objectives, constraints = proportional_derivative(sight.step, reference, m.preset.pd)
     else:
+        wished = wishes(m, reference, sight)
         objectives, constraints = quasi_physical(
             sight.step, reference, wished._replace(bounds=bounds(m)), m.preset.weights, m.load,
             physicality=m.options.physicality, goal_without=m.goal_without,
@@ -63,15 +54,6 @@ def solve(m: Machine, reference: ReferenceFrame, sight: Sight) -> StepResult | N
     m.warm[:] = False
     m.warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
     return _keep(m, reference, sight, result)
-
-
-def is_usual(m: Machine, wished: Wishes) -> bool:
-    """The lists of this step are those of a `UsualProblem`."""
-    o = m.options
-    return not (
-        o.readable or o.hard_contact or o.physicality.is_strict or o.physicality.is_off or m.goal_without
-        or wished.places
-    )  # fmt: skip
 
 
 def _keep(m: Machine, reference: ReferenceFrame, sight: Sight, result: StepResult) -> StepResult:

@@ -44,11 +44,12 @@ def wishes(m: Machine, reference: ReferenceFrame, sight: Sight) -> Wishes:
         standing = authority(float(np.linalg.norm(error[3:6])), drop, m.character.leg_length)
     lean = None if ground.is_level else _lean(m, reference)
     routine.wish(reference, feet, m.particle, m.sway, lean, sight.planned)
-    root, off = problem.place_target, routine.off
+    root, off = problem.place_target, problem.off
     if m.options.physicality.is_strict:
         root += p.pose.stiffness * (within(off, m.scale) - off)
     return Wishes(
-        problem.turn_target, root, problem.point_target, problem.axes, routine.shares, feet.stands, _goal(m, reference),
+        problem.turn_target[1:].reshape(-1), root, problem.point_target, problem.axes, problem.shares, feet.stands,
+        _goal(m, reference),
         [g.at(m) for g in m.goal_points if g.is_on(m.time)], (), joints, standing,
         _hung(m, reference, sight),
         RISE if (sight.planned is not None or m.particle.pressed) and feet.stands.any() else 1.0,
@@ -130,11 +131,11 @@ def bounds(m: Machine) -> list[AtLeast]:
     p, out = m.problem, []
     if k := p.limit_count:
         along = JointAcceleration(along=p.limit_rows[:k].copy())
-        out.append(AtLeast(along, p.limit_lower[:k].copy(), p.limit_weight, "joint limits"))
+        out.append(AtLeast(along, p.limit_lower[:k].copy(), m.limit_weight, "joint limits"))
     if k := p.ground_count:
         # not below it next step, nor deeper than the reference itself goes
         points = PointAcceleration(p.ground_points[:k].copy(), p.ground_normals[:k].copy())
-        weight = None if m.options.hard_contact else p.ground_weight
+        weight = None if m.options.hard_contact else m.ground_weight
         out.append(AtLeast(points, p.ground_lower[:k].copy(), weight, "ground"))
     return out
 

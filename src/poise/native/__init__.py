@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
+from poise.native.block import Block
 from poise.native.function import FUNCTIONS, Function, compiled
 from poise.native.library import library, reason
 
-__all__ = ["FUNCTIONS", "Function", "compiled", "library", "reason"]
+__all__ = ["FUNCTIONS", "Block", "Function", "compiled", "library", "reason"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -45,7 +46,7 @@ def levels(machine: str = "") -> dict[str, tuple[str, ...]]:
 def fingerprint() -> str:
     """Hash of everything the core is built from, twelve digits."""
     digest = hashlib.sha256()
-    for path in (*sorted(SOURCES.iterdir()), HERE / "build.py", *sorted(HERE.glob("fields*.py"))):
+    for path in (*sorted(SOURCES.iterdir()), HERE / "build.py", HERE / "fields.py"):
         if path.suffix in (".c", ".h", ".py"):
             # line ends may differ by checkout
             digest.update(path.name.encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n"))
@@ -98,7 +99,8 @@ def build(folder: Path = BESIDE, *, sanitize: bool = False) -> list[Path]:
         with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as room:
             for level, target in wanted.items():
                 made = Path(room, target.name)
-                _compile(call, made, (*levels()[level], *(SANITIZERS if sanitize else ())))
+                Path(room, "fields.h").write_text(runpy.run_path(str(HERE / "fields.py"))["header"](), encoding="utf-8")
+                _compile(call, made, (f"-I{room}", *levels()[level], *(SANITIZERS if sanitize else ())))
                 os.replace(made, target)  # at once: another process may look for it meanwhile
         for old in folder.glob("core-*"):
             if old.is_file() and old not in wanted.values():

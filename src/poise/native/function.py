@@ -5,8 +5,9 @@
         '''Fill out = rows x.'''
         out[:] = rows @ x
 
-calls `word multiply(word n, word m, const real *x, const real *rows, real *out)` of the core, and the Python body where
+calls `void multiply(word n, word m, const real *x, const real *rows, real *out)` of the core, and the Python body where
 there is no core. Extents stand first in C, in the order in which they appear. `multiply.twin` is the Python body.
+A whole block of numbers is one argument, `System *system`; see `fields`.
 """
 
 from __future__ import annotations
@@ -19,23 +20,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from poise.native.block import KINDS
+from poise.native.fields import BLOCKS
 from poise.native.library import library
-
-KINDS: dict[str, tuple[Any, Any]] = {
-    "real": (np.dtype(np.float64), ctypes.c_double),
-    "word": (np.dtype(np.int64), ctypes.c_int64),
-    "flag": (np.dtype(np.bool_), ctypes.c_uint8),
-}
-"""Type of a number in C: what NumPy and ctypes call it."""
 
 FUNCTIONS: list[Function] = []
 """All that were declared; a test compares them with the C sources."""
 
-_ARGUMENT = re.compile(r"(const )?(real|word|flag) (\w+)((?:\[\w+\])*)")
+_ARGUMENT = re.compile(r"(const )?(\w+) (\*?)(\w+)((?:\[\w+\])*)")
 
 
 class Argument(NamedTuple):
-    """One argument: an array with named extents, or one number."""
+    """One argument: an array with named extents, one number, or a block."""
 
     name: str
     kind: str
@@ -68,7 +64,8 @@ class Function:
         """The function in C."""
         parts = [f"word {extent}" for extent in self.extents]
         for name, kind, extents, is_const in self.arguments:
-            parts.append(f"{'const ' if is_const else ''}{kind} {'*' if extents else ''}{name}")
+            star = "*" if extents or kind in BLOCKS else ""
+            parts.append(f"{'const ' if is_const else ''}{kind} {star}{name}")
         return f"{self.returns} {self.name}({', '.join(parts)})"
 
     @functools.cached_property
@@ -77,7 +74,7 @@ class Function:
         if loaded is None:
             return None
         function = getattr(loaded, self.name)
-        own = [ctypes.c_void_p if argument.extents else KINDS[argument.kind][1] for argument in self.arguments]
+        own = [KINDS[x.kind][1] if x.kind in KINDS and not x.extents else ctypes.c_void_p for x in self.arguments]
         function.argtypes = [ctypes.c_int64] * len(self.extents) + own
         function.restype = None if self.returns == "void" else KINDS[self.returns][1]
         return function
@@ -92,7 +89,11 @@ class Function:
         values: list[Any] = []
         kept: list[Any] = []  # copies live until the call is over
         for argument, value in zip(self.arguments, args, strict=True):
-            if argument.extents:
+            if argument.kind in BLOCKS:
+                if getattr(value, "kind", "") != argument.kind:
+                    raise TypeError(f"{self.name}: {argument.name} is no block {argument.kind}.")
+                values.append(value.address)
+            elif argument.extents:
                 value = self._checked(argument, value, extents)
                 kept.append(value)
                 values.append(value.ctypes.data)
@@ -129,5 +130,6 @@ def compiled(declaration: str, returns: str = "void") -> Callable[[Callable[...,
 def _parse(text: str) -> Argument:
     found = _ARGUMENT.fullmatch(text.strip())
     assert found is not None, text
-    const, kind, name, extents = found.groups()
+    const, kind, _, name, extents = found.groups()
+    assert kind in KINDS or kind in BLOCKS, text
     return Argument(name, kind, tuple(re.findall(r"\w+", extents)), bool(const))

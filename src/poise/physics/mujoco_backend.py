@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import InvalidValue, PoiseError
+from poise.native import Block
+from poise.native.fields import BLOCKS
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -131,15 +133,15 @@ class Model:
         return out
 
 
-def _functions() -> tuple[int, ...]:
-    """Addresses of MuJoCo's functions in the order of `Data.engine`."""
-    names = "mj_kinematics", "mj_comPos", "mj_comVel", "mj_makeM", "mj_fullM", "mj_rne"
+def _functions() -> dict[str, int]:
+    """Addresses of MuJoCo's functions that the block "Engine" names."""
+    names = tuple(field.name for field in BLOCKS["Engine"] if field.name.startswith("mj_"))
     # a library's symbols are found through one that depends on it, on Windows only through itself
     beside = sorted(Path(mujoco.__file__).parent.glob("*mujoco*.dll"))
     for place in (Path(mujoco._functions.__file__), *beside):
         library = ctypes.CDLL(str(place))
         if all(hasattr(library, name) for name in names):
-            return tuple(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names)
+            return {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names}
     raise PoiseError(
         f"MuJoCo's functions {', '.join(names)} are not in its library. Install its own wheel: pip install mujoco"
     )
@@ -152,14 +154,14 @@ class Data:
     """MuJoCo's storage for one state; the arrays below are views that stay valid and change with every `move_to`.
 
     Attributes:
-        engine: Addresses for compiled code, shape (11,): model, data, the functions of `_functions`, and the arrays of
-            accelerations, M, bias; see `kernels.move`.
+        qpos, qvel, qacc: Coordinates, velocities, accelerations.
+        block: The engine for the compiled core.
     """
 
     def __init__(self, m: mujoco.MjModel) -> None:
         d = mujoco.MjData(m)
         self._m, self._d = m, d
-        self.qpos, self.qvel, self._qacc = d.qpos, d.qvel, d.qacc
+        self.qpos, self.qvel, self.qacc = d.qpos, d.qvel, d.qacc
         self.xpos: Array = d.xpos
         self.xmat: Array = d.xmat
         self.xquat: Array = d.xquat
@@ -171,8 +173,7 @@ class Data:
         self.subtree_angular_momentum: Array = d.subtree_angmom
         self.M: Array = np.zeros((m.nv, m.nv))
         self.bias: Array = np.zeros(m.nv)
-        arrays = self._qacc, self.M, self.bias
-        self.engine: Index = np.array([m._address, d._address, *_FUNCTIONS, *(array.ctypes.data for array in arrays)])
+        self.block = Block("Engine", {}, {"model": m._address, "data": d._address, **_FUNCTIONS})
 
     def write(self, q: Array, v: Array) -> None:
         """The coordinates alone, for compiled code that does the rest."""
@@ -196,7 +197,7 @@ class Data:
 
     def inverse_dynamics(self, a: Array, out: Array | None = None) -> Array:
         """M a + bias by recursive Newton-Euler, shape (nv,); into `out` if it is given."""
-        self._qacc[:] = a
+        self.qacc[:] = a
         out = np.empty(self._m.nv) if out is None else out
         mujoco.mj_rne(self._m, self._d, 1, out)
         return out

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.compiled import Table
 from poise.core.errors import InvalidValue
-from poise.physics import kernels
+from poise.native import Block
+from poise.physics import bodies as loops
 from poise.physics.mujoco_backend import Data, Model
 
 Array = npt.NDArray[np.float64]
@@ -30,7 +30,8 @@ class State:
         body_biases: Spatial acceleration (angular, linear) of each body at a = 0, shape (B, 6).
         point_body, point_offsets: Body of each point (P,) and its place there (P, 3): the model's own, but where the
             model has rovers, whose bodies and places change.
-        places, sizes: What `kernels.place` takes.
+        pose: The block "Pose" of all these, for the compiled core.
+        kept: Storage that others keep for this state, by name.
     """
 
     def __init__(self, model: Model) -> None:
@@ -47,11 +48,19 @@ class State:
         if model.rovers:
             self.point_body, self.point_offsets = self.point_body.copy(), self.point_offsets.copy()
         m, d = model, self.data
-        self.places = Table([
-            d.engine, m.parents, m.dof_first, m.dof_count, self.point_body, self.point_offsets, d.xpos, d.xmat, d.cdof,
-            d.cdof_dot, d.qpos, d.qvel, np.zeros(nv), self.body_biases, self.centers,
-        ])  # fmt: skip
-        self.sizes = np.array([m.nq, nv, m.body_count, P])
+        self.pose = Block(
+            "Pose", {"nq": m.nq, "nv": nv, "bodies": m.body_count, "points": P}, {
+                "engine": d.block, "parents": m.parents, "tree_root": m.tree_root, "dof_first": m.dof_first,
+                "dof_count": m.dof_count, "dof_body": m.dof_body, "body_masses": m.body_masses,
+                "subtree_masses": m.subtree_masses, "point_body": self.point_body, "point_offsets": self.point_offsets,
+                "point_radii": m.point_radii, "q": d.qpos, "v": d.qvel, "a": d.qacc, "M": d.M, "bias": d.bias,
+                "xpos": d.xpos, "xmat": d.xmat, "xquat": d.xquat, "xipos": d.xipos, "subtree_com": d.subtree_com,
+                "cdof": d.cdof, "cdof_dot": d.cdof_dot, "cvel": d.cvel, "body_biases": self.body_biases,
+                "centers": self.centers, "places": self.points, "velocities": self.point_velocities,
+                "point_biases": self.point_biases,
+            },
+        )  # fmt: skip
+        self.kept: dict[str, Block] = {}
         self._up = np.zeros((P, 3))
         self._up[:, 2] = 1.0
 
@@ -62,29 +71,20 @@ class State:
             InvalidValue: if q or v is not finite; names the first bad joint.
         """
         self.begin(q, v)
-        bad = kernels.place(self.places.at, self.sizes)
-        if bad >= 0:
+        if loops.place(self.pose) >= 0:
             m = self.model
             wrong = np.concatenate([m.q_body[~np.isfinite(q)], m.dof_body[~np.isfinite(v)]])
             raise InvalidValue(f"The state is not finite, first at joint {m.body_name(int(wrong.min()))!r}.")
 
     def begin(self, q: Array, v: Array) -> None:
-        """The part of `move_to` before `kernels.place`, for callers in compiled code."""
+        """The part of `move_to` before `bodies.place`, for the compiled core."""
         self.q, self.v = q, v
         self.generation += 1
         self.data.write(q, v)
 
     def touch(self, normals: Array | None = None) -> None:
         """Place the points against the surface normals below them (default: up), shape (P, 3)."""
-        m, d = self.model, self.data
-        if normals is None:
-            normals = self._up
-        elif not normals.flags.writeable:  # compiled code takes a read-only array for another type
-            normals = normals.copy()
-        kernels.touch_points(
-            self.point_body, self.centers, m.point_radii, normals, m.tree_root,
-            d.subtree_com, d.cvel, self.body_biases, self.points, self.point_velocities, self.point_biases,
-        )  # fmt: skip
+        loops.touch(self.pose, self._up if normals is None else normals)
 
     def place_rovers(self, first: int, bodies: Index, places: Array) -> Index:
         """Put roving points on bodies, at places in the world; they move with the bodies until put anew.
@@ -103,7 +103,7 @@ class State:
         Raises:
             InvalidValue: if there are not so many rovers.
         """
-        m, d, count = self.model, self.data, len(bodies)
+        m, count = self.model, len(bodies)
         if not (first >= 0 and first + count <= m.rovers):
             raise InvalidValue(
                 f"Rovers {first} to {first + count - 1} were to be placed; this model has {m.rovers}. "
@@ -113,11 +113,13 @@ class State:
         end = start + count
         if count:
             self.generation += 1
-            kernels.place_rovers(
-                np.ascontiguousarray(bodies, dtype=np.int64), np.ascontiguousarray(places, dtype=np.float64), start,
-                d.xpos, d.xmat, m.tree_root, d.subtree_com, d.cvel, self.body_biases, self.point_body,
-                self.point_offsets, self.centers, self.points, self.point_velocities, self.point_biases,
-            )  # fmt: skip
+            here, d = slice(start, end), self.data
+            bodies, places = np.asarray(bodies, dtype=np.int64), np.asarray(places, dtype=np.float64)
+            arms = places - d.xpos[bodies]
+            self.point_body[here], self.centers[here], self.points[here] = bodies, places, places
+            self.point_offsets[here] = np.einsum("kec,ke->kc", d.xmat.reshape(-1, 3, 3)[bodies], arms)
+            velocities, biases = self.point_velocities[here], self.point_biases[here]
+            loops.point_motion(self.pose, bodies, places, self.body_biases, velocities, biases)
         return np.arange(start, end, dtype=np.int64)
 
     def complete(self) -> None:
@@ -127,11 +129,8 @@ class State:
     @property
     def point_jacobians(self) -> Array:
         """Jacobian of the velocity of each touching point, shape (3 P, nv)."""
-        m, d = self.model, self.data
-        out = np.empty((3 * m.point_count, m.nv))
-        kernels.point_jacobians(
-            self.point_body, self.points, m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count, d.cdof, out,
-        )  # fmt: skip
+        out = np.empty((3 * self.model.point_count, self.model.nv))
+        loops.point_jacobians(self.pose, self.point_body, self.points, out)
         return out
 
     def at(self, q: Array, v: Array) -> State:
@@ -153,10 +152,7 @@ class State:
 
     def com_jacobian(self, root: int = 1) -> Array:
         """Jacobian of that center of mass, shape (3, nv)."""
-        m, d = self.model, self.data
-        out = np.empty((3, m.nv))
-        kernels.com_jacobian(m.subtree_masses, d.subtree_com, m.tree_root, m.dof_body, d.cdof, root, out)
-        return out
+        return self.com_rows(root)[0]
 
     def com_without(self, root: int, bodies: tuple[int, ...]) -> Array:
         """Center of mass of the tree on `root` with some bodies left out [m], shape (3,)."""
@@ -169,78 +165,50 @@ class State:
 
     def com_bias(self, root: int = 1) -> Array:
         """Acceleration of that center of mass at a = 0 [m/s^2], shape (3,)."""
-        m, d = self.model, self.data
-        out = np.empty(3)
-        kernels.com_acceleration(
-            m.body_masses, d.xipos, m.tree_root, d.subtree_com, d.cvel, self.body_biases, root, out
-        )
-        return out
+        return self.com_rows(root)[1]
 
     def com_rows(self, root: int = 1) -> tuple[Array, Array]:
         """`com_jacobian` and `com_bias` in one."""
-        m, d = self.model, self.data
-        jacobian, bias = np.empty((3, m.nv)), np.empty(3)
-        kernels.com_rows(
-            m.body_masses, m.subtree_masses, d.xipos, m.tree_root, m.dof_body, d.subtree_com, d.cvel, d.cdof,
-            self.body_biases, root, jacobian, bias,
-        )  # fmt: skip
+        jacobian, bias = np.empty((3, self.model.nv)), np.empty(3)
+        loops.com_rows(self.pose, root, jacobian, bias)
         return jacobian, bias
 
     def point_rows(self, points: Index, axes: Array) -> tuple[Array, Array]:
         """Rows axes · J (K m, nv) and axes · bias (K m,) of contact points (K,) along axes (K, m, 3)."""
-        m, d, count = self.model, self.data, axes.shape[0] * axes.shape[1]
-        rows, bias = np.empty((count, m.nv)), np.empty(count)
-        kernels.point_rows(
-            points, axes, self.points, self.point_biases, self.point_body, m.tree_root, d.subtree_com, m.parents,
-            m.dof_first, m.dof_count, d.cdof, rows, bias,
-        )  # fmt: skip
+        count = axes.shape[0] * axes.shape[1]
+        rows, bias = np.empty((count, self.model.nv)), np.empty(count)
+        loops.point_rows(self.pose, points, axes, rows, bias)
         return rows, bias
 
     def body_jacobian(self, body: int, place: Array) -> Array:
         """Jacobian of the velocity of the material point of `body` at `place` (world, (3,)) [m], shape (3, nv)."""
-        m, d = self.model, self.data
-        out = np.empty((3, m.nv))
-        kernels.point_jacobians(
-            np.array([body]), np.reshape(place, (1, 3)), m.tree_root, d.subtree_com, m.parents, m.dof_first,
-            m.dof_count, d.cdof, out,
-        )  # fmt: skip
+        out = np.empty((3, self.model.nv))
+        loops.point_jacobians(self.pose, np.array([body]), np.reshape(place, (1, 3)), out)
         return out
 
     def body_point_motion(self, body: int, place: Array) -> tuple[Array, Array]:
         """Velocity and acceleration at a = 0 of the material point of `body` at `place`, shapes (3,)."""
-        m, d = self.model, self.data
         velocity, bias = np.empty((1, 3)), np.empty((1, 3))
-        kernels.point_motion(
-            np.array([body]),
-            np.reshape(place, (1, 3)),
-            m.tree_root,
-            d.subtree_com,
-            d.cvel,
-            self.body_biases,
-            velocity,
-            bias,
-        )
+        place = np.reshape(place, (1, 3))
+        loops.point_motion(self.pose, np.array([body]), place, self.body_biases, velocity, bias)
         return velocity[0], bias[0]
 
     def body_velocities(self, bodies: Index, places: Array) -> Array:
         """Velocities of the material points of bodies (K,) at places in the world (K, 3) [m], [m/s], shape (K, 3)."""
-        m, d = self.model, self.data
         velocities, biases = np.empty(places.shape), np.empty(places.shape)
-        kernels.point_motion(bodies, places, m.tree_root, d.subtree_com, d.cvel, self.body_biases, velocities, biases)
+        loops.point_motion(self.pose, bodies, places, self.body_biases, velocities, biases)
         return velocities
 
     def body_rows(self, body: int, places: Array) -> tuple[Array, Array]:
         """Jacobians (K, 3, nv) of the velocities of material points of `body` at places (K, 3) in the world [m], and
         their accelerations at a = 0, shape (K, 3).
         """
-        m, d = self.model, self.data
         bodies = np.full(len(places), body)
-        out, velocities, biases = np.empty((3 * len(places), m.nv)), np.empty(places.shape), np.empty(places.shape)
-        kernels.point_jacobians(
-            bodies, places, m.tree_root, d.subtree_com, m.parents, m.dof_first, m.dof_count, d.cdof, out
-        )
-        kernels.point_motion(bodies, places, m.tree_root, d.subtree_com, d.cvel, self.body_biases, velocities, biases)
-        return out.reshape(-1, 3, m.nv), biases
+        out = np.empty((3 * len(places), self.model.nv))
+        velocities, biases = np.empty(places.shape), np.empty(places.shape)
+        loops.point_jacobians(self.pose, bodies, places, out)
+        loops.point_motion(self.pose, bodies, places, self.body_biases, velocities, biases)
+        return out.reshape(-1, 3, self.model.nv), biases
 
     def body_place(self, body: int, offset: Array) -> Array:
         """World position of a place given in a body's frame [m], shape (3,)."""
@@ -252,12 +220,9 @@ class State:
 
     def external_torque(self, body: int, place: Array, force: Array) -> Array:
         """Generalized force Jᵀ f of a force [N] on a body at a place in the world [m], shape (nv,)."""
-        m, d = self.model, self.data
-        out = np.empty(m.nv)
-        kernels.point_torques(
-            np.array([body]), np.reshape(place, (1, 3)), np.reshape(force, (1, 3)), m.tree_root, d.subtree_com,
-            m.parents, m.dof_first, m.dof_count, d.cdof, out,
-        )  # fmt: skip
+        out = np.empty(self.model.nv)
+        places, forces = np.reshape(place, (1, 3)), np.reshape(force, (1, 3))
+        loops.point_torques(self.pose, np.array([body]), places, forces, out)
         return out
 
     def angular_momentum_bias(self, root: int = 1) -> Array:

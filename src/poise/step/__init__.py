@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from poise.step.constraint import AtLeast, Constraint, Equal, Within
 from poise.step.contacts import Contacts
-from poise.step.objective import Objective
+from poise.step.objective import Objective, RelativeWeight
 from poise.step.quantity import Quantity
 from poise.step.result import Certificate, StepResult
 from poise.step.solve import solve_step
 from poise.step.step import Rows, Step
-from poise.step.usual import UsualProblem
 
 __all__ = [
     "AtLeast",
@@ -19,10 +18,10 @@ __all__ = [
     "Equal",
     "Objective",
     "Quantity",
+    "RelativeWeight",
     "Rows",
     "Step",
     "StepResult",
-    "UsualProblem",
     "Within",
     "solve_step",
 ]

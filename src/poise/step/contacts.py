@@ -4,17 +4,61 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
 from poise.physics import State
-from poise.step import cones
-from poise.step.cones import Columns
+from poise.step.system import enlarge, packed, spread, system_of
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
+
+
+class Columns(NamedTuple):
+    """A few columns u through which the coefficients λ act on the joints: Bᵀ λ = map u, u = Σ_i λ_i share_i.
+
+    The points of one body push through one wrench, so there are at most six columns a body; a body with one or two
+    points gets three a point instead, its force.
+
+    Attributes:
+        share: What each coefficient adds to `width` columns from `first` on, shape (n, 6).
+        first, width: Per coefficient, shape (n,).
+        map: Generalized force of each column, shape (nv, c).
+    """
+
+    share: Array
+    first: Index
+    width: Index
+    map: Array
+
+    @staticmethod
+    def plain(force_map: Array) -> Columns:
+        """One column for each coefficient, from B (n, nv)."""
+        n = len(force_map)
+        share = np.zeros((n, 6))
+        share[:, 0] = 1.0
+        return Columns(share, np.arange(n), np.ones(n, dtype=np.int64), np.ascontiguousarray(force_map.T))
+
+    def force_map(self) -> Array:
+        """B, shape (n, nv)."""
+        if (self.width == 1).all():
+            return self.map.T[self.first] * self.share[:, :1]
+        out = np.zeros((len(self.first), len(self.map)))
+        for i, (first, width) in enumerate(zip(self.first, self.width, strict=True)):
+            out[i] = self.map[:, first : first + width] @ self.share[i, :width]
+        return out
+
+    def mean_diagonal(self, weights: Array) -> float:
+        """Mean diagonal of B W Bᵀ for a diagonal W, shape (nv,)."""
+        total = 0.0
+        for at in np.unique(self.first):
+            own = self.share[self.first == at, : self.width[self.first == at][0]]
+            block = self.map[:, at : at + own.shape[1]]
+            total += float(np.sum((own @ (block.T * weights) @ block) * own))
+        return total / max(len(self.first), 1)
 
 
 def tangents(normals: Array) -> tuple[Array, Array]:
@@ -72,13 +116,27 @@ class Contacts:
     def count(self) -> int:
         return len(self.points)
 
+    @property
+    def is_plain(self) -> bool:
+        """All with the world, none a grip or sliding, with one friction."""
+        others = self.others is None and self.grips is None and self.slips is None
+        return others and isinstance(self.friction, (int, float))
+
     def columns(self, state: State) -> tuple[Array, Index, Columns]:
         """`directions`, and what the coefficients act through; compiled where all are plain ones with the world."""
-        plain = self.others is None and self.grips is None and self.slips is None
-        if plain and isinstance(self.friction, (int, float)):
-            return cones.columns(state, self.points, self.normals, self.friction)
-        directions, owner = self.directions()
-        return directions, owner, Columns.plain(self.force_map(state, directions, owner))
+        if not self.is_plain:
+            directions, owner = self.directions()
+            return directions, owner, Columns.plain(self.force_map(state, directions, owner))
+        s, count = system_of(state), self.count
+        for name, needed in (("touching", count), ("n", 4 * count), ("c", 3 * count)):
+            s = enlarge(state, name, needed)
+        s.touching, s.friction = count, float(self.friction)
+        s.contact_points[:count], s.normals[:count] = self.points, self.normals
+        spread(s)
+        n, c = s.n, s.c
+        acts = packed(s.acts, state.model.nv, c).copy()
+        columns = Columns(s.share[:n].copy(), s.first[:n].copy(), s.width[:n].copy(), acts)
+        return s.directions[:n].copy(), s.owner[:n].copy(), columns
 
     def directions(self) -> tuple[Array, Index]:
         """Columns of V as rows, shape (n, 3), and the contact each belongs to, shape (n,)."""

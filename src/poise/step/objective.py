@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
 from poise.step.quantity import Quantity
+from poise.step.step import Step
 
 Array = npt.NDArray[np.float64]
 
@@ -25,23 +26,43 @@ class Named:
 
 
 @dataclass(frozen=True)
+class RelativeWeight:
+    """Weight of the contact coefficients as a share of the mean diagonal of B W Bᵀ: what torques weigh, seen from λ.
+
+    With it redundant points share their load alike, however heavy a figure is.
+
+    Attributes:
+        share: Above zero.
+        torque_weight: W, the weight of every dof's torque, shape (nv,).
+    """
+
+    share: float
+    torque_weight: Array
+
+    def value(self, step: Step) -> float:
+        """The weight in this step."""
+        return self.share * step.columns.mean_diagonal(self.torque_weight)
+
+
+@dataclass(frozen=True)
 class Objective(Named):
     """weight · ‖quantity − target‖², one term of the sum that a step makes small.
 
     Attributes:
         quantity: Something affine in the unknowns.
         target: Wished value, one number or one per row.
-        weight: Multiplies the squared residual, one number or one per row; never negative.
+        weight: Multiplies the squared residual, one number or one per row; never negative. Of contact coefficients
+            also a `RelativeWeight`.
         label: Name in reports; the quantity's own name if empty.
     """
 
     quantity: Quantity
     target: Array | float
-    weight: Array | float = 1.0
+    weight: Array | float | RelativeWeight = 1.0
     label: str = ""
 
 
-def as_rows(value: Array | float, count: int, term: Named) -> Array:
+def as_rows(value: Array | float | RelativeWeight, count: int, term: Named) -> Array:
     """A weight, target or bound of a term as one number per row, shape (count,).
 
     Raises:
@@ -50,6 +71,8 @@ def as_rows(value: Array | float, count: int, term: Named) -> Array:
     if type(value) is np.ndarray and value.shape == (count,):
         return value
     out = np.empty(count)
+    if isinstance(value, RelativeWeight):
+        raise InvalidValue(f"{term.name}: a RelativeWeight is for contact coefficients; give numbers.")
     try:
         out[:] = value
     except ValueError:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
 from poise.step.constraint import Constraint, Equal, Within
-from poise.step.objective import Objective, as_rows
+from poise.step.objective import Objective, RelativeWeight, as_rows
 from poise.step.step import Rows, Step
 
 Array = npt.NDArray[np.float64]
@@ -80,7 +80,7 @@ class _Block(NamedTuple):
     """Rows with a weight and a target, for the sake of a message with the term they come from."""
 
     rows: Rows
-    weight: Array | float
+    weight: Array | float | RelativeWeight
     target: Array | float
     term: Objective | Constraint
     sign: float = 1.0
@@ -115,7 +115,7 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
             rows, objective = _weighty(rows, objective, weight != 0.0)
         block = _Block(rows, objective.weight, objective.target, objective)
         (plain if rows.on_lambda is None else coupled).append(block)
-    lambda_weight, lambda_target = coefficient_terms(on_lambda, n)
+    lambda_weight, lambda_target = coefficient_terms(step, on_lambda)
     equal: list[_Block] = []
     soft: list[_Block] = []
     hard: list[_Block] = []
@@ -154,16 +154,16 @@ def _weighty(rows: Rows, objective: Objective, kept: npt.NDArray[np.bool_]) -> t
     return Rows(rows.on_a[kept], rows.c[kept], on_lambda), replace(objective, target=target, weight=weight)
 
 
-def coefficient_terms(objectives: Sequence[Objective], n: int) -> tuple[Array, Array]:
+def coefficient_terms(step: Step, objectives: Sequence[Objective]) -> tuple[Array, Array]:
     """Weight and target of λ, shapes (n,); several such terms are one with the mean target."""
-    if not objectives:
-        return np.zeros(n), np.zeros(n)
-    weight, target = as_rows(objectives[0].weight, n, objectives[0]), as_rows(objectives[0].target, n, objectives[0])
-    for objective in objectives[1:]:
-        more, wished = as_rows(objective.weight, n, objective), as_rows(objective.target, n, objective)
+    n = step.coefficient_count
+    weight, target = np.zeros(n), np.zeros(n)
+    for k, objective in enumerate(objectives):
+        own = objective.weight.value(step) if isinstance(objective.weight, RelativeWeight) else objective.weight
+        more, wished = as_rows(own, n, objective), as_rows(objective.target, n, objective)
         mean = weight * target + more * wished
         weight = weight + more
-        target = np.divide(mean, weight, out=np.zeros(n), where=weight != 0.0)
+        target = np.divide(mean, weight, out=np.zeros(n), where=weight != 0.0) if k else wished
     return weight, target
 
 
@@ -172,6 +172,7 @@ def require_numbers(objectives: Sequence[Objective], constraints: Sequence[Const
     for term in (*objectives, *constraints):
         for what in ("target", "lower", "upper", "weight"):
             value = getattr(term, what, None)
+            value = value.torque_weight if isinstance(value, RelativeWeight) else value
             if value is not None and not np.isfinite(value).all():
                 raise InvalidValue(f"{term.name}: the {what} is {value}; give finite numbers.")
             if what == "weight" and value is not None and np.min(value, initial=0.0) < 0.0:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from poise.step.normal import Normal
-    from poise.step.objective import Objective
-    from poise.step.step import Rows, Step
+from poise.step.step import Rows, Step
 
 
 class Quantity(abc.ABC):
@@ -28,11 +24,3 @@ class Quantity(abc.ABC):
     @abc.abstractmethod
     def rows(self, step: Step) -> Rows:
         """The rows of A and c for this step."""
-
-    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
-        """Add w ‖A a + … + c − target‖² to the normal form without making rows; False if it must be made from rows.
-
-        Only for quantities that have a cheaper way than their rows; a test holds it to them.
-        """
-        del step, objective, normal
-        return False

@@ -1,24 +1,22 @@
-"""Solve one step: the compiled condensed path where it applies, the full program where it must."""
+"""Solve one step: the condensed system where it applies, the full program where it must."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import StepInfeasible
-from poise.step import condensed, qp
-from poise.step.balance import balance
-from poise.step.condense import condense
+from poise.core.typing import Array, Flags
+from poise.native import Block
+from poise.step import qp
 from poise.step.constraint import Constraint, Equal
-from poise.step.objective import Objective
+from poise.step.objective import Objective, RelativeWeight
 from poise.step.problem import Gathered, gather, require_numbers
 from poise.step.result import Certificate, StepResult
 from poise.step.step import Step
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from poise.step.system import CYCLED, DEPENDENT, NOT_POSITIVE, SOLVED, answer
+from poise.step.writers import expect, write
 
 
 def solve_step(
@@ -49,41 +47,39 @@ def solve_step(
         InvalidValue: if a target or weight has the wrong shape or is not finite, or a weight is negative.
     """
     if readable or any([c.weight is None for c in constraints if not isinstance(c, Equal)]):
-        problem = gather(step, objectives, constraints)
-        if not problem.has_numbers:
-            require_numbers(objectives, constraints)
-        a, coefficients, slacks, residuals = qp.solve_full(problem)
-        result = _result(step, a, coefficients, residuals, "daqp", np.asarray(slacks <= 1e-12))
+        result = _readable(step, objectives, constraints)
     else:
-        result = _condensed(step, objectives, constraints, warm, warm_bounds, guess)
+        s = write(step, objectives, constraints)
+        expect(s, warm, warm_bounds, guess)
+        status = answer(s)
+        if status != SOLVED:
+            require_numbers(objectives, constraints)
+            raise _failure(gather(step, objectives, constraints), status)
+        result = _result(s)
     return result._replace(costs=_costs(step, objectives, result)) if costs else result
 
 
-def _condensed(
-    step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint], warm: Flags | None,
-    warm_bounds: Flags | None, guess: Array | None,
-) -> StepResult:  # fmt: skip
-    problem = condense(step, objectives, constraints)
-    bounds, n = problem.bounds, step.coefficient_count
-    taken = np.zeros(len(bounds.lower), dtype=np.bool_)
-    if warm_bounds is not None and len(warm_bounds) == len(taken):
-        taken |= warm_bounds
-    if guess is not None and len(taken) and not bounds.X.shape[1]:
-        taken |= bounds.J @ guess < bounds.lower
-    if warm is None or len(warm) != n:
-        warm = np.zeros(n, dtype=np.bool_)
-    answer = condensed.solve_condensed(problem, warm, taken)
-    if answer.status != condensed.SOLVED:
+def _result(s: Block) -> StepResult:
+    """The answer in a block, as arrays of its own."""
+    primal, dual, gap, solves, dynamics = s.residuals.tolist()
+    return StepResult(
+        s.a.copy(), s.x[: s.n].copy(), s.torque.copy(), s.forces[: s.touching].copy(),
+        Certificate(primal, dual, gap, dynamics), "active set", int(solves), s.acting[: s.bounds].copy(),
+    )  # fmt: skip
+
+
+def _readable(step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> StepResult:
+    problem = gather(step, objectives, constraints)
+    if not problem.has_numbers:
         require_numbers(objectives, constraints)
-        raise _failure(gather(step, objectives, constraints), answer.status)
-    return _result(step, answer.a, answer.coefficients, answer.residuals, "active set", answer.acting)
-
-
-def _result(step: Step, a: Array, coefficients: Array, residuals: Array, solver: str, acting: Flags) -> StepResult:
-    torque, forces, dynamics = balance(step, a, coefficients)
-    primal, dual, gap, solves = residuals.tolist()
-    certificate = Certificate(primal, dual, gap, dynamics)
-    return StepResult(a, coefficients, torque, forces, certificate, solver, int(solves), acting)
+    a, coefficients, slacks, residuals = qp.solve_full(problem)
+    primal, dual, gap, iterations = residuals.tolist()
+    moved = step.state.M @ a + step.state.bias
+    left = float(np.abs(step.state.data.inverse_dynamics(a) - moved).max(initial=0.0))
+    return StepResult(
+        a, coefficients, step.torque(a, coefficients), step.forces(coefficients), Certificate(primal, dual, gap, left),
+        "daqp", int(iterations), np.asarray(slacks <= 1e-12),
+    )  # fmt: skip
 
 
 def _costs(step: Step, objectives: Sequence[Objective], result: StepResult) -> dict[str, float]:
@@ -94,15 +90,17 @@ def _costs(step: Step, objectives: Sequence[Objective], result: StepResult) -> d
         residual = rows.on_a @ result.a + rows.c - objective.target
         if rows.on_lambda is not None:
             residual = residual + rows.on_lambda @ result.coefficients
-        out[objective.name] = out.get(objective.name, 0.0) + float(np.sum(objective.weight * residual**2))
+        weight = objective.weight
+        weight = weight.value(step) if isinstance(weight, RelativeWeight) else weight
+        out[objective.name] = out.get(objective.name, 0.0) + float(np.sum(weight * residual**2))
     return out
 
 
 def _failure(problem: Gathered, status: int) -> StepInfeasible:
     reason = {
-        condensed.NOT_POSITIVE: "the objectives leave some motion of the joints free",
-        condensed.DEPENDENT: "two hard constraints ask for the same motion",
-        condensed.CYCLED: "the active set did not come to rest",
+        NOT_POSITIVE: "the objectives leave some motion of the joints free",
+        DEPENDENT: "two hard constraints ask for the same motion",
+        CYCLED: "the active set did not come to rest",
     }.get(status, "the answer is not finite")
     names = tuple(dict.fromkeys(problem.equal_names))
     return StepInfeasible(

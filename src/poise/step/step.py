@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
 from poise.physics import State
-from poise.step.cones import Columns
-from poise.step.contacts import Contacts
+from poise.step.contacts import Columns, Contacts
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -65,7 +64,7 @@ class Step:
 
     @property
     def coefficient_count(self) -> int:
-        return len(self.directions)
+        return 4 * self.contacts.count if self.contacts.is_plain else len(self.directions)
 
     @property
     def directions(self) -> Array:

@@ -18,7 +18,7 @@ NO_TABLE: Array = np.zeros((0, 0))
 PLANE, STEPS, GRID = 0, 1, 2
 """Kinds of ground in compiled code."""
 Form = tuple[int, Sequence[float], Array]
-"""Kind, numbers and table of a ground that lies at its place, for `kernels.surface`."""
+"""Kind, numbers and table of a ground that lies at its place, for `ground.surface`."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Shape(abc.ABC):
 
     @abc.abstractmethod
     def form(self, place: Place, time: float) -> Form:
-        """The same for compiled code; see `relief.Relief`."""
+        """The same for the compiled core; see `ground.PlacedGround`."""
 
 
 @dataclass(frozen=True)
@@ -178,11 +178,10 @@ class Heightfield(Shape):
         self._grid = np.array([1.0 / spacing, corner[0], corner[1], float(periodic)])
 
     def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
-        from poise.terrain.kernels import sample
-        from poise.terrain.relief import Relief
+        from poise.terrain.ground import PlacedGround, sample
 
-        relief, height, normal = Relief(self, place), np.empty(len(points)), np.empty((len(points), 3))
-        sample(relief.at, np.ascontiguousarray(points, dtype=np.float64), height, normal)
+        ground, height, normal = PlacedGround(self, place).block, np.empty(len(points)), np.empty((len(points), 3))
+        sample(ground, np.asarray(points, dtype=np.float64), height, normal)
         return height, normal, None
 
     def form(self, place: Place, time: float) -> Form:

@@ -11,12 +11,17 @@ typedef double real;
 typedef int64_t word;
 typedef uint8_t flag;
 
+#include "fields.h"
+
 /* Before every function that Python calls. */
 #ifdef _WIN32
 #define API __declspec(dllexport)
 #else
 #define API __attribute__((visibility("default")))
 #endif
+
+static inline real larger(real x, real y) { return y > x ? y : x; }
+static inline real smaller(real x, real y) { return y < x ? y : x; }
 
 static inline real dot(const real *x, const real *y, word n) {
     real s = 0;
@@ -32,5 +37,38 @@ static inline void add(real s, const real *restrict x, real *restrict y, word n)
 static inline void fill(real value, real *x, word n) {
     for (word i = 0; i < n; i++) x[i] = value;
 }
+
+static inline void cross(const real *x, const real *y, real *out) {
+    out[0] = x[1] * y[2] - x[2] * y[1];
+    out[1] = x[2] * y[0] - x[0] * y[2];
+    out[2] = x[0] * y[1] - x[1] * y[0];
+}
+
+static inline word multiple_of_8(word n) { return (n + 7) & ~(word)7; }
+
+/* bodies.c */
+void move(Pose *p);
+word place(Pose *p);
+void mass_and_bias(Pose *p);
+void touch(word n, Pose *p, const real *normals);
+void inverse_dynamics(word n, Pose *p, const real *a, real *out);
+void spatial_accelerations(const Pose *p, const real *v, const real *a, real *out);
+void point_of_body(const Pose *p, word body, const real *place, const real *accelerations, real *v, real *a);
+void point_row(const Pose *p, word point, const real *axis, real *out);
+void point_torques(word k, word n, Pose *p, const word *bodies, const real *places, const real *forces, real *out);
+void com_acceleration(const Pose *p, word root, const real *accelerations, real *out);
+void com_rows(word n, Pose *p, word root, real *jacobian, real *bias);
+
+/* ground.c */
+real surface(const Ground *g, real x, real y, real *along_x, real *along_y);
+void sample(word n, word m, Ground *ground, const real *places, real *heights, real *normals);
+void ground_velocities(word n, word m, Ground *ground, const real *places, real *velocities);
+
+/* system.c */
+void frames(word k, const real *normals, real *out);
+
+/* active_set.c */
+word least_nonnegative(word n, const real *(*row_of)(void *, word), void *of, const real *f, const flag *warm, real *x,
+                       real *room);
 
 #endif

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.step.normal import Normal
-from poise.step.objective import Objective
 from poise.step.quantity import Quantity
 from poise.step.step import Rows, Step
 
@@ -19,7 +17,7 @@ Array = npt.NDArray[np.float64]
 class BodyAngularAcceleration(Quantity):
     """Angular acceleration of every body in the world frame [rad/s^2], three rows a body (the world left out).
 
-    As an objective with one weight per body (isotropic) it is added in normal form without building its rows.
+    As an objective with one weight per body (isotropic) it is written without building its rows.
     """
 
     def rows(self, step: Step) -> Rows:
@@ -32,9 +30,6 @@ class BodyAngularAcceleration(Quantity):
                 on_a[3 * body - 3 : 3 * body, dofs] = cdof[dofs, :3].T
                 b = int(model.parents[b])
         return Rows(on_a, step.state.body_biases[1:, :3].ravel().copy())
-
-    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
-        return normal.add_turns(objective)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.step.normal import Normal
-from poise.step.objective import Objective
 from poise.step.quantity import Quantity
 from poise.step.step import Rows, Step
 
@@ -30,10 +28,6 @@ class PointAcceleration(Quantity):
 
     def rows(self, step: Step) -> Rows:
         return Rows(*step.state.point_rows(*self._arrays()))
-
-    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
-        normal.add_directions(objective, *self._arrays())
-        return True
 
     def _arrays(self) -> tuple[Index, Array]:
         return np.ascontiguousarray(self.points, dtype=np.int64), np.ascontiguousarray(self.axes)
@@ -65,11 +59,6 @@ class ContactAcceleration(Quantity):
             on_a[at] -= minus_a
             c[at] -= minus_c
         return Rows(on_a, c)
-
-    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
-        if (np.asarray(self.others) >= 0).any():
-            return False
-        return PointAcceleration(self.points, self.axes).add_normal(step, objective, normal)
 
 
 @dataclass(frozen=True)

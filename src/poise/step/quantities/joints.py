@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.step.normal import Normal
-from poise.step.objective import Objective
 from poise.step.quantity import Quantity
 from poise.step.step import Rows, Step
 
@@ -36,13 +34,6 @@ class JointAcceleration(Quantity):
     def own_dofs(self, step: Step) -> tuple[int, int] | None:
         return None if self.along is not None else slice(*self.dofs).indices(step.nv)[:2]
 
-    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
-        own = self.own_dofs(step)
-        if own is None:
-            return False
-        normal.add_dofs(objective, *own)
-        return True
-
 
 @dataclass(frozen=True, eq=False)
 class JointTorque(Quantity):
@@ -58,15 +49,10 @@ class JointTorque(Quantity):
     damping: Array | None = None
 
     def rows(self, step: Step) -> Rows:
-        on_a, c = self._on_a(step)
+        on_a, c = self.on_a(step)
         return Rows(on_a, c, -step.force_map.T[slice(*self.dofs)])
 
-    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
-        on_a, c = self._on_a(step)
-        normal.add(objective, on_a, c, normal.columns.map[slice(*self.dofs)], sign=-1.0)
-        return True
-
-    def _on_a(self, step: Step) -> tuple[Array, Array]:
+    def on_a(self, step: Step) -> tuple[Array, Array]:
         """Part on a, and the constant part."""
         k = slice(*self.dofs)
         on_a = step.state.M[k]
@@ -88,12 +74,10 @@ class RootWrench(Quantity):
     of: int = 0
 
     def rows(self, step: Step) -> Rows:
-        return self._torque(step).rows(step)
+        return self.torque(step).rows(step)
 
-    def add_normal(self, step: Step, objective: Objective, normal: Normal) -> bool:
-        return self._torque(step).add_normal(step, objective, normal)
-
-    def _torque(self, step: Step) -> JointTorque:
+    def torque(self, step: Step) -> JointTorque:
+        """The same as torques of the root's six dofs."""
         model = step.state.model
         first = int(model.dof_first[model.roots[self.of]])
         return JointTorque((first, first + 6))

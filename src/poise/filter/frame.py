@@ -1,0 +1,308 @@
+"""One step of the filter on arrays: what is sensed of state and ground, and the targets that follow.
+
+`f` is a block "Frame" of `native.fields`: inputs, what is kept from step to step, and what comes out. The compiled core
+does this in two calls; the NumPy twins below say the same.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from poise.core import rotations
+from poise.core.typing import Array
+from poise.native import Block, compiled
+from poise.physics import bodies
+from poise.step.system import frames
+from poise.terrain import ground as terrain
+
+
+@compiled("Frame *f", returns="word")
+def sense(f):
+    """Bodies and contact points of a state against the ground: which touch, which stand, where they will want to go.
+
+    Moves the state to the coordinates that have been written; returns 0 where they are not finite.
+    """
+    p, r = f.pose, f.reference
+    if bodies.place.twin(p) >= 0:
+        return 0
+    if not f.is_level:
+        terrain.sample.twin(f.ground, p.centers, f.heights, f.surface_normals)
+        frames.twin(f.surface_normals, f.axes)
+    if f.is_moving:
+        terrain.ground_velocities.twin(f.ground, p.centers, f.ground_velocities)
+    bodies.touch.twin(p, f.surface_normals)
+    bodies.mass_and_bias.twin(p)
+    up = f.surface_normals[:, 2]
+    f.gaps[:] = (p.places[:, 2] + p.point_radii * up - f.heights) * up - p.point_radii
+    near = np.flatnonzero(f.gaps < f.band)
+    f.touching_count = len(near)
+    f.touching[: len(near)], f.normals[: len(near)] = near, f.surface_normals[near]
+    offsets = f.plan_offsets if f.is_planned else np.zeros_like(f.plan_offsets)
+    f.floors[:], f.base[:] = f.floor + offsets[:, 2], r.points + offsets
+    _stick(f)
+    if f.has_home:
+        _sense_limbs(f)
+    if not (f.is_level or f.is_planned):
+        landing = np.where(np.isfinite(r.landings[:, :1]), r.landings, p.places)[:, :2]
+        now, speed = p.places[:, :2], p.velocities[:, :2]
+        ahead = f.look_ahead, f.clearance_time, 0.5 * f.clearance_time
+        f.wanted[:] = np.concatenate([landing + f.shift + f.foot_shift, *(now + t * speed for t in ahead)])
+    if not f.is_level:
+        _follow(f)
+    return 1
+
+
+def _stick(f: Block) -> None:
+    """Which points stand. One that touches sticks where it is, and goes with the ground; one that leaves starts from
+    where it was.
+    """
+    flags, stood = f.reference.flags, f.stood.copy()
+    f.stands[:] = flags & (f.gaps < f.band)
+    here = f.pose.places - f.base
+    here[:, 2] = f.heights - f.floors
+    began = f.stands & ~stood
+    f.offset[began] = here[began]
+    left = ~flags & ~f.swung
+    f.left_with[left] = np.where(stood[:, None], f.offset, here)[left]
+    f.offset[f.stands, :2] += f.dt * f.ground_velocities[f.stands, :2]
+    f.offset[:, 2] = here[:, 2]
+    f.stood[:], f.swung[:], f.held[:] = f.stands, ~flags, f.stands
+
+
+def _sense_limbs(f: Block) -> None:
+    """Of each limb: points that touch, of them stand, least time to lift [s], mean way home [m]."""
+    for limb, points in enumerate(np.split(f.members, f.ends[:-1])):
+        own = points[f.reference.flags[points]]
+        way = np.linalg.norm(f.offset[own, :2] - f.home, axis=1)
+        least = f.reference.times_to_lift[own].min(initial=np.inf)
+        f.limbs_seen[limb] = len(own), np.count_nonzero(f.stands[own]), least, way.sum() / max(len(own), 1)
+
+
+def _height(f: Block, places: Array) -> Array:
+    """Height of the ground at places (n, 2) [m]."""
+    return terrain.surface(f.ground, places[:, 0], places[:, 1])[0]
+
+
+def _follow(f: Block) -> None:
+    """Move a `ground.GroundFollower` by the rates of the last step, semi-implicitly, and set those of this one."""
+    (w, lean, floor, reach), s = f.follower_settings.tolist(), f.follower
+    root, v = f.reference.q[:2], f.reference.v[:2]
+    s[1] += f.dt * s[2]
+    s[0] += f.dt * s[1]
+    s[6:9] += f.dt * s[9:12]
+    # crosses around three places: ahead and shifted with the goal, ahead, and now but shifted
+    cross = reach * np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    middles = root + 2.0 / w * v + f.shift, root + 2.0 / w * v, root + f.shift
+    heights = _height(f, np.concatenate([middle + cross for middle in middles])).reshape(3, 5)
+    means = (heights - floor).mean(axis=1)
+    slope = np.array([heights[0, 1] - heights[0, 2], heights[0, 3] - heights[0, 4]]) / (2.0 * reach)
+    if s[12] == 0.0 and not f.is_planned:
+        s[0], s[1] = means[2], slope @ v
+    s[12] = 1.0
+    # with the look-ahead a steady ramp is followed exactly; a plan knows the ground, but not below a shifted goal
+    target = means[0] - means[1] if f.is_planned else means[0]
+    s[2] = w * w * (target - s[0]) - 2.0 * w * s[1]
+    # the axis z × gradient tips up towards uphill
+    size = math.hypot(*slope)
+    tip = math.atan(size) / size if size > 1e-9 else 0.0
+    s[9:12] = lean * (np.array([-slope[1] * tip, slope[0] * tip, 0.0]) - s[6:9])
+
+
+@compiled("Frame *f")
+def set_targets(f):
+    """Fill targets and bounds of a step from a state that was sensed, a reference frame, and the ground ahead."""
+    p, r = f.pose, f.reference
+    f.moved[2::3] += f.follower[:3] + f.follower[3:6]
+    _turn_targets(f)
+    f.off[:] = r.q[:3] + f.moved[:3] - p.q[:3]
+    speed = f.pose_speed * (r.v[:3] + f.moved[3:6] - p.v[:3])
+    f.place_target[:] = r.a[:3] + f.moved[6:] + speed + f.pose_stiffness * f.off
+    if f.is_planned:
+        _planned_targets(f)
+    else:
+        if not f.is_level:
+            f.wanted_heights[:] = _height(f, f.wanted)
+        _foothold_targets(f)
+    _point_targets(f)
+    f.limit_count = limit_rows.twin(
+        p.q, p.v, r.q, r.v, r.a, f.dt, f.limit_margin, f.return_share, f.limit_q, f.limit_v, f.is_hinge, f.limit_rest,
+        f.limit_axis, f.limit_bend, f.limit_side, f.limit_below, f.limit_above, f.angles, f.limit_rows, f.limit_lower,
+    )  # fmt: skip
+    _ground_bounds(f)
+
+
+def _turn_targets(f: Block) -> None:
+    """Angular accelerations α* + speed (ω* − ω) + stiffness Log(R* Rᵀ) of the bodies, each turned by its share of the
+    trunk's sway and of the lean along the slope.
+    """
+    p, r = f.pose, f.reference
+    target, speed, rate = r.orientations, r.angular_velocities, r.angular_accelerations
+    if f.is_turned:
+        sway, lean = f.sway_share[:, None], (f.leaning * f.lean_share - f.lying)[:, None]
+        turn = rotations.from_rotation_vector(sway * f.sway[:3] + lean * f.follower[6:9])
+        target = rotations.multiply(turn, target)
+        speed = rotations.rotate(turn, speed) + sway * f.sway[3:6] + lean * f.follower[9:12]
+        rate = rotations.rotate(turn, rate) + sway * f.sway[6:]
+    error = rotations.to_rotation_vector(rotations.multiply(target, rotations.conjugate(p.xquat)))
+    f.turn_target[1:] = (rate + f.pose_speed * (speed - p.cvel[:, :3]) + f.pose_stiffness * error)[1:]
+
+
+def _smooth(progress: Array) -> Array:
+    return (progress * progress * (3.0 - 2.0 * progress))[:, None]
+
+
+def _foothold_targets(f: Block) -> None:
+    """Where points should be: held ones at their offset, swinging ones on the way to their landing. Above other ground
+    a point stays above what is below and just ahead of it, no higher above that than the reference is above its floor.
+    """
+    r, is_known = f.reference, np.isfinite(f.reference.landings[:, 0])
+    part, shift = _smooth(r.progress), np.zeros((len(is_known), 3))
+    landing = f.moved[:2] + f.foot_shift
+    shift[:, :2] = np.where(is_known[:, None], (1.0 - part) * f.left_with[:, :2] + part * landing, landing)
+    rest = (1.0 - part[:, 0]) * f.left_with[:, 2]
+    if f.is_level:
+        shift[:, 2] = np.where(is_known, rest, 0.0)
+    else:
+        below, ahead, edge, half = f.wanted_heights.reshape(4, -1) - f.floor
+        lift, height = f.heights - f.floor, r.points[:, 2] - f.floor
+        shift[:, 2] = np.where(is_known, rest + part[:, 0] * below, np.maximum(lift, ahead))
+        highest = np.maximum(np.maximum(edge, half), lift)
+        shift[:, 2] = np.maximum(shift[:, 2], highest + np.minimum(height, f.clearance) - height)
+    f.wished[:] = r.points + np.where(f.held[:, None], f.offset, shift)
+
+
+def _planned_targets(f: Block) -> None:
+    """The same where there is a plan: the plan, with what differs from it fading in a swing; none goes below ground."""
+    r = f.reference
+    landings = np.where(np.isfinite(f.plan_landings[:, :1]), f.plan_landings, 0.0)[:, :2]
+    f.lifts[:] = _height(f, landings + f.moved[:2]) - _height(f, landings)
+    part = np.where(np.isfinite(r.landings[:, :1]), _smooth(r.progress), 1.0)
+    way = np.concatenate([np.broadcast_to(f.moved[:2], (len(part), 2)), f.lifts[:, None]], axis=1)
+    wished = f.base + (1.0 - part) * f.left_with + part * way
+    height = f.base[:, 2] - f.floors
+    wished[:, 2] = np.maximum(wished[:, 2], f.heights + np.minimum(height, f.clearance))
+    f.wished[:] = np.where(f.held[:, None], f.base + f.offset, wished)
+
+
+def _point_targets(f: Block) -> None:
+    """Accelerations of the points along their axes, axis · (a* + speed (v* − v) + stiffness (p* − p)), and how much
+    each matters: along the tangents 1 − t / t_m, along the normal that and low · (1 − h / h_m); t is the time to
+    contact, h the distance to the ground. Source: [Levine2012]_ 2.5. Deviates by `low`: 1 where the reference is below
+    h_m, 0 from 2 h_m up, so that a fallen hand is not held down.
+    """
+    p, r = f.pose, f.reference
+    f.wished_v[:], f.wished_a[:] = r.point_velocities, r.point_accelerations
+    height, gap = r.points[:, 2] - f.floor, f.gaps
+    if f.is_planned:
+        f.wished_v[:], f.wished_a[:] = f.wished_v + f.plan_rates[0], f.wished_a + f.plan_rates[1]
+        height, gap = np.minimum(height, f.plan_gaps), np.minimum(gap, f.plan_gaps)
+    f.wished_v[f.stands] += f.ground_velocities[f.stands]
+    if f.is_stepping:
+        f.wished[:], f.wished_v[:] = f.wished + f.stepping[0], f.wished_v + f.stepping[1]
+        f.wished_a[:] = f.wished_a + f.stepping[2]
+    if f.reach > 0.0:
+        way = f.wished - p.places
+        size = np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-12)
+        f.wished[:] = p.places + np.minimum(1.0, f.reach / size) * way
+    tangent = np.clip(1.0 - r.times_to_contact / f.contact_time, 0.0, 1.0)
+    low = np.clip(2.0 - height / f.contact_height, 0.0, 1.0)
+    normal = tangent + low * (1.0 - np.clip(gap / f.contact_height, 0.0, 1.0))
+    if f.is_planned:
+        normal = np.maximum(normal, f.plan_climbs)
+    f.shares[:] = np.stack([tangent, tangent, normal], axis=1).ravel()
+    speed = f.end_speed * (f.wished_v - p.velocities)
+    wish = f.wished_a + speed + f.end_stiffness * (f.wished - p.places)
+    f.point_target[:] = np.einsum("pec,pc->pe", f.axes, wish).ravel()
+
+
+def ball_angles(q: Array, rest: Array, axis: Array, bend: Array, side: Array) -> Array:
+    """Twist, bend and side [rad] of rest⁻¹ · q, split as swing · twist, shape (3,); q need not be of unit length."""
+    d = rotations.multiply(rotations.conjugate(rest), q)
+    d = -d if d[0] < 0.0 else d
+    t = float(d[1:] @ axis)
+    length = math.hypot(d[0], t)
+    w, s = (1.0, 0.0) if length < 1e-12 else (d[0] / length, t / length)
+    swing = rotations.multiply(d, np.array([w, *(-s * axis)]))
+    sine = float(np.linalg.norm(swing[1:]))
+    scale = 2.0 * math.atan2(sine, swing[0]) / sine if sine > 1e-9 else 2.0
+    return np.array([2.0 * math.atan2(s, w), scale * swing[1:] @ bend, scale * swing[1:] @ side])
+
+
+@compiled(
+    "const real q[nq], const word limit_q[n], const flag is_hinge[n], const real rest[n][4], const real axis[n][3],"
+    "const real bend[n][3], const real side[n][3], real out[n][3]"
+)
+def limit_angles(q, limit_q, is_hinge, rest, axis, bend, side, out):
+    """Angles of every limited joint: (twist, bend, side) of balls, (angle, 0, 0) of hinges, shape (L, 3)."""
+    for i, k in enumerate(limit_q):
+        own = rest[i], axis[i], bend[i], side[i]
+        out[i] = (q[k], 0.0, 0.0) if is_hinge[i] else ball_angles(q[k : k + 4], *own)
+
+
+@compiled(
+    "const real q[nq], const real v[nv], const real reference_q[nq], const real reference_v[nv],"
+    "const real reference_a[nv], real dt, real margin, real share, const word limit_q[n], const word limit_v[n],"
+    "const flag is_hinge[n], const real rest[n][4], const real axis[n][3], const real bend[n][3],"
+    "const real side[n][3],"
+    "const real below[n][3], const real above[n][3], real angles[n][3], real rows[most][nv], real bounds[most]",
+    returns="word",
+)
+def limit_rows(
+    q, v, reference_q, reference_v, reference_a, dt, margin, share, limit_q, limit_v, is_hinge, rest, axis, bend, side,
+    below, above, angles, rows, bounds,
+):  # fmt: skip
+    """Rows and lower bounds of the angles nearer to a limit than the margin, as accelerations; returns how many.
+
+    For an angle θ with rates θ̇ = E ω: sign (θ + dt E v + dt² E a) ≥ the limit, widened to the reference's own next
+    angle; from outside it comes back by a share of the way a step.
+    """
+    m = 0
+    limit_angles.twin(q, limit_q, is_hinge, rest, axis, bend, side, angles)
+    low, high = angles < below + margin, angles > above - margin
+    for i in np.flatnonzero((low | high).any(axis=1)):
+        k, d = limit_q[i], limit_v[i]
+        axes = slice(d, d + (1 if is_hinge[i] else 3))
+        step = dt * reference_v[axes] + dt * dt * reference_a[axes]
+        if is_hinge[i]:
+            rates, planned = np.array([[1.0], [0.0], [0.0]]), np.array([reference_q[k] + step[0], 0.0, 0.0])
+        else:
+            own, now, then = (rest[i], axis[i], bend[i], side[i]), q[k : k + 4], reference_q[k : k + 4]
+            rates = np.stack([_ball_rate(now, e, own) for e in np.eye(3)], axis=1)
+            size = max(float(np.linalg.norm(step)), 1e-30)
+            planned = ball_angles(then, *own) + size * _ball_rate(then, step / size, own)
+        for c in np.flatnonzero(low[i] | high[i]):
+            sign, bound = (1.0, below[i, c]) if low[i, c] else (-1.0, -above[i, c])
+            rows[m] = 0.0
+            rows[m, axes] = sign * rates[c]
+            here = sign * angles[i, c]
+            back = bound if here >= bound else here + share * (bound - here)
+            least = min(back, sign * planned[c] - 1e-9)
+            bounds[m] = (least - here - dt * sign * rates[c] @ v[axes]) / (dt * dt)
+            m += 1
+    return m
+
+
+def _ball_rate(q: Array, e: Array, frame: tuple[Array, Array, Array, Array]) -> Array:
+    """Rates of (twist, bend, side) per unit of turn along the unit vector e in the joint's own axes, by central
+    differences of 1e-6 rad.
+    """
+    half, d = 0.5e-6, rotations.multiply(q, np.array([0.0, *e]))
+    return (ball_angles(q + half * d, *frame) - ball_angles(q - half * d, *frame)) / (4.0 * half)
+
+
+def _ground_bounds(f: Block) -> None:
+    """Points nearer to the ground than `ground_reach` next step may not be below it then, nor deeper than the reference
+    itself goes; one that is below comes up by a share of the way.
+    """
+    p, r, dt = f.pose, f.reference, f.dt
+    normals = f.axes[:, 2]
+    ahead = f.gaps + dt * np.sum(normals * (p.velocities - f.ground_velocities), axis=1)
+    planned = r.points[:, 2] - f.floor + dt * r.point_velocities[:, 2] + dt * dt * r.point_accelerations[:, 2]
+    least = np.minimum(0.0, planned - 1e-9)
+    least = np.where(f.gaps < least, np.minimum((1.0 - f.return_share) * f.gaps, least), least)
+    near = np.flatnonzero(ahead < f.ground_reach)
+    f.ground_count = count = len(near)
+    f.ground_points[:count], f.ground_normals[:count, 0] = near, normals[near]
+    f.ground_lower[:count] = ((least - ahead) / (dt * dt))[near]

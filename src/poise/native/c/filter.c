@@ -1,0 +1,440 @@
+/* One step of the filter: what is sensed, and the targets that follow. Twins: filter/frame.py. */
+#include "core.h"
+
+static real height_at(const Frame *f, real x, real y) {
+    real along_x, along_y;
+    return surface(f->ground, x, y, &along_x, &along_y);
+}
+
+/* ---- sensing */
+
+/* Distances of points to the ground, and which are nearer than the band. */
+static void near_ground(Frame *f) {
+    const Pose *p = f->pose;
+    word near = 0;
+    for (word i = 0; i < p->points; i++) {
+        const real *n = f->surface_normals + 3 * i;
+        f->gaps[i] = (p->places[3 * i + 2] + p->point_radii[i] * n[2] - f->heights[i]) * n[2] - p->point_radii[i];
+        if (f->gaps[i] < f->band) {
+            f->touching[near] = i;
+            memcpy(f->normals + 3 * near++, n, 3 * sizeof(real));
+        }
+    }
+    f->touching_count = near;
+}
+
+/* Which points stand. One that touches sticks where it is, and goes with the ground; one that leaves starts from where
+ * it was. */
+static void stick(Frame *f) {
+    const Pose *p = f->pose;
+    const flag *flags = f->reference->flags;
+    for (word i = 0; i < p->points; i++) {
+        const real *place_of = p->places + 3 * i, *base = f->base + 3 * i;
+        real *offset = f->offset + 3 * i, *left_with = f->left_with + 3 * i, lift = f->heights[i] - f->floors[i];
+        int stands = flags[i] && f->gaps[i] < f->band;
+        if (stands && !f->stood[i]) {
+            for (int c = 0; c < 2; c++) offset[c] = place_of[c] - base[c];
+            offset[2] = lift;
+        }
+        if (!flags[i] && !f->swung[i]) {
+            for (int c = 0; c < 2; c++) left_with[c] = f->stood[i] ? offset[c] : place_of[c] - base[c];
+            left_with[2] = f->stood[i] ? offset[2] : lift;
+        }
+        if (stands)
+            for (int c = 0; c < 2; c++) offset[c] += f->dt * f->ground_velocities[3 * i + c];
+        offset[2] = lift;
+        f->stands[i] = f->stood[i] = f->held[i] = (flag)stands;
+        f->swung[i] = !flags[i];
+    }
+}
+
+/* Of each limb: points that touch, of them stand, least time to lift [s], mean way home [m]. */
+static void sense_limbs(Frame *f) {
+    word first = 0;
+    for (word limb = 0; limb < f->limbs; limb++) {
+        word touching = 0, standing = 0;
+        real least = INFINITY, way = 0;
+        for (word k = first; k < f->ends[limb]; k++) {
+            word i = f->members[k];
+            if (!f->reference->flags[i]) continue;
+            touching++;
+            standing += f->stands[i] != 0;
+            least = smaller(least, f->reference->times_to_lift[i]);
+            real x = f->offset[3 * i] - f->home[0], y = f->offset[3 * i + 1] - f->home[1];
+            way += sqrt(x * x + y * y);
+        }
+        first = f->ends[limb];
+        real *out = f->limbs_seen + 4 * limb;
+        out[0] = (real)touching, out[1] = (real)standing, out[2] = least, out[3] = way / (real)(touching ? touching : 1);
+    }
+}
+
+/* Where the ground's height is wanted: landing places, ahead, at the clearance's edge, half way there. */
+static void swing_places(Frame *f) {
+    const Pose *p = f->pose;
+    word count = p->points;
+    for (word i = 0; i < count; i++) {
+        const real *landing = f->reference->landings + 3 * i, *now = p->places + 3 * i, *v = p->velocities + 3 * i;
+        const real *place_of = isfinite(landing[0]) ? landing : now;
+        for (int c = 0; c < 2; c++) {
+            f->wanted[2 * i + c] = place_of[c] + f->shift[c] + f->foot_shift[2 * i + c];
+            f->wanted[2 * (count + i) + c] = now[c] + f->look_ahead * v[c];
+            f->wanted[2 * (2 * count + i) + c] = now[c] + f->clearance_time * v[c];
+            f->wanted[2 * (3 * count + i) + c] = now[c] + 0.5 * f->clearance_time * v[c];
+        }
+    }
+}
+
+/* Move a `ground.GroundFollower` by the rates of the last step, semi-implicitly, and set those of this one. */
+static void follow(Frame *f) {
+    real w = f->follower_settings[0], lean = f->follower_settings[1], floor_ = f->follower_settings[2];
+    real reach = f->follower_settings[3], *s = f->follower, heights[15], means[3] = {0, 0, 0};
+    const real *root = f->reference->q, *v = f->reference->v;
+    s[1] += f->dt * s[2];
+    s[0] += f->dt * s[1];
+    for (int e = 6; e < 9; e++) s[e] += f->dt * s[3 + e];
+    /* crosses around three places: ahead and shifted with the goal, ahead, and now but shifted */
+    for (int k = 0; k < 15; k++) {
+        int is_ahead = k < 10, is_shifted = k < 5 || k >= 10, arm = k % 5;
+        real at[2];
+        for (int c = 0; c < 2; c++)
+            at[c] = root[c] + (is_ahead ? 2.0 / w * v[c] : 0.0) + (is_shifted ? f->shift[c] : 0.0);
+        at[0] += arm == 1 ? reach : arm == 2 ? -reach : 0.0;
+        at[1] += arm == 3 ? reach : arm == 4 ? -reach : 0.0;
+        heights[k] = height_at(f, at[0], at[1]);
+        means[k / 5] += (heights[k] - floor_) / 5.0;
+    }
+    real slope_x = (heights[1] - heights[2]) / (2.0 * reach), slope_y = (heights[3] - heights[4]) / (2.0 * reach);
+    if (s[12] == 0.0 && !f->is_planned) s[0] = means[2], s[1] = slope_x * v[0] + slope_y * v[1];
+    s[12] = 1.0;
+    /* with the look-ahead a steady ramp is followed exactly; a plan knows the ground, but not below a shifted goal */
+    real target = f->is_planned ? means[0] - means[1] : means[0];
+    s[2] = w * w * (target - s[0]) - 2.0 * w * s[1];
+    /* the axis z × gradient tips up towards uphill */
+    real size = sqrt(slope_x * slope_x + slope_y * slope_y), tip = size > 1e-9 ? atan(size) / size : 0.0;
+    s[9] = lean * (-slope_y * tip - s[6]);
+    s[10] = lean * (slope_x * tip - s[7]);
+    s[11] = -lean * s[8];
+}
+
+API word sense(Frame *f) {
+    Pose *p = f->pose;
+    if (place(p) >= 0) return 0;
+    if (!f->is_level) {
+        sample(p->points, 3, f->ground, p->centers, f->heights, f->surface_normals);
+        frames(p->points, f->surface_normals, f->axes);
+    }
+    if (f->is_moving) ground_velocities(p->points, 3, f->ground, p->centers, f->ground_velocities);
+    touch(p->points, p, f->surface_normals);
+    mass_and_bias(p);
+    near_ground(f);
+    for (word i = 0; i < p->points; i++) {
+        f->floors[i] = f->floor + (f->is_planned ? f->plan_offsets[3 * i + 2] : 0.0);
+        for (int c = 0; c < 3; c++)
+            f->base[3 * i + c] = f->reference->points[3 * i + c] + (f->is_planned ? f->plan_offsets[3 * i + c] : 0.0);
+    }
+    stick(f);
+    if (f->has_home) sense_limbs(f);
+    if (!f->is_level && !f->is_planned) swing_places(f);
+    if (!f->is_level) follow(f);
+    return 1;
+}
+
+/* ---- targets */
+
+static void turned(const real *q, const real *x, real *out) {
+    real t[3], u[3];
+    cross(q + 1, x, t);
+    for (int c = 0; c < 3; c++) t[c] *= 2.0;
+    cross(q + 1, t, u);
+    for (int c = 0; c < 3; c++) out[c] = x[c] + q[0] * t[c] + u[c];
+}
+
+static void multiply(const real *p, const real *q, real *out) {
+    out[0] = p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3];
+    out[1] = p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2];
+    out[2] = p[0] * q[2] - p[1] * q[3] + p[2] * q[0] + p[3] * q[1];
+    out[3] = p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0];
+}
+
+/* Angular accelerations α* + speed (ω* − ω) + stiffness Log(R* Rᵀ) of the bodies, each turned by its share of the
+ * trunk's sway and of the lean along the slope. */
+static void turn_targets(Frame *f) {
+    const Pose *p = f->pose;
+    const Reference *r = f->reference;
+    for (word b = 1; b < p->bodies; b++) {
+        real target[4], speed[3], rate[3], d[4];
+        const real *own = p->xquat + 4 * b, conjugate[4] = {own[0], -own[1], -own[2], -own[3]};
+        memcpy(target, r->orientations + 4 * b, sizeof target);
+        memcpy(speed, r->angular_velocities + 3 * b, sizeof speed);
+        memcpy(rate, r->angular_accelerations + 3 * b, sizeof rate);
+        if (f->is_turned) {
+            real sway = f->sway_share[b], lean = f->leaning * f->lean_share[b] - f->lying, q[4], angle = 0;
+            for (int c = 0; c < 3; c++) {
+                q[1 + c] = sway * f->sway[c] + lean * f->follower[6 + c];
+                angle += q[1 + c] * q[1 + c];
+            }
+            angle = sqrt(angle);
+            real scale = angle > 1e-9 ? sin(0.5 * angle) / angle : 0.5;
+            q[0] = cos(0.5 * angle);
+            for (int c = 0; c < 3; c++) q[1 + c] *= scale;
+            multiply(q, r->orientations + 4 * b, target);
+            turned(q, r->angular_velocities + 3 * b, speed);
+            turned(q, r->angular_accelerations + 3 * b, rate);
+            for (int c = 0; c < 3; c++) {
+                speed[c] += sway * f->sway[3 + c] + lean * f->follower[9 + c];
+                rate[c] += sway * f->sway[6 + c];
+            }
+        }
+        multiply(target, conjugate, d);
+        real sine = sqrt(dot(d + 1, d + 1, 3)), scale = sine > 1e-9 ? 2.0 * atan2(sine, fabs(d[0])) / sine : 2.0;
+        if (d[0] < 0.0) scale = -scale;
+        for (int c = 0; c < 3; c++)
+            f->turn_target[3 * b + c] = rate[c] + f->pose_speed * (speed[c] - p->cvel[6 * b + c]) +
+                                        f->pose_stiffness * (scale * d[1 + c]);
+    }
+}
+
+/* Where points should be: held ones at their offset, swinging ones on the way to their landing. Above other ground a
+ * point stays above what is below and just ahead of it, no higher above that than the reference is above its floor. */
+static void foothold_targets(Frame *f) {
+    const Reference *r = f->reference;
+    word count = f->pose->points;
+    for (word i = 0; i < count; i++) {
+        const real *own = r->points + 3 * i;
+        real shift[3], part = r->progress[i] * r->progress[i] * (3.0 - 2.0 * r->progress[i]);
+        if (f->held[i]) {
+            for (int c = 0; c < 3; c++) f->wished[3 * i + c] = own[c] + f->offset[3 * i + c];
+            continue;
+        }
+        int is_known = isfinite(r->landings[3 * i]);
+        for (int c = 0; c < 2; c++) {
+            real landing = f->moved[c] + f->foot_shift[2 * i + c];
+            shift[c] = is_known ? (1.0 - part) * f->left_with[3 * i + c] + part * landing : landing;
+        }
+        if (f->is_level)
+            shift[2] = is_known ? (1.0 - part) * f->left_with[3 * i + 2] : 0.0;
+        else {
+            const real *ground = f->wanted_heights;
+            real lift = f->heights[i] - f->floor, height = own[2] - f->floor;
+            if (is_known) shift[2] = (1.0 - part) * f->left_with[3 * i + 2] + part * (ground[i] - f->floor);
+            else shift[2] = larger(lift, ground[count + i] - f->floor);
+            real highest = larger(larger(ground[2 * count + i], ground[3 * count + i]) - f->floor, lift);
+            shift[2] = larger(shift[2], highest + smaller(height, f->clearance) - height);
+        }
+        for (int c = 0; c < 3; c++) f->wished[3 * i + c] = own[c] + shift[c];
+    }
+}
+
+/* The same where there is a plan: the plan, with what differs from it fading in a swing; no point goes below ground. */
+static void planned_targets(Frame *f) {
+    const Reference *r = f->reference;
+    for (word i = 0; i < f->pose->points; i++) {
+        const real *base = f->base + 3 * i, *landing = f->plan_landings + 3 * i, *left_with = f->left_with + 3 * i;
+        int lands = isfinite(landing[0]);
+        real x = lands ? landing[0] : 0.0, y = lands ? landing[1] : 0.0;
+        f->lifts[i] = height_at(f, x + f->moved[0], y + f->moved[1]) - height_at(f, x, y);
+        if (f->held[i]) {
+            for (int c = 0; c < 3; c++) f->wished[3 * i + c] = base[c] + f->offset[3 * i + c];
+            continue;
+        }
+        real part = isfinite(r->landings[3 * i]) ? r->progress[i] * r->progress[i] * (3.0 - 2.0 * r->progress[i]) : 1.0;
+        for (int c = 0; c < 2; c++)
+            f->wished[3 * i + c] = base[c] + ((1.0 - part) * left_with[c] + part * f->moved[c]);
+        real wished = base[2] + ((1.0 - part) * left_with[2] + part * f->lifts[i]), height = base[2] - f->floors[i];
+        f->wished[3 * i + 2] = larger(wished, f->heights[i] + smaller(height, f->clearance));
+    }
+}
+
+/* Accelerations of the points along their axes, axis · (a* + speed (v* − v) + stiffness (p* − p)), and how much each
+ * matters: along the tangents 1 − t / t_m, along the normal that and low · (1 − h / h_m); t is the time to contact, h
+ * the distance to the ground. Source: [Levine2012]_ 2.5. Deviates by `low`: 1 where the reference is below h_m, 0 from
+ * 2 h_m up, so that a fallen hand is not held down. */
+static void point_targets(Frame *f) {
+    const Pose *p = f->pose;
+    const Reference *r = f->reference;
+    for (word i = 0; i < p->points; i++) {
+        real wish[3], way = 0, *wished = f->wished + 3 * i;
+        for (int c = 0; c < 3; c++) {
+            word at = 3 * i + c;
+            f->wished_v[at] = r->point_velocities[at], f->wished_a[at] = r->point_accelerations[at];
+            if (f->is_planned) {
+                f->wished_v[at] += f->plan_rates[at];
+                f->wished_a[at] += f->plan_rates[3 * p->points + at];
+            }
+            if (f->stands[i]) f->wished_v[at] += f->ground_velocities[at];
+            if (f->is_stepping) {
+                wished[c] += f->stepping[at];
+                f->wished_v[at] += f->stepping[3 * p->points + at];
+                f->wished_a[at] += f->stepping[6 * p->points + at];
+            }
+            real away = wished[c] - p->places[at];
+            way += away * away;
+        }
+        if (f->reach > 0.0) {
+            real part = smaller(1.0, f->reach / larger(sqrt(way), 1e-12));
+            for (int c = 0; c < 3; c++) wished[c] = p->places[3 * i + c] + part * (wished[c] - p->places[3 * i + c]);
+        }
+        real height = r->points[3 * i + 2] - f->floor, gap = f->gaps[i];
+        if (f->is_planned) height = smaller(height, f->plan_gaps[i]), gap = smaller(gap, f->plan_gaps[i]);
+        real tangent = smaller(larger(1.0 - r->times_to_contact[i] / f->contact_time, 0.0), 1.0);
+        real low = smaller(larger(2.0 - height / f->contact_height, 0.0), 1.0);
+        real normal = tangent + low * (1.0 - smaller(larger(gap / f->contact_height, 0.0), 1.0));
+        if (f->is_planned) normal = larger(normal, f->plan_climbs[i]);
+        for (int c = 0; c < 3; c++) {
+            word at = 3 * i + c;
+            wish[c] = f->wished_a[at] + f->end_speed * (f->wished_v[at] - p->velocities[at]) +
+                      f->end_stiffness * (wished[c] - p->places[at]);
+        }
+        for (int e = 0; e < 3; e++) {
+            f->shares[3 * i + e] = e == 2 ? normal : tangent;
+            f->point_target[3 * i + e] = dot(f->axes + 9 * i + 3 * e, wish, 3);
+        }
+    }
+}
+
+/* ---- bounds */
+
+/* Twist, bend and side of rest⁻¹ · q, split as swing · twist. */
+static void ball_angles(const real *q, const real *rest, const real *axis, const real *bend, const real *side,
+                        real *out) {
+    real d[4], inverse[4] = {rest[0], -rest[1], -rest[2], -rest[3]};
+    multiply(inverse, q, d);
+    if (d[0] < 0.0)
+        for (int e = 0; e < 4; e++) d[e] = -d[e];
+    real t = dot(d + 1, axis, 3), length = sqrt(d[0] * d[0] + t * t);
+    real twist[4] = {1, 0, 0, 0}, swing[4]; /* the twist turned back */
+    if (!(length < 1e-12)) {
+        twist[0] = d[0] / length;
+        for (int e = 0; e < 3; e++) twist[1 + e] = -t / length * axis[e];
+    }
+    out[0] = 2.0 * atan2(length < 1e-12 ? 0.0 : t / length, twist[0]);
+    multiply(d, twist, swing);
+    real sine = sqrt(dot(swing + 1, swing + 1, 3)), scale = sine > 1e-9 ? 2.0 * atan2(sine, swing[0]) / sine : 2.0;
+    out[1] = scale * dot(swing + 1, bend, 3);
+    out[2] = scale * dot(swing + 1, side, 3);
+}
+
+API void limit_angles(word nq, word n, const real *q, const word *limit_q, const flag *is_hinge, const real *rest,
+                      const real *axis, const real *bend, const real *side, real *out) {
+    (void)nq;
+    for (word i = 0; i < n; i++) {
+        const real *own = q + limit_q[i];
+        if (is_hinge[i]) out[3 * i] = own[0], out[3 * i + 1] = out[3 * i + 2] = 0;
+        else ball_angles(own, rest + 4 * i, axis + 3 * i, bend + 3 * i, side + 3 * i, out + 3 * i);
+    }
+}
+
+/* Rates of (twist, bend, side) per unit of turn along the unit vector e in the joint's own axes, by central differences
+ * of 1e-6 rad. */
+typedef struct {
+    const real *rest, *axis, *bend, *side;
+} Ball;
+
+static void ball_rate(Ball ball, const real *q, const real *e, real *out) {
+    real half = 0.5e-6, ends[2][3], turn[4] = {0, e[0], e[1], e[2]}, d[4], at[4];
+    multiply(q, turn, d);
+    for (int k = 0; k < 2; k++) {
+        for (int c = 0; c < 4; c++) at[c] = q[c] + (k ? -half : half) * d[c];
+        ball_angles(at, ball.rest, ball.axis, ball.bend, ball.side, ends[k]);
+    }
+    for (int r = 0; r < 3; r++) out[r] = (ends[0][r] - ends[1][r]) / (4.0 * half);
+}
+
+/* Rows and lower bounds of the angles nearer to a limit than the margin, as accelerations. For an angle θ with rates
+ * θ̇ = E ω: sign (θ + dt E v + dt² E a) ≥ the limit, widened to the reference's own next angle; from outside it comes
+ * back by a share of the way a step. */
+API word limit_rows(word nq, word nv, word n, word most, const real *q, const real *v, const real *reference_q,
+                    const real *reference_v, const real *reference_a, real dt, real margin, real share,
+                    const word *limit_q, const word *limit_v, const flag *is_hinge, const real *rest, const real *axis,
+                    const real *bend, const real *side, const real *below, const real *above, real *angles, real *rows,
+                    real *bounds) {
+    word m = 0;
+    if (most < 3 * n) return 0;
+    limit_angles(nq, n, q, limit_q, is_hinge, rest, axis, bend, side, angles);
+    for (word i = 0; i < n; i++) {
+        const real *angle = angles + 3 * i, *lower = below + 3 * i, *upper = above + 3 * i;
+        const Ball ball = {rest + 4 * i, axis + 3 * i, bend + 3 * i, side + 3 * i};
+        int is_near = 0;
+        for (int c = 0; c < 3; c++) is_near |= angle[c] < lower[c] + margin || angle[c] > upper[c] - margin;
+        if (!is_near) continue;
+        word k = limit_q[i], d = limit_v[i], width = is_hinge[i] ? 1 : 3;
+        real rates[3][3] = {{0}}, planned[3] = {0, 0, 0}, step[3];
+        for (word e = 0; e < width; e++) step[e] = dt * reference_v[d + e] + dt * dt * reference_a[d + e];
+        if (width == 1) {
+            rates[0][0] = 1.0;
+            planned[0] = reference_q[k] + step[0];
+        } else {
+            real size = larger(sqrt(dot(step, step, 3)), 1e-30), rate[3];
+            ball_angles(reference_q + k, ball.rest, ball.axis, ball.bend, ball.side, planned);
+            for (int c = 0; c < 3; c++) { /* along the joint's own axes */
+                real e[3] = {c == 0, c == 1, c == 2};
+                ball_rate(ball, q + k, e, rate);
+                for (int r = 0; r < 3; r++) rates[r][c] = rate[r];
+            }
+            for (int c = 0; c < 3; c++) step[c] /= size; /* and along the reference's step */
+            ball_rate(ball, reference_q + k, step, rate);
+            for (int r = 0; r < 3; r++) planned[r] += size * rate[r];
+        }
+        for (int c = 0; c < 3; c++) {
+            int is_low = angle[c] < lower[c] + margin;
+            if (!(is_low || angle[c] > upper[c] - margin)) continue;
+            real sign = is_low ? 1.0 : -1.0, bound = is_low ? lower[c] : -upper[c], speed = 0, *row = rows + m * nv;
+            fill(0.0, row, nv);
+            for (word e = 0; e < width; e++) {
+                speed += rates[c][e] * v[d + e];
+                row[d + e] = sign * rates[c][e];
+            }
+            real now = sign * angle[c], back = now >= bound ? bound : now + share * (bound - now);
+            real least = smaller(back, sign * planned[c] - 1e-9);
+            bounds[m++] = (least - now - dt * sign * speed) / (dt * dt);
+        }
+    }
+    return m;
+}
+
+/* Points nearer to the ground than `ground_reach` next step may not be below it then, nor deeper than the reference
+ * itself goes; one that is below comes up by a share of the way. */
+static void ground_bounds(Frame *f) {
+    const Pose *p = f->pose;
+    const Reference *r = f->reference;
+    word near = 0;
+    for (word i = 0; i < p->points; i++) {
+        const real *normal = f->axes + 9 * i + 6;
+        real speed = dot(normal, p->velocities + 3 * i, 3) - dot(normal, f->ground_velocities + 3 * i, 3);
+        real ahead = f->gaps[i] + f->dt * speed;
+        if (!(ahead < f->ground_reach)) continue;
+        real planned = r->points[3 * i + 2] - f->floor + f->dt * r->point_velocities[3 * i + 2] +
+                       f->dt * f->dt * r->point_accelerations[3 * i + 2];
+        real least = smaller(0.0, planned - 1e-9);
+        if (f->gaps[i] < least) least = smaller((1.0 - f->return_share) * f->gaps[i], least);
+        f->ground_points[near] = i;
+        f->ground_lower[near] = (least - ahead) / (f->dt * f->dt);
+        memcpy(f->ground_normals + 3 * near++, normal, 3 * sizeof(real));
+    }
+    f->ground_count = near;
+}
+
+API void set_targets(Frame *f) {
+    const Pose *p = f->pose;
+    const Reference *r = f->reference;
+    for (int e = 0; e < 3; e++) f->moved[2 + 3 * e] += f->follower[e] + f->follower[3 + e];
+    turn_targets(f);
+    for (int c = 0; c < 3; c++) {
+        f->off[c] = r->q[c] + f->moved[c] - p->q[c];
+        f->place_target[c] = r->a[c] + f->moved[6 + c] + f->pose_speed * (r->v[c] + f->moved[3 + c] - p->v[c]) +
+                             f->pose_stiffness * f->off[c];
+    }
+    if (f->is_planned) planned_targets(f);
+    else {
+        for (word k = 0; !f->is_level && k < 4 * p->points; k++)
+            f->wanted_heights[k] = height_at(f, f->wanted[2 * k], f->wanted[2 * k + 1]);
+        foothold_targets(f);
+    }
+    point_targets(f);
+    f->limit_count = limit_rows(p->nq, p->nv, f->limited, 3 * f->limited, p->q, p->v, r->q, r->v, r->a, f->dt,
+                                f->limit_margin, f->return_share, f->limit_q, f->limit_v, f->is_hinge, f->limit_rest,
+                                f->limit_axis, f->limit_bend, f->limit_side, f->limit_below, f->limit_above, f->angles,
+                                f->limit_rows, f->limit_lower);
+    ground_bounds(f);
+}

@@ -1,0 +1,522 @@
+/* One step: a list of wishes and constraints as one symmetric system, its answer, and the proof. Twins: step/system.py.
+ *
+ *   min ½ aᵀQ a − aᵀ(b + Cᵀz) + ½ zᵀS z + fᵀz + ½ Σ ε (λ − λ*)²   s.t.  G a + D z = g,  λ ≥ 0, s ≥ 0,  z = (u, s)
+ *
+ * with u = Σ λ share the columns through which contacts act, s the slacks of soft bounds. It is one system in
+ * (a, η, z), η the multipliers of the equalities, with the right side as its last column:
+ *
+ *     ⎡ Q   Gᵀ  −Cᵀ │  b ⎤        Eliminating the first nv + k pivots (the k of η are negative) leaves Z z = −h.
+ *     ⎢ G   0    D  │  g ⎥
+ *     ⎣−C   Dᵀ   S  │ −f ⎦        `form` holds its upper triangle, in rows of `stride(nv + k + c)` numbers.
+ */
+#include "core.h"
+
+enum { SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED };
+enum { ROUNDS = 12 };
+
+static word stride(word order) { return multiple_of_8(order + 1); }
+
+/* ---- contacts */
+
+static void tangents(const real *n, real *first, real *second) {
+    /* the part of x orthogonal to the normal; of y where the normal is close to x */
+    int axis = fabs(n[0]) > 0.9;
+    real length = 0;
+    for (int e = 0; e < 3; e++) {
+        first[e] = (e == axis) - n[e] * n[axis];
+        length += first[e] * first[e];
+    }
+    length = sqrt(length);
+    for (int e = 0; e < 3; e++) first[e] /= length;
+    cross(n, first, second);
+}
+
+API void frames(word k, const real *normals, real *out) {
+    for (word i = 0; i < k; i++) {
+        memcpy(out + 9 * i + 6, normals + 3 * i, 3 * sizeof(real));
+        tangents(normals + 3 * i, out + 9 * i, out + 9 * i + 3);
+    }
+}
+
+API void spread(System *s) {
+    const Pose *p = s->pose;
+    word *tally = (word *)s->room, *start = tally + p->bodies, count = 0;
+    for (word b = 0; b < p->bodies; b++) tally[b] = 0, start[b] = -1;
+    for (word k = 0; k < s->touching; k++) tally[p->point_body[s->contact_points[k]]]++;
+    for (word k = 0; k < s->touching; k++) {
+        word i = s->contact_points[k], b = p->point_body[i];
+        const real *n = s->normals + 3 * k, *place = p->places + 3 * i, *o = p->subtree_com + 3 * p->tree_root[b];
+        int is_alone = tally[b] <= 2;
+        word at = is_alone || start[b] < 0 ? count : start[b];
+        start[b] = at;
+        if (at + (is_alone ? 3 : 6) > count) count = at + (is_alone ? 3 : 6);
+        real side[6], arm[3] = {place[0] - o[0], place[1] - o[1], place[2] - o[2]};
+        tangents(n, side, side + 3);
+        for (int c = 0; c < 4; c++) {
+            word row = 4 * k + c;
+            real *direction = s->directions + 3 * row, *share = s->share + 6 * row;
+            s->owner[row] = k, s->first[row] = at, s->width[row] = is_alone ? 3 : 6;
+            for (int e = 0; e < 3; e++) {
+                direction[e] = n[e] + (c % 2 ? -s->friction : s->friction) * side[3 * (c / 2) + e];
+                share[e] = direction[e];
+            }
+            cross(arm, direction, share + 3);
+            if (is_alone) share[3] = share[4] = share[5] = 0;
+        }
+    }
+    s->n = 4 * s->touching, s->c = count;
+    fill(0.0, s->acts, p->nv * count);
+    word done = 0;
+    for (word k = 0; k < s->touching; k++) {
+        word at = s->first[4 * k], i = s->contact_points[k], b = p->point_body[i];
+        if (at < done) continue;
+        int is_wrench = s->width[4 * k] == 6;
+        done = at + s->width[4 * k];
+        const real *o = p->subtree_com + 3 * p->tree_root[b];
+        real arm[3] = {0, 0, 0}, speed[3];
+        if (!is_wrench)
+            for (int e = 0; e < 3; e++) arm[e] = p->places[3 * i + e] - o[e];
+        for (; b > 0; b = p->parents[b])
+            for (word j = p->dof_first[b]; j < p->dof_first[b] + p->dof_count[b]; j++) {
+                const real *own = p->cdof + 6 * j;
+                real *out = s->acts + j * count + at;
+                cross(own, arm, speed);
+                for (int e = 0; e < 3; e++) {
+                    out[e] = own[3 + e] + speed[e];
+                    if (is_wrench) out[3 + e] = own[e];
+                }
+            }
+    }
+}
+
+/* ---- the system */
+
+/* Four rows to four rows below: 16 products for 8 loads. */
+static void sixteen(const real *restrict p, const real *restrict q, const real *restrict r, const real *restrict t,
+                    real *restrict x, real *restrict y, real *restrict z, real *restrict u, const real *restrict s,
+                    word n) {
+    for (word i = 0; i < n; i++) {
+        real a = p[i], b = q[i], c = r[i], d = t[i];
+        x[i] += s[0] * a + s[1] * b + s[2] * c + s[3] * d;
+        y[i] += s[4] * a + s[5] * b + s[6] * c + s[7] * d;
+        z[i] += s[8] * a + s[9] * b + s[10] * c + s[11] * d;
+        u[i] += s[12] * a + s[13] * b + s[14] * c + s[15] * d;
+    }
+}
+
+static void four(const real *restrict p, const real *restrict q, const real *restrict r, const real *restrict t,
+                 real *restrict x, const real *restrict s, word n) {
+    for (word i = 0; i < n; i++) x[i] += s[0] * p[i] + s[1] * q[i] + s[2] * r[i] + s[3] * t[i];
+}
+
+/* form += Σ w r rᵀ, r = (A, 0, sign X | target − constant); rows four at a time, columns of four zeros skipped. */
+static void add_rows(System *s, const real *A, const real *X, real sign, const real *w, const real *target,
+                     const real *bias, const real *external, word m, real *room) {
+    word nv = s->pose->nv, c = s->c, z0 = nv + s->k, order = z0 + c, ld = stride(order);
+    real *form = s->form, *rows = room, *scaled = rows + 4 * ld;
+    word *list = (word *)(scaled + 4 * ld);
+    for (word k = 0; k < m;) {
+        word taken = 0;
+        for (; k < m && taken < 4; k++) {
+            if (w[k] == 0.0) continue;
+            real *r = rows + taken * ld, *v = scaled + taken * ld, own = w[k] > 0.0 ? w[k] : NAN;
+            memcpy(r, A + k * nv, (size_t)nv * sizeof(real));
+            fill(0.0, r + nv, z0 - nv);
+            for (word j = 0; j < c; j++) r[z0 + j] = sign * X[k * c + j];
+            r[order] = target[k] - (bias ? bias[k] - external[k] : 0.0);
+            fill(0.0, r + order + 1, ld - order - 1);
+            for (word j = 0; j < ld; j++) v[j] = own * r[j];
+            taken++;
+        }
+        if (!taken) break;
+        for (; taken < 4; taken++) {
+            fill(0.0, rows + taken * ld, ld);
+            fill(0.0, scaled + taken * ld, ld);
+        }
+        const real *r0 = rows, *r1 = r0 + ld, *r2 = r1 + ld, *r3 = r2 + ld;
+        word count = 0, e = 0;
+        for (word j = 0; j < order; j++)
+            if (r0[j] != 0.0 || r1[j] != 0.0 || r2[j] != 0.0 || r3[j] != 0.0) list[count++] = j;
+        real part[16];
+        for (; e + 3 < count; e += 4) {
+            word at = list[e] & ~(word)7;
+            for (int i = 0; i < 4; i++)
+                for (int q = 0; q < 4; q++) part[4 * i + q] = scaled[q * ld + list[e + i]];
+            sixteen(r0 + at, r1 + at, r2 + at, r3 + at, form + list[e] * ld + at, form + list[e + 1] * ld + at,
+                    form + list[e + 2] * ld + at, form + list[e + 3] * ld + at, part, ld - at);
+        }
+        for (; e < count; e++) {
+            word at = list[e] & ~(word)7;
+            for (int q = 0; q < 4; q++) part[q] = scaled[q * ld + list[e]];
+            four(r0 + at, r1 + at, r2 + at, r3 + at, form + list[e] * ld + at, part, ld - at);
+        }
+    }
+}
+
+/* Row of the acceleration of a point along an axis, seen as (moment about the tree's center of mass, axis). */
+static void spatial_row(const Pose *p, word point, const real *axis, real *row) {
+    const real *o = p->subtree_com + 3 * p->tree_root[p->point_body[point]], *place = p->places + 3 * point;
+    real arm[3] = {place[0] - o[0], place[1] - o[1], place[2] - o[2]};
+    cross(arm, axis, row);
+    memcpy(row + 3, axis, 3 * sizeof(real));
+}
+
+/* Wishes on turns of bodies and on points along directions, gathered by body, then brought to the joints:
+ * the entry (i, j) of the sum is cdof_iᵀ (squares summed over the subtree of the deeper body) cdof_j. */
+static void add_bodies(System *s) {
+    const Pose *p = s->pose;
+    word order = p->nv + s->k + s->c, ld = stride(order);
+    fill(0.0, s->squares, 42 * p->bodies);
+    for (word b = 1; s->has_turns && b < p->bodies; b++)
+        for (int e = 0; e < 3; e++) {
+            real w = s->turn_weight[3 * b + e];
+            w = w >= 0.0 ? w : NAN;
+            s->squares[42 * b + 7 * e] += w;
+            s->squares[42 * b + 36 + e] += w * (s->turn_target[3 * b + e] - p->body_biases[6 * b + e]);
+        }
+    for (word k = 0; k < s->directed; k++) {
+        real w = s->direction_weight[k], row[6];
+        if (w == 0.0) continue;
+        w = w > 0.0 ? w : NAN;
+        word i = s->direction_point[k];
+        const real *axis = s->direction + 3 * k;
+        real *own = s->squares + 42 * p->point_body[i];
+        spatial_row(p, i, axis, row);
+        real wish = w * (s->direction_target[k] - dot(axis, p->point_biases + 3 * i, 3));
+        for (int e = 0; e < 6; e++) {
+            own[36 + e] += wish * row[e];
+            for (int d = 0; d < 6; d++) own[6 * e + d] += w * row[e] * row[d];
+        }
+    }
+    for (word b = p->bodies - 1; b > 0; b--) {
+        const real *own = s->squares + 42 * b;
+        add(1.0, own, s->squares + 42 * p->parents[b], 42);
+        for (word j = p->dof_first[b]; j < p->dof_first[b] + p->dof_count[b]; j++) {
+            const real *motion = p->cdof + 6 * j;
+            real moved[6];
+            for (int e = 0; e < 6; e++) moved[e] = dot(own + 6 * e, motion, 6);
+            s->form[j * ld + order] += dot(motion, own + 36, 6);
+            for (word x = b; x > 0; x = p->parents[x])
+                for (word i = p->dof_first[x]; i < p->dof_first[x] + p->dof_count[x] && i <= j; i++)
+                    s->form[i * ld + j] += dot(p->cdof + 6 * i, moved, 6);
+        }
+    }
+}
+
+API void assemble(System *s) {
+    Pose *p = s->pose;
+    if (!s->is_spread) spread(s);
+    word nv = p->nv, n = s->n, c = s->c, k = s->k, z0 = nv + k, order = z0 + c, ld = stride(order);
+    fill(0.0, s->form, order * ld);
+    add_rows(s, p->M, s->acts, -1.0, s->torque_weight, s->torque_target, p->bias, s->external, nv, s->room);
+    /* λ: its weight is a share of the mean diagonal of B W Bᵀ, which for the weights of the torque stands there now */
+    if (s->relative > 0.0 && n > 0) {
+        real total = 0, *gram = s->room;
+        if (memcmp(s->relative_weight, s->torque_weight, (size_t)nv * sizeof(real)) == 0)
+            for (word e = 0; e < c; e++) memcpy(gram + e * c, s->form + (z0 + e) * ld + z0, (size_t)c * sizeof(real));
+        else {
+            fill(0.0, gram, c * c);
+            for (word j = 0; j < nv; j++)
+                for (word e = 0; e < c; e++)
+                    add(s->relative_weight[j] * s->acts[j * c + e], s->acts + j * c + e, gram + e * c + e, c - e);
+        }
+        for (word i = 0; i < n; i++) {
+            const real *own = s->share + 6 * i, *at = gram + s->first[i] * c + s->first[i];
+            for (word e = 0; e < s->width[i]; e++) {
+                total += own[e] * own[e] * at[e * c + e];
+                for (word d = 0; d < e; d++) total += 2.0 * own[e] * own[d] * at[d * c + e];
+            }
+        }
+        fill(s->relative * total / (real)n, s->weight, n);
+    }
+    if (s->rows) add_rows(s, s->row_a, s->row_u, 1.0, s->row_weight, s->row_target, NULL, NULL, s->rows, s->room);
+    if (s->has_turns || s->directed) add_bodies(s);
+    for (word i = 0; i < nv; i++) {
+        s->form[i * ld + i] += s->dof_weight[i] >= 0.0 ? s->dof_weight[i] : NAN;
+        s->form[i * ld + order] += s->dof_pull[i];
+    }
+    if (s->com_count) {
+        real *jacobian = s->room, bias[3];
+        com_rows(nv, p, s->com_root, jacobian, bias);
+        for (word e = 0; e < s->com_count; e++) {
+            memcpy(s->G + e * nv, jacobian + (s->com_first + e) * nv, (size_t)nv * sizeof(real));
+            fill(0.0, s->D + e * c, c);
+            s->form[(nv + e) * ld + order] = -bias[s->com_first + e];
+        }
+    }
+    for (word e = 0; e < k; e++) {
+        for (word i = 0; i < nv; i++) s->form[i * ld + nv + e] = s->G[e * nv + i];
+        memcpy(s->form + (nv + e) * ld + z0, s->D + e * c, (size_t)c * sizeof(real));
+        s->form[(nv + e) * ld + order] += s->g[e];
+    }
+    for (word i = 0; i < s->bounds; i++) {
+        real *J = s->J + i * nv;
+        if (s->bound_point[i] >= 0) {
+            const real *axis = s->bound_axis + 3 * i;
+            point_row(p, s->bound_point[i], axis, J);
+            s->lower[i] -= dot(axis, p->point_biases + 3 * s->bound_point[i], 3);
+        }
+        if (s->has_guess && !s->is_coupled && dot(s->guess, J, nv) < s->lower[i]) s->taken[i] = 1;
+    }
+}
+
+/* Eliminate pivots from … to of W, four rows at a time; the first `positive` are positive, the others negative.
+ * Returns −1, or the pivot that has the wrong sign. */
+static word eliminate(real *restrict W, word ld, word rows, word wide, word positive, word from, word to,
+                      const real *least, real *restrict d) {
+    for (word k = from; k < to;) {
+        word m = to - k < 4 ? to - k : 4;
+        for (word i = 0; i < m; i++) {
+            real *row = W + (k + i) * ld;
+            word at = (k + i) & ~(word)7;
+            for (word q = 0; q < i; q++) {
+                const real *above = W + (k + q) * ld;
+                add(-above[k + i] * d[k + q], above + at, row + at, wide - at);
+            }
+            real pivot = k + i < positive ? row[k + i] : -row[k + i];
+            if (!(pivot > (least ? least[k + i - from] : 0.0) && isfinite(pivot))) return k + i;
+            d[k + i] = 1.0 / row[k + i];
+        }
+        if (m == 4) {
+            const real *r0 = W + k * ld, *r1 = r0 + ld, *r2 = r1 + ld, *r3 = r2 + ld;
+            real s[16];
+            word j = k + 4;
+            for (; j + 3 < rows; j += 4) {
+                word at = j & ~(word)7;
+                for (int e = 0; e < 4; e++)
+                    for (int q = 0; q < 4; q++) s[4 * e + q] = -W[(k + q) * ld + j + e] * d[k + q];
+                real *x = W + j * ld + at;
+                sixteen(r0 + at, r1 + at, r2 + at, r3 + at, x, x + ld, x + 2 * ld, x + 3 * ld, s, wide - at);
+            }
+            for (; j < rows; j++) {
+                word at = j & ~(word)7;
+                for (int q = 0; q < 4; q++) s[q] = -W[(k + q) * ld + j] * d[k + q];
+                four(r0 + at, r1 + at, r2 + at, r3 + at, W + j * ld + at, s, wide - at);
+            }
+        } else
+            for (word q = 0; q < m; q++)
+                for (word j = k + m; j < rows; j++) {
+                    word at = j & ~(word)7;
+                    add(-W[(k + q) * ld + j] * d[k + q], W + (k + q) * ld + at, W + j * ld + at, wide - at);
+                }
+        k += m;
+    }
+    return -1;
+}
+
+/* H = share Z shareᵀ + ε by rows, each made when it is first asked for. */
+typedef struct {
+    const System *s;
+    word more, size, ld;
+    const real *Z;
+    real *rows, *half;
+    flag *is_made;
+} Lazy;
+
+static const real *lazy_row(void *of, word i) {
+    Lazy *h = of;
+    const System *s = h->s;
+    word n = s->n, all = n + h->more;
+    real *row = h->rows + i * all, *half = h->half;
+    if (h->is_made[i]) return row;
+    h->is_made[i] = 1;
+    /* six numbers wherever a coefficient acts: what it has less is zero in `share`, so some may lie beyond the last */
+    if (i < n) {
+        fill(0.0, half, h->size + 6);
+        for (word e = 0; e < s->width[i]; e++) add(s->share[6 * i + e], h->Z + (s->first[i] + e) * h->ld, half, h->size);
+    } else {
+        memcpy(half, h->Z + (s->c + i - n) * h->ld, (size_t)h->size * sizeof(real));
+        fill(0.0, half + h->size, 6);
+    }
+    for (word j = 0; j < n; j++) row[j] = dot(half + s->first[j], s->share + 6 * j, 6);
+    for (word q = 0; q < h->more; q++) row[n + q] = half[s->c + q];
+    if (i < n) row[i] += s->weight[i];
+    return row;
+}
+
+/* Relative residuals of an answer v = (a, η, z) in the problem as it was given: primal, dual, complementarity. */
+static void certify(System *s, const real *v, const real *x, real *room) {
+    word nv = s->pose->nv, n = s->n, c = s->c, k = s->k, z0 = nv + k, order = z0 + c, ld = stride(order);
+    const real *a = v, *eta = v + nv, *z = v + z0, *form = s->form;
+    real *gradient = room, *pushed = gradient + nv, *pulled = pushed + c, *slope = pulled + c, *shorts = slope + c;
+    real scale = 1e-300, x_scale = 1e-300, primal = 0, dual = 0, gap = 0, total = 1e-300;
+    fill(0.0, pushed, 3 * c);
+    for (word i = 0; i < nv; i++) gradient[i] = -form[i * ld + order];
+    for (word i = 0; i < nv; i++) {
+        const real *row = form + i * ld;
+        scale = larger(larger(scale, fabs(row[order])), fabs(row[i] * a[i]));
+        gradient[i] += dot(row + i, v + i, order - i);
+        add(a[i], row + i + 1, gradient + i + 1, nv - i - 1);
+        add(-a[i], row + z0, pushed, c); /* C a */
+    }
+    for (word e = 0; e < k; e++) {
+        const real *row = form + (nv + e) * ld;
+        real value = dot(a, s->G + e * nv, nv) + dot(z, row + z0, c) - row[order];
+        primal = larger(primal, fabs(value) / (1.0 + fabs(row[order])));
+        add(eta[e], row + z0, pulled, c);
+    }
+    for (word e = 0; e < c; e++) {
+        const real *row = form + (z0 + e) * ld;
+        slope[e] += dot(row + z0 + e, z + e, c - e) - row[order] - pushed[e] + pulled[e];
+        add(z[e], row + z0 + e + 1, slope + e + 1, c - e - 1);
+    }
+    for (word i = 0; i < s->bounds; i++) {
+        shorts[i] = 0;
+        if (!s->taken[i]) continue;
+        real value = dot(a, s->J + i * nv, nv) - s->lower[i] - s->slacks[i];
+        if (s->is_coupled) value += dot(z, s->X + i * c, c);
+        shorts[i] = s->bound_weight[i] * value;
+        x_scale = larger(x_scale, fabs(s->bound_weight[i] * s->lower[i]));
+        add(shorts[i], s->J + i * nv, gradient, nv);
+        if (s->is_coupled) add(shorts[i], s->X + i * c, slope, c);
+    }
+    for (word i = 0; i < nv; i++) dual = larger(dual, fabs(gradient[i]) / scale);
+    for (word i = 0; i < n; i++) {
+        real wished = 0, got = 0, held = 0;
+        for (word e = 0; e < s->width[i]; e++) {
+            real own = s->share[6 * i + e];
+            word at = s->first[i] + e;
+            wished -= own * form[(z0 + at) * ld + order];
+            got += own * pushed[at];
+            held += own * pulled[at];
+        }
+        x_scale = larger(larger(x_scale, fabs(wished - s->weight[i] * s->target[i])), larger(fabs(got), fabs(held)));
+    }
+    for (word i = 0; i < n + s->bounds; i++) {
+        real rate, size;
+        if (i < n) {
+            rate = s->weight[i] * (x[i] - s->target[i]), size = x[i];
+            for (word e = 0; e < s->width[i]; e++) rate += s->share[6 * i + e] * slope[s->first[i] + e];
+        } else
+            rate = -shorts[i - n], size = s->slacks[i - n];
+        dual = larger(dual, (size > 0.0 ? fabs(rate) : -rate) / x_scale);
+        primal = larger(primal, -size);
+        gap += fabs(size * rate);
+        total += fabs(size) * x_scale;
+    }
+    s->residuals[0] = primal, s->residuals[1] = dual, s->residuals[2] = gap / total;
+}
+
+API word solve(System *s) {
+    word nv = s->pose->nv, n = s->n, c = s->c, k = s->k, z0 = nv + k, own_order = z0 + c, own_ld = stride(own_order);
+    fill(0.0, s->residuals, 5);
+    for (word i = 0; i < n; i++) {
+        s->x[i] = 0;
+        if (!(s->weight[i] >= 0.0 && isfinite(s->weight[i] * s->target[i]))) return NOT_POSITIVE;
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        real *room = s->room;
+        word more = 0;
+        for (word i = 0; i < s->bounds; i++) s->slacks[i] = 0, more += s->taken[i];
+        word size = c + more, order = z0 + size, wide = order + 1, ld = stride(order);
+        real *W = room, *d = W + order * ld, *v = d + order, *least = v + wide, *rest = least + k;
+        /* the form, and a column and a row for each slack that is in */
+        for (word i = 0; i < own_order; i++) {
+            const real *row = s->form + i * own_ld;
+            word at = i & ~(word)7;
+            memcpy(W + i * ld + at, row + at, (size_t)(own_order - at) * sizeof(real));
+            fill(0.0, W + i * ld + own_order, ld - own_order);
+            W[i * ld + order] = row[own_order];
+        }
+        fill(0.0, W + own_order * ld, more * ld);
+        for (word i = 0, at = own_order; i < s->bounds; i++) {
+            if (!s->taken[i]) continue;
+            const real *J = s->J + i * nv, *X = s->X + i * c;
+            real w = s->bound_weight[i], wished = w * s->lower[i];
+            for (word p = 0; p < nv; p++) {
+                if (J[p] == 0.0) continue;
+                real *row = W + p * ld, part = w * J[p];
+                add(part, J + p, row + p, nv - p);
+                if (s->is_coupled) add(part, X, row + z0, c);
+                row[at] -= part;
+                row[order] += wished * J[p];
+            }
+            for (word e = 0; s->is_coupled && e < c; e++) {
+                real *row = W + (z0 + e) * ld, part = w * X[e];
+                add(part, X + e, row + z0 + e, c - e);
+                row[at] -= part;
+                row[order] += wished * X[e];
+            }
+            W[at * ld + at] += w;
+            W[at * ld + order] -= wished;
+            at++;
+        }
+        if (eliminate(W, ld, order, ld, nv, 0, nv, NULL, d) >= 0) return NOT_POSITIVE;
+        /* an equality that is a combination of others leaves a pivot of rounding only */
+        for (word e = 0; e < k; e++) least[e] = 1e-13 * fabs(W[(nv + e) * ld + nv + e]);
+        if (eliminate(W, ld, order, ld, nv, nv, z0, least, d) >= 0) return DEPENDENT;
+        /* x = (λ, s): its h here, the rows of its H when they are asked for */
+        for (word e = 1; e < size; e++)
+            for (word j = 0; j < e; j++) W[(z0 + e) * ld + z0 + j] = W[(z0 + j) * ld + z0 + e];
+        word all = n + more;
+        real *h = rest, *x = h + all, *rows = x + all, *half = rows + all * all, *next = half + size + 6;
+        flag *is_made = (flag *)next, *expected = is_made + all;
+        next += 2 * all / 8 + 2;
+        Lazy H = {s, more, size, ld, W + z0 * ld + z0, rows, half, is_made};
+        memset(is_made, 0, (size_t)all);
+        memcpy(expected, s->warm, (size_t)n);
+        memset(expected + n, 0, (size_t)more);
+        for (word i = 0; i < n; i++) {
+            h[i] = -s->weight[i] * s->target[i];
+            for (word e = 0; e < s->width[i]; e++) h[i] -= s->share[6 * i + e] * W[(z0 + s->first[i] + e) * ld + order];
+        }
+        for (word q = 0; q < more; q++) h[n + q] = -W[(own_order + q) * ld + order];
+        word solves = least_nonnegative(all, lazy_row, &H, h, expected, x, next);
+        if (solves < 0) return CYCLED;
+        s->residuals[3] += (real)solves;
+        /* back: z, then η and a */
+        real *z = v + z0;
+        fill(0.0, z, size);
+        v[order] = -1.0;
+        for (word i = 0; i < n; i++)
+            if (x[i] != 0.0) add(x[i], s->share + 6 * i, z + s->first[i], s->width[i]);
+        for (word i = 0, q = 0; i < s->bounds; i++)
+            if (s->taken[i]) z[c + q] = s->slacks[i] = x[n + q], q++;
+        for (word i = z0 - 1; i >= 0; i--) {
+            v[i] = -dot(W + i * ld + i + 1, v + i + 1, wide - i - 1) * d[i];
+            if (!isfinite(v[i])) return NOT_POSITIVE;
+        }
+        /* a bound left out must hold by itself; written so that nan is taken in and fails, as does a weight below 0 */
+        int holds = 1;
+        for (word i = 0; i < s->bounds; i++) {
+            if (s->taken[i]) continue;
+            real value = dot(v, s->J + i * nv, nv) - s->lower[i];
+            if (s->is_coupled) value += dot(z, s->X + i * c, c);
+            if (!(value >= -1e-9 * (1.0 + fabs(s->lower[i])) && s->bound_weight[i] >= 0.0)) s->taken[i] = 1, holds = 0;
+        }
+        if (!holds) continue;
+        memcpy(s->a, v, (size_t)nv * sizeof(real));
+        memcpy(s->x, x, (size_t)n * sizeof(real));
+        certify(s, v, x, next);
+        return SOLVED;
+    }
+    return CYCLED;
+}
+
+API void finish(System *s) {
+    Pose *p = s->pose;
+    word nv = p->nv, c = s->c;
+    real *u = s->room, *pushed = u + c, largest = 0;
+    fill(0.0, u, c);
+    fill(0.0, s->forces, 3 * s->touching);
+    for (word i = 0; i < s->bounds; i++) s->acting[i] = s->taken[i] && s->slacks[i] <= 0.0;
+    for (word i = 0; i < s->n; i++) {
+        if (s->x[i] == 0.0) continue;
+        add(s->x[i], s->share + 6 * i, u + s->first[i], s->width[i]);
+        add(s->x[i], s->directions + 3 * i, s->forces + 3 * s->owner[i], 3);
+    }
+    inverse_dynamics(nv, p, s->a, p->inverse);
+    for (word i = 0; i < nv; i++) {
+        pushed[i] = p->bias[i] + dot(p->M + i * nv, s->a, nv);
+        largest = larger(largest, fabs(p->inverse[i] - pushed[i]));
+        s->torque[i] = pushed[i] - dot(s->acts + i * c, u, c) - s->external[i];
+    }
+    s->residuals[4] = largest;
+}
+
+API word answer(System *s) {
+    assemble(s);
+    word status = solve(s);
+    if (status == SOLVED) finish(s);
+    return status;
+}

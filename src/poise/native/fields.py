@@ -1,0 +1,304 @@
+"""The blocks of numbers that Python and C share, each declared once: name, type, shape, unit, meaning.
+
+From these lists come the C structures (`header`), the ctypes structures and the NumPy views (`block.Block`). Needs the
+standard library alone, since the build reads it before Poise is installed.
+
+Types: `real` (float64), `word` (int64), `flag` (bool), `address`, or the name of another block. An extent is a number
+or a name; one that is a `word` of the block itself is set with it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Field(NamedTuple):
+    """One entry of a block; an empty shape is one number, or one address."""
+
+    name: str
+    kind: str
+    shape: str
+    meaning: str
+
+
+def _fields(text: str) -> tuple[Field, ...]:
+    """Lines of "name: type[extent, extent]  meaning"."""
+    out = []
+    for line in text.strip().splitlines():
+        head, _, meaning = line.strip().partition("  ")
+        name, _, kind = head.partition(": ")
+        kind, _, shape = kind.partition("[")
+        out.append(Field(name, kind, shape.rstrip("]"), meaning.strip()))
+    return tuple(out)
+
+
+BLOCKS: dict[str, tuple[Field, ...]] = {
+    # MuJoCo's model and data of one state, and its functions by name
+    "Engine": _fields("""
+        model: address  mjModel
+        data: address  mjData
+        mj_kinematics: address  places of the bodies
+        mj_comPos: address  centers of mass, motions of the dofs
+        mj_comVel: address  velocities of the bodies
+        mj_makeM: address  mass matrix, in the engine's own form
+        mj_fullM: address  the same as a full matrix
+        mj_rne: address  inverse dynamics by recursion
+    """),
+    # a figure and one state of it; body 0 is the world
+    "Pose": _fields("""
+        engine: Engine  what moves it
+        nq: word  coordinates
+        nv: word  dofs
+        bodies: word  bodies
+        points: word  contact points
+        parents: word[bodies]  parent of each body
+        tree_root: word[bodies]  body on which its tree hangs
+        dof_first: word[bodies]  first dof of its joint
+        dof_count: word[bodies]  dofs of its joint
+        dof_body: word[nv]  body of each dof
+        body_masses: real[bodies]  [kg]
+        subtree_masses: real[bodies]  [kg]
+        point_body: word[points]  body of each contact point
+        point_offsets: real[points, 3]  its center in the body's frame [m]
+        point_radii: real[points]  [m]
+        q: real[nq]  coordinates
+        v: real[nv]  velocities
+        a: real[nv]  accelerations that inverse dynamics are asked for
+        M: real[nv, nv]  mass matrix
+        bias: real[nv]  Coriolis and gravity force
+        inverse: real[nv]  M a + bias by recursion
+        xpos: real[bodies, 3]  place of each body [m]
+        xmat: real[bodies, 9]  its axes, row-major
+        xquat: real[bodies, 4]  its orientation
+        xipos: real[bodies, 3]  its center of mass [m]
+        subtree_com: real[bodies, 3]  center of mass of its subtree [m]
+        cdof: real[nv, 6]  spatial motion of each dof (angular, linear), at the center of mass of its tree
+        cdof_dot: real[nv, 6]  its rate
+        cvel: real[bodies, 6]  spatial velocity of each body
+        body_biases: real[bodies, 6]  spatial acceleration of each body at a = 0
+        centers: real[points, 3]  center of each contact point [m]
+        places: real[points, 3]  where it touches: center − radius · normal [m]
+        velocities: real[points, 3]  [m/s]
+        point_biases: real[points, 3]  acceleration at a = 0 [m/s²]
+    """),
+    # one step: its list, brought to one symmetric system, and the answer
+    "System": _fields("""
+        pose: Pose  the state
+        touching: word  contacts
+        n: word  contact coefficients λ
+        c: word  columns u through which they act
+        k: word  equalities
+        bounds: word  soft bounds
+        is_coupled: word  1 where contact forces enter a bound
+        is_spread: word  1 where directions, owner, share, first, width and acts are written already
+        directed: word  wishes on points along directions
+        rows: word  wishes given as rows
+        com_count: word  equalities on the center of mass, the first ones
+        com_first: word  its first axis, 0 … 2
+        com_root: word  of which tree
+        has_guess: word  1 where `guess` counts
+        has_turns: word  1 where turns of bodies are wished for
+        friction: real  Coulomb coefficient of plain contacts
+        relative: real  above zero: weight of λ as a share of the mean diagonal of B W Bᵀ, W = relative_weight
+        contact_points: word[most_touching]  the touching points
+        normals: real[most_touching, 3]  surface normals there
+        directions: real[most_n, 3]  columns of V as rows
+        owner: word[most_n]  contact of each
+        share: real[most_n, 6]  what each coefficient adds to `width` columns from `first` on
+        first: word[most_n]  its first column
+        width: word[most_n]  its columns
+        acts: real[nv, most_c]  generalized force of each column, packed to (nv, c)
+        external: real[nv]  generalized force of pushes and pulls
+        torque_weight: real[nv]  of the torque of each dof
+        torque_target: real[nv]  [N m, N]
+        relative_weight: real[nv]  W of `relative`
+        turn_weight: real[bodies, 3]  of the angular acceleration of each body; row 0 is the world's
+        turn_target: real[bodies, 3]  [rad/s²]
+        dof_weight: real[nv]  of single accelerations
+        dof_pull: real[nv]  weight times target
+        direction_point: word[most_directed]  point of each directed wish
+        direction: real[most_directed, 3]  along what it is measured
+        direction_weight: real[most_directed]  its weight
+        direction_target: real[most_directed]  [m/s²]
+        row_a: real[most_rows, nv]  rows on accelerations
+        row_u: real[most_rows, most_c]  rows on columns, packed to (rows, c)
+        row_weight: real[most_rows]  their weight
+        row_target: real[most_rows]  target less the constant part
+        weight: real[most_n]  of λ − λ*
+        target: real[most_n]  λ* [N]
+        warm: flag[most_n]  coefficients expected to be positive
+        G: real[most_k, nv]  equalities G a + D u = g
+        D: real[most_k, most_c]  packed to (k, c)
+        g: real[most_k]  for the center of mass its acceleration, else less the constant part
+        bound_point: word[most_bounds]  point that the bound is on, −1 where J and lower are written already
+        bound_axis: real[most_bounds, 3]  along what
+        J: real[most_bounds, nv]  soft bounds J a + X u − s ≥ lower
+        X: real[most_bounds, most_c]  packed to (bounds, c)
+        lower: real[most_bounds]  lower bounds
+        bound_weight: real[most_bounds]  their weights
+        taken: flag[most_bounds]  bounds expected to act
+        guess: real[nv]  accelerations expected
+        form: real[most_form]  the symmetric system, see system.c
+        room: real[most_room]  room to work in
+        squares: real[bodies, 42]  wishes on the spatial accelerations of bodies: 6 × 6 and 6 numbers each
+        a: real[nv]  accelerations
+        x: real[most_n]  λ [N]
+        slacks: real[most_bounds]  s
+        acting: flag[most_bounds]  bounds that act
+        torque: real[nv]  what joints and root must supply [N m, N]
+        forces: real[most_touching, 3]  of each contact [N]
+        residuals: real[5]  primal, dual, gap, small solves, inverse dynamics against M a + bias
+    """),
+    # the ground, placed, at one time
+    "Ground": _fields("""
+        kind_of_ground: word  0 plane, 1 steps, 2 grid of control heights
+        rows: word  of the table
+        columns: word  of the table
+        numbers: real[12]  place, size and motion; see terrain/ground.py
+        table: real[rows, columns]  control heights [m]
+    """),
+    # the undisturbed character at one instant; see filter/reference.py
+    "Reference": _fields("""
+        q: real[nq]  coordinates
+        v: real[nv]  velocities
+        a: real[nv]  accelerations
+        orientations: real[bodies, 4]  in the world
+        angular_velocities: real[bodies, 3]  [rad/s]
+        angular_accelerations: real[bodies, 3]  [rad/s²]
+        points: real[points, 3]  places of the contact points [m]
+        point_velocities: real[points, 3]  [m/s]
+        point_accelerations: real[points, 3]  [m/s²]
+        com: real[3]  center of mass [m]
+        com_acceleration: real[3]  [m/s²]
+        flags: flag[points]  touches
+        times_to_contact: real[points]  [s]
+        landings: real[points, 3]  where it will touch next, nan where unknown [m]
+        progress: real[points]  part of the swing that is over
+        times_to_lift: real[points]  [s]
+        torque: real[nv]  torque left when the touching points carry what they can
+        coefficients: real[points, 4]  contact coefficients
+    """),
+    # what makes reference frames
+    "Actor": _fields("""
+        pose: Pose  moved to the reference
+        root: word  body on which the figure hangs
+        regularization: real  of the coefficients, as a share of the mean diagonal
+        length: real  moments count over so many meters
+        directions: real[points, 4, 3]  friction pyramid of each point above level ground
+        needed: real[nv]  force that the motion needs
+        wrenches: real[most, 6]  wrench of each coefficient about the root
+        H: real[most, most]  least squares of the coefficients
+        f: real[most]  the same
+        cacc: real[bodies, 6]  spatial accelerations of the bodies
+        warm: flag[most]  coefficients that acted in the last frame
+        room: real[most_room]  room to work in
+    """),
+    # one step of the filter: what is sensed, what is kept from step to step, and the targets
+    "Frame": _fields("""
+        pose: Pose  the simulated character
+        ground: Ground  what is below it
+        reference: Reference  the undisturbed character
+        is_level: word  the ground is level and stands still
+        is_moving: word  the ground moves
+        is_planned: word  there is a plan over the ground
+        has_home: word  the goal was moved, and will rest at `home`
+        is_turned: word  trunk or figure are turned by a push or a slope
+        is_stepping: word  a limb steps back
+        limbs: word  limbs that can step
+        limited: word  joints with limits
+        touching_count: word  points in contact, written by `sense`
+        limit_count: word  joint limits that are near, written by `set_targets`
+        ground_count: word  points that are near the ground, written by `set_targets`
+        dt: real  [s]
+        floor: real  height of the reference's own floor [m]
+        band: real  points nearer to the ground than this may push [m]
+        look_ahead: real  [s]
+        clearance_time: real  [s]
+        pose_speed: real  of the servo of the pose [1/s]
+        pose_stiffness: real  [1/s²]
+        end_speed: real  of the servo of contact points [1/s]
+        end_stiffness: real  [1/s²]
+        contact_time: real  points matter so long before they touch [s]
+        contact_height: real  and so near to the ground [m]
+        limit_margin: real  a limit acts from so near on [rad]
+        return_share: real  from outside a limit, part of the way back in a step
+        ground_reach: real  points nearer than this may not go below the ground [m]
+        clearance: real  height of a swing over rising ground [m]
+        reach: real  points are asked no further than this at once, 0 where they may be [m]
+        leaning: real  how much of its share of the slope's turn a body takes
+        lying: real  how far the figure lies along the slope, 0 … 1
+        shift: real[2]  of the goal [m]
+        home: real[2]  where the goal will rest [m]
+        moved: real[9]  of the root: way, velocity, acceleration
+        sway: real[9]  of the trunk: rotation vector and its rates
+        sway_share: real[bodies]  part of the sway that each body takes
+        lean_share: real[bodies]  part of the lean that each body takes
+        surface_normals: real[points, 3]  of the ground below each point
+        heights: real[points]  of the ground below each point [m]
+        axes: real[points, 3, 3]  two tangents and the normal there
+        gaps: real[points]  distance to the ground [m]
+        ground_velocities: real[points, 3]  [m/s]
+        touching: word[points]  points in contact, the leading ones
+        normals: real[points, 3]  surface normals there
+        base: real[points, 3]  the reference's points, with the plan [m]
+        floors: real[points]  floor that each belongs to [m]
+        plan_offsets: real[points, 3]  of the plan [m]
+        plan_gaps: real[points]  [m]
+        plan_climbs: real[points]  least weight along the normal
+        plan_landings: real[points, 3]  [m]
+        plan_rates: real[2, points, 3]  velocities and accelerations of the plan
+        stepping: real[3, points, 3]  way, velocity, acceleration of a limb that steps back
+        follower_settings: real[4]  frequency of height and lean, floor, reach; see filter/ground.py
+        follower: real[13]  how the body follows the ground
+        offset: real[points, 3]  of standing points to the reference [m]
+        left_with: real[points, 3]  the same where a swing began
+        stood: flag[points]  stood in the last step
+        swung: flag[points]  swung in the last step
+        stands: flag[points]  touches in the reference and is near the ground
+        held: flag[points]  wished at its offset
+        foot_shift: real[points, 2]  of its landing place [m]
+        members: word[most_members]  points of all limbs, limb after limb
+        ends: word[limbs]  where each limb ends in `members`
+        limbs_seen: real[limbs, 4]  touching, standing, least time to lift, mean way home
+        wanted: real[most_wanted, 2]  places at which the height of the ground is asked for
+        wanted_heights: real[most_wanted]  the heights [m]
+        lifts: real[points]  how much higher points land for being shifted [m]
+        wished: real[points, 3]  where points should be [m]
+        wished_v: real[points, 3]  how fast [m/s]
+        wished_a: real[points, 3]  and accelerated [m/s²]
+        shares: real[point_rows]  how much each row of a point matters, 0 … 2
+        point_target: real[point_rows]  accelerations of the points along their axes [m/s²]
+        turn_target: real[bodies, 3]  angular accelerations of the bodies [rad/s²]
+        place_target: real[3]  acceleration of the root [m/s²]
+        off: real[3]  way of the root to its place [m]
+        limit_q: word[limited]  first coordinate of each limited joint
+        limit_v: word[limited]  its first dof
+        is_hinge: flag[limited]  has one angle
+        limit_rest: real[limited, 4]  orientation from which the angles count
+        limit_axis: real[limited, 3]  of the twist
+        limit_bend: real[limited, 3]  of the bend
+        limit_side: real[limited, 3]  of the side
+        limit_below: real[limited, 3]  lower limits [rad]
+        limit_above: real[limited, 3]  upper limits [rad]
+        angles: real[limited, 3]  twist, bend, side [rad]
+        limit_rows: real[most_limits, nv]  rates of the angles that are near a limit
+        limit_lower: real[most_limits]  least accelerations
+        ground_points: word[points]  points near the ground
+        ground_normals: real[points, 1, 3]  the normals there
+        ground_lower: real[points]  least accelerations
+    """),
+}
+
+
+def header() -> str:
+    """The blocks as C structures."""
+    lines = ["/* Made from poise/native/fields.py; do not edit. */", ""]
+    for name, fields in BLOCKS.items():
+        lines.append("typedef struct {")
+        for field in fields:
+            kind = {"address": "void *"}.get(field.kind, field.kind)
+            star = "*" if (field.shape or field.kind in BLOCKS) and kind != "void *" else ""
+            shape = f"({field.shape}) " if field.shape else ""
+            lines.append(f"    {kind} {star}{field.name}; /* {shape}{field.meaning} */".replace("* *", "**"))
+        lines += [f"}} {name};", ""]
+    return "\n".join(lines)

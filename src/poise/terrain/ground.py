@@ -1,0 +1,101 @@
+"""The placed ground as numbers: height, slope and motion below a place, several times in every step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from poise.core.typing import Array
+from poise.native import Block, compiled
+from poise.terrain.shapes import GRID, PLANE, STEPS, Place, Shape
+
+
+class PlacedGround:
+    """Keeps the numbers of a ground where the compiled core finds them.
+
+    Attributes:
+        block: The block "Ground" of `native.fields`; another one where the ground becomes another.
+    """
+
+    def __init__(self, shape: Shape, place: Place) -> None:
+        self._shape, self._place = shape, place
+        self.block = self._made(0.0)
+
+    def move_to(self, time: float) -> None:
+        """Bring ground that moves, or that becomes other ground, to this time [s]."""
+        kind, numbers, table = self._shape.form(self._place, time)
+        if table.shape != self.block.table.shape:
+            self.block = self._made(time)
+            return
+        self.block.kind_of_ground, self.block.table = kind, table
+        self.block.numbers[:] = 0.0
+        self.block.numbers[: len(numbers)] = numbers
+
+    def _made(self, time: float) -> Block:
+        kind, numbers, table = self._shape.form(self._place, time)
+        rows, columns = table.shape
+        block = Block("Ground", {"kind_of_ground": kind, "rows": rows, "columns": columns}, {"table": table})
+        block.numbers[: len(numbers)] = numbers
+        return block
+
+
+@compiled("Ground *ground, const real places[n][m], real heights[n], real normals[n][3]")
+def sample(ground, places, heights, normals):
+    """Height (n,) [m] and upward unit normal (n, 3) of the ground under places (n, 2 or 3) [m]."""
+    heights[:], along_x, along_y = surface(ground, places[:, 0], places[:, 1])
+    normals[:] = np.stack([-along_x, -along_y, np.ones(len(places))], axis=1)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+
+
+@compiled("Ground *ground, const real places[n][m], real velocities[n][3]")
+def ground_velocities(ground, places, velocities):
+    """Velocity [m/s] (n, 3) of the ground under places (n, 2 or 3) [m]; only a plane moves."""
+    own = ground.numbers
+    moved = places[:, :1] * own[3:6] + places[:, 1:2] * own[6:9] + own[9:12]
+    velocities[:] = moved if ground.kind_of_ground == PLANE else 0.0
+
+
+def surface(ground: Block, x: Array, y: Array) -> tuple[Array, Array, Array]:
+    """Height of the ground at places of the world [m], and how it rises along x and y [1], shapes (n,)."""
+    n = ground.numbers
+    if ground.kind_of_ground == GRID:
+        return _grid(ground, x, y)
+    if ground.kind_of_ground == STEPS:
+        beyond = n[0] * x + n[1] * y - n[2]
+        risers = 1.0 * (beyond >= 0.0) if np.isinf(n[3]) else np.maximum(np.floor(beyond / n[3]) + 1.0, 0.0)
+        return risers * n[4] + n[5], np.zeros(len(x)), np.zeros(len(x))
+    return n[0] * x + n[1] * y + n[2], np.full(len(x), n[0]), np.full(len(x), n[1])
+
+
+def _grid(ground: Block, x: Array, y: Array) -> tuple[Array, Array, Array]:
+    """The biquadratic B-spline over a table of control heights, with one ring of neighbors around them.
+
+    Around the nearest control height, at (u, v) cells from it with |u|, |v| <= 1/2:
+    z = sum_ij w_i(v) w_j(u) table[row + i, column + j], i, j = -1 … 1, with
+    w(t) = ((1/2 - t)^2 / 2, 3/4 - t^2, (1/2 + t)^2 / 2).
+    """
+    n, rows, columns = ground.numbers, ground.rows - 2, ground.columns - 2
+    c, s, dx, dy = n[6], n[7], x - n[4], y - n[5]
+    x, y = (c * dx + s * dy - n[1]) * n[0], (c * dy - s * dx - n[2]) * n[0]
+    is_finite = np.isfinite(x) & np.isfinite(y)
+    x, y = np.where(is_finite, x, 0.0), np.where(is_finite, y, 0.0)
+    if n[3] != 0.0:
+        x, y = x - np.floor(x / columns) * columns, y - np.floor(y / rows) * rows
+    else:
+        # half a cell beyond the last control height the surface is level: from there on it stays so
+        x, y = np.clip(x, -0.5, columns - 0.5), np.clip(y, -0.5, rows - 0.5)
+    column, row = np.floor(x + 0.5).astype(np.int64), np.floor(y + 0.5).astype(np.int64)
+    if n[3] == 0.0:
+        column, row = np.minimum(column, columns - 1), np.minimum(row, rows - 1)
+    u, v = x - column, y - row
+    column, row = column % columns, row % rows
+    near = np.arange(3)
+    at = ground.table[row[:, None, None] + near[:, None], column[:, None, None] + near]
+    weights, rates = (
+        (lambda t: np.stack([0.5 * (0.5 - t) ** 2, 0.75 - t * t, 0.5 * (0.5 + t) ** 2], axis=1)),
+        (lambda t: np.stack([t - 0.5, -2.0 * t, t + 0.5], axis=1)),
+    )
+    z = np.einsum("ki,kj,kij->k", weights(v), weights(u), at)
+    along = np.einsum("ki,kj,kij->k", weights(v), rates(u), at)
+    across = np.einsum("ki,kj,kij->k", rates(v), weights(u), at)
+    wrong = np.where(is_finite, 0.0, np.nan)
+    return z + n[8] + wrong, n[0] * (c * along - s * across) + wrong, n[0] * (s * along + c * across) + wrong

@@ -1,0 +1,124 @@
+"""The filter's compiled core beside its NumPy twins: every call of a run is made by both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import poise
+import poise.filter.reference as reference_module
+import poise.filter.routine as routine_module
+from poise.body import fit
+from poise.body.limits import limit_angles as plain_limit_angles
+from poise.core import rotations
+from poise.core.motion import Motion
+from poise.core.typing import Array
+from poise.filter.frame import limit_angles
+from poise.filter.options import Options
+from poise.filter.quasi_physical import Physicality
+from poise.native import Block, library
+from poise.samples import sample_path
+from tests.character_figures import person
+
+pytestmark = pytest.mark.skipif(library() is None, reason="there is no C compiler here")
+
+ROOM = {"room", "wrenches", "H", "f", "wanted", "wanted_heights", "lifts", "form", "squares"}
+"""Room to work in, of which leading parts are used."""
+COUNTED = {
+    "limit_rows": "limit_count", "limit_lower": "limit_count", "ground_points": "ground_count",
+    "ground_normals": "ground_count", "ground_lower": "ground_count", "touching": "touching_count",
+    "normals": "touching_count",
+}  # fmt: skip
+
+
+def _arrays(*blocks: Any) -> dict[str, Array]:
+    """All arrays of blocks and of those they hold."""
+    out: dict[str, Array] = {}
+    for k, block in enumerate(blocks):
+        values = vars(block) if isinstance(block, Block) else block._asdict()
+        for name, value in values.items():
+            if isinstance(value, np.ndarray) and name not in ROOM:
+                out[f"{k}.{name}"] = value
+            elif isinstance(value, Block) and value.kind == "Pose":
+                out |= {f"pose.{key}": array for key, array in _arrays(value).items()}
+    return out
+
+
+def _both(function: Any, seen: dict[str, int]) -> Callable[..., Any]:
+    """The function, compared with its twin at every tenth call."""
+
+    def wrapped(*blocks: Any) -> Any:
+        seen[function.name] = seen.get(function.name, 0) + 1
+        if seen[function.name] % 10 != 5:
+            return function(*blocks)
+        arrays = _arrays(*blocks)
+        before = {name: array.copy() for name, array in arrays.items()}
+        answer = function(*blocks)
+        fast = {name: array.copy() for name, array in arrays.items()}
+        counts = [getattr(blocks[0], n) for n in set(COUNTED.values())] if function.name != "reference_frame" else []
+        for name, array in arrays.items():
+            array[:] = before[name]
+        assert function.twin(*blocks) == answer
+        if counts:
+            assert [getattr(blocks[0], n) for n in set(COUNTED.values())] == counts
+        for name, array in arrays.items():
+            field = name.split(".")[-1]
+            used = slice(0, getattr(blocks[0], COUNTED[field])) if counts and field in COUNTED else slice(None)
+            mine, theirs = fast[name][used], array[used]
+            # accelerations carry 1 / dt² of the rounding in places
+            size = 1.0 + np.abs(np.nan_to_num(theirs)).max(initial=0.0)
+            assert np.allclose(mine, theirs, rtol=0.0, atol=1e-8 * size, equal_nan=True), (function.name, name)
+            array[:] = fast[name]
+        return answer
+
+    return wrapped
+
+
+def _walk(count: int = 130) -> Motion:
+    motion = poise.load(sample_path("walk"))
+    return motion.frames(range(min(count, motion.frame_count)))
+
+
+RUNS: dict[str, dict[str, Any]] = {
+    "flat, pushed": {},
+    "slope": {"terrain": "slope:6"},
+    "stairs, with a plan": {"terrain": "stairs:0.12,0.35"},
+    "stairs, as it comes": {"terrain": "stairs:0.12,0.35", "options": Options(plans_ahead=False)},
+    "rough": {"terrain": "rough:0.1,1"},
+    "strict": {"options": Options(physicality=Physicality(is_strict=True))},
+}
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, int] = {}
+    monkeypatch.setattr(routine_module, "sense", _both(routine_module.sense, seen))
+    monkeypatch.setattr(routine_module, "set_targets", _both(routine_module.set_targets, seen))
+    monkeypatch.setattr(reference_module, "reference_frame", _both(reference_module.reference_frame, seen))
+    options = dict(RUNS[run])
+    if "terrain" in options:
+        options["terrain"] = poise.Terrain.parse(options["terrain"])
+    body = fit(_walk()).bodies[3].name
+    pushes = [poise.Push(body, (150.0, 60.0, 0.0), 0.3), poise.Push(body, (0.0, -200.0, 40.0), 0.9)]
+    poise.simulate(_walk(), pushes=pushes, **options)
+    assert set(seen) == {"sense", "set_targets", "reference_frame"}
+    assert min(seen.values()) > 50
+
+
+def test_limit_angles_equal_the_plain_ones() -> None:
+    character = fit(person())
+    limits = [b.limits for b in character.bodies if b.limits is not None and b.kind == "ball"]
+    assert limits
+    rng = np.random.default_rng(4)
+    q = rotations.normalize(rng.normal(size=(len(limits), 4)))
+    rest, axis, bend = (np.array([getattr(x, name) for x in limits]) for name in ("rest", "axis", "swing_axis"))
+    is_hinge = np.zeros(len(limits), dtype=np.bool_)
+    side: Array = np.cross(axis, bend)
+    for function in (limit_angles, limit_angles.twin):
+        out = np.empty((len(limits), 3))
+        function(q.ravel(), 4 * np.arange(len(limits)), is_hinge, rest, axis, bend, side, out)
+        for i, x in enumerate(limits):
+            assert np.allclose(out[i], plain_limit_angles(x, q[i]), rtol=0.0, atol=1e-9)

@@ -1,0 +1,248 @@
+"""The compiled core of a step beside its NumPy twins and the readable path."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+from poise.core.errors import InvalidValue, StepInfeasible
+from poise.native import Block
+from poise.step import AtLeast, Contacts, Equal, Objective, RelativeWeight, Step, Within, solve_step
+from poise.step.active_set import least_nonnegative, nonnegative
+from poise.step.contacts import Columns, tangents
+from poise.step.quantities import (
+    AngularMomentumRate,
+    BodyAngularAcceleration,
+    ComAcceleration,
+    ContactCoefficients,
+    ContactForce,
+    JointAcceleration,
+    JointTorque,
+    PointAcceleration,
+    RootWrench,
+)
+from poise.step.system import CYCLED, DEPENDENT, NOT_POSITIVE, SOLVED, answer, frames, new_system
+from poise.step.writers import expect, write
+from tests.figures import FIGURES, FOOT_POINTS, LEFT_HAND, biped, floor_contacts, random_contacts, random_state
+
+Lists = tuple[list[Objective], list[Equal | AtLeast | Within]]
+
+
+def _list(step: Step) -> tuple[list[Objective], list[Equal | AtLeast]]:
+    points = np.arange(step.state.model.point_count)
+    axes = np.tile(np.eye(3), (len(points), 1, 1))
+    objectives = [
+        Objective(JointTorque(), 0.0, 1.0),
+        Objective(BodyAngularAcceleration(), 0.5, np.ones(3 * (step.state.model.body_count - 1))),
+        Objective(JointAcceleration((0, 3)), 0.1, 2.0),
+        Objective(PointAcceleration(points, axes), 0.0, 3.0),
+        Objective(ContactCoefficients(), 0.0, 1e-3),
+    ]
+    return objectives, [Equal(ComAcceleration("xy"), 0.2), AtLeast(JointAcceleration((6, None)), -0.1, 50.0)]
+
+
+def test_warm_flags_save_solves_and_change_nothing() -> None:
+    model = biped()
+    state = random_state(model, 3)
+    step = Step(state, floor_contacts(range(model.point_count)), dt=0.02)
+    objectives, constraints = _list(step)
+    cold = solve_step(step, objectives, constraints)
+    warm = solve_step(
+        step, objectives, constraints, warm=cold.coefficients > 0.0, warm_bounds=cold.bounds_active
+    )  # fmt: skip
+    assert cold.bounds_active.any()
+    assert (cold.coefficients > 0.0).any()
+    assert np.abs(warm.a - cold.a).max() <= 1e-10 * np.abs(cold.a).max()
+    assert warm.solves < cold.solves
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_friction_columns_equal_the_plain_ones(figure: str) -> None:
+    model = FIGURES[figure]()
+    state = random_state(model, 5)
+    given = random_contacts(model, 5, 6)
+    contacts = Contacts(given.points, given.normals, 0.7)
+    directions, owner = contacts.directions()
+    fast = contacts.columns(state)
+    assert np.allclose(fast[0], directions, rtol=0.0, atol=1e-14)
+    assert np.array_equal(fast[1], owner)
+    assert np.allclose(fast[2].force_map(), contacts.force_map(state, directions, owner), rtol=0.0, atol=1e-13)
+
+
+def test_columns_are_few_and_have_the_mean_diagonal_of_the_force_map() -> None:
+    state = random_state(biped(), 6)
+    weights = np.random.default_rng(7).random(state.model.nv)
+    # four points on each foot push through its wrench, one on a hand through its force
+    contacts = floor_contacts([*FOOT_POINTS, LEFT_HAND])
+    step = Step(state, contacts, dt=0.02)
+    assert step.columns.map.shape == (state.model.nv, 6 + 6 + 3)
+    mean = np.einsum("ni,i,ni->n", step.force_map, weights, step.force_map).mean()
+    assert step.columns.mean_diagonal(weights) == pytest.approx(mean, rel=1e-12)
+    assert Columns.plain(step.force_map).mean_diagonal(weights) == pytest.approx(mean, rel=1e-12)
+
+
+def test_surface_axes_equal_the_plain_ones_also_on_walls() -> None:
+    rng = np.random.default_rng(0)
+    normals = np.concatenate([rng.normal(size=(40, 3)), np.eye(3), -np.eye(3)])
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    first, second = tangents(normals)
+    for function in (frames, frames.twin):
+        out = np.empty((len(normals), 3, 3))
+        function(normals, out)
+        assert np.allclose(out, np.stack([first, second, normals], axis=1), rtol=0.0, atol=1e-14)
+        function(np.array([[0.0, 0.0, 1.0]]), out[:1])
+        assert np.array_equal(out[0], np.eye(3))
+
+
+def test_nonnegative_finds_what_scipy_finds() -> None:
+    rng = np.random.default_rng(1)
+    for n, rank in ((4, 4), (12, 6), (40, 10), (64, 12)):
+        B = rng.normal(size=(rank, n))
+        target = rng.normal(size=rank)
+        # a small diagonal makes the answer unique, as in every step
+        stacked = np.concatenate([B, 1e-2 * np.eye(n)])
+        expected = nnls(stacked, np.concatenate([target, np.zeros(n)]))[0]
+        H, f = stacked.T @ stacked, -B.T @ target
+        for warm in (np.zeros(n, dtype=np.bool_), expected > 0.0, rng.random(n) < 0.5, np.ones(n, dtype=np.bool_)):
+            x, solves = least_nonnegative(H, f, warm)
+            plain = np.empty(n)
+            assert solves > 0
+            assert nonnegative.twin(H, f, warm, plain, None) > 0
+            # rounding times the condition number of H, about 1e6
+            assert np.abs(x - expected).max() <= 1e-8 * np.abs(expected).max()
+            assert np.abs(plain - expected).max() <= 1e-8 * np.abs(expected).max()
+
+
+def _lists(step: Step, kind: str) -> Lists:
+    """Lists of many kinds on a biped: what the filter asks for, and what only rows can say."""
+    rng, nv = np.random.default_rng(3), step.nv
+    objectives, constraints = _list(step)
+    lists: Lists = [*objectives], [*constraints]
+    if kind == "relative weight":
+        lists[0][4] = Objective(ContactCoefficients(), 2.0, RelativeWeight(1e-3, 0.5 + rng.random(nv)))
+        lists[0][0] = Objective(JointTorque(), rng.normal(size=nv), lists[0][4].weight.torque_weight)  # type: ignore[union-attr]
+    elif kind == "bounds":
+        normals = np.tile([0.0, 0.0, 1.0], (2, 1, 1))
+        lists[1].append(AtLeast(PointAcceleration(np.array([0, 3]), normals), 4.0, 60.0))
+        lists[1].append(Within(JointAcceleration((8, 12)), -0.2, 0.1, 30.0))
+    elif kind == "coupled bounds":
+        lists[1].append(Within(JointTorque((6, 12)), -1.0, 1.0, 3.0))
+        lists[1].append(AtLeast(JointAcceleration((12, 14)), 0.5, 9.0))
+    elif kind == "strict root":
+        lists[1][0] = Equal(RootWrench(), 0.0)
+        lists[0].append(Objective(AngularMomentumRate(), 0.0, 0.1))
+        lists[0].append(Objective(ComAcceleration("xyz", without=(3,)), 0.1, 5.0))
+    elif kind == "single coefficients":
+        lists[0].append(Objective(ContactForce(np.array([0, 1])), 5.0, 1e-3))
+    elif kind == "two wishes on one torque":
+        lists[0].append(Objective(JointTorque((6, 20)), 3.0, 0.5))
+        lists[0].append(Objective(JointTorque((6, None), damping=np.full(nv - 6, 2.0)), 1.0, 0.1))
+    return lists
+
+
+KINDS = (
+    "plain", "relative weight", "bounds", "coupled bounds", "strict root", "single coefficients",
+    "two wishes on one torque",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("feet", [[], [0], FOOT_POINTS, [*FOOT_POINTS, LEFT_HAND]], ids=len)
+@pytest.mark.parametrize("kind", KINDS)
+def test_core_equals_its_twin_and_the_readable_path(kind: str, feet: list[int]) -> None:
+    if kind == "strict root" and not feet:
+        pytest.skip("nothing can push")
+    model = biped()
+    step = Step(random_state(model, 21), floor_contacts(feet), dt=0.02, external=np.linspace(-1.0, 1.0, model.nv))
+    objectives, constraints = _lists(step, kind)
+    plain = solve_step(step, objectives, constraints, readable=True, costs=False)
+    results = [solve_step(step, objectives, constraints, costs=False)]
+    s = write(step, objectives, constraints)
+    expect(s, None, None, None)
+    assert answer.twin(s) == SOLVED
+    results.append(results[0]._replace(a=s.a, coefficients=s.x[: s.n], torque=s.torque, forces=s.forces[: s.touching]))
+    assert s.residuals[:3].max() < 1e-9
+    assert s.residuals[4] == pytest.approx(results[0].certificate.dynamics, abs=1e-9)
+    assert np.array_equal(s.acting[: s.bounds], results[0].bounds_active)
+    assert results[0].certificate.holds(1e-9)
+    assert results[0].certificate.dynamics < 1e-9
+    assert np.array_equal(results[0].bounds_active, plain.bounds_active)
+    for name in ("a", "torque", "forces", "coefficients"):
+        if name == "coefficients" and kind == "single coefficients":
+            continue
+        core, twin, readable = (getattr(result, name) for result in (*results, plain))
+        size = 1.0 + np.abs(readable).max(initial=0.0)
+        assert np.abs(core - twin).max(initial=0.0) <= 1e-9 * size, name
+        # daqp works to tolerances of its own
+        assert np.abs(core - readable).max(initial=0.0) <= 2e-6 * size, name
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_expected_bounds_and_guess_change_nothing(figure: str) -> None:
+    model = FIGURES[figure]()
+    step = Step(random_state(model, 2), random_contacts(model, 2, 3), dt=0.02)
+    objectives = [Objective(JointTorque(), 0.0, 1.0), Objective(ContactCoefficients(), 0.0, 1e-3)]
+    constraints = [AtLeast(JointAcceleration((0, None)), -1.0, 50.0)]
+    first = solve_step(step, objectives, constraints)
+    for guess in (first.a, np.full(model.nv, -9.0), np.full(model.nv, 9.0)):
+        again = solve_step(step, objectives, constraints, guess=guess)
+        # rounding times the condition number of the small problem
+        assert np.abs(again.a - first.a).max() <= 1e-7 * (1.0 + np.abs(first.a).max())
+
+
+def test_two_constraints_on_one_motion_are_dependent_and_said_so() -> None:
+    step = Step(random_state(biped(), 1), floor_contacts(FOOT_POINTS), dt=0.02)
+    objectives, _ = _list(step)
+    along = np.random.default_rng(1).normal(size=(2, step.nv))
+    for third in (along[0] + along[1], along[0] * (1.0 + 1e-9)):
+        twice = [Equal(JointAcceleration(along=np.vstack([along, third])), 0.3)]
+        for solver in (answer, answer.twin):
+            s = write(step, objectives, twice)
+            expect(s, None, None, None)
+            assert solver(s) == DEPENDENT
+        with pytest.raises(StepInfeasible, match="two hard constraints ask for the same motion"):
+            solve_step(step, objectives, twice)
+
+
+def test_what_leaves_a_motion_free_is_said_so() -> None:
+    step = Step(random_state(biped(), 1), dt=0.02)
+    with pytest.raises(StepInfeasible, match="leave some motion of the joints free"):
+        solve_step(step, [Objective(JointAcceleration((0, 6)), 0.0, 1.0)])
+
+
+def _arrays(s: Block) -> list[str]:
+    given = ("torque_weight", "torque_target", "turn_weight", "turn_target", "dof_weight", "dof_pull", "direction")
+    more = ("direction_weight", "direction_target", "G", "g", "J", "lower", "bound_weight", "target", "normals")
+    return [name for name in (*given, *more, "external", "guess") if getattr(s, name).size]
+
+
+@pytest.mark.parametrize("solver", [answer, answer.twin], ids=["core", "twin"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e308])
+def test_a_fuzzed_step_ends_in_a_status(bad: float, solver: object) -> None:
+    assert callable(solver)
+    step = Step(random_state(biped(), 21), floor_contacts([*FOOT_POINTS, LEFT_HAND]), dt=0.02)
+    rng = np.random.default_rng(0)
+    for _ in range(60 if solver is answer else 8):
+        s = write(step, *_lists(step, str(rng.choice(["plain", "bounds", "relative weight"]))))
+        expect(s, None, None, np.zeros(step.nv))
+        array = getattr(s, str(rng.choice(_arrays(s)))).reshape(-1)
+        array[rng.integers(0, max(1, array.size // 3), size=2)] = bad
+        with np.errstate(all="ignore"):
+            assert solver(s) in (SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED)
+
+
+def test_an_empty_block_is_solved() -> None:
+    state = random_state(biped(), 1)
+    s = new_system(state, dict.fromkeys(("touching", "n", "c", "k", "bounds", "directed", "rows"), 0))
+    assert answer(s) == NOT_POSITIVE  # nothing is wished for
+    s.dof_weight[:] = 1.0
+    assert answer(s) == SOLVED
+    assert not s.a.any()
+
+
+def test_numbers_of_the_wrong_shape_are_refused_by_name() -> None:
+    step = Step(random_state(biped(), 1), floor_contacts([0]), dt=0.02)
+    points = PointAcceleration(np.array([0]), np.eye(3)[None])
+    for wrong in (Objective(JointTorque(), np.zeros(3)), Objective(points, np.ones(2))):
+        with pytest.raises(InvalidValue, match=type(wrong.quantity).__name__):
+            solve_step(step, [wrong])
