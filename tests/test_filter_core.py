@@ -79,7 +79,7 @@ def _both(function: Any, seen: dict[str, int]) -> Callable[..., Any]:
 
 def _walk(count: int = 130) -> Motion:
     motion = poise.load(sample_path("walk"))
-    return motion.frames(range(min(count, motion.frame_count)))
+    return motion.frames(np.arange(min(count, motion.frame_count)))
 
 
 RUNS: dict[str, dict[str, Any]] = {

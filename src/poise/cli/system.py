@@ -1,20 +1,20 @@
-"""What Poise runs on: versions, GL and caches, for bug reports."""
+"""What Poise runs on: versions, GL and the compiled core, for bug reports."""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
+import warnings
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
-CORE = ("numpy", "scipy", "mujoco", "daqp", "numba", "typer", "rich", "pydantic", "pillow")
+CORE = ("numpy", "scipy", "mujoco", "daqp", "typer", "rich", "pydantic", "pillow")
 EXTRAS = {"pygltflib": "gltf", "av": "video", "trimesh": "mesh", "websockets": "studio"}
 
 
 def describe_system() -> dict[str, Any]:
-    """Versions of Poise, Python and packages, the GL that pictures are made with, and where compiled code is kept."""
+    """Versions of Poise, Python and packages, the GL that pictures are made with, and the compiled core."""
     import poise
 
     packages = {name: _version(name) or "missing" for name in CORE}
@@ -30,7 +30,7 @@ def describe_system() -> dict[str, Any]:
         "player": _player(),
         "browser": _browser(),
         "gl": _gl(),
-        "compile_cache": _cache(Path(poise.__file__).parent),
+        "core": _core(),
     }
 
 
@@ -62,10 +62,11 @@ def _gl() -> str:
     return sentence if name else f"{sentence} Recordings are plain drawings."
 
 
-def _cache(package: Path) -> str:
-    """Where numba keeps compiled functions, and how many there are."""
-    wished = os.environ.get("NUMBA_CACHE_DIR")
-    folder = Path(wished) if wished else package
-    files = list(folder.rglob("*.nbc"))
-    size = sum(f.stat().st_size for f in files) / 1e6
-    return f"{folder}: {len(files)} compiled functions, {size:.1f} MB"
+def _core() -> str:
+    """Which compiled core runs, or why NumPy does its work."""
+    from poise.native import library, reason
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loaded = library()
+    return str(loaded._name) if loaded is not None else f"none, NumPy does its work, many times slower: {reason()}"
