@@ -244,3 +244,18 @@ def test_a_zip_with_a_bomb_inside(tmp_path: Path, sample: Motion) -> None:
     pack(tmp_path / "b.npz", parts, zipfile.ZIP_DEFLATED)
     del parts
     refused(lambda: poise.load(tmp_path / "b.npz"), "claims to unpack")
+
+
+def test_errors_of_python_name_arguments_and_those_of_a_command_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from poise.cli.app import run
+
+    (tmp_path / "a.amc").write_text("#!comment\n:FULLY-SPECIFIED\n:DEGREES\n1\nroot 0 0 0 0 0 0\n")
+    with pytest.raises(FileFormatError, match="skeleton=FILE") as caught:
+        poise.load(tmp_path / "a.amc")
+    assert "--" not in str(caught.value)
+    assert run(["info", str(tmp_path / "a.amc")]) == 2
+    assert "--skeleton FILE" in capsys.readouterr().err
+    with pytest.raises(poise.UnknownName, match="Did you mean 'chest'"):
+        poise.Character.fit(poise.load(poise.sample_path("walk"))).body_index("chesst")

@@ -311,10 +311,15 @@ def test_a_clip_without_a_skeleton_is_refused_with_the_reason(
 
 
 def test_a_push_after_the_end_is_told(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    simulate(walk, tmp_path / "out.bvh", "--push", "chest 300 0 0 @5+0.2")
+    words = ["simulate", str(walk), "-o", str(tmp_path / "no.bvh"), "--push", "chest 300 0 0 @5+0.2"]
+    assert run(words) == 2
     told = capsys.readouterr()
-    assert "after the end" in told.err
     assert "--loop" in told.err
+    assert "--allow" in told.err
+    assert not (tmp_path / "no.bvh").exists()
+    simulate(walk, tmp_path / "out.bvh", "--push", "chest 300 0 0 @5+0.2", "--allow")
+    told = capsys.readouterr()
+    assert "no effect" in told.err
     assert "never felt" in told.out
     assert "back within" not in told.out
 

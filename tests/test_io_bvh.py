@@ -220,7 +220,7 @@ def test_frame_times_are_read_as_they_stand(tmp_path: Path, literal: str) -> Non
 def test_a_wrong_frame_count_names_both(tmp_path: Path) -> None:
     for declared in (4, 6, 10**12):
         text = hierarchy() + motion_text(values(), frames=declared)
-        with pytest.raises(FileFormatError, match=rf"declares {declared} frames and holds 5 rows.*--frames-from-data"):
+        with pytest.raises(FileFormatError, match=rf"declares {declared} frames and holds 5 rows.*frames_from_data"):
             read(tmp_path, text)
         assert read(tmp_path, text, frames_from_data=True).frame_count == 5
 

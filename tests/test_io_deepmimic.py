@@ -205,7 +205,7 @@ def test_missing_character_is_named(tmp_path):
     assert deepmimic.read(path, ReadOptions()).frame_count == 4  # the only one that takes 13 numbers a frame
     wide = {"Skeleton": {"Joints": CHARACTER["Skeleton"]["Joints"][:2]}}
     (tmp_path / "other.txt").write_text(json.dumps(wide), encoding="utf-8")
-    with pytest.raises(FileFormatError, match=r"other\.txt \(12 numbers a frame\).*--skeleton"):
+    with pytest.raises(FileFormatError, match=r"other\.txt \(12 numbers a frame\).*skeleton"):
         deepmimic.read(path, ReadOptions())
 
 

@@ -168,7 +168,7 @@ def test_skin_follows_the_skeleton(name, height):
 @needs_motions
 def test_several_clips_are_listed_and_one_is_chosen():
     path = MOTIONS / "gltf" / "Fox.glb"
-    with pytest.raises(FileFormatError, match=r"0 'Survey', 1 'Walk', 2 'Run'.*--clip"):
+    with pytest.raises(FileFormatError, match=r"0 'Survey', 1 'Walk', 2 'Run'.*clip"):
         gltf.read(path, ReadOptions())
     with pytest.raises(FileFormatError, match="'Trot' is not one"):
         gltf.read(path, ReadOptions(clip="Trot"))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from poise.core.errors import InvalidValue, MotionWarning, PoiseError
+from poise.core.errors import InvalidValue, MotionWarning, PoiseError, on_command_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,6 +83,7 @@ def run(words: Sequence[str], *, debug: bool = False) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
+    token = on_command_line.set(True)
     with _interrupts() as interrupts, warnings.catch_warnings():
         warnings.simplefilter("always", MotionWarning)
         warnings.showwarning = _show_warning
@@ -120,6 +121,8 @@ def run(words: Sequence[str], *, debug: bool = False) -> int:
                 f"Poise failed inside ({type(error).__name__}: {error}). This is a bug: please report it, with the "
                 "traceback that --debug shows."
             )
+        finally:
+            on_command_line.reset(token)
     return WRONG_USE
 
 

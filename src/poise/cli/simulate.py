@@ -12,7 +12,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note_warnings, out, output_paths, print_json, progress
 from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, telling_interrupts
-from poise.cli.simulate_notes import advise, tell_late, tell_mass, tell_useless
+from poise.cli.simulate_notes import advise, require_felt, tell_mass, tell_useless
 from poise.cli.simulate_summary import summarize
 from poise.core.errors import InvalidValue
 
@@ -29,6 +29,11 @@ RECOVERY = 3.0
 MOST_ROUNDS = 200
 """What `--loop` plays at most [1]."""
 
+DISTURB = "Pushes and ground"
+REACTION = "Reaction"
+FIGURE = "Figure"
+CONTROL = "Control (rarely needed; --settings FILE or --preset FILE can hold them)"
+
 LEAST_PHYSICAL, MOST_PHYSICAL = 1e-3, 1e3
 """What `--physicality` takes [1]: a tenth of and ten times what the page of `--live` offers."""
 
@@ -39,103 +44,176 @@ def simulate(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="OUT", help="The moved motion; the extension says the format.", show_default=False
+            "-o",
+            "--output",
+            metavar="OUT",
+            help="File for the new motion; its extension sets the format.",
+            show_default=False,
+            rich_help_panel=options.OUTPUT,
         ),
     ] = None,
-    character: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Character as TOML; default: fitted to the skeleton.")
-    ] = None,
-    skeleton: options.Skeleton = None,
-    mass: Annotated[float | None, typer.Option(metavar="KG", help="Total mass; default: 70 kg at human size.")] = None,
-    friction: Annotated[float, typer.Option(metavar="MU", help="Coulomb friction.")] = 0.8,
-    terrain: Annotated[
-        str,
+    record: Annotated[
+        Path | None,
         typer.Option(
-            metavar="SPEC",
-            help="flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED (and ,MAXSLOPE), "
-            "image:FILE,SIZE,HEIGHT, mesh:FILE or platform:FILE (formats: docs/terrain.md); along the clip's travel, "
-            "or @HEADING in degrees. Rough ground is level within half a meter of the start.",
+            metavar="OUT",
+            help="Page to play (.html), film (.mp4, .gif) or strip of stills (.png).",
+            rich_help_panel=options.OUTPUT,
         ),
-    ] = "flat",
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="OUT.json", help="Report with all numbers.", rich_help_panel=options.OUTPUT)
+    ] = None,
+    overwrite: options.Overwrite = False,
+    json: options.Json = False,
     push: Annotated[
         list[str] | None,
         typer.Option(
             metavar="'BODY FX FY FZ @START+DURATION'",
-            help="A push in newtons, Z up whatever the file's up axis; repeatable.",
+            help="Push a body: newtons, Z up, seconds. Can be repeated.",
+            rich_help_panel=DISTURB,
         ),
     ] = None,
     pull: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="'BODY X Y Z STIFFNESS @START+DURATION'", help="A spring to a point in meters, Z up; repeatable."
+            metavar="'BODY X Y Z STIFFNESS @START+DURATION'",
+            help="Pull a body to a point by a spring: meters, N/m. Can be repeated.",
+            rich_help_panel=DISTURB,
         ),
     ] = None,
-    goal: Annotated[
+    terrain: Annotated[
         str,
         typer.Option(
-            metavar="GOAL",
-            help="What guides the center of mass: auto, com-xy, moving or none; auto: moving when anything pushes.",
+            metavar="SPEC",
+            help="Ground: flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED (and ,MAXSLOPE), image:FILE,SIZE,HEIGHT, "
+            "mesh:FILE or platform:FILE. It rises in the direction of travel; @DEGREES sets another. "
+            "See docs/terrain.md.",
+            rich_help_panel=DISTURB,
         ),
-    ] = "auto",
-    goal_point: Annotated[
-        list[str] | None,
-        typer.Option(metavar="'JOINT X,Y,Z [@START+DURATION]'", help="A joint that goes to a place; repeatable."),
-    ] = None,
-    goal_without: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints left out of the goal.")] = None,
-    physicality: Annotated[
-        str,
-        typer.Option(
-            metavar="X",
-            help="How dear root force is, the help that no muscle gives: above 1 joints answer more, below 1 the root "
-            "helps more. 1: the paper's; strict: none beyond the clip's own; off: joint torques cost nothing.",
-        ),
-    ] = "1",
-    hard_contact: Annotated[
-        bool, typer.Option("--hard-contact", help="No point below the ground, as hard rows (slower).")
+    ] = "flat",
+    friction: Annotated[
+        float, typer.Option(metavar="MU", help="Friction coefficient of the ground.", rich_help_panel=DISTURB)
+    ] = 0.8,
+    allow: Annotated[
+        bool,
+        typer.Option("--allow", help="Accept pushes that start after the clip ends.", rich_help_panel=DISTURB),
     ] = False,
-    preset: Annotated[
-        str, typer.Option(metavar="NAME|FILE", help="recommended, paper, or a TOML file.")
-    ] = "recommended",
-    engine: Annotated[
-        str, typer.Option(metavar="qp|pd", help="The filter, or the baseline it is compared with.")
-    ] = "qp",
-    clip: options.Clip = None,
-    start: Annotated[float | None, typer.Option(metavar="S", help="First second kept.")] = None,
-    end: Annotated[float | None, typer.Option(metavar="S", help="Last second kept.")] = None,
-    unit: options.SourceUnit = None,
-    up: options.SourceUp = None,
-    source_fps: options.SourceFps = None,
-    frames_from_data: options.FramesFromData = False,
-    floor: Annotated[
-        float | None, typer.Option(metavar="M", help="Height of the clip's floor; found if not given.")
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Seed of rough ground, if SPEC has none.", rich_help_panel=DISTURB),
+    ] = None,
+    amount: Annotated[
+        float, typer.Option(metavar="0…1", help="How much of the reaction to keep.", rich_help_panel=REACTION)
+    ] = 1.0,
+    only: Annotated[
+        str | None, typer.Option(metavar="JOINT,…", help="Joints that may change.", rich_help_panel=REACTION)
+    ] = None,
+    freeze: Annotated[
+        str | None, typer.Option(metavar="JOINT,…", help="Joints that must not change.", rich_help_panel=REACTION)
     ] = None,
     loop: Annotated[
         bool,
         typer.Option(
-            "--loop", help="Play a clip that loops again, with its travel: twice, or until 3 s follow the last push."
+            "--loop", help="Repeat a cyclic clip: twice, or until 3 s after the last push.", rich_help_panel=REACTION
         ),
     ] = False,
-    amount: Annotated[float, typer.Option(metavar="0…1", help="Part of the reaction that is kept.")] = 1.0,
-    only: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints that may deviate.")] = None,
-    freeze: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints that keep the source's motion.")] = None,
-    fps: Annotated[
-        float | None,
-        typer.Option(metavar="N", help="Simulation rate; default: a multiple of the source's, 50 Hz or more."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of rough terrain that names none.")] = None,
-    report: Annotated[Path | None, typer.Option(metavar="OUT.json", help="Write the report.")] = None,
-    record: Annotated[
+    character: Annotated[
         Path | None,
-        typer.Option(metavar="OUT", help="A page to play (.html), a film (.mp4, .gif), or a strip of stills (.png)."),
+        typer.Option(
+            metavar="FILE", help="Character file (TOML). Default: fitted to the skeleton.", rich_help_panel=FIGURE
+        ),
     ] = None,
+    mass: Annotated[
+        float | None,
+        typer.Option(metavar="KG", help="Total mass. Default: 70 kg at human size.", rich_help_panel=FIGURE),
+    ] = None,
+    skeleton: options.Skeleton = None,
+    clip: options.Clip = None,
+    start: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Start of the part to use, in seconds.", rich_help_panel=options.READING),
+    ] = None,
+    end: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="End of the part to use, in seconds.", rich_help_panel=options.READING),
+    ] = None,
+    unit: options.SourceUnit = None,
+    up: options.SourceUp = None,
+    height: options.Height = None,
+    source_fps: options.SourceFps = None,
+    floor: Annotated[
+        float | None,
+        typer.Option(
+            metavar="M", help="Height of the floor in the clip. Default: found.", rich_help_panel=options.READING
+        ),
+    ] = None,
+    frames_from_data: options.FramesFromData = False,
     live: Annotated[
         bool,
-        typer.Option("--live", help="Run in the browser, in real time: drag bodies, change the ground; Ctrl-C ends."),
+        typer.Option(
+            "--live",
+            help="Run in the browser: drag bodies, change the ground. Ctrl-C ends.",
+            rich_help_panel=options.LIVE,
+        ),
     ] = False,
     port: options.Port = 0,
     headless: options.Headless = False,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
+    settings: options.Settings = None,
+    preset: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="All weights and gains: recommended, paper, or a TOML file.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = "recommended",
+    physicality: Annotated[
+        str,
+        typer.Option(
+            metavar="X",
+            help="Penalty on external force at the root, relative to the paper's. Higher: joints do more of the work. "
+            "strict: no force beyond the clip's own. off: joint torques cost nothing.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = "1",
+    goal: Annotated[
+        str,
+        typer.Option(
+            metavar="GOAL",
+            help="Target of the center of mass: com-xy, moving or none. auto: moving if anything pushes, else com-xy.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = "auto",
+    goal_point: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'JOINT X,Y,Z [@START+DURATION]'",
+            help="Move a joint to a point. Can be repeated.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
+    goal_without: Annotated[
+        str | None,
+        typer.Option(metavar="JOINT,…", help="Joints that do not help with the goal.", rich_help_panel=CONTROL),
+    ] = None,
+    hard_contact: Annotated[
+        bool,
+        typer.Option("--hard-contact", help="Forbid ground penetration exactly (slower).", rich_help_panel=CONTROL),
+    ] = False,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="qp|pd", help="qp: the filter. pd: a simple controller, for comparison.", rich_help_panel=CONTROL
+        ),
+    ] = "qp",
+    fps: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N",
+            help="Simulation rate. Default: a multiple of the clip's rate, at least 50 Hz.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
 ) -> None:
     """Give a clip physical reactions: shoves, slopes, stairs. Undisturbed, it comes back exactly as it was.
 
@@ -166,8 +244,8 @@ def simulate(
     import poise.io
 
     motion = poise.io.load(
-        file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps,
-        frames_from_data=frames_from_data,
+        file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height,
+        fps=source_fps, frames_from_data=frames_from_data,
     )  # fmt: skip
     note_warnings(motion)
     whole = motion
@@ -176,19 +254,19 @@ def simulate(
     advise(whole, motion, start or 0.0, source_fps, is_level=ground.is_flat and not live)
     if loop:
         motion = _looped(motion, pushes)
-    tell_late(pushes, motion.duration)
+    require_felt(pushes, motion.duration, is_allowed=allow)
     tell_useless(run_options, seed=seed, terrain=terrain, headless=headless, port=port, live=live)
-    settings: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "terrain": ground, "pushes": pushes, "preset": preset, "options": run_options, "fps": fps, "floor": floor,
         "amount": amount, "only": _names(only), "freeze": _names(freeze),
     }  # fmt: skip
     with telling_interrupts(output, report, record):
         if live:
             result = run_live(
-                motion, character, mass=mass, port=port, headless=headless, is_saved=output is not None, **settings
+                motion, character, mass=mass, port=port, headless=headless, is_saved=output is not None, **arguments
             )
         else:
-            result = run_behind_bar(motion, character, mass=mass, **settings)
+            result = run_behind_bar(motion, character, mass=mass, **arguments)
         keep(result, output, report, record)
     if character is None and mass is None:
         tell_mass(result.character.mass)

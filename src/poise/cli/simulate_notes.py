@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from poise.cli.app import note
+from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
     from poise.core.motion import Motion
@@ -47,13 +48,20 @@ def advise(whole: Motion, motion: Motion, start: float, source_fps: float | None
         note("warning: the clip walks in place; slopes and stairs pass under it only if it travels.")
 
 
-def tell_late(pushes: Sequence[Force], duration: float) -> None:
-    """Warn of what pushes after the end [s]."""
-    for late in (p for p in pushes if p.start > duration):
-        note(
-            f"warning: the {late.kind} of {late.body!r} at {late.start:g} s comes after the end at {duration:.2f} s, "
-            "so it is never felt; --loop plays a clip that loops again."
+def require_felt(pushes: Sequence[Force], duration: float, *, is_allowed: bool) -> None:
+    """Refuse pushes that start after the clip's end [s]; warn of them if they are allowed.
+
+    Raises:
+        InvalidValue: if there is one and it is not allowed.
+    """
+    for late in (p for p in pushes if p.start >= duration):
+        what = (
+            f"The {late.kind} of {late.body!r} starts at {late.start:g} s, but the clip ends at {duration:.2f} s, so "
+            "it has no effect."
         )
+        if not is_allowed:
+            raise InvalidValue(f"{what} Start it earlier, repeat a cyclic clip (--loop), or accept it (--allow).")
+        note(f"warning: {what}")
 
 
 def tell_useless(

@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+import re
+from contextvars import ContextVar
 from typing import Any
+
+on_command_line: ContextVar[bool] = ContextVar("the caller types options, not arguments", default=False)
 
 
 class PoiseError(Exception):
-    """Root of all errors raised on purpose. The message says what was wrong, seen, allowed, and what to do."""
+    """Root of all errors raised on purpose. The message says what was wrong, seen, allowed, and what to do.
+
+    Messages are written with options of the command line, such as `--unit cm`; Python's caller reads `unit=cm`.
+    """
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if on_command_line.get() else with_arguments(text)
+
+
+_OPTION = re.compile(
+    r"(?P<command>(?:poise|blender) [a-z-]+[^.;()]*?)?(?<![\w-])--(?P<name>[a-z][a-z-]*)"
+    r"(?P<value> (?:[A-Z]+\b|[\d.]+\b|[A-Z]:[A-Z])(?!=))?(?P<argument> \([a-z_]+=[^)]*\))?"
+)
+_ARGUMENTS = {"source-fps": "fps", "source-unit": "unit", "source-up": "up"}
+
+
+def with_arguments(text: str) -> str:
+    """The text with options of the command line as arguments of Python; commands that it quotes stay."""
+
+    def argument(found: re.Match[str]) -> str:
+        if found["command"]:
+            return found[0]
+        if found["argument"]:
+            return found["argument"].strip(" ()")
+        name = _ARGUMENTS.get(found["name"], found["name"].replace("-", "_"))
+        return f"{name}={found['value'].strip()}" if found["value"] else f"`{name}`"
+
+    return _OPTION.sub(argument, text)
 
 
 class InvalidValue(PoiseError, ValueError):

@@ -63,7 +63,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
     document = parse(path, options)
     said, noted = with_mark(options, document.head)
     guessed = bvh_guess.guess(document, said)
-    is_told = options.unit is not None or options.up is not None
+    is_told = any(given is not None for given in (options.unit, options.up, options.height))
     document = replace(document, unit=guessed.unit, up=guessed.up, adds_offset=guessed.adds_offset, is_told=is_told)
     translations, turned = pose(document)
     fps = options.fps or 1.0 / document.frame_time
