@@ -86,8 +86,8 @@ def simulate(
         typer.Option(
             metavar="SPEC",
             help="Ground: flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED (and ,MAXSLOPE), "
-            "image:FILE,SIZE,HEIGHT, mesh:FILE or platform:FILE. It rises in the direction of travel; @DEGREES sets another. "
-            "See docs/terrain.md.",
+            "image:FILE,SIZE,HEIGHT, mesh:FILE or platform:FILE. It rises in the direction of travel; @DEGREES sets "
+            "another. See docs/terrain.md.",
             rich_help_panel=DISTURB,
         ),
     ] = "flat",
