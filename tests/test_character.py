@@ -136,8 +136,10 @@ def test_masses_sum_and_scale() -> None:
     assert 5.0 < small < 15.0
 
 
-def test_masses_go_with_bone_length() -> None:
-    character = fit(person())
+def test_masses_go_with_bone_length_where_asked_and_by_the_table_for_people_else() -> None:
+    by_table, table = fit(person()), fit(person(), masses="anthropometric")
+    assert [b.mass for b in by_table.bodies] == [b.mass for b in table.bodies]
+    character = fit(person(), masses="length")
     thigh, shin = (character.bodies[character.roles[f"left_{p}"]] for p in ("hip", "knee"))
     assert thigh.mass / shin.mass == pytest.approx(0.42 / 0.40, rel=1e-9)
     assert min(b.mass for b in character.bodies) > 0.002 * character.mass

@@ -170,13 +170,13 @@ def test_physicality_is_a_knob(walk: Path, tmp_path: Path) -> None:
 def test_only_freeze_and_amount(walk: Path, tmp_path: Path) -> None:
     source = poise.load(walk)
     whole = simulate(walk, tmp_path / "whole.bvh", "--push", SHOVE)[0]
-    assert turned(whole, source, "LeftArm") > 0.004
+    assert turned(whole, source, "LeftArm") > 0.002
     only = simulate(walk, tmp_path / "only.bvh", "--push", SHOVE, "--only", "LeftArm,RightArm")[0]
     assert turned(only, source, "LeftArm") == pytest.approx(turned(whole, source, "LeftArm"), rel=1e-3)
     assert turned(only, source, "RightUpLeg") < 1e-9
     frozen = simulate(walk, tmp_path / "frozen.bvh", "--push", SHOVE, "--freeze", "LeftArm")[0]
     assert turned(frozen, source, "LeftArm") < 1e-9
-    assert turned(frozen, source, "RightArm") > 0.004
+    assert turned(frozen, source, "RightArm") > 0.002
     half = simulate(walk, tmp_path / "half.bvh", "--push", SHOVE, "--amount", 0.5)[0]
     moved = [np.linalg.norm(m.translations[:, 0] - source.translations[:, 0], axis=1).max() for m in (half, whole)]
     assert moved[0] == pytest.approx(0.5 * moved[1], rel=1e-3)

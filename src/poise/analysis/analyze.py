@@ -166,7 +166,7 @@ def analyze(
     Raises:
         InvalidValue: if the character belongs to another skeleton, or an argument makes no sense.
     """
-    character = fit(motion, masses="auto") if character is None else character
+    character = fit(motion) if character is None else character
     require_same_skeleton(character, motion)
     if not gravity >= 0.0 or not friction >= 0.0:
         raise InvalidValue(f"gravity is {gravity} and friction {friction}; give zero or more for both.")

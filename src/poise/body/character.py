@@ -160,7 +160,7 @@ class Character:
 
     @classmethod
     def fit(
-        cls, source: Motion | Skeleton | Sequence[Motion], *, mass: float | None = None, masses: str = "length"
+        cls, source: Motion | Skeleton | Sequence[Motion], *, mass: float | None = None, masses: str = "auto"
     ) -> Character:
         """Fit a character to a motion, several of one skeleton, or a bare skeleton; see `poise.body.fit.fit`."""
         from poise.body.fit import fit

@@ -30,9 +30,7 @@ SPINE_STRENGTH = 3.0
 """Strength of spine joints: the trunk holds together better than the limbs."""
 
 
-def fit(
-    source: Motion | Skeleton | Sequence[Motion], *, mass: float | None = None, masses: str = "length"
-) -> Character:
+def fit(source: Motion | Skeleton | Sequence[Motion], *, mass: float | None = None, masses: str = "auto") -> Character:
     """Fit a character to a motion, to several motions of one skeleton, or to a bare skeleton's rest pose.
 
     Bodies stand on the joints that matter; fingers, faces, doubled and unturnable joints are carried. Limbs are read
@@ -42,9 +40,9 @@ def fit(
     Args:
         source: What to fit to.
         mass: Whole mass [kg]; by default 70 kg for a human-sized figure, else 70 kg · (height / 1.7 m)³.
-        masses: "length" shares the mass in proportion to bone length, as [Levine2012]_ 2.1 does;
-            "anthropometric" by the segment table of de Leva (1996), for people only; "auto" by that table where it
-            can be used, else by length.
+        masses: "auto" shares the mass by the segment table of de Leva (1996) where the figure is a person, else by
+            bone length; "anthropometric" by that table, for people only; "length" in proportion to bone length for
+            all, as [Levine2012]_ 2.1 does.
 
     Raises:
         InvalidValue: if the mass is not positive, `masses` is none of these, the motions have different

@@ -27,8 +27,11 @@ def character(
     mass: Annotated[float | None, typer.Option(metavar="KG", help="Whole mass; default: 70 kg if human-sized.")] = None,
     masses: Annotated[
         str,
-        typer.Option(metavar="length|anthropometric", help="Share the mass by bone length, or by a people's table."),
-    ] = "length",
+        typer.Option(
+            metavar="auto|anthropometric|length",
+            help="Share the mass by a people's table, or by bone length; auto: people by table.",
+        ),
+    ] = "auto",
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
     unit: options.SourceUnit = None,
@@ -48,7 +51,7 @@ def character(
 
     output_path(output, inputs=[file], overwrite=overwrite)
     if file.suffix.lower() == ".toml":
-        if mass is not None or masses != "length":
+        if mass is not None or masses != "auto":
             raise InvalidValue("--mass and --masses are for fitting; in a character's own TOML edit the masses.")
         fitted = load_character(file)
     else:

@@ -47,7 +47,7 @@ class Figure:
         """The given character; else one fitted to the motion, or an object where the motion has one joint only."""
         if character is None and motion.skeleton.joint_count == 1 and not motion.skeleton.end_sites:
             return cls(None, 0, 1.0, HUMAN_LEG)
-        character = fit(motion, masses="auto") if character is None else character
+        character = fit(motion) if character is None else character
         return cls(character, root_mover(character), character.mass, character.leg_length)
 
     def com(self, motion: Motion) -> Array:

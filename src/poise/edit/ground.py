@@ -104,7 +104,7 @@ def _fixed(motion: Motion, character: Character | None, floor: float | None) -> 
 
     Where hands, knees or a trunk carry in nearly all frames, feet say little: then it is the character's own floor.
     """
-    character = fit(motion, masses="auto") if character is None else character
+    character = fit(motion) if character is None else character
     fixed = Ground(
         character, root_mover(character), character.floor, Terrain.flat(character.floor), in_place_velocity(motion),
         character.leg_scale, glitch_frames(motion),

@@ -125,7 +125,7 @@ def repair(
     a clip is given, so contact forces are projected out and only its change is optimized.
     """
     scope = scope or Scope()
-    body = fit(motion, masses="auto") if character is None else character
+    body = fit(motion) if character is None else character
     if motion.frame_count < 8:
         raise InvalidValue(f"The clip has {motion.frame_count} frames; a repair needs 8 or more.")
     seen = analyze(

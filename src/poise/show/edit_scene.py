@@ -29,7 +29,7 @@ def scene_of_edit(
         physics: Show the analysis of the edited clip (flights, momenta, support, pressure), dashed the path that the
             center of mass took before, and in each plot the lines of before besides those of after.
     """
-    own, edited = fit(before, masses="auto"), fit(after, masses="auto")
+    own, edited = fit(before), fit(after)
     ghost = track_of_motion(before, own, name="before", style=GHOST)
     lasting = after.times[after.times <= before.times[-1]]
     if len(lasting) and before.frame_count > 1:

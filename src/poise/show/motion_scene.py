@@ -103,7 +103,7 @@ def compare(motions: Sequence[Motion], *, names: Sequence[str] = (), physics: bo
     heading = direction_of_travel(motions[0])
     seen: list[tuple[Scene, Analysis | None]] = []
     for motion, name in zip(motions, names):
-        character = fit(motion, masses="auto")
+        character = fit(motion)
         placed = _placed(motion, heading, character.floor)
         style = Style("solid", COLORS[len(seen) % len(COLORS)])
         seen.append(_seen(placed, replace(character, floor=0.0), None, name, style, physics))
@@ -124,7 +124,7 @@ def _seen(
     physics: bool,
     gravity: float = GRAVITY,
 ) -> tuple[Scene, Analysis | None]:
-    character = fit(motion, masses="auto") if character is None else character
+    character = fit(motion) if character is None else character
     name = name or _names([motion], ())[0]
     if terrain is None:
         terrain = Terrain.flat(character.floor)
