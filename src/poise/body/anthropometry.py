@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from poise.body.character import Capsule
+from poise.body.parts import Capsule
 from poise.core.errors import InvalidValue
 
 Array = npt.NDArray[np.float64]
@@ -77,6 +77,19 @@ def radius_of(part: str, length: float, scale: float) -> float:
     """
     person, share = RADII[part]
     return float(np.clip(share * length, 0.6 * person * scale, 1.25 * person * scale))
+
+
+RULES = ("auto", "anthropometric", "length")
+"""How a mass can be shared among the bodies."""
+
+
+def shares(
+    rule: str, parts: Sequence[str], sides: Sequence[str], lengths: Sequence[float], *, two_legged: bool
+) -> Array:
+    """Mass shares by a rule: people by the table, all others by bone length; or either where it is asked for."""
+    if rule == "length" or (rule == "auto" and not (two_legged and is_person(parts, sides))):
+        return shares_by_length(lengths)
+    return shares_by_table(parts, sides, lengths)
 
 
 def shares_by_length(lengths: Sequence[float]) -> Array:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
+from poise.body.fit_stages import fit_stages
+from poise.body.parts import Body, Capsule, ContactPoint, Limb, Limits
 from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
@@ -18,115 +20,12 @@ from poise.core.units import HUMAN_LEG
 
 Array = npt.NDArray[np.float64]
 
+__all__ = ["Q_SIZES", "V_SIZES", "Body", "Capsule", "Character", "ContactPoint", "Limb", "Limits"]
+
 Q_SIZES = {"free": 7, "ball": 4, "hinge": 1}
 """Coordinates of each kind of body in q."""
 V_SIZES = {"free": 6, "ball": 3, "hinge": 1}
 """Degrees of freedom of each kind of body."""
-
-
-@dataclass(frozen=True)
-class Capsule:
-    """A rod with round ends, in the frame of its body [m]."""
-
-    start: Array
-    end: Array
-    radius: float
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How far a joint turns.
-
-    A ball joint is split as rotation = swing · twist about `axis` (the bone's direction, in the joint's own frame);
-    both are measured from `rest`. A hinge uses `twist_lower` and `twist_upper` about its own axis, `rest` unused.
-
-    Attributes:
-        rest: Rotation in the parent's frame from which swing and twist are measured, unit wxyz, shape (4,).
-        axis: Unit twist axis in the joint's frame, shape (3,).
-        swing_axis: Unit axis of the main bend (a knee's flexion), orthogonal to `axis`, shape (3,).
-        twist_lower, twist_upper: Twist angle range [rad].
-        bend_lower, bend_upper: Swing rotation-vector component about `swing_axis` [rad].
-        side_lower, side_upper: Swing component about axis × swing_axis [rad]; narrow for knees and elbows.
-    """
-
-    rest: Array
-    axis: Array
-    swing_axis: Array
-    twist_lower: float
-    twist_upper: float
-    bend_lower: float
-    bend_upper: float
-    side_lower: float
-    side_upper: float
-
-
-@dataclass(frozen=True)
-class Body:
-    """One simulated body, moved by one joint of the skeleton.
-
-    Attributes:
-        name: The joint's own name.
-        joint: Its index in the skeleton.
-        parent: Index of the parent body, -1 for the root body.
-        offset: Place in the parent body's frame [m], shape (3,); zero for the root body.
-        kind: "free" (the root body), "ball" or "hinge".
-        axis: Hinge axis in the body's frame, shape (3,), or None.
-        mass: [kg].
-        com: Center of mass in the body's frame [m], shape (3,).
-        inertia: About the center of mass in the body's frame [kg m²], shape (3, 3).
-        capsules: Its shape.
-        limits: Joint limits, or None where nothing is known.
-        strength: Divides the weight of the joint's torque; 1, and 3 for the spine.
-        rest_rotation: Turn of a hinge at angle zero in the parent body's frame, unit wxyz; None for others (identity).
-    """
-
-    name: str
-    joint: int
-    parent: int
-    offset: Array
-    kind: str
-    mass: float
-    com: Array
-    inertia: Array
-    capsules: tuple[Capsule, ...]
-    axis: Array | None = None
-    limits: Limits | None = None
-    strength: float = 1.0
-    rest_rotation: Array | None = None
-
-
-@dataclass(frozen=True)
-class ContactPoint:
-    """A point, or small sphere, that may touch the world.
-
-    Attributes:
-        name: Unique, such as "LeftFoot.heel.out".
-        body: Index of its body.
-        offset: Center in the body's frame [m], shape (3,).
-        radius: The touching point lies this far from the center against the surface's normal [m]; 0 for soles.
-        part: "foot", "hand", "knee", "elbow", "head" or "trunk"; "thing" for what is no figure.
-    """
-
-    name: str
-    body: int
-    offset: Array
-    radius: float
-    part: str
-
-
-@dataclass(frozen=True)
-class Limb:
-    """A chain of bodies with a purpose.
-
-    Attributes:
-        name: Unique, such as "left_leg" or "tail".
-        kind: "leg", "arm", "spine", "neck", "tail" or "other".
-        bodies: Body indices from the trunk outwards.
-    """
-
-    name: str
-    kind: str
-    bodies: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -163,9 +62,8 @@ class Character:
         cls, source: Motion | Skeleton | Sequence[Motion], *, mass: float | None = None, masses: str = "auto"
     ) -> Character:
         """Fit a character to a motion, several of one skeleton, or a bare skeleton; see `poise.body.fit.fit`."""
-        from poise.body.fit import fit
-
-        return fit(source, mass=mass, masses=masses)
+        fitted = fit_stages(source, mass=mass, masses=masses)
+        return cls(**{field.name: getattr(fitted, field.name) for field in fields(fitted)})
 
     @cached_property
     def mass(self) -> float:

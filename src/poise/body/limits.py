@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from poise.body.anatomy import Anatomy
-from poise.body.character import Limits
 from poise.body.fit_bodies import PERSON_SPAN, Frames
+from poise.body.fit_poses import Poses
 from poise.body.heading import UP
+from poise.body.parts import Limits
 from poise.core import rotations
 from poise.core.skeleton import Hinge
 
@@ -78,6 +80,60 @@ def from_limit_angles(limits: Limits, angles: Array) -> Array:
     swing = rotations.from_rotation_vector(angles[..., 1:2] * limits.swing_axis + angles[..., 2:3] * side_axis)
     twist = rotations.from_rotation_vector(angles[..., :1] * limits.axis)
     return rotations.multiply(limits.rest, rotations.multiply(swing, twist))
+
+
+@dataclass(frozen=True)
+class Joints:
+    """How the B bodies turn on each other.
+
+    Attributes:
+        kinds: "free" for the root, "ball" or "hinge".
+        limits: Of each, None for the root.
+        axes: Axis of each hinge, else None.
+        rests: Turn of each hinge at angle zero in the parent body's frame, unit wxyz, else None.
+    """
+
+    kinds: tuple[str, ...]
+    limits: tuple[Limits | None, ...]
+    axes: tuple[Array | None, ...]
+    rests: tuple[Array | None, ...]
+
+
+def fit_joints(poses: Poses, frames: Frames, anatomy: Anatomy) -> Joints:
+    """Kind and limits of every body's joint.
+
+    Args:
+        poses: Every pose, all of which the limits must hold.
+        frames: Body frames over the poses that decide rest and axes.
+        anatomy: What the joints are for.
+    """
+    rows: list[tuple[str, Limits | None, Array | None, Array | None]] = [("free", None, None, None)]
+    for i in range(1, frames.body_count):
+        hinge, every = poses.skeleton.hinges.get(frames.joints[i]), _relative(poses, frames, i)
+        if hinge is None:
+            rows.append(("ball", fit_ball_limits(frames, anatomy, i, every), None, None))
+        else:
+            rest = _hinge_rest(poses, frames, i)
+            rows.append(("hinge", fit_hinge_limits(hinge, rest, every), hinge.axis, rest))
+    kinds, limits, axes, rests = zip(*rows)
+    return Joints(kinds, limits, axes, rests)
+
+
+def _relative(poses: Poses, frames: Frames, body: int) -> Array:
+    """Rotation of a body in its parent body's frame in every pose, shape (F, 4)."""
+    parent = poses.orientations[:, frames.joints[frames.parents[body]]]
+    return rotations.multiply(rotations.conjugate(parent), poses.orientations[:, frames.joints[body]])
+
+
+def _hinge_rest(poses: Poses, frames: Frames, body: int) -> Array:
+    """Rest rotation of a hinge in its parent *body*: the carried joints between, as they mostly stand, then its own."""
+    skeleton, j = poses.skeleton, frames.joints[body]
+    between = rotations.IDENTITY
+    stop, k = frames.joints[frames.parents[body]], int(skeleton.parents[j])
+    while k != stop:
+        between = rotations.multiply(mean_rotation(poses.rotations[:, k]), between)
+        k = int(skeleton.parents[k])
+    return rotations.multiply(between, skeleton.rest_rotations[j])
 
 
 def fit_ball_limits(frames: Frames, anatomy: Anatomy, body: int, every: Array) -> Limits:

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import numpy.typing as npt
 
 from poise.body.character import Body, Character
+from poise.body.parts import unique_names
 from poise.core.errors import InvalidValue
 from poise.core.units import GRAVITY
 
 Array = npt.NDArray[np.float64]
 
 _GEOM_GROUP = 'contype="1" conaffinity="0"'
-
-
-def unique_names(names: Iterable[str]) -> tuple[str, ...]:
-    """The same names, later doubles told apart by a number: ("a", "a") becomes ("a", "a.2")."""
-    seen: set[str] = set()
-    result: list[str] = []
-    for name in names:
-        given, count = name or "unnamed", 1
-        while given in seen:
-            count += 1
-            given = f"{name or 'unnamed'}.{count}"
-        seen.add(given)
-        result.append(given)
-    return tuple(result)
 
 
 def body_names(character: Character) -> tuple[str, ...]:

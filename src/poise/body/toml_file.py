@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from poise.body.anthropometry import capsule_inertia
 from poise.body.character import Body, Capsule, Character, Limits
-from poise.body.mjcf import to_mjcf, unique_names
+from poise.body.mjcf import to_mjcf
+from poise.body.parts import unique_names
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.skeleton import Skeleton
 from poise.io.files import read_text, write_atomically

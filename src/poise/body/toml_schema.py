@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from poise.body.anthropometry import capsule_inertia
 from poise.body.character import Body, Capsule, Character, ContactPoint, Limb, Limits
-from poise.body.mjcf import unique_names
+from poise.body.parts import unique_names
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.skeleton import EndSite, Hinge, Skeleton
 

@@ -1,0 +1,168 @@
+"""A character from any skeleton, with no parameters: each stage takes values and gives one, and is entered once.
+
+Anatomy (what the joints are for), frames (which of them are bodies), ground (feet, floor, soles), shapes, masses,
+joints (kinds and limits), contact points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body import anthropometry
+from poise.body.anatomy import Anatomy
+from poise.body.contact_points import make_contact_points
+from poise.body.feet import find_ground, leg_length
+from poise.body.fit_bodies import Frames, make_frames
+from poise.body.fit_poses import gather_poses
+from poise.body.limbs import find_anatomy
+from poise.body.limits import Joints, fit_joints
+from poise.body.parts import Body, ContactPoint, Limb, unique_names
+from poise.body.shapes import Shapes, make_shapes
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton
+
+Array = npt.NDArray[np.float64]
+
+MOST_POSES = 1500
+"""Poses that decide shape, limbs and contact points; the limits look at every pose of the clip."""
+
+
+SPINE_STRENGTH = 3.0
+"""Strength of spine joints: the trunk holds together better than the limbs."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the stages find: the fields of `poise.body.character.Character`, which see."""
+
+    skeleton: Skeleton
+    bodies: tuple[Body, ...]
+    contact_points: tuple[ContactPoint, ...]
+    limbs: tuple[Limb, ...]
+    roles: dict[str, int]
+    leg_length: float
+    floor: float
+
+
+def fit_stages(source: Motion | Skeleton | Sequence[Motion], *, mass: float | None, masses: str) -> Fitted:
+    """All stages; arguments and errors are those of `poise.body.fit.fit`."""
+    if mass is not None and not (np.isfinite(mass) and mass > 0.0):
+        raise InvalidValue(f"The mass must be positive and finite; {mass} kg was given.")
+    if masses not in anthropometry.RULES:
+        raise InvalidValue(f'masses must be "auto", "anthropometric" or "length"; {masses!r} was given.')
+    every_pose = gather_poses(source)
+    poses = every_pose.thinned(MOST_POSES)
+    anatomy = find_anatomy(poses)
+    frames = make_frames(poses, anatomy)
+    names = unique_names(poses.skeleton.names[j] for j in frames.joints)
+    ground = find_ground(poses, anatomy, frames, names)
+    shapes = make_shapes(frames, ground)
+    leg = leg_length(frames, ground)
+    total = _default_mass(frames, anatomy, leg) if mass is None else mass
+    two_legged = not anatomy.four_legged
+    shares = anthropometry.shares(masses, frames.parts, frames.sides, shapes.lengths, two_legged=two_legged)
+    joints = fit_joints(every_pose, frames, anatomy)
+    return Fitted(
+        skeleton=poses.skeleton,
+        bodies=_bodies(poses.skeleton, frames, shapes, joints, total * shares),
+        contact_points=make_contact_points(frames, names, ground, shapes),
+        limbs=_limbs(frames, anatomy),
+        roles=_roles(frames, anatomy),
+        leg_length=leg,
+        floor=ground.floor,
+    )
+
+
+def _bodies(skeleton: Skeleton, frames: Frames, shapes: Shapes, joints: Joints, masses: Array) -> tuple[Body, ...]:
+    bodies: list[Body] = []
+    for i, j in enumerate(frames.joints):
+        com, inertia = anthropometry.capsule_inertia(shapes.capsules[i], float(masses[i]))
+        bodies.append(
+            Body(
+                name=skeleton.names[j],
+                joint=j,
+                parent=frames.parents[i],
+                offset=frames.offsets[i],
+                kind=joints.kinds[i],
+                mass=float(masses[i]),
+                com=com,
+                inertia=inertia,
+                capsules=shapes.capsules[i],
+                axis=joints.axes[i],
+                limits=joints.limits[i],
+                strength=SPINE_STRENGTH if i and frames.parts[i] in ("spine", "chest") else 1.0,
+                rest_rotation=joints.rests[i],
+            )
+        )
+    return tuple(bodies)
+
+
+def _default_mass(frames: Frames, anatomy: Anatomy, leg: float) -> float:
+    """Mass of a figure of this size when none is given [kg]."""
+    return anthropometry.default_mass(_height(frames, anatomy, leg), two_legged=not anatomy.four_legged)
+
+
+def _height(frames: Frames, anatomy: Anatomy, leg_length: float) -> float:
+    """Stature of the figure stretched out [m]: leg, spine, neck and head, on two legs at least twice the leg.
+
+    (Files that lose a trunk bone would otherwise make a child of a grown-up.)
+    """
+    by_joint = {j: i for i, j in enumerate(frames.joints)}
+    height = leg_length
+    for chain in (*anatomy.limbs("spine"), *anatomy.limbs("neck")):
+        height += sum(float(np.linalg.norm(frames.offsets[by_joint[j]])) for j in chain.joints)
+    for chain in anatomy.limbs("neck"):
+        height += max((float(np.linalg.norm(t)) for t in frames.tips[by_joint[chain.joints[-1]]]), default=0.0)
+    return height if anatomy.four_legged else max(height, 2.0 * leg_length)
+
+
+def _limbs(frames: Frames, anatomy: Anatomy) -> tuple[Limb, ...]:
+    by_joint = {j: i for i, j in enumerate(frames.joints)}
+    names = unique_names(c.name for c in anatomy.chains)
+    return tuple(Limb(n, c.kind, tuple(by_joint[j] for j in c.joints)) for n, c in zip(names, anatomy.chains))
+
+
+_LEG_ROLES = ("hip", "knee", "foot", "toe")
+
+
+_ARM_ROLES = ("shoulder", "elbow", "hand")
+
+
+_FRONT_ROLES = ("shoulder", "elbow", "foot", "toe")
+
+
+def _roles(frames: Frames, anatomy: Anatomy) -> dict[str, int]:
+    """Body by role. On four legs "left_foot" is also the hind foot and "left_hand" the front one."""
+    by_joint = {j: i for i, j in enumerate(frames.joints)}
+    # the pelvis is where the legs hang; the root body may be a trunk above it
+    hubs = [by_joint.get(chain.hub, 0) for chain in anatomy.limbs("leg") if chain.place != "front"]
+    roles = {"pelvis": max(set(hubs), key=hubs.count, default=0), "chest": by_joint.get(anatomy.chest, 0)}
+    for chain in anatomy.chains:
+        bodies = [by_joint[j] for j in chain.joints]
+        if chain.kind == "neck":
+            roles.setdefault("neck", bodies[0])
+            roles.setdefault("head", bodies[-1])
+        elif chain.kind == "tail":
+            roles.setdefault("tail", bodies[0])
+        elif chain.kind in ("arm", "leg"):
+            prefix = f"{chain.side}_{chain.place}_" if chain.place else f"{chain.side}_"
+            words = _ARM_ROLES if chain.kind == "arm" else _FRONT_ROLES if chain.place == "front" else _LEG_ROLES
+            if chain.upper:
+                roles.setdefault(f"{chain.side}_collar", bodies[chain.upper - 1])
+            main = bodies[chain.upper :]
+            for word, body in zip(words, main):
+                roles.setdefault(prefix + word, body)
+            for missing in words[len(main) : 3]:
+                roles.setdefault(prefix + missing, main[-1])
+            if chain.place == "hind":
+                for word, body in zip(_LEG_ROLES, main):
+                    roles.setdefault(f"{chain.side}_{word}", body)
+            if chain.place == "front":
+                for word, body in zip(_ARM_ROLES, main):
+                    roles.setdefault(f"{chain.side}_{word}", body)
+    return roles
