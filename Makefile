@@ -6,7 +6,16 @@ export OPENBLAS_NUM_THREADS ?= 1
 
 WEB := src/poise/show/web
 
-.PHONY: demo test lint bench samples player native clean
+.PHONY: demo test test-all floors lint bench samples player native clean
+
+# `make bench step agreement` runs these two; the names are no targets of their own
+ifeq ($(firstword $(MAKECMDGOALS)),bench)
+BENCHES := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
+ifneq ($(BENCHES),)
+.PHONY: $(BENCHES)
+$(BENCHES): bench ; @:
+endif
+endif
 
 $(BIN)/poise:
 	$(PYTHON) -m venv $(VENV)
@@ -20,7 +29,25 @@ demo: $(BIN)/poise
 	$(BIN)/poise demo
 
 test: $(VENV)/.dev $(WEB)/dist/page.html native
+	$(BIN)/python -m pytest -n auto -m "not long"
+
+# the long ones too: examples, demo, builds, every captured clip
+test-all: $(VENV)/.dev $(WEB)/dist/page.html native
 	$(BIN)/python -m pytest -n auto
+
+# the oldest versions of all dependencies that pyproject.toml promises, in an environment of their own
+FLOORS := $(VENV)-floors
+$(FLOORS)/.done: pyproject.toml scripts/floors.py
+	$(PYTHON) -m venv $(FLOORS)
+	$(PYTHON) scripts/floors.py >$(FLOORS)/constraints.txt
+	$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[all]' pytest hypothesis \
+		-c $(FLOORS)/constraints.txt
+	touch $@
+
+floors: $(FLOORS)/.done
+	$(FLOORS)/bin/python -m pytest tests/test_rotations.py tests/test_filter.py tests/test_push.py tests/test_step.py \
+		tests/test_io_bvh_write.py tests/test_io_gltf.py tests/test_analysis_forces.py tests/test_edit_spin.py \
+		tests/test_synthesis_standing.py tests/test_pack.py tests/test_cli_info.py -m "not long"
 
 # installing builds the compiled core; this builds it again where its sources have changed since
 native: | $(VENV)/.dev
@@ -38,10 +65,10 @@ lint: $(VENV)/.dev
 	$(BIN)/pyright
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCHES)
 
 samples: $(VENV)/.dev
 	$(BIN)/python scripts/make_samples.py
 
 clean:
-	rm -rf $(VENV) dist build out poise-demo
+	rm -rf $(VENV) $(VENV)-floors dist build out poise-demo

@@ -59,8 +59,9 @@ class BuildHook(BuildHookInterface):
                     raise RuntimeError(f"The player's page could not be built: {fault}")
                 self.app.display_warning(
                     f"Poise is built WITHOUT its player: {fault}\n"
-                    "Recordings as .html and the live page will not work; everything else does. To get them, install "
-                    "node 18 or later and install Poise again with network."
+                    "Recordings as .html and the live page will not work; everything else does. To get them, run "
+                    "`make player` in a checkout, or install Poise again, with node 18 or later and an npm registry "
+                    "within reach."
                 )
         build_data["artifacts"] += [f"/{(WEB / 'dist' / name).as_posix()}" for name in (PAGE, NOTICES, STAMP)]
 
@@ -140,7 +141,9 @@ def build(web: Path) -> str:
     if npm is None:
         return f"there is no node {OLDEST_NODE} or later on this machine."
     path = os.pathsep.join([str(Path(npm[0]).parent), os.environ.get("PATH", "")])
-    for step in (["ci", "--no-audit", "--no-fund", "--loglevel=error"], ["run", "build", "--silent"]):
+    # an unreachable registry is found out in seconds; npm by itself tries for more than a minute
+    patience = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=10000"]
+    for step in (["ci", "--no-audit", "--no-fund", "--loglevel=error", *patience], ["run", "build", "--silent"]):
         try:
             # on Windows npm is a .cmd file, which only a shell starts
             done = subprocess.run(
@@ -158,6 +161,6 @@ def build(web: Path) -> str:
             return f"`npm {step[0]}` did not run ({error})."
         if done.returncode:
             lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
-            return f"`npm {' '.join(step[:2])}` failed: {' '.join(lines[-3:])[:400]}"
+            return f"`npm {' '.join(step[:2])}` failed: {' '.join(lines[:3])[:400]}"
     (web / "dist" / STAMP).write_text(fingerprint(web) + "\n", encoding="utf-8")
     return ""

@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from poise.samples import sample_names, sample_path
 
 MOTIONS = Path(os.environ.get("POISE_MOTIONS", Path(__file__).parents[1].parent / "shared" / "motions"))
 
 needs_motions = pytest.mark.skipif(
-    not MOTIONS.is_dir(), reason=f"no real clips at {MOTIONS}; set POISE_MOTIONS to the folder that holds them"
+    not MOTIONS.is_dir(),
+    reason=f"no captured clips at {MOTIONS}: docs/clips.md names them; set POISE_MOTIONS to the folder that holds them",
 )
+
+SAMPLES = sample_names()
+"""Clips that every checkout holds: a test of real clips runs on these too, wherever it can."""
+
+
+def path_of(name: str | Path) -> Path:
+    """A bundled sample by its name, or a captured clip by its path below MOTIONS."""
+    return sample_path(str(name)) if str(name) in SAMPLES else MOTIONS / name
+
+
+def everywhere(names: Iterable[Any]) -> list[Any]:
+    """Names for parametrize: samples (and "hop", cut from one) run everywhere, captured clips where they are."""
+    return [name if _is_ours(name) else pytest.param(name, marks=needs_motions) for name in names]
+
+
+def _is_ours(name: Any) -> bool:
+    return str(name) in (*SAMPLES, "hop") or (isinstance(name, Path) and name.parent == sample_path("walk").parent)

@@ -30,7 +30,9 @@ FLIGHTS = {
 
 @cache
 def clip(name: str) -> tuple[Motion, Character]:
-    """A real clip of `FLIGHTS` with its character."""
+    """A real clip of `FLIGHTS` with its character, or the "hop"."""
+    if name == "hop":
+        return hop()
     path, fps = FLIGHTS[name]
     motion = poise.load(MOTIONS / path, fps=fps)
     return motion, Character.fit(motion, masses="auto")

@@ -110,6 +110,7 @@ def test_a_page_that_is_there_and_fresh_travels_as_it_is(source: Path) -> None:
     assert "could not be built" in said
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("npm") is None, reason="there is no npm on this machine")
 def test_with_node_the_wheel_holds_the_page_and_its_notices(source: Path) -> None:
     code, said, names = wheel(source)

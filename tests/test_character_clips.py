@@ -14,9 +14,7 @@ from poise.cli.app import run
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.io import load, load_skeleton
-from tests.clips import MOTIONS, needs_motions
-
-pytestmark = needs_motions
+from tests.clips import MOTIONS, everywhere, needs_motions, path_of
 
 HUMAN_IK = ("Hips", "UpLeg", "Leg", "Foot", "ToeBase", "Arm", "ForeArm", "Hand")
 MAX = ("Hips", "Hip", "Knee", "Ankle", "Toe", "Shoulder", "Elbow", "Wrist")
@@ -63,6 +61,9 @@ DOG = {
 }
 
 CLIPS: dict[str, dict[str, str]] = {
+    "walk": names(*HUMAN_IK),
+    "hover_hop": names(*HUMAN_IK),
+    "quadruped": {},
     **{f"bvh/accad/Female1_{n}.bvh": names(*HUMAN_IK) for n in (
         "A01_Stand", "A10_LieToCrouch", "B15_WalkTurnAround180", "D6_CartWheel",
     )},
@@ -104,7 +105,7 @@ GROUND = (
 @cache
 def clip(name: str) -> Motion:
     file, _, which = name.partition("#")
-    return load(MOTIONS / file, clip=which or None)
+    return load(path_of(file), clip=which or None)
 
 
 @cache
@@ -128,17 +129,17 @@ def heights(motion: Motion, character: Character, parts: tuple[str, ...]) -> np.
     return np.min(low, axis=0)
 
 
-@pytest.mark.parametrize("name", CLIPS)
+@pytest.mark.parametrize("name", everywhere(CLIPS))
 def test_every_role_lies_on_the_joint_an_animator_would_name(name: str) -> None:
     character = fitted(name)
     found = {role: character.bodies[i].name for role, i in character.roles.items()}
     assert {role: found.get(role) for role in CLIPS[name]} == CLIPS[name]
     kinds = sorted(limb.kind for limb in character.limbs)
-    four = "Fox" in name or "dog" in name
+    four = "Fox" in name or "dog" in name or name == "quadruped"
     assert kinds == (["leg"] * 4 + ["neck", "spine", "tail"] if four else ["arm"] * 2 + ["leg"] * 2 + ["neck", "spine"])
 
 
-@pytest.mark.parametrize("name", [n for n in CLIPS if "#Run" not in n and "#Survey" not in n])
+@pytest.mark.parametrize("name", everywhere([n for n in CLIPS if "#Run" not in n and "#Survey" not in n]))
 def test_the_bare_skeleton_gives_the_same_limbs(name: str) -> None:
     motion, character = clip(name), fitted(name)
     bare = fit(motion.skeleton)
@@ -148,7 +149,7 @@ def test_the_bare_skeleton_gives_the_same_limbs(name: str) -> None:
     assert bare.leg_length == pytest.approx(character.leg_length, rel=0.12)
 
 
-@pytest.mark.parametrize("name", CLIPS)
+@pytest.mark.parametrize("name", everywhere(CLIPS))
 def test_every_frame_lies_inside_the_limits(name: str) -> None:
     motion, character = clip(name), fitted(name)
     orientations = motion.world[1]
@@ -172,7 +173,7 @@ def test_every_frame_lies_inside_the_limits(name: str) -> None:
         assert np.degrees(spare) >= 2.0, body.name
 
 
-@pytest.mark.parametrize("name", [n for n in CLIPS if n.startswith("bvh/cmu")])
+@pytest.mark.parametrize("name", everywhere([n for n in CLIPS if n.startswith("bvh/cmu")]))
 def test_cmu_knees_and_elbows_bend_about_one_axis(name: str) -> None:
     character = fitted(name)
     for role in ("left_knee", "right_knee", "left_elbow", "right_elbow"):
@@ -185,13 +186,13 @@ def test_cmu_knees_and_elbows_bend_about_one_axis(name: str) -> None:
         assert np.degrees(limits.bend_upper) >= 150.0, role
 
 
-@pytest.mark.parametrize("name", CLIPS)
+@pytest.mark.parametrize("name", everywhere(CLIPS))
 def test_size_and_mass_make_sense(name: str) -> None:
     character = fitted(name)
     shares = np.array([b.mass for b in character.bodies]) / character.mass
     assert shares.min() > 0.002
     assert shares.max() < 0.4
-    human = not any(word in name for word in ("Fox", "dog", "greenman"))
+    human = not any(word in name for word in ("Fox", "dog", "greenman", "quadruped"))
     if human:
         assert character.mass == pytest.approx(70.0)
         assert 0.55 < character.leg_length < 1.0
@@ -204,7 +205,9 @@ def test_size_and_mass_make_sense(name: str) -> None:
         assert all(0.008 < c.radius / character.leg_length < 0.5 for c in body.capsules), body.name
 
 
-@pytest.mark.parametrize("name", [n for n in CLIPS if n not in GROUND and "Run" not in n and "05_20" not in n])
+@pytest.mark.parametrize(
+    "name", everywhere([n for n in CLIPS if n not in GROUND and "Run" not in n and "05_20" not in n])
+)
 def test_feet_stand_on_the_found_floor(name: str) -> None:
     motion, character = clip(name), fitted(name)
     low = heights(motion, character, ("foot",)) / character.leg_length
@@ -213,7 +216,7 @@ def test_feet_stand_on_the_found_floor(name: str) -> None:
     assert np.quantile(low, 0.25) < 0.03
 
 
-@pytest.mark.parametrize("name", GROUND)
+@pytest.mark.parametrize("name", everywhere(GROUND))
 def test_bodies_on_the_ground_touch_it_with_what_touches_it(name: str) -> None:
     motion, character = clip(name), fitted(name)
     everything = heights(motion, character, ("foot", "hand", "knee", "elbow", "head", "trunk"))
@@ -224,12 +227,14 @@ def test_bodies_on_the_ground_touch_it_with_what_touches_it(name: str) -> None:
     assert np.quantile(body, 0.1) < 0.06
 
 
+@needs_motions
 def test_a_crawling_person_has_arms() -> None:
     character = fitted("deepmimic/humanoid3d_crawl.txt")
     assert {limb.name for limb in character.limbs} >= {"left_arm", "right_arm", "left_leg", "right_leg"}
     assert not [limb for limb in character.limbs if "front" in limb.name]
 
 
+@needs_motions
 def test_names_stripped_from_a_walk_change_no_limb() -> None:
     named = fitted("bvh/cmu_3dsmax/143_32.bvh")
     motion = clip("bvh/cmu_3dsmax/143_32.bvh")
@@ -249,6 +254,7 @@ def test_names_stripped_from_a_walk_change_no_limb() -> None:
         assert plain.bodies[plain.roles[role]].joint == named.bodies[named.roles[role]].joint, role
 
 
+@needs_motions
 def test_several_clips_widen_each_other() -> None:
     first, second = clip("bvh/cmu_3dsmax/143_32.bvh"), clip("bvh/cmu_3dsmax/143_24.bvh")
     both = fit([first, second])
@@ -261,6 +267,7 @@ def test_several_clips_widen_each_other() -> None:
     assert kick > thigh.bend_upper - thigh.bend_lower - 1e-9
 
 
+@needs_motions
 def test_a_skeleton_file_alone_is_enough() -> None:
     character = fit(load_skeleton(MOTIONS / "asf_amc" / "02.asf"))
     assert character.bodies[character.roles["left_knee"]].kind == "hinge"
@@ -268,6 +275,7 @@ def test_a_skeleton_file_alone_is_enough() -> None:
     assert 50 <= character.nv <= 60
 
 
+@needs_motions
 def test_command_writes_toml_and_mjcf(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = str(MOTIONS / "bvh/accad/Female1_A01_Stand.bvh")
     target = tmp_path / "stander.toml"

@@ -15,8 +15,9 @@ import pytest
 from poise.cli.app import app, output_path, run
 from poise.core.errors import InvalidValue
 from poise.core.units import CMU_UNIT
+from poise.samples import sample_path
 from tests.bvh_texts import PERSON, bvh, hierarchy, put, values
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, SAMPLES, everywhere, needs_motions
 
 FIELDS = {
     "schema", "file", "format", "dialect", "joints", "end_sites", "channels", "frames", "fps", "duration_s", "unit_m",
@@ -35,8 +36,7 @@ def info(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
     return json.loads(capsys.readouterr().out)
 
 
-@needs_motions
-@pytest.mark.parametrize("path", EVERY, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", everywhere([*map(sample_path, SAMPLES), *EVERY]), ids=lambda p: p.stem)
 def test_every_file_is_described(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = info(capsys, path)
     assert found.keys() >= FIELDS

@@ -149,6 +149,7 @@ def test_rough_ground_takes_the_seed(walk: Path, tmp_path: Path) -> None:
     assert not np.array_equal(a.rotations, c.rotations)
 
 
+@pytest.mark.long
 def test_a_goal_point_is_reached(walk: Path, tmp_path: Path) -> None:
     source = poise.load(walk)
     hand = source.skeleton.names.index("LeftHand")

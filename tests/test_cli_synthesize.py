@@ -209,6 +209,7 @@ def process(*words: object, hashed: int = 0) -> subprocess.Popen[bytes]:
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_two_processes_make_the_same_bytes(tmp_path: Path) -> None:
     shove = ("--push", "chest 250 40 0 @0.05+0.1", "--seconds", "0.6")
     outs = [tmp_path / "a.bvh", tmp_path / "b.bvh"]

@@ -15,6 +15,8 @@ import poise
 from poise.show.page import has_page
 from poise.show.unpack import read_recording
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:

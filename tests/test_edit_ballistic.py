@@ -12,7 +12,7 @@ from poise.core import rotations
 from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.edit import Budget, PathWish, Scope, ballistic, path_between
 from poise.edit.legs import find_legs, knee_flexion
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, everywhere, needs_motions
 from tests.edit_clips import FLIGHTS, ball, clip, hop, turned_about_z
 
 EXACT = 1e-9  # the promise [m]
@@ -173,9 +173,8 @@ def test_what_cannot_be_done_is_refused() -> None:
         ballistic(motion, character, keep="both")
 
 
-@needs_motions
 @pytest.mark.parametrize("keep", ["ends", "timing"])
-@pytest.mark.parametrize("name", FLIGHTS)
+@pytest.mark.parametrize("name", everywhere(["hop", *FLIGHTS]))
 def test_real_flights(name: str, keep: str) -> None:
     motion, character = clip(name)
     result, report = ballistic(motion, character, keep=keep)

@@ -12,14 +12,14 @@ from poise.core.motion import Motion
 from poise.core.skeleton import world_pose
 from poise.edit.legs import REACH, STRAIGHT, Leg, find_legs, knee_flexion, reach, solve_legs
 from poise.edit.retiming import BUMP, FALL, _inverse, _value
-from tests.clips import needs_motions
-from tests.edit_clips import clip, hop
+from tests.clips import everywhere
+from tests.edit_clips import clip
 
 Array = np.ndarray
 
 
 def _clip(name: str) -> tuple[Motion, Character]:
-    return hop() if name == "hop" else clip(name)
+    return clip(name)
 
 
 def _plain(leg: Leg, motion: Motion) -> tuple[Array, Array, Array, Array, Array]:
@@ -38,8 +38,7 @@ def _plain(leg: Leg, motion: Motion) -> tuple[Array, Array, Array, Array, Array]
     return u, w, axis, flexion, np.linalg.norm(straight - u, axis=1)
 
 
-@needs_motions
-@pytest.mark.parametrize("name", ["hop", "backflip", "high jump"])
+@pytest.mark.parametrize("name", everywhere(["hop", "backflip", "high jump"]))
 def test_bends_and_turns_are_those_of_their_definitions(name: str) -> None:
     motion, character = _clip(name)
     shift = 0.03 * np.random.default_rng(1).normal(size=(motion.frame_count, 3))
@@ -65,8 +64,7 @@ def test_bends_and_turns_are_those_of_their_definitions(name: str) -> None:
         )  # fmt: skip
 
 
-@needs_motions
-@pytest.mark.parametrize("name", ["hop", "backflip", "high jump"])
+@pytest.mark.parametrize("name", everywhere(["hop", "backflip", "high jump"]))
 def test_a_solved_foot_is_at_its_place_and_keeps_its_orientation(name: str) -> None:
     motion, character = _clip(name)
     legs = find_legs(character, motion)

@@ -22,7 +22,7 @@ from poise.edit.legs import Leg, find_legs, knee_flexion
 from poise.edit.planting import points_of
 from poise.edit.spin_pose import _axes, _posed
 from poise.edit.swing_system import swing_jacobians
-from tests.clips import needs_motions
+from tests.clips import everywhere, needs_motions
 from tests.edit_clips import FLIGHTS, clip, hop, tumbling, turned_about_z
 
 Array = np.ndarray
@@ -272,8 +272,7 @@ def test_a_backflip_slides_no_further_at_its_landing_than_before() -> None:
         assert seen[1][where][1] == pytest.approx(far, abs=0.003)
 
 
-@needs_motions
-@pytest.mark.parametrize("name", FLIGHTS)
+@pytest.mark.parametrize("name", everywhere(["hop", *FLIGHTS]))
 def test_real_flights(name: str) -> None:
     motion, character = clip(name)
     result, report = spin(motion, character)

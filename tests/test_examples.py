@@ -47,6 +47,7 @@ def test_the_proofs_know_only_dynamics_and_step(stem: str) -> None:
     assert used <= allowed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_example_runs_without_a_screen(path: Path, tmp_path: Path) -> None:
     surroundings = {**os.environ, "TMPDIR": str(tmp_path), "TEMP": str(tmp_path), "PYTHONIOENCODING": "utf-8"}

@@ -17,8 +17,9 @@ from poise.core.skeleton import EndSite, Skeleton, rest_pose
 from poise.io.bvh_document import BvhDocument
 from poise.io.bvh_euler import branch_angles
 from poise.io.bvh_write import to_bytes
+from poise.samples import sample_path
 from tests.bvh_texts import FIGURE, SIX, bvh, changed, hierarchy, motion_text, put, values
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, SAMPLES, everywhere, needs_motions
 
 CLIPS = sorted((MOTIONS / "bvh").rglob("*.bvh")) + sorted((MOTIONS / "nc").glob("*.bvh"))
 
@@ -48,14 +49,12 @@ def shaken(motion: Motion, size: float, seed: int = 0) -> Motion:
     return replace(motion, translations=moved, rotations=rotations.multiply(motion.rotations, turn))
 
 
-@needs_motions
-@pytest.mark.parametrize("path", CLIPS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", everywhere([*map(sample_path, SAMPLES), *CLIPS]), ids=lambda p: p.stem)
 def test_an_untouched_clip_is_written_byte_for_byte(path: Path) -> None:
     assert to_bytes(poise.io.load(path)) == path.read_bytes()
 
 
-@needs_motions
-@pytest.mark.parametrize("path", CLIPS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", everywhere([*map(sample_path, SAMPLES), *CLIPS]), ids=lambda p: p.stem)
 def test_a_changed_clip_comes_back(path: Path, tmp_path: Path) -> None:
     motion = shaken(poise.io.load(path), 0.3)
     back = again(motion, tmp_path)
@@ -65,12 +64,12 @@ def test_a_changed_clip_comes_back(path: Path, tmp_path: Path) -> None:
     assert (back.fps, back.frame_count) == (motion.fps, motion.frame_count)
 
 
-@needs_motions
 def without_mark(text: bytes) -> bytes:
     """A file without the blanks after its frame time, which say unit and axis to Poise."""
     return re.sub(rb"(Frame Time:\s*\S+)[ \t]+(?=\r?\n)", rb"\1", text)
 
 
+@needs_motions
 def test_only_what_changed_is_written_anew(tmp_path: Path) -> None:
     path = MOTIONS / "bvh" / "cmu_motionbuilder" / "02_01.bvh"
     motion = poise.io.load(path)

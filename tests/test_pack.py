@@ -236,6 +236,7 @@ def test_an_array_that_lies_is_refused() -> None:
         seen.array({"kind": "f32"})
 
 
+@pytest.mark.long
 def test_a_scene_too_large_for_a_page_is_not_written() -> None:
     many = tuple(sliding_track(TIMES) for _ in range(MOST_BODIES + 1))
     with pytest.raises(InvalidValue, match="bodies"):

@@ -116,6 +116,7 @@ def clips() -> Iterator[Path]:
                 yield path
 
 
+@pytest.mark.long
 @needs_motions
 @pytest.mark.parametrize("path", clips() if MOTIONS.is_dir() else [], ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_every_clip_comes_back(tmp_path: Path, path: Path) -> None:

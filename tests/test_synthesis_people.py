@@ -82,6 +82,7 @@ def held(*, grip: bool) -> SynthesisResult:
     return synthesize("hands", seconds=2.6, options={"grip": grip, "step": False}, pushes=[push])
 
 
+@pytest.mark.long
 def test_a_child_takes_the_grown_ups_hand_and_does_not_fall() -> None:
     alone, together = held(grip=False), held(grip=True)
     assert alone.figures[0].fell is not None
@@ -107,6 +108,7 @@ def test_a_child_that_is_pushed_hard_steps_and_takes_the_hand(push: tuple[float,
     assert result.report["losses"] == []
 
 
+@pytest.mark.long
 def test_hands_that_are_torn_apart_open_and_that_is_told() -> None:
     world = world_of(BEHAVIORS["hands"].setup({"step": False}))
     audit = Audit()

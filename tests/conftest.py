@@ -1,0 +1,24 @@
+"""What a run of the tests says at its end: what was not run, and how to get it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Every reason for which tests were skipped, once, and the long tests if they were left out."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        where = report.longrepr
+        text = where[2] if isinstance(where, tuple) else str(where)
+        reasons[text.removeprefix("Skipped: ")] += 1
+    is_short = "not long" in str(config.getoption("markexpr", ""))
+    if not reasons and not is_short:
+        return
+    terminalreporter.section("not run")
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count:5d} {'test' if count == 1 else 'tests'}: {reason}")
+    if is_short:
+        terminalreporter.write_line("      The long tests: make test-all runs them too.")
