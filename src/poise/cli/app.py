@@ -12,7 +12,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -83,15 +83,23 @@ def run(words: Sequence[str], *, debug: bool = False) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
+    command = typer.main.get_command(app)
+    return answered(lambda: command.main(list(words), prog_name="poise", standalone_mode=False), debug=debug)
+
+
+def answered(call: Callable[[], Any], *, debug: bool = False) -> int:
+    """Call a command; its exit code. Errors become one sentence on stderr."""
     token = on_command_line.set(True)
     with _interrupts() as interrupts, warnings.catch_warnings():
         warnings.simplefilter("always", MotionWarning)
         warnings.showwarning = _show_warning
         try:
-            code = typer.main.get_command(app).main(list(words), prog_name="poise", standalone_mode=False)
+            code = call()
             if interrupts and code == INTERRUPTED:
                 _complain("Interrupted.")
             return code if isinstance(code, int) else 0
+        except typer.Exit as leave:
+            return leave.exit_code
         except _UsageError as error:
             _complain(_usage_sentence(error))
         except (KeyboardInterrupt, typer.Abort) as stop:

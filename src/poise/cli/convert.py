@@ -9,13 +9,22 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import app, note_warnings, out, output_path
+from poise.cli.folder import over_folders
 
 
 @app.command()
+@over_folders("convert", source="source", target="target")
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="What to read.", show_default=False)],
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="File to read, or a folder of files.", show_default=False)
+    ],
     target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="What to write; its extension says the format.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="OUT",
+            help="File to write; its extension sets the format. For a folder, a folder (see --to).",
+            show_default=False,
+        ),
     ],
     fps: Annotated[float | None, typer.Option(metavar="N", help="Resample to N frames per second.")] = None,
     start: Annotated[

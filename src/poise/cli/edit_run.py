@@ -13,6 +13,7 @@ from poise.cli import edit_options as common
 from poise.cli import options
 from poise.cli.app import note, note_warnings, out, output_paths, print_json, waiting
 from poise.cli.edit_summary import summarize
+from poise.cli.folder import over_folders
 from poise.cli.outcome import draw, require_kinds
 from poise.core.errors import BudgetExceeded
 
@@ -88,7 +89,7 @@ def command(group: typer.Typer, *, without: tuple[str, ...] = ()) -> Callable[[C
         run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
         run.__name__, run.__doc__ = function.__name__, function.__doc__
-        group.command()(run)
+        group.command()(over_folders(f"edit {function.__name__}")(run))
 
     return decorate
 

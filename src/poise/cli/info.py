@@ -9,6 +9,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import app, out, print_json, waiting
+from poise.cli.folder import over_folders
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -30,9 +31,10 @@ _LABELS = {
 
 
 @app.command()
+@over_folders("info", target=None)
 def info(
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="A motion or skeleton file.", show_default=False)
+        Path | None, typer.Argument(metavar="FILE", help="A motion or skeleton file, or a folder.", show_default=False)
     ] = None,
     system: Annotated[bool, typer.Option("--system", help="Versions, GL and caches instead, for bug reports.")] = False,
     skeleton: options.Skeleton = None,

@@ -11,6 +11,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note_warnings, out, output_paths, print_json, progress
+from poise.cli.folder import over_folders
 from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, telling_interrupts
 from poise.cli.simulate_notes import advise, require_felt, tell_mass, tell_useless
 from poise.cli.simulate_summary import summarize
@@ -39,8 +40,11 @@ LEAST_PHYSICAL, MOST_PHYSICAL = 1e-3, 1e3
 
 
 @app.command()
+@over_folders("simulate")
 def simulate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The motion.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The motion, or a folder of motions.", show_default=False)
+    ],
     output: Annotated[
         Path | None,
         typer.Option(

@@ -1,0 +1,394 @@
+"""A folder in place of a file: the same command for every clip in it, on all cores, resumable, with one summary page.
+
+The output folder gets `manifest.jsonl`, a line for each finished clip, and `index.html`, which shows them all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import inspect
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+from poise.cli import options
+from poise.cli.app import WRONG_USE, answered, note, out, print_json
+from poise.core.batch import each, shard
+from poise.core.errors import InvalidValue
+
+COMMANDS: dict[str, Callable[..., None]] = {}
+"""What runs for one file, by the command's name; filled where commands are declared."""
+
+MANIFEST, SUMMARY = "manifest.jsonl", "index.html"
+
+MEASURES = {
+    "largest turn of a joint [deg]": ("deviation.joint_angle_max_deg", "changed.joint_angle_max_deg"),
+    "largest shift of the root [m]": ("deviation.root_position_max_m", "changed.root_position_max_m"),
+    "root force, rms [N]": ("root_residual.force_rms_N",),
+    "frames": ("source.frames", "frames"),
+    "frames/s": ("source.fps", "fps"),
+    "joints": ("source.joints", "joints"),
+    "height [m]": ("height_m",),
+}
+"""Columns of the summary, and where reports hold them."""
+
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Skip the clips that are done already.", rich_help_panel=options.BATCH)
+]
+Shard = Annotated[
+    str | None,
+    typer.Option(
+        "--shard", metavar="I/N", help="Only part I of N, for several machines.", rich_help_panel=options.BATCH
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="N", help="Processes. Default: one a core.", rich_help_panel=options.BATCH),
+]
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="ENDING",
+        help="Format of the new files, such as .glb. Default: each clip's own.",
+        rich_help_panel=options.BATCH,
+    ),
+]
+_SHARED = {"resume": (Resume, False), "shard": (Shard, None), "jobs": (Jobs, None), "to": (To, None)}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One clip of a folder.
+
+    Attributes:
+        name: Its path below the folder.
+        command: Key of `COMMANDS`.
+        given: Arguments of the command for this clip.
+        target: What it writes, relative to the output folder; "" for commands that only print.
+        key: Changes when the clip or what was asked for changes.
+    """
+
+    name: str
+    command: str
+    given: dict[str, Any]
+    target: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a clip: a line of the manifest."""
+
+    name: str
+    state: str
+    """ "done" or "failed"."""
+    message: str
+    target: str
+    key: str
+    seconds: float
+    measures: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def over_folders(name: str, *, source: str = "file", target: str | None = "output") -> Callable[[Any], Any]:
+    """Let a command take a folder where it takes a file.
+
+    Args:
+        name: Of the command, such as "edit spin".
+        source: The parameter that names its file.
+        target: The parameter that names what it writes, or None.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(function, eval_str=True).parameters.values())
+        COMMANDS[name] = function
+        shared = [
+            inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+            for k, (kind, default) in _SHARED.items()
+            if target is not None or k in ("jobs", "shard")
+        ]
+
+        def run(**given: Any) -> None:
+            batch = {p.name: given.pop(p.name) for p in shared}
+            path = given.get(source)
+            if path is not None and Path(path).is_dir():
+                _run(name, given, source, target, **batch)
+                return
+            used = [f"--{k}" for k, v in batch.items() if v not in (None, False)]
+            if used:
+                raise InvalidValue(f"{', '.join(used)} is for folders; {path} is none.")
+            function(**given)
+
+        parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in [*own, *shared]]
+        run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        run.__name__, run.__doc__ = function.__name__, function.__doc__
+        return run
+
+    return decorate
+
+
+def work(job: Job) -> Done:
+    """One clip, in whatever process: the command as if it had been typed for it alone."""
+    import poise.cli  # noqa: F401 - it fills COMMANDS in a new process
+
+    began = perf_counter()
+    said, told = io.StringIO(), io.StringIO()
+    output = job.given.get("output") or job.given.get("target")
+    if output is not None:
+        Path(output).parent.mkdir(parents=True, exist_ok=True)
+    with redirect_stdout(said), redirect_stderr(told):
+        code = answered(lambda: COMMANDS[job.command](**job.given))
+    lines = [line for line in told.getvalue().splitlines() if line.strip()]
+    warnings = tuple(line.removeprefix("warning: ") for line in lines if line.startswith("warning: "))
+    others = [line.removeprefix("poise: ") for line in lines if not line.startswith("warning: ")]
+    state = "done" if code == 0 else "failed"
+    message = "" if code == 0 else " ".join(others[-1:]) or f"It ended with code {code}."
+    found = _measures(said.getvalue())
+    return Done(job.name, state, message, job.target, job.key, perf_counter() - began, found, warnings)
+
+
+def _measures(text: str) -> dict[str, float]:
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return {}
+    found: dict[str, float] = {}
+    for name, places in MEASURES.items():
+        for place in places:
+            value = data
+            for part in place.split("."):
+                value = value.get(part) if isinstance(value, dict) else None
+            value = len(value) if isinstance(value, list) and name == "joints" else value
+            if isinstance(value, int | float) and name not in found:
+                found[name] = float(value)
+    return found
+
+
+def _run(
+    name: str,
+    given: dict[str, Any],
+    source: str,
+    target: str | None,
+    *,
+    resume: bool = False,
+    shard: str | None = None,
+    jobs: int | None = None,
+    to: str | None = None,
+) -> None:
+    """The command for every clip of a folder."""
+    folder = Path(given[source])
+    place = given.get(target) if target is not None else None
+    if target is not None and place is None:
+        raise InvalidValue(f"{folder} is a folder: name the folder for the new files too (-o OUT).")
+    if given.get("live"):
+        raise InvalidValue("--live shows one clip; name a file, not a folder.")
+    todo = _jobs(name, given, folder, source, None if place is None else Path(place), target, to)
+    if not todo:
+        raise InvalidValue(f"There is no motion file in {folder}.")
+    part = todo if shard is None else _part(todo, shard)
+    log = f"manifest-{shard.replace('/', '-of-')}.jsonl" if shard else MANIFEST
+    manifest = None if place is None else Path(place) / log
+    before = _read(Path(place)) if place is not None else {}
+    if place is not None:
+        _require(Path(place), before, resume=resume or bool(given.get("overwrite")))
+    if resume:
+        part = [j for j in part if not _is_done(before.get(j.name), j, Path(place or "."))]
+    done: list[Done] = []
+    try:
+        with _Bar(len(part), name) as bar:
+            for job, result in each(work, part, workers=jobs):
+                if isinstance(result, Exception):
+                    result = Done(job.name, "failed", str(result), job.target, job.key, 0.0)
+                done.append(result)
+                bar.advance(result)
+                if manifest is not None:
+                    with manifest.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                        file.write(json.dumps(asdict(result)) + "\n")
+    except KeyboardInterrupt:
+        _finish(name, place, done, len(part))
+        raise typer.Abort(f"Interrupted: {len(done)} of {len(part)} clips done; --resume goes on.") from None
+    _finish(name, place, done, len(part), as_json=bool(given.get("json") or given.get("as_json")))
+    failed = sum(d.state == "failed" for d in done)
+    raise typer.Exit(0 if not failed else WRONG_USE if failed == len(done) else 1)
+
+
+def _part(todo: list[Job], text: str) -> list[Job]:
+    return shard(todo, text)
+
+
+def _jobs(
+    name: str, given: dict[str, Any], folder: Path, source: str, place: Path | None, target: str | None, to: str | None
+) -> list[Job]:
+    """A job for each clip below the folder, in name order."""
+    from poise.check.run import clip_files
+
+    asked = {k: v for k, v in given.items() if k not in (source, target, "overwrite", "json", "as_json")}
+    words = json.dumps([name, to, asked], sort_keys=True, default=str)
+    found, taken = [], set[str]()
+    inside = None if place is None else place.resolve()
+    for path in clip_files([folder]):
+        if inside is not None and inside != folder.resolve() and path.resolve().is_relative_to(inside):
+            continue
+        short = path.relative_to(folder)
+        new = dict(given) | {source: path}
+        written = ""
+        if place is not None and target is not None:
+            goal = short.with_suffix(_ending(to)) if to else short
+            if str(goal) in taken:  # two clips of one name in different formats
+                goal = short.with_name(short.name + goal.suffix)
+            taken.add(str(goal))
+            written = str(goal)
+            new |= {target: place / goal, "overwrite": True}
+            for extra in ("report", "record"):
+                if given.get(extra) is not None:
+                    new[extra] = (place / goal).with_suffix(_ending(given[extra]))
+        if "json" in given:
+            new["json"] = True
+        elif "as_json" in given:
+            new["as_json"] = True
+        seen = path.stat()
+        key = hashlib.sha256(f"{words} {seen.st_size} {seen.st_mtime_ns}".encode("utf-8", "replace")).hexdigest()[:16]
+        found.append(Job(os.fspath(short), name, new, written, key))
+    return found
+
+
+def _ending(wish: str | Path) -> str:
+    """The ending that a name or an ending asks for: ".html", "html" and "all.html" say the same."""
+    name = Path(wish).name
+    return Path(name).suffix or f".{name.lstrip('.')}"
+
+
+def _require(place: Path, before: dict[str, Done], *, resume: bool) -> None:
+    if place.exists() and not place.is_dir():
+        raise InvalidValue(f"{place} is a file; the new files of a folder need a folder.")
+    place.mkdir(parents=True, exist_ok=True)
+    if before and not resume:
+        raise InvalidValue(f"{place} holds {len(before)} finished clips. Go on with --resume, or give --overwrite.")
+    if not before and not resume and any(place.iterdir()):
+        raise InvalidValue(f"{place} is not empty. Name another folder, or give --overwrite.")
+
+
+def _read(place: Path) -> dict[str, Done]:
+    """The last word of all manifests of a folder on each clip; lines that are no such words are passed over."""
+    found: dict[str, Done] = {}
+    for path in sorted(place.glob("manifest*.jsonl")) if place.is_dir() else []:
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                done = Done(**json.loads(line))
+            except (ValueError, TypeError):  # a line that was cut off by a crash
+                continue
+            found[done.name] = done
+    return found
+
+
+def _is_done(before: Done | None, job: Job, place: Path) -> bool:
+    return before is not None and before.state == "done" and before.key == job.key and (place / job.target).exists()
+
+
+def _finish(name: str, place: Any, done: Sequence[Done], total: int, *, as_json: bool = False) -> None:
+    """Say what became of the clips, and write the summary page."""
+    from poise.io.files import write_atomically
+
+    failed = [d for d in done if d.state == "failed"]
+    if as_json:
+        print_json({"schema": "poise.folder/1", "command": name, "clips": [asdict(d) for d in done]})
+    elif place is None:
+        _print(done)
+    for d in failed:
+        note(f"{d.name}: {d.message}")
+    if place is not None:
+        everything = sorted(_read(Path(place)).values(), key=lambda d: d.name)
+        write_atomically(Path(place) / SUMMARY, summary_page(f"poise {name}", everything, Path(place)))
+        if not as_json:
+            words = f"{len(done) - len(failed)} of {total} clips done"
+            words += f", {len(failed)} failed" if failed else ""
+            out().print(f"{words}. See {Path(place) / SUMMARY}.", markup=False)
+
+
+def _print(done: Sequence[Done]) -> None:
+    from rich.table import Table
+
+    columns = [m for m in MEASURES if any(m in d.measures for d in done)]
+    table = Table("clip", *columns, "warnings", box=None)
+    for d in sorted(done, key=lambda d: d.name):
+        cells = [f"{d.measures[m]:.4g}" if m in d.measures else "" for m in columns]
+        table.add_row(d.name, *cells, str(len(d.warnings)) if d.state == "done" else "failed")
+    out().print(table)
+
+
+def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
+    """All clips of a folder as one page: state, measures, warnings, links to what was written."""
+    columns = [m for m in MEASURES if any(m in d.measures for d in done)]
+    rows = []
+    for d in done:
+        name = html.escape(d.name)
+        links = [
+            f'<a href="{html.escape(other.as_posix(), quote=True)}">{html.escape(other.suffix[1:])}</a>'
+            for ending in (".html", ".mp4", ".gif", ".png", ".json")
+            if d.target and (place / (other := Path(d.target).with_suffix(ending))).exists()
+        ]
+        cells = [f"{d.measures[m]:.4g}" if m in d.measures else "" for m in columns]
+        told = html.escape(" ".join([d.message, *d.warnings]).strip())
+        numbers = "".join(f"<td class=n>{c}</td>" for c in cells)
+        rows.append(
+            f"<tr class={d.state}><td>{name}</td><td>{d.state}</td>{numbers}"
+            f"<td>{' '.join(links)}</td><td>{told}</td></tr>"
+        )
+    heads = "".join(f"<th>{html.escape(c)}</th>" for c in ("clip", "state", *columns, "see", "warnings and errors"))
+    failed = sum(d.state == "failed" for d in done)
+    return _PAGE.format(title=html.escape(title), heads=heads, rows="\n".join(rows), count=len(done), failed=failed)
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark }}
+body {{ font: 14px/1.4 system-ui, sans-serif; margin: 2em }}
+table {{ border-collapse: collapse }}
+th, td {{ padding: 0.3em 0.8em; text-align: left; border-bottom: 1px solid #8884; vertical-align: top }}
+.n {{ text-align: right; font-variant-numeric: tabular-nums }}
+.failed td:nth-child(2) {{ color: #c33; font-weight: 600 }}
+</style>
+<h1>{title}</h1><p>{count} clips, {failed} failed.</p>
+<table><tr>{heads}</tr>
+{rows}
+</table></html>
+"""
+
+
+class _Bar:
+    """Progress with the time that is left, on stderr, where someone looks."""
+
+    def __init__(self, total: int, name: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+            console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty(),
+        )  # fmt: skip
+        self._task = self._bar.add_task(f"poise {name}", total=total)
+
+    def __enter__(self) -> _Bar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def advance(self, done: Done) -> None:
+        self._bar.update(self._task, advance=1, description=done.name)

@@ -1,0 +1,170 @@
+"""A folder in place of a file: every clip is done, once, whatever happens to one of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import poise
+from poise.cli.app import run
+from poise.core.batch import ProcessDied, each, shard
+from poise.core.errors import InvalidValue
+
+
+@pytest.fixture
+def clips(tmp_path: Path) -> Path:
+    """Three clips, one in a folder of its own, a file that is none, and one of no interest."""
+    folder = tmp_path / "clips"
+    (folder / "more").mkdir(parents=True)
+    short = poise.load(poise.sample_path("walk")).cut(0.0, 0.3)
+    for name in ("a.bvh", "b.bvh", "more/a.npz"):
+        poise.save(short, folder / name)
+    (folder / "broken.bvh").write_text("no clip")
+    (folder / "readme.md").write_text("no clip either")
+    return folder
+
+
+def lines(path: Path) -> dict[str, dict]:
+    return {d["name"]: d for d in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
+
+
+def test_a_folder_is_converted(clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert run(["convert", str(clips), str(out), "--to", "glb", "--jobs", "1"]) == 1
+    assert sorted(p.relative_to(out).as_posix() for p in out.rglob("*.glb")) == ["a.glb", "b.glb", "more/a.glb"]
+    told = capsys.readouterr()
+    assert "3 of 4 clips done, 1 failed" in told.out
+    assert told.err.count("broken.bvh: ") == 1
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert "more/a.npz" in page.replace("\\", "/")
+    assert "4 clips, 1 failed" in page
+    states = {name: d["state"] for name, d in lines(out / "manifest.jsonl").items()}
+    assert states["broken.bvh"] == "failed"
+    assert list(states.values()).count("done") == 3
+
+
+def test_what_is_done_is_not_done_again(clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    words = ["convert", str(clips), str(out), "--to", ".npz", "--jobs", "1"]
+    assert run(words) == 1
+    assert run(words) == 2
+    assert "--resume" in capsys.readouterr().err
+    stamps = {p: p.stat().st_mtime_ns for p in out.rglob("*.npz")}
+    shutil.copy(clips / "b.bvh", clips / "broken.bvh")
+    (out / "b.npz").unlink()
+    assert run([*words, "--resume"]) == 0
+    assert "2 of 2 clips done" in capsys.readouterr().out
+    assert {p for p, then in stamps.items() if p.exists() and p.stat().st_mtime_ns == then} == set(stamps) - {
+        out / "b.npz"
+    }
+    # another question, or another clip, is a new answer
+    os.utime(clips / "a.bvh", ns=(1, 1))
+    assert run([*words, "--resume"]) == 0
+    assert "1 of 1 clips done" in capsys.readouterr().out
+    assert run([*words, "--resume", "--fps", "30"]) == 0
+    assert "4 of 4 clips done" in capsys.readouterr().out
+
+
+def test_shards_do_all_clips_once(clips: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for k in (1, 2, 3):
+        run(["convert", str(clips), str(out), "--shard", f"{k}/3", "--jobs", "1", "--resume"])
+    found = [lines(p) for p in sorted(out.glob("manifest-*.jsonl"))]
+    assert len(found) == 3
+    assert sorted(name for part in found for name in part) == sorted({name for part in found for name in part})
+    assert sum(len(part) for part in found) == 4
+    assert "4 clips, 1 failed" in (out / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("part", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2", ""])
+def test_a_shard_that_is_none(part: str) -> None:
+    with pytest.raises(InvalidValue, match="shard"):
+        shard([1, 2, 3], part)
+
+
+def test_a_folder_is_simulated_with_reports(clips: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (clips / "broken.bvh").unlink()
+    words = [
+        "simulate",
+        str(clips),
+        "-o",
+        str(out),
+        "--push",
+        "chest 200 0 0 @0.1+0.1",
+        "--report",
+        ".json",
+        "--jobs",
+        "2",
+    ]
+    assert run(words) == 0
+    assert json.loads((out / "more" / "a.json").read_text())["schema"] == "poise.simulate/1"
+    told = lines(out / "manifest.jsonl")["a.bvh"]
+    assert told["measures"]["largest turn of a joint [deg]"] > 0.1
+    assert 'href="a.json"' in (out / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_folder_is_edited_and_described(clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert run(["edit", "scale", str(clips), "-o", str(out), "--size", "2", "--jobs", "1"]) == 1
+    assert poise.load(out / "a.bvh").world[0][0, 0, 2] > 1.5 * poise.load(clips / "a.bvh").world[0][0, 0, 2]
+    capsys.readouterr()
+    assert run(["info", str(clips), "--json", "--jobs", "1"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "poise.folder/1"
+    assert {c["name"]: c["measures"].get("frames") for c in found["clips"]}["b.bvh"] > 10
+    assert run(["info", str(clips), "--jobs", "1"]) == 1
+    assert "b.bvh" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["convert", "CLIPS/a.bvh", "OUT.bvh", "--resume"],
+        ["simulate", "CLIPS", "--live"],
+        ["simulate", "CLIPS"],
+        ["convert", "EMPTY", "OUT"],
+        ["convert", "CLIPS", "CLIPS/a.bvh"],
+        ["convert", "CLIPS", "CLIPS"],
+        ["convert", "CLIPS", "OUT", "--jobs", "0"],
+    ],
+)
+def test_wrong_use_of_folders_is_one_sentence(
+    words: list[str], clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    places = {"CLIPS": clips, "EMPTY": tmp_path / "empty", "OUT": tmp_path / "out"}
+    for name, place in places.items():
+        words = [w.replace(name, str(place), 1) if w.startswith(name) else w for w in words]
+    before = sorted(clips.rglob("*"))
+    assert run(words) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert len(said) == 1, said
+    assert said[0].startswith("poise: ")
+    assert sorted(clips.rglob("*")) == before
+
+
+def _square(number: int) -> int:
+    if number == 3:
+        raise InvalidValue("three")
+    if number == 5:
+        os._exit(9)
+    return number * number
+
+
+def test_a_process_that_dies_takes_only_its_own_item() -> None:
+    found = dict(each(_square, range(8), workers=2))
+    assert isinstance(found[3], InvalidValue)
+    assert isinstance(found[5], ProcessDied)
+    assert {k: v for k, v in found.items() if k not in (3, 5)} == {k: k * k for k in (0, 1, 2, 4, 6, 7)}
+
+
+def test_an_executor_can_be_given() -> None:
+    with ThreadPoolExecutor(2) as pool:
+        assert dict(each(abs, [-1, -2, 3], executor=pool)) == {-1: 1, -2: 2, 3: 3}
+        assert pool.submit(abs, -4).result() == 4  # it is left open
