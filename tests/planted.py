@@ -14,8 +14,8 @@ import poise
 from poise.analysis import Analysis, analyze
 from poise.analysis.measures import measures
 from poise.analysis.scale import implied_scale
-from poise.check.finding import Finding
 from poise.check.clip import judge
+from poise.check.finding import Finding
 from poise.check.profile import load_profile
 from poise.core import rotations
 from poise.core.motion import Motion

@@ -19,7 +19,10 @@ from poise.intake import table as tables
 from poise.intake.anatomy import anatomy_of
 from poise.intake.size import height_in_meters, height_of
 from poise.io.door import UP_AXES, door_turn
+from poise.io.ground_note import ground_from
+from poise.phases import carried_ground, carrying
 from poise.samples import sample_path
+from poise.terrain import Terrain
 from tests.bvh_texts import PERSON, bvh, put, values
 from tests.clips import MOTIONS, needs_motions
 
@@ -205,3 +208,44 @@ def test_a_long_chain_of_joints_is_no_trouble() -> None:
         rest_rotations=np.tile(rotations.IDENTITY, (count, 1)),
     )
     assert anatomy_of(skeleton).leg_length == pytest.approx(0.25 * 0.01 * (count - 1))
+
+
+# --- the ground a clip carries along ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["out.bvh", "out.glb", "out.gltf", "out.npz"])
+def test_a_clip_carries_its_ground(tmp_path: Path, name: str) -> None:
+    motion = poise.io.load(put(tmp_path, bvh(PERSON)))
+    made = carrying(motion, Terrain.stairs(0.15, 0.3).placed(origin=(0.5, -1.0), heading=2.0, ground=0.1))
+    poise.io.save(made, tmp_path / name)
+    again = poise.io.load(tmp_path / name)
+    ground = carried_ground(again)
+    assert ground is not None
+    points = np.random.default_rng(0).normal(size=(20, 2))
+    wanted = Terrain.stairs(0.15, 0.3).placed(origin=(0.5, -1.0), heading=2.0, ground=0.1)
+    np.testing.assert_allclose(ground.heights(points), wanted.heights(points), atol=1e-6)
+    poise.io.save(carrying(again, Terrain.flat()), tmp_path / f"flat_{name}")
+    assert carried_ground(poise.io.load(tmp_path / f"flat_{name}")) is None
+
+
+@needs_motions
+@pytest.mark.parametrize("name", ["asf_amc/02_01.amc", "deepmimic/humanoid3d_walk.txt"])
+def test_formats_of_their_own_carry_it_too(tmp_path: Path, name: str) -> None:
+    motion = poise.io.load(MOTIONS / name)
+    made = carrying(motion, Terrain.slope(12.0).toward(30.0).placed(origin=(0.0, 0.0), heading=0.0, ground=0.02))
+    poise.io.save(made, tmp_path / Path(name).name)
+    assert made.source is not None
+    again = poise.io.load(tmp_path / Path(name).name)
+    assert again.source is not None
+    assert again.source.ground == made.source.ground
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [None, 3, [], {}, {"spec": "image:/etc/passwd,1,1", "origin": [0, 0], "heading": 0, "height": 0},
+     {"spec": "slope:10", "origin": [0], "heading": 0, "height": 0},
+     {"spec": "slope:10", "origin": [0, 1e300], "heading": 0, "height": 0},
+     {"spec": ["slope:10"], "origin": [0, 0], "heading": 0, "height": 0}],
+)  # fmt: skip
+def test_a_ground_that_is_none_is_passed_over(facts: object) -> None:
+    assert ground_from(facts) is None

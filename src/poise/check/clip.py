@@ -32,6 +32,7 @@ from poise.core.errors import PoiseError
 from poise.core.motion import Motion
 from poise.io import load
 from poise.io.format import ReadOptions
+from poise.phases.ground import carried_ground
 from poise.phases.travel import direction_of_travel
 from poise.terrain import Terrain
 
@@ -69,8 +70,12 @@ def on_ground(motion: Motion, wanted: Wanted, character: Character | None = None
     """The dynamics of a clip on the ground that was asked for.
 
     A terrain begins under the first frame's root and rises along the clip's way, as in `poise simulate`; where no
-    floor says how high it lies there, it is as high as what touches it stands in the median.
+    floor says how high it lies there, it is as high as what touches it stands in the median. A clip that carries the
+    ground it was made for is judged on that, unless another is given.
     """
+    carried = carried_ground(motion)
+    if wanted.terrain is None and wanted.floor is None and carried is not None:
+        return analyze(motion, character, floor=carried.ground, terrain=carried)
     if wanted.terrain is None:
         return analyze(motion, character, floor=wanted.floor)
     character = fit(motion, masses="auto") if character is None else character
@@ -147,7 +152,7 @@ def read_clip(path: Path, options: ReadOptions) -> Motion:
     """The motion of a file, read as the options say."""
     return load(
         path, skeleton=options.skeleton, clip=options.clip, unit=options.unit, up=options.up, fps=options.fps,
-        frames_from_data=options.frames_from_data,
+        frames_from_data=options.frames_from_data, height=options.height,
     )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ def character(
     clip: options.Clip = None,
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
+    height: options.Height = None,
     source_fps: options.SourceFps = None,
     frames_from_data: options.FramesFromData = False,
     overwrite: options.Overwrite = False,
@@ -56,7 +57,7 @@ def character(
         fitted = load_character(file)
     else:
         source = _read(
-            file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps,
+            file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height, fps=source_fps,
             frames_from_data=frames_from_data,
         )  # fmt: skip
         fitted = fit(source, mass=mass, masses=masses)
@@ -76,7 +77,8 @@ def _read(file: Path, *, skeleton: Path | None, **given: Any) -> Motion | Skelet
     except FileFormatError as refusal:
         if "load_skeleton" not in refusal.cure:
             raise
-        return poise.io.load_skeleton(file, skeleton=skeleton, unit=given["unit"], up=given["up"])
+        size = {name: given[name] for name in ("unit", "up", "height")}
+        return poise.io.load_skeleton(file, skeleton=skeleton, **size)
     note_warnings(motion)
     return motion
 

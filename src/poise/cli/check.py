@@ -75,6 +75,7 @@ def check(
     clip: options.Clip = None,
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
+    height: options.Height = None,
     source_fps: options.SourceFps = None,
     frames_from_data: options.FramesFromData = False,
     overwrite: options.Overwrite = False,
@@ -106,7 +107,7 @@ def check(
     if names:
         chosen = chosen.failing_only_on(names)
     how = read_options(
-        skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps,
+        skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height, fps=source_fps,
         frames_from_data=frames_from_data,
     )  # fmt: skip
     if terrain is not None:

@@ -47,6 +47,7 @@ def convert(
     source_up: Annotated[
         str | None, typer.Option(metavar="AXIS", help="Up axis of IN, where the guess is wrong.")
     ] = None,
+    height: options.Height = None,
     source_fps: options.SourceFps = None,
     frames_from_data: options.FramesFromData = False,
     overwrite: options.Overwrite = False,
@@ -68,6 +69,7 @@ def convert(
         clip=options.clip_key(clip),
         unit=source_unit,
         up=source_up,
+        height=height,
         fps=source_fps,
         frames_from_data=frames_from_data,
     )

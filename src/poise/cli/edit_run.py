@@ -37,6 +37,7 @@ class Common:
     clip: options.Clip = None
     unit: options.SourceUnit = None
     up: options.SourceUp = None
+    height: options.Height = None
     source_fps: options.SourceFps = None
     amount: common.Amount = 1.0
     interval: common.Interval = None
@@ -144,7 +145,7 @@ def prepare(asked: Common) -> tuple[Motion, Character | None, Scope, Budget | No
 
     motion = poise.io.load(
         asked.file, skeleton=asked.skeleton, clip=options.clip_key(asked.clip), unit=asked.unit, up=asked.up,
-        fps=asked.source_fps,
+        height=asked.height, fps=asked.source_fps,
     )  # fmt: skip
     note_warnings(motion)
     character = None

@@ -40,6 +40,7 @@ def view(
     clip: options.Clip = None,
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
+    height: options.Height = None,
     source_fps: options.SourceFps = None,
     overwrite: options.Overwrite = False,
 ) -> None:
@@ -72,7 +73,7 @@ def view(
     motions: list[Motion] = []
     for file in clips:
         motion = poise.io.load(
-            file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, fps=source_fps
+            file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height, fps=source_fps
         )  # fmt: skip
         note_warnings(motion)
         motions.append(motion)

@@ -32,6 +32,23 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class Ground:
+    """The ground a clip was made for, as its file carries it along.
+
+    Attributes:
+        spec: How the command line says it, such as "slope:15".
+        origin: Where it begins in the clip's world frame [m].
+        heading: Direction in which it rises, counterclockwise from world +x [rad].
+        height: Height of its level 0 [m].
+    """
+
+    spec: str
+    origin: tuple[float, float]
+    heading: float
+    height: float
+
+
+@dataclass(frozen=True)
 class Source:
     """The file a motion was read from, kept so that what nobody changed is written back as it stood.
 
@@ -48,6 +65,7 @@ class Source:
         clips: Names of all clips in the file.
         clip: Which of them this motion is.
         loop: True or False where the file says so, else None.
+        ground: The ground the clip was made for, where its file carries it.
     """
 
     path: str
@@ -62,6 +80,7 @@ class Source:
     clips: tuple[str, ...] = ()
     clip: int = 0
     loop: bool | None = None
+    ground: Ground | None = None
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from poise.filter.result import SimulationResult
 from poise.filter.schedule import ClipSchedule, reference_velocities
 from poise.filter.stream import require_stable
 from poise.phases.glitches import glitch_frames
-from poise.phases.travel import direction_of_travel
+from poise.phases.ground import carrying, laid_under
 from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]
@@ -120,7 +120,7 @@ def simulate(
     times = dt * np.arange(frames, dtype=np.float64)
     reference_motion = motion.resampled(times)
     glitches = _glitches(motion, times)
-    ground = _placed(terrain, motion, floor)
+    ground = laid_under(terrain, motion, floor)
     q = motion_to_q(character, reference_motion)
     machine = Machine(character, preset, ground, options, dt=dt, floor=floor)
     machine.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
@@ -173,7 +173,7 @@ def simulate(
     kept = motion if done == frames else motion.frames(np.flatnonzero(motion.times <= times[-1] + 1e-9))
     if amount < 1.0 or only or freeze:
         simulated = _blend(character, q, simulated, amount, only, freeze)
-    result = _on_source(character, kept, times, q, simulated)
+    result = carrying(_on_source(character, kept, times, q, simulated), ground)
     report = recorder.report(
         motion=motion, glitches=glitches, wall=wall, pushes=tuple(felt), simulated=simulated,
     )  # fmt: skip
@@ -242,12 +242,6 @@ def _glitches(motion: Motion, times: Array) -> npt.NDArray[np.bool_]:
     before = np.clip(np.searchsorted(motion.times, times + 1e-9, side="right") - 1, 0, len(flags) - 1)
     out = flags[before] | flags[after]
     return np.asarray(out | np.roll(out, 1) & (np.arange(len(out)) > 0))
-
-
-def _placed(terrain: Terrain | None, motion: Motion, floor: float) -> Terrain:
-    start = motion.world[0][0, 0, :2]
-    terrain = Terrain.flat() if terrain is None else terrain
-    return terrain.placed(origin=(float(start[0]), float(start[1])), heading=direction_of_travel(motion), ground=floor)
 
 
 def _blend(

@@ -12,19 +12,22 @@ import numpy.typing as npt
 
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue, MotionWarning
-from poise.core.motion import Evidence, Motion, Source
+from poise.core.motion import Evidence, Ground, Motion, Source
 from poise.core.skeleton import Skeleton
 from poise.io.asf_amc_channels import pose_of, values_of
 from poise.io.asf_amc_frames import AmcDocument, parse_amc
 from poise.io.asf_amc_skeleton import AsfDocument, parse_asf, skeleton_of
 from poise.io.door import door_turn
 from poise.io.files import write_atomically
+from poise.io.ground_note import ground_of_text, ground_text
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions
 
 NAME = "asf_amc"
 EXTENSIONS = (".amc", ".asf")
+GROUND_LINE = "# ground "
+"""Begins the comment that carries the ground a clip was made for."""
 CMU_FPS = 120.0
 """The rate of the CMU captures [1/s]; the files do not say."""
 
@@ -95,6 +98,9 @@ def read(path: Path, options: ReadOptions) -> Motion:
             evidence=_evidence(asf, document, options),
             warnings=_warnings(asf),
             clips=(path.stem,),
+            ground=next(
+                (ground_of_text(h[len(GROUND_LINE) :]) for h in document.header if h.startswith(GROUND_LINE)), None
+            ),
         ),
     )
 
@@ -206,13 +212,15 @@ def write(motion: Motion, path: Path) -> None:
         )
     values = values_of(motion, document)
     beside = _missing_skeleton(document.asf, path)
-    write_atomically(path, _text(document, values).encode("utf-8"))
+    write_atomically(path, _text(document, values, motion.source.ground if motion.source else None).encode("utf-8"))
     if beside is not None:
         write_atomically(beside, document.asf.text.encode("utf-8"))
 
 
-def _text(document: AmcDocument, values: npt.NDArray[np.float64]) -> str:
-    lines = list(document.header)
+def _text(document: AmcDocument, values: npt.NDArray[np.float64], ground: Ground | None) -> str:
+    lines = [line for line in document.header if not line.startswith(GROUND_LINE)]
+    if ground_text(ground):
+        lines.insert(0, f"{GROUND_LINE}{ground_text(ground)}")
     columns = document.columns
     for frame, row in enumerate(values.tolist()):
         lines.append(str(document.first_frame + frame))

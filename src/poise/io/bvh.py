@@ -21,7 +21,7 @@ from poise.core.skeleton import Skeleton
 from poise.io import bvh_guess
 from poise.io.bvh_document import BvhDocument, pose, skeleton_of
 from poise.io.bvh_hierarchy import finite_number, parse_hierarchy
-from poise.io.bvh_mark import with_mark
+from poise.io.bvh_mark import read_ground, with_mark
 from poise.io.bvh_table import normalized, read_table
 from poise.io.bvh_write import write, write_as
 from poise.io.door import door_turn
@@ -83,6 +83,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
             evidence=guessed.evidence | noted,
             warnings=guessed.warnings,
             clips=(path.stem,),
+            ground=read_ground(document.head),
         ),
     )
     if guessed.world is None:

@@ -17,7 +17,7 @@ from poise.core.skeleton import Skeleton
 from poise.io.bvh_clean import clean_document
 from poise.io.bvh_document import BvhDocument, BvhJoint, Channel, pose
 from poise.io.bvh_euler import branch_angles
-from poise.io.bvh_mark import marked
+from poise.io.bvh_mark import marked, read_ground
 from poise.io.door import door_turn
 from poise.io.files import write_atomically
 
@@ -75,8 +75,10 @@ def to_bytes(motion: Motion, *, unit: float | None = None, up: str | None = None
     head = _head(document, motion)
     hierarchy = _hierarchy(document, motion.skeleton)
     is_whole = document.frame_count == motion.frame_count and not wider and not changed.any()
-    if not is_whole or hierarchy != document.hierarchy or head != document.head or document.is_told:
-        head = marked(head, document.unit, document.up)
+    ground = motion.source.ground if motion.source is not None else None
+    is_moved = ground != read_ground(document.head)
+    if not is_whole or hierarchy != document.hierarchy or head != document.head or document.is_told or is_moved:
+        head = marked(head, document.unit, document.up, ground)
     return (
         hierarchy.encode(document.encoding)
         + head.encode("latin-1")

@@ -22,6 +22,7 @@ from poise.io.deepmimic_character import CharacterDocument, parse_character, siz
 from poise.io.deepmimic_json import frame_line, frame_table, load_json
 from poise.io.door import door_turn
 from poise.io.files import write_atomically
+from poise.io.ground_note import ground_facts, ground_from
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 NAME = "deepmimic"
+GROUND = "PoiseGround"
+"""Key of the ground a clip was made for; other readers pass over keys that they do not know."""
 EXTENSIONS = (".txt", ".json")
 
 SAME_ANGLE = 2e-8
@@ -132,6 +135,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
             document=document,
             evidence=_evidence(character, values, loop, stretch, options),
             clips=(path.stem,),
+            ground=ground_from(document.header.get(GROUND)),
             loop=loop,
         ),
     )
@@ -333,12 +337,19 @@ def write(motion: Motion, path: Path) -> None:
     if motion.skeleton.names != tuple(j.name for j in document.character.joints):
         raise InvalidValue("The motion's joints are not those of its character file. Write .bvh, .npz or .glb instead.")
     values = _values(motion, document)
-    head = "".join(f"{json.dumps(k)}: {json.dumps(v)},\n" for k, v in document.header.items())
+    head = "".join(f"{json.dumps(k)}: {json.dumps(v)},\n" for k, v in _header(document, motion).items())
     rows = ",\n".join(f"[{', '.join(map(repr, row))}]" for row in values.tolist())
     beside = _missing_character(document.character, path)
     write_atomically(path, f'{{\n{head}"Frames":\n[\n{rows}\n]\n}}\n')
     if beside is not None:
         write_atomically(beside, document.character.text.encode("utf-8"))
+
+
+def _header(document: DeepMimicDocument, motion: Motion) -> dict[str, Any]:
+    """What stands before the frames: as it was, and the ground the clip was made for."""
+    kept = {k: v for k, v in document.header.items() if k != GROUND}
+    facts = ground_facts(motion.source.ground if motion.source else None)
+    return kept | ({GROUND: facts} if facts else {})
 
 
 def companion(motion: Motion, path: Path) -> Path | None:

@@ -15,6 +15,7 @@ from poise.io.gltf_document import GltfDocument, is_glb, open_gltf
 from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of, skeleton_tree
 from poise.io.gltf_tree import GltfTree
 from poise.io.gltf_write import write
+from poise.io.ground_note import ground_noted
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions
@@ -71,6 +72,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
             warnings=_warnings(tree, scales),
             clips=clip_names(file),
             clip=index,
+            ground=ground_noted(file.items("animations"), index),
         ),
     )
 

@@ -23,6 +23,7 @@ from poise.io.door import door_turn
 from poise.io.files import write_atomically
 from poise.io.gltf_document import GltfDocument, is_glb
 from poise.io.gltf_pose import GltfSource, file_pose_of, node_values, nodes_of, to_file_parents
+from poise.io.ground_note import ground_facts, ground_noted
 
 Array = npt.NDArray[np.float64]
 
@@ -46,11 +47,20 @@ def write(motion: Motion, path: Path) -> None:
             )
         changed = _changed_joints(motion, source)
         is_same_kind = (path.suffix.lower() == ".glb") == is_glb(source.file.raw)
-        if source.file.raw and not any(changed.values()) and is_same_kind and not _has_outside_data(source.file):
+        is_moved = ground_noted(source.file.items("animations"), source.clip_index) != (
+            motion.source and motion.source.ground
+        )
+        if (
+            source.file.raw
+            and not any(changed.values())
+            and not is_moved
+            and is_same_kind
+            and not _has_outside_data(source.file)
+        ):
             write_atomically(path, source.file.raw)
             return
         pack = _Pack.of(source.file)
-        if any(changed.values()):
+        if any(changed.values()) or is_moved:
             _put_clip(pack, motion, source, changed)
     else:
         pack = _bare(motion)
@@ -202,7 +212,15 @@ def _put_clip(pack: _Pack, motion: Motion, source: GltfSource, changed: dict[str
 
 
 def _frames(motion: Motion) -> dict[str, Any]:
-    """The frames in double precision: their rate [1/s], or their times [s] where they are not evenly spaced."""
+    """The frames in double precision: their rate [1/s], or their times [s] where they are not evenly spaced.
+
+    Beside them the ground the clip was made for.
+    """
+    ground = ground_facts(motion.source.ground if motion.source else None)
+    return _times(motion) | ({"ground": ground} if ground else {})
+
+
+def _times(motion: Motion) -> dict[str, Any]:
     times = motion.times - motion.times[0]
     if motion.frame_count < 2 or np.abs(times - np.arange(len(times)) * times[-1] / (len(times) - 1)).max() < 1e-9:
         return {"fps": (len(times) - 1) / float(times[-1]) if len(times) > 1 else motion.fps}

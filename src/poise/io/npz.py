@@ -24,6 +24,7 @@ from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import EndSite, Hinge, Skeleton
 from poise.io.door import door_turn
 from poise.io.files import file_size, write_atomically
+from poise.io.ground_note import ground_facts, ground_from
 from poise.io.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def _source_facts(source: Source) -> dict[str, Any]:
         "clips": list(source.clips),
         "clip": source.clip,
         "loop": source.loop,
+        **({"ground": ground} if (ground := ground_facts(source.ground)) else {}),
     }
 
 
@@ -248,6 +250,7 @@ def _source(path: Path, facts: dict[str, Any] | None, motion: Motion) -> Source:
         clips=tuple(map(str, facts["clips"])),
         clip=int(facts["clip"]),
         loop=facts["loop"],
+        ground=ground_from(facts.get("ground")),
     )
 
 

@@ -4,6 +4,7 @@ from poise.phases.contacts import contact_flags, contact_limits, time_to_contact
 from poise.phases.flights import Flight, FrameRate, airborne_frames, flight_spans, flights, implied_fps
 from poise.phases.floor import find_floor
 from poise.phases.glitches import Glitch, find_glitches, glitch_frames, leading_rest_frames
+from poise.phases.ground import carried_ground, carrying, laid_under
 from poise.phases.points import body_points, leg_length
 from poise.phases.travel import (
     Loop,
@@ -23,6 +24,8 @@ __all__ = [
     "Loop",
     "airborne_frames",
     "body_points",
+    "carried_ground",
+    "carrying",
     "contact_flags",
     "contact_limits",
     "direction_of_travel",
@@ -36,6 +39,7 @@ __all__ = [
     "implied_fps",
     "in_place_velocity",
     "is_in_place",
+    "laid_under",
     "leading_rest_frames",
     "leg_length",
     "loops",
