@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import poise
 import poise.io
 from poise.core import rotations
 from poise.core.errors import InvalidValue
@@ -249,3 +250,16 @@ def test_formats_of_their_own_carry_it_too(tmp_path: Path, name: str) -> None:
 )  # fmt: skip
 def test_a_ground_that_is_none_is_passed_over(facts: object) -> None:
     assert ground_from(facts) is None
+
+
+@pytest.mark.parametrize("spec", ["slope:12", "stairs:0.12,0.6"])
+def test_a_clip_that_was_simulated_on_a_slope_is_judged_on_it(tmp_path: Path, spec: str) -> None:
+    from poise.check.clip import check_file
+    from poise.check.profile import load_profile
+    from poise.check.report import Wanted
+    from poise.io import read_options
+
+    made = poise.simulate(walk().cut(0.0, 3.0), terrain=Terrain.parse(spec)).motion
+    poise.io.save(made, tmp_path / "made.bvh")
+    (report,) = check_file(tmp_path / "made.bvh", load_profile("realistic"), read_options(), Wanted())
+    assert not [f.name for f in report.findings if f.name in ("penetration", "float", "frame-rate")]

@@ -32,7 +32,7 @@ from poise.core.errors import PoiseError
 from poise.core.motion import Motion
 from poise.io import load
 from poise.io.format import ReadOptions
-from poise.phases.ground import carried_ground
+from poise.phases.ground import carried_ground, leveled
 from poise.phases.travel import direction_of_travel
 from poise.terrain import Terrain
 
@@ -75,12 +75,15 @@ def on_ground(motion: Motion, wanted: Wanted, character: Character | None = None
     """
     carried = carried_ground(motion)
     if wanted.terrain is None and wanted.floor is None and carried is not None:
+        character = fit(leveled(motion, carried), masses="auto") if character is None else character
         return analyze(motion, character, floor=carried.ground, terrain=carried)
     if wanted.terrain is None:
         return analyze(motion, character, floor=wanted.floor)
-    character = fit(motion, masses="auto") if character is None else character
     start = motion.world[0][0, 0, :2]
     ground = Terrain.parse(wanted.terrain)
+    if character is None:
+        lying = ground.placed(origin=start, heading=direction_of_travel(motion), ground=wanted.floor or 0.0)
+        character = fit(leveled(motion, lying), masses="auto")
 
     def lies(height: float) -> Analysis:
         origin = float(start[0]), float(start[1])

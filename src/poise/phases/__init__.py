@@ -4,7 +4,7 @@ from poise.phases.contacts import contact_flags, contact_limits, time_to_contact
 from poise.phases.flights import Flight, FrameRate, airborne_frames, flight_spans, flights, implied_fps
 from poise.phases.floor import find_floor
 from poise.phases.glitches import Glitch, find_glitches, glitch_frames, leading_rest_frames
-from poise.phases.ground import carried_ground, carrying, laid_under
+from poise.phases.ground import carried_ground, carrying, laid_under, leveled
 from poise.phases.points import body_points, leg_length
 from poise.phases.travel import (
     Loop,
@@ -42,6 +42,7 @@ __all__ = [
     "laid_under",
     "leading_rest_frames",
     "leg_length",
+    "leveled",
     "loops",
     "repeat",
     "time_to_contact_estimate",

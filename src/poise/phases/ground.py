@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+import numpy as np
+
+from poise.core import rotations
 from poise.core.motion import Ground, Motion
+from poise.phases.points import body_points
 from poise.phases.travel import direction_of_travel
 from poise.terrain import Terrain
+from poise.terrain.shapes import Plane
 
 
 def laid_under(terrain: Terrain | None, motion: Motion, floor: float) -> Terrain:
@@ -23,6 +29,31 @@ def carried_ground(motion: Motion) -> Terrain | None:
         return None
     laid = Terrain.parse(ground.spec)
     return replace(laid, fixed_heading=None).placed(origin=ground.origin, heading=ground.heading, ground=ground.height)
+
+
+def leveled(motion: Motion, terrain: Terrain) -> Motion:
+    """A motion on some ground as it would be on level ground, so that feet can be measured on it; no more is meant.
+
+    On a slope all is turned until that is level. Elsewhere every frame is moved up or down until the ground under its
+    lowest point, that which is nearest to the ground, is as high as the terrain's own level.
+    """
+    translations, turned = motion.translations.copy(), motion.rotations.copy()
+    if isinstance(terrain.shape, Plane):
+        normal = terrain.sample(np.array([terrain.origin])).normal[0]
+        axis = np.array([normal[1], -normal[0], 0.0])  # about which the normal turns to the vertical
+        sine = float(np.linalg.norm(axis))
+        angle = math.atan2(sine, float(normal[2]))
+        back = rotations.from_rotation_vector(axis * (angle / sine if sine > 1e-12 else 0.0))
+        pivot = np.array([*terrain.origin, terrain.ground])
+        translations[:, 0] = rotations.rotate(back, translations[:, 0] - pivot) + pivot
+        turned[:, 0] = rotations.multiply(back, turned[:, 0])
+    else:
+        points, _ = body_points(motion)
+        for frame, (time, places) in enumerate(zip(motion.times.tolist(), points, strict=True)):
+            heights = terrain.heights(places[:, :2], time)
+            lowest = int(np.argmin(places[:, 2] - heights))
+            translations[frame, 0, 2] += terrain.ground - heights[lowest]
+    return replace(motion, translations=translations, rotations=turned, source=None)
 
 
 def carrying(motion: Motion, terrain: Terrain) -> Motion:
