@@ -183,7 +183,7 @@ def test_a_height_is_kept_in_every_format(tmp_path: Path) -> None:
     for name in ("out.bvh", "out.glb", "out.npz"):
         poise.io.save(poise.io.load(path, height="2.5m"), tmp_path / name)
         assert height_of(poise.io.load(tmp_path / name, height=2.5)) == pytest.approx(2.5, rel=1e-6), name
-    with pytest.raises(InvalidValue, match="--height"):
+    with pytest.raises(InvalidValue, match="unit and a height"):
         poise.io.load(path, unit="cm", height=1.8)
 
 
