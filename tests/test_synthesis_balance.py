@@ -142,11 +142,11 @@ def test_on_ice_steps_are_smaller_and_feet_slip() -> None:
 
 
 def test_a_hard_shove_on_ice_makes_feet_slide_by_centimeters() -> None:
-    result = synthesize("ice", pushes=[Push("chest", (450.0, 0.0, 0.0), 0.5, 0.1)], seconds=2.5)
+    result = synthesize("ice", pushes=[Push("chest", (375.0, 0.0, 0.0), 0.5, 0.1)], seconds=2.5)
     assert result.report["fell"] is None
     soles, loaded = result.trace.points, result.trace.forces[:, :, 2] > 20.0
     ways = np.linalg.norm(np.diff(soles[:, :, :2], axis=0), axis=2)
-    assert float(np.where(loaded[1:] & loaded[:-1], ways, 0.0).sum(axis=0).max()) > 0.05, "0.04 with μ = 0.6"
+    assert float(np.where(loaded[1:] & loaded[:-1], ways, 0.0).sum(axis=0).max()) > 0.05
 
 
 def test_a_child_steps_with_the_same_weights() -> None:

@@ -99,4 +99,4 @@ def test_the_papers_swing_from_high_decays_and_holds_with_straight_legs() -> Non
     for result in (decays, holds):
         require_sound(result)
     assert decays.report["swings_deg"][-1] < 52.0
-    assert holds.report["swings_deg"][-1] > 55.0
+    assert sum(holds.report["swings_deg"][-2:]) / 2.0 > 55.0, "back and forward"

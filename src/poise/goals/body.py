@@ -31,6 +31,7 @@ class Body:
         rest: The pose it likes to return to, shape (nq,).
         feet: Contact points of each foot by side, "left" and "right".
         hands: The same of the hands.
+        points: All its contact points.
         com_height: Height of the center of mass over the soles in the rest pose [m].
         up_axes: Axis of each body that points up in the rest pose, in its own frame, shape (B, 3).
         left_axes: The same of the axis that points to its left.
@@ -51,6 +52,7 @@ class Body:
     rest: Array
     feet: dict[str, Index]
     hands: dict[str, Index]
+    points: Index
     com_height: float
     up_axes: Array
     left_axes: Array
@@ -109,6 +111,7 @@ def body_of(character: Character, state: State, index: int = 0, first_point: int
     head = roles.get("head", roles.get("neck", roles.get("chest", 0)))
     return Body(
         character, index, root, (first + 6, first + character.nv), state.q.copy(), feet, hands,
+        first_point + np.arange(len(character.contact_points)),
         float(state.com(root)[2] - soles[:, 2].min()), turns[:, 2, :].copy(),
         np.einsum("bji,j->bi", turns, np.array([-forward[1], forward[0], 0.0])),
         np.array([_tip(body) for body in character.bodies]), forward,

@@ -16,7 +16,7 @@ from poise.goals.printing import entry_name
 
 HANDS_AND_FEET = ("left_hand", "right_hand", "left_foot", "right_foot", "mover")
 LIFTS = (
-    *HANDS_AND_FEET, "left", "right", "both", "swing", "stance", "trailing", "hands", "arms", "loose arms",
+    *HANDS_AND_FEET, "left", "right", "both", "swing", "stance", "trailing", "hands", "arms", "loose arms", "body",
 )  # fmt: skip
 """What a state may lift: a hand or foot, those that the machine remembers, heels that trail, arms."""
 

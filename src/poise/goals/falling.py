@@ -73,7 +73,8 @@ class GiveWay(Wish):
     Attributes:
         weight: Against the torque beyond the tone [1/(N m)²], for a joint as strong as `lists.STRONG`.
         tone: d in parts of a joint's strength, per rad/s; the tissue's own damping is part of it.
-        pose, still: Weights of `Pose` and `Still` while it is high.
+        pose: Weight of `Pose` while it is high.
+        still: Weight of `Still`; without it the limbs of a body that lies flail at what the ground gives them.
         high, low: Heights of the center of mass, in parts of that at rest, between which they give way.
     """
 
@@ -87,10 +88,9 @@ class GiveWay(Wish):
     def objectives(self, view: View) -> list[Objective]:
         body, height = view.body, float(view.com[2]) - view.ground_height
         held = float(np.clip((height / body.com_height - self.low) / (self.high - self.low), 0.0, 1.0))
-        found: list[Objective] = []
+        found = Still(self.still).objectives(view)
         if held > 0.0:
             found += Pose(held * self.pose, horizon=0.3).objectives(view)
-            found += Still(held * self.still).objectives(view)
         if held < 1.0:
             damping = self.tone * body.strength
             speed = view.state.v[body.joints[0] : body.joints[1]]

@@ -29,11 +29,16 @@ from poise.step.quantities import (
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 MOST_STOPPING = 40.0
 """Largest acceleration asked of a touching point that moves [m/s²]."""
 RETURN = 0.2
 """Part of a point's depth in the ground that a step takes back."""
+
+
+KEPT = 1e4
+"""Weight against the acceleration with which a contact that pushes would leave: it must not push itself off."""
 
 
 @dataclass(frozen=True)
@@ -147,8 +152,10 @@ class Touching:
         gaps: Now [m], shape (K,).
         bends: What the way of the gap in this step has beyond what its acceleration says [m], shape (K,).
         drifts: Way of the touched matter in this step [m], shape (K, 3).
-        stays: False where the contact may move as it likes, shape (K,).
+        stays: How much it matters that the point stays, in parts of `Weights.contact_stays`; zero where it may move as
+            it likes, shape (K,).
         rest: Time in which its point comes to rest [s], shape (K,): the step, where nothing else stops it.
+        kept: It sinks without a force and would leave with one: it gets one and does neither, shape (K,).
     """
 
     points: Index
@@ -157,8 +164,9 @@ class Touching:
     gaps: Array
     bends: Array
     drifts: Array
-    stays: npt.NDArray[np.bool_]
+    stays: Array
     rest: Array
+    kept: Flags
 
 
 @dataclass(frozen=True)
@@ -190,17 +198,22 @@ def contact_control(
     t = touching
     if len(t.points):
         velocities = relative(step.state.point_velocities, t.points, t.others)
-        k = np.flatnonzero(t.stays)
+        k = np.flatnonzero(t.stays > 0.0)
         if len(k):
             stop = (t.drifts[k] / dt - velocities[k]) / t.rest[k, None]
             size = np.linalg.norm(stop, axis=1, keepdims=True)
             stop *= np.minimum(1.0, MOST_STOPPING / np.maximum(size, MOST_STOPPING))
             stays = acceleration_of(t.points[k], t.others[k], np.tile(np.eye(3), (len(k), 1, 1)))
-            objectives.append(Objective(stays, stop.ravel(), weights.contact_stays, "contact stays"))
+            objectives.append(
+                Objective(stays, stop.ravel(), weights.contact_stays * np.repeat(t.stays[k], 3), "contact stays")
+            )
         # gap + Δt n · ẋ⁺ + bend ≥ 0; a part of what has already sunk comes back
         gaps = np.where(t.gaps > 0.0, t.gaps, RETURN * t.gaps) + t.bends
         lower = -(gaps / dt + np.einsum("ki,ki->k", t.normals, velocities)) / t.rest
         constraints.append(AtLeast(acceleration_of(t.points, t.others, t.normals[:, None, :]), lower, None, "ground"))
+        if len(k := np.flatnonzero(t.kept)):
+            along = acceleration_of(t.points[k], t.others[k], t.normals[k, None, :])
+            objectives.append(Objective(along, lower[k], KEPT, "contact kept"))
     if len(held.points):
         velocities = relative(step.state.point_velocities, held.points, held.others)
         target = ((held.ways - held.bends) / dt - velocities) / dt

@@ -187,7 +187,7 @@ class View:
         return self.body.feet[which]
 
     def part(self, which: str) -> Index:
-        """Contact points of a foot as in `foot`, of "left_hand" or "right_hand", or the "trailing" heels.
+        """Contact points of a foot as in `foot`, of "left_hand" or "right_hand", "trailing" heels, the "body".
 
         Also of the "mover", "hands" and "arms" in memory, and of "loose arms": those without the first touching
         point of each hand, so that a hand at rest can still turn.
@@ -202,6 +202,8 @@ class View:
                 kept = [own[self.touching[own]][:1] for own in (self.body.hands[s] for s in sides)]
                 points = np.setdiff1d(points, np.concatenate([np.zeros(0, dtype=np.int64), *kept]))
             return points
+        if which == "body":
+            return self.body.points
         which = self.named(which)
         if which.endswith("_hand"):
             return self.body.hands.get(which.removesuffix("_hand"), np.zeros(0, dtype=np.int64))

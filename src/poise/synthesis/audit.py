@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+from poise.core.units import GRAVITY
+from poise.physics import State
 
 if TYPE_CHECKING:
     from poise.synthesis.contact import Spots
@@ -14,6 +17,12 @@ if TYPE_CHECKING:
     from poise.synthesis.world import World
 
 Array = npt.NDArray[np.float64]
+
+
+Array = npt.NDArray[np.float64]
+
+STILL = 1.0
+"""A world whose kinetic energy is less than this is at rest [J]."""
 
 
 @dataclass(frozen=True)
@@ -98,3 +107,84 @@ class Audit:
         for grip in world.grips:
             self.grip_drift = max(self.grip_drift, grip.drift)
             self.contact_work += max(float(grip.force @ grip.way), 0.0)
+
+
+class Energy:
+    """Total energy of a run and what explains it; one of the world's watchers.
+
+        E(q ⊖ ½ Δt v, v) = ½ vᵀ M v + Σ m g z
+
+    A step moves places by Δt v⁺, so v belongs to the middle of the step before (the leapfrog scheme); mass matrix and
+    heights are taken there too. Otherwise a body in free flight would seem to gain or lose energy. Work is force times
+    Δt (v + v⁺) / 2, which for a constant mass matrix is exactly the change of kinetic energy.
+
+    What muscles, pushes, and matter that moves (a rocking floor, a bar) put in explains a rise of E. Contacts with
+    matter at rest, between bodies, and the tissue of joints can only take out; what they or the integration put in is
+    not explained.
+
+    Attributes:
+        total: E before each step, of figures and balls [J].
+        kinetic: Its kinetic part [J].
+        explained: Work of muscles, pushes and moving matter until then [J].
+    """
+
+    def __init__(self) -> None:
+        self.total: list[float] = []
+        self.kinetic: list[float] = []
+        self.explained: list[float] = []
+        self._work = 0.0
+        self._v: Array | None = None
+        self._middle: State | None = None
+
+    def __call__(self, world: World, moved: Moved) -> None:
+        """Take in one step; the world's state is still that before it."""
+        state, dt = world.state, world.settings.dt
+        v, after = state.v, world.v
+        if self._v is not None and not np.array_equal(v, self._v):  # a ball was let go with a speed of its own
+            self._work += 0.5 * float(v @ state.M @ v - self._v @ state.M @ self._v)
+        self._v = after
+        mean = 0.5 * (v + after)
+        middle = self._middle = self._middle or State(world.model)
+        middle.at(world.model.integrate(state.q, v, -0.5 * dt), v)
+        kinetic = 0.5 * float(v @ middle.M @ v)
+        height = 0.0
+        for root in (*(f.body.root for f in world.figures), *world.ball_roots):
+            height += middle.mass(root) * GRAVITY * float(middle.com(root)[2])
+        self.kinetic.append(kinetic)
+        self.total.append(kinetic + height)
+        self.explained.append(self._work)
+        for figure in world.figures:
+            if figure.torque is not None:
+                first, end = figure.body.joints
+                self._work += dt * float(figure.torque @ mean[first:end])
+        for body, place, force in world.pushed:
+            self._work += dt * float(state.external_torque(body, place, force) @ mean)
+        self._work += float(np.einsum("si,si->", moved.forces, moved.drifts))
+        for grip in world.grips:
+            if grip.other < 0:
+                self._work += float(grip.force @ (world.grip_anchor(grip, dt) - world.grip_anchor(grip, 0.0)))
+
+    def report(self, fell: float | None, dt: float) -> dict[str, Any]:
+        """The run's energies [J], and since when it has been at rest [s].
+
+        Args:
+            fell: When the first figure fell [s], or None.
+            dt: Length of a step [s].
+        """
+        total, kinetic = np.array(self.total or [0.0]), np.array(self.kinetic or [0.0])
+        own = total - np.array(self.explained or [0.0])
+        moving = np.flatnonzero(kinetic > STILL)
+        begins = int(moving[-1]) + 1 if len(moving) else 0
+        after = None if fell is None else total[min(round(fell / dt), len(total) - 1) :]
+        return {
+            "start_J": float(total[0]),
+            "end_J": float(total[-1]),
+            "unexplained_rise_max_J": rise(own),
+            "rise_after_fall_max_J": None if after is None else rise(after),
+            "at_rest_since": begins * dt if begins < len(kinetic) else None,
+        }
+
+
+def rise(values: Array) -> float:
+    """How far a row of numbers gets above the least before it."""
+    return float((values - np.minimum.accumulate(values)).max())

@@ -40,6 +40,8 @@ STEP = 0.01
 """A joint that would be far past its limit so soon is stopped by bones and ligaments [s]."""
 SLACK = 0.05
 """How far past its limit a joint gets before they do [rad]: up to there its own muscles keep it."""
+RETURN = 2.0
+"""A joint past its limit comes back no faster than this [rad/s]: ligaments stop it, they do not throw it back."""
 LIGAMENT = 10.0
 """Largest torque with which they stop it, in parts of the muscles' strength: they act only back from the limit."""
 
@@ -144,6 +146,8 @@ class Figure:
                 share = row[6:] / max(float(np.abs(row[6:]).max()), 1e-9)
                 self._stopped[0] = np.maximum(self._stopped[0], -share)
                 self._stopped[1] = np.maximum(self._stopped[1], share)
+            gentle = (RETURN - along @ v[self._v]) / STEP
+            limits = replace(limits, lower=np.minimum(limits.lower, gentle))
         return limits
 
     def muscles(

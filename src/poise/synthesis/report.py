@@ -12,7 +12,7 @@ from poise.filter.report import Report
 from poise.goals.machine import Visit
 
 if TYPE_CHECKING:
-    from poise.synthesis.audit import Audit
+    from poise.synthesis.audit import Audit, Energy
     from poise.synthesis.hanging import Hanging
     from poise.synthesis.run import FigureResult
     from poise.synthesis.trace import Trace
@@ -23,8 +23,8 @@ STEP = "take step"
 
 
 def report_of(
-    name: str, world: World, audit: Audit, trace: Trace, hanging: Hanging, figures: Sequence[FigureResult], *,
-    wall: float,
+    name: str, world: World, audit: Audit, energy: Energy, trace: Trace, hanging: Hanging,
+    figures: Sequence[FigureResult], *, wall: float,
     options: Mapping[str, Any], stopped: str | None,
 ) -> Report:  # fmt: skip
     """All fields of a run; SI units.
@@ -32,7 +32,7 @@ def report_of(
     Args:
         name: The behavior's.
         world: At its end.
-        audit, trace, hanging: Of its steps.
+        audit, energy, trace, hanging: Of its steps.
         figures: What they did; the fields without a name are the first one's.
         wall: How long it took [s].
         options: The behavior's, all of them.
@@ -72,6 +72,7 @@ def report_of(
         "body_penetration_max_m": engine.get("body_penetration_max_m", audit.overlap),
         "grip_drift_max_m": audit.grip_drift,
         "contact_work_ratio": contact_work / audit.joint_work if audit.joint_work else 0.0,
+        "energy": energy.report(first.fell, world.settings.dt) if world.mover is None else None,
         "torque_max_Nm": audit.torque,
         "effort_max": float(trace.effort[:, 0].max(initial=0.0)),
         "slack_used_max": max(t.slack.values(), default=0.0),

@@ -22,7 +22,7 @@ from poise.filter.report import Report
 from poise.goals.machine import Visit
 from poise.goals.surroundings import Ball, Scene
 from poise.synthesis.arguments import require_kinds
-from poise.synthesis.audit import Audit
+from poise.synthesis.audit import Audit, Energy
 from poise.synthesis.beginning import on_top
 from poise.synthesis.behaviors import Role, Setup
 from poise.synthesis.behaviors.find import Wanted, find_behavior
@@ -224,8 +224,8 @@ def synthesize(
     world = world_of(setup, character, scene=scene, clip=clip, settings=settings)
     for push in pushes:
         world.push(push)
-    audit, tracer, hanging = Audit(), Tracer(), Hanging()
-    world.watchers += [audit, tracer, hanging]
+    audit, energy, tracer, hanging = Audit(), Energy(), Tracer(), Hanging()
+    world.watchers += [audit, energy, tracer, hanging]
     poses, velocities = [world.q], [world.v]
     fell: dict[str, float] = {}
     complete, stopped, began = True, None, time.perf_counter()
@@ -260,7 +260,7 @@ def synthesize(
     balls = tuple(BallResult(b, q[:, at]) for b, at in zip(world.scene.balls, world.ball_places, strict=True))
     trace = tracer.trace(world)
     report = report_of(
-        wanted.name, world, audit, trace, hanging, figures, wall=time.perf_counter() - began,
+        wanted.name, world, audit, energy, trace, hanging, figures, wall=time.perf_counter() - began,
         options=wanted.chosen(options), stopped=stopped,
     )  # fmt: skip
     return SynthesisResult(

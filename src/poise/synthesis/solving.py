@@ -23,6 +23,8 @@ SOFT_CONTACT = 1e4
 SOFT_MUST = 100.0
 MUSTS = "musts made soft"
 """What is told where only goals that must be met gave way: they do before muscles do more than they can."""
+STICKING = "sliding made sticking"
+"""What is told where friction of fixed direction asked for the impossible."""
 JOINTS, FIRM = ("joint limits", "joint speed"), 1e5
 """Soft rows of what joints can do, and their weight beside a must or a contact that gives way: they outweigh it."""
 MOST_ASKED = 50.0
@@ -109,7 +111,7 @@ def solve(
     musts = [c for c in problem.constraints if isinstance(c, Equal) and _is_must(c)]
     ways: list[tuple[str, Array | None, Callable[[Constraint], float | None] | None]] = []
     if all(_size(c.target) <= MOST_ASKED for c in musts):
-        ways += [("", slips, None), ("sliding made sticking", None, None)]
+        ways += [("", slips, None), (STICKING, None, None)]
     if musts:
         ways += [(MUSTS, slips, _weight_of_must), (MUSTS, None, _weight_of_must)]
     ways += [("contacts made soft", None, _weight_of_contact), ("bounds made soft", None, _weight_of_any)]

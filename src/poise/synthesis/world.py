@@ -44,6 +44,8 @@ Flags = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.int64]
 
 NONE = np.zeros(0, dtype=np.int64)
+LOOSE = 0.01
+"""How much it matters that a body that lies stays where it touches: friction holds it, its muscles do not."""
 LOOKS = 4
 """How often a step looks what may touch: again where bodies would meet that it did not watch."""
 
@@ -103,7 +105,7 @@ class World:
         self._radii = self.model.point_radii[: self._count].copy()
         balls = [np.array([*b.place, 1.0, 0.0, 0.0, 0.0]) for b in self.scene.balls]
         self.q, self.v, self.time = np.concatenate([*(s.q for s in starts), *balls]), np.zeros(self.model.nv), 0.0
-        self.state, self._other = State(self.model).at(self.q, self.v), State(self.model)
+        self.state, self._other, self._mean = State(self.model).at(self.q, self.v), State(self.model), State(self.model)
         self.overlaps = overlaps(self.capsules, self.state)
         self.figures: list[Figure] = []
         point = coordinate = 0
@@ -183,6 +185,10 @@ class World:
         """Closed hands and feet."""
         return self._grips.all
 
+    def grip_anchor(self, grip: Grip, later: float) -> Array:
+        """Where a grip's point belongs, so long after the present step began [m], shape (3,)."""
+        return self._grips.anchor(grip, self.state, self.time - self.settings.dt + later)
+
     @property
     def pushes(self) -> tuple[Force, ...]:
         """All pushes and pulls so far."""
@@ -219,7 +225,7 @@ class World:
         spots = self._look(flesh)
         external = self._external()
         holding = self._holding()
-        objectives, constraints, lifted = self._wish(spots)
+        objectives, constraints, keeps = self._wish(spots)
         if holding != self._holding():
             flesh = self._grips.flesh(self.overlaps, self.capsules, s)
             spots = self._look(flesh)
@@ -227,12 +233,12 @@ class World:
         problem = Problem(
             s, dt, objectives, constraints, external, self.weights, self.tally, rest, self._joints, self._strength
         )
-        ahead = Ahead(self.q, self.v, self.time, self._other, after, self.capsules, flesh, self._radii)
-        spots, known, drifts, settled = self._settled(problem, ahead, spots, lifted)
+        ahead = Ahead(self.q, self.v, self.time, self._other, self._mean, after, self.capsules, flesh, self._radii)
+        spots, known, drifts, settled = self._settled(problem, ahead, spots, keeps)
         if self.mover is None:
             require_followed(self, settled.v)
         moved = Moved(spots, settled.forces, self._ways(spots, settled), drifts, settled.gaps, settled.result)
-        self._note(spots, settled, known, external)
+        self._note(spots, settled, known)
         self.q, self.v = (settled.q, settled.v) if self.mover is None else self.mover(self, settled.result)
         self._faces = after
         self.time += dt
@@ -241,7 +247,7 @@ class World:
         return settled.result
 
     def _settled(
-        self, problem: Problem, ahead: Ahead, spots: Spots, lifted: Flags
+        self, problem: Problem, ahead: Ahead, spots: Spots, keeps: Array
     ) -> tuple[Spots, Flags, Array, Settled]:  # fmt: skip
         """The step with its contacts settled, looked at again while bodies would meet that are not watched.
 
@@ -255,7 +261,7 @@ class World:
             known = np.array([key in self._known for key in spots.keys], dtype=np.bool_)
             self._let_through(spots, known)
             drifts, is_last = self._drifts(spots, ahead.faces), looks == LOOKS
-            settled = settle(problem, ahead, spots, drifts, self._grips, known, lifted, looks_again=not is_last)
+            settled = settle(problem, ahead, spots, drifts, self._grips, known, keeps, looks_again=not is_last)
             if len(settled.met) and not is_last:
                 met, looks = np.union1d(met, settled.met), looks + 1
             elif torn := self._grips.slip(self._other, self.time, self.settings.dt):
@@ -365,12 +371,12 @@ class World:
             memory=figure.course.memory,
         )  # fmt: skip
 
-    def _wish(self, spots: Spots) -> tuple[list[Objective], list[Constraint], Flags]:
-        """Goals and bounds of everybody, and the points that may leave their contacts, shape (point_count,)."""
+    def _wish(self, spots: Spots) -> tuple[list[Objective], list[Constraint], Array]:
+        """Goals and bounds of everybody, and how much it matters that points stay, shape (point_count,)."""
         objectives: list[Objective] = []
         constraints: list[Constraint] = []
-        lifted = np.zeros(self.model.point_count, dtype=np.bool_)
-        lifted[self.figures[-1].points.stop : self._count] = True  # a ball has no wish to stay
+        keeps = np.ones(self.model.point_count)
+        keeps[self.figures[-1].points.stop : self._count] = 0.0  # a ball has no wish to stay
         things = self.things()
         settings = self.settings
         for who, figure in enumerate(self.figures):
@@ -378,7 +384,7 @@ class World:
             course = figure.course
             course.advance(view)
             for part in course.lifts():
-                lifted[view.part(part)] = True
+                keeps[view.part(part)] = LOOSE if part == "body" else 0.0
                 self._grips.open(who, view.named(part))
             for part in course.grips():
                 self._close(who, view.named(part), view)
@@ -397,7 +403,7 @@ class World:
                 constraints.append(Equal(RootWrench(of=len(self.figures) + k), 0.0, "ball"))
             else:
                 constraints.append(Equal(JointAcceleration((dof, dof + 6)), 0.0, "ball"))
-        return objectives, constraints, lifted
+        return objectives, constraints, keeps
 
     def _close(self, who: int, part: str, view: View) -> None:
         """Close a hand that has arrived at what it reaches for."""
@@ -431,7 +437,7 @@ class World:
         ways[spots.at_corners] = ways[spots.points[spots.at_corners]]
         return ways
 
-    def _note(self, spots: Spots, settled: Settled, known: Flags, external: Array) -> None:
+    def _note(self, spots: Spots, settled: Settled, known: Flags) -> None:
         count, on, dt = self._count, settled.touches, self.settings.dt
         again = spots.points[spots.at_corners]
         self.forces = settled.forces[:count].copy()
@@ -448,7 +454,7 @@ class World:
         for hit in hits_of(self, spots, settled.forces):
             if add_hit(self.hits, hit):
                 self.figure(hit.figure).startle(self.time, self.settings.delay)
-        wrench = self.state.data.inverse_dynamics(settled.result.a) - self._reaction(spots, settled) - external
+        wrench = self.state.data.inverse_dynamics(settled.result.a) - self._reaction(spots, settled) - settled.external
         for figure in self.figures:
             first = figure.dofs.start
             joints = slice(first + 6, figure.dofs.stop)

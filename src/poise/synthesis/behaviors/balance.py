@@ -27,7 +27,7 @@ POSTURE: tuple[Wish, ...] = (
 """What a standing figure wishes besides its balance."""
 
 
-FALLEN = ControlState("fallen", (BreakFall(0.3), GiveWay(1e-2)), Lying())
+FALLEN = ControlState("fallen", (BreakFall(0.3), GiveWay(1.0)), Lying(), lifts=("body",))
 """What a figure does that falls, or lies on the ground: its hands go ahead, the rest gives way and comes to rest."""
 
 
