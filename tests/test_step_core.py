@@ -246,3 +246,54 @@ def test_numbers_of_the_wrong_shape_are_refused_by_name() -> None:
     for wrong in (Objective(JointTorque(), np.zeros(3)), Objective(points, np.ones(2))):
         with pytest.raises(InvalidValue, match=type(wrong.quantity).__name__):
             solve_step(step, [wrong])
+
+
+def test_points_that_are_not_there_are_refused_by_name() -> None:
+    model = biped()
+    state = random_state(model, 1)
+    step = Step(state, floor_contacts(FOOT_POINTS), dt=0.02)
+    lists, count = _list(step), model.point_count
+    axes = np.eye(3)[None]
+    for wrong in (-1, count, count + 5, 10**12):
+        points = PointAcceleration(np.array([wrong]), axes)
+        for objectives, constraints in (
+            ([*lists[0], Objective(points, 0.0)], lists[1]),
+            (lists[0], [*lists[1], AtLeast(points, 0.0, 1.0)]),
+            (lists[0], [*lists[1], Equal(points, 0.0)]),
+        ):
+            with pytest.raises(InvalidValue, match=f"there is no contact point {wrong}.*0 left"):
+                solve_step(step, objectives, constraints)
+        other = Step(state, floor_contacts([wrong]), dt=0.02)
+        with pytest.raises(InvalidValue, match=f"Contacts: there is no contact point {wrong}"):
+            solve_step(other, *lists)
+        with pytest.raises(InvalidValue, match=f"Contacts: there is no contact point {wrong}"):
+            _ = other.columns
+
+
+@pytest.mark.parametrize("wrong", [-1, 10**12])
+def test_bodies_that_are_not_there_are_refused_by_name(wrong: int) -> None:
+    state, zero = random_state(biped(), 1), np.zeros(3)
+    for call in (
+        lambda: state.body_jacobian(wrong, zero),
+        lambda: state.body_point_motion(wrong, zero),
+        lambda: state.body_rows(wrong, zero[None]),
+        lambda: state.body_velocities(np.array([1, wrong]), np.zeros((2, 3))),
+        lambda: state.external_torque(wrong, zero, zero),
+        lambda: state.com_rows(wrong),
+    ):
+        with pytest.raises(InvalidValue, match=f"no body {wrong}.*1 pelvis"):
+            call()
+
+
+def test_a_state_that_is_not_complete_is_refused() -> None:
+    model = biped()
+    state = random_state(model, 1)
+    q, v = state.q.copy(), state.v.copy()
+    state.move_to(q, v)
+    state.touch()
+    step = Step(state, floor_contacts(FOOT_POINTS), dt=0.02)
+    for readable in (False, True):
+        with pytest.raises(InvalidValue, match="not complete"):
+            solve_step(step, [Objective(JointAcceleration(), 0.0)], readable=readable)
+    state.complete()
+    solve_step(step, [Objective(JointAcceleration(), 0.0)])

@@ -77,13 +77,14 @@ class Routine:
         """
         f = self.frame
         f.reference, f.shift[:], f.home[:] = reference, shift, home or shift
-        f.is_planned, f.has_home = planned is not None, home is not None
+        f.is_planned, f.values.has_home = planned is not None, home is not None
         if planned is not None:
             f.plan_offsets[:] = planned.offsets
         if not self._is_static:
             self._ground.move_to(time)
             f.ground = self._ground.block
-        return bool(sense(f))
+        self._state.is_complete = bool(sense(f))
+        return self._state.is_complete
 
     def wish(
         self, reference: ReferenceFrame, feet: Footholds, particle: GoalParticle, sway: TrunkSway,
@@ -107,14 +108,14 @@ class Routine:
         if feet.back is not None:
             f.stepping[0, :, 2] = feet.back.lift
             f.stepping[1], f.stepping[2] = feet.back.velocities, feet.back.accelerations
-        f.is_stepping = feet.back is not None
-        f.is_turned = not (sway.is_at_rest and lean is None)
+        f.values.is_stepping = feet.back is not None
+        f.values.is_turned = not (sway.is_at_rest and lean is None)
         f.moved[:] = (
             *particle.shift, particle.height, *particle.velocity, particle.height_velocity,
             *particle.acceleration, particle.height_acceleration,
         )  # fmt: skip
         f.sway[:] = (*sway.turn, *sway.velocity, *sway.acceleration)
-        f.leaning, f.lying = lean or (0.0, 0.0)
+        f.values.leaning, f.values.lying = lean or (0.0, 0.0)
         set_targets(f)
 
 

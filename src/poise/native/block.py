@@ -38,7 +38,8 @@ class Block:
     """Storage of one block, for example "System"; its fields are attributes.
 
     An array's field is an array, made here or given; another array of the same shape and type may be put in its place.
-    Every size is checked here, once, and C takes the addresses as they are.
+    Every size is checked here, once, and C takes the addresses as they are. `values` is the structure itself: its
+    numbers are reached faster there than as attributes of the block.
 
     Args:
         kind: Name of the block in `fields.BLOCKS`.
@@ -49,7 +50,7 @@ class Block:
     def __init__(self, kind: str, sizes: Mapping[str, int], given: Mapping[str, Any]) -> None:
         structure = STRUCTURES[kind]()
         own = self.__dict__
-        own.update(kind=kind, _structure=structure, address=ctypes.addressof(structure), _numbers=NUMBERS[kind])
+        own.update(kind=kind, values=structure, address=ctypes.addressof(structure), _names=NUMBERS[kind])
         own["_shapes"] = shapes = {}
         own["addresses"] = {f.name: given[f.name] for f in BLOCKS[kind] if f.kind == "address"}
         unknown = set(given) - {field.name for field in BLOCKS[kind]}
@@ -71,25 +72,25 @@ class Block:
 
     def __getattr__(self, name: str) -> Any:
         """A number of the structure."""
-        if name in self.__dict__["_numbers"]:
-            return getattr(self.__dict__["_structure"], name)
+        if name in self.__dict__["_names"]:
+            return getattr(self.__dict__["values"], name)
         raise AttributeError(f"The block {self.__dict__['kind']} has no field {name!r}.")
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a number, or put another array in the place of one."""
         own = self.__dict__
-        if name in own["_numbers"]:
-            setattr(own["_structure"], name, value)
+        if name in own["_names"]:
+            setattr(own["values"], name, value)
             return
         if name not in own["_shapes"]:
             own[name] = value  # another block, or what has its address
-            setattr(own["_structure"], name, value.address)
+            setattr(own["values"], name, value.address)
             return
         shape, kind = own["_shapes"][name]
         if value.shape != shape or value.dtype != kind or not value.flags.c_contiguous:
             raise TypeError(f"{own['kind']}.{name} is {kind} {shape} in C order, not {value.dtype} {value.shape}.")
         own[name] = value
-        setattr(own["_structure"], name, value.ctypes.data)
+        setattr(own["values"], name, value.ctypes.data)
 
     def __reduce__(self) -> Any:
         raise TypeError("A block holds addresses of this process and cannot be copied or pickled; make a new one.")

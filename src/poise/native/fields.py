@@ -130,7 +130,8 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         G: real[most_k, nv]  equalities G a + D u = g
         D: real[most_k, most_c]  packed to (k, c)
         g: real[most_k]  for the center of mass its acceleration, else less the constant part
-        bound_point: word[most_bounds]  point that the bound is on, −1 where J and lower are written already
+        is_given: flag[most_bounds]  J and lower are written already
+        bound_point: word[most_bounds]  else the point that the bound is on
         bound_axis: real[most_bounds, 3]  along what
         J: real[most_bounds, nv]  soft bounds J a + X u − s ≥ lower
         X: real[most_bounds, most_c]  packed to (bounds, c)

@@ -56,6 +56,7 @@ class Function:
         self.arguments = tuple(_parse(part) for part in declaration.split(",") if part.strip())
         names = [e for argument in self.arguments for e in argument.extents if not e.isdigit()]
         self.extents = tuple(dict.fromkeys(names))
+        self._takes_blocks = all(argument.kind in BLOCKS for argument in self.arguments)
         functools.update_wrapper(self, twin)
         FUNCTIONS.append(self)
 
@@ -86,6 +87,11 @@ class Function:
             TypeError: if an array has another type, order or shape than declared.
         """
         call, extents = self._call, {}
+        if call is not None and self._takes_blocks and len(args) == len(self.arguments):
+            for argument, value in zip(self.arguments, args):
+                if value.kind != argument.kind:
+                    raise TypeError(f"{self.name}: {argument.name} is no block {argument.kind}.")
+            return call(*[value.address for value in args])
         values: list[Any] = []
         kept: list[Any] = []  # copies live until the call is over
         for argument, value in zip(self.arguments, args, strict=True):

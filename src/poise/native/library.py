@@ -2,7 +2,7 @@
 
 Environment:
     POISE_NATIVE: "skip" runs the NumPy twins; "require" fails where the core cannot be loaded; "plain" takes the
-        library for any processor of the kind.
+        library for any processor of the kind; a folder's path takes the libraries there and no others.
     POISE_CACHE: Where libraries built on demand are kept when the package's own folder cannot be written.
 """
 
@@ -90,6 +90,9 @@ def _load(level: str) -> ctypes.CDLL:
 
 def _folders() -> Iterator[Path]:
     """Where libraries are kept: beside the sources, then in a cache of the user."""
+    if os.sep in (wish := os.environ.get("POISE_NATIVE", "")):
+        yield Path(wish)
+        return
     yield build.BESIDE
     if place := os.environ.get("POISE_CACHE"):
         yield Path(place)

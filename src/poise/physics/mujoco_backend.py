@@ -103,6 +103,20 @@ class Model:
             raise InvalidValue(f"No body {name!r} in the model. Bodies: {names}.")
         return int(found)
 
+    def require_points(self, points: Index, whose: str) -> None:
+        """Raise InvalidValue unless these are contact points, 0 … P − 1; names whose they are."""
+        for point in np.ravel(points).tolist():
+            if not 0 <= point < self.point_count:
+                names = ", ".join(f"{k} {p.name}" for k, p in enumerate(self.points)) or "none"
+                raise InvalidValue(f"{whose}: there is no contact point {point}. The model's points: {names}.")
+
+    def require_bodies(self, bodies: Index) -> None:
+        """Raise InvalidValue unless these are bodies, 0 (the world) … B − 1."""
+        for body in np.ravel(bodies).tolist():
+            if not 0 <= body < self.body_count:
+                names = ", ".join(f"{b} {self.body_name(b)}" for b in range(1, self.body_count))
+                raise InvalidValue(f"There is no body {body}. The model's bodies: 0 world, {names}.")
+
     def body_name(self, body: int) -> str:
         """Name of a body."""
         return str(mujoco.mj_id2name(self._m, mujoco.mjtObj.mjOBJ_BODY, body) or f"body{body}")

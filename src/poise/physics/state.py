@@ -21,6 +21,7 @@ class State:
     on an earlier state can tell that it is stale.
 
     Attributes:
+        is_complete: Mass matrix and bias are those of (q, v); a step asks for that.
         q, v: Coordinates (nq,) and velocities (nv,).
         M, bias: Mass matrix (nv, nv) and Coriolis-and-gravity force (nv,).
         centers: Centers of the contact points in the world [m], shape (P, 3).
@@ -37,7 +38,7 @@ class State:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.data: Data = model.data()
-        self.generation = 0
+        self.generation, self.is_complete = 0, False
         P, nv = model.point_count, model.nv
         self.q, self.v = model.q_rest(), np.zeros(nv)
         self.M, self.bias = self.data.M, self.data.bias
@@ -80,6 +81,7 @@ class State:
         """The part of `move_to` before `bodies.place`, for the compiled core."""
         self.q, self.v = q, v
         self.generation += 1
+        self.is_complete = False
         self.data.write(q, v)
 
     def touch(self, normals: Array | None = None) -> None:
@@ -114,6 +116,7 @@ class State:
         if count:
             self.generation += 1
             here, d = slice(start, end), self.data
+            m.require_bodies(bodies)
             bodies, places = np.asarray(bodies, dtype=np.int64), np.asarray(places, dtype=np.float64)
             arms = places - d.xpos[bodies]
             self.point_body[here], self.centers[here], self.points[here] = bodies, places, places
@@ -124,7 +127,8 @@ class State:
 
     def complete(self) -> None:
         """Mass matrix and bias force of the state."""
-        self.data.mass_and_bias()
+        loops.mass_and_bias(self.pose)
+        self.is_complete = True
 
     @property
     def point_jacobians(self) -> Array:
@@ -169,6 +173,7 @@ class State:
 
     def com_rows(self, root: int = 1) -> tuple[Array, Array]:
         """`com_jacobian` and `com_bias` in one."""
+        self.model.require_bodies(np.array([root]))
         jacobian, bias = np.empty((3, self.model.nv)), np.empty(3)
         loops.com_rows(self.pose, root, jacobian, bias)
         return jacobian, bias
@@ -176,18 +181,21 @@ class State:
     def point_rows(self, points: Index, axes: Array) -> tuple[Array, Array]:
         """Rows axes · J (K m, nv) and axes · bias (K m,) of contact points (K,) along axes (K, m, 3)."""
         count = axes.shape[0] * axes.shape[1]
+        self.model.require_points(points, "Rows of points")
         rows, bias = np.empty((count, self.model.nv)), np.empty(count)
         loops.point_rows(self.pose, points, axes, rows, bias)
         return rows, bias
 
     def body_jacobian(self, body: int, place: Array) -> Array:
         """Jacobian of the velocity of the material point of `body` at `place` (world, (3,)) [m], shape (3, nv)."""
+        self.model.require_bodies(np.array([body]))
         out = np.empty((3, self.model.nv))
         loops.point_jacobians(self.pose, np.array([body]), np.reshape(place, (1, 3)), out)
         return out
 
     def body_point_motion(self, body: int, place: Array) -> tuple[Array, Array]:
         """Velocity and acceleration at a = 0 of the material point of `body` at `place`, shapes (3,)."""
+        self.model.require_bodies(np.array([body]))
         velocity, bias = np.empty((1, 3)), np.empty((1, 3))
         place = np.reshape(place, (1, 3))
         loops.point_motion(self.pose, np.array([body]), place, self.body_biases, velocity, bias)
@@ -195,6 +203,7 @@ class State:
 
     def body_velocities(self, bodies: Index, places: Array) -> Array:
         """Velocities of the material points of bodies (K,) at places in the world (K, 3) [m], [m/s], shape (K, 3)."""
+        self.model.require_bodies(bodies)
         velocities, biases = np.empty(places.shape), np.empty(places.shape)
         loops.point_motion(self.pose, bodies, places, self.body_biases, velocities, biases)
         return velocities
@@ -203,6 +212,7 @@ class State:
         """Jacobians (K, 3, nv) of the velocities of material points of `body` at places (K, 3) in the world [m], and
         their accelerations at a = 0, shape (K, 3).
         """
+        self.model.require_bodies(np.array([body]))
         bodies = np.full(len(places), body)
         out = np.empty((3 * len(places), self.model.nv))
         velocities, biases = np.empty(places.shape), np.empty(places.shape)
@@ -220,6 +230,7 @@ class State:
 
     def external_torque(self, body: int, place: Array, force: Array) -> Array:
         """Generalized force Jᵀ f of a force [N] on a body at a place in the world [m], shape (nv,)."""
+        self.model.require_bodies(np.array([body]))
         out = np.empty(self.model.nv)
         places, forces = np.reshape(place, (1, 3)), np.reshape(force, (1, 3))
         loops.point_torques(self.pose, np.array([body]), places, forces, out)

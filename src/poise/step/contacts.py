@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
 from poise.physics import State
-from poise.step.system import enlarge, packed, spread, system_of
+from poise.step.system import NO_SUCH_POINT, enlarge, packed, spread, system_of
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -132,7 +132,8 @@ class Contacts:
             s = enlarge(state, name, needed)
         s.touching, s.friction = count, float(self.friction)
         s.contact_points[:count], s.normals[:count] = self.points, self.normals
-        spread(s)
+        if spread(s) == NO_SUCH_POINT:
+            state.model.require_points(self.points, "Contacts")
         n, c = s.n, s.c
         acts = packed(s.acts, state.model.nv, c).copy()
         columns = Columns(s.share[:n].copy(), s.first[:n].copy(), s.width[:n].copy(), acts)

@@ -92,7 +92,7 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     Raises:
         InvalidValue: if a target or weight has the wrong shape; names the objective.
     """
-    step.require_current()
+    step.require_complete()
     nv, n = step.nv, step.coefficient_count
     coupled: list[_Block] = []
     plain: list[_Block] = []

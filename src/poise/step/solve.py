@@ -15,7 +15,7 @@ from poise.step.objective import Objective, RelativeWeight
 from poise.step.problem import Gathered, gather, require_numbers
 from poise.step.result import Certificate, StepResult
 from poise.step.step import Step
-from poise.step.system import CYCLED, DEPENDENT, NOT_POSITIVE, SOLVED, answer
+from poise.step.system import CYCLED, DEPENDENT, NO_SUCH_POINT, NOT_POSITIVE, SOLVED, answer
 from poise.step.writers import expect, write
 
 
@@ -52,6 +52,8 @@ def solve_step(
         s = write(step, objectives, constraints)
         expect(s, warm, warm_bounds, guess)
         status = answer(s)
+        if status == NO_SUCH_POINT:
+            _require_points(step, objectives, constraints)
         if status != SOLVED:
             require_numbers(objectives, constraints)
             raise _failure(gather(step, objectives, constraints), status)
@@ -59,12 +61,22 @@ def solve_step(
     return result._replace(costs=_costs(step, objectives, result)) if costs else result
 
 
+def _require_points(step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> None:
+    """Raise InvalidValue if a contact or a term is on a point that the model does not have."""
+    model = step.state.model
+    model.require_points(step.contacts.points, "Contacts")
+    for term in (*objectives, *constraints):
+        points = getattr(term.quantity, "points", None)
+        if points is not None:
+            model.require_points(points, term.name)
+
+
 def _result(s: Block) -> StepResult:
     """The answer in a block, as arrays of its own."""
     primal, dual, gap, solves, dynamics = s.residuals.tolist()
     return StepResult(
-        s.a.copy(), s.x[: s.n].copy(), s.torque.copy(), s.forces[: s.touching].copy(),
-        Certificate(primal, dual, gap, dynamics), "active set", int(solves), s.acting[: s.bounds].copy(),
+        s.a.copy(), s.x[: s.values.n].copy(), s.torque.copy(), s.forces[: s.values.touching].copy(),
+        Certificate(primal, dual, gap, dynamics), "active set", int(solves), s.acting[: s.values.bounds].copy(),
     )  # fmt: skip
 
 

@@ -94,6 +94,15 @@ class Step:
         if self.state.generation != self._generation:
             raise InvalidValue("This step belongs to an earlier state; make a new Step after moving the state.")
 
+    def require_complete(self) -> None:
+        """Raise if the state has moved on, or has no mass matrix yet."""
+        self.require_current()
+        if not self.state.is_complete:
+            raise InvalidValue(
+                "The state of this step is not complete. After state.move_to() call state.touch() and state.complete()"
+                ", or state.at() for all three."
+            )
+
     def torque(self, a: Array, coefficients: Array) -> Array:
         """τ = M a + bias − Bᵀ λ − τ_ext [N, N m], shape (nv,)."""
         return self.state.M @ a + self.state.bias - coefficients @ self.force_map - self.external

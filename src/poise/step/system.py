@@ -25,7 +25,7 @@ from poise.physics import State
 from poise.physics.bodies import com_rows, inverse_dynamics
 from poise.step.active_set import nonnegative
 
-SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED = 0, 1, 2, 3
+SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED, NO_SUCH_POINT = 0, 1, 2, 3, 4
 ROUNDS = 12
 """So often a step is solved again because an answer broke a bound that was left out."""
 
@@ -95,14 +95,20 @@ def frames(normals, out):
     out[:] = np.stack([first, np.cross(normals, first), normals], axis=1)
 
 
-@compiled("System *s")
+def _are_points(p: Block, points: Array) -> bool:
+    return bool(((points >= 0) & (points < p.points)).all())
+
+
+@compiled("System *s", returns="word")
 def spread(s):
-    """Fill friction pyramids, and the columns through which plain contacts with the world act.
+    """Fill friction pyramids, and the columns through which plain contacts with the world act; returns a status.
 
     The points of one body push through one wrench (force, and moment about the center of mass of its tree), so there
     are at most six columns a body; a body with one or two points gets three a point instead, its force.
     """
     p = s.pose
+    if not _are_points(p, s.contact_points[: s.touching]):
+        return NO_SUCH_POINT
     s.n, s.c = 4 * s.touching, 0
     touching = s.contact_points[: s.touching]
     bodies = p.point_body[touching]
@@ -131,6 +137,7 @@ def spread(s):
         s.share[rows, 3:] = np.cross(arm, s.directions[rows]) if is_wrench else 0.0
     if acts:
         packed(s.acts, p.nv, s.c)[:] = np.concatenate(acts, axis=1)
+    return SOLVED
 
 
 def share_matrix(s: Block) -> Array:
@@ -160,12 +167,18 @@ def _point_rows(p: Block, points: Array, axes: Array) -> Array:
     return np.einsum("ke,kej->kj", rows, _spatial(p, points))
 
 
-@compiled("System *s")
+@compiled("System *s", returns="word")
 def assemble(s):
-    """Fill `form`, the weight of λ, and the rows of bounds on points: every wish as rows over (a, η, u)."""
+    """Fill `form`, the weight of λ, and the rows of bounds on points: every wish as rows over (a, η, u).
+
+    Returns a status: NO_SUCH_POINT where an index is none of the model's.
+    """
     p = s.pose
-    if not s.is_spread:
-        spread.twin(s)
+    if not s.is_spread and spread.twin(s) != SOLVED:
+        return NO_SUCH_POINT
+    on_points = np.flatnonzero(~s.is_given[: s.bounds])
+    if not (_are_points(p, s.direction_point[: s.directed]) and _are_points(p, s.bound_point[on_points])):
+        return NO_SUCH_POINT
     nv, n, c, k, count = p.nv, s.n, s.c, s.k, s.directed
     order = nv + k + c
     acts = packed(s.acts, nv, c)
@@ -208,12 +221,12 @@ def assemble(s):
     form[nv : nv + k, nv + k : order] = packed(s.D, k, c)
     form[nv : nv + k, order] += s.g[:k]
     packed(s.form, order, stride(order))[:, : order + 1] = form
-    on_points = np.flatnonzero(s.bound_point[: s.bounds] >= 0)
     points, axes = s.bound_point[on_points], s.bound_axis[on_points]
     s.J[on_points] = _point_rows(p, points, axes)
     s.lower[on_points] -= np.sum(axes * p.point_biases[points], axis=1)
     if s.has_guess and not s.is_coupled:
         s.taken[: s.bounds] |= s.J[: s.bounds] @ s.guess < s.lower[: s.bounds]
+    return SOLVED
 
 
 @compiled("System *s", returns="word")
@@ -331,9 +344,10 @@ def finish(s):
 
 @compiled("System *s", returns="word")
 def answer(s):
-    """`assemble`, `solve` and `finish` in one; returns the status of `solve`."""
-    assemble.twin(s)
-    status = solve.twin(s)
+    """`assemble`, `solve` and `finish` in one; returns the first status that is not SOLVED."""
+    status = assemble.twin(s)
+    if status == SOLVED:
+        status = solve.twin(s)
     if status == SOLVED:
         finish.twin(s)
     return status

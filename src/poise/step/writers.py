@@ -52,8 +52,10 @@ class Writer:
         self.step, self.s, self.nv = step, s, step.nv
         self.torques: list[tuple[int, int]] = []
         self.is_plain = is_plain
-        s.is_coupled = s.has_turns = s.directed = s.rows = s.com_count = s.k = s.bounds = 0
-        s.relative = 0.0
+        values = s.values
+        values.is_coupled = values.has_turns = values.directed = values.rows = 0
+        values.com_count = values.k = values.bounds = 0
+        s.values.relative = 0.0
         s.torque_weight.fill(0.0)
         s.dof_weight.fill(0.0)
         s.dof_pull.fill(0.0)
@@ -64,16 +66,17 @@ class Writer:
     def _contacts(self) -> None:
         """What touches, and the columns through which it acts unless the core makes them."""
         s, step, contacts = self.s, self.step, self.step.contacts
-        s.touching = self.room("touching", contacts.count)
+        s.values.touching = self.room("touching", contacts.count)
         if self.is_plain and contacts.is_plain:
-            s.is_spread, s.n, s.friction = 0, self.room("n", 4 * contacts.count), float(contacts.friction)
-            s.contact_points[: s.touching], s.normals[: s.touching] = contacts.points, contacts.normals
+            s.values.is_spread, s.values.n = 0, self.room("n", 4 * contacts.count)
+            s.values.friction = float(contacts.friction)
+            s.contact_points[: s.values.touching], s.normals[: s.values.touching] = contacts.points, contacts.normals
             self.room("c", 3 * contacts.count)
             self.columns = None
             return
         columns = step.columns if self.is_plain else Columns.plain(step.force_map)
         n, c = self.room("n", len(columns.first)), self.room("c", columns.map.shape[1])
-        s.is_spread, s.n, s.c = 1, n, c
+        s.values.is_spread, s.values.n, s.values.c = 1, n, c
         s.directions[:n], s.owner[:n] = step.directions, step.owner
         s.share[:n], s.first[:n], s.width[:n] = columns.share, columns.first, columns.width
         packed(s.acts, self.nv, c)[:] = columns.map
@@ -83,7 +86,7 @@ class Writer:
         """The columns of the step, for what is written in them."""
         if self.columns is None:
             self.columns = self.step.columns
-            self.s.c = self.columns.map.shape[1]
+            self.s.values.c = self.columns.map.shape[1]
         return self.columns
 
     def room(self, name: str, count: int) -> int:
@@ -104,12 +107,12 @@ class Writer:
             if writer is None or not writer(self, objective, quantity):
                 on_a, on_u, c = self._rows(quantity)
                 self.rows(objective, on_a, on_u, c)
-        s, n = self.s, self.s.n
+        s, n = self.s, self.s.values.n
         if not n:
             return
         if len(on_lambda) == 1 and isinstance(on_lambda[0].weight, RelativeWeight):
             relative = on_lambda[0].weight
-            s.relative, s.relative_weight[:] = relative.share, relative.torque_weight
+            s.values.relative, s.relative_weight[:] = relative.share, relative.torque_weight
             s.target[:n] = as_rows(on_lambda[0].target, n, on_lambda[0])
             return
         s.weight[:n], s.target[:n] = coefficient_terms(self.step, on_lambda)
@@ -124,10 +127,10 @@ class Writer:
                 break
         for constraint in equal:
             on_a, on_u, c = self._rows(constraint.quantity)
-            at, s = self.s.k, self.s
-            s.k = self.room("k", at + len(c))
-            s.G[at : s.k], s.g[at : s.k] = on_a, as_rows(constraint.target, len(c), constraint) - c
-            self._on_columns(s.D, at, s.k, on_u)
+            at, s = self.s.values.k, self.s
+            s.values.k = self.room("k", at + len(c))
+            s.G[at : s.values.k], s.g[at : s.values.k] = on_a, as_rows(constraint.target, len(c), constraint) - c
+            self._on_columns(s.D, at, s.values.k, on_u)
         for constraint in constraints:
             if not isinstance(constraint, Equal):
                 self._bound(constraint)
@@ -135,32 +138,33 @@ class Writer:
     def _bound(self, constraint: AtLeast | Within) -> None:
         """Append a soft bound; one from above is one from below on the opposite."""
         assert constraint.weight is not None, "a hard bound goes to daqp"
-        s, quantity, at = self.s, constraint.quantity, self.s.bounds
+        s, quantity, at = self.s, constraint.quantity, self.s.values.bounds
         if type(quantity) is PointAcceleration and not isinstance(constraint, Within):
             count = quantity.axes.shape[0] * quantity.axes.shape[1]
-            s.bounds = end = self.room("bounds", at + count)
+            s.values.bounds = end = self.room("bounds", at + count)
+            s.is_given[at:end] = False
             s.bound_point[at:end] = np.repeat(quantity.points, quantity.axes.shape[1])
             s.bound_axis[at:end] = quantity.axes.reshape(-1, 3)
             s.lower[at:end] = as_rows(constraint.lower, count, constraint)
             s.bound_weight[at:end] = as_rows(constraint.weight, count, constraint)
-            if s.is_coupled:
+            if s.values.is_coupled:
                 self._on_columns(s.X, at, end, None)
             return
         on_a, on_u, c = self._rows(quantity)
-        if on_u is not None and not s.is_coupled:
+        if on_u is not None and not s.values.is_coupled:
             self.need_columns()
-            s.is_coupled = 1
-            packed(s.X, at, s.c)[:] = 0.0
+            s.values.is_coupled = 1
+            packed(s.X, at, s.values.c)[:] = 0.0
         sides = [(1.0, constraint.lower)]
         if isinstance(constraint, Within):
             sides.append((-1.0, constraint.upper))
         for sign, bound in sides:
-            s.bounds = end = self.room("bounds", at + len(c))
+            s.values.bounds = end = self.room("bounds", at + len(c))
             s.J[at:end] = on_a if sign > 0.0 else -on_a
-            s.bound_point[at:end] = -1
+            s.is_given[at:end] = True
             s.lower[at:end] = sign * (as_rows(bound, len(c), constraint) - c)
             s.bound_weight[at:end] = as_rows(constraint.weight, len(c), constraint)
-            if s.is_coupled:
+            if s.values.is_coupled:
                 self._on_columns(s.X, at, end, None if on_u is None else sign * on_u)
             at = end
 
@@ -168,11 +172,11 @@ class Writer:
         """Rows on columns, packed behind those before them."""
         if on_u is not None:
             self.need_columns()
-        elif not self.s.is_spread and self.columns is None:
+        elif not self.s.values.is_spread and self.columns is None:
             # nothing is known of the columns yet, and nothing acts through them: zero, however many there are
             array[:end] = 0.0
             return
-        c = self.s.c
+        c = self.s.values.c
         array.reshape(-1)[at * c : end * c].reshape(end - at, c)[:] = 0.0 if on_u is None else on_u
 
     def _rows(self, quantity: Quantity) -> tuple[Array, Array | None, Array]:
@@ -190,8 +194,8 @@ class Writer:
 
     def rows(self, objective: Objective, on_a: Array, on_u: Array | None, c: Array) -> None:
         """Append wishes as rows."""
-        s, at = self.s, self.s.rows
-        s.rows = end = self.room("rows", at + len(c))
+        s, at = self.s, self.s.values.rows
+        s.values.rows = end = self.room("rows", at + len(c))
         s.row_a[at:end] = on_a
         s.row_weight[at:end] = as_rows(objective.weight, len(c), objective)
         s.row_target[at:end] = as_rows(objective.target, len(c), objective) - c
@@ -204,7 +208,7 @@ def write(step: Step, objectives: Sequence[Objective], constraints: Sequence[Con
     Raises:
         InvalidValue: if a target or weight has the wrong shape; names the objective.
     """
-    step.require_current()
+    step.require_complete()
     s, is_plain = system_of(step.state), True
     while True:
         try:
@@ -242,9 +246,9 @@ def _write_turns(w: Writer, objective: Objective, quantity: BodyAngularAccelerat
     del quantity
     s, count = w.s, 3 * (w.step.state.model.body_count - 1)
     weight = as_rows(objective.weight, count, objective).reshape(-1, 3)
-    if s.has_turns or (weight != weight[:, :1]).any():
+    if s.values.has_turns or (weight != weight[:, :1]).any():
         return False
-    s.has_turns = 1
+    s.values.has_turns = 1
     s.turn_weight[1:], s.turn_target[1:] = weight, as_rows(objective.target, count, objective).reshape(-1, 3)
     return True
 
@@ -261,9 +265,9 @@ def _write_dofs(w: Writer, objective: Objective, quantity: JointAcceleration) ->
 
 
 def _write_points(w: Writer, objective: Objective, quantity: PointAcceleration) -> bool:
-    s, axes, at = w.s, quantity.axes, w.s.directed
+    s, axes, at = w.s, quantity.axes, w.s.values.directed
     count = axes.shape[0] * axes.shape[1]
-    s.directed = end = w.room("directed", at + count)
+    s.values.directed = end = w.room("directed", at + count)
     s.direction_point[at:end] = np.repeat(quantity.points, axes.shape[1])
     s.direction[at:end] = axes.reshape(-1, 3)
     s.direction_weight[at:end] = as_rows(objective.weight, count, objective)
@@ -282,11 +286,11 @@ def _write_com(w: Writer, constraint: Equal) -> bool:
     quantity = constraint.quantity
     if type(quantity) is not ComAcceleration or quantity.without or quantity.along is not None:
         return False
-    if quantity.axes not in "xyz" or w.s.k:
+    if quantity.axes not in "xyz" or w.s.values.k:
         return False
     s, count = w.s, len(quantity.axes)
-    s.k = s.com_count = w.room("k", count)
-    s.com_first, s.com_root = "xyz".index(quantity.axes), w.step.state.model.roots[quantity.of]
+    s.values.k = s.values.com_count = w.room("k", count)
+    s.values.com_first, s.values.com_root = "xyz".index(quantity.axes), w.step.state.model.roots[quantity.of]
     s.g[:count] = as_rows(constraint.target, count, constraint)
     return True
 
@@ -304,9 +308,9 @@ WRITERS: dict[type[Quantity], Callable[[Writer, Objective, Any], bool]] = {
 
 def expect(s: Block, warm: Flags | None, bounds: Flags | None, guess: Array | None) -> None:
     """Write what is expected of the answer: coefficients above zero, bounds that act, accelerations."""
-    n, count = s.n, s.bounds
+    n, count = s.values.n, s.values.bounds
     s.warm[:n] = warm if warm is not None and len(warm) == n else False
     s.taken[:count] = bounds if bounds is not None and len(bounds) == count else False
-    s.has_guess = guess is not None
+    s.values.has_guess = guess is not None
     if guess is not None:
         s.guess[:] = guess

@@ -11,7 +11,7 @@
  */
 #include "core.h"
 
-enum { SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED };
+enum { SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED, NO_SUCH_POINT };
 enum { ROUNDS = 12 };
 
 static word stride(word order) { return multiple_of_8(order + 1); }
@@ -38,8 +38,15 @@ API void frames(word k, const real *normals, real *out) {
     }
 }
 
-API void spread(System *s) {
+static int are_points(const Pose *p, const word *points, const flag *unless, word count) {
+    for (word k = 0; k < count; k++)
+        if (!(unless && unless[k]) && (points[k] < 0 || points[k] >= p->points)) return 0;
+    return 1;
+}
+
+API word spread(System *s) {
     const Pose *p = s->pose;
+    if (!are_points(p, s->contact_points, NULL, s->touching)) return NO_SUCH_POINT;
     word *tally = (word *)s->room, *start = tally + p->bodies, count = 0;
     for (word b = 0; b < p->bodies; b++) tally[b] = 0, start[b] = -1;
     for (word k = 0; k < s->touching; k++) tally[p->point_body[s->contact_points[k]]]++;
@@ -87,6 +94,7 @@ API void spread(System *s) {
                 }
             }
     }
+    return SOLVED;
 }
 
 /* ---- the system */
@@ -203,9 +211,11 @@ static void add_bodies(System *s) {
     }
 }
 
-API void assemble(System *s) {
+API word assemble(System *s) {
     Pose *p = s->pose;
-    if (!s->is_spread) spread(s);
+    if (!s->is_spread && spread(s) != SOLVED) return NO_SUCH_POINT;
+    if (!are_points(p, s->direction_point, NULL, s->directed) || !are_points(p, s->bound_point, s->is_given, s->bounds))
+        return NO_SUCH_POINT;
     word nv = p->nv, n = s->n, c = s->c, k = s->k, z0 = nv + k, order = z0 + c, ld = stride(order);
     fill(0.0, s->form, order * ld);
     add_rows(s, p->M, s->acts, -1.0, s->torque_weight, s->torque_target, p->bias, s->external, nv, s->room);
@@ -251,13 +261,14 @@ API void assemble(System *s) {
     }
     for (word i = 0; i < s->bounds; i++) {
         real *J = s->J + i * nv;
-        if (s->bound_point[i] >= 0) {
+        if (!s->is_given[i]) {
             const real *axis = s->bound_axis + 3 * i;
             point_row(p, s->bound_point[i], axis, J);
             s->lower[i] -= dot(axis, p->point_biases + 3 * s->bound_point[i], 3);
         }
         if (s->has_guess && !s->is_coupled && dot(s->guess, J, nv) < s->lower[i]) s->taken[i] = 1;
     }
+    return SOLVED;
 }
 
 /* Eliminate pivots from … to of W, four rows at a time; the first `positive` are positive, the others negative.
@@ -515,8 +526,8 @@ API void finish(System *s) {
 }
 
 API word answer(System *s) {
-    assemble(s);
-    word status = solve(s);
+    word status = assemble(s);
+    if (status == SOLVED) status = solve(s);
     if (status == SOLVED) finish(s);
     return status;
 }
