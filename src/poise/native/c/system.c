@@ -345,11 +345,12 @@ static const real *lazy_row(void *of, word i) {
     return row;
 }
 
-/* Relative residuals of an answer v = (a, η, z) in the problem as it was given: primal, dual, complementarity. */
+/* Relative residuals of an answer v = (a, η, z) in the problem as it was given: primal, dual, complementarity. Leaves
+ * what the answer misses of the rows of a and η at the head of `room`, and behind it the slope along each of x. */
 static void certify(System *s, const real *v, const real *x, real *room) {
     word nv = s->pose->nv, n = s->n, c = s->c, k = s->k, z0 = nv + k, order = z0 + c, ld = stride(order);
     const real *a = v, *eta = v + nv, *z = v + z0, *form = s->form;
-    real *gradient = room, *pushed = gradient + nv, *pulled = pushed + c, *slope = pulled + c, *shorts = slope + c;
+    real *gradient = room, *missed = gradient + nv, *rates = missed + k, *pushed = rates + n + s->bounds, *pulled = pushed + c, *slope = pulled + c, *shorts = slope + c;
     real scale = 1e-300, x_scale = 1e-300, primal = 0, dual = 0, gap = 0, total = 1e-300;
     fill(0.0, pushed, 3 * c);
     for (word i = 0; i < nv; i++) gradient[i] = -form[i * ld + order];
@@ -362,8 +363,8 @@ static void certify(System *s, const real *v, const real *x, real *room) {
     }
     for (word e = 0; e < k; e++) {
         const real *row = form + (nv + e) * ld;
-        real value = dot(a, s->G + e * nv, nv) + dot(z, row + z0, c) - row[order];
-        primal = larger(primal, fabs(value) / (1.0 + fabs(row[order])));
+        missed[e] = dot(a, s->G + e * nv, nv) + dot(z, row + z0, c) - row[order];
+        primal = larger(primal, fabs(missed[e]) / (1.0 + fabs(row[order])));
         add(eta[e], row + z0, pulled, c);
     }
     for (word e = 0; e < c; e++) {
@@ -400,12 +401,40 @@ static void certify(System *s, const real *v, const real *x, real *room) {
             for (word e = 0; e < s->width[i]; e++) rate += s->share[6 * i + e] * slope[s->first[i] + e];
         } else
             rate = -shorts[i - n], size = s->slacks[i - n];
+        rates[i] = rate;
         dual = larger(dual, (size > 0.0 ? fabs(rate) : -rate) / x_scale);
         primal = larger(primal, -size);
         gap += fabs(size * rate);
         total += fabs(size) * x_scale;
     }
     s->residuals[0] = primal, s->residuals[1] = dual, s->residuals[2] = gap / total;
+}
+
+/* Take what an answer misses off again, with the factors at hand: rounding grows where weights differ by many orders. */
+static void refine(const real *W, word ld, const real *d, word order, const real *missed, real *v, real *step) {
+    for (word i = 0; i < order; i++) step[i] = -missed[i];
+    for (word i = 0; i < order; i++) add(-step[i] * d[i], W + i * ld + i + 1, step + i + 1, order - i - 1);
+    for (word i = order - 1; i >= 0; i--) {
+        step[i] = (step[i] - dot(W + i * ld + i + 1, step + i + 1, order - i - 1)) * d[i];
+        v[i] += step[i];
+    }
+}
+
+/* From x = (λ, s) to v = (a, η, u, s) by the factors; 0 where it is not finite. */
+static int go_back(System *s, const real *W, word ld, const real *d, word order, const real *x, real *v) {
+    word n = s->n, c = s->c, z0 = s->pose->nv + s->k;
+    real *z = v + z0;
+    fill(0.0, z, order - z0);
+    v[order] = -1.0;
+    for (word i = 0; i < n; i++)
+        if (x[i] != 0.0) add(x[i], s->share + 6 * i, z + s->first[i], s->width[i]);
+    for (word i = 0, q = 0; i < s->bounds; i++)
+        if (s->taken[i]) z[c + q] = s->slacks[i] = x[n + q], q++;
+    for (word i = z0 - 1; i >= 0; i--) {
+        v[i] = -dot(W + i * ld + i + 1, v + i + 1, order - i) * d[i];
+        if (!isfinite(v[i])) return 0;
+    }
+    return 1;
 }
 
 API word solve(System *s) {
@@ -475,18 +504,8 @@ API word solve(System *s) {
         word solves = least_nonnegative(all, lazy_row, &H, h, expected, x, next);
         if (solves < 0) return CYCLED;
         s->residuals[3] += (real)solves;
-        /* back: z, then η and a */
-        real *z = v + z0;
-        fill(0.0, z, size);
-        v[order] = -1.0;
-        for (word i = 0; i < n; i++)
-            if (x[i] != 0.0) add(x[i], s->share + 6 * i, z + s->first[i], s->width[i]);
-        for (word i = 0, q = 0; i < s->bounds; i++)
-            if (s->taken[i]) z[c + q] = s->slacks[i] = x[n + q], q++;
-        for (word i = z0 - 1; i >= 0; i--) {
-            v[i] = -dot(W + i * ld + i + 1, v + i + 1, wide - i - 1) * d[i];
-            if (!isfinite(v[i])) return NOT_POSITIVE;
-        }
+        if (!go_back(s, W, ld, d, order, x, v)) return NOT_POSITIVE;
+        const real *z = v + z0;
         /* a bound left out must hold by itself; written so that nan is taken in and fails, as does a weight below 0 */
         int holds = 1;
         for (word i = 0; i < s->bounds; i++) {
@@ -496,9 +515,30 @@ API word solve(System *s) {
             if (!(value >= -1e-9 * (1.0 + fabs(s->lower[i])) && s->bound_weight[i] >= 0.0)) s->taken[i] = 1, holds = 0;
         }
         if (!holds) continue;
-        memcpy(s->a, v, (size_t)nv * sizeof(real));
         memcpy(s->x, x, (size_t)n * sizeof(real));
-        certify(s, v, x, next);
+        real *proof = next + all * (all + 6), *spare = proof + z0 + n + 2 * s->bounds + 3 * c;
+        certify(s, v, x, proof);
+        for (int again = 0; again < 3 && larger(s->residuals[0], s->residuals[1]) > 1e-9; again++) {
+            refine(W, ld, d, z0, proof, v, spare);
+            certify(s, v, x, proof);
+            if (all == 0 || s->residuals[1] <= 1e-9) continue;
+            /* the slopes that are left, as a small problem around x */
+            const real *rates = proof + z0;
+            for (word i = 0; i < n; i++) h[i] = rates[i];
+            for (word i = 0, q = 0; i < s->bounds; i++)
+                if (s->taken[i]) h[n + q++] = rates[n + i];
+            for (word i = 0; i < all; i++) {
+                expected[i] = x[i] > 0.0;
+                if (expected[i]) add(-x[i], lazy_row(&H, i), h, all);
+            }
+            if (least_nonnegative(all, lazy_row, &H, h, expected, x, next) < 0) return CYCLED;
+            if (!go_back(s, W, ld, d, order, x, v)) return NOT_POSITIVE;
+            certify(s, v, x, proof);
+            refine(W, ld, d, z0, proof, v, spare);
+            memcpy(s->x, x, (size_t)n * sizeof(real));
+            certify(s, v, x, proof);
+        }
+        memcpy(s->a, v, (size_t)nv * sizeof(real));
         return SOLVED;
     }
     return CYCLED;
