@@ -47,7 +47,8 @@ $(FLOORS)/.done: pyproject.toml scripts/floors.py
 floors: $(FLOORS)/.done
 	$(FLOORS)/bin/python -m pytest tests/test_rotations.py tests/test_filter.py tests/test_push.py tests/test_step.py \
 		tests/test_io_bvh_write.py tests/test_io_gltf.py tests/test_analysis_forces.py tests/test_edit_spin.py \
-		tests/test_synthesis_standing.py tests/test_pack.py tests/test_cli_info.py -m "not long"
+		tests/test_synthesis_standing.py tests/test_pack.py tests/test_cli_info.py tests/test_cli_check.py \
+		tests/test_cli_view.py -m "not long"
 
 # installing builds the compiled core; this builds it again where its sources have changed since
 native: | $(VENV)/.dev

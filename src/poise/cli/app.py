@@ -166,7 +166,8 @@ def progress(**options: Any) -> Progress:
     from rich.console import Console
     from rich.progress import Progress
 
-    return Progress(console=Console(stderr=True), transient=True, **options)
+    # rich before 15 ends even a disabled display with an empty line where stderr is no terminal
+    return Progress(console=Console(stderr=True, quiet=not sys.stderr.isatty()), transient=True, **options)
 
 
 @contextmanager
