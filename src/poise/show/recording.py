@@ -35,6 +35,9 @@ PAINTERS = ("auto", "page", "drawn", "mujoco", "plain")
 
 EXTENSIONS = (".html", ".png", ".gif", ".mp4")
 
+LEAD = 0.3
+"""A page of a clip that is pushed opens so long before the push [s]."""
+
 _FPS = {".png": 30.0, ".gif": 25.0, ".mp4": 30.0}
 _SMOOTHING = {".png": (4, 2), ".gif": (0, 2), ".mp4": (0, 2)}  # samples a pixel, and drawn how many times larger
 
@@ -116,7 +119,7 @@ def record(
     if kind == ".html" and scenes:
         return _page(scenes, path, began)
     if camera is None:
-        camera = scenes[0].camera if scenes else "side"
+        camera = _first_camera(scenes[0], kind) if scenes else "side"
     wished = (camera,) if isinstance(camera, (str, Camera)) else tuple(camera)
     if not scenes or not wished:
         raise InvalidValue("A recording needs at least one scene and one camera.")
@@ -169,9 +172,20 @@ def record(
 
 def _page(scenes: tuple[Scene, ...], path: Path, began: float) -> Recording:
     whole = scenes[0] if len(scenes) == 1 else side_by_side(scenes)
-    text = page.recording_page(pack(whole), whole.title)
+    pushes = [a.start_s for a in whole.arrows]
+    opened = {"t": round(max(min(pushes) - LEAD, float(whole.times[0])), 3)} if pushes else None
+    text = page.recording_page(pack(whole), whole.title, opened)
     write_atomically(path, text)
     return Recording(path, "page", "", len(whole.times), clock.perf_counter() - began)
+
+
+def _first_camera(scene: Scene, kind: str) -> Camera:
+    """The scene's own camera; a strip with a push is seen from aside, the push going from left to right."""
+    forces = [np.atleast_2d(a.force)[0, :2] for a in scene.arrows]
+    force = next((f for f in forces if np.isfinite(f).all() and np.hypot(*f) > 0.0), None)
+    if kind != ".png" or force is None or scene.camera != "side":
+        return Camera(scene.camera)
+    return Camera(scene.camera, heading=float(np.degrees(np.arctan2(force[1], force[0]))))
 
 
 def require_kind(path: Path) -> str:

@@ -26,10 +26,10 @@ REFERENCE_COLOR: Color = (0.25, 0.45, 0.65)
 GOAL_COLOR: Color = (0.10, 0.60, 0.30)
 
 FIELDS = {
-    "deviation_rms_deg": ("Deviation, all joints (rms)", "deg"),
-    "root_force_N": ("Root force beyond the clip's own", "N"),
-    "root_moment_Nm": ("Root moment beyond the clip's own", "N m"),
-    "contacts": ("Points that press", ""),
+    "deviation_rms_deg": ("Change of the pose", "deg"),
+    "root_force_N": ("Outside help at the hips: force", "N"),
+    "root_moment_Nm": ("Outside help at the hips: moment", "N m"),
+    "contacts": ("Points that touch the ground", ""),
 }
 """Fields of the report that are plotted first, and what they are called."""
 
@@ -54,10 +54,11 @@ def scene_of(
     skinned = Skinned(skins, *_at(motion, result.times).world) if skins else None
     tracks = [Track("simulated", character, *body_poses(character, result.q), SOLID, skinned)]
     if ghost:
-        tracks.append(Track("reference", character, *body_poses(character, result.reference_q), GHOST))
+        own = Skinned(skins, *_at(result.source, result.times).world) if skins else None
+        tracks.append(Track("original", character, *body_poses(character, result.reference_q), GHOST, own))
     arrows = tuple(arrow_of(push, 0, tracks[0], result.times) for push in result.pushes)
     scene = Scene(
-        result.times, tuple(tracks), result.terrain, arrows, title, overlays=_goals(result),
+        result.times, tuple(tracks), result.terrain, arrows, title or _title(result), overlays=_goals(result),
         timeline=_events(result),
         plots=report_plots(result), notes=_notes(result),
     )  # fmt: skip
@@ -106,7 +107,7 @@ def fields_plots(fields: Mapping[str, Any], own: Array, times: Array) -> tuple[P
     places = [np.asarray(fields.get(k, ()), dtype=np.float64) for k in ("com_m", "com_reference_m")]
     if all(p.shape == (len(own), 3) for p in places):
         moved = np.linalg.norm((places[0] - places[1])[:, :2], axis=1)
-        plots.insert(1, Plot("Center of mass moved aside", "m", line(moved)))
+        plots.insert(1, Plot("Center of mass moved sideways", "m", line(moved)))
     return tuple(plots)
 
 
@@ -117,6 +118,18 @@ def _events(result: SimulationResult) -> tuple[Row, ...]:
     last = float(result.times[-1])
     spans = tuple((p.start, min(p.start + p.duration, last), words_of(p)) for p in result.pushes if p.start <= last)
     return (Row("pushes", ARROW_COLOR, spans),)
+
+
+def _title(result: SimulationResult) -> str:
+    """The file's name and what was done: "walk.bvh: push of chest, 300 N at 1.00 s; slope:5"."""
+    source = result.motion.source
+    name = source.path.replace("\\", "/").rsplit("/", 1)[-1] if source else "motion"
+    done = [f"{p.kind} of {words_of(p)} at {p.start:.2f} s" for p in result.pushes[:2]]
+    if len(result.pushes) > 2:
+        done.append(f"{len(result.pushes) - 2} more")
+    if result.terrain.spec != "flat":
+        done.append(result.terrain.spec)
+    return f"{name}: {'; '.join(done)}" if done else name
 
 
 def _notes(result: SimulationResult) -> tuple[str, ...]:

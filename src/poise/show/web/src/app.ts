@@ -139,7 +139,8 @@ export class App {
     if (this.anchored) target.copy(this.anchor);
     else if (figure) target.copy(figure.place(0));
     else target.set(0, 0, header.size / 2);
-    const distance = firstDistance(header.size, figure?.reach(target) ?? 0, this.stage.aspect, this.stage.camera.fov);
+    const { aspect, camera } = this.stage;
+    const distance = firstDistance(header.size, figure?.reach(target) ?? 0, aspect, camera.fov, figure?.rise(target) ?? 0);
     place(this.stage.camera, target, header.heading, this.options.view || (this.isClimb ? "behind" : "quarter"), distance);
     this.stage.controls.target.copy(target);
     this.stage.controls.update();

@@ -12,11 +12,11 @@ export const VIEWS: Record<string, [number, number]> = {
 };
 
 /**
- * Distance from which a figure of a given height and reach to the sides stands well in the picture [m]: with room to
- * move in a wide picture, and not cut at the sides of a narrow one.
+ * Distance from which a figure of a given height and reach from the target stands well in the picture [m]: with room
+ * to move in a wide picture, and cut nowhere, however long, wide or high it is.
  */
-export function firstDistance(size: number, reach: number, aspect: number, fieldOfView: number): number {
-  const tall = Math.max(1.8 * size, Math.max(1.35 * size, 3.4 * reach) / aspect);
+export function firstDistance(size: number, reach: number, aspect: number, fieldOfView: number, rise = 0): number {
+  const tall = Math.max(1.8 * size, 2.5 * rise, 1.5 * reach, Math.max(1.35 * size, 3.4 * reach) / aspect);
   return (0.5 * tall) / Math.tan((0.5 * fieldOfView * Math.PI) / 180);
 }
 

@@ -94,6 +94,12 @@ export class Figure {
     return Math.max(...this.track.bodies.map((_, b) => Math.hypot(pose[b * STRIDE] - from.x, pose[b * STRIDE + 1] - from.y)));
   }
 
+  /** How far above or below a place its bodies reach [m]. */
+  rise(from: THREE.Vector3): number {
+    const { pose } = this;
+    return Math.max(...this.track.bodies.map((_, b) => Math.abs(pose[b * STRIDE + 2] - from.z)));
+  }
+
   /** Place of a body's origin in the world [m]. */
   place(body: number): THREE.Vector3 {
     return new THREE.Vector3().fromArray(this.pose, body * STRIDE);

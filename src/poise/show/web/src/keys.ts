@@ -38,6 +38,8 @@ export function bindButtons(app: App, transport: Transport): void {
     if (matchMedia("(max-width: 720px)").matches) for (const id of ["layers", "help"]) closeCard(id);
   });
   addEventListener("keydown", (event) => key(event, app, transport, speed));
+  // a button or a box is pressed when Space is let go of
+  addEventListener("keyup", (event) => event.key === " " && event.preventDefault());
 }
 
 function toggleFollow(app: App): void {
@@ -61,9 +63,9 @@ function closeCard(id: string): void {
 
 function key(event: KeyboardEvent, app: App, transport: Transport, speed: HTMLSelectElement): void {
   const target = event.target as HTMLElement;
+  // arrows belong to a slider or list that is being set; Space always plays, whatever was clicked last
   const types = target instanceof HTMLSelectElement || (target instanceof HTMLInputElement && target.type === "range");
-  if (types || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === " " && (target instanceof HTMLButtonElement || target instanceof HTMLInputElement)) return;
+  if ((types && event.key !== " ") || event.ctrlKey || event.metaKey || event.altKey) return;
   const faster = (by: number) => {
     const index = SPEEDS.indexOf(Number(speed.value)) + by;
     if (index < 0 || index >= SPEEDS.length) return;

@@ -9,8 +9,12 @@ import { css } from "./timeline";
 
 const HEIGHT = 112;
 /** The least that a plot shows from bottom to top, by unit: what changes by less stands still, and its rounding is no news. */
-const LEAST: Record<string, number> = { deg: 0.01, m: 1e-4, N: 0.01, "N m": 0.01, "kg m/s": 1e-3, "kg m²/s": 1e-4 };
+const LEAST: Record<string, number> = { deg: 1, m: 0.01, N: 20, "N m": 5, "kg m/s": 2, "kg m²/s": 0.2, "m/s": 0.05 };
+/** The same of those that grow with the mass, for a figure of 1.8 m; a small creature's are as much smaller as it is. */
+const OF_MASS = new Set(["N", "N m", "kg m/s", "kg m²/s"]);
 const LEAST_OF_OTHERS = 1e-6;
+/** Plots that are shown at first; a button shows the others. */
+const FIRST = 4;
 /** Seconds that a live plot looks back. */
 export const LIVE_SPAN = 10;
 
@@ -40,6 +44,8 @@ export class Plots {
   private time = 0;
   private palette!: Palette;
   private plots: Plot[] = [];
+  private size = 1.8;
+  private isWhole = false;
 
   constructor(private readonly box: HTMLElement) {
     let known = 0;
@@ -59,6 +65,7 @@ export class Plots {
   /** Unpacks the values of a recording; a live scene starts empty, or goes on where the one before had the same plots. */
   async load(pack: Pack, times: ArrayLike<number>): Promise<void> {
     const { header } = pack;
+    this.size = header.size;
     const lines = (plots: Plot[]) => JSON.stringify(plots.map((plot) => [plot.name, ...plot.series.map((s) => s.name)]));
     const goesOn = !header.times && this.times.length > 0 && lines(header.plots) === lines(this.plots);
     if (goesOn) return void (this.plots = header.plots);
@@ -105,9 +112,23 @@ export class Plots {
     this.palette = palette;
     for (const { chart } of this.shown) chart?.destroy();
     this.box.replaceChildren();
-    this.shown = this.box.hidden ? [] : this.plots.map((plot) => this.build(plot));
+    const some = this.isWhole || this.plots.length <= FIRST + 1 ? this.plots : this.plots.slice(0, FIRST);
+    this.shown = this.box.hidden ? [] : some.map((plot) => this.build(plot));
+    if (!this.box.hidden && some.length < this.plots.length) this.addMore(this.plots.length - some.length);
     this.shown.forEach((_, k) => this.hover(k, null));
     this.drawSeen();
+  }
+
+  private addMore(count: number): void {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "more";
+    button.textContent = `${count} more`;
+    button.addEventListener("click", () => {
+      this.isWhole = true;
+      this.paint(this.palette);
+    });
+    this.box.append(button);
   }
 
   /** Draws the plots that have come into sight and were not drawn yet. */
@@ -158,7 +179,7 @@ export class Plots {
         height: HEIGHT,
         padding: [8, 6, 0, 0],
         legend: { show: false },
-        scales: { x: { time: false }, y: { range: (_u, low, high) => span(low, high, plot.lines, plot.unit) } },
+        scales: { x: { time: false }, y: { range: (_u, low, high) => span(low, high, plot.lines, plot.unit, this.size) } },
         series: [{}, ...plot.series.map((s) => ({ label: s.name, stroke: ink(s.color, this.palette), width: 1.6, points: { show: false } }))],
         axes: [
           { ...axis, size: 24, gap: 5, grid: { show: false } },
@@ -272,10 +293,12 @@ export function span(
   high: number | null,
   lines: [number, string][] = [],
   unit = "",
+  size = 1.8,
 ): [number, number] {
   let a = low ?? 0;
   let b = high ?? 1;
-  const least = LEAST[unit] ?? LEAST_OF_OTHERS;
+  const part = Math.min(1, size / 1.8);
+  const least = (LEAST[unit] ?? LEAST_OF_OTHERS) * (OF_MASS.has(unit) ? part ** 3 : unit === "m" ? part : 1);
   if (b - a < least) {
     const middle = (a + b) / 2;
     // near zero it stands on zero
