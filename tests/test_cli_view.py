@@ -34,7 +34,7 @@ def test_a_run_is_recorded_as_a_page(walk: Path, tmp_path: Path) -> None:
     words = ["simulate", str(walk), "-o", str(out), "--push", "chest 300 0 0 @0.5+0.2", "--report", str(report)]
     assert run([*words, "--record", str(page)]) == 0
     seen = read_recording(page)
-    assert [t["name"] for t in seen.header["tracks"]] == ["simulated", "reference"]
+    assert [t["name"] for t in seen.header["tracks"]] == ["simulated", "original"]
     assert {"pushes", "com", "forces", "support"} <= {layer["name"] for layer in seen.header["layers"]}
     assert "chest, 300 N" in json.dumps(seen.header["timeline"])
     # the moved clip with its report: the same plots again

@@ -41,7 +41,7 @@ def test_it_writes_a_clip_a_report_a_strip_and_a_recording(shown: tuple[Path, st
         assert np.asarray(strip.convert("RGB")).std() > 10.0
     if has_page():
         seen = read_recording(folder / recording)
-        assert [t["name"] for t in seen.header["tracks"]] == ["simulated", "reference"]
+        assert [t["name"] for t in seen.header["tracks"]] == ["simulated", "original"]
         assert seen.header["timeline"][0]["name"] == "pushes"
     else:
         with Image.open(folder / recording) as film:

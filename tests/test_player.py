@@ -96,6 +96,17 @@ def everything(title: str = "Everything") -> Scene:
     )
 
 
+@pytest.mark.parametrize("what", ["#tool-theme", "#go-loop", "#speed", "#layers input"])
+def test_space_plays_whatever_was_clicked_last(browser: Browser, tmp_path: Path, what: str) -> None:
+    with opened(browser, written(everything(), tmp_path)) as page:
+        page.keyboard.press("l")
+        page.focus(what)
+        page.keyboard.press(" ")
+        page.wait_for_function("window.poise.state.playing")
+        page.keyboard.press(" ")
+        page.wait_for_function("!window.poise.state.playing")
+
+
 def test_a_recording_opens_from_a_file_without_network(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, written(everything(), tmp_path)) as page:
         assert page.title() == "Everything · Poise"
@@ -112,7 +123,11 @@ def test_opening_draws_once_and_only_the_plots_in_sight(browser: Browser, tmp_pa
     with opened(browser, written(scene, tmp_path), size=(1280, 640)) as page:
         page.wait_for_timeout(100)  # what would draw again does so with the next picture
         assert page.evaluate("window.poise.stats.pictures") == 1
-        assert 2 <= page.evaluate(drawn) < 8
+        assert 2 <= page.evaluate(drawn) <= 4
+        assert page.evaluate("document.querySelectorAll('.plot').length") == 4
+        page.click(".more")
+        assert page.evaluate("document.querySelectorAll('.plot').length") == 8
+        assert page.evaluate(drawn) < 8
         assert page.inner_text(".plot:last-child b") == "0"
         seek(page, TIMES[94])  # near a quarter turn
         assert page.inner_text(".plot:last-child b") == "1.000"  # words need no curve

@@ -91,7 +91,7 @@ def clip_scene(character: Character, q: Array, terrain: Terrain, *, title: str) 
         np.zeros(1),
         (
             Track("simulated", character, positions, orientations, SOLID),
-            Track("reference", character, positions, orientations, GHOST),
+            Track("original", character, positions, orientations, GHOST),
         ),
         terrain,
         title=title,
