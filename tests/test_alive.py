@@ -6,9 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from poise.body import Character
 from poise.body.posing import body_positions, joint_deviations
+from poise.core.motion import Motion
 from poise.filter.forces import Push
 from poise.filter.giving import Give, GivingBody, Hit, advance, giving_body, strengths
+from poise.filter.options import Options
 from poise.filter.preset import load_preset
 from poise.filter.result import SimulationResult
 from poise.filter.simulate import simulate
@@ -71,7 +74,6 @@ def test_a_load_from_above_bends_the_knees_and_a_lift_raises_the_hips() -> None:
 
 
 def test_a_planted_foot_passes_the_force_to_the_ground() -> None:
-    _, character = walk()
     start = START + 0.05
     foot = min(("left_foot", "right_foot"), key=lambda role: _height(role, start))
     assert np.abs(ways(pushed(foot, 0.0, 300.0, 0.0))).max() <= 0.25 * np.abs(ways(pushed("chest", 0, 300.0, 0))).max()
@@ -146,3 +148,53 @@ def test_what_gives_holds_again_and_nothing_gives_undisturbed() -> None:
     for _ in range(1000):
         give, _ = advance(give, body, settings, [], places, stands, 0.0, 0.005)
     assert give.is_at_rest
+
+
+def longer(seconds: float) -> tuple[Motion, Character]:
+    """The bundled walk from its start, and the character fitted to it."""
+    return walk(seconds)
+
+
+def heights(run: SimulationResult) -> Array:
+    """Of the center of mass above the floor [m], shape (S,)."""
+    state = State(model_of(run.character))
+    return np.array([state.at(q, np.zeros(run.character.nv)).com()[2] for q in run.q]) - run.character.floor
+
+
+@pytest.mark.parametrize(("newtons", "outcome"), [(300.0, "held"), (600.0, "stepped"), (1500.0, "fallen")])
+def test_a_push_is_held_or_stepped_after_or_ends_in_a_fall(newtons: float, outcome: str) -> None:
+    motion, character = longer(4.5)
+    run = simulate(motion, character, pushes=[Push("chest", (0.0, newtons, 0.0), START, 0.2)])
+    event = run.report["events"][0]
+    assert event["outcome"] == outcome
+    high = heights(run)
+    if outcome == "fallen":
+        assert high[-1] < 0.4 * high[0]
+        speed = np.linalg.norm(np.diff(body_positions(character, run.q)[-30:], axis=0), axis=2).max() * 60.0
+        assert speed < 0.1, "it lies still"
+    else:
+        assert high.min() > 0.8 * high[0]
+        assert event["com_back_s"] is not None
+
+
+def test_a_standing_figure_steps_to_where_it_can_come_to_rest() -> None:
+    from tests.test_push import held
+
+    motion, character = walk()
+    still = held(motion, 0, 4.5)
+    run = simulate(still, character, pushes=[Push("chest", (0.0, 600.0, 0.0), START, 0.2)])
+    assert run.report["events"][0]["outcome"] == "stepped"
+    feet = [character.roles["left_foot"], character.roles["right_foot"]]
+    off = (body_positions(character, run.q) - body_positions(character, run.reference_q))[:, feet]
+    assert off[..., 1].max(axis=0) == pytest.approx(np.full(2, off[..., 1].max()), abs=0.15), "both feet go"
+    assert off[..., 1].max() >= 0.3
+    assert off[..., 2].max() >= 0.04, "a foot lifts before it moves"
+    assert np.abs(off[-1, :, :2]).max() <= 0.03, "and goes home"
+
+
+def test_a_figure_that_nothing_guides_falls_where_it_would_step() -> None:
+    motion, character = longer(3.0)
+    push = Push("chest", (0.0, 600.0, 0.0), START, 0.2)
+    run = simulate(motion, character, pushes=[push], options=Options(goal="none"))
+    assert run.report["events"][0]["outcome"] == "fallen"
+    assert heights(run)[-1] < 0.5 * heights(run)[0], "and does not rise again by itself"

@@ -67,6 +67,9 @@ def _told(event: dict[str, Any]) -> str:
     what = f"{event['kind'].capitalize()} of {event['body']} at {event['start']:.2f} s:"
     if not event["is_felt"]:
         return f"{what} never felt, the run ended before it"
+    if event["outcome"] == "fallen":
+        return f"{what} it fell"
     back, moved = event["com_back_s"], 100 * event["com_excursion_max_m"]
     after = f"back within {back:.1f} s" if back is not None else "not back before the end"
-    return f"{what} center of mass moved {moved:.0f} cm, {after}"
+    stepped = "it stepped, " if event["outcome"] == "stepped" else ""
+    return f"{what} {stepped}center of mass moved {moved:.0f} cm, {after}"

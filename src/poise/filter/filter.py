@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core.errors import SimulationDiverged
+from poise.filter.falling import Fall, begun
 from poise.filter.footing import Footing
 from poise.filter.forces import Force
 from poise.filter.giving import Give, Reached, giving_body
@@ -20,7 +21,8 @@ from poise.filter.looking import feet_of, limbs_of, look
 from poise.filter.options import Options, Tally
 from poise.filter.plan import GroundPlan, PlannedFrame, Track, starts_level
 from poise.filter.preset import Preset
-from poise.filter.quasi_physical import HOVERING
+from poise.filter.protective import Recovery
+from poise.filter.quasi_physical import HOVERING, Physicality
 from poise.filter.reference import ReferenceFrame
 from poise.filter.routine import Routine
 from poise.filter.solving import FALLBACK_WEIGHT, StepRecord, solve
@@ -74,6 +76,9 @@ class Machine:
         self.giving = giving_body(character, self.model.q_rest(), preset.giving, preset.pose, preset.weights)
         self.give = Give.none(self.giving)
         self.reached: Reached | None = None
+        self.recovery = Recovery()
+        self.fall: Fall | None = None
+        self.standing_height = character.leg_length
         self.limb_roots = np.array([limb.bodies[0] + 1 for limb in self.giving.limbs], dtype=np.int64)
         self.mirror = State(self.model)
         self.limb_points = tuple(
@@ -84,6 +89,7 @@ class Machine:
         self.footing = Footing(
             preset.end_effector,
             preset.stepping,
+            preset.protective,
             terrain,
             floor,
             feet_of(character),
@@ -124,6 +130,11 @@ class Machine:
             "unheld.fallen_tilt_rad": FALLEN_TILT,
             "unheld.fallen_drop_legs": FALLEN_DROP,
         }
+
+    @property
+    def physicality(self) -> Physicality:
+        """The knob; nobody holds the root of a figure that falls."""
+        return Physicality(is_strict=True) if self.fall is not None else self.options.physicality
 
     def start(self, q: Array, v: Array, time: float = 0.0) -> None:
         """Begin at a pose (nq,) and velocity (nv,)."""
@@ -194,7 +205,7 @@ class Machine:
         """
         self.frame += 1
         self.shifts.append(self.particle.shift)
-        if is_glitch:
+        if is_glitch and self.fall is None:
             self.tally.fallbacks["glitch_carried"] += 1
             return self._carry(reference, following, following_v, planned)
         sight = look(self, reference, pushes, planned)
@@ -210,6 +221,10 @@ class Machine:
                 )  # fmt: skip
             return self._carry(reference, following, following_v, planned)
         self.tally.in_a_row = 0
+        if self.recovery.falls and self.fall is None:
+            velocity = self.state.com_jacobian(self.model.roots[0]) @ self.v
+            self.fall = begun(self.q, velocity)
+            self.standing_height = float(self.state.com(self.model.roots[0])[2]) - self.floor
         self.v = self.v + self.dt * result.a
         self.q = self.model.integrate(self.q, self.v, self.dt)
         if not (self.v.dot(self.v) < FASTEST**2 or np.abs(self.v).max() < FASTEST):

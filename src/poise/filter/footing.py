@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.filter.plan import PlannedFrame
-from poise.filter.preset import EndEffector, Stepping
+from poise.filter.preset import EndEffector, Protective, Stepping
+from poise.filter.protective import Recovery
 from poise.filter.reference import ReferenceFrame
 from poise.filter.stepping import StepBack, SteppingBack
 from poise.terrain import Terrain
@@ -41,7 +42,7 @@ class Footing:
     """Holds the offsets of standing and swinging points from step to step.
 
     Args:
-        settings, stepping: The end-effector and the stepping part of the preset.
+        settings, stepping, protective: The end-effector and the stepping parts of the preset.
         terrain: Placed terrain.
         floor: Height of the reference's own floor [m].
         feet: Groups of points that land together, for footholds on treads.
@@ -58,6 +59,7 @@ class Footing:
         self,
         settings: EndEffector,
         stepping: Stepping,
+        protective: Protective,
         terrain: Terrain,
         floor: float,
         feet: tuple[tuple[int, ...], ...],
@@ -66,7 +68,7 @@ class Footing:
         scale: float,
     ) -> None:
         self._settings, self._terrain, self._floor, self.feet, self._scale = settings, terrain, floor, feet, scale
-        self._stepping = SteppingBack(stepping, limbs, max(1, len(feet) // 2), count, scale)
+        self._stepping = SteppingBack(stepping, protective, limbs, max(1, len(feet) // 2), count, scale)
         self._offset = np.zeros((count, 3))
         self.stands, self.held = np.zeros((2, count), dtype=np.bool_)
         self._shift = np.zeros((count, 2))
@@ -82,6 +84,7 @@ class Footing:
     def place(
         self, reference: ReferenceFrame, points: Array, goal_shift: tuple[float, float],
         home: tuple[float, float] | None, time: float, dt: float, planned: PlannedFrame | None = None,
+        recovery: Recovery | None = None,
     ) -> Footholds:  # fmt: skip
         """Let limbs step back, and choose treads where there are any; after `see`, before `wish`.
 
@@ -93,16 +96,22 @@ class Footing:
             time: [s].
             dt: Length of the step [s].
             planned: The plan over the ground, if there is one.
+            recovery: What the figure does about a push.
         """
         back, stands = None, self.stands
         if home is not None:
             away = math.dist(goal_shift, home)
-            back = self._stepping.advance(self._offset, reference.flags, self._seen, home, away, dt)
+            is_urgent = recovery is not None and recovery.steps
+            back = self._stepping.advance(
+                self._offset, reference.flags, self._seen, home, away, dt, points if is_urgent else None
+            )
         if back is not None:
             self.held |= back.moves & reference.flags
             stands = stands & ~back.moves
         if planned is None and self._terrain.treads and self._settings.foothold_shift > 0.0:
             self._choose_treads(reference, points, goal_shift, time)
+        elif recovery is not None:
+            self._shift[:] = recovery.landing
         return Footholds(stands, back)
 
     def _choose_treads(

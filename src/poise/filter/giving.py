@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -180,9 +181,9 @@ def giving_body(character: Character, rest: Array, settings: Giving, pose: Servo
             area = character.leg_scale**2
             softest[b] = min(1.0, inertia / (mass * area) * math.sqrt(ratio))
             limb_of[b] = len(limbs)
-        for first, second in zip(bodies[:-1], bodies[1:], strict=True):
+        for first, second in pairwise(bodies):
             inward[second] = first
-        steps = [float(np.linalg.norm(places[b] - places[a])) for a, b in zip(bodies[:-1], bodies[1:], strict=True)]
+        steps = [float(np.linalg.norm(places[b] - places[a])) for a, b in pairwise(bodies)]
         tip = 2.0 * float(np.linalg.norm(character.bodies[bodies[-1]].com))
         reach = sum(steps) + (0.0 if limb.kind == "leg" else tip)
         limbs.append(

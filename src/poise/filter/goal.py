@@ -25,6 +25,7 @@ class GoalParticle:
     Attributes:
         shift, velocity, acceleration: Of the goal against the reference along x and y [m], [m/s], [m/s²].
         height, height_velocity, height_acceleration: Of the root against the reference, upward.
+        rest: Where protective steps take it, against where it would rest else [m].
         ground, ground_velocity: Where it will rest [m], and how that moves [m/s].
     """
 
@@ -37,11 +38,17 @@ class GoalParticle:
         self.acceleration: Pair = (0.0, 0.0)
         self.ground: Pair = (0.0, 0.0)
         self.ground_velocity: Pair = (0.0, 0.0)
+        self.rest: Pair = (0.0, 0.0)
 
     @property
     def is_away(self) -> bool:
         """The goal is not at the reference's own place."""
         return any(self.shift)
+
+    @property
+    def home(self) -> Pair:
+        """Where it will rest, with the ground's way and the protective steps' [m]."""
+        return self.ground[0] + self.rest[0], self.ground[1] + self.rest[1]
 
     @property
     def pressed(self) -> float:
@@ -70,7 +77,7 @@ class GoalParticle:
             weight: Gravity that the reference does not feel there, since it stands [m/s²].
         """
         near, far = (0.0, 0.0) if flies else (self.frequency * self.frequency, 2.0 * self.frequency)
-        (x, y), (vx, vy), (dx, dy) = self.shift, self.velocity, self.ground
+        (x, y), (vx, vy), (dx, dy) = self.shift, self.velocity, self.home
         (fx, fy, fz), (ux, uy) = force, ground_velocity
         self.acceleration = (
             near * (dx - x) + far * (ux - vx) + fx / mass,

@@ -14,6 +14,7 @@ from poise.filter.footing import Footholds
 from poise.filter.forces import Force
 from poise.filter.giving import Hit, advance
 from poise.filter.plan import PlannedFrame
+from poise.filter.protective import recover
 from poise.filter.reference import ReferenceFrame
 from poise.step import Contacts, Step
 
@@ -65,13 +66,19 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned
     flies = is_moving and _flies(m, reference)
     if flies:  # by mechanics alone
         force = force[0] / m.scale, force[1] / m.scale, force[2] / m.scale
+    if is_moving and not flies and not m.particle.is_at_rest:
+        m.recovery = recover(
+            m.recovery, m.preset.protective, m.particle.shift, m.particle.velocity, m.particle.ground,
+            m.character.leg_length, m.dt, returns=m.options.returns, is_guided=m.options.goal != "none",
+        )  # fmt: skip
+        m.particle.rest = m.recovery.rest
     is_thrown = is_moving and not flies and _is_thrown(m, reference)
     m.particle.accelerate(
         force, m.mass, below, m.dt, flies=flies or is_thrown, weight=GRAVITY * m.scale if is_thrown else 0.0
     )
     m.sway.accelerate(moment, spin=_spin(m, hits) if flies else None, dt=m.dt)
     m.sway_share[:] = m.own_share + m.sway.whole * (1.0 - m.own_share) if m.sway.whole > 1e-3 else m.own_share
-    footholds = m.footing.place(reference, s.points, shift, home, m.time, m.dt, planned)
+    footholds = m.footing.place(reference, s.points, shift, home, m.time, m.dt, planned, m.recovery)
     near = problem.touching_count
     contacts = Contacts(problem.touching[:near].copy(), problem.normals[:near].copy(), m.options.friction)
     return Sight(Step(s, contacts, dt=m.dt, external=external), problem.gaps, footholds, planned)
@@ -79,9 +86,9 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned
 
 def _home(m: Machine) -> tuple[float, float] | None:
     """Where the goal will rest [m]; None while it never moved, or where nobody holds the figure."""
-    if not m.particle.is_away or m.options.goal == "none" or m.options.physicality.is_strict:
+    if not m.particle.is_away or m.options.goal == "none" or m.physicality.is_strict:
         return None
-    return m.particle.ground
+    return m.particle.home
 
 
 def _pushes(m: Machine, pushes: Sequence[Force]) -> tuple[Array, list[Hit]]:
@@ -144,7 +151,7 @@ def _spin(m: Machine, hits: Sequence[Hit]) -> Vector:
 
 def _is_moving(m: Machine, pushes: Sequence[Force]) -> bool:
     """The goal moves with what pushes."""
-    if m.options.goal != "auto":
+    if m.options.goal not in ("auto", "none"):
         return m.options.goal == "moving"
     return bool(pushes) or not m.particle.is_at_rest or not m.terrain.is_static
 

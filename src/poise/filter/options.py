@@ -29,6 +29,7 @@ class Options:
         engine: "qp", or "pd" for the baseline of the paper's comparison.
         plans_ahead: A clip's way over ground that rests is planned from all of it; else, as in a stream, from what lies
             just ahead.
+        returns: After protective steps go back to the clip's way; else stay beside it.
     """
 
     goal: str = "auto"
@@ -40,6 +41,7 @@ class Options:
     readable: bool = False
     engine: str = "qp"
     plans_ahead: bool = True
+    returns: bool = True
 
     def __post_init__(self) -> None:
         for name, value, allowed in (("goal", self.goal, GOALS), ("engine", self.engine, ENGINES)):

@@ -125,6 +125,21 @@ class Giving:
 
 
 @dataclass(frozen=True)
+class Protective:
+    """When a pushed figure steps and when it falls; see `protective`."""
+
+    hold: float
+    longest: float
+    foot: float
+    bending: float
+    far: float
+    height: float
+    duration: float
+    settling: float
+    pace: float
+
+
+@dataclass(frozen=True)
 class Ground:
     """How the body follows the ground."""
 
@@ -168,6 +183,7 @@ class Preset:
     bounds: Bounds
     goal: Goal
     giving: Giving
+    protective: Protective
     ground: Ground
     glitch: Glitch
     pd: PdGains
@@ -191,6 +207,7 @@ _SECTIONS: dict[str, type] = {
     "bounds": Bounds,
     "goal": Goal,
     "giving": Giving,
+    "protective": Protective,
     "ground": Ground,
     "glitch": Glitch,
     "pd": PdGains,

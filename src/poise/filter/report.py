@@ -65,11 +65,13 @@ class Recorder:
         self._foot_gaps = np.full((frames, len(self._foot_points)), np.inf)
         self._foot_velocities = np.zeros((frames, len(self._foot_points), 3))
         self._now = machine.q.copy()
+        self._steps, self._falls = np.zeros((2, frames), dtype=np.bool_)
 
     def record(self, k: int, seconds: float) -> None:
         """Take in frame k, after the machine has stepped to frame k + 1."""
         self._step_seconds.append(seconds)
         last, m = self._machine.last, self._machine
+        self._steps[k], self._falls[k] = m.recovery.steps, m.fall is not None
         if last is None or last.frame != k:
             self._place(k, self._now)
             self._now = m.q.copy()
@@ -211,6 +213,7 @@ class Recorder:
             "kind": push.kind,
             "start": push.start,
             "is_felt": is_felt,
+            "outcome": "fallen" if self._falls[first:n].any() else "stepped" if self._steps[first:n].any() else "held",
             "joint_peak_deg": float(angles[first:, 1:].max(initial=0.0)),
             "root_peak_deg": float(angles[first:, 0].max(initial=0.0)),
             "com_excursion_max_m": float(excursion[first:].max(initial=0.0)),

@@ -25,6 +25,10 @@ FALLBACK_WEIGHT = 1e3
 """Weight of hard constraints that had to give way in a step, times the total mass [kg]; such steps are counted."""
 
 
+FALLEN = 0.2
+"""Factor on the weight of the pose of a figure that falls."""
+
+
 class StepRecord(NamedTuple):
     """The last solved step, for reports."""
 
@@ -44,10 +48,18 @@ def solve(m: Machine, reference: ReferenceFrame, sight: Sight) -> StepResult | N
         objectives, constraints = proportional_derivative(sight.step, reference, m.preset.pd)
     else:
         wished = wishes(m, reference, sight)
+        known = reference
+        if m.fall is not None:
+            nothing = np.zeros_like(reference.torque), np.zeros_like(reference.coefficients)
+            known = reference._replace(torque=nothing[0], coefficients=nothing[1])
         objectives, constraints = quasi_physical(
-            sight.step, reference, wished._replace(bounds=bounds(m)), m.preset.weights, m.load,
-            physicality=m.options.physicality, goal_without=m.goal_without,
+            sight.step, known, wished._replace(bounds=bounds(m)), m.preset.weights, m.load,
+            physicality=m.physicality, goal_without=m.goal_without,
         )  # fmt: skip
+        if m.fall is not None:
+            objectives = [
+                replace(o, weight=FALLEN * np.asarray(o.weight)) if o.label == "pose" else o for o in objectives
+            ]
     result = attempt(m, sight.step, objectives, constraints, m.warm[points].ravel(), reference.a + m.off)
     if result is None:
         return None

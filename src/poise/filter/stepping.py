@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.filter.preset import Stepping
+from poise.filter.preset import Protective, Stepping
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -27,6 +27,7 @@ class _Limb:
     start: Array
     part: float = math.inf
     has_stepped: bool = False
+    is_urgent: bool = False
 
     @property
     def moves(self) -> bool:
@@ -53,7 +54,7 @@ class SteppingBack:
     """Decides which limb steps back and moves its offset; one limb at a time.
 
     Args:
-        settings: The stepping part of the preset.
+        settings, protective: The stepping parts of the preset.
         limbs: Contact points of each limb that can step.
         needed: How many other limbs must stand meanwhile.
         count: Number of contact points.
@@ -64,10 +65,13 @@ class SteppingBack:
     """
 
     def __init__(
-        self, settings: Stepping, limbs: tuple[tuple[int, ...], ...], needed: int, count: int, scale: float
-    ) -> None:
+        self, settings: Stepping, protective: Protective, limbs: tuple[tuple[int, ...], ...], needed: int, count: int,
+        scale: float,
+    ) -> None:  # fmt: skip
         self._distance, self._height = settings.distance * scale, settings.height * scale
         self._duration, self._pause = settings.duration * math.sqrt(scale), settings.pause * math.sqrt(scale)
+        self._urgent_height, self._far = protective.height * scale, 0.82 * protective.far * scale
+        self._urgent_duration = protective.duration * math.sqrt(scale)
         self._limbs = [_Limb(np.array(points), np.zeros((len(points), 2))) for points in limbs]
         self._needed = needed
         self._rested = math.inf
@@ -77,8 +81,9 @@ class SteppingBack:
         self.ends = np.cumsum([len(limb.points) for limb in self._limbs], dtype=np.int64)
 
     def advance(
-        self, offsets: Array, flags: Flags, seen: Array, home: tuple[float, float], away: float, dt: float
-    ) -> StepBack | None:
+        self, offsets: Array, flags: Flags, seen: Array, home: tuple[float, float], away: float, dt: float,
+        points: Array | None = None,
+    ) -> StepBack | None:  # fmt: skip
         """Move the offsets of the limb that steps, and start the next; None while nothing steps.
 
         Args:
@@ -88,6 +93,8 @@ class SteppingBack:
             home: Where the goal will rest, against the reference [m].
             away: How far the goal is from there [m].
             dt: [s].
+            points: Where the points are [m], shape (P, 3), if the steps are protective: quick, and the foot that is
+                foremost on the way goes first.
         """
         self._rested += dt
         limbs = seen.tolist()
@@ -99,7 +106,9 @@ class SteppingBack:
                 limb.has_stepped = False
             if moving is None and limb.moves:
                 moving = limb
-        if moving is None and self._rested >= self._pause:
+        if moving is None and points is not None:
+            moving = self._hurry(offsets, limbs, np.array(home), points)
+        elif moving is None and self._rested >= self._pause:
             moving = self._begin(offsets, limbs, away)
         self._are_settled = not any([limb.has_stepped for limb in self._limbs]) and moving is None
         return None if moving is None else self._move(moving, offsets, flags, np.array(home), dt)
@@ -119,12 +128,33 @@ class SteppingBack:
             if way > furthest and away < 0.5 * way:
                 furthest, chosen = way, limb
         if chosen is not None:
-            chosen.part, chosen.has_stepped = 0.0, True
+            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, False
+            chosen.start = offsets[chosen.points, :2].copy()
+        return chosen
+
+    def _hurry(self, offsets: Array, seen: list[list[float]], home: Array, points: Array) -> _Limb | None:
+        """Let the foot go that is foremost on the way to where the goal will rest, if one is far from there."""
+        if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self._needed:
+            return None
+        chosen, foremost = None, -math.inf
+        for limb, (touching, standing, time_to_lift, way) in zip(self._limbs, seen, strict=True):
+            if not touching or not standing or way < self._far or time_to_lift < self._urgent_duration:
+                continue
+            ahead = home - offsets[limb.points, :2].mean(axis=0)
+            # the farther it has to go the sooner, the more it is ahead the sooner: legs do not cross
+            reach = float(points[limb.points, :2].mean(axis=0) @ ahead) / max(float(np.linalg.norm(ahead)), 1e-9)
+            if way + reach > foremost:
+                chosen, foremost = limb, way + reach
+        if chosen is not None:
+            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, True
             chosen.start = offsets[chosen.points, :2].copy()
         return chosen
 
     def _move(self, limb: _Limb, offsets: Array, flags: Flags, home: Array, dt: float) -> StepBack | None:
-        limb.part += dt / self._duration
+        duration, height = self._duration, self._height
+        if limb.is_urgent:
+            duration, height = self._urgent_duration, self._urgent_height
+        limb.part += dt / duration
         if not flags[limb.points].any():
             limb.part = math.inf  # it lifts by itself, from where it has come to
             return None
@@ -132,7 +162,7 @@ class SteppingBack:
             self._rested = 0.0
             offsets[limb.points, :2] = home
             return None
-        s, rate = limb.part, 1.0 / self._duration
+        s, rate = limb.part, 1.0 / duration
         gone, speed, turn = smooth(s)
         rise, climb, bend = hump(s)
         way = home - limb.start
@@ -140,9 +170,9 @@ class SteppingBack:
         velocities, accelerations = np.zeros((self._count, 3)), np.zeros((self._count, 3))
         index = limb.points
         offsets[index, :2] = limb.start + gone * way
-        moves[index], lift[index] = True, self._height * rise
-        velocities[index, :2], velocities[index, 2] = rate * speed * way, rate * self._height * climb
-        accelerations[index, :2], accelerations[index, 2] = rate**2 * turn * way, rate**2 * self._height * bend
+        moves[index], lift[index] = True, height * rise
+        velocities[index, :2], velocities[index, 2] = rate * speed * way, rate * height * climb
+        accelerations[index, :2], accelerations[index, 2] = rate**2 * turn * way, rate**2 * height * bend
         return StepBack(moves, lift, velocities, accelerations)
 
 

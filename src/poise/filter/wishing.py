@@ -9,10 +9,12 @@ import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core.units import GRAVITY
+from poise.filter import falling
+from poise.filter.falling import Fall
 from poise.filter.giving import limbs_way, strengths
 from poise.filter.looking import Sight
 from poise.filter.preset import Preset
-from poise.filter.quasi_physical import Wishes
+from poise.filter.quasi_physical import PlaceGoal, Wishes
 from poise.filter.reference import ReferenceFrame
 from poise.filter.unheld import authority, joint_servo, within
 from poise.step import AtLeast
@@ -26,6 +28,10 @@ Array = npt.NDArray[np.float64]
 RISE = 10.0
 """Factor on the weight of the root's height where a plan says it and something stands [1]."""
 
+GRIP, LET_GO = 0.2, 1e-3
+"""Factors on the weights of what touches the ground, and of the root, while a figure falls."""
+HANDS = 2.0
+"""Weight of the hands of a falling figure, times its mass [kg]."""
 LOOSE = 3.0
 """A limb that goes by this part of one its own way makes the goal a servo."""
 SOFT_GOAL = 25.0
@@ -37,6 +43,8 @@ def wishes(m: Machine, reference: ReferenceFrame, sight: Sight) -> Wishes:
     s, p, problem, routine = m.state, m.preset, m.problem, m.routine
     feet, ground = sight.footholds, m.follower
     joints, standing = None, 1.0
+    if m.fall is not None:
+        return _falling(m, reference, m.fall, sight)
     if m.options.physicality.is_strict:
         error = m.model.difference(s.q, reference.q, 1.0)
         joints = joint_servo(error, s.v, reference.v, reference.a, p.pose.speed, p.pose.stiffness)
@@ -54,6 +62,36 @@ def wishes(m: Machine, reference: ReferenceFrame, sight: Sight) -> Wishes:
         _hung(m, reference, sight),
         RISE if (sight.planned is not None or m.particle.pressed) and feet.stands.any() else 1.0,
         None if m.give.is_at_rest else _strengths(m, reference),
+    )  # fmt: skip
+
+
+def _falling(m: Machine, reference: ReferenceFrame, fall: Fall, sight: Sight) -> Wishes:
+    """What a figure asks for that has lost its balance."""
+    s, problem, routine, root = m.state, m.problem, m.routine, m.model.roots[0]
+    routine.wish(reference, sight.footholds, m.particle, m.sway, None, sight.planned)  # its bounds
+    com, velocity = s.com(root), s.com_jacobian(root) @ s.v
+    ground = float(m.terrain.heights(com[None, :2], m.time)[0])
+    high = falling.highness(float(com[2]) - ground, m.standing_height)
+    m.fall = falling.later(fall, float(np.linalg.norm(velocity)), high, m.dt)
+    joints = falling.joint_wishes(m.model.difference(s.q, fall.q, 1.0), s.v, high)
+    touches = sight.gaps < 0.5 * m.preset.contact.height * m.scale
+    targets, shares = falling.resting_wishes(s.point_velocities - routine.moving, problem.axes, touches)
+    places: list[PlaceGoal] = []
+    trunk = m.character.roles.get("chest", 0) + 1
+    chest = s.data.xpos[trunk].copy()
+    along = s.body_point_motion(trunk, chest)[0]
+    for role, side in (("left_hand", 1.0), ("right_hand", -1.0)):
+        body = m.character.roles.get(role)
+        if body is None or not high or touches[m.model.point_body == body + 1].any():
+            continue
+        here = s.data.xipos[body + 1].copy()
+        target = falling.hand_target(chest, fall.way, side, ground, m.scale)
+        wish = falling.hand_wish(target, here, s.body_point_motion(body + 1, here)[0] - along)
+        offset = s.body_offset(body + 1, here)
+        places.append(PlaceGoal(body + 1, offset, wish, HANDS * high * m.mass, f"{role} breaks the fall"))
+    return Wishes(
+        problem.turn_target, np.zeros(3), targets, problem.axes, shares * GRIP / LET_GO, sight.footholds.stands, None,
+        places, (), joints, LET_GO, 0.0, 1.0,
     )  # fmt: skip
 
 
