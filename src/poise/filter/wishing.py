@@ -75,7 +75,7 @@ def _falling(m: Machine, reference: ReferenceFrame, fall: Fall, sight: Sight) ->
     m.fall = falling.later(fall, float(np.linalg.norm(velocity)), high, m.dt)
     joints = falling.joint_wishes(m.model.difference(s.q, fall.q, 1.0), s.v, high)
     touches = sight.gaps < 0.5 * m.preset.contact.height * m.scale
-    targets, shares = falling.resting_wishes(s.point_velocities - routine.moving, problem.axes, touches)
+    targets, shares = falling.resting_wishes(s.point_velocities - problem.ground_velocities, problem.axes, touches)
     places: list[PlaceGoal] = []
     trunk = m.character.roles.get("chest", 0) + 1
     chest = s.data.xpos[trunk].copy()
