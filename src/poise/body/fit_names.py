@@ -15,6 +15,7 @@ _LIMB = {
     "head": "head|skull",
     "neck": "neck|neck1|lowerneck|upperneck",
     "tail": "tail",
+    "other": "wing|wings|fin|fins|flipper|flippers|antenna|mandible|horn|claw",
     "trunk": "torso|chest|abdomen|spine|back|body|pelvis|belly|waist",
 }
 
@@ -67,7 +68,7 @@ def stem(name: str) -> str:
 
 
 def hints(name: str) -> frozenset[str]:
-    """Kinds of limb the name speaks of: any of "leg", "arm", "head", "neck", "tail", "trunk"."""
+    """Kinds of limb the name speaks of: any of "leg", "arm", "head", "neck", "tail", "trunk", "other"."""
     found = set()
     joined = "".join(words(name))
     for kind, pattern in _LIMB.items():

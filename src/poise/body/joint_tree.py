@@ -148,7 +148,10 @@ class JointTree:
         waiting = [root]
         while waiting:
             hub = waiting.pop(0)
+            paired = {kid for pair in self.pair_up(self.major(hub, SMALL))[0] for kid in pair if self.is_sided(kid)}
             for kid in self.major(hub, LIMB):
+                if kid in paired:
+                    continue  # a limb, whatever its hand looks like
                 path: list[int] = [kid]
                 while len(kids := self.major(path[-1], LIMB)) == 1:
                     path.append(kids[0])
@@ -157,6 +160,10 @@ class JointTree:
                     hubs.append(path[-1])
                     waiting.append(path[-1])
         return paths, hubs
+
+    def is_sided(self, joint: int) -> bool:
+        """Whether the name claims a side."""
+        return side_of(self.skeleton.names[joint]) != ""
 
     def _is_trunk_hub(self, joint: int, kids: list[int]) -> bool:
         """A fork of the trunk, not of a hand or a branching tail: it carries a pair, or asymmetric big parts."""
@@ -232,6 +239,11 @@ class JointTree:
             path.append(best)
         return path
 
+    def bone_count(self, joint: int) -> int:
+        """Joints of a branch that move skin, as far as that is known."""
+        path = self.path(joint)
+        return len(path) if self.skeleton.skin is None else max(1, int(np.sum(self.below_skin[path] > 0.0)))
+
     def tip_height(self, joint: int) -> Array:
         """Height of the far end of the joint's longest branch in each frame [m], shape (F,)."""
         return self.tips(self.poses.positions, self.poses.orientations, joint)[..., 2]
@@ -270,6 +282,8 @@ class JointTree:
             main.append(j)
         most = 3 if kind == "arm" else 4
         main = main[:most]
+        while len(main) > 1 and self.skeleton.skin is not None and self.below_skin[main[-1]] <= 0.0:
+            main.pop()  # it marks where the skin ends
         twin = self._undivided(self.path(other, with_asides=kind == "leg"))
         place_of_last = path.index(main[-1])
         twin_is_tip = place_of_last >= len(twin) or self._is_tip(twin[place_of_last])

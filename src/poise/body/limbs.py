@@ -43,7 +43,9 @@ def find_anatomy(poses: Poses) -> Anatomy:
         paired, alone = tree.pair_up(kids)
         pairs += [(hub, a, b) for a, b in paired]
         single += [(hub, c) for c in alone]
-    leg_pair = _main_legs(tree, root, pairs)
+    # tracks and wheels are no limbs
+    is_figure = len(pairs) <= MOST_PAIRS or any(_named(tree, p) & {"leg", "arm"} for p in pairs)
+    leg_pair = _main_legs(tree, root, pairs) if is_figure else None
     standing = _standing_pairs(tree, leg_pair, pairs)
     forward, left = heading(tree, root, chest, leg_pair, pairs)
     if len(standing) == 2 and leg_pair is not None:
@@ -56,6 +58,9 @@ def find_anatomy(poses: Poses) -> Anatomy:
         if len(standing) > 1 and (hub, a, b) in standing:
             kind, place = "leg", "" if len(standing) > 2 else "hind" if (hub, a, b) == leg_pair else "front"
         elif len(standing) > 1 and kind == "leg":
+            kind, place = "other", ""
+        named = _named(tree, (hub, a, b))
+        if not is_figure or (kind != "leg" and ("other" in named or (tree.bone_count(a) == 1 and "arm" not in named))):
             kind, place = "other", ""
         a, b = _left_first(tree, a, b, left)
         for side, kid in (("left", a), ("right", b)):
@@ -93,8 +98,17 @@ def _main_legs(tree: JointTree, root: int, pairs: list[Pair]) -> Pair | None:
         return low + hint + (0.0 if hub == root else 0.25)
 
     best = min(pairs, key=score)
-    named = set().union(*(hints(tree.skeleton.names[j]) for j in tree.path(best[1])))
-    return best if "leg" in named or _comes_near_ground(tree, best) else None
+    named = _named(tree, best)
+    if "leg" in named:
+        return best
+    short = tree.bone_count(best[1]) == 1  # a limb of one bone is a leg by name alone
+    return best if not named & {"arm", "other"} and not short and _comes_near_ground(tree, best) else None
+
+
+def _named(tree: JointTree, pair: Pair) -> frozenset[str]:
+    """Kinds of limb that the names along a pair speak of."""
+    joints = [j for joint in pair[1:] for j in tree.path(joint)]
+    return frozenset().union(*(hints(tree.skeleton.names[j]) for j in joints))
 
 
 def _comes_near_ground(tree: JointTree, pair: Pair) -> bool:
@@ -106,6 +120,9 @@ def _comes_near_ground(tree: JointTree, pair: Pair) -> bool:
         gaps.append(float(np.min(tips - np.minimum(positions[..., 2].min(axis=-1), tips))))
     return min(gaps) < 0.06 * tree.span
 
+
+MOST_PAIRS = 8
+"""More pairs than this, none of them named, are the tracks of a vehicle and no limbs."""
 
 STANDING = 0.55
 """Least score of a pair of limbs that a figure stands on, beside its main legs; see `_standing_pairs`."""
@@ -124,8 +141,8 @@ def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> li
         if pair != legs and tree.reach[pair[1]] > 0.5 * tree.reach[legs[1]]:
             if pair[0] != legs[0] and len(pairs) < 4:
                 continue
-            named = set().union(*(hints(tree.skeleton.names[j]) for j in tree.path(pair[1])))
-            name = 0.2 * ("leg" in named) - 0.4 * ("arm" in named and "leg" not in named)
+            named = _named(tree, pair)
+            name = 0.2 * ("leg" in named) - 0.4 * ("arm" in named and "leg" not in named) - 0.8 * ("other" in named)
             if _share_on_ground(tree, pair) + name > STANDING:
                 found.append(pair)
     return found
@@ -182,6 +199,11 @@ def _stands_on_four(
     # without the step from trunk to first joint: a person's arm is 0.65 of the leg, a dog's front leg 0.85
     vote += 0.5 if tree.reach[front[0][1]] > 0.75 * tree.reach[legs[1]] else -1.0
     vote += 0.5 if any(hub == root for hub, _ in single) else 0.0
+    named = _named(tree, front[0])
+    vote -= 1.0 if "arm" in named and "leg" not in named else 0.0
+    # a hand of four fingers and more, where the foot has none
+    branches = [max(len(tree.skeleton.children[j]) for j in tree.path(pair[1])) for pair in (front[0], legs)]
+    vote -= 1.5 if branches[0] >= 4 > branches[1] else 0.0
     return vote > 0.6
 
 

@@ -40,7 +40,7 @@ SOON = 0.1
 """A clip that begins with glitches is stood up in a pose no later than this after them [s]."""
 
 
-SHORTEST_LEG, LONGEST_LEG = 1e-3, 1e3
+SHORTEST_LEG, LONGEST_LEG = 1e-2, 1e3
 """Legs that a run makes sense for [m]; others are a wrong unit."""
 
 

@@ -92,7 +92,23 @@ def distance_witness(rig: Rig, joint: int, bone: int) -> tuple[float, str]:
     return (0.3, f"they are {gap:.0%} of the size apart") if gap < 0.35 else (-1.0, "they are far apart")
 
 
-WITNESSES: tuple[Callable[[Rig, int, int], tuple[float, str]], ...] = (motion_witness, skin_witness, distance_witness)
+def twin_witness(rig: Rig, joint: int, bone: int) -> tuple[float, str]:
+    """Two limbs that move alike hang on one bone, not one on the other: both begin at it and carry about as much."""
+    parent, top = int(rig.parents[joint]), bone
+    while top >= 0 and rig.parents[top] != parent:
+        top = int(rig.parents[top])
+    if top < 0 or rig.distance[joint, top] < ROUNDING:
+        return 0.0, ""
+    own, other = (sum(_is_above(rig.parents, t, j) for j in range(len(rig.parents))) for t in (joint, top))
+    return (-3.0, "both begin at one bone and carry as much") if own > 1 and own > 0.5 * other else (0.0, "")
+
+
+WITNESSES: tuple[Callable[[Rig, int, int], tuple[float, str]], ...] = (
+    motion_witness,
+    skin_witness,
+    distance_witness,
+    twin_witness,
+)
 
 
 def find_hanging(rig: Rig) -> tuple[Hanging, ...]:

@@ -45,7 +45,7 @@ class SkinnedMesh:
 
 
 def skinned_meshes(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh, ...]:
-    """All triangle meshes that hang on the skeleton by a skin; in a file without skins, the parts on its joints.
+    """All triangle meshes that hang on the skeleton: by a skin, or as parts on its joints.
 
     Raises:
         FileFormatError: if a mesh points to vertices, joints or data that are not there.
@@ -68,15 +68,15 @@ def skinned_meshes(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh,
             piece = _piece(document, str(mesh.get("name", "")), primitive, joints, binds)
             if piece is not None:
                 found.append(piece)
-    return tuple(found) if document.items("skins") else _parts(document, tree)
+    return (*found, *_parts(document, tree))
 
 
 def _parts(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh, ...]:
-    """Meshes on the joints of a figure made of separate parts, each as a skin that follows its joint alone."""
+    """Meshes on joints, which make a whole figure or are held by one: each as a skin that follows its joint alone."""
     found: list[SkinnedMesh] = []
     place, parents = {n: j for j, n in enumerate(tree.nodes)}, node_parents(document)
     for index, node in enumerate(document.items("nodes")):
-        if "mesh" not in node:
+        if "mesh" not in node or "skin" in node:
             continue
         bind, above = np.eye(4), index
         while above >= 0 and above not in place:
@@ -165,24 +165,28 @@ def _piece(
     )
 
 
-def skin_of(meshes: tuple[SkinnedMesh, ...], joint_count: int) -> tuple[Array | None, Array | None]:
-    """How many vertices each joint moves (J,), and how many edges join two joints' vertices (J, J), by weight.
-
-    None for both where no skin can be read: without a mesh, or with a compressed one.
-    """
+def skin_of(meshes: tuple[SkinnedMesh, ...], joint_count: int) -> Array | None:
+    """How many vertices each joint moves, by weight, shape (J,); None without a mesh, or with a compressed one."""
     if not meshes:
-        return None, None
-    skin, seams = np.zeros(joint_count), np.zeros((joint_count, joint_count))
+        return None
+    skin = np.zeros(joint_count)
+    for mesh in meshes:
+        skin += np.bincount(mesh.joints.ravel(), weights=mesh.weights.ravel(), minlength=joint_count)
+    return skin
+
+
+def seams_of(meshes: tuple[SkinnedMesh, ...], joint_count: int) -> Array:
+    """How many edges of triangles join the vertices of two joints, by weight, shape (J, J)."""
+    seams = np.zeros((joint_count, joint_count))
     for mesh in meshes:
         shares = np.zeros((len(mesh.positions), joint_count), dtype=np.float32)
         rows = np.arange(len(mesh.positions))
         for k in range(mesh.joints.shape[1]):
             np.add.at(shares, (rows, mesh.joints[:, k]), mesh.weights[:, k])
-        skin += shares.sum(axis=0)
         for a, b in ((0, 1), (1, 2), (2, 0)):
             both = shares[mesh.indices[:, a]].T @ shares[mesh.indices[:, b]]
             seams += both + both.T
-    return skin, seams
+    return seams
 
 
 def tips_from_meshes(meshes: tuple[SkinnedMesh, ...], tree: GltfTree) -> dict[int, Array]:
@@ -196,7 +200,9 @@ def tips_from_meshes(meshes: tuple[SkinnedMesh, ...], tree: GltfTree) -> dict[in
         if joint in has_child:
             continue
         clouds = []
-        for mesh in meshes:
+        # what a hand holds is no part of it: separate parts count where the joint moves no skin
+        own_skin = [m for m in meshes if m.joints.shape[1] > 1 and bool((m.weights[m.joints == joint] > 0.5).any())]
+        for mesh in own_skin or meshes:
             own = ((mesh.joints == joint) * mesh.weights).sum(axis=1) > 0.5
             vertices = mesh.positions[own].astype(np.float64)
             clouds.append(vertices @ mesh.inverse_binds[joint, :3, :3].T + mesh.inverse_binds[joint, :3, 3])

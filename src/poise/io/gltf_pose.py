@@ -14,7 +14,7 @@ from poise.io.door import door_turn
 from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import find_hanging, measure
-from poise.io.gltf_mesh import SkinnedMesh, skin_of, skinned_meshes, tips_from_meshes
+from poise.io.gltf_mesh import SkinnedMesh, seams_of, skin_of, skinned_meshes, tips_from_meshes
 from poise.io.gltf_sized import sized
 from poise.io.gltf_tree import GltfTree, find_tree
 
@@ -175,8 +175,7 @@ def skeleton_tree(file: GltfDocument) -> GltfTree:
     if not file.items("skins") and not file.items("animations"):
         return tree
     meshes = skinned_meshes(file, tree)
-    skin, seams = skin_of(meshes, len(tree.nodes))
-    tree = replace(tree, skin=skin)
+    tree = replace(tree, skin=skin_of(meshes, len(tree.nodes)))
     places, turns = [], []
     for index in range(len(file.items("animations"))):
         try:
@@ -192,7 +191,8 @@ def skeleton_tree(file: GltfDocument) -> GltfTree:
         turns.append(at[1])
     if not places:
         return tree
-    rig = measure(np.concatenate(places), np.concatenate(turns), tree.parents, skin, seams)
+    seams = seams_of(meshes, len(tree.nodes))
+    rig = measure(np.concatenate(places), np.concatenate(turns), tree.parents, tree.skin, seams)
     return tree.with_hanging(find_hanging(rig))
 
 
