@@ -84,7 +84,7 @@ export class Terrain {
     for (const material of this.materials) {
       material.color.set(palette.ground);
       // risers turn away from the light, and would be a black hole in a dark ground
-      if (material.flatShading) material.emissive.set(palette.isDark ? palette.line : 0).multiplyScalar(0.55);
+      if (material.flatShading) material.emissive.set(palette.isDark ? palette.line : 0).multiplyScalar(0.22);
     }
     this.line.value.set(palette.line);
     this.edges.color.set(palette.line).lerp(new THREE.Color(palette.ink), palette.isDark ? 0.45 : 0.25);
