@@ -19,7 +19,7 @@ def main() -> None:
         plain = poise.step.solve_step(step, objectives, constraints, readable=True, costs=False)
         if fast is not None:
             worst = max(worst, float(np.abs(fast.a - plain.a).max() / max(1.0, np.abs(plain.a).max())))
-        steps += 1
+            steps += 1
         return fast
 
     solving.attempt = both
@@ -30,6 +30,8 @@ def main() -> None:
             poise.simulate(motion, terrain=poise.Terrain.parse(ground), pushes=[push])
     finally:
         solving.attempt = original
+    if not steps:
+        raise SystemExit("No step was compared: the filter goes another way than `solving.attempt`.")
     print(f"## Fast against readable: {worst:.1e} relative in a over {steps} steps (bar 1e-6, stretch 1e-9)")
 
 

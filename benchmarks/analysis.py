@@ -80,11 +80,10 @@ def main() -> None:
     ):
         print(f"{name:45s} {FRAMES / least(work):10,.0f}   bar {bar}", flush=True)
     if sys.platform != "win32":
-        import resource
-
-        code = "from benchmarks.analysis import *; m, c = long_clip(); a = analyze(m, c); a.phases; measures(a)"
-        subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024.0
+        code = "from benchmarks.analysis import *; from benchmarks.memory import peak_mb; m, c = long_clip(); "
+        code += "a = analyze(m, c); a.phases; measures(a); print(peak_mb())"
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, capture_output=True, text=True)
+        peak = float(done.stdout)
         print(f"{'peak memory [MB]':45s} {peak:10,.0f}   bar 400 (250)")
 
 

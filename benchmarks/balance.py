@@ -162,7 +162,8 @@ def weights(seed: int, count: int, low: float, high: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=["literal", "steps", "random", "ice", "child", "weights"])
-    parser.add_argument("--seed", type=int, default=2026)
+    fresh = int(np.random.SeedSequence().generate_state(1)[0])
+    parser.add_argument("--seed", type=int, default=fresh, help="a fresh one if not given; it is printed")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--low", type=float, default=100.0)
     parser.add_argument("--high", type=float, default=300.0)
