@@ -29,6 +29,40 @@ def walk(tmp_path: Path) -> Path:
 
 
 @needs_page
+def test_a_recording_has_a_title_and_opens_at_the_push(walk: Path, tmp_path: Path) -> None:
+    page = tmp_path / "run.html"
+    words = ["simulate", str(walk), "-o", str(tmp_path / "out.bvh"), "--push", "chest 300 0 0 @0.8+0.2"]
+    assert run([*words, "--record", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "<title>walk.bvh: push of chest, 300 N at 0.80 s" in text
+    assert '"t": 0.5' in text.split('id="poise-options">')[1][:100]
+
+
+def test_a_strip_shows_the_push_from_aside() -> None:
+    """The camera looks across the push, so that it goes from left to right of the picture."""
+    from poise.show.camera import Follow
+    from poise.show.recording import _first_camera
+
+    motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.0)
+    for force in ((300.0, 0.0, 0.0), (0.0, -200.0, 50.0)):
+        scene = poise.scene_of(poise.simulate(motion, pushes=[poise.Push("chest", force, 0.3, 0.2)]), physics=False)
+        shot = Follow(scene, _first_camera(scene, ".png")).shot(0.4, 1.0)
+        flat = np.array(force[:2]) / np.hypot(*force[:2])
+        assert shot.right[:2] @ flat == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("suffix", ["bvh", "npz", "glb"])
+def test_a_clip_carries_its_ground_into_view(tmp_path: Path, suffix: str) -> None:
+    motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.0)
+    result = poise.simulate(motion, terrain=poise.Terrain.stairs(0.15, 0.4))
+    poise.save(result.motion, tmp_path / f"up.{suffix}")
+    scene = poise.scene_of_motion(poise.load(tmp_path / f"up.{suffix}"), physics=False)
+    assert scene.terrain.spec.startswith("stairs:0.15,0.4")
+    places = result.motion.world[0][:, 0, :2]
+    assert scene.terrain.heights(places) == pytest.approx(result.terrain.heights(places), abs=1e-6)
+
+
+@needs_page
 def test_a_run_is_recorded_as_a_page(walk: Path, tmp_path: Path) -> None:
     page, out, report = tmp_path / "run.html", tmp_path / "out.bvh", tmp_path / "r.json"
     words = ["simulate", str(walk), "-o", str(out), "--push", "chest 300 0 0 @0.5+0.2", "--report", str(report)]

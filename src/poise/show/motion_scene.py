@@ -16,6 +16,7 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.units import GRAVITY
+from poise.phases.ground import carried_ground
 from poise.phases.travel import direction_of_travel
 from poise.show.align import in_step
 from poise.show.join import resampled, side_by_side
@@ -51,7 +52,7 @@ def scene_of_motion(
     Args:
         motion: The clip.
         character: Fitted to the motion if not given.
-        terrain: The ground as it lies; flat at the character's floor if not given.
+        terrain: The ground as it lies; if not given the one the clip carries, else flat at the character's floor.
         name: What it is called; by default the name of its file.
         style: How it is drawn.
         physics: Analyze it.
@@ -106,7 +107,7 @@ def compare(motions: Sequence[Motion], *, names: Sequence[str] = (), physics: bo
         character = fit(motion)
         placed = _placed(motion, heading, character.floor)
         style = Style("solid", COLORS[len(seen) % len(COLORS)])
-        seen.append(_seen(placed, replace(character, floor=0.0), None, name, style, physics))
+        seen.append(_seen(placed, replace(character, floor=0.0), Terrain.flat(), name, style, physics))
     first = seen[0][1]
     scenes = [seen[0][0]]
     for scene, analysis in seen[1:]:
@@ -127,7 +128,7 @@ def _seen(
     character = fit(motion) if character is None else character
     name = name or _names([motion], ())[0]
     if terrain is None:
-        terrain = Terrain.flat(character.floor)
+        terrain = carried_ground(motion) or Terrain.flat(character.floor)
     track = track_of_motion(motion, character, name=name, style=style, skins=skins_of(motion))
     note = f"{name}: {motion.frame_count} frames at {motion.fps:.4g} Hz, {character.mass:.4g} kg"
     scene = Scene(motion.times, (track,), terrain, title=name, notes=(note,))
