@@ -10,6 +10,7 @@ import numpy as np
 
 from poise import phases
 from poise.body.character import Character
+from poise.body.left_out import left_out
 from poise.core.errors import FileFormatError, PoiseError
 from poise.core.motion import Evidence, Motion
 from poise.core.skeleton import Skeleton
@@ -62,6 +63,12 @@ def describe_motion(motion: Motion, path: Path) -> dict[str, Any]:
     if character is not None:
         found |= _of_character(character, motion)
         _doubt_size(character, motion, warnings)
+        beside = left_out(character, motion)
+        if beside.carried or beside.stretched:
+            names = [*beside.carried, *beside.stretched]
+            evidence["left_out"] = Evidence(names, 1.0, " ".join(beside.sentences) + " They come back unchanged.")
+        if not beside.is_figure:
+            warnings.append(beside.sentences[0])
     found |= {"in_place": phases.is_in_place(motion), "glitches": _glitches(motion)}
     if found["in_place"]:
         warnings.append(

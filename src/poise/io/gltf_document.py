@@ -9,6 +9,7 @@ import base64
 import binascii
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -95,9 +96,16 @@ class GltfDocument:
             FileFormatError: if it is anything else.
         """
         found = self.json.get(key, [])
-        if not isinstance(found, list) or not all(isinstance(i, dict) for i in found):
-            raise self.fault(f"{key!r} is not a list of objects.")
+        if key not in self._sound_lists:  # asked for thousands of times
+            if not isinstance(found, list) or not all(isinstance(i, dict) for i in found):
+                raise self.fault(f"{key!r} is not a list of objects.")
+            self._sound_lists.add(key)
         return found
+
+    @cached_property
+    def _sound_lists(self) -> set[str]:
+        """Top-level lists that were looked through."""
+        return set()
 
     def item(self, key: str, index: Any) -> dict[str, Any]:
         """One object of a top-level list.
