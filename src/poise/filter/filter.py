@@ -71,52 +71,56 @@ class Machine:
         self.goal_points = tuple(goal.timed(dt) for goal in options.goal_points)
         self.load = LoadShare(self.model, strengths, self.scale)
         self.limits = JointLimits(character, preset.bounds)
-        self.particle = GoalParticle(preset.goal, character.leg_length)
-        self.sway = TrunkSway(preset.goal, self.mass, self.scale)
         self.giving = giving_body(character, self.model.q_rest(), preset.giving, preset.pose, preset.weights)
-        self.give = Give.none(self.giving)
-        self.reached: Reached | None = None
-        self.recovery = Recovery()
-        self.fall: Fall | None = None
-        self.standing_height = character.leg_length
         self.limb_roots = np.array([limb.bodies[0] + 1 for limb in self.giving.limbs], dtype=np.int64)
         self.mirror = State(self.model)
         self.limb_points = tuple(
             tuple(i for i, p in enumerate(character.contact_points) if p.body in limb.bodies)
             for limb in self.giving.limbs
         )
-        self.follower = GroundFollower(preset.ground, floor, 0.25 * self.scale)
+        self.is_quadruped = sum(limb.kind == "leg" for limb in character.limbs) >= 4
+        self.ground_weight = preset.weights.bounds * self.mass
+        self.limit_weight = self.load.area * self.ground_weight
+        self.no_push = np.zeros(self.model.nv)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Make everything that changes from step to step."""
+        preset, character, options = self.preset, self.character, self.options
+        self.time, self.frame, self.tally = 0.0, -1, Tally()
+        self.last: StepRecord | None = None
+        self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
+        self.particle = GoalParticle(preset.goal, character.leg_length)
+        self.sway = TrunkSway(preset.goal, self.mass, self.scale)
+        self.give = Give.none(self.giving)
+        self.reached: Reached | None = None
+        self.recovery = Recovery()
+        self.fall: Fall | None = None
+        self.standing_height = character.leg_length
+        self.follower = GroundFollower(preset.ground, self.floor, 0.25 * self.scale)
         self.footing = Footing(
             preset.end_effector,
             preset.stepping,
             preset.protective,
-            terrain,
-            floor,
+            self.terrain,
+            self.floor,
             feet_of(character),
             limbs_of(character),
             self.model.point_count,
             self.scale,
         )
-        self.tally = Tally()
-        self.time = 0.0
-        self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
-        self.is_quadruped = sum(limb.kind == "leg" for limb in character.limbs) >= 4
         sway_share, lean_share = shares_of(character, preset, self.is_quadruped)
         self.sway_share, self.own_share = sway_share, sway_share.copy()
         self.previous_error: tuple[float, float] | None = None
         self.warm = np.zeros((self.model.point_count, 4), dtype=np.bool_)
         self.off = np.zeros(self.model.nv)
-        self.ground_weight = preset.weights.bounds * self.mass
-        self.limit_weight = self.load.area * self.ground_weight
         self.routine = Routine(
-            self.state, self.footing, self.limits, terrain, self.follower, preset, sway_share, lean_share, dt=dt,
-            floor=floor, scale=self.scale, reach=LARGEST_WAY * self.scale if options.physicality.is_strict else 0.0,
+            self.state, self.footing, self.limits, self.terrain, self.follower, preset, sway_share, lean_share,
+            dt=self.dt, floor=self.floor, scale=self.scale,
+            reach=LARGEST_WAY * self.scale if options.physicality.is_strict else 0.0,
         )  # fmt: skip
         self.problem = self.routine.frame
-        self.no_push = np.zeros(self.model.nv)
-        self.last: StepRecord | None = None
         self.shifts: list[tuple[float, float]] = []
-        self.frame = -1
 
     @property
     def constants(self) -> dict[str, float]:
@@ -137,7 +141,8 @@ class Machine:
         return Physicality(is_strict=True) if self.fall is not None else self.options.physicality
 
     def start(self, q: Array, v: Array, time: float = 0.0) -> None:
-        """Begin at a pose (nq,) and velocity (nv,)."""
+        """Begin at a pose (nq,) and velocity (nv,), with nothing left of an earlier run."""
+        self._begin()
         self.q, self.v, self.time = q.copy(), v.copy(), time
 
     def plan(self, track: Track) -> GroundPlan | None:

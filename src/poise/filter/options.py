@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from poise.core.errors import InvalidValue
 from poise.filter.goals import PointGoal
 from poise.filter.quasi_physical import Physicality
-from poise.step import Certificate
+from poise.filter.reference import ReferenceFrame
+from poise.step import Certificate, Constraint, Objective, Step
 
 GOALS = ("auto", "com-xy", "moving", "none")
 ENGINES = ("qp", "pd")
+
+
+OwnTerms = Callable[[Step, ReferenceFrame], Sequence[Objective | Constraint]]
+"""Makes objectives and constraints of one's own for one step."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,11 @@ class Options:
         plans_ahead: A clip's way over ground that rests is planned from all of it; else, as in a stream, from what lies
             just ahead.
         returns: After protective steps go back to the clip's way; else stay beside it.
+        objectives: Your own objectives and constraints: functions of the step and the reference, called in every step;
+            what they return joins the filter's list. For example, a head that stays level:
+
+                def level(step: Step, reference: ReferenceFrame) -> list[Objective | Constraint]:
+                    return [Objective(AxisAcceleration(head, up), target, 20.0, "level head")]
     """
 
     goal: str = "auto"
@@ -42,6 +53,7 @@ class Options:
     engine: str = "qp"
     plans_ahead: bool = True
     returns: bool = True
+    objectives: tuple[OwnTerms, ...] = ()
 
     def __post_init__(self) -> None:
         for name, value, allowed in (("goal", self.goal, GOALS), ("engine", self.engine, ENGINES)):

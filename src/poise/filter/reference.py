@@ -113,6 +113,10 @@ class ReferenceBuilder:
         self._actor.root, self._actor.regularization, self._actor.length = model.roots[0], regularization, scale
         self._frames: Iterator[tuple[Any, ...]] = iter(())
 
+    def reset(self) -> None:
+        """Forget which coefficients acted last."""
+        self._actor.warm[:] = False
+
     def kinematics(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Positions [m] and velocities [m/s] of the contact points at (q, v), shapes (P, 3)."""
         self._state.move_to(q, v)

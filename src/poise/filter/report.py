@@ -238,6 +238,7 @@ def _options(machine: Machine) -> dict[str, Any]:
         "off" if o.physicality.is_off else "strict" if o.physicality.is_strict else o.physicality.factor
     )
     plain["goal_points"] = [g.body for g in o.goal_points]
+    plain["objectives"] = [getattr(make, "__name__", type(make).__name__) for make in o.objectives]
     plain["leg_scale"] = machine.scale
     plain |= machine.constants
     return plain

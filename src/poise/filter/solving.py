@@ -60,6 +60,12 @@ def solve(m: Machine, reference: ReferenceFrame, sight: Sight) -> StepResult | N
             objectives = [
                 replace(o, weight=FALLEN * np.asarray(o.weight)) if o.label == "pose" else o for o in objectives
             ]
+    for make in m.options.objectives:
+        for term in make(sight.step, reference):
+            if isinstance(term, Objective):
+                objectives.append(term)
+            else:
+                constraints.append(term)
     result = attempt(m, sight.step, objectives, constraints, m.warm[points].ravel(), reference.a + m.off)
     if result is None:
         return None

@@ -50,11 +50,18 @@ class QuasiPhysicalFilter:
             self.machine.model, dt=dt, friction=options.friction, without=self.machine.goal_without,
             scale=self.machine.scale,
         )  # fmt: skip
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin again: the next pose is the first, pushes are gone, and nothing is left of the poses before."""
         self._poses: list[Array] = []
         self._given: list[tuple[npt.NDArray[np.bool_], Array] | None] = []
         self._previous_v: Array | None = None
         self._pushes: list[Force] = []
         self._answer: Array | None = None
+        self._builder.reset()
+        m = self.machine
+        m.start(m.model.q_rest(), np.zeros(m.model.nv))
 
     def push(self, push: Force) -> None:
         """Add a push or pull; its start counts from the first pose. Works at any time."""

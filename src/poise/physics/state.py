@@ -39,6 +39,7 @@ class State:
         self.model = model
         self.data: Data = model.data()
         self.generation, self.is_complete = 0, False
+        self._other: Data | None = None
         P, nv = model.point_count, model.nv
         self.q, self.v = model.q_rest(), np.zeros(nv)
         self.M, self.bias = self.data.M, self.data.bias
@@ -239,7 +240,7 @@ class State:
     def angular_momentum_bias(self, root: int = 1) -> Array:
         """Rate of the tree's angular momentum at a = 0 [N m], shape (3,), by a central difference along q ⊕ v t."""
         m, t = self.model, 1e-6
-        other = m.data()
+        self._other = other = m.data() if self._other is None else self._other
         ends = []
         for side in (t, -t):
             other.move_to(m.integrate(self.q, self.v, side), self.v)
