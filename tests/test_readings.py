@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import pytest
 import poise
 from poise.body import Character, fit
 from poise.core.errors import PoiseError
+from poise.core.units import HUMAN_LEG, UNITS
 from poise.io.gltf_clip import clip_names
 from poise.io.gltf_document import open_gltf
+from poise.phases import find_floor, leg_length
 from tests.clips import MOTIONS
 
 TABLE = tomllib.loads((Path(__file__).parent / "data" / "readings.toml").read_text(encoding="utf-8"))
@@ -68,6 +71,45 @@ def read_all(most: int) -> tuple[int, list[str]]:
                 if said:
                     wrong.append(f"{name} [{clip}]: {'; '.join(said)}")
     return count, wrong
+
+
+def read_sources() -> tuple[int, list[str]]:
+    """How many clips were read, and a line for each whose axis, unit, rate or floor is another than the person's."""
+    paths = {path.name: path for root in reversed(SETS) if root.is_dir() for path in root.rglob("*") if path.is_file()}
+    count, wrong = 0, []
+    for truth in TABLE["source"]:
+        for name, height in truth["floor"].items():
+            if name not in paths:
+                continue
+            count += 1
+            clip = 0 if paths[name].suffix in (".glb", ".gltf") else None
+            try:
+                motion = poise.load(paths[name], clip=clip)
+            except PoiseError as error:
+                wrong.append(f"{name}: {error}")
+                continue
+            assert motion.source is not None
+            evidence = motion.source.evidence
+            fps = evidence["fps_by_motion"].value if "fps_by_motion" in evidence else motion.fps
+            floor, near = find_floor(motion).value, 0.04 * leg_length(motion.skeleton) / HUMAN_LEG
+            said = {
+                "up": (motion.source.up == truth["up"], motion.source.up),
+                "unit": (abs(motion.source.unit / UNITS[truth["unit"]] - 1.0) < 1e-3, motion.source.unit),
+                "fps": (abs(fps / truth["fps"] - 1.0) < 0.05, fps),
+                "floor": (math.isnan(height) or abs(floor - height) < near, round(floor, 3)),
+            }
+            wrong += [f"{name}: {key} {value}" for key, (is_right, value) in said.items() if not is_right]
+    return count, wrong
+
+
+@pytest.mark.skipif(not any(root.is_dir() for root in SETS), reason="needs real clips; set POISE_MOTIONS")
+@pytest.mark.filterwarnings("ignore")
+def test_axis_unit_rate_and_floor_are_read_as_a_person_does() -> None:
+    count, wrong = read_sources()
+    clips = {line.partition(":")[0] for line in wrong}
+    print(f"{count - len(clips)} of {count} clips are read as a person does", *wrong, sep="\n")
+    assert len(wrong) <= (1.0 - ENOUGH) * 4 * count, wrong  # of all answers
+    assert not [line for line in wrong if ": up" in line or ": unit" in line], wrong
 
 
 @pytest.mark.skipif(not any(root.is_dir() for root in SETS), reason="needs real clips; set POISE_MOTIONS")

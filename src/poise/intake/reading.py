@@ -120,7 +120,14 @@ def _doubt_rate(figure: Figure, source: Source, evidence: dict[str, Evidence], w
     table = weigh_scale(figure, "z", candidates, prior, WITNESSES[1:])
     stated = source.evidence["fps"].reason if "fps" in source.evidence else f"the file says {label:.6g} Hz"
     chance = table.chance_of(lambda s: s.fps == label)
-    _rate(label, Custom(source.format, {}, {}, stated=stated), table.ask(lambda s: s.fps), chance, evidence, warnings)
+    _rate(
+        label,
+        Custom(source.format, {}, {}, stated=stated),
+        table.ask(lambda s: s.fps, label),
+        chance,
+        evidence,
+        warnings,
+    )
 
 
 def _up(figure: Figure, custom: Custom, evidence: dict[str, Evidence], warnings: list[str]) -> str:
@@ -146,7 +153,7 @@ def _scale(figure: Figure, up: str, custom: Custom, evidence: dict[str, Evidence
     has_rate = figure.motion.frame_count > 1
     candidates, prior = scale_candidates(label, units, rates if has_rate else {}, meters, custom.given_fps is None)
     table = weigh_scale(figure, up, candidates, prior)
-    unit_answer, rate_answer = table.ask(lambda s: s.unit), table.ask(lambda s: s.fps)
+    unit_answer, rate_answer = table.ask(lambda s: s.unit), table.ask(lambda s: s.fps, label)
     unit = _unit(figure, custom, unit_answer, table.best, evidence, warnings)
     if has_rate:
         _rate(label, custom, rate_answer, table.chance_of(lambda s: s.fps == label), evidence, warnings)

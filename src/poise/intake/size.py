@@ -11,12 +11,15 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.core.units import UNITS
-from poise.intake.anatomy import anatomy_of
+from poise.intake.anatomy import Anatomy, anatomy_of
 from poise.phases.points import body_points
 
-STANDS, ON_TOP = 0.6, 0.7
-"""A rest pose stands if it is this high, as a share of leg, trunk and head stretched out, with its head in the upper
-part beyond this share of its height [1]."""
+STANDS, STANDS_BY_SHAPE, ON_TOP = 0.9, 0.7, 0.7
+"""A rest pose stands if it is this high, as a share of leg, trunk and head stretched out (less where legs were found by
+shape alone), with its head in the upper part beyond this share of its height [1]."""
+LYING, ALL_FOURS = 0.6, 0.15
+"""A rest pose lower than this share of the clip's poses lies; hands this near to the height of feet, as a share of the
+whole height, are feet [1]."""
 HEIGHTS = (0.01, 100.0)
 """Heights that make sense [m]."""
 
@@ -25,14 +28,15 @@ def height_of(source: Motion | Skeleton) -> float:
     """How tall a figure is [m].
 
     On two legs: the height of its rest pose if that stands, else leg, trunk and head stretched out. On other legs or
-    none: how high the body reaches, in the middle of the clip's frames or at rest.
+    none: how high the rest pose reaches, or the poses of the clip where that lies.
     """
     skeleton = source.skeleton if isinstance(source, Motion) else source
     anatomy = anatomy_of(skeleton)
     rest = _rest_height(skeleton)
-    if len(anatomy.legs) != 2 or anatomy.head is None:
+    if len(anatomy.legs) != 2 or anatomy.head is None or _is_on_all_fours(anatomy, source):
         if isinstance(source, Motion):
-            return float(np.median(np.ptp(body_points(source)[0][:, :, 2], axis=1)))
+            moving = float(np.median(np.ptp(body_points(source)[0][:, :, 2], axis=1)))
+            return rest if rest > LYING * moving else moving
         return rest
     tips = [float(np.linalg.norm(s.offset)) for s in skeleton.end_sites if s.joint == anatomy.head]
     stretched = anatomy.leg_length + anatomy.trunk_length + max(tips, default=0.0)
@@ -41,7 +45,21 @@ def height_of(source: Motion | Skeleton) -> float:
     stretched += 0.3 * max(below, default=0.0)  # a sole lies a third of a foot's length below its ankle
     heights = skeleton.rest[0][:, 2]
     is_on_top = heights[anatomy.head] - heights.min() > ON_TOP * rest
-    return rest if is_on_top and rest > STANDS * stretched else stretched
+    stands = STANDS if anatomy.by_name else STANDS_BY_SHAPE
+    return rest if is_on_top and rest > stands * stretched else stretched
+
+
+def _is_on_all_fours(anatomy: Anatomy, source: Motion | Skeleton) -> bool:
+    """True if what would be arms reaches as far down as what would be legs, in the rest pose and over the clip."""
+    if not anatomy.arms:
+        return False
+    poses = [anatomy.skeleton.rest[0][None]] + ([source.world[0]] if isinstance(source, Motion) else [])
+    for places in poses:
+        height = places[..., 2]
+        arms, legs = (height[:, [limb.end for limb in limbs]].min(axis=1) for limbs in (anatomy.arms, anatomy.legs))
+        if float(np.median((arms - legs) / np.maximum(np.ptp(height, axis=1), 1e-9))) > ALL_FOURS:
+            return False
+    return True
 
 
 def height_in_meters(text: str | float) -> float:

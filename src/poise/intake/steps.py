@@ -20,7 +20,7 @@ FEWEST_STRIDES = 3
 """Fewer strides make no gait."""
 WALKING, HOPPING = 0.12, 0.6
 """Feet that move at the same time for less than this share of their way walk, for more than that hop [1]."""
-EVEN = 0.35
+EVEN = 0.45
 """The logarithms of a gait's stride times spread no more than this [1]."""
 
 

@@ -75,8 +75,11 @@ class Table(Generic[Candidate]):
         """Probability of all candidates of which something holds."""
         return float(sum(share for candidate, share in zip(self.candidates, self.chance) if holds(candidate)))
 
-    def ask(self, part: Callable[[Candidate], Hashable]) -> Answer:
-        """The answer to one question that the candidates differ in, such as `lambda reading: reading.up`."""
+    def ask(self, part: Callable[[Candidate], Hashable], against: Hashable = None) -> Answer:
+        """The answer to one question that the candidates differ in, such as `lambda reading: reading.up`.
+
+        Reasons are those for the best candidate before the next best of another answer, or before that of `against`.
+        """
         chance = self.chance
         totals: dict[Hashable, float] = {}
         for candidate, share in zip(self.candidates, chance):
@@ -84,6 +87,7 @@ class Table(Generic[Candidate]):
         best = int(np.argmax(chance))
         chosen = part(self.candidates[best])
         others = [k for k, c in enumerate(self.candidates) if part(c) != chosen]
+        others = [k for k in others if part(self.candidates[k]) == against] or others
         rival = max(others, key=lambda k: chance[k], default=None)
         quoted = []
         for testimony in self.testimonies:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,16 +16,26 @@ from poise.phases.travel import in_place_velocity
 Array = npt.NDArray[np.float64]
 
 
-def find_floor(motion: Motion) -> Evidence:
-    """Height of the floor in the clip's world frame: what the body stands on when it is slowest.
+SPREAD = 0.02
+"""Stances on one floor agree to this, for a leg of 0.82 m [m]."""
+BELOW = 2.5
+"""A point is in the floor if it lies deeper than this many SPREADs [1]."""
+DEEPER = 0.3
+"""A frame with a point in the floor speaks so much against it as one that stands there speaks for it [1]: joints of a
+body that lies are deeper than toes that stand, and limbs of a game's gallop swing through the ground."""
 
-    The lowest joint or tip of each frame is taken with its speed; the floor is the median height of the slowest
-    quarter of them, glitched frames left out. It lies where the skeleton's lowest joints or tips touch: a
-    skeleton that ends at the ankles has a sole below it that only a character knows. Under a motion on the spot the
-    floor moves with the standing feet.
+
+def find_floor(motion: Motion) -> Evidence:
+    """Height of the floor in the clip's world frame: what the body stands on.
+
+    The lowest joint or tip of each frame is taken with its speed, glitched frames left out. Two ways to find what it
+    rests on are tried, and the one that is surer of itself is taken: the height at which most frames rest, the slower
+    the more, while few are deeper; and the height in the slowest frames. The floor lies where the skeleton's lowest
+    joints or tips touch: a skeleton that ends at the ankles has a sole below it that only a character knows. Under a
+    motion on the spot the floor moves with the standing feet.
 
     Returns:
-        The height [m], with confidence: how well the slowest quarter agrees, and how slow it is.
+        The height [m], with confidence: how well the frames that rest there agree, and how slow they are.
     """
     positions, _ = body_points(motion)
     good = ~glitch_frames(motion)
@@ -36,15 +48,47 @@ def find_floor(motion: Motion) -> Evidence:
     ground = in_place_velocity(motion)
     speed = np.linalg.norm(velocities(positions, motion.times)[frames, lowest] - ground, axis=-1)
     height, speed = height[good], speed[good]
+    found = (_where_it_rests(height, speed, scale), _where_it_is_slowest(height, speed, scale))
+    return max(found, key=lambda e: e.confidence)
+
+
+def _where_it_rests(height: Array, speed: Array, scale: float) -> Evidence:
+    """The height that most frames rest at, and few are below."""
+    still = 1.0 / (1.0 + (speed / (0.5 * np.sqrt(scale))) ** 2)
+    spread = SPREAD * scale
+    candidates = np.unique(np.percentile(height, np.linspace(0.0, 100.0, 101)))
+    away = (height[None] - candidates[:, None]) / spread
+    support = (np.exp(-0.5 * away**2) * still).sum(axis=1) - DEEPER * (away < -BELOW).sum(axis=1)
+    best = candidates[int(np.argmax(support))]
+    near = np.abs(height - best) < 2.0 * spread
+    slow = np.flatnonzero(near)[np.argsort(speed[near], kind="stable")[: max(1, (int(near.sum()) + 3) // 4)]]
+    floor = float(np.median(height[slow]))
+    apart = float(np.median(np.abs(height[slow] - floor)))
+    pace = float(np.median(speed[slow]))
+    share = float(near.mean())
+    reason = (
+        f"the body rests there in {100.0 * share:.0f} % of the frames, moving at {pace:.2f} m/s; it is deeper in "
+        f"{100.0 * float((height < floor - BELOW * spread).mean()):.0f} %"
+    )
+    enough = min(1.0, float(near.sum()) / 20.0) * min(1.0, 0.25 + share)
+    return Evidence(floor, _confidence(apart, pace, enough, scale), reason)
+
+
+def _where_it_is_slowest(height: Array, speed: Array, scale: float) -> Evidence:
+    """The median height of the slowest quarter of the frames."""
     slow = np.argsort(speed, kind="stable")[: max(1, (len(speed) + 3) // 4)]
     floor = float(np.median(height[slow]))
-    spread = float(np.median(np.abs(height[slow] - floor)))
+    apart = float(np.median(np.abs(height[slow] - floor)))
     pace = float(np.median(speed[slow]))
-    agreement = 1.0 / (1.0 + (spread / (0.03 * scale)) ** 2)
-    stillness = 1.0 / (1.0 + (pace / (1.0 * np.sqrt(scale))) ** 2)
-    few = min(1.0, len(slow) / 5.0)
     reason = (
         f"median height of the lowest point over the slowest {len(slow)} of {len(height)} frames; "
-        f"they agree to {100.0 * spread:.1f} cm and move at {pace:.2f} m/s"
+        f"they agree to {100.0 * apart:.1f} cm and move at {pace:.2f} m/s"
     )
-    return Evidence(floor, round(float(agreement * stillness * few), 3), reason)
+    return Evidence(floor, _confidence(apart, pace, len(slow) / 5.0, scale), reason)
+
+
+def _confidence(apart: float, pace: float, enough: float, scale: float) -> float:
+    """How much heights that differ by this [m] at this speed [m/s] are worth, of a figure of this size [1]."""
+    agreement = 1.0 / (1.0 + (apart / (0.03 * scale)) ** 2)
+    stillness = 1.0 / (1.0 + (pace / math.sqrt(scale)) ** 2)
+    return round(agreement * stillness * min(1.0, enough), 3)
