@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -204,3 +205,32 @@ def test_a_hand_acts_where_it_holds(live: Running) -> None:
 
     poise.simulate(still, live.character, watch=watch)
     assert len(hands[0].history) > 5
+
+
+def test_the_button_keeps_what_happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A push, then the button: a clip and a recording of the round so far lie in the folder, and the run goes on."""
+    from poise.cli.outcome import _keeper
+
+    monkeypatch.chdir(tmp_path)
+    motion = poise.load(poise.sample_path("walk"))
+    character = poise.Character.fit(motion)
+    viewer = Viewer(is_opened=False)
+    run = LiveRun(LiveClip(motion, character), viewer, _keeper())
+    thread = threading.Thread(target=run.play)
+    thread.start()
+    try:
+        page = Page(viewer, bodies=21)
+        page.until(lambda s: s.time > 0.2)
+        page.ask(type="push", track=0, body=character.roles["chest"], force=[200, 0, 0], seconds=0.1)
+        page.until(lambda s: s.time > 0.6)
+        page.ask(type="set", name="keep", value=True)
+        page.until(lambda s: any(w["type"] == "kept" for w in page.words))
+        (said,) = [w["what"] for w in page.words if w["type"] == "kept"]
+        assert said == "Kept as walk-live-1.bvh and walk-live-1.html."
+        assert 0.5 < poise.load("walk-live-1.bvh").duration < 6.0
+        assert b"poise-recording" in Path("walk-live-1.html").read_bytes()
+        page.until(lambda s: 0.1 < s.time < 0.5)  # it has begun again
+    finally:
+        run.stop()
+        thread.join(60.0)
+        viewer.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from poise.cli.app import note, progress
-from poise.core.errors import InvalidValue, UnknownName
+from poise.core.errors import InvalidValue, PoiseError, UnknownName
 
 if TYPE_CHECKING:
     from poise.filter.result import SimulationResult
@@ -111,6 +111,35 @@ def draw(scene: Scene, path: Path, **look: Any) -> None:
         note(made.note)
 
 
+def _keeper() -> Callable[[Any], str]:
+    """What the page's button does: the round so far as a clip and a recording, in the current folder, numbered."""
+    from poise.io.files import all_or_none
+    from poise.io.format import format_of
+
+    def keep_round(result: Any) -> str:
+        import poise.io
+        from poise.show import record
+        from poise.show.result_scene import scene_of
+
+        source = result.motion.source
+        path = Path(source.path if source else "motion")
+        try:
+            ending = path.suffix if path.is_file() and path.suffix.lower() in format_of(path).EXTENSIONS else ".bvh"
+            number = 1
+            while any(Path(f"{path.stem}-live-{number}{e}").exists() for e in (ending, ".html")):
+                number += 1
+            clip, page = Path(f"{path.stem}-live-{number}{ending}"), Path(f"{path.stem}-live-{number}.html")
+            with all_or_none():
+                poise.io.save(result.motion, clip)
+                record(scene_of(result), page)
+        except PoiseError as error:
+            return f"Not kept: {error}"
+        note(f"Kept as {clip} and {page}.")
+        return f"Kept as {clip} and {page}."
+
+    return keep_round
+
+
 def play_live(source: Source, *, port: int, headless: bool, is_saved: bool) -> Any:
     """Play a source in a page in real time until Ctrl-C; the result of its last round.
 
@@ -122,7 +151,7 @@ def play_live(source: Source, *, port: int, headless: bool, is_saved: bool) -> A
 
     with Viewer(port=port, is_opened=not headless) as viewer:
         note(f"Live at {viewer.url} (Ctrl-C ends{', and the last round is saved' if is_saved else ''})")
-        result = LiveRun(source, viewer).play()
+        result = LiveRun(source, viewer, _keeper()).play()
     if result is None:
         raise InvalidValue("The run was stopped before it began; nothing is saved.")
     return result

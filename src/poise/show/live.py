@@ -11,6 +11,7 @@ from typing import Any, Generic
 from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible
 from poise.filter.hand import Hand
 from poise.show.protocol import Command
+from poise.show.scene import Control
 from poise.show.source import R, Source, allowed
 from poise.show.viewer import Viewer
 
@@ -22,6 +23,9 @@ BEHIND = 0.25
 IDLE = 0.01
 """How long a paused run sleeps between looks at what the pages ask for [s]."""
 
+KEEP = Control("keep", "Keep what happened", kind="button")
+"""The button that ends a round and keeps it as files."""
+
 REST = 1.0
 """A run that fell apart starts again after this long [s]."""
 
@@ -32,15 +36,18 @@ class LiveRun(Generic[R]):
     Args:
         source: What runs.
         viewer: Where it is shown.
+        keeper: Keeps the result of a round, up to now, when the page's button asks for it; says where, in one line.
 
     Attributes:
         behind: How late the simulation is [s].
     """
 
-    def __init__(self, source: Source[R], viewer: Viewer) -> None:
-        self._source, self._viewer = source, viewer
+    def __init__(self, source: Source[R], viewer: Viewer, keeper: Callable[[R], str] | None = None) -> None:
+        self._source, self._viewer, self._keeper = source, viewer, keeper
+        self._controls = source.controls if keeper is None else (*source.controls, KEEP)
+        self._keeps, self._kept = False, ""
         self._hands: dict[int, Hand] = {}
-        self._values: dict[str, float | bool | str] = {c.name: c.value for c in source.controls}
+        self._values: dict[str, float | bool | str] = {c.name: c.value for c in self._controls if c.kind != "button"}
         self._paused, self._steps, self._speed = False, 0, 1.0
         self._again, self._stopped = False, False
         self._anchor = (0.0, 0.0)
@@ -86,6 +93,8 @@ class LiveRun(Generic[R]):
                 self._viewer.say(type="mark", row="events", time=0.0, label="fell apart, started again")
                 clock.sleep(REST)
                 continue
+            if self._keeps and self._keeper is not None:
+                self._keeps, self._kept = False, self._keeper(self._last)
             if not self._last.is_complete and not self._again:
                 break
         return self._last
@@ -97,9 +106,12 @@ class LiveRun(Generic[R]):
         self._show()
         self._anchor = (clock.monotonic(), 0.0)
         self._viewer.say(**self._status())
+        if self._kept:
+            self._viewer.say(type="kept", what=self._kept)
+            self._kept = ""
 
     def _show(self) -> None:
-        controls = tuple(replace(c, value=self._values[c.name]) for c in self._source.controls)
+        controls = tuple(replace(c, value=self._values.get(c.name, c.value)) for c in self._controls)
         self._viewer.show(replace(self._source.scene(), controls=controls))
 
     # --- after every step
@@ -163,6 +175,8 @@ class LiveRun(Generic[R]):
             self._steps += int(self._paused)
         elif command.kind == "restart":
             self._again, self._paused = True, False
+        elif command.kind == "set" and f["name"] == KEEP.name and self._keeper is not None:
+            self._keeps, self._again, self._paused = True, True, False
         else:
             if command.kind == "pause":
                 self._paused = f["on"]

@@ -42,7 +42,7 @@ SETTLE = 0.15
 CONTROLS = (
     Control("slope", "Slope", value=0.0, unit="°", low=-25.0, high=25.0, step=0.5),
     Control("roughness", "Bumps", value=0.0, unit="m", low=0.0, high=0.5, step=0.01),
-    Control("physicality", "Physicality, power of ten", value=0.0, unit="", low=-2.0, high=2.0, step=0.1),
+    Control("physicality", "How physical (power of ten)", value=0.0, unit="", low=-2.0, high=2.0, step=0.1),
 )
 """What the page can set; physicality is the power of ten of the knob."""
 

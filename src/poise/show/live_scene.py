@@ -97,8 +97,9 @@ def clip_scene(character: Character, q: Array, terrain: Terrain, *, title: str) 
         title=title,
         overlays=figure_marks(character),
         plots=(
-            Plot("Deviation, all joints (rms)", "deg", (Series("simulated", SIMULATED_COLOR, np.zeros(1)),)),
-            Plot("Root force beyond the clip's own", "N", (Series("simulated", SIMULATED_COLOR, np.zeros(1)),)),
+            Plot("Change of the pose", "deg", (Series("simulated", SIMULATED_COLOR, np.zeros(1)),)),
+            Plot("Outside help at the hips: force", "N", (Series("simulated", SIMULATED_COLOR, np.zeros(1)),)),
+            Plot("Force of your hand", "N", (Series("hand", SIMULATED_COLOR, np.zeros(1)),)),
             Plot("Center of mass, height", "m", (Series("height", COM_COLOR, np.zeros(1)),)),
         ),
         layers=LAYERS,
@@ -120,9 +121,14 @@ def clip_moment(machine: Machine, reference_q: Array, hands: Sequence[Hand], *, 
         time,
         ((positions, orientations), (ghost[0], ghost[1])),
         figure_numbers(character, machine.state, touching, forces, hands, below=below),
-        (float(np.sqrt(np.mean(deviation**2))), root, float(com[2] - machine.floor)),
+        (float(np.sqrt(np.mean(deviation**2))), root, _pull(hands), float(com[2] - machine.floor)),
         is_paused,
     )
+
+
+def _pull(hands: Sequence[Hand]) -> float:
+    """Size of all that hands pull with [N]."""
+    return float(sum(np.linalg.norm(hand.force) for hand in hands))
 
 
 def _root_force(last: StepRecord) -> float:

@@ -107,8 +107,8 @@ export class Live implements Transport {
       const mark: [number, string] = [Number(message.time), String(message.label ?? "")];
       if (row) row.marks = [...(row.marks ?? []), mark].slice(-500);
       else this.events.push({ name: String(message.row), color: [0.84, 0.15, 0.24], marks: [mark] });
-    } else if (message.type === "refused") {
-      this.app.notice(String(message.why ?? "Refused."));
+    } else if (message.type === "refused" || message.type === "kept") {
+      this.app.notice(String(message.why ?? message.what ?? "Refused."));
       setTimeout(() => this.app.notice(""), 4000);
     }
   }
