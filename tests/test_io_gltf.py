@@ -629,3 +629,73 @@ def test_no_flipped_byte_of_the_json_crashes(tmp_path):
             gltf.read(tmp_path / "fox.glb", ReadOptions(clip=0))
         except FileFormatError:
             continue
+
+
+def parts_of_a_figure() -> dict[str, Any]:
+    """A body and two legs as separate meshes on moving nodes, without a skin."""
+    content = made()
+    corners = np.array([[-1, 0, 0], [1, 0, 0], [0, -30, 1]], dtype="<f4").tobytes()
+    uri = content["buffers"][0]["uri"]
+    data = base64.b64decode(uri.split(",", 1)[1])
+    content["buffers"] = [
+        {
+            "byteLength": len(data) + len(corners),
+            "uri": "data:application/octet-stream;base64," + base64.b64encode(data + corners).decode(),
+        }
+    ]
+    content["bufferViews"].append({"buffer": 0, "byteOffset": len(data), "byteLength": len(corners)})
+    content["accessors"].append({"bufferView": 3, "componentType": 5126, "count": 3, "type": "VEC3"})
+    content["meshes"] = [{"name": "part", "primitives": [{"attributes": {"POSITION": 3}}]}]
+    del content["skins"]
+    for node in content["nodes"][1:]:
+        node["mesh"] = 0
+    for node in (2, 3):
+        content["animations"][0]["channels"].append({"sampler": 0, "target": {"node": node, "path": "rotation"}})
+    content["animations"][0]["channels"] = content["animations"][0]["channels"][1:]
+    return content
+
+
+def test_moving_parts_without_a_skin_are_joints_and_are_drawn(tmp_path):
+    motion = poise.load(saved(tmp_path, parts_of_a_figure()))
+    assert motion.skeleton.names == ("root", "hip", "knee")
+    meshes = document_of(motion).meshes
+    assert sorted(int(mesh.joints[0, 0]) for mesh in meshes) == [0, 1, 2]
+    assert all((mesh.weights == 1.0).all() for mesh in meshes)
+    tip = next(site for site in motion.skeleton.end_sites if site.joint == 2)
+    assert np.linalg.norm(tip.offset) == pytest.approx(30.0, rel=0.01)  # where the part ends
+    assert motion.skeleton.skin is not None
+    np.testing.assert_allclose(motion.skeleton.skin, 3.0)
+
+
+def test_a_weight_that_is_no_number_moves_no_vertex(tmp_path):
+    content = parts_of_a_figure()
+    weights = np.array([[1, 0, 0, 0], [np.nan, 0, 0, 0], [0.5, 0.5, 0, 0]], dtype="<f4").tobytes()
+    joints = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [1, 2, 0, 0]], dtype="u1").tobytes()
+    data = base64.b64decode(content["buffers"][0]["uri"].split(",", 1)[1])
+    for part in (weights, joints):
+        content["bufferViews"].append({"buffer": 0, "byteOffset": len(data), "byteLength": len(part)})
+        data += part
+    content["buffers"] = [
+        {"byteLength": len(data), "uri": "data:application/octet-stream;base64," + base64.b64encode(data).decode()}
+    ]
+    content["accessors"] += [
+        {"bufferView": 4, "componentType": 5126, "count": 3, "type": "VEC4"},
+        {"bufferView": 5, "componentType": 5121, "count": 3, "type": "VEC4"},
+    ]
+    content["meshes"][0]["primitives"][0]["attributes"] |= {"WEIGHTS_0": 4, "JOINTS_0": 5}
+    content["skins"] = [{"joints": [1, 2, 3]}]
+    for node in content["nodes"][1:]:
+        node.pop("mesh")
+    content["nodes"][0] |= {"mesh": 0, "skin": 0}
+    motion = poise.load(saved(tmp_path, content))
+    (mesh,) = document_of(motion).meshes
+    np.testing.assert_allclose(mesh.weights.sum(axis=1), [1.0, 0.0, 1.0])
+
+
+def test_a_last_joint_may_vanish_and_one_that_carries_others_may_not(tmp_path):
+    content = made()
+    content["nodes"][3]["scale"] = [0.0, 0.0, 0.0]
+    assert poise.load(saved(tmp_path, content)).frame_count > 1
+    content["nodes"][2]["scale"] = [0.0, 0.0, 0.0]
+    with pytest.raises(FileFormatError, match="'hip' is mirrored or scaled to nothing"):
+        poise.load(saved(tmp_path, content))

@@ -199,7 +199,7 @@ class JointTree:
                     continue
                 if not mirrored and across is not None and not self._is_apart_along(a, b, across):
                     continue
-                if unlike < (0.7 if mirrored else 0.12) and min(self.weight(a), self.weight(b)) >= 0.1:
+                if unlike < (0.9 if mirrored else 0.12) and min(self.weight(a), self.weight(b)) >= 0.1:
                     scored.append((unlike - (1.0 if mirrored else 0.0), a, b))
         for _, a, b in sorted(scored):
             if a in left_over and b in left_over:

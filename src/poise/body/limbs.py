@@ -106,9 +106,10 @@ def _main_legs(tree: JointTree, root: int, pairs: list[Pair]) -> Pair | None:
 
 
 def _named(tree: JointTree, pair: Pair) -> frozenset[str]:
-    """Kinds of limb that the names along a pair speak of."""
+    """Kinds of limb that the names along a pair speak of; "other" by its first joints alone: an arm may have claws."""
     joints = [j for joint in pair[1:] for j in tree.path(joint)]
-    return frozenset().union(*(hints(tree.skeleton.names[j]) for j in joints))
+    first = frozenset().union(*(hints(tree.skeleton.names[j]) for j in pair[1:]))
+    return frozenset().union(*(hints(tree.skeleton.names[j]) for j in joints)) - ({"other"} - first)
 
 
 def _comes_near_ground(tree: JointTree, pair: Pair) -> bool:

@@ -1,0 +1,165 @@
+"""What a bone is, by its skin, its shape and its neighbors: rigs as tools export them, reduced to what is odd."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from poise.body import Character, fit
+from poise.core import rotations
+from poise.core.motion import Motion
+from poise.core.skeleton import EndSite, Skeleton
+
+Row = tuple[str, str, tuple[float, float, float]]
+
+
+def figure(
+    rows: Sequence[Row], swings: Sequence[str] = (), skin: Sequence[float] | None = None, ends: Sequence[Row] = ()
+) -> Motion:
+    """A figure of joints (name, parent, offset), of which some swing; end sites as rows without a name."""
+    names = [name for name, _, _ in rows]
+    parents = np.array([names.index(parent) if parent else -1 for _, parent, _ in rows])
+    offsets = np.array([offset for _, _, offset in rows])
+    frames = 40
+    times = np.arange(frames) / 30.0
+    turned = np.tile(rotations.IDENTITY, (frames, len(rows), 1))
+    for n, name in enumerate(swings):
+        angle = 0.4 + 0.4 * np.sin(2.0 * np.pi * times + n)
+        turned[:, names.index(name)] = rotations.from_rotation_vector(np.outer(angle, [0.0, 1.0, 0.0]))
+    skeleton = Skeleton(
+        tuple(names),
+        parents,
+        offsets,
+        np.tile(rotations.IDENTITY, (len(rows), 1)),
+        tuple(EndSite(names.index(parent), np.array(offset)) for _, parent, offset in ends),
+        skin=None if skin is None else np.array(skin),
+    )
+    return Motion(skeleton, times, np.tile(offsets, (frames, 1, 1)), turned)
+
+
+def limbs(character: Character) -> dict[str, list[str]]:
+    return {limb.name: [character.bodies[b].name for b in limb.bodies] for limb in character.limbs}
+
+
+def both(*rows: Row) -> list[Row]:
+    """Rows for the left side, and mirrored for the right; "*" stands for the side's letter."""
+    out: list[Row] = []
+    for letter, sign in (("L", 1.0), ("R", -1.0)):
+        out += [(n.replace("*", letter), p.replace("*", letter), (x, sign * y, z)) for n, p, (x, y, z) in rows]
+    return out
+
+
+TRUNK: list[Row] = [
+    ("hips", "", (0.0, 0.0, 0.95)),
+    ("spine", "hips", (0.0, 0.0, 0.2)),
+    ("chest", "spine", (0.0, 0.0, 0.2)),
+    ("head", "chest", (0.0, 0.0, 0.3)),
+]
+ARMS = both(
+    ("upper_arm.*", "chest", (0.0, 0.2, 0.1)),
+    ("forearm.*", "upper_arm.*", (0.0, 0.28, 0.0)),
+    ("hand.*", "forearm.*", (0.0, 0.25, 0.0)),
+)
+LEGS = both(
+    ("thigh.*", "hips", (0.0, 0.1, -0.05)),
+    ("shin.*", "thigh.*", (0.01, 0.0, -0.42)),
+    ("foot.*", "shin.*", (-0.01, 0.0, -0.4)),
+    ("toe.*", "foot.*", (0.14, 0.0, -0.05)),
+)
+MOVES = ["thigh.L", "shin.L", "foot.L", "toe.L", "thigh.R", "shin.R", "foot.R", "toe.R", "forearm.L", "hand.L"]
+
+
+def test_a_bone_in_pieces_is_one_bone() -> None:
+    pieces = both(
+        ("DEF-thigh.*", "hips", (0.0, 0.1, -0.05)),
+        ("DEF-thigh.*.001", "DEF-thigh.*", (0.0, 0.0, -0.21)),
+        ("DEF-shin.*", "DEF-thigh.*.001", (0.0, 0.0, -0.21)),
+        ("DEF-shin.*.001", "DEF-shin.*", (0.0, 0.0, -0.2)),
+        ("DEF-foot.*", "DEF-shin.*.001", (0.0, 0.0, -0.2)),
+        ("DEF-toe.*", "DEF-foot.*", (0.14, 0.0, -0.05)),
+    )
+    moving = [f"DEF-{part}.{side}" for side in "LR" for part in ("thigh", "shin", "foot", "toe")]
+    found = fit(figure([*TRUNK, *ARMS, *pieces], moving))
+    assert limbs(found)["left_leg"] == ["DEF-thigh.L", "DEF-shin.L", "DEF-foot.L", "DEF-toe.L"]
+    plain = fit(figure([*TRUNK, *ARMS, *LEGS], MOVES))
+    assert found.leg_length == pytest.approx(plain.leg_length, abs=0.02)
+
+
+def test_nameless_joints_in_one_line_are_still_joints() -> None:
+    rows = [(f"node {n}", "", at) for n, (_, _, at) in enumerate([*TRUNK, *ARMS, *LEGS])]
+    old = [name for name, _, _ in (*TRUNK, *ARMS, *LEGS)]
+    parents = [parent for _, parent, _ in (*TRUNK, *ARMS, *LEGS)]
+    named = [(n, f"node {old.index(p)}" if p else "", at) for (n, _, at), p in zip(rows, parents, strict=True)]
+    found = fit(figure(named, [f"node {old.index(m)}" for m in MOVES]))
+    assert len(limbs(found)["left_leg"]) == 4
+
+
+def test_a_piece_of_the_pelvis_before_the_thigh_is_no_leg() -> None:
+    plain = fit(figure([*TRUNK, *ARMS, *LEGS], MOVES)).leg_length
+    linked = both(
+        ("hipjoint.*", "hips", (0.0, 0.0, 0.0)),
+        ("thigh.*", "hipjoint.*", (0.0, 0.2, -0.08)),
+        ("shin.*", "thigh.*", (0.01, 0.0, -0.42)),
+        ("foot.*", "shin.*", (-0.01, 0.0, -0.4)),
+        ("toe.*", "foot.*", (0.14, 0.0, -0.05)),
+    )
+    found = fit(figure([*TRUNK, *ARMS, *linked], MOVES))
+    assert limbs(found)["left_leg"][0] == "thigh.L"
+    assert found.leg_length == pytest.approx(plain, abs=0.02)
+
+
+def test_a_control_without_skin_is_no_limb_and_a_foot_named_like_one_is() -> None:
+    rows = [*TRUNK, *ARMS, *LEGS, *both(("guide.*", "hips", (0.9, 0.2, 0.3)))]
+    rows = [(n.replace("foot", "IK foot"), p.replace("foot", "IK foot"), at) for n, p, at in rows]
+    skin = [0.0 if n.startswith("guide") else 50.0 for n, _, _ in rows]
+    moving = [m.replace("foot", "IK foot") for m in MOVES]
+    with_skin, without = (fit(figure(rows, moving, s)) for s in (skin, None))
+    assert limbs(with_skin)["left_leg"] == ["thigh.L", "shin.L", "IK foot.L", "toe.L"]
+    assert not any("guide" in body.name for body in with_skin.bodies)
+    assert any("guide" in body.name for body in without.bodies)  # nothing else tells what it is
+
+
+def test_fingers_of_a_size_do_not_make_a_trunk_of_the_arm() -> None:
+    palms = both(*((f"claw{n}.*", "hand.*", (0.05 * n - 0.05, 0.4, 0.0)) for n in range(3)))
+    found = limbs(fit(figure([*TRUNK, *ARMS, *palms, *LEGS], [*MOVES, "hand.R"])))
+    assert found["left_arm"][:2] == ["upper_arm.L", "forearm.L"]
+    assert [name for name in found if name.endswith("leg")] == ["left_leg", "right_leg"]
+
+
+def test_what_a_hand_holds_does_not_shorten_the_arm() -> None:
+    rows = [*TRUNK, *ARMS, ("weapon", "hand.R", (0.0, -0.1, 0.0)), *LEGS]
+    found = limbs(fit(figure(rows, MOVES, ends=[("", "weapon", (0.0, 0.0, 2.0))])))
+    assert found["right_arm"] == ["upper_arm.R", "forearm.R", "hand.R"]
+
+
+def test_eight_legs_are_eight_legs_and_wings_are_none() -> None:
+    body: list[Row] = [("body", "", (0.0, 0.0, 0.4)), ("abdomen", "body", (-0.3, 0.0, 0.05))]
+    legs = [
+        row
+        for n in range(4)
+        for row in both(
+            (f"leg{n}a.*", "body", (0.12 * n - 0.2, 0.1, 0.0)),
+            (f"leg{n}b.*", f"leg{n}a.*", (0.0, 0.3, 0.2)),
+            (f"leg{n}c.*", f"leg{n}b.*", (0.0, 0.2, -0.58)),
+        )
+    ]
+    wings = both(("wing.*", "body", (0.0, 0.1, 0.2)), ("wingtip.*", "wing.*", (0.0, 0.5, 0.3)))
+    ends = [("", f"leg{n}c.{side}", (0.0, 0.0, -0.02)) for n in range(4) for side in "LR"]
+    found = fit(figure([*body, *legs, *wings], [row[0] for row in legs if "b." in row[0]][:2], ends=ends))
+    kinds = [limb.kind for limb in found.limbs]
+    assert kinds.count("leg") == 8
+    assert kinds.count("arm") == 0
+
+
+def test_one_far_end_site_does_not_change_who_the_figure_is() -> None:
+    ends = [("", "hand.L", (0.0, 0.15, 0.0)), ("", "hand.R", (0.0, -0.15, 0.0)), ("", "head", (0.0, 0.0, 0.2))]
+    motion = figure([*TRUNK, *ARMS, *LEGS], MOVES, ends=ends)
+    sites = tuple(
+        replace(s, offset=20.0 * s.offset) if motion.skeleton.names[s.joint] == "hand.R" else s
+        for s in motion.skeleton.end_sites
+    )
+    spoiled = replace(motion, skeleton=replace(motion.skeleton, end_sites=sites))
+    assert limbs(fit(spoiled)) == limbs(fit(motion))
