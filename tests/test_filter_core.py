@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -122,3 +126,26 @@ def test_limit_angles_equal_the_plain_ones() -> None:
         function(q.ravel(), 4 * np.arange(len(limits)), is_hinge, rest, axis, bend, side, out)
         for i, x in enumerate(limits):
             assert np.allclose(out[i], plain_limit_angles(x, q[i]), rtol=0.0, atol=1e-9)
+
+
+WHOLE = """
+import sys, numpy as np, poise
+from poise.native import library
+from poise.samples import sample_path
+motion = poise.load(sample_path("walk")).cut(0.0, 0.6)
+pushes = [poise.Push("chest", (200.0, 60.0, 0.0), 0.2)]
+q = [poise.simulate(motion, pushes=pushes, terrain=terrain).q for terrain in (None, poise.Terrain.slope(5.0))]
+np.savez(sys.argv[1], *q, has_core=library() is not None)
+"""
+
+
+def test_a_whole_run_without_the_core_is_the_same(tmp_path: Path) -> None:
+    runs = []
+    for wish in ("", "skip"):
+        to = tmp_path / f"run{wish}.npz"
+        environment = {**os.environ, "POISE_NATIVE": wish}
+        subprocess.run([sys.executable, "-W", "ignore", "-c", WHOLE, str(to)], check=True, env=environment)
+        runs.append(np.load(to))
+    assert [bool(run["has_core"]) for run in runs] == [True, False]
+    for name in ("arr_0", "arr_1"):
+        assert np.abs(runs[0][name] - runs[1][name]).max() < 1e-8

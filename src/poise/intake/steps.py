@@ -100,13 +100,15 @@ def fastest_fall(figure: Figure, up: str, window: float) -> float | None:
 
     The fastest two in a hundred frames are left out; None where the clip is too short to tell.
     """
-    from scipy.signal import savgol_filter
-
     height = along(figure.com, up)
     width = max(5, round(window / figure.step) | 1)
     if not figure.moves or len(height) < width + 4:
         return None
-    fall = -np.asarray(savgol_filter(height, width, 2, deriv=2), dtype=np.float64)
+    # second derivative of the parabola that fits each window best (Savitzky and Golay 1964)
+    half = width // 2
+    square = np.arange(-half, half + 1, dtype=np.float64) ** 2
+    square -= square.mean()
+    fall = np.pad(-2.0 / float(square @ square) * np.convolve(height, square, mode="valid"), half, mode="edge")
     return float(np.percentile(fall, 98.0)) / figure.step**2
 
 
