@@ -17,8 +17,9 @@ from poise.filter.result import SimulationResult
 from poise.filter.simulate import simulate
 from poise.physics import State
 from poise.physics.from_character import model_of
+from poise.terrain import Terrain
 from tests.filter_runs import falling, walk
-from tests.test_filter import assert_exact
+from tests.test_filter import assert_exact, glitched
 
 Array = npt.NDArray[np.float64]
 START = 0.3
@@ -198,3 +199,28 @@ def test_a_figure_that_nothing_guides_falls_where_it_would_step() -> None:
     run = simulate(motion, character, pushes=[push], options=Options(goal="none"))
     assert run.report["events"][0]["outcome"] == "fallen"
     assert heights(run)[-1] < 0.5 * heights(run)[0], "and does not rise again by itself"
+
+
+@pytest.mark.parametrize("by_clip", [False, True])
+def test_a_fallen_figure_gets_up_where_it_lies_and_goes_back(by_clip: bool) -> None:
+    motion, character = longer(8.0)
+    push, options = Push("chest", (0.0, 1500.0, 0.0), START, 0.2), Options(after="path" if by_clip else "blend")
+    get_up = motion.cut(0.0, 0.5) if by_clip else None  # any clip of the skeleton that ends standing
+    run = simulate(motion, character, pushes=[push], options=options, get_up=get_up)
+    assert run.report["events"][0]["outcome"] == "fallen"
+    high = heights(run)
+    assert high.min() < 0.4 * high[0]
+    assert high[-1] > 0.85 * high[0]
+    k = int(np.flatnonzero(high < 0.4 * high[0])[-1])
+    # it stays where it lay while it gets up: nothing flies
+    root = run.q[:, :2]
+    assert np.linalg.norm(np.diff(root[k:], axis=0), axis=1).max() * 60.0 < 3.0
+
+
+def test_a_glitch_does_not_drop_the_figure_into_the_hill() -> None:
+    motion, character = walk()
+    bad = glitched(motion, character.bodies[character.roles["left_toe"]].name, 60)
+    slope = Terrain.slope(15.0)
+    calm, odd = simulate(motion, character, terrain=slope), simulate(bad, character, terrain=slope)
+    assert odd.report["solver"]["fallbacks"]["glitch_carried"] >= 2
+    assert np.abs(calm.q - odd.q)[:, 2].max() <= 0.02

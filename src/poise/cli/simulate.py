@@ -204,6 +204,19 @@ def simulate(
         bool,
         typer.Option("--hard-contact", help="Forbid ground penetration exactly (slower).", rich_help_panel=CONTROL),
     ] = False,
+    after: Annotated[
+        str,
+        typer.Option(
+            "--return",
+            metavar="path|stay|blend",
+            help="After steps: back to the clip's path, or stay beside it. blend: gets up from a fall by blending.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = "path",
+    get_up: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A clip of getting up, of the same skeleton.", rich_help_panel=CONTROL),
+    ] = None,
     engine: Annotated[
         str,
         typer.Option(
@@ -242,7 +255,7 @@ def simulate(
     for name, number in numbers.items():
         if number is not None and not math.isfinite(number):
             raise InvalidValue(f"{name} is {number}; give a finite number.")
-    run_options = _options(goal, goal_point, goal_without, physicality, friction, hard_contact, engine)
+    run_options = _options(goal, goal_point, goal_without, physicality, friction, hard_contact, engine, after)
     pushes = _pushes(push, pull)
     ground = _terrain(terrain, seed)
     import poise.io
@@ -263,6 +276,7 @@ def simulate(
     arguments: dict[str, Any] = {
         "terrain": ground, "pushes": pushes, "preset": preset, "options": run_options, "fps": fps, "floor": floor,
         "amount": amount, "only": _names(only), "freeze": _names(freeze),
+        **({} if get_up is None else {"get_up": poise.io.load(get_up, skeleton=skeleton, unit=unit, up=up)}),
     }  # fmt: skip
     with telling_interrupts(output, report, record):
         if live:
@@ -285,8 +299,9 @@ def simulate(
 
 
 def _options(
-    goal: str, points: list[str] | None, without: str | None, physicality: str, friction: float, hard: bool, engine: str
-) -> Options:
+    goal: str, points: list[str] | None, without: str | None, physicality: str, friction: float, hard: bool,
+    engine: str, after: str,
+) -> Options:  # fmt: skip
     from poise.filter.goals import parse_goal
     from poise.filter.options import Options
     from poise.filter.quasi_physical import Physicality
@@ -307,7 +322,7 @@ def _options(
     try:
         return Options(
             goal=goal, goal_points=goals, goal_without=_names(without), physicality=knob, friction=friction,
-            hard_contact=hard, engine=engine,
+            hard_contact=hard, engine=engine, after=after,
         )  # fmt: skip
     except InvalidValue as error:  # it names the option it is about
         raise InvalidValue(f"--{error}") from None

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 BELIEVABLE = 0.3
 """Root force beyond the clip's own, as a part of body weight (rms), above which a run is cautioned about."""
 
+SUNK = 0.1
+"""A point of a figure with legs of 0.82 m that is ever deeper in the ground than this is told [m]."""
+
 FLOATING = 0.1
 """A figure with legs of 0.82 m that is further than this above the ground where it stood is cautioned about [m]."""
 
@@ -41,6 +44,9 @@ def summarize(result: SimulationResult, output: Path | None) -> None:
             f"Ground: 95 % of frames within {sunk:.1f} cm of penetration and {floating:.1f} cm of float",
             f"Root force beyond the clip's own: {100 * residual['force_rms_N'] / weight:.0f} % of body weight (rms)",
         ]
+    deepest = contact["penetration_max_m"]
+    if deepest > SUNK * d["settings"]["leg_scale"]:
+        lines.append(f"Caution: at its worst frame a point is {100 * deepest:.0f} cm inside the ground.")
     strain = residual["force_rms_N"] / weight
     if strain > BELIEVABLE:
         lines.append(f"Caution: that much help at the root ({100 * strain:.0f} %) can be seen; expect a marionette.")

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core.errors import SimulationDiverged
+from poise.filter import rising
 from poise.filter.falling import Fall, begun
 from poise.filter.footing import Footing
 from poise.filter.forces import Force
@@ -72,6 +73,7 @@ class Machine:
         self.load = LoadShare(self.model, strengths, self.scale)
         self.limits = JointLimits(character, preset.bounds)
         self.giving = giving_body(character, self.model.q_rest(), preset.giving, preset.pose, preset.weights)
+        self.get_up: Array | None = None
         self.limb_roots = np.array([limb.bodies[0] + 1 for limb in self.giving.limbs], dtype=np.int64)
         self.mirror = State(self.model)
         self.limb_points = tuple(
@@ -96,6 +98,7 @@ class Machine:
         self.reached: Reached | None = None
         self.recovery = Recovery()
         self.fall: Fall | None = None
+        self.rising: rising.Rising | None = None
         self.standing_height = character.leg_length
         self.follower = GroundFollower(preset.ground, self.floor, 0.25 * self.scale)
         self.footing = Footing(
@@ -210,6 +213,8 @@ class Machine:
         """
         self.frame += 1
         self.shifts.append(self.particle.shift)
+        if self.fall is not None and (self.rising is not None or self._may_rise(self.fall)):
+            return self._rise(reference, following, following_v)
         if is_glitch and self.fall is None:
             self.tally.fallbacks["glitch_carried"] += 1
             return self._carry(reference, following, following_v, planned)
@@ -242,6 +247,35 @@ class Machine:
         self._finish()
         return self.q
 
+    def _may_rise(self, fall: Fall) -> bool:
+        return fall.rested >= rising.REST and (self.get_up is not None or self.options.after == "blend")
+
+    def _rise(self, reference: ReferenceFrame, following: Array, following_v: Array) -> Array:
+        """Move to the next pose of getting up; at its end the figure stands beside the clip's way and goes back."""
+        now = rising.begin(self.q, self.get_up) if self.rising is None else self.rising
+        self.rising = now = rising.later(now, self.dt)
+        q = rising.pose(now, following, self.character, self.dt, self._depth)
+        self.v = self.model.difference(self.q, q, self.dt)
+        self.q = q
+        self._finish()
+        if now.since >= now.duration(self.dt):
+            (here, _), (there, _) = self._com_of(self.q, self.v), self._com_of(following, following_v)
+            x, y = (here - there).tolist()
+            self.v, self.rising, self.fall = following_v.copy(), None, None
+            self.particle.shift, self.particle.velocity = (x, y), (0.0, 0.0)
+            self.particle.height = self.particle.height_velocity = 0.0
+            self.particle.rest = x - self.particle.ground[0], y - self.particle.ground[1]
+            self.recovery = Recovery(self.particle.rest, 0.0, steps=True)
+            self.give, self.reached, self.previous_error = Give.none(self.giving), None, None
+        return self.q
+
+    def _depth(self, q: Array) -> float:
+        """How deep the deepest contact point of a pose is in the ground [m]; negative above it."""
+        self.mirror.move_to(q, np.zeros(self.model.nv))
+        self.mirror.touch()
+        ground = self.terrain.heights(self.mirror.points[:, :2], self.time)
+        return float((ground - self.mirror.points[:, 2]).max())
+
     def _finish(self) -> None:
         self.particle.advance(self.dt)
         self.sway.advance(self.dt)
@@ -258,13 +292,16 @@ class Machine:
         fade = 1.0 if is_first else 0.5 ** (self.dt / self.preset.glitch.halflife)
         deviation = self.model.difference(reference.q, self.q, 1.0)
         speed = (self.v - reference.v) * fade
-        self.q = self.model.integrate(following, fade * deviation, 1.0)
+        moved, height = fade * deviation, self.follower.height
+        self.follower.carry(planned, self.dt)
+        if not is_first:  # the ground's height is no deviation that fades
+            moved[2] = self.follower.height + fade * (deviation[2] - height)
+        self.q = self.model.integrate(following, moved, 1.0)
         self.v = following_v + speed
         self.previous_error = None
         self.give, self.reached = Give.none(self.giving), None
         self.particle.accelerate((0.0, 0.0, 0.0), self.mass, (0.0, 0.0), self.dt)
         self.sway.accelerate((0.0, 0.0, 0.0))
-        self.follower.carry(planned, self.dt)
         self._finish()
         if not is_first and np.abs(deviation).max() > 1e-9:
             # the goal goes on from where the carried figure is, not from where a spring would have brought it

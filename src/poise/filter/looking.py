@@ -69,7 +69,7 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned
     if is_moving and not flies and not m.particle.is_at_rest:
         m.recovery = recover(
             m.recovery, m.preset.protective, m.particle.shift, m.particle.velocity, m.particle.ground,
-            m.character.leg_length, m.dt, returns=m.options.returns, is_guided=m.options.goal != "none",
+            m.character.leg_length, m.dt, returns=m.options.after != "stay", is_guided=m.options.goal != "none",
         )  # fmt: skip
         m.particle.rest = m.recovery.rest
     is_thrown = is_moving and not flies and _is_thrown(m, reference)

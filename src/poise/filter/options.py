@@ -14,6 +14,7 @@ from poise.step import Certificate, Constraint, Objective, Step
 
 GOALS = ("auto", "com-xy", "moving", "none")
 ENGINES = ("qp", "pd")
+AFTER = ("path", "stay", "blend")
 
 
 OwnTerms = Callable[[Step, ReferenceFrame], Sequence[Objective | Constraint]]
@@ -35,7 +36,8 @@ class Options:
         engine: "qp", or "pd" for the baseline of the paper's comparison.
         plans_ahead: A clip's way over ground that rests is planned from all of it; else, as in a stream, from what lies
             just ahead.
-        returns: After protective steps go back to the clip's way; else stay beside it.
+        after: What a figure does that has stepped or fallen: "path" (goes back to the clip's way, and lies where it
+            fell), "stay" (goes on beside it) or "blend" (goes back, and gets up by blending).
         objectives: Your own objectives and constraints: functions of the step and the reference, called in every step;
             what they return joins the filter's list. For example, a head that stays level:
 
@@ -52,11 +54,13 @@ class Options:
     readable: bool = False
     engine: str = "qp"
     plans_ahead: bool = True
-    returns: bool = True
+    after: str = "path"
     objectives: tuple[OwnTerms, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (("goal", self.goal, GOALS), ("engine", self.engine, ENGINES)):
+        for name, value, allowed in (
+            ("goal", self.goal, GOALS), ("engine", self.engine, ENGINES), ("return", self.after, AFTER),
+        ):  # fmt: skip
             if value not in allowed:
                 raise InvalidValue(f"{name} is {value!r}; give one of {', '.join(allowed)}.")
         if not (math.isfinite(self.friction) and self.friction >= 0.0):

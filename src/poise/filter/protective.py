@@ -69,7 +69,9 @@ def recover(
         size = math.hypot(*rest)
         left = max(0.0, size - dt * settings.pace * scale)
         rest = (rest[0] * left / size, rest[1] * left / size) if left else (0.0, 0.0)
-    falls = recovery.falls or math.hypot(*rest) > (settings.longest if is_guided else settings.hold) * leg_length
+    is_thrown = math.hypot(*rest) > math.hypot(*recovery.rest)
+    longest = (settings.longest if is_guided else settings.hold) * leg_length
+    falls = recovery.falls or (is_thrown and math.hypot(*rest) > longest)
     wanted = tuple((rest[e] + ground[e] - shift[e]) if steps else settings.foot * velocity[e] / w for e in range(2))
     part = dt / (settings.bending + dt)
     landing = tuple(recovery.landing[e] + part * (wanted[e] - recovery.landing[e]) for e in range(2))

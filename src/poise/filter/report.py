@@ -77,7 +77,7 @@ class Recorder:
             self._now = m.q.copy()
             return
         self._now = m.q.copy()
-        wrench = last.result.torque[:6] - last.reference.torque[:6]
+        wrench = last.result.torque[:6] - (0.0 if m.fall is not None else last.reference.torque[:6])
         self._root_force[k] = np.linalg.norm(wrench[:3])
         self._root_moment[k] = np.linalg.norm(wrench[3:])
         self._com[k], self._com_reference[k] = last.com, last.reference.com
@@ -86,7 +86,7 @@ class Recorder:
         own = last.reference.points[:, 2] - m.floor
         self._penetration[k] = max(0.0, float((np.maximum(0.0, -last.gaps) - np.maximum(0.0, -own)).max(initial=0.0)))
         flags = last.reference.flags
-        if flags.any():
+        if flags.any() and m.fall is None:
             self._floating[k] = max(0.0, float((last.gaps - np.maximum(0.0, own))[flags].max()))
         points = last.step.contacts.points
         if len(points):

@@ -75,6 +75,7 @@ def simulate(
     only: Sequence[str] = (),
     freeze: Sequence[str] = (),
     watch: Callable[[Live], bool | None] | None = None,
+    get_up: Motion | None = None,
 ) -> SimulationResult:
     """Give a clip physical reactions: shoves, slopes, stairs; with nothing disturbing it, the clip itself.
 
@@ -91,6 +92,7 @@ def simulate(
         only: Joints (or roles) that may deviate; all if empty.
         freeze: Joints (or roles) that keep their source rotation.
         watch: Called after every step; returning False stops the run, and what is done is kept.
+        get_up: A clip of the same skeleton, from lying to standing, that brings a figure back that fell.
 
     Raises:
         InvalidValue: if the rate is one at which the preset's gains are unstable, or an argument makes no sense.
@@ -123,6 +125,12 @@ def simulate(
     ground = laid_under(terrain, motion, floor)
     q = motion_to_q(character, reference_motion)
     machine = Machine(character, preset, ground, options, dt=dt, floor=floor)
+    if get_up is not None:
+        if get_up.skeleton.names != motion.skeleton.names:
+            raise InvalidValue(
+                f"The clip of getting up: {_other_skeleton(get_up.skeleton.names, motion.skeleton.names)}"
+            )
+        machine.get_up = motion_to_q(character, get_up.resampled(np.arange(0.0, get_up.duration + 1e-9, dt)))
     machine.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
     for name in (*(p.body for p in pushes), *(g.body for g in options.goal_points), *only, *freeze):
         character.body_index(name)  # a name nobody answers to is refused before the run
