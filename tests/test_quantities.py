@@ -86,7 +86,7 @@ def test_written_objectives_equal_their_rows(kind: type[Quantity], figure: str) 
         rows = quantity.rows(step)
         count, n = len(rows.c), step.coefficient_count
         target = rng.normal(size=count)
-        weight = np.repeat(rng.random(count // 3), 3) if kind is BodyAngularAcceleration else rng.random(count)
+        weight = rng.random(count)
         if kind is exported.ContactCoefficients:
             continue  # not part of the form
         s = write(step, [Objective(quantity, target, weight)], [])
@@ -105,15 +105,12 @@ def test_written_objectives_equal_their_rows(kind: type[Quantity], figure: str) 
             assert np.allclose(mine, plain, rtol=1e-12, atol=1e-11 * (1.0 + np.abs(plain).max(initial=0.0))), quantity
 
 
-def test_turning_with_uneven_weights_is_made_from_rows() -> None:
+def test_a_second_wish_on_turns_is_made_from_rows() -> None:
     step = _step("biped", seed=4)
     count = 3 * (step.state.model.body_count - 1)
-    weight = np.ones(count)
-    weight[4] = 2.0
-    s = write(step, [Objective(BodyAngularAcceleration(), 0.0, weight)], [])
-    assert (s.has_turns, s.rows) == (0, count)
-    s = write(step, [Objective(BodyAngularAcceleration(), 0.0, 1.0)], [])
-    assert (s.has_turns, s.rows) == (1, 0)
+    turning = Objective(BodyAngularAcceleration(), 0.0, np.linspace(1.0, 2.0, count))
+    assert (write(step, [turning], []).has_turns, write(step, [turning], []).rows) == (1, 0)
+    assert (write(step, [turning, turning], []).has_turns, write(step, [turning, turning], []).rows) == (1, count)
 
 
 def test_quantities_of_one_character_do_not_see_the_other() -> None:

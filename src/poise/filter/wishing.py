@@ -168,13 +168,13 @@ def bounds(m: Machine) -> list[AtLeast]:
     """Joint limits and the ground as constraints, from the rows that `wishes` filled."""
     p, out = m.problem, []
     if k := p.limit_count:
-        along = JointAcceleration(along=p.limit_rows[:k].copy())
-        out.append(AtLeast(along, p.limit_lower[:k].copy(), m.limit_weight, "joint limits"))
+        along = JointAcceleration(along=p.limit_rows[:k])
+        out.append(AtLeast(along, p.limit_lower[:k], m.limit_weight, "joint limits"))
     if k := p.ground_count:
         # not below it next step, nor deeper than the reference itself goes
-        points = PointAcceleration(p.ground_points[:k].copy(), p.ground_normals[:k].copy())
+        points = PointAcceleration(p.ground_points[:k], p.ground_normals[:k])
         weight = None if m.options.hard_contact else m.ground_weight
-        out.append(AtLeast(points, p.ground_lower[:k].copy(), weight, "ground"))
+        out.append(AtLeast(points, p.ground_lower[:k], weight, "ground"))
     return out
 
 

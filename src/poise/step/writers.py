@@ -150,7 +150,10 @@ class Writer:
             if s.values.is_coupled:
                 self._on_columns(s.X, at, end, None)
             return
-        on_a, on_u, c = self._rows(quantity)
+        if type(quantity) is JointAcceleration and quantity.along is not None:
+            on_a, on_u, c = quantity.along, None, np.zeros(len(quantity.along))
+        else:
+            on_a, on_u, c = self._rows(quantity)
         if on_u is not None and not s.values.is_coupled:
             self.need_columns()
             s.values.is_coupled = 1
@@ -245,11 +248,11 @@ def _write_root_wrench(w: Writer, objective: Objective, quantity: RootWrench) ->
 def _write_turns(w: Writer, objective: Objective, quantity: BodyAngularAcceleration) -> bool:
     del quantity
     s, count = w.s, 3 * (w.step.state.model.body_count - 1)
-    weight = as_rows(objective.weight, count, objective).reshape(-1, 3)
-    if s.values.has_turns or (weight != weight[:, :1]).any():
+    if s.values.has_turns:
         return False
     s.values.has_turns = 1
-    s.turn_weight[1:], s.turn_target[1:] = weight, as_rows(objective.target, count, objective).reshape(-1, 3)
+    s.turn_weight.reshape(-1)[3:] = as_rows(objective.weight, count, objective)
+    s.turn_target.reshape(-1)[3:] = as_rows(objective.target, count, objective)
     return True
 
 

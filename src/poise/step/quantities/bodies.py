@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 class BodyAngularAcceleration(Quantity):
     """Angular acceleration of every body in the world frame [rad/s^2], three rows a body (the world left out).
 
-    As an objective with one weight per body (isotropic) it is written without building its rows.
+    As an objective it is written without building its rows.
     """
 
     def rows(self, step: Step) -> Rows:
