@@ -297,23 +297,16 @@ def _spread(
     amounts: Array, wanted: Array, body: GivingBody, settings: Giving, stands: Flags, pressed: float, dt: float
 ) -> Array:
     """Give after a step: it rises towards what a body or its neighbors in the limb want, and fades by half-lives."""
-    out = amounts.copy()
     rise, fade = dt / (settings.onset + dt), 0.5 ** (dt / settings.halflife)
-    for b in range(len(amounts)):
-        k = int(body.limb_of[b])
-        if k < 0:
-            continue
-        if stands[k]:
-            rate = 1.0 - 0.5 ** (dt / settings.planting)
-            out[b] = amounts[b] + rate * (pressed - amounts[b])
-            continue
-        neighbors = [amounts[i] for i in (int(body.inward[b]),) if i >= 0]
-        neighbors += [amounts[i] for i in body.limbs[k].bodies if body.inward[i] == b]
-        target = max([float(wanted[b]), *neighbors])
-        out[b] = amounts[b] + rise * (target - amounts[b]) if target > amounts[b] else amounts[b]
-        if wanted[b] < out[b]:
-            out[b] *= fade
-    return out
+    limb, inward = body.limb_of, body.inward
+    further = np.flatnonzero(inward >= 0)
+    nearby = wanted.copy()
+    nearby[further] = np.maximum(nearby[further], amounts[inward[further]])
+    nearby[inward[further]] = np.maximum(nearby[inward[further]], amounts[further])  # a limb is a chain: one each
+    out = np.where(nearby > amounts, amounts + rise * (nearby - amounts), amounts)
+    out = np.where(wanted < out, out * fade, out)
+    planted = amounts + (1.0 - 0.5 ** (dt / settings.planting)) * (pressed - amounts)
+    return np.where(limb < 0, amounts, np.where(stands[limb], planted, out))
 
 
 def strengths(give: Give, body: GivingBody, settings: Giving, speeds: Array) -> Array:

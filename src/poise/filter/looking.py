@@ -117,11 +117,15 @@ def _reach_trunk(m: Machine, hits: Sequence[Hit]) -> tuple[Vector, Vector]:
     m.give, m.reached = advance(
         m.give, m.giving, m.preset.giving, hits, m.state.data.xpos[1:], stands, m.particle.pressed, m.dt
     )
-    com = m.state.data.subtree_com[m.model.roots[0]] + np.array([0.0, 0.0, m.sway.pivot])
-    force = m.scale * np.sum([hit.force for hit in m.reached.hits] or [np.zeros(3)], axis=0)
-    moment = m.scale * np.sum([np.cross(hit.place - com, hit.force) for hit in m.reached.hits] or [np.zeros(3)], axis=0)
-    (fx, fy, fz), (mx, my, mz) = force.tolist(), moment.tolist()
-    return (fx, fy, fz), (mx, my, mz)
+    cx, cy, cz = m.state.data.subtree_com[m.model.roots[0]].tolist()
+    cz += m.sway.pivot
+    force, moment = _NOTHING, _NOTHING
+    for hit in m.reached.hits:
+        (x, y, z), (fx, fy, fz) = hit.place.tolist(), (m.scale * hit.force).tolist()
+        x, y, z = x - cx, y - cy, z - cz
+        force = force[0] + fx, force[1] + fy, force[2] + fz
+        moment = moment[0] + y * fz - z * fy, moment[1] + z * fx - x * fz, moment[2] + x * fy - y * fx
+    return force, moment
 
 
 def _flies(m: Machine, reference: ReferenceFrame) -> bool:
