@@ -14,7 +14,7 @@ import poise
 from poise.cli.app import run
 from poise.cli.edit_options import flights_of, gravity_of, vector
 from poise.cli.edit_run import keeping_amount
-from poise.cli.edit_summary import MEASURES, lines
+from poise.cli.summary import MEASURES, lines
 from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.core.units import GRAVITY
 from poise.edit import Edited, EditReport, Scope

@@ -17,8 +17,7 @@ import poise
 from poise.filter.hand import Hand
 from poise.filter.simulate import Live
 from poise.show.live import LiveRun
-from poise.show.live_clip import LiveClip
-from poise.show.live_ground import ChangingGround, Hill
+from poise.show.live_clip import ChangingGround, Hill, LiveClip
 from poise.show.page import has_page
 from poise.show.viewer import Viewer
 from poise.terrain import Terrain

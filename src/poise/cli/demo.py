@@ -12,7 +12,7 @@ import typer
 from poise.cli.app import app, note, out, output_path
 from poise.cli.outcome import PREPARING, draw, telling_interrupts
 from poise.cli.simulate import run_behind_bar
-from poise.cli.simulate_summary import summarize
+from poise.cli.summary import summarize_run
 
 
 @app.command()
@@ -60,7 +60,7 @@ def demo(
         else:
             draw(scene_of(result), seen, width=400, height=260, fps=12.5, camera=view, painter="drawn")
     out().print("A walking figure crosses uneven ground and is shoved twice; the ghost is what it was asked to do.")
-    summarize(result, clip)
+    summarize_run(result, clip)
     if not has_page():
         note("The player was not built with this installation, so the recording is a film; see README, Recordings.")
     out().print(f"See {seen} and {strip}; the numbers are in {report}.", markup=False)

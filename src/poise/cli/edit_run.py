@@ -12,9 +12,9 @@ import typer
 from poise.cli import edit_options as common
 from poise.cli import options
 from poise.cli.app import note, note_warnings, out, output_paths, print_json, waiting
-from poise.cli.edit_summary import summarize
 from poise.cli.folder import over_folders
 from poise.cli.outcome import draw, require_kinds
+from poise.cli.summary import summarize_edit
 from poise.core.errors import BudgetExceeded
 
 if TYPE_CHECKING:
@@ -174,6 +174,6 @@ def write(asked: Common, motion: Motion, edited: Edited) -> None:
     if asked.json:
         print_json(edited.report.data)
     else:
-        summarize(asked.output, edited.report.data)
+        summarize_edit(asked.output, edited.report.data)
         if beside is not None:
             out().print(f"{beside}: the skeleton it needs, written beside it", markup=False)

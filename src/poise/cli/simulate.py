@@ -14,7 +14,7 @@ from poise.cli.app import INTERRUPTED, app, note_warnings, out, output_paths, pr
 from poise.cli.folder import over_folders
 from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, telling_interrupts
 from poise.cli.simulate_notes import advise, require_felt, tell_mass, tell_useless
-from poise.cli.simulate_summary import summarize
+from poise.cli.summary import summarize_run
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ def simulate(
     if json:
         print_json(result.report.data)
     else:
-        summarize(result, output)
+        summarize_run(result, output)
         if amount < 1.0 or only or freeze:
             out().print("Pushes, ground and root force are those of the whole reaction, of which a part was kept.")
     if not result.is_complete and not live:

@@ -1,4 +1,4 @@
-"""What `poise simulate` says of a clip and of its options before it runs, each with the option that cures it."""
+"""What `poise simulate` tells before it runs: problems of the clip and of its options, each with its cure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from poise.filter.options import Options
 
 PEOPLE = (20.0, 200.0)
-"""Masses nobody wonders at [kg]."""
+"""Usual masses of people [kg]; others are mentioned."""
 
 
 def advise(whole: Motion, motion: Motion, start: float, source_fps: float | None, *, is_level: bool) -> None:
@@ -33,19 +33,19 @@ def advise(whole: Motion, motion: Motion, start: float, source_fps: float | None
     lead = leading_rest_frames(motion)
     if lead:
         note(
-            f"warning: the first {lead} frame(s) look like a rest pose put in front; "
-            f"--start {start + lead * motion.dt:.5g} leaves them out."
+            f"warning: the first {lead} frame(s) look like a rest pose; "
+            f"--start {start + lead * motion.dt:.5g} skips them."
         )
     glitches = [g for g in find_glitches(motion) if g.kind != "t-pose"]
     if glitches:
         first = glitches[0]
         note(
             f"warning: {len(glitches)} capture glitch(es), first a {first.kind} of "
-            f"{motion.skeleton.names[first.joint]!r} in frame {first.frame}; there the deviation is carried over "
-            "instead of solved."
+            f"{motion.skeleton.names[first.joint]!r} in frame {first.frame}; there the reaction is "
+            "carried over instead of computed."
         )
     if not is_level and is_in_place(whole):
-        note("warning: the clip walks in place; slopes and stairs pass under it only if it travels.")
+        note("warning: the clip walks in place; slopes and stairs need a clip that travels.")
 
 
 def require_felt(pushes: Sequence[Force], duration: float, *, is_allowed: bool) -> None:

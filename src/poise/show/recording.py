@@ -17,13 +17,12 @@ from poise.core.errors import InvalidValue, PoiseError
 from poise.io.files import whole_file, write_atomically
 from poise.show import browser, film, gl, page
 from poise.show.camera import Camera, Follow, travel_heading
+from poise.show.film import compose, film_times, labeled, picture_size, still_times, stills_per_row
 from poise.show.join import side_by_side
-from poise.show.layout import film_times, picture_size, still_times, stills_per_row
 from poise.show.look import Look
 from poise.show.pack import pack
 from poise.show.plain import PlainPainter
 from poise.show.scene import Scene
-from poise.show.strip import compose, labeled
 
 Array = npt.NDArray[np.float64]
 Picture = npt.NDArray[np.uint8]
