@@ -36,10 +36,7 @@ def main() -> None:
     print(f"poise --help                    {seconds('-m', 'poise', '--help'):5.2f} s   bar 0.6, stretch 0.4")
     with tempfile.TemporaryDirectory() as folder:
         words = [w.format(walk=sample_path("walk"), out=Path(folder) / "out.bvh") for w in SIMULATE]
-        cold = seconds(*words, times=1, NUMBA_CACHE_DIR=folder)
-        warm = seconds(*words, NUMBA_CACHE_DIR=folder)
-    print(f"simulate, cold compile cache    {cold:5.2f} s   bar 15 more than warm, stretch 5")
-    print(f"simulate, warm compile cache    {warm:5.2f} s   bar 3, stretch 1.5")
+        print(f"simulate                        {seconds(*words):5.2f} s   bar 3, stretch 1.5")
 
 
 if __name__ == "__main__":

@@ -38,3 +38,18 @@ def test_links_lead_to_files(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
     lost = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
     assert not lost
+
+
+def test_the_architecture_names_functions_where_they_are() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"\| `(\w+)`(?: \(C\))? \| `([\w/]+\.py)` \|", page)
+    assert len(rows) > 10
+    wrong = [
+        f"{name} is not in {path}"
+        for name, path in rows
+        if not (SOURCE / path).exists()
+        or not re.search(rf"^\s*(def|class) {name}\b", (SOURCE / path).read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    files = set(re.findall(r"`((?:\w+/)+\w+\.py)`", page))
+    wrong += [f"there is no {f}" for f in files if not (SOURCE / f).exists() and not (ROOT / f).exists()]
+    assert not wrong
