@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ import pytest
 import poise
 import poise.io
 from poise.core import rotations
-from poise.core.errors import InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.core.units import UNITS
@@ -263,3 +266,62 @@ def test_a_clip_that_was_simulated_on_a_slope_is_judged_on_it(tmp_path: Path, sp
     poise.io.save(made, tmp_path / "made.bvh")
     (report,) = check_file(tmp_path / "made.bvh", load_profile("realistic"), read_options(), Wanted())
     assert not [f.name for f in report.findings if f.name in ("penetration", "float", "frame-rate")]
+
+
+# --- read for the motion it holds ------------------------------------------------------------------------------
+
+
+def gltf_of(folder: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """A walk as glTF with something changed in its JSON."""
+    path = folder / "walk.gltf"
+    poise.io.save(walk().cut(0.0, 0.5), path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_a_picture_that_is_not_there_is_told(tmp_path: Path) -> None:
+    path = gltf_of(tmp_path, lambda c: c.update(images=[{"uri": "colors.png"}]))
+    motion = poise.io.load(path)
+    assert motion.source is not None
+    assert any("colors.png" in w for w in motion.source.warnings)
+
+
+def test_a_packed_mesh_is_told(tmp_path: Path) -> None:
+    part = {"attributes": {}, "extensions": {"KHR_draco_mesh_compression": {}}}
+    motion = poise.io.load(gltf_of(tmp_path, lambda c: c.update(meshes=[{"primitives": [part]}])))
+    assert motion.source is not None
+    assert any("Draco" in w for w in motion.source.warnings)
+
+
+@pytest.mark.parametrize("asked", ["Walk", "walk", "rig|walk", "Wal", 1])
+def test_a_clip_is_found_by_the_short_end_of_its_name(tmp_path: Path, asked: str | int) -> None:
+    def two(content: dict[str, Any]) -> None:
+        content["animations"] = [dict(content["animations"][0], name=f"Rig|{n}") for n in ("Idle", "Walk")]
+
+    motion = poise.io.load(gltf_of(tmp_path, two), clip=asked)
+    assert motion.source is not None
+    assert motion.source.clip == 1
+
+
+def test_a_walk_above_the_origin_is_told(tmp_path: Path) -> None:
+    from poise.cli.describe import describe_motion
+
+    def told(lift: float) -> bool:
+        motion = walk()
+        translations = motion.translations.copy()
+        translations[:, 0, 2] += lift
+        found = describe_motion(replace(motion, translations=translations), tmp_path / "walk.bvh")
+        return any("m above height 0" in w for w in found["warnings"])
+
+    assert told(0.2)
+    assert not told(0.0)
+
+
+@pytest.mark.parametrize("suffix", ["trc", "c3d", "mvnx", "npy", "dae", "usda", "fbx", "pkl"])
+def test_formats_that_are_not_read_get_the_way_to_one_that_is(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"clip.{suffix}"
+    path.write_bytes(b"something")
+    with pytest.raises(FileFormatError, match=r"BVH|glb"):
+        poise.io.load(path)

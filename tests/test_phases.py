@@ -351,6 +351,18 @@ def test_a_cycle_on_a_curve_goes_round() -> None:
     np.testing.assert_allclose(again.world[0], whole.world[0], atol=1e-9)
 
 
+def test_ends_that_differ_a_little_are_brought_together_for_whoever_asks() -> None:
+    motion = walk().frames(np.arange(61))
+    turned = motion.rotations.copy()
+    bend = rotations.from_rotation_vector(np.array([0.0, np.radians(12.0), 0.0]))
+    turned[30:, 1:] = rotations.multiply(turned[30:, 1:], np.broadcast_to(bend, turned[30:, 1:].shape))
+    open_ended = replace(motion, rotations=turned)
+    assert not phases.loops(open_ended)
+    twice = phases.repeat(open_ended, 2)
+    step = rotations.angle_between(twice.rotations[1:], twice.rotations[:-1])[55:65, 1:]
+    assert step.max() < np.radians(6.0)  # the seam is blended, not jumped over
+
+
 def test_what_does_not_close_does_not_loop() -> None:
     half = walk().frames(np.arange(31))
     assert not phases.loops(half)

@@ -14,12 +14,16 @@ from poise.body.left_out import left_out
 from poise.core.errors import FileFormatError, PoiseError
 from poise.core.motion import Evidence, Motion
 from poise.core.skeleton import Skeleton
+from poise.core.units import HUMAN_LEG
 from poise.intake.size import height_of
 from poise.io import load, load_skeleton
 from poise.io.format import ReadOptions, format_of, optional
+from poise.phases.points import leg_length
 
 SCHEMA = "poise.info/1"
 
+OFF_GROUND = 0.12
+"""A floor this far from height 0 is told, for a leg of 0.82 m [m]: ankles and toes lie a little above a sole."""
 PLAUSIBLE_LEG = (0.15, 2.0)
 """Legs outside this range [m] throw doubt on the unit: those of most creatures lie within."""
 
@@ -209,6 +213,13 @@ def _glitches(motion: Motion) -> list[dict[str, Any]]:
 def _faults(motion: Motion, warnings: list[str]) -> dict[str, Evidence]:
     """Floor, rest pose in front, glitches, a rate that the flights contradict, loop; warnings are added."""
     found = {"floor_m": phases.find_floor(motion)}
+    floor, size = found["floor_m"], leg_length(motion.skeleton) / HUMAN_LEG
+    if abs(floor.value) > OFF_GROUND * size and floor.confidence > 0.6 and motion.frame_count > 1:
+        way, then = ("above", "hovers") if floor.value > 0.0 else ("below", "sinks in")
+        warnings.append(
+            f"Its lowest joints or tips stand {abs(floor.value):.2f} m {way} height 0, the origin of the file: in a "
+            f"scene whose ground is there it {then}. Poise finds the floor by itself; --floor says another."
+        )
     lead = phases.leading_rest_frames(motion)
     if lead:
         which = "Frame 0 is" if lead == 1 else f"Frames 0 to {lead - 1} are"

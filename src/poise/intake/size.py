@@ -14,9 +14,8 @@ from poise.core.units import UNITS
 from poise.intake.anatomy import Anatomy, anatomy_of
 from poise.phases.points import body_points
 
-STANDS, STANDS_BY_SHAPE, ON_TOP = 0.9, 0.7, 0.7
-"""A rest pose stands if it is this high, as a share of leg, trunk and head stretched out (less where legs were found by
-shape alone), with its head in the upper part beyond this share of its height [1]."""
+UPRIGHT = 0.6
+"""A rest pose stands if trunk and legs reach this share of their length upwards, and its head beyond 0.7 of all [1]."""
 LYING, ALL_FOURS = 0.6, 0.15
 """A rest pose lower than this share of the clip's poses lies; hands this near to the height of feet, as a share of the
 whole height, are feet [1]."""
@@ -44,9 +43,10 @@ def height_of(source: Motion | Skeleton) -> float:
     below = [float(np.linalg.norm(s.offset)) for s in skeleton.end_sites if s.joint in feet]
     stretched += 0.3 * max(below, default=0.0)  # a sole lies a third of a foot's length below its ankle
     heights = skeleton.rest[0][:, 2]
-    is_on_top = heights[anatomy.head] - heights.min() > ON_TOP * rest
-    stands = STANDS if anatomy.by_name else STANDS_BY_SHAPE
-    return rest if is_on_top and rest > stands * stretched else stretched
+    low, head = float(heights.min()), float(heights[anatomy.head])
+    hips = float(np.mean(heights[[leg.first for leg in anatomy.legs]]))
+    stands = head - low > 0.7 * rest and head - hips > UPRIGHT * anatomy.trunk_length
+    return rest if stands and hips - low > UPRIGHT * anatomy.leg_length else stretched
 
 
 def _is_on_all_fours(anatomy: Anatomy, source: Motion | Skeleton) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
             fps=fps,
             document=GltfSource(file, tree, index, clip, unit, up),
             evidence=_evidence(file, tree, clip, options, fps, away),
-            warnings=_warnings(tree, scales),
+            warnings=_warnings(file, tree, scales),
             clips=clip_names(file),
             clip=index,
             ground=ground_noted(file.items("animations"), index),
@@ -105,7 +106,7 @@ def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
             if names
             else "It holds no animation."
         ),
-        "warnings": list(_warnings(tree, tree.scales[None])),
+        "warnings": list(_warnings(file, tree, tree.scales[None])),
     }
 
 
@@ -122,6 +123,14 @@ def _refuse_no_scale(file: GltfDocument, tree: GltfTree, scales: np.ndarray) -> 
     if bad.any():
         name = tree.names[int(np.argmax(bad))]
         raise file.fault(f"Joint {name!r} is mirrored or scaled to nothing.", "Apply its scale and export again.")
+
+
+def _is_there(file: GltfDocument, uri: str) -> bool:
+    """True for a picture inside the file, or in a file beside it."""
+    try:
+        return uri.startswith("data:") or (file.path.parent / unquote(uri)).is_file()
+    except (OSError, ValueError):  # a name too long, or no name
+        return False
 
 
 def _dialect(file: GltfDocument) -> str:
@@ -183,8 +192,21 @@ def _evidence(
     return found
 
 
-def _warnings(tree: GltfTree, scales: np.ndarray) -> tuple[str, ...]:
+def _warnings(file: GltfDocument, tree: GltfTree, scales: np.ndarray) -> tuple[str, ...]:
     found = []
+    lost = [image["uri"] for image in file.items("images") if not _is_there(file, image.get("uri", "data:"))]
+    if lost:
+        found.append(f"Pictures that are not there: {', '.join(map(repr, lost[:3]))}. The figure is drawn without.")
+    packed = sum(
+        "KHR_draco_mesh_compression" in primitive.get("extensions", {})
+        for mesh in file.items("meshes")
+        for primitive in mesh.get("primitives", [])
+    )
+    if packed:
+        found.append(
+            f"{packed} of its meshes are packed with Draco, which is not read: skeleton and clips are, the skin is not "
+            "drawn. Export it without compression to see it."
+        )
     if tree.uneven:
         found.append(
             f"Joints scaled unevenly: {', '.join(tree.uneven[:5])}. Places under them are kept, those further down "

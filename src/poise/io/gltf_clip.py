@@ -79,7 +79,8 @@ def clip_names(document: GltfDocument) -> tuple[str, ...]:
 def choose_clip(document: GltfDocument, wanted: str | int | None) -> int:
     """Index of the animation a caller names; the only one without a name.
 
-    A name is known by its short end: "Walk" is "CharacterArmature|Walk" where no other clip ends so.
+    A name is known by its short end, and that by its beginning: "Walk" is "CharacterArmature|Walk", or "Rig|Walking",
+    where no other clip is called so.
 
     Raises:
         FileFormatError: if there is none, or several and none was named, or none of that name; all are listed.
@@ -104,6 +105,9 @@ def choose_clip(document: GltfDocument, wanted: str | int | None) -> int:
         if not same and short:
             plain = ["".join(c for c in n.lower() if c.isalnum()) for n in names]
             same = [i for i, n in enumerate(plain) if n.endswith(short)]
+        if not same and short:
+            last = ["".join(c for c in parts[-1] if c.isalnum()) for parts in ends]
+            same = [i for i, n in enumerate(last) if n.startswith(short)]
     if len(same) == 1:
         return same[0]
     if not same and str(wanted).isdigit() and int(wanted) < len(names):

@@ -30,6 +30,8 @@ LOOP_ANGLE, LOOP_TURN_RATE = math.radians(6.0), 3.0
 they turn by there."""
 SAME_ANGLE = math.radians(0.1)
 """Ends this near to each other were made to meet [rad, rms]."""
+ASKED_ANGLE = math.radians(15.0)
+"""Ends this near to each other are brought together for whoever asks for rounds [rad, rms]."""
 LABELED_ANGLE = math.radians(20.0)
 """The same where the file says that it loops [rad, rms]."""
 
@@ -202,7 +204,7 @@ def repeat(motion: Motion, count: int, *, blend: float = 0.2) -> Motion:
     if count < 1:
         raise InvalidValue(f"A motion was to be repeated {count} times; give at least 1.")
     loop = find_loop(motion)
-    if not loop.is_loop:
+    if not loop.is_loop and not (loop.mismatch < ASKED_ANGLE and motion.frame_count >= 4):
         raise InvalidValue(
             f"This motion does not loop: {loop.reason}. Hold its last pose instead, or cut it to a cycle."
         )
