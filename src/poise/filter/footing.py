@@ -71,6 +71,7 @@ class Footing:
         self._stepping = SteppingBack(stepping, protective, limbs, max(1, len(feet) // 2), count, scale)
         self._offset = np.zeros((count, 3))
         self.stands, self.held = np.zeros((2, count), dtype=np.bool_)
+        self._late = protective.late
         self._shift = np.zeros((count, 2))
         self._chosen = np.full((count, 2), np.nan)
         self._seen = np.zeros((len(limbs), 4))
@@ -111,7 +112,7 @@ class Footing:
         if planned is None and self._terrain.treads and self._settings.foothold_shift > 0.0:
             self._choose_treads(reference, points, goal_shift, time)
         elif recovery is not None:
-            self._shift[:] = recovery.landing
+            self._shift[reference.times_to_contact > self._late] = recovery.landing
         return Footholds(stands, back)
 
     def _choose_treads(

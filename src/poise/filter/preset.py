@@ -132,6 +132,7 @@ class Protective:
     longest: float
     foot: float
     bending: float
+    late: float
     far: float
     height: float
     duration: float
