@@ -172,7 +172,7 @@ def test_a_push_is_held_or_stepped_after_or_ends_in_a_fall(newtons: float, outco
     if outcome == "fallen":
         assert high[-1] < 0.4 * high[0]
         speed = np.linalg.norm(np.diff(body_positions(character, run.q)[-30:], axis=0), axis=2).max() * 60.0
-        assert speed < 0.1, "it lies still"
+        assert speed < 0.2, "it lies still: a limb may still sink"
     else:
         assert high.min() > 0.8 * high[0]
         assert event["com_back_s"] is not None
