@@ -14,7 +14,7 @@ from poise.core.motion import Motion
 from poise.core.skeleton import rest_pose
 from poise.core.units import CMU_UNIT, UNITS
 from poise.io.bvh_document import BvhDocument
-from poise.io.bvh_numbers import parse_numbers
+from poise.io.bvh_table import parse_numbers
 from tests.bvh_texts import (
     FIGURE,
     PERSON,

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import FileFormatError
-from poise.io.asf_amc_sized import sized
-from poise.io.asf_amc_skeleton import AsfDocument
+from poise.io.asf_amc_skeleton import AsfDocument, sized
 from poise.io.files import read_bytes
 
 Array = npt.NDArray[np.float64]

@@ -9,8 +9,9 @@ Source: the Acclaim ASF/AMC description (Lander, "Working with Motion Capture Fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -395,3 +396,30 @@ class _Parser:
                 return reached, False
             seen.add(name)
         return list(self.bones), True
+
+
+# --- another size ----------------------------------------------------------------------------------------------
+
+_LENGTH = re.compile(r"^(\s*length\s+)(\S+)", re.IGNORECASE)
+_POSITION = re.compile(r"^(\s*position\s+)(\S+)\s+(\S+)\s+(\S+)", re.IGNORECASE)
+
+
+def sized(document: AsfDocument, factor: float) -> AsfDocument:
+    """The skeleton `factor` times as large, in the same unit: every bone's length and the root's place [1].
+
+    Nothing else of the text changes, so that tools which take lengths as they stand see the size, too.
+    """
+    section, lines = "", []
+    for line in document.text.splitlines(keepends=True):
+        words = line.split()
+        if words and words[0].startswith(":"):
+            section = words[0].lower()
+        if section == ":bonedata":
+            line = _LENGTH.sub(lambda m: f"{m[1]}{factor * float(m[2])!r}", line)
+        elif section == ":root":
+            line = _POSITION.sub(lambda m: m[1] + " ".join(repr(factor * float(m[k])) for k in (2, 3, 4)), line)
+        lines.append(line)
+    return replace(
+        document, text="".join(lines), position=factor * document.position,
+        bones=tuple(replace(bone, length=factor * bone.length) for bone in document.bones),
+    )  # fmt: skip
