@@ -74,7 +74,13 @@ STEPPING = Machine(
         ),
         ControlState(
             "bring up",
-            (BringUp(10.0), Upright(5.0, ("swing",), 0.1), ComeToRest(10.0, foot="stance"), *SLOWLY),
+            (
+                BringUp(10.0),
+                Upright(5.0, ("swing",), 0.1),
+                Facing(5.0, 0.1, ("swing",)),
+                ComeToRest(10.0, foot="stance"),
+                *SLOWLY,
+            ),
             Standing(AllOf((Stepping(), Caught()))),
             ("fallen", "balance", "relax foot", "take step"),
             begin_gathering,
