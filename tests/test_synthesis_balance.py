@@ -142,7 +142,8 @@ def test_on_ice_steps_are_smaller_and_feet_slip() -> None:
 
 
 def test_a_hard_shove_on_ice_makes_feet_slide_by_centimeters() -> None:
-    result = synthesize("ice", pushes=[Push("chest", (375.0, 0.0, 0.0), 0.5, 0.1)], seconds=2.5)
+    push = Push("chest", (375.0, 0.0, 0.0), 0.5, 0.1)
+    result = synthesize("ice", pushes=[push], seconds=2.5, options={"alive": False})
     assert result.report["fell"] is None
     soles, loaded = result.trace.points, result.trace.forces[:, :, 2] > 20.0
     ways = np.linalg.norm(np.diff(soles[:, :, :2], axis=0), axis=2)

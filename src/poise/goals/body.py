@@ -35,6 +35,7 @@ class Body:
         com_height: Height of the center of mass over the soles in the rest pose [m].
         up_axes: Axis of each body that points up in the rest pose, in its own frame, shape (B, 3).
         left_axes: The same of the axis that points to its left.
+        rest_turns: How each body is turned in the world in the rest pose, shape (B, 3, 3).
         tips: Far end of each body in its own frame [m], shape (B, 3).
         forward: Direction the root faces at rest, in the world, unit, shape (3,).
         head: Body that looks: the head, else the chest, else the root.
@@ -56,6 +57,7 @@ class Body:
     com_height: float
     up_axes: Array
     left_axes: Array
+    rest_turns: Array
     tips: Array
     forward: Array
     head: int
@@ -114,6 +116,7 @@ def body_of(character: Character, state: State, index: int = 0, first_point: int
         first_point + np.arange(len(character.contact_points)),
         float(state.com(root)[2] - soles[:, 2].min()), turns[:, 2, :].copy(),
         np.einsum("bji,j->bi", turns, np.array([-forward[1], forward[0], 0.0])),
+        turns.copy(),
         np.array([_tip(body) for body in character.bodies]), forward,
         head, turns[head].T @ forward,
         {side: first_point + _points(character, f"{side}_shoulder") for side in SIDES},

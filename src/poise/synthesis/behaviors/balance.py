@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.goals.conditions import Always, Lying, Standing
 from poise.goals.falling import BreakFall, GiveWay
+from poise.goals.living import BalanceArms, Breathe, Gaze, Sway
 from poise.goals.machine import ControlState, Machine
 from poise.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright
 from poise.goals.surroundings import floor
 from poise.goals.wish import Wish
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
-from poise.synthesis.behaviors.option import friction
+from poise.synthesis.behaviors.option import Option, friction
 from poise.synthesis.stance import standing
 
 POSTURE: tuple[Wish, ...] = (
@@ -31,9 +34,40 @@ FALLEN = ControlState("fallen", (BreakFall(0.3), GiveWay(1.0)), Lying(), lifts=(
 """What a figure does that falls, or lies on the ground: its hands go ahead, the rest gives way and comes to rest."""
 
 
+ALIVE: tuple[Wish, ...] = (BalanceArms(0.05), Gaze(0.02))
+"""What makes every state of a standing figure look alive."""
+
+
+def alive(machine: Machine, options: Options, sway: float = 1.0) -> Machine:
+    """A controller with the living layer in all its states but "fallen", if the options ask for it.
+
+    Args:
+        machine: With a state "balance", where the figure stands quietly: there it breathes and sways.
+        options: "alive", whether it does, and "seed" of the sway.
+        sway: Weight of the sway, a tenth of that of balance.
+    """
+    if not options["alive"]:
+        return machine
+    quiet: tuple[Wish, ...] = (Breathe(0.05), Sway(sway, seed=int(options["seed"])))
+    states = []
+    for state in machine.states:
+        more = () if state.name == "fallen" else (*ALIVE, *quiet) if state.name == "balance" else ALIVE
+        states.append(replace(state, wishes=(*state.wishes, *more)))
+    return replace(machine, states=tuple(states))
+
+
+def living(seed: float = 1.0) -> dict[str, Option]:
+    """The options of a behavior with the living layer."""
+    return {
+        "alive": Option(True, "arms that balance, breathing, sway and gaze; false for none of them"),
+        "seed": Option(seed, "of the sway; --seed is the same", low=0.0, high=1e9, is_whole=True),
+    }
+
+
 def _balance(options: Options) -> Setup:
     state = ControlState("balance", (ComOver(0.3), *POSTURE, Land(0.2)), Standing(Always()), ("fallen",))
-    return Setup((Role(Machine("balance", (state, FALLEN))),), floor(options["friction"]))
+    machine = alive(Machine("balance", (state, FALLEN)), options, sway=0.1)
+    return Setup((Role(machine),), floor(options["friction"]))
 
 
 QUIET = 0.4
@@ -59,4 +93,6 @@ def _literal(options: Options) -> Setup:
     )
 
 
-BALANCE = Behavior("balance", "Stand in place and answer pushes.", _balance, {"friction": friction()}, _literal)
+BALANCE = Behavior(
+    "balance", "Stand in place and answer pushes.", _balance, {"friction": friction(), **living()}, _literal
+)

@@ -14,7 +14,7 @@ from poise.goals.one_foot import Shifting
 from poise.goals.stepping import StepTo, begin_step, choose_step
 from poise.goals.surroundings import floor
 from poise.goals.wish import Wish
-from poise.synthesis.behaviors.balance import FALLEN, LITERAL, REACHED, quiet
+from poise.synthesis.behaviors.balance import FALLEN, LITERAL, REACHED, alive, living, quiet
 from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
 from poise.synthesis.behaviors.option import friction
 
@@ -92,7 +92,7 @@ STEPPING = Machine(
 
 
 def _step(options: Options) -> Setup:
-    return Setup((Role(STEPPING),), floor(options["friction"]))
+    return Setup((Role(alive(STEPPING, options)),), floor(options["friction"]))
 
 
 LITERAL_STEPPING = Machine(
@@ -116,5 +116,7 @@ def _literal(options: Options) -> Setup:
     return Setup((Role(LITERAL_STEPPING, pose=quiet),), floor(options["friction"]))
 
 
-STEP = Behavior("step", "Take protective steps when pushed off balance.", _step, {"friction": friction()}, _literal)
-ICE = Behavior("ice", "The same on ice.", _step, {"friction": friction(0.2)}, _literal)
+STEP = Behavior(
+    "step", "Take protective steps when pushed off balance.", _step, {"friction": friction(), **living()}, _literal
+)
+ICE = Behavior("ice", "The same on ice.", _step, {"friction": friction(0.2), **living()}, _literal)

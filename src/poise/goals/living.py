@@ -1,0 +1,167 @@
+"""What makes a standing figure look alive: arms that balance, breathing, sway, eyes that follow what flies.
+
+Goals with small weights beside those of balance; without them a figure is as still as a statue and reacts like one.
+
+Source: none; [Jain2009]_ has nothing of the kind. That arms move within a few tenths of a second as a counterweight, to
+the side the body does not fall to: Gait & Posture 37:300 (2013).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.body.character import V_SIZES
+from poise.goals.body import SIDES
+from poise.goals.sense import eyes, sees
+from poise.goals.stepping import OTHER
+from poise.goals.view import View
+from poise.goals.wish import Wish, axis_toward, toward
+from poise.step import Objective
+from poise.step.quantities import ComAcceleration, JointAcceleration
+
+Array = npt.NDArray[np.float64]
+
+NEAR = 0.03
+"""Points at most this far over the ground count as support [m]."""
+
+
+@dataclass(frozen=True)
+class BalanceArms(Wish):
+    """Upper arms swing against the way the body falls, and against the legs.
+
+    Forward they turn by gain times how far the capture point is behind the middle of the support, and by `stride` times
+    how far the other foot is ahead; they are spread by gain times how far it is beside. Nobody's arms do so at rest.
+
+    Attributes:
+        weight: Against joint accelerations.
+        gain: Turn for an offset [rad/m].
+        stride: Turn for the distance between the feet [rad/m].
+        most: Largest turn [rad].
+        lost: A figure whose capture point is farther off falls: its arms have other work [m].
+        horizon: [s].
+    """
+
+    weight: float
+    gain: float = 3.0
+    stride: float = 0.8
+    most: float = 0.8
+    lost: float = 0.25
+    horizon: float = 0.2
+
+    def objectives(self, view: View) -> list[Objective]:
+        body, roles, out = view.body, view.body.character.roles, []
+        ahead, scale = view.heading, view.body.scale
+        left = np.array([-ahead[1], ahead[0]])
+        off = (view.capture_point - view.support_center("both", NEAR * scale)) / scale
+        if float(np.linalg.norm(off)) > self.lost:
+            return []
+        feet = {side: float(view.place(body.feet[side])[:2] @ ahead) / scale for side in SIDES}
+        spread = min(abs(self.gain * float(off @ left)), self.most)
+        for side in SIDES:
+            if f"{side}_shoulder" not in roles or view.memory.get("hands"):
+                continue
+            forward = -self.gain * float(off @ ahead) + self.stride * (feet[OTHER[side]] - feet[side])
+            forward = float(np.clip(forward, -0.5 * self.most, self.most))
+            outward = spread if side == "left" else -spread
+            # about the axes of the figure at rest: forward is against the axis to the left, out about the one ahead
+            turn = -forward * np.cross([0.0, 0.0, 1.0], body.forward) + outward * body.forward
+            out += _turned(view, roles[f"{side}_shoulder"], turn, self.weight, self.horizon, "arms balance")
+        return out
+
+
+@dataclass(frozen=True)
+class Breathe(Wish):
+    """The chest rises and falls: it turns back and forth about the axis to the left.
+
+    Attributes:
+        weight: Against joint accelerations.
+        period: Of one breath [s].
+        degrees: How far it turns [deg].
+        horizon: [s].
+    """
+
+    weight: float
+    period: float = 4.0
+    degrees: float = 0.7
+    horizon: float = 0.2
+
+    def objectives(self, view: View) -> list[Objective]:
+        chest = view.body.character.roles.get("chest")
+        if chest is None:
+            return []
+        angle = np.radians(self.degrees) * np.sin(2.0 * np.pi * view.time / self.period)
+        turn = -angle * np.cross([0.0, 0.0, 1.0], view.body.forward)
+        return _turned(view, chest, turn, self.weight, self.horizon, "breathe")
+
+
+@dataclass(frozen=True)
+class Sway(Wish):
+    """The center of mass wanders, as that of people who stand quietly: a sum of slow waves drawn from the seed.
+
+    Attributes:
+        weight: Against its acceleration.
+        ahead, aside: Root mean square of the acceleration wished for, in both directions [m/s²].
+        seed: Of the waves.
+    """
+
+    weight: float
+    ahead: float = 0.6
+    aside: float = 0.4
+    seed: int = 1
+
+    def objectives(self, view: View) -> list[Objective]:
+        rates, phases, sizes = _waves(self.seed)
+        waves = (sizes * np.sin(rates * view.time + phases)).sum(axis=1)
+        ahead = view.heading
+        wished = self.ahead * waves[0] * ahead + self.aside * waves[1] * np.array([-ahead[1], ahead[0]])
+        return [Objective(ComAcceleration("xy", of=view.body.index), wished, self.weight, "sway")]
+
+
+@dataclass(frozen=True)
+class Gaze(Wish):
+    """The head turns to the nearest thing that flies and that the figure sees.
+
+    Attributes:
+        weight: Against the second rate of the axis that the face points along.
+        horizon: [s].
+    """
+
+    weight: float
+    horizon: float = 0.2
+
+    def objectives(self, view: View) -> list[Objective]:
+        eye, _ = eyes(view)
+        flying = [t.place - eye for t in view.things if t.is_free and sees(view, t.place)]
+        away = min(flying, key=lambda a: float(np.linalg.norm(a)), default=None)
+        if away is None or float(np.linalg.norm(away)) < 0.3 * view.body.scale:
+            return []
+        wished = away / np.linalg.norm(away)
+        return [axis_toward(view, view.body.head, view.body.face, wished, self.weight, self.horizon, "gaze")]
+
+
+@lru_cache
+def _waves(seed: int) -> tuple[Array, Array, Array]:
+    """Rates [rad/s], phases and sizes of the waves of both directions, shapes (2, 12); their sum has an rms of 1."""
+    rng = np.random.default_rng(seed)
+    frequencies = np.geomspace(0.03, 0.9, 12) * rng.uniform(0.9, 1.1, (2, 12))
+    sizes = frequencies**-0.5
+    sizes *= np.sqrt(2.0) / np.linalg.norm(sizes, axis=1, keepdims=True)
+    return 2.0 * np.pi * frequencies, rng.uniform(0.0, 2.0 * np.pi, (2, 12)), sizes
+
+
+def _turned(view: View, b: int, turn: Array, weight: float, horizon: float, label: str) -> list[Objective]:
+    """A body's joint is turned from its pose at rest by a rotation vector of the world in which the figure stood."""
+    state, body = view.state, view.body
+    kind = body.character.bodies[b].kind
+    first = body.joints[0] - 6 + body.character.v_addresses[b]
+    end = first + V_SIZES[kind]
+    own = body.rest_turns[b].T @ turn
+    step = np.zeros(state.model.nv)
+    step[first:end] = own if kind == "ball" else own @ body.character.bodies[b].axis
+    error = state.model.difference(state.q, state.model.integrate(body.rest, step, 1.0), 1.0)[first:end]
+    quantity = JointAcceleration((first, end))
+    return [toward(view, quantity, error, state.v[first:end], weight, horizon, label)]

@@ -1,0 +1,44 @@
+"""The living layer: arms that balance, sway of quiet standing, and nothing of it where it is switched off."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from poise.body.posing import body_positions
+from poise.filter.forces import Push
+from poise.synthesis.run import SynthesisResult, synthesize
+
+
+def swung(result: SynthesisResult, since: float, until: float) -> float:
+    """Largest turn of an upper arm against its direction at the start of a push [deg]."""
+    places = body_positions(result.character, result.q)
+    largest = 0.0
+    for side in ("left", "right"):
+        shoulder, elbow = (result.character.body_index(f"{side}_{part}") for part in ("shoulder", "elbow"))
+        arm = places[:, elbow] - places[:, shoulder]
+        arm /= np.linalg.norm(arm, axis=1, keepdims=True)
+        first, last = round(since / 0.01), round(until / 0.01)
+        largest = max(largest, float(np.degrees(np.arccos(np.clip(arm[first:last] @ arm[first], -1.0, 1.0))).max()))
+    return largest
+
+
+def pushed(*, alive: bool) -> SynthesisResult:
+    push = Push("chest", (150.0, 0.0, 0.0), 0.5, 0.1)
+    return synthesize("balance", pushes=[push], seconds=1.2, options={"alive": alive})
+
+
+def test_arms_balance_a_push() -> None:
+    assert 5.0 < swung(pushed(alive=True), 0.5, 1.1) < 25.0
+
+
+def test_arms_hang_where_the_layer_is_off() -> None:
+    assert swung(pushed(alive=False), 0.5, 1.1) < 4.0
+
+
+def test_a_quiet_figure_sways_by_millimeters_and_its_seed_says_how() -> None:
+    first, again, other = (
+        synthesize("step", seconds=4.0, options={"seed": seed}).trace.com[:, 0, :2] for seed in (1, 1, 2)
+    )
+    assert np.array_equal(first, again)
+    assert np.abs(first - other).max() > 1e-3
+    assert 1e-3 < np.ptp(first[100:], axis=0).max() < 0.03
