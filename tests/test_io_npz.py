@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import poise
 from poise.core import rotations
 from poise.core.errors import FileFormatError
 from poise.core.motion import Evidence, Motion, Source
@@ -215,3 +216,17 @@ def test_packed_file_is_read(tmp_path, motion):
     npz.write(motion, tmp_path / "a.npz")
     path = pack(tmp_path / "b.npz", members(tmp_path / "a.npz"), zipfile.ZIP_DEFLATED)
     assert_same(npz.read(path, ReadOptions()), motion)
+
+
+def test_what_each_joint_moves_of_the_skin_is_kept(tmp_path):
+    skeleton = Skeleton(
+        ("a", "b"), np.array([-1, 0]), np.zeros((2, 3)), np.tile([1.0, 0, 0, 0], (2, 1)), skin=np.array([3.0, 0.5])
+    )
+    motion = Motion(skeleton, np.arange(2) / 30.0, np.zeros((2, 2, 3)), np.tile([1.0, 0, 0, 0], (2, 2, 1)))
+    poise.save(motion, tmp_path / "skin.npz")
+    again = poise.load(tmp_path / "skin.npz").skeleton.skin
+    assert again is not None
+    assert again.tolist() == [3.0, 0.5]
+    plain = Motion(replace(skeleton, skin=None), motion.times, motion.translations, motion.rotations)
+    poise.save(plain, tmp_path / "plain.npz")
+    assert poise.load(tmp_path / "plain.npz").skeleton.skin is None

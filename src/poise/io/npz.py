@@ -70,6 +70,7 @@ def write(motion: Motion, path: Path) -> None:
         "hinges": hinged,
         "translating": sorted(skeleton.translating),
         "fixed": sorted(skeleton.fixed),
+        "skin": None if skeleton.skin is None else skeleton.skin.tolist(),
         "source": None if source is None else _source_facts(source),
     }
     arrays: dict[str, npt.NDArray[Any]] = {
@@ -145,6 +146,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
             },
             translating=frozenset(map(int, header["translating"])),
             fixed=frozenset(map(int, header["fixed"])),
+            skin=_skin(header.get("skin"), len(header["names"])),
         )
         motion = Motion(skeleton, arrays["times"], arrays["translations"], arrays["rotations"])
         motion = replace(motion, source=_source(path, header["source"], motion))
@@ -252,6 +254,20 @@ def _source(path: Path, facts: dict[str, Any] | None, motion: Motion) -> Source:
         loop=facts["loop"],
         ground=ground_from(facts.get("ground")),
     )
+
+
+def _skin(given: Any, joints: int) -> npt.NDArray[np.float64] | None:
+    """Vertices that each joint moves; None in files that do not say it.
+
+    Raises:
+        ValueError: if these are not as many numbers as joints, none below zero.
+    """
+    if given is None:
+        return None
+    skin = np.array(given, dtype=np.float64)
+    if skin.shape != (joints,) or not (np.isfinite(skin).all() and (skin >= 0.0).all()):
+        raise ValueError("skin is not one number for each joint")
+    return skin
 
 
 def _check(path: Path, motion: Motion) -> None:
