@@ -83,8 +83,11 @@ def run(words: Sequence[str], *, debug: bool = False) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
-    command = typer.main.get_command(app)
-    return answered(lambda: command.main(list(words), prog_name="poise", standalone_mode=False), debug=debug)
+
+    def call() -> Any:
+        return typer.main.get_command(app).main(list(words), prog_name="poise", standalone_mode=False)
+
+    return answered(call, debug=debug)
 
 
 def answered(call: Callable[[], Any], *, debug: bool = False) -> int:

@@ -34,6 +34,10 @@ FAILED = 1
 """Exit code of a run that ended early because a step had no solution."""
 
 
+SCENE, CONTROL, LISTS = "What happens", "Control (rarely needed)", "Behaviors and controllers"
+"""Panels of the help."""
+
+
 @app.command(cls=NamedHelp)
 def synthesize(
     name: Annotated[
@@ -42,66 +46,111 @@ def synthesize(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="OUT", help="The motion; the extension says the format."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="OUT",
+            help="File for the motion; its extension sets the format.",
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = None,
     change: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Change an option of the behavior; repeatable."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Change an option of the behavior; repeatable.", rich_help_panel=SCENE
+        ),
     ] = None,
     scene: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="What stands around the figure, instead of its own scene.")
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml", help="Scene file to use instead of the behavior's own.", rich_help_panel=SCENE
+        ),
     ] = None,
     responsiveness: Annotated[
-        float, typer.Option(metavar="R", help="Scales all goals against torque change: 0.1 sluggish, 10 quick.")
+        float,
+        typer.Option(metavar="R", help="How quickly the figure reacts: 0.1 slow, 10 quick.", rich_help_panel=SCENE),
     ] = 1.0,
     push: Annotated[
         list[str] | None,
         typer.Option(
             metavar="'BODY FX FY FZ @START+DURATION'",
             help="A push in newtons, Z up; repeatable. A figure is named as adult.chest.",
+            rich_help_panel=SCENE,
         ),
     ] = None,
-    seconds: Annotated[float | None, typer.Option(metavar="S", help="How long; default: as the behavior says.")] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Length in seconds. Default: the behavior's own.", rich_help_panel=SCENE),
+    ] = None,
     character: Annotated[
         str | None,
         typer.Option(
             metavar="WHO",
             help="adult, child, a character (TOML), or any file with a skeleton; FILE@CLIP of one with several clips.",
+            rich_help_panel=SCENE,
         ),
     ] = None,
     clip: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A captured motion to follow; FILE@CLIP of several.")
+        Path | None,
+        typer.Option(metavar="FILE", help="A captured motion to follow; FILE@CLIP of several.", rich_help_panel=SCENE),
     ] = None,
     mode: Annotated[
-        str, typer.Option(metavar="horizon|literal", help="Goals with a horizon, or the paper's own form and weights.")
+        str,
+        typer.Option(
+            metavar="horizon|literal",
+            help="horizon: goals look ahead. literal: exactly as in the paper.",
+            rich_help_panel=CONTROL,
+        ),
     ] = "horizon",
     engine: Annotated[
-        str, typer.Option(metavar="own|mujoco", help="Who moves the figure on: the step itself, or MuJoCo.")
+        str,
+        typer.Option(
+            metavar="own|mujoco", help="Simulator: own, or MuJoCo's forward simulation.", rich_help_panel=CONTROL
+        ),
     ] = "own",
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Of what is drawn by chance in the behavior.")] = None,
-    report: Annotated[Path | None, typer.Option(metavar="OUT.json", help="Write the report.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Random seed of the behavior.", rich_help_panel=SCENE)
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="OUT.json", help="Write the report.", rich_help_panel=options.OUTPUT)
+    ] = None,
     record: Annotated[
         Path | None,
-        typer.Option(metavar="OUT", help="A page to play (.html), a film (.mp4, .gif), or a strip of stills (.png)."),
+        typer.Option(
+            metavar="OUT",
+            help="A page to play (.html), a film (.mp4, .gif), or a strip of stills (.png).",
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = None,
     camera: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(VIEWS), help="Where a film or strip is taken from; default: as the behavior says."
+            metavar="|".join(VIEWS),
+            help="Where a film or strip is taken from; default: as the behavior says.",
+            rich_help_panel=options.OUTPUT,
         ),
     ] = None,
     live: Annotated[
-        bool, typer.Option("--live", help="Run in the browser, in real time: drag bodies and things; Ctrl-C ends.")
+        bool,
+        typer.Option(
+            "--live",
+            help="Run in the browser, in real time: drag bodies and things; Ctrl-C ends.",
+            rich_help_panel=options.LIVE,
+        ),
     ] = False,
     port: options.Port = 0,
     headless: options.Headless = False,
-    listing: Annotated[bool, typer.Option("--list", help="List the behaviors.")] = False,
-    goals: Annotated[bool, typer.Option("--goals", help="List what a controller file can say.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the behaviors.", rich_help_panel=LISTS)] = False,
+    goals: Annotated[
+        bool, typer.Option("--goals", help="List what a controller file can say.", rich_help_panel=LISTS)
+    ] = False,
     describing: Annotated[
-        bool, typer.Option("--describe", help="Tell the behavior's options and show its controller.")
+        bool,
+        typer.Option("--describe", help="Tell the behavior's options and show its controller.", rich_help_panel=LISTS),
     ] = False,
     write: Annotated[
-        Path | None, typer.Option(metavar="OUT.toml", help="Write its controller, to change it and run it.")
+        Path | None,
+        typer.Option(metavar="OUT.toml", help="Write its controller, to change it and run it.", rich_help_panel=LISTS),
     ] = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
