@@ -14,7 +14,7 @@ def floors(text: str) -> list[str]:
     """The lower bound of every dependency and of every extra that users install, as exact versions."""
     project = tomllib.loads(text)["project"]
     groups = project["optional-dependencies"].items()
-    extras = [r for name, group in groups if name not in ("all", "dev") for r in group]
+    extras = [r for name, group in groups if name not in ("all", "dev", "docs") for r in group]
     found: list[str] = []
     for requirement in (*project["dependencies"], *extras):
         match = re.match(r"([\w-]+)>=([\d.]+)", requirement)
