@@ -17,10 +17,10 @@ import numpy as np
 
 from benchmarks.clips import MOTIONS
 from poise.analysis import center_of_mass
+from poise.analysis.angular_momentum import Tumble, momentum_between, turns_for
 from poise.body import fit
 from poise.core import rotations
 from poise.edit import ballistic, path_between, spin
-from poise.edit.angular_momentum import Tumble, momentum_between, turns_for
 from poise.edit.root import move_root, turn_root
 from poise.io import load
 

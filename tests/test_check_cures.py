@@ -20,6 +20,7 @@ from poise.check.profile import Limit, load_profile
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.edit import ballistic, ground, spin
+from poise.edit.cures import Cures
 from tests.clips import MOTIONS, needs_motions
 
 REALISTIC = load_profile("realistic")
@@ -195,7 +196,7 @@ def test_a_twist_is_as_far_off_steady_spin_as_the_edit_says_and_its_cure_cures_i
 def test_cures_that_take_long_are_named_and_tried_when_asked(jump: Motion) -> None:
     clip = analyze(twisted(jump, 25.0))
     named, tried = (
-        judge(clip, measures(clip), implied_scale(clip), REALISTIC, try_cures=is_tried) for is_tried in (False, True)
+        judge(clip, measures(clip), implied_scale(clip), REALISTIC, trials=trials) for trials in (None, Cures())
     )
     (not_tried,) = [c.text for f in named if f.name == "spin" for c in f.cures if "--by pose" in c.text]
     assert "--try-cures" in not_tried

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from poise.analysis import analyze, center_of_mass
+from poise.analysis.angular_momentum import Tumble, frame_jacobians, momentum_between, turns_for
 from poise.body.character import Character
 from poise.body.limits import limit_angles
 from poise.check.ground import ground_findings
@@ -16,11 +17,10 @@ from poise.core import rotations
 from poise.core.errors import BudgetExceeded, InvalidValue, PoiseError, UnknownName
 from poise.core.motion import Motion
 from poise.edit import Budget, Scope, spin
-from poise.edit.angular_momentum import Tumble, frame_jacobians, momentum_between, turns_for
 from poise.edit.borders import SETTLING
 from poise.edit.legs import Leg, find_legs, knee_flexion
 from poise.edit.planting import points_of
-from poise.edit.spin_pose import _axes, _posed
+from poise.edit.spin_pose import DEAR, _axes, _posed
 from poise.edit.swing_system import swing_jacobians
 from tests.clips import everywhere, needs_motions
 from tests.edit_clips import FLIGHTS, clip, hop, tumbling, turned_about_z
@@ -282,17 +282,19 @@ def test_real_flights(name: str) -> None:
     assert report["kept"]["joint_angle_in_flight_max_deg"] == 0.0
     assert report["kept"]["com_path_beside_max_m"] < 1e-3
     assert report["kept"]["feet_error_settled_max_m"] < 1e-6
-    swung = spin(motion, character, by="pose").report
+    swung = spin(motion, character, by="pose", verify=False).report
     assert swung["kept"]["com_path_error_max_m"] < 1e-9
-    spread = "angular_momentum_spread_kg_m2_s"
-    left = [new[spread] / old[spread] for old, new in zip(swung["before"]["flights"], swung["after"]["flights"])]
-    if name == "backflip":  # two arms cannot make up for what 16 frames a second lost, so they stay
-        assert left == [1.0]
-        assert swung["changed"]["frames"] == 0
-        assert "not worth it" in swung["notes"][0]
-    else:
-        assert max(left) < 0.6
-        assert len(swung["notes"]) == sum(part > 0.5 for part in left)
+    # a flight is swung where that takes much of its unevenness for little, and else left as it was, with a word
+    spread, off = "angular_momentum_spread_kg_m2_s", "turn_off_steady_max_deg"
+    gained = 0.0
+    for old, new in zip(swung["before"]["flights"], swung["after"]["flights"]):
+        if new[spread] == pytest.approx(old[spread], rel=1e-9):
+            named = f"{old['frames'][0]}:{old['frames'][1]}"
+            assert any(named in note for note in swung["notes"])
+        else:
+            assert new[spread] < 0.75 * old[spread]
+            gained = max(gained, old[off] - new[off])
+    assert swung["changed"]["joint_angle_max_deg"] <= DEAR * gained + 1e-9
     assert result.frame_count == motion.frame_count
 
 

@@ -10,16 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
+from poise.analysis.angular_momentum import Tumble, off_steady
 from poise.analysis.flights import FlightFit
 from poise.check import thresholds as at
-from poise.check.finding import Cure, Finding, ranked
+from poise.check.finding import Cure, Finding, Trials, ranked
 from poise.check.profile import Limit, Profile
 from poise.check.words import facing_at, length_words, stretches, turn_word, way_word
 from poise.core import rotations
 from poise.core.errors import PoiseError
 from poise.core.units import GRAVITY
-from poise.edit.angular_momentum import Tumble, off_steady
-from poise.edit.spin import spin
 
 Array = npt.NDArray[np.float64]
 
@@ -27,7 +26,7 @@ SEEN_SPEED = 0.15
 """A horizontal speed nearer to even than this is no fault, for a leg of 0.82 m [m/s]."""
 
 
-def flight_findings(clip: Analysis, profile: Profile, *, try_cures: bool = False) -> Iterator[Finding]:
+def flight_findings(clip: Analysis, profile: Profile, *, trials: Trials | None = None) -> Iterator[Finding]:
     """Everything wrong in the air, flight by flight.
 
     A flight that nobody could make is none: what carries the body there was not found, and nothing else is judged.
@@ -42,14 +41,20 @@ def flight_findings(clip: Analysis, profile: Profile, *, try_cures: bool = False
         yield from _arc(clip, flight, where, profile)
         yield from _track(clip, flight, where, profile)
         yield from _drift(clip, flight, where, profile)
-        yield from _spin(clip, flight, where, profile, try_cures=try_cures)
+        yield from _spin(clip, flight, where, profile, trials=trials)
 
 
-def why_no_flight(clip: Analysis, flight: FlightFit) -> str:
-    """Why a time in the air is no flight: the body does not leave the ground, or something low stands; "" if it is."""
+def why_no_flight(clip: Analysis, flight: FlightFit, *, needs_ends: bool = True) -> str:
+    """Why a time in the air is no flight: the body does not leave the ground, or something low stands; "" if it is.
+
+    Args:
+        clip: Whose it is.
+        flight: The time in the air.
+        needs_ends: Without its take-off or landing in the clip it is none.
+    """
     first, last = flight.first, flight.last
     if first == 0 or last == len(clip.times) - 1:
-        return "the clip does not hold both its ends"
+        return "the clip does not hold both its ends" if needs_ends else ""
     speed = at.TAKES_OFF * math.sqrt(GRAVITY * clip.character.leg_length)
     beside = (clip.com[[first + 1, last], 2] - clip.com[[first, last - 1], 2]) / clip.motion.dt
     fitted = flight.velocity[2], flight.velocity[2] - flight.gravity * flight.duration
@@ -286,7 +291,9 @@ def horizontal_speeds(clip: Analysis, flight: FlightFit) -> tuple[Array, Array]:
     return level, velocity - level
 
 
-def _spin(clip: Analysis, flight: FlightFit, where: str, profile: Profile, *, try_cures: bool) -> Iterator[Finding]:
+def _spin(
+    clip: Analysis, flight: FlightFit, where: str, profile: Profile, *, trials: Trials | None
+) -> Iterator[Finding]:
     limit = profile["spin"]
     if not limit.is_checked or flight.last - flight.first < 4:
         return
@@ -297,7 +304,7 @@ def _spin(clip: Analysis, flight: FlightFit, where: str, profile: Profile, *, tr
         yield Finding(
             "spin", 180.0, limit.most, ((flight.first, flight.last),),
             f"{where.capitalize()} changes its spin so much that no turn of the whole body makes it steady",
-            tuple(_swing(clip, flight, limit.most, span, 0.0, try_cures=try_cures)), where, limit.fails,
+            tuple(_swing(clip, flight, limit.most, span, 0.0, trials=trials)), where, limit.fails,
         )  # fmt: skip
         return
     size = np.linalg.norm(turn, axis=1)
@@ -318,24 +325,23 @@ def _spin(clip: Analysis, flight: FlightFit, where: str, profile: Profile, *, tr
         ranked([
             Cure(f"{word} the whole body {degrees:.0f}° at frame {frame}, {fading} (poise edit spin {span})",
                  float(size[most])),
-            *_swing(clip, flight, most_allowed, span, float(size[most]), try_cures=try_cures),
+            *_swing(clip, flight, most_allowed, span, float(size[most]), trials=trials),
         ]),
         where, limit.fails,
     )  # fmt: skip
 
 
-def _swing(clip: Analysis, flight: FlightFit, most: float, span: str, cost: float, *, try_cures: bool) -> list[Cure]:
+def _swing(
+    clip: Analysis, flight: FlightFit, most: float, span: str, cost: float, *, trials: Trials | None
+) -> list[Cure]:
     """Swing the limbs against the spin: named, or tried, since their limits have a say, and offered where it does."""
     command = f"poise edit spin {span} --by pose"
-    if not try_cures:
+    if trials is None:
         return [Cure(f"swing the free limbs against it: {command} (not tried; --try-cures tries it)", cost + 1e-6)]
-    try:
-        report = spin(clip.motion, clip.character, flights=[(flight.first, flight.last)], by="pose").report
-    except PoiseError:
+    tried = trials.swing(clip, (flight.first, flight.last))
+    if tried is None or tried[0] > most:
         return []
-    left, turn = report["after"]["flights"][0]["turn_off_steady_max_deg"], report["changed"]["joint_angle_max_deg"]
-    if left is None or left > most or turn == 0.0:
-        return []
+    left, turn = tried
     cost = max(cost, math.radians(turn)) + 1e-6
     return [Cure(f"swing the free limbs against it, by up to {turn:.0f}°, which leaves {left:.1f}°: {command}", cost)]
 

@@ -9,15 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
-from poise.analysis.analyze import Analysis, analyze
+from poise.analysis.analyze import Analysis
 from poise.analysis.polygon import hulls, polygon_distances
 from poise.analysis.support import zero_moment_point
 from poise.check import thresholds as at
-from poise.check.finding import Cure, Finding, ranked
+from poise.check.finding import Cure, Finding, Trials, ranked
 from poise.check.profile import Profile
 from poise.check.words import Frames, facing_at, length_words, stretches, way_word
 from poise.core.units import GRAVITY
-from poise.edit.retime import retime
 from poise.phases.points import pelvis
 
 Array = npt.NDArray[np.float64]
@@ -47,7 +46,7 @@ def judged_frames(clip: Analysis) -> Flags:
     return flags
 
 
-def balance_findings(clip: Analysis, profile: Profile, *, try_cures: bool = False) -> Iterator[Finding]:
+def balance_findings(clip: Analysis, profile: Profile, *, trials: Trials | None = None) -> Iterator[Finding]:
     """Frames on the ground whose moment no forces of the feet give.
 
     The motion asks the ground for a force f and a moment M about the center of mass. Feet give the part whose line
@@ -83,7 +82,7 @@ def balance_findings(clip: Analysis, profile: Profile, *, try_cures: bool = Fals
             f"The feet can give the moment in only {100.0 * share:.0f} % of the frames on the ground; at frame {frame} "
             f"{lacks:.0f} N·m are lacking, as if they had to press {length_words(far)} beside themselves"
         )
-    cures = [*_shift(clip, judged, bad, limit.least), *_slow(clip, judged, profile, try_cures=try_cures)]
+    cures = [*_shift(clip, judged, bad, limit.least), *_slow(clip, judged, profile, trials=trials)]
     yield Finding("balance", share, limit.least, bad, what, ranked(cures), "whole clip", limit.fails and bool(stands))
 
 
@@ -134,10 +133,10 @@ def _shift(clip: Analysis, judged: Flags, bad: Frames, wanted: float) -> list[Cu
     return [Cure(f"move the hips {', and '.join(words)}", most / leg)]
 
 
-def _slow(clip: Analysis, judged: Flags, profile: Profile, *, try_cures: bool) -> list[Cure]:
+def _slow(clip: Analysis, judged: Flags, profile: Profile, *, trials: Trials | None) -> list[Cure]:
     """Play the clip slower, as slowly as its flights allow: k times the time leaves 1 / k² of its accelerations.
 
-    Offered is the least that should pass; with `try_cures`, the least that does.
+    Offered is the least that should pass; with `trials`, the least that does.
     """
     least, wanted = profile["gravity"].least, profile["balance"].least
     slowest = at.SLOWEST
@@ -150,12 +149,12 @@ def _slow(clip: Analysis, judged: Flags, profile: Profile, *, try_cures: bool) -
     hopeful = [k for k, seen in expected.items() if seen >= wanted + at.SPARE]
     if not hopeful:
         return []
-    if not try_cures:
+    if trials is None:
         k = hopeful[0]
         words = f"play it {k:.2f} × slower: about {100.0 * expected[k]:.0f} % are then in balance"
         return [Cure(f"{words} (poise edit retime --factor {k:.2f}; not tried; --try-cures tries it)", math.log(k))]
     for k in hopeful[: at.TRIALS]:
-        slower = analyze(retime(clip.motion, clip.character, factor=k).motion, clip.character)
+        slower = trials.slower(clip, k)
         frames = judged_frames(slower)
         seen = float((slower.support.error[frames] <= 1.0).mean()) if frames.any() else 0.0
         if seen >= wanted:

@@ -102,9 +102,7 @@ def small_glitches(clip: Analysis) -> list[SmallGlitch]:
     size, root = clip.character.leg_scale, clip.character.bodies[0].joint
     calm = 1.0 if motion.fps >= at.KEYED_FPS else at.KEYED_CALM
     known = {f for g in clip.glitches for f in range(g.frame - 2, g.last + 3)}
-    pops = _impulses(_second(np.diff(motion.world[0][:, root], axis=0)), at.POP * size, calm)
-    found = [SmallGlitch(k + 1, root, "jump", e, k + 2, True) for k, e in pops if not {k + 1, k + 2} & known]
-    known |= {f for g in found for f in range(g.frame - 2, g.last + 3)}
+    found: list[SmallGlitch] = []
     places, owners = body_points(motion)
     spiked: dict[int, tuple[float, int]] = {}
     second = _second(places)
@@ -114,6 +112,9 @@ def small_glitches(clip: Analysis) -> list[SmallGlitch]:
                 spiked[k + 1] = (e, n)
     for frame, (_, n) in spiked.items():
         found.append(_spike(motion, frame, places[frame, n], int(owners[n])))
+    known |= {f for g in found for f in range(g.frame - 2, g.last + 3)}
+    pops = _impulses(_second(np.diff(motion.world[0][:, root], axis=0)), at.POP * size, calm)
+    found += [SmallGlitch(k + 1, root, "jump", e, k + 2, True) for k, e in pops if not {k + 1, k + 2} & known]
     return found
 
 

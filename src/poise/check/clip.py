@@ -18,12 +18,12 @@ from poise.body.fit import fit
 from poise.check.air import flight_findings
 from poise.check.balance import balance_findings
 from poise.check.capture import capture_findings
-from poise.check.finding import Finding
+from poise.check.finding import Finding, Trials
 from poise.check.ground import ground_findings
 from poise.check.known import doubts
 from poise.check.measures import facts_of, measures_of, samples_of
 from poise.check.page.pictures import pictures_of
-from poise.check.profile import Profile
+from poise.check.profile import ROOT, Profile, load_profile
 from poise.check.rate import rate_findings
 from poise.check.report import ClipReport, Wanted, unreadable
 from poise.check.run import clips_of_refused
@@ -39,7 +39,7 @@ from poise.terrain import Terrain
 
 def judge(
     clip: Analysis, quality: Measures, scale: ImpliedScale, profile: Profile,
-    *, try_cures: bool = False, is_floor_given: bool = False,
+    *, trials: Trials | None = None, is_floor_given: bool = False,
 ) -> tuple[Finding, ...]:  # fmt: skip
     """Everything a profile has against a clip: failures first, the farthest past its threshold first.
 
@@ -47,13 +47,13 @@ def judge(
     A finding that needs something that is in doubt is a warning.
     """
     unsure = doubts(clip, is_floor_given=is_floor_given)
-    every = (unsure.weigh(f) for f in _all(clip, quality, scale, profile, try_cures=try_cures))
+    every = (unsure.weigh(f) for f in _all(clip, quality, scale, profile, trials=trials))
     found = [f for f in every if f is not None]
     return tuple(sorted(found, key=lambda f: (not f.fails, -f.excess)))
 
 
 def _all(
-    clip: Analysis, quality: Measures, scale: ImpliedScale, profile: Profile, *, try_cures: bool
+    clip: Analysis, quality: Measures, scale: ImpliedScale, profile: Profile, *, trials: Trials | None
 ) -> Iterator[Finding]:
     yield from capture_findings(clip, profile)
     rate = tuple(rate_findings(clip, profile))
@@ -61,9 +61,18 @@ def _all(
     yield from ground_findings(clip, profile, is_timed=not rate)
     yield from limit_findings(clip, quality, profile)
     if not rate:
-        yield from flight_findings(clip, profile, try_cures=try_cures)
-        yield from balance_findings(clip, profile, try_cures=try_cures)
+        yield from flight_findings(clip, profile, trials=trials)
+        yield from balance_findings(clip, profile, trials=trials)
         yield from timed_findings(clip, quality, scale, profile)
+
+
+def findings_of(
+    motion: Motion, character: Character | None = None, *, floor: float | None = None
+) -> tuple[Finding, ...]:
+    """What the realistic profile has against a motion."""
+    clip = analyze(motion, character, floor=floor)
+    profile = load_profile(ROOT)
+    return judge(clip, measures(clip), implied_scale(clip), profile, is_floor_given=floor is not None)
 
 
 def on_ground(motion: Motion, wanted: Wanted, character: Character | None = None) -> Analysis:
@@ -111,7 +120,7 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
     start = time.perf_counter()
     quality, scale = measures(clip), implied_scale(clip)
     is_given = wanted.floor is not None or wanted.terrain is not None
-    findings = judge(clip, quality, scale, profile, try_cures=wanted.try_cures, is_floor_given=is_given)
+    findings = judge(clip, quality, scale, profile, trials=wanted.trials, is_floor_given=is_given)
     source = clip.motion.source
     samples = samples_of(clip)
     report = ClipReport(

@@ -1,8 +1,12 @@
-"""What can be wrong with a clip, and one thing that is."""
+"""What can be wrong with a clip, one thing that is, and what would mend it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from poise.analysis.analyze import Analysis
 
 FLAWS: dict[str, tuple[str, str]] = {
     "frame-rate": ("flights fall as at another frame rate", "× the labeled rate"),
@@ -38,6 +42,18 @@ class Cure:
 
     text: str
     cost: float
+
+
+class Trials(Protocol):
+    """Cures that take long to try. The edits can; a check that is not given them names those cures untried."""
+
+    def swing(self, clip: Analysis, span: tuple[int, int]) -> tuple[float, float] | None:
+        """Swing limbs against the spin of a flight: degrees off steady spin then, and degrees a limb turns; or None."""
+        ...
+
+    def slower(self, clip: Analysis, factor: float) -> Analysis:
+        """The clip played slower."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from poise.check.finding import FLAWS, Finding
+from poise.check.finding import FLAWS, Finding, Trials
 from poise.check.library import Facts, Group, Samples
 from poise.check.profile import Profile
 from poise.check.words import frame_words
@@ -42,7 +42,7 @@ class Wanted:
         character: File of the character that all clips are of; None fits one to each.
         floor: Height of the floor [m]; found where not given.
         terrain: Ground, as `poise simulate --terrain` has it; flat where not given.
-        try_cures: Try the cures that take long; else they are named.
+        trials: Tries the cures that take long; None only names them.
     """
 
     pictures: bool = False
@@ -50,7 +50,7 @@ class Wanted:
     character: Path | None = None
     floor: float | None = None
     terrain: str | None = None
-    try_cures: bool = False
+    trials: Trials | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from poise.core.errors import InvalidValue, PoiseError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from poise.check.finding import Trials
     from poise.check.library import Group
     from poise.check.profile import Profile
     from poise.check.report import ClipReport, Wanted
@@ -116,7 +117,7 @@ def check(
         Terrain.parse(terrain)  # one sentence now is better than one for each clip
     wanted = Wanted(
         pictures=html is not None, samples=stats is not None, character=character, floor=floor, terrain=terrain,
-        try_cures=try_cures,
+        trials=_trials() if try_cures else None,
     )  # fmt: skip
     reports = _run(paths, chosen, how, wanted, jobs)
     groups = _groups(reports)
@@ -134,6 +135,12 @@ def check(
         if left:
             out().print(f"Left out of the statistics, since their frame rate is wrong: {', '.join(left)}", markup=False)
     raise typer.Exit(code)
+
+
+def _trials() -> Trials:
+    from poise.edit.cures import Cures
+
+    return Cures()
 
 
 def _refusals(reports: Sequence[ClipReport]) -> list[str]:

@@ -217,6 +217,43 @@ def _names(text: str | None) -> tuple[str, ...]:
     return tuple(n.strip() for n in text.split(",") if n.strip()) if text else ()
 
 
+@command(edit)
+def mend(
+    asked: Common,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="NAME…", help="Mend only these findings of poise check; repeat, or commas."),
+    ] = None,
+    floor: Annotated[
+        float | None, typer.Option(metavar="M", help="Height of the floor in the clip; found if not given.")
+    ] = None,
+) -> None:
+    """Do what poise check asks for, tool by tool, within a budget, and keep only what helps.
+
+    Time base first, then capture faults, feet, flights, spin. Exit code 0, whatever is left; the report lists it.
+
+    Example: [bold]poise edit mend jump.bvh -o mended.bvh --budget 'joint 5deg, root 5cm'[/bold]
+    """
+    from poise.check.profile import require_flaw
+    from poise.edit import mend as apply
+
+    names = tuple(n.strip() for text in only or () for n in text.split(",") if n.strip())
+    for name in names:
+        require_flaw(name)
+    run_edit(asked, partial(apply, only=names, floor=floor))
+
+
+@command(edit)
+def clean(asked: Common) -> None:
+    """Take out what capture left behind: a rest pose in front, pops of the root, spikes, flips that come and go.
+
+    Example: [bold]poise edit clean take.bvh -o clean.bvh --report clean.json[/bold]
+    """
+    from poise.edit import clean as apply
+
+    run_edit(asked, apply)
+
+
 def _durations(text: str | None, count: int | None) -> list[float | None]:
     """What --duration and --count ask for: one duration (or none), or several."""
     if text is None or ":" not in text:

@@ -10,7 +10,9 @@ from poise.edit.ballistic_path import (
     path_from_start,
     path_to_end,
 )
+from poise.edit.clean import clean
 from poise.edit.ground import ground
+from poise.edit.mend import mend
 from poise.edit.repair import repair
 from poise.edit.report import Budget, Edited, EditReport
 from poise.edit.retime import retime
@@ -26,9 +28,11 @@ __all__ = [
     "PathWish",
     "Scope",
     "ballistic",
+    "clean",
     "fit_path",
     "gravity_vector",
     "ground",
+    "mend",
     "path_between",
     "path_family",
     "path_from_start",

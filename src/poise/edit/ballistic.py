@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.retiming import Stretch, Timing, border, retimed, stretched
 from poise.edit.root import move_root
 from poise.edit.scope import Scope
+from poise.edit.verify import verified
 
 Array = npt.NDArray[np.float64]
 
@@ -91,6 +92,7 @@ def ballistic(
     wish: PathWish | None = None,
     scope: Scope | None = None,
     budget: Budget | None = None,
+    verify: bool = True,
 ) -> Edited:
     """Put the center of mass of each flight on a ballistic path, by moving the root; joint angles stay.
 
@@ -112,6 +114,7 @@ def ballistic(
             its start, what follows it with its end.
         scope: Amount, interval and blend.
         budget: What may change at most.
+        verify: Check the result, and say in the report what is new.
 
     Raises:
         InvalidValue: if there is no flight, several with a wish for one, or one that no timing can cure.
@@ -166,7 +169,15 @@ def ballistic(
     )  # fmt: skip
     report.data["changed"]["time_max_s"] = float(np.abs(timing.times - timing.source).max())
     report.data["paths"] = [_describe(path) for path in paths]
-    return Edited(result, report)
+    edited = Edited(result, report)
+
+    def less(amount: float) -> Edited:
+        part = replace(scope, amount=amount)
+        return ballistic(
+            motion, character, flights=spans, keep=keep, gravity=gravity, up=up, wish=wish, scope=part, verify=False
+        )
+
+    return verified(edited, motion, character, less) if verify and figure.character is not None else edited
 
 
 def _timed(

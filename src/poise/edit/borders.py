@@ -13,8 +13,10 @@ from poise.analysis.touching import touching
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.motion import Motion
+from poise.core.typing import Index
+from poise.core.units import HUMAN_LEG
 from poise.edit.flight import Span
-from poise.edit.legs import Leg, find_legs, reach, solve_legs
+from poise.edit.legs import Leg, bends_to, find_legs, knee_flexion, reach, solve_legs
 from poise.edit.planting import points_of
 from poise.edit.root import move_root
 from poise.edit.scope import smooth_step
@@ -27,6 +29,12 @@ SLACK = 0.002
 """How far a foot may be out of reach before the correction at a border is made smaller [m]."""
 
 
+KNEE_FREE, KNEE_PER = math.radians(3.0), 5.0
+"""A knee turns by no more than the first [rad] and so much for each meter that the root moves, for a leg of 0.82 m
+[rad/m]: for a centimeter, the knee of a nearly straight leg would turn far more."""
+KNEE_STEP, KNEE_OWN = math.radians(3.0), 1.0
+"""From frame to frame a correction turns a knee by no more than this [rad], or this much of what the knee does by
+itself around it [1]."""
 MOST = 0.12
 """How far a correction at a border moves the root at most, for a leg of 0.82 m [m]."""
 SETTLING = 0.05
@@ -95,18 +103,29 @@ def absorb(motion: Motion, character: Character | None, root: int, carries: list
 
 
 def _within_reach(
-    motion: Motion, legs: tuple[Leg, ...], lengths: dict[Leg, Array], frames: npt.NDArray[np.int64], moved: Array
+    motion: Motion, legs: tuple[Leg, ...], lengths: dict[Leg, Array], frames: Index, moved: Array
 ) -> float:
-    """Part of a movement of the root after which every leg still reaches its foot."""
+    """Part of a movement of the root after which every leg still reaches its foot, and no knee jerks for it."""
     if not legs:
         return 1.0
-    positions = motion.world[0]
+    order = np.argsort(frames)
+    piece, moved = motion.frames(frames[order]), moved[order]
+    lengths = {leg: lengths[leg][frames[order]] for leg in legs}
+    positions, far = piece.world[0], np.linalg.norm(moved, axis=1)
+    own = {leg: float(np.abs(np.diff(knee_flexion(leg, piece))).max(initial=0.0)) for leg in legs}
 
     def is_fine(part: float) -> bool:
         for leg in legs:
-            away = positions[frames, leg.foot] - positions[frames, leg.hip]
-            allowed = np.maximum(lengths[leg][frames], np.linalg.norm(away, axis=1)) + SLACK
-            if (np.linalg.norm(away - part * moved, axis=1) > allowed).any():
+            away = positions[:, leg.foot] - positions[:, leg.hip] - part * moved
+            allowed = np.maximum(lengths[leg], np.linalg.norm(away + part * moved, axis=1)) + SLACK
+            if (np.linalg.norm(away, axis=1) > allowed).any():
+                return False
+            bent = bends_to(leg, piece, positions[:, leg.foot] - part * moved)[0]
+            steps = np.abs(np.diff(np.concatenate([[0.0], bent, [0.0]])))
+            size = float(lengths[leg].max()) / HUMAN_LEG
+            if (np.abs(bent) > KNEE_FREE + KNEE_PER * part * far / size).any():
+                return False
+            if steps.max() > max(KNEE_STEP, KNEE_OWN * own[leg]):
                 return False
         return True
 

@@ -16,6 +16,7 @@ from poise.analysis.smoothing import derivatives
 from poise.body.character import Character
 from poise.body.fit import fit
 from poise.body.posing import root_mover
+from poise.check.air import why_no_flight
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.units import HUMAN_LEG
@@ -76,7 +77,15 @@ def choose_flights(motion: Motion, figure: Figure, wanted: str | Sequence[Span],
         spans = tuple(s for s in found if s[0] >= lowest and s[1] <= highest)
         if not spans:
             raise InvalidValue(_no_flight(motion, found, lowest, highest))
-        return spans
+        reasons = _no_flights(motion, figure)
+        believed = tuple(s for s in spans if s not in reasons)
+        if not believed:
+            why = reasons[spans[0]]
+            raise InvalidValue(
+                f"{_listed(motion, spans[:1]).capitalize()} is no flight: {why}. Something carries the body there that "
+                f"was not found. If it is meant to fly, name it: --flight {spans[0][0]}:{spans[0][1]}."
+            )
+        return believed
     spans = tuple(sorted((int(a), int(b)) for a, b in wanted))
     for first, last in spans:
         if not (first >= 0 and last < motion.frame_count and last - first >= 2):
@@ -101,6 +110,15 @@ def find_flights(motion: Motion, figure: Figure) -> tuple[Span, ...]:
     else:
         airborne = analyze(motion, figure.character, filter_hz=None).is_airborne
     return flight_spans(airborne, motion.times)
+
+
+def _no_flights(motion: Motion, figure: Figure) -> dict[Span, str]:
+    """Times in the air that nobody could make, each with the reason."""
+    if figure.character is None:
+        return {}
+    clip = analyze(motion, figure.character, filter_hz=None)
+    reasons = {(f.first, f.last): why_no_flight(clip, f, needs_ends=False) for f in clip.flights}
+    return {span: why for span, why in reasons.items() if why}
 
 
 def _no_flight(motion: Motion, found: Sequence[Span], lowest: int, highest: int) -> str:

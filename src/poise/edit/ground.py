@@ -22,6 +22,7 @@ from poise.edit.legs import Leg, find_legs, knee_flexion
 from poise.edit.planting import MOST_LOWERED, Ground, plant
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.scope import Scope
+from poise.edit.verify import verified
 from poise.phases.glitches import glitch_frames
 from poise.phases.travel import in_place_velocity
 from poise.terrain import Terrain
@@ -47,6 +48,7 @@ def ground(
     floor: float | None = None,
     scope: Scope | None = None,
     budget: Budget | None = None,
+    verify: bool = True,
 ) -> Edited:
     """Lock feet where they touch and take penetration out, by moving the feet and solving the legs for them.
 
@@ -65,6 +67,7 @@ def ground(
         floor: Height of the floor [m]; where the feet mostly stand if not given.
         scope: Amount, interval and blend.
         budget: What may change at most.
+        verify: Check the result, and say in the report what is new.
 
     Raises:
         InvalidValue: if the character has no leg that could be solved.
@@ -96,7 +99,12 @@ def ground(
         },
         budget=budget, amount=scope.amount, notes=_cautions(changes, lifted, fixed, motion),
     )  # fmt: skip
-    return Edited(result, report)
+    edited = Edited(result, report)
+
+    def less(amount: float) -> Edited:
+        return ground(motion, character, floor=floor, scope=replace(scope, amount=amount), verify=False)
+
+    return verified(edited, motion, character, less, floor=floor) if verify else edited
 
 
 def _fixed(motion: Motion, character: Character | None, floor: float | None) -> Ground:

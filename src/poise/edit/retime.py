@@ -18,6 +18,7 @@ from poise.edit.flight import Figure, Span, choose_flights, find_flights, measur
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.retiming import Stretch, Timing, border, on_grid, rekeyed, retimed, stretched
 from poise.edit.scope import Scope
+from poise.edit.verify import verified
 from poise.phases.points import pelvis
 
 Array = npt.NDArray[np.float64]
@@ -41,6 +42,7 @@ def retime(
     move_keys: bool = False,
     scope: Scope | None = None,
     budget: Budget | None = None,
+    verify: bool = True,
 ) -> Edited:
     """Play a clip slower or faster; poses stay, only when they happen changes.
 
@@ -58,6 +60,7 @@ def retime(
             formats that hold key times; BVH does not.
         scope: Amount (of the change of time), interval and blend.
         budget: What may change at most; retiming turns no joint and moves no root.
+        verify: Check the result, and say in the report what is new.
 
     Raises:
         InvalidValue: if not exactly one of factor, gravity and keys is given, or it cannot be used.
@@ -121,7 +124,8 @@ def retime(
     late = to_new(motion.times) - motion.times
     report.data["changed"]["time_max_s"] = float(np.abs(late).max())
     report.data["changed"]["frames"] = int((np.abs(late) > 1e-9).sum())
-    return Edited(result, report)
+    edited = Edited(result, report)
+    return verified(edited, motion, character) if verify and figure is not None else edited
 
 
 def _figure(motion: Motion, character: Character | None, *, is_needed: bool) -> Figure | None:

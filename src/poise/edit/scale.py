@@ -13,6 +13,7 @@ from poise.core.skeleton import rest_pose
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.retiming import on_grid, retimed
 from poise.edit.scope import Scope
+from poise.edit.verify import verified
 from poise.phases.points import pelvis
 
 SIZES = (1e-3, 1e3)
@@ -27,6 +28,7 @@ def scale(
     keep_size: bool = False,
     scope: Scope | None = None,
     budget: Budget | None = None,
+    verify: bool = True,
 ) -> Edited:
     """Make a figure K times as large: its bones and its path by K, its time by √K; joint angles stay.
 
@@ -39,6 +41,7 @@ def scale(
         keep_size: Change the time only: it then moves like a figure K times as tall.
         scope: Amount (K becomes K to that power); no interval, since a figure has one size.
         budget: What may change at most.
+        verify: Check the result, and say in the report what is new.
 
     Raises:
         InvalidValue: if the size is not positive, both are to be kept, or an interval is given.
@@ -70,7 +73,8 @@ def scale(
     )  # fmt: skip
     report.data["changed"]["time_max_s"] = (slow - 1.0) * motion.duration
     report.data["changed"]["size"] = 1.0 if keep_size else part
-    return Edited(result, report)
+    edited = Edited(result, report)
+    return verified(edited, motion, None) if verify else edited
 
 
 def _sized(motion: Motion, size: float) -> Motion:

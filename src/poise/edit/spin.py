@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from poise.analysis.angular_momentum import Tumble
 from poise.analysis.bodies import center_of_mass
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
-from poise.edit.angular_momentum import Tumble
 from poise.edit.flight import Figure, Span, choose_flights
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.scope import Scope
 from poise.edit.spin_flight import SpinFlight, Spun, checked_wish, flight_measures, natural_scale, spin_flight
 from poise.edit.spin_pose import spin_by_pose
 from poise.edit.spin_root import spin_by_root
+from poise.edit.verify import verified
 
 Array = npt.NDArray[np.float64]
 
@@ -35,6 +37,7 @@ def spin(
     damping: float = 1.0,
     scope: Scope | None = None,
     budget: Budget | None = None,
+    verify: bool = True,
 ) -> Edited:
     """Give each flight a constant angular momentum about its center of mass; in flight its path stays as it is.
 
@@ -58,6 +61,7 @@ def spin(
         damping: γ of the Newton steps, 0 < γ ≤ 1.
         scope: Amount, interval and blend.
         budget: What may change at most.
+        verify: Check the result, and say in the report what is new.
 
     Raises:
         InvalidValue: if there is no flight, or an argument makes no sense.
@@ -104,7 +108,16 @@ def spin(
         after={"flights": _after(motion, body, aloft, spun, scale, is_whole=scope.amount == 1.0)},
         kept=kept, budget=budget, amount=scope.amount, notes=spun.notes,
     )  # fmt: skip
-    return Edited(spun.motion, report)
+    edited = Edited(spun.motion, report)
+
+    def less(amount: float) -> Edited:
+        part = replace(scope, amount=amount)
+        return spin(
+            motion, character, flights=spans, momentum=momentum, by=by, priority=priority, limbs=limbs,
+            damping=damping, scope=part, verify=False,
+        )  # fmt: skip
+
+    return verified(edited, motion, character, less) if verify else edited
 
 
 def _after(

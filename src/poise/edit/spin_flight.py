@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from poise.analysis.angular_momentum import Tumble, momentum_between, off_steady
 from poise.body.character import Character
 from poise.core.errors import InvalidValue, PoiseError
 from poise.core.motion import Motion
 from poise.core.units import GRAVITY
-from poise.edit.angular_momentum import Tumble, momentum_between, off_steady
 from poise.edit.flight import Span
 
 Array = npt.NDArray[np.float64]

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from poise.analysis.angular_momentum import Tumble, momentum_between
 from poise.analysis.bodies import center_of_mass
 from poise.body.character import Character, Limits
 from poise.body.limits import clamp_rotation, limit_angles
@@ -16,10 +17,9 @@ from poise.body.posing import hinge_angle
 from poise.core import rotations
 from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
-from poise.edit.angular_momentum import Tumble, momentum_between
 from poise.edit.flight import Span
 from poise.edit.root import move_root
-from poise.edit.spin_flight import SpinFlight, Spun, natural_scale, spread
+from poise.edit.spin_flight import SpinFlight, Spun, natural_scale, spread, turn_off_steady
 from poise.edit.swing_system import SwingAxis, banded_times, gauss_newton, swing_price
 
 Array = npt.NDArray[np.float64]
@@ -34,6 +34,11 @@ SETTLED = 1e-6
 """A step that lowers the cost by less than this part of it is the last [1]."""
 WORTH, MOST = 0.25, 0.5
 """A swing that takes less of the unevenness than the first is not made; less than the second, it is told [1]."""
+STEADY = 1.5
+"""A flight whose body is this near to steady spin is left as it is [deg]: nobody sees that."""
+DEAR = 8.0
+"""A swing that turns a limb by more than this for each degree that the whole body comes nearer to steady is not made
+[1]; of people, arms have about a seventh of the inertia of the rest."""
 NARROW = 0.35
 """A joint that swings sideways by less than this both ways is a fold: it only bends [rad]."""
 
@@ -73,16 +78,47 @@ def spin_by_pose(
     result, notes = motion, []
     for flight in flights:
         first, last = flight.span
+        off = _off_steady(flight)
+        if off is not None and off <= STEADY:
+            notes.append(f"Flight {first}:{last} spins steadily to {off:.1f}°; it is left as it was.")
+            continue
         held = {0, last - first, *(f - first for f in priority if first <= f <= last)}
         swung = _swing_flight(result, character, root, flight.span, flight.wish, held, axes, com)
-        before, after = spread(flight.tumble), spread(Tumble.of(swung, character, first, last))
+        tumble = Tumble.of(swung, character, first, last)
+        before, after = spread(flight.tumble), spread(tumble)
         taken = 1.0 - after / before if before > 0.0 else 0.0
         turn = math.degrees(float(rotations.angle_between(motion.rotations, swung.rotations)[first : last + 1].max()))
-        if taken >= WORTH or turn == 0.0:
+        gain = math.inf
+        if off is not None:
+            left = turn_off_steady(tumble)
+            gain = off - math.degrees(left) if left is not None else 0.0
+        if (taken >= WORTH and turn <= DEAR * gain) or turn == 0.0:
             result = swung
-        if taken < MOST and turn > 0.0:
+            if taken < MOST and turn > 0.0:
+                notes.append(_little(flight.span, taken, turn))
+        elif taken < WORTH:
             notes.append(_little(flight.span, taken, turn))
+        else:
+            notes.append(_dear(flight.span, gain, turn))
     return Spun(_part(motion, character, root, result, amount, com), notes=tuple(notes))
+
+
+def _off_steady(flight: SpinFlight) -> float | None:
+    """How far a flight is off the spin wished for [deg]; None where another momentum than its mean is."""
+    seen, steps = momentum_between(flight.tumble), flight.tumble.steps
+    if float(np.abs(steps @ seen / steps.sum() - flight.wish).max()) > 1e-9 * max(1.0, float(np.abs(seen).max())):
+        return None
+    turn = turn_off_steady(flight.tumble)
+    return None if turn is None else math.degrees(turn)
+
+
+def _dear(span: Span, gain: float, turn: float) -> str:
+    """What to say where a swing costs more than what it mends."""
+    return (
+        f"Flight {span[0]}:{span[1]}: limbs would turn by up to {turn:.0f}° to bring the body {max(gain, 0.0):.1f}° "
+        "nearer to steady spin; that is not worth it, so the flight is left as it was. Turn the figure as a whole "
+        "(--by root)."
+    )
 
 
 def _little(span: Span, taken: float, turn: float) -> str:

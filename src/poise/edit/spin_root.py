@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from poise.analysis.angular_momentum import turns_for
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.motion import Motion
-from poise.edit.angular_momentum import turns_for
 from poise.edit.borders import hold_feet
 from poise.edit.flight import Span, windows
 from poise.edit.root import turn_root

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.analysis.angular_momentum import Tumble, body_jacobians
 from poise.analysis.bodies import center_of_mass
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.motion import Motion
-from poise.edit.angular_momentum import Tumble, body_jacobians
 
 Array = npt.NDArray[np.float64]
 

@@ -1,0 +1,29 @@
+"""Cures that a check names, tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from poise.analysis.analyze import Analysis, analyze
+from poise.core.errors import PoiseError
+from poise.edit.retime import retime
+from poise.edit.spin import spin
+
+
+@dataclass(frozen=True)
+class Cures:
+    """Tries the cures that take long: `poise.check.finding.Trials`."""
+
+    def swing(self, clip: Analysis, span: tuple[int, int]) -> tuple[float, float] | None:
+        """Swing limbs against the spin of a flight: degrees off steady spin then, and degrees a limb turns; or None."""
+        try:
+            report = spin(clip.motion, clip.character, flights=[span], by="pose", verify=False).report
+        except PoiseError:
+            return None
+        left, turn = report["after"]["flights"][0]["turn_off_steady_max_deg"], report["changed"]["joint_angle_max_deg"]
+        return None if left is None or turn == 0.0 else (left, turn)
+
+    def slower(self, clip: Analysis, factor: float) -> Analysis:
+        """The clip played slower."""
+        played = retime(clip.motion, clip.character, factor=factor, verify=False).motion
+        return analyze(played, clip.character, floor=clip.floor)

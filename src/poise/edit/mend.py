@@ -1,0 +1,311 @@
+"""One edit that does what a check asks for, tool by tool, in the order in which faults hide each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from poise.body.character import Character
+from poise.check.clip import findings_of
+from poise.check.finding import Finding
+from poise.core.errors import BudgetExceeded, PoiseError
+from poise.core.motion import Motion
+from poise.edit.ballistic import ballistic
+from poise.edit.clean import clean
+from poise.edit.ground import ground
+from poise.edit.report import Budget, Changes, Edited, plain, report_of
+from poise.edit.scope import Scope
+from poise.edit.spin import spin
+from poise.edit.verify import new_findings
+from poise.phases.points import pelvis
+
+AMOUNTS = (1.0, 0.5, 0.25)
+"""Parts of a tool's edit that are tried, largest first [1]."""
+SMALLEST = 0.05
+"""A smaller part of an edit is not worth making [1]."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a tool is asked to do.
+
+    Attributes:
+        motion: As the tools before it left it.
+        character: Whose motion it is; None fits one.
+        findings: Those that the tool is for, failing ones.
+        scope: Amount, interval and blend.
+        budget: What may still change.
+        floor: Height of the floor, where it was given [m].
+    """
+
+    motion: Motion
+    character: Character | None
+    findings: tuple[Finding, ...]
+    scope: Scope
+    budget: Budget | None
+    floor: float | None
+
+
+@dataclass(frozen=True)
+class Mender:
+    """A tool, and the findings it is for."""
+
+    name: str
+    findings: tuple[str, ...]
+    work: Callable[[Job], Edited]
+
+
+def _retimed(job: Job) -> Edited:
+    """The same frames at the rate that flights and steps imply."""
+    (found, *_) = job.findings
+    factor = 1.0 / found.measure
+    result = replace(job.motion, times=job.motion.times * (1.0 + (factor - 1.0) * job.scope.amount))
+    changes = Changes.between(job.motion, job.motion, pelvis(job.motion.skeleton))
+    report = report_of(
+        "rate", job.motion, result, changes, settings={"fps": job.motion.fps / factor},
+        before={"fps": job.motion.fps}, after={"fps": result.fps}, kept={}, budget=None, amount=job.scope.amount,
+    )  # fmt: skip
+    return Edited(result, report)
+
+
+def _cleaned(job: Job) -> Edited:
+    return clean(job.motion, job.character, scope=job.scope, budget=job.budget)
+
+
+def _grounded(job: Job) -> Edited:
+    return ground(
+        job.motion, job.character, floor=job.floor, scope=job.scope, budget=job.budget, verify=False
+    )  # fmt: skip
+
+
+def _spans(findings: Sequence[Finding], motion: Motion) -> list[tuple[int, int]]:
+    """The flights that findings name, as first and last frame: every finding of a flight lies in it."""
+    from poise.analysis.analyze import analyze
+
+    flights = [(f.first, f.last) for f in analyze(motion).flights]
+    return [
+        (a, b) for a, b in flights if any(first <= b and last >= a for f in findings for first, last in f.frames)
+    ]  # fmt: skip
+
+
+def _thrown(job: Job) -> Edited:
+    """Flights on ballistic paths: with the frames they need where their gravity is wrong, else with their own."""
+    keep = "ends" if all(f.name == "gravity" for f in job.findings) else "timing"
+    return ballistic(
+        job.motion, job.character, flights=_spans(job.findings, job.motion), keep=keep, scope=job.scope,
+        budget=job.budget, verify=False,
+    )  # fmt: skip
+
+
+def _spun(job: Job) -> Edited:
+    return spin(
+        job.motion, job.character, flights=_spans(job.findings, job.motion), scope=job.scope, budget=job.budget,
+        verify=False,
+    )  # fmt: skip
+
+
+MENDERS: tuple[Mender, ...] = (
+    Mender("rate", ("frame-rate",), _retimed),
+    Mender("clean", ("glitch",), _cleaned),
+    Mender("ground", ("skate", "penetration", "float"), _grounded),
+    Mender("ballistic", ("gravity",), _thrown),
+    Mender("ballistic", ("arc", "track", "drift"), _thrown),
+    Mender("spin", ("spin",), _spun),
+    Mender("ground", ("skate", "penetration", "float"), _grounded),
+)
+"""All tools in their order: the time base first, since every speed hangs on it; then what capture left behind, since it
+spoils every other measure; then contacts, flights, and the spin in them; then feet once more, which flights may have
+moved. A new tool, such as one that optimizes over time, is one more line here, where it belongs in that order."""
+
+
+def mend(
+    motion: Motion,
+    character: Character | None = None,
+    *,
+    only: Sequence[str] = (),
+    floor: float | None = None,
+    scope: Scope | None = None,
+    budget: Budget | None = None,
+) -> Edited:
+    """Do what a check of the motion asks for, within a budget, and keep only what helps.
+
+    Every tool is given the failing findings it is for. What it makes is checked: it is kept if the findings it was for
+    are fewer or smaller and nothing new fails; else less of it is tried, and then it is left out with the reason. A
+    warning is never acted on.
+
+    Args:
+        motion: F frames.
+        character: Fitted to the motion if not given, and again to each result.
+        only: Names of findings to mend; all where empty.
+        floor: Height of the floor [m]; found where not given.
+        scope: Amount (of every tool), interval and blend.
+        budget: What all tools together may change at most; they do less to keep it.
+
+    Returns:
+        The motion and its report: `steps` says tool by tool what it was for and what came of it, `before` and `after`
+        hold the findings.
+    """
+    scope = scope or Scope()
+    before = _failing(motion, character, floor)
+    now, left = motion, before
+    steps: list[dict[str, Any]] = []
+    spent = {"joint": 0.0, "root": 0.0, "root_turn": 0.0}
+    for mender in MENDERS:
+        wanted = tuple(f for f in left if f.name in mender.findings and (not only or f.name in only))
+        if not wanted:
+            continue
+        job = Job(now, character, wanted, scope, _what_is_left(budget, spent), floor)
+        made, after, amount, why = _tried(mender, job, left)
+        steps.append(_step(mender, wanted, made, after, amount, why))
+        if made is None:
+            continue
+        now, left = made.motion, after
+        for name, value in _seen(made).items():
+            spent[name] += value
+    root = pelvis(motion.skeleton)
+    changes = Changes.between(motion, now if now.frame_count == motion.frame_count else motion, root)
+    report = report_of(
+        "mend", motion, now, changes,
+        settings={"amount": scope.amount, "blend_s": scope.blend, "interval": scope.interval, "only": list(only)},
+        before={"findings": _listed(before), "frames": motion.frame_count, "duration_s": motion.duration},
+        after={"findings": _listed(left), "frames": now.frame_count, "duration_s": now.duration},
+        kept={"spent_joint_deg": math.degrees(spent["joint"]), "spent_root_m": spent["root"]},
+        budget=None, amount=scope.amount, notes=_notes(before, left, steps),
+    )  # fmt: skip
+    report.data["steps"] = plain(steps)
+    if now.frame_count != motion.frame_count:  # poses moved in time: what the tools changed is what counts
+        report.data["changed"] |= {
+            "joint_angle_max_deg": math.degrees(max(spent["joint"], spent["root_turn"])),
+            "root_position_max_m": spent["root"], "joint": _turned_most(steps),
+        }  # fmt: skip
+    return Edited(now, report)
+
+
+def _failing(motion: Motion, character: Character | None, floor: float | None) -> tuple[Finding, ...]:
+    return tuple(f for f in findings_of(motion, character, floor=floor) if f.fails)
+
+
+def _what_is_left(budget: Budget | None, spent: dict[str, float]) -> Budget | None:
+    if budget is None:
+        return None
+    return Budget(**{name: max(0.0, most - spent[name]) for name, most in budget.limits.items()})
+
+
+def _tried(
+    mender: Mender, job: Job, left: tuple[Finding, ...]
+) -> tuple[Edited | None, tuple[Finding, ...], float, str]:
+    """What a tool makes that helps and keeps the budget: as much of it as does; else None, and why."""
+    why = ""
+    most = job.scope.amount
+    for part in AMOUNTS:
+        amount = min(part * job.scope.amount, most)
+        if amount < SMALLEST:
+            break
+        try:
+            made = mender.work(replace(job, scope=replace(job.scope, amount=amount)))
+        except BudgetExceeded as error:
+            why, most = error.reason, min(most, 0.98 * error.amount)
+            if most < SMALLEST:
+                return None, left, 0.0, f"{why} Too little of it would be left"
+            try:
+                made = mender.work(replace(job, scope=replace(job.scope, amount=most)))
+                amount = most
+            except PoiseError:
+                continue
+        except PoiseError as error:
+            return None, left, 0.0, str(error)
+        if made.motion is job.motion:
+            return None, left, 0.0, "it found nothing to change"
+        try:
+            after = _failing(made.motion, job.character, job.floor)
+        except PoiseError as error:
+            why = str(error)
+            continue
+        new = new_findings(left, after)
+        if mender.name == "rate":  # all that depends on time is judged only now
+            new = ()
+        if new:
+            why = f"it would bring something new: {new[0].sentence}"
+        elif not _is_better(job.findings, after, mender.findings):
+            why = next(iter(made.report["notes"]), "it does not help")
+        else:
+            return made, after, amount, ""
+    return None, left, 0.0, why
+
+
+def _is_better(wanted: Sequence[Finding], after: Sequence[Finding], names: tuple[str, ...]) -> bool:
+    """True if findings of these names are fewer, or as many and smaller."""
+    still = [f for f in after if f.name in names]
+
+    def weight(findings: Sequence[Finding]) -> float:
+        return sum(math.log(max(f.excess, 1.0)) if math.isfinite(f.excess) else f.measure for f in findings)
+
+    return len(still) < len(wanted) or (len(still) == len(wanted) and weight(still) < 0.95 * weight(wanted))
+
+
+def _seen(made: Edited) -> dict[str, float]:
+    changed = made.report["changed"]
+    root = float(changed["root_position_max_m"] or 0.0)
+    joints = {n: math.radians(a) for n, a in changed["joints_deg"].items()}
+    names = made.motion.skeleton.names
+    top = names[pelvis(made.motion.skeleton)]
+    return {
+        "joint": max((a for n, a in joints.items() if n != top), default=0.0),
+        "root": root,
+        "root_turn": joints.get(top, 0.0),
+    }
+
+
+def _listed(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    return [
+        {"name": f.name, "where": f.where, "measure": f.measure, "threshold": f.threshold,
+         "frames": [list(s) for s in f.frames], "sentence": f.sentence} for f in findings
+    ]  # fmt: skip
+
+
+def _step(
+    mender: Mender, wanted: Sequence[Finding], made: Edited | None, after: Sequence[Finding], amount: float, why: str
+) -> dict[str, Any]:
+    changed = {} if made is None else made.report["changed"]
+    return {
+        "tool": mender.name,
+        "for": sorted({f.name for f in wanted}),
+        "done": made is not None,
+        "amount": amount,
+        "why_not": why,
+        "left": sorted({f.name for f in after if f.name in mender.findings}),
+        "joint_angle_max_deg": changed.get("joint_angle_max_deg", 0.0),
+        "joint": changed.get("joint"),
+        "root_position_max_m": changed.get("root_position_max_m", 0.0),
+        "notes": [] if made is None else made.report["notes"],
+    }
+
+
+def _turned_most(steps: Sequence[dict[str, Any]]) -> str | None:
+    done = [s for s in steps if s["done"] and s["joint"]]
+    return max(done, key=lambda s: s["joint_angle_max_deg"])["joint"] if done else None
+
+
+def _notes(before: Sequence[Finding], left: Sequence[Finding], steps: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    notes: list[str] = []
+    if not before:
+        return ("A check finds nothing that fails, so nothing was changed.",)
+    for step in steps:
+        what = ", ".join(step["for"])
+        if not step["done"]:
+            notes.append(f"{step['tool']} for {what}: left out, since {step['why_not'].rstrip('.')}.")
+            continue
+        parts = [f"joints up to {step['joint_angle_max_deg']:.1f}°"] * (step["joint_angle_max_deg"] > 0.05)
+        parts += [f"root up to {100.0 * step['root_position_max_m']:.1f} cm"] * (step["root_position_max_m"] > 5e-4)
+        part = "" if np.isclose(step["amount"], 1.0) else f" (amount {step['amount']:.2g})"
+        notes.append(f"{step['tool']} for {what}{part}: {', '.join(parts) or 'poses stay'}.")
+    names = sorted({f.name for f in left})
+    notes.append(
+        f"{len(before)} failing finding{'s' * (len(before) != 1)} before, {len(left)} after"
+        + (f": {', '.join(names)}." if names else ".")
+    )
+    return tuple(notes)

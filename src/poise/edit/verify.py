@@ -1,0 +1,96 @@
+"""After an edit, its own check: what was wrong before, what is wrong now, and less of the edit where it did harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from poise.body.character import Character
+from poise.check.clip import findings_of
+from poise.check.finding import Finding
+from poise.core.errors import PoiseError
+from poise.core.motion import Motion
+from poise.edit.report import Edited
+
+LESS = (0.5, 0.25)
+"""Parts of an edit that are tried where all of it brings new findings [1]."""
+WORSE = 1.1
+"""A finding that was there before is new where it is this many times farther past its threshold [1]."""
+MOST_SAID = 3
+"""New findings that a note says."""
+
+
+def verified(
+    edited: Edited,
+    motion: Motion,
+    character: Character | None,
+    again: Callable[[float], Edited] | None = None,
+    *,
+    floor: float | None = None,
+) -> Edited:
+    """The edit with what a check says before and after it in its report, and a note where it brought new findings.
+
+    Args:
+        edited: The edit.
+        motion: What was edited.
+        character: Its character; None fits one before and after, as `poise check` does.
+        again: The same edit by another amount, 0 … 1, without a check; tried where this one brought new findings.
+        floor: Height of the floor, where it was given [m].
+    """
+    data = edited.report.data
+    if edited.motion is motion:
+        return edited
+    try:
+        before, after = (_failing(m, character, floor) for m in (motion, edited.motion))
+    except PoiseError:  # a figure that nothing can be said of
+        return edited
+    new = new_findings(before, after)
+    data["check"] = {"before": _listed(before), "after": _listed(after), "new": _listed(new)}
+    if data["edit"] != "retime":
+        data["notes"] += [
+            f"{f.sentence}. Cure that first: {f.cures[0].text}." for f in before if f.name == "frame-rate"
+        ]
+    if new:
+        less = None if again is None else _least_harm(before, character, floor, again)
+        data["notes"].append(_said(new, less))
+    return edited
+
+
+def new_findings(before: Sequence[Finding], after: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Failing findings that were not there, or not as bad."""
+    was = {(f.name, f.where): f.excess for f in before if f.fails}
+    # flights and feet may be counted anew: of a kind that failed before, the worst is what counts
+    worst = {name: max(e for (n, _), e in was.items() if n == name) for name in {n for n, _ in was}}
+
+    def is_new(f: Finding) -> bool:
+        known = was.get((f.name, f.where), worst.get(f.name) if f.name != "glitch" else None)
+        return known is None or f.excess > WORSE * known
+
+    return tuple(f for f in after if f.fails and is_new(f))
+
+
+def _failing(motion: Motion, character: Character | None, floor: float | None) -> tuple[Finding, ...]:
+    return tuple(f for f in findings_of(motion, character, floor=floor) if f.fails)
+
+
+def _least_harm(
+    before: Sequence[Finding], character: Character | None, floor: float | None, again: Callable[[float], Edited]
+) -> float | None:
+    for amount in LESS:
+        try:
+            if not new_findings(before, _failing(again(amount).motion, character, floor)):
+                return amount
+        except PoiseError:
+            continue
+    return None
+
+
+def _listed(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    return [{"name": f.name, "where": f.where, "measure": f.measure, "sentence": f.sentence} for f in findings]
+
+
+def _said(new: Sequence[Finding], less: float | None) -> str:
+    words = "; ".join(f.sentence for f in new[:MOST_SAID])
+    more = f" (and {len(new) - MOST_SAID} more)" if len(new) > MOST_SAID else ""
+    offer = "No part of the edit that was tried avoids it." if less is None else f"--amount {less:g} avoids it."
+    return f"The check finds something new in the result: {words}{more}. {offer}"

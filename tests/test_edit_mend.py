@@ -1,0 +1,153 @@
+"""`mend` takes planted faults out and adds none; `clean`; and every edit checks itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import poise
+from poise.core.motion import Motion
+from poise.edit import Budget, ballistic, clean, ground, mend
+from poise.edit.verify import new_findings
+from tests.clips import needs_motions
+from tests.planted import FAULTS, findings, moved, pop, root_spike, sink, slide, turned
+from tests.planted import clean as clip
+
+MENDED = ("root pop 5 cm", "root spike 5 cm", "limb spike 5 cm", "half speed", "double speed", "slide 15 cm")
+"""Faults in the bundled walk that one tool or another takes out."""
+
+
+def failing(motion: Motion) -> list[str]:
+    return [f.name for f in findings(motion) if f.fails]
+
+
+@pytest.mark.parametrize("fault", MENDED)
+def test_a_planted_fault_is_taken_out_and_none_put_in(fault: str) -> None:
+    plant, _ = FAULTS[fault]
+    planted = plant("sample", np.random.default_rng([3, list(FAULTS).index(fault)]))
+    assert planted.name in failing(planted.motion)
+    result, report = mend(planted.motion)
+    assert not failing(result)
+    assert [s["done"] for s in report["steps"]] == [True]
+    assert report["steps"][0]["for"] == [planted.name]
+    assert report["before"]["findings"][0]["name"] == planted.name
+    assert report["after"]["findings"] == []
+
+
+@needs_motions
+@pytest.mark.parametrize("fault", ["sideways bulge 5 cm", "air turn 10°", "hang"])
+def test_faults_of_flights_are_taken_out(fault: str) -> None:
+    plant, names = FAULTS[fault]
+    planted = plant(names[0], np.random.default_rng([3, 3]))
+    assert planted.name in failing(planted.motion)
+    result, report = mend(planted.motion)
+    assert not failing(result), report["notes"]
+
+
+def test_a_clip_without_faults_is_left_as_it_is() -> None:
+    motion = clip("sample")
+    result, report = mend(motion)
+    assert result is motion
+    assert report["steps"] == []
+    assert "nothing" in report["notes"][0]
+
+
+def test_the_time_base_comes_first_and_two_faults_go_one_by_one() -> None:
+    planted = slide("sample", np.random.default_rng(5)).motion
+    both = replace(planted, times=planted.times * 2.0)
+    result, report = mend(both)
+    assert [s["tool"] for s in report["steps"] if s["done"]] == ["rate", "ground"]
+    assert not failing(result)
+    assert result.fps == pytest.approx(60.0)
+
+
+def test_a_budget_is_kept_and_less_is_done_for_it() -> None:
+    planted = slide("sample", np.random.default_rng(5)).motion
+    whole = mend(planted).report
+    budget = Budget(joint=0.5 * np.radians(whole["changed"]["joint_angle_max_deg"]))
+    _, report = mend(planted, budget=budget)
+    assert np.radians(report["changed"]["joint_angle_max_deg"]) <= budget.joint * (1.0 + 1e-6)
+    none, report = mend(planted, budget=Budget(joint=0.0, root=0.0))
+    assert none is planted
+    assert not report["steps"][0]["done"]
+    assert "budget" in report["steps"][0]["why_not"]
+
+
+def test_only_what_is_named_is_mended() -> None:
+    random = np.random.default_rng(5)
+    planted = slide("sample", random).motion
+    _, report = mend(planted, only=("glitch",))
+    assert report["steps"] == []
+
+
+def test_clean_takes_out_what_was_put_in() -> None:
+    motion = clip("sample")
+    random = np.random.default_rng(2)
+    spiked = root_spike("sample", random)
+    result, _ = clean(spiked.motion)
+    apart = np.abs(result.world[0] - motion.world[0]).max()
+    assert apart < 0.01  # 1 cm at most of the 5, from the way between two frames
+    popped = pop("sample", random)
+    result, report = clean(popped.motion)
+    assert "glitch" not in failing(result)
+    assert report["changed"]["root_position_max_m"] == pytest.approx(0.05, abs=0.005)
+
+
+def test_a_flip_there_and_back_is_turned_back_between() -> None:
+    motion = clip("sample")
+    joint = motion.skeleton.index("LeftArm")
+    frames = np.arange(motion.frame_count)
+    flip = ((frames >= 100) & (frames < 180))[:, None] * np.array([0.0, 0.0, np.radians(150.0)])
+    flipped = turned(motion, joint, flip)
+    assert "glitch" in failing(flipped)
+    result, _ = clean(flipped)
+    assert "glitch" not in failing(result)
+
+
+def test_every_edit_says_what_is_new_and_offers_less() -> None:
+    motion = clip("sample")
+    _, report = ground(slide("sample", np.random.default_rng(5)).motion)
+    assert report["check"]["new"] == []
+    assert [f["name"] for f in report["check"]["before"]] == ["skate"]
+    assert report["check"]["after"] == []
+    # an edit that harms: a flight where there is none lifts the figure off its feet
+    harmed = ballistic(motion, flights=[(60, 110)], keep="timing")
+    assert harmed.report["check"]["new"]
+    assert "something new" in harmed.report["notes"][-1]
+    assert "--amount" in harmed.report["notes"][-1] or "No part" in harmed.report["notes"][-1]
+    assert not ballistic(motion, flights=[(60, 110)], keep="timing", verify=False).report.data.get("check")
+
+
+def test_edits_warn_of_a_wrong_rate() -> None:
+    motion = clip("sample")
+    fast = sink("sample", np.random.default_rng(1)).motion
+    fast = replace(fast, times=motion.times * 0.5)
+    _, report = ground(fast)
+    assert any("wrong speed" in note and "--source-fps" in note for note in report["notes"])
+
+
+def test_new_findings_are_those_that_were_not_there_or_are_worse() -> None:
+    small, large = (findings(moved(clip("sample"), -depth * bump)) for depth, bump in ((0.11, _dip()), (0.15, _dip())))
+    assert not new_findings(small, small)
+    assert {f.name for f in new_findings(small, large)} == {"penetration"}
+    assert not new_findings(large, small)
+    assert {f.name for f in new_findings([], small)} == {"penetration"}
+
+
+def _dip() -> np.ndarray:
+    motion = clip("sample")
+    t = np.exp(-(((motion.times - 3.0) / 0.15) ** 2))
+    return t[:, None] * np.array([0.0, 0.0, 1.0])
+
+
+def test_mend_on_the_command_line(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    from poise.cli.app import run
+
+    path, out, report = tmp_path / "slide.bvh", tmp_path / "mended.bvh", tmp_path / "mended.json"
+    poise.save(slide("sample", np.random.default_rng(5)).motion, path)
+    assert run(["edit", "mend", str(path), "-o", str(out), "--report", str(report)]) == 0
+    assert "1 failing finding before, 0 after" in capsys.readouterr().out
+    assert run(["check", str(out)]) == 0
+    assert '"schema": "poise.edit/1"' in report.read_text(encoding="utf-8")
