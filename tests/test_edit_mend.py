@@ -99,7 +99,7 @@ def test_a_flip_there_and_back_is_turned_back_between() -> None:
     motion = clip("sample")
     joint = motion.skeleton.index("LeftArm")
     frames = np.arange(motion.frame_count)
-    flip = ((frames >= 100) & (frames < 180))[:, None] * np.array([0.0, 0.0, np.radians(150.0)])
+    flip = 1.0 * ((frames >= 100) & (frames < 180))[:, None] * np.array([0.0, 0.0, np.radians(150.0)])
     flipped = turned(motion, joint, flip)
     assert "glitch" in failing(flipped)
     result, _ = clean(flipped)
@@ -112,12 +112,14 @@ def test_every_edit_says_what_is_new_and_offers_less() -> None:
     assert report["check"]["new"] == []
     assert [f["name"] for f in report["check"]["before"]] == ["skate"]
     assert report["check"]["after"] == []
-    # an edit that harms: a flight where there is none lifts the figure off its feet
-    harmed = ballistic(motion, flights=[(60, 110)], keep="timing")
+    # an edit that harms: a hop at three times gravity where the figure walks
+    harmed = ballistic(motion, flights=[(60, 100)], keep="timing", gravity=30.0)
     assert harmed.report["check"]["new"]
     assert "something new" in harmed.report["notes"][-1]
     assert "--amount" in harmed.report["notes"][-1] or "No part" in harmed.report["notes"][-1]
-    assert not ballistic(motion, flights=[(60, 110)], keep="timing", verify=False).report.data.get("check")
+    assert not ballistic(motion, flights=[(60, 100)], keep="timing", gravity=30.0, verify=False).report.data.get(
+        "check"
+    )
 
 
 def test_edits_warn_of_a_wrong_rate() -> None:

@@ -79,9 +79,11 @@ def _is_fault(clip: Analysis, glitch: Glitch) -> bool:
     """
     motion = clip.motion
     keyed = motion.fps < at.KEYED_FPS
-    if isinstance(glitch, SmallGlitch):  # of a figure of unknown size, so is what a small glitch is
-        is_human = at.HUMAN_LEGS[0] <= clip.character.leg_length <= at.HUMAN_LEGS[1]
-        return (is_human or not keyed) and glitch.joint in clip.character.carrying_joints
+    is_human = at.HUMAN_LEGS[0] <= clip.character.leg_length <= at.HUMAN_LEGS[1]
+    if keyed and not is_human and (isinstance(glitch, SmallGlitch) or _moves(clip, glitch)):
+        return False  # of a figure of unknown size, so is what a small glitch is
+    if isinstance(glitch, SmallGlitch):
+        return motion.fps >= at.SMALL_FPS and glitch.joint in clip.character.carrying_joints
     if glitch.kind in ("flip", "spike") and keyed and not _moves(clip, glitch):
         return glitch.size * motion.fps >= at.KEYED_FLIP
     if glitch.kind == "frozen":

@@ -70,9 +70,15 @@ def findings_of(
     motion: Motion, character: Character | None = None, *, floor: float | None = None
 ) -> tuple[Finding, ...]:
     """What the realistic profile has against a motion."""
-    clip = analyze(motion, character, floor=floor)
-    profile = load_profile(ROOT)
-    return judge(clip, measures(clip), implied_scale(clip), profile, is_floor_given=floor is not None)
+    wanted = Wanted(floor=floor)
+    clip = on_ground(motion, wanted, character)
+    is_given = is_ground_given(motion, wanted)
+    return judge(clip, measures(clip), implied_scale(clip), load_profile(ROOT), is_floor_given=is_given)
+
+
+def is_ground_given(motion: Motion, wanted: Wanted) -> bool:
+    """True if nobody has to guess where the ground lies: it was said, or the clip carries it."""
+    return wanted.floor is not None or wanted.terrain is not None or carried_ground(motion) is not None
 
 
 def on_ground(motion: Motion, wanted: Wanted, character: Character | None = None) -> Analysis:
@@ -119,7 +125,7 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
     """
     start = time.perf_counter()
     quality, scale = measures(clip), implied_scale(clip)
-    is_given = wanted.floor is not None or wanted.terrain is not None
+    is_given = is_ground_given(clip.motion, wanted)
     findings = judge(clip, quality, scale, profile, trials=wanted.trials, is_floor_given=is_given)
     source = clip.motion.source
     samples = samples_of(clip)

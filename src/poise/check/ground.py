@@ -30,6 +30,7 @@ class Stance:
         first, last: Frames.
         slide: Where the standing point of the foot goes over the touch [m], shape (2,).
         gap: Median gap under its lowest point [m].
+        carries: False where the hips are low: hands, knees or the trunk carry, and feet may drag.
     """
 
     foot: str
@@ -38,6 +39,7 @@ class Stance:
     last: int
     slide: Array
     gap: float
+    carries: bool
 
 
 def ground_findings(clip: Analysis, profile: Profile, *, is_timed: bool = True) -> Iterator[Finding]:
@@ -59,6 +61,11 @@ def stances(clip: Analysis) -> tuple[Stance, ...]:
     touch, scale = clip.touch, clip.character.leg_scale
     trim = math.ceil(at.SETTLING * math.sqrt(scale) / clip.motion.dt)
     found: list[Stance] = []
+    hips = clip.motion.world[0][:, pelvis(clip.motion.skeleton), 2] - clip.floor
+
+    def carries(a: int, b: int) -> bool:
+        return float(np.median(hips[a : b + 1])) > at.UPRIGHT * clip.character.leg_length
+
     for foot, points in feet(clip).items():
         flags = touch.flags[:, points] & ~clip.is_glitch[:, None]
         speed = np.where(flags, np.linalg.norm(touch.velocities[:, points, :2], axis=-1), np.inf)
@@ -70,7 +77,7 @@ def stances(clip: Analysis) -> tuple[Stance, ...]:
             a, b = first + trim, last - trim
             if b - a >= 1:
                 slide = (moving[a : b + 1] * step[a : b + 1, None]).sum(axis=0)
-                found.append(Stance(foot, points, first, last, slide, float(np.median(low[a : b + 1]))))
+                found.append(Stance(foot, points, first, last, slide, float(np.median(low[a : b + 1])), carries(a, b)))
     return tuple(found)
 
 
@@ -117,7 +124,7 @@ def _skate(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> It
                 Cure(f"move the hips {length_words(far)} {opposite(way)} over frames {worst.first}–{worst.last}, so "
                      "that the body goes with the foot", far / leg + 1e-6),
             ]),
-            foot, limit.fails,
+            foot, limit.fails and any(s.carries for s in sliding),
         )  # fmt: skip
 
 

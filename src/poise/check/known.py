@@ -16,11 +16,11 @@ from poise.phases.travel import in_place_velocity
 NEEDS: dict[str, tuple[str, ...]] = {
     "gravity": ("limbs", "size"),
     "arc": ("limbs", "size"),
-    "track": ("limbs", "travel"),
-    "drift": ("limbs", "travel"),
-    "spin": ("limbs",),
-    "balance": ("limbs", "travel", "floor"),
-    "skate": ("limbs", "travel", "floor"),
+    "track": ("limbs", "travel", "size"),
+    "drift": ("limbs", "travel", "size"),
+    "spin": ("limbs", "size"),
+    "balance": ("limbs", "travel", "floor", "size"),
+    "skate": ("limbs", "travel", "floor", "size"),
     "penetration": ("limbs", "floor"),
     "float": ("limbs", "floor"),
     "root-residual": ("limbs", "travel", "floor", "size"),
@@ -70,7 +70,7 @@ def doubts(clip: Analysis, *, is_floor_given: bool = False) -> Doubts:
     if _is_on_the_spot(clip):
         found["travel"] = "the clip goes on the spot: its travel is not in it"
     if not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]:
-        found["size"] = f"legs of {leg:.2g} m are not a person's, so how fast it should fall is not known (--unit)"
+        found["size"] = f"legs of {leg:.2g} m are not a person's, so how it should move and weigh is not known"
     return Doubts(found)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from poise.analysis.analyze import Analysis
 from poise.analysis.scale import gait_speed
 from poise.check import thresholds as at
+from poise.check.air import why_no_flight
 from poise.check.finding import Cure, Finding, ranked
 from poise.check.ground import feet
 from poise.check.profile import Profile
@@ -40,16 +41,27 @@ class Pace:
 
 
 def rate_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
-    """A label that flights contradict, if they agree with each other, or else steps."""
+    """A label that flights contradict, if they agree with each other, or what was seen when it was read, or steps."""
     limit, label = profile["frame-rate"], clip.motion.fps
     if not limit.is_checked:
         return
     rate = implied_fps(clip.motion, floor=clip.floor)
     fps, reason = rate.fps, rate.reason
-    if rate.confidence < at.RATE_SURE:
+    source = clip.motion.source
+    read = source.evidence.get("fps_by_motion") if source is not None else None
+    leg = clip.character.leg_length
+    if not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]:
+        return  # how fast a figure of any size moves, nobody knows
+    if rate.confidence >= at.RATE_SURE and (rate.fps < label or _flies(clip)):
+        pass
+    elif read is not None and read.confidence >= at.RATE_SURE:
+        fps, reason = float(read.value), read.reason
+    else:
         walk = pace(clip)
         if walk is None or 1.0 / at.PACE < walk.slower < at.PACE:
             return
+        if walk.slower > 1.0 and not at.GROWN_LEGS[0] <= leg <= at.GROWN_LEGS[1]:
+            return  # a size read wrong makes it slow as well
         slips = {r: abs(math.log(r / walk.slower)) + (at.OTHER_SLIP if r not in (0.5, 2.0) else 0.0) for r in SLIPS}
         fps = label * min(slips, key=lambda r: slips[r])
         reason = walk.reason
@@ -72,6 +84,11 @@ def rate_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         ]),
         "whole clip", limit.fails,
     )  # fmt: skip
+
+
+def _flies(clip: Analysis) -> bool:
+    """True if two flights are some that a body could make: what hangs too long may be carried instead."""
+    return sum(not why_no_flight(clip, flight) for flight in clip.flights) > 1
 
 
 def pace(clip: Analysis) -> Pace | None:

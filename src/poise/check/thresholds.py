@@ -106,6 +106,8 @@ SPIKE = 0.035
 """A place of the body that is thrown out and back by this in one frame spikes [m]."""
 KEYED_FPS, KEYED_FLIP = 48.0, 50.0
 """Below this rate [1/s] a turn slower than this [rad/s] is a fast pose change, not a flip."""
+SMALL_FPS = 28.0
+"""Below this rate [1/s] small pops and spikes are what was drawn."""
 KEYED_CALM = 1.5
 """There a pop or spike must stand out so many times more [1]."""
 
@@ -118,6 +120,8 @@ FLOORS_AGREE = 0.1
 """Floor of the motion and of the fitted character agree within this, in legs [1]."""
 STAYS, STEPS_OUT = 0.1, 0.25
 """A clip whose hips stay within the first while a foot leaves the second, both in legs, goes on the spot [1]."""
+GROWN_LEGS = (0.65, 1.1)
+"""Legs of grown people [m]."""
 HUMAN_LEGS = (0.4, 1.3)
 """Legs of people [m]: of others, how they fall says nothing until their size is known."""
 LOW_HIPS, LOW_MASS = 0.3, 0.4
