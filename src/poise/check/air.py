@@ -61,6 +61,8 @@ def why_no_flight(clip: Analysis, flight: FlightFit, *, needs_ends: bool = True)
     falls_right = flight.gravity_g > 0.7  # a drop from a step leaves downwards
     if not falls_right and (min(beside[0], fitted[0]) < speed or max(beside[1], fitted[1]) > -speed):
         return "the body does not take off and come down"
+    if falls_right:
+        return ""  # what carries a body slows its fall
     size = clip.character.leg_scale
     span = slice(first, last + 1)
     lowest = np.argmin(clip.touch.gaps[span], axis=1)

@@ -63,6 +63,8 @@ def new_findings(before: Sequence[Finding], after: Sequence[Finding]) -> tuple[F
     worst = {name: max(e for (n, _), e in was.items() if n == name) for name in {n for n, _ in was}}
 
     def is_new(f: Finding) -> bool:
+        if f.name == "frame-rate":  # it was there, and what hid it is gone
+            return False
         known = was.get((f.name, f.where), worst.get(f.name) if f.name != "glitch" else None)
         return known is None or f.excess > WORSE * known
 
