@@ -193,9 +193,20 @@ MEASURED: dict[type[Quantity], Entry] = {
         lambda quantity, s, a, _: rate(s, a, lambda o: o.d.subtree_angmom[s.state.model.roots[quantity.of]]),
     ),
     BodyAngularAcceleration: Entry(
-        lambda _: [BodyAngularAcceleration()],
-        lambda _, s, a, __: rate(
-            s, a, lambda o: np.concatenate([o.jacobians(b, np.zeros(3))[1] @ o.d.qvel for b in range(1, o.m.nbody)])
+        lambda s: [
+            BodyAngularAcceleration(),
+            BodyAngularAcceleration(3),
+            BodyAngularAcceleration(s.state.model.body_name(2)),
+        ],
+        lambda quantity, s, a, _: rate(
+            s,
+            a,
+            lambda o: np.concatenate(
+                [
+                    o.jacobians(b, np.zeros(3))[1] @ o.d.qvel
+                    for b in (range(1, o.m.nbody) if quantity.body is None else [quantity.index(s)])
+                ]
+            ),
         ),
     ),
     PlaceAcceleration: Entry(

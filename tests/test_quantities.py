@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import poise.step.quantities as exported
+from poise.core.errors import InvalidValue
 from poise.step import Objective, Quantity, Step
 from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, ContactForce, JointTorque, RootWrench
 from poise.step.system import assemble, form_of, share_matrix
@@ -111,6 +112,14 @@ def test_a_second_wish_on_turns_is_made_from_rows() -> None:
     turning = Objective(BodyAngularAcceleration(), 0.0, np.linspace(1.0, 2.0, count))
     assert (write(step, [turning], []).has_turns, write(step, [turning], []).rows) == (1, 0)
     assert (write(step, [turning, turning], []).has_turns, write(step, [turning, turning], []).rows) == (1, count)
+    one, other = (Objective(BodyAngularAcceleration(b), 1.0, 2.0) for b in (2, "right_thigh"))
+    s = write(step, [one, other], [])
+    assert (s.rows, np.count_nonzero(s.turn_weight)) == (0, 6)
+    assert write(step, [one, turning], []).rows == count
+    assert write(step, [turning, one], []).rows == 3
+    for wrong in (-1, 99, "wing"):
+        with pytest.raises(InvalidValue, match="pelvis"):
+            write(step, [Objective(BodyAngularAcceleration(wrong), 1.0)], [])
 
 
 def test_quantities_of_one_character_do_not_see_the_other() -> None:

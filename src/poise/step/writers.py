@@ -46,11 +46,13 @@ class Writer:
         step: The step.
         s: Its block "System".
         torques: Spans of dofs whose torque is wished for already.
+        turns: Bodies whose turn is; None for all.
     """
 
     def __init__(self, step: Step, s: Block, *, is_plain: bool) -> None:
         self.step, self.s, self.nv = step, s, step.nv
         self.torques: list[tuple[int, int]] = []
+        self.turns: set[int | None] = set()
         self.is_plain = is_plain
         values = s.values
         values.is_coupled = values.has_turns = values.directed = values.rows = 0
@@ -246,13 +248,17 @@ def _write_root_wrench(w: Writer, objective: Objective, quantity: RootWrench) ->
 
 
 def _write_turns(w: Writer, objective: Objective, quantity: BodyAngularAcceleration) -> bool:
-    del quantity
-    s, count = w.s, 3 * (w.step.state.model.body_count - 1)
-    if s.values.has_turns:
-        return False
+    s, one = w.s, quantity.index(w.step)
+    if one in w.turns or None in w.turns or (one is None and w.turns):
+        return False  # two wishes on one body
+    own = slice(3, None) if one is None else slice(3 * one, 3 * one + 3)
+    weights, targets = s.turn_weight.reshape(-1), s.turn_target.reshape(-1)
+    if one is not None and not w.turns:
+        s.turn_weight.fill(0.0)
     s.values.has_turns = 1
-    s.turn_weight.reshape(-1)[3:] = as_rows(objective.weight, count, objective)
-    s.turn_target.reshape(-1)[3:] = as_rows(objective.target, count, objective)
+    w.turns.add(one)
+    weights[own] = as_rows(objective.weight, len(weights[own]), objective)
+    targets[own] = as_rows(objective.target, len(targets[own]), objective)
     return True
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from poise.physics.bodies import chain
 from poise.step.quantity import Quantity
 from poise.step.step import Rows, Step
 
@@ -15,21 +16,41 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class BodyAngularAcceleration(Quantity):
-    """Angular acceleration of every body in the world frame [rad/s^2], three rows a body (the world left out).
+    """Angular acceleration of every body, or of one, in the world frame [rad/s^2], three rows a body (no world).
 
-    As an objective it is written without building its rows.
+    As an objective it is written without building its rows. A head that is drawn to an orientation:
+
+        error = rotations.to_rotation_vector(rotations.multiply(wished, rotations.conjugate(state.data.xquat[head])))
+        spin = state.data.cvel[head, :3]
+        Objective(BodyAngularAcceleration("head"), 100.0 * error - 20.0 * spin, 5.0)
+
+    Attributes:
+        body: Index or name of the body in the model; all by default.
     """
 
+    body: int | str | None = None
+
+    def index(self, step: Step) -> int | None:
+        """Index of the one body, checked; None for all.
+
+        Raises:
+            InvalidValue: if the model has no such body; names those it has.
+        """
+        model = step.state.model
+        if self.body is None:
+            return None
+        body = model.body(self.body) if isinstance(self.body, str) else self.body
+        model.require_bodies(np.array([body]))
+        return body
+
     def rows(self, step: Step) -> Rows:
-        model, cdof = step.state.model, step.state.data.cdof
-        on_a = np.zeros((3 * (model.body_count - 1), model.nv))
-        for body in range(1, model.body_count):
-            b = body
-            while b > 0:
-                dofs = slice(model.dof_first[b], model.dof_first[b] + model.dof_count[b])
-                on_a[3 * body - 3 : 3 * body, dofs] = cdof[dofs, :3].T
-                b = int(model.parents[b])
-        return Rows(on_a, step.state.body_biases[1:, :3].ravel().copy())
+        p, one = step.state.pose, self.index(step)
+        bodies = range(1, p.bodies) if one is None else (one,)
+        on_a = np.zeros((3 * len(bodies), step.nv))
+        for k, body in enumerate(bodies):
+            own = chain(p, body)
+            on_a[3 * k : 3 * k + 3, own] = p.cdof[own, :3].T
+        return Rows(on_a, step.state.body_biases[list(bodies), :3].ravel())
 
 
 @dataclass(frozen=True, eq=False)
