@@ -99,7 +99,7 @@ def test_a_flip_there_and_back_is_turned_back_between() -> None:
     motion = clip("sample")
     joint = motion.skeleton.index("LeftArm")
     frames = np.arange(motion.frame_count)
-    flip = 1.0 * ((frames >= 100) & (frames < 180))[:, None] * np.array([0.0, 0.0, np.radians(150.0)])
+    flip = 1.0 * np.asarray((frames >= 100) & (frames < 180))[:, None] * np.array([0.0, 0.0, np.radians(150.0)])
     flipped = turned(motion, joint, flip)
     assert "glitch" in failing(flipped)
     result, _ = clean(flipped)
