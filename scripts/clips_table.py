@@ -99,7 +99,7 @@ def flights_table(rows: list[Row]) -> list[str]:
                 f"| {f.gravity_g:.2f} ± {f.gravity_error / 9.81:.2f} | {1e3 * f.residual:.1f} | {track} "
                 f"| {linear} | {angular} |"
             )
-    return [*out, "", "† over the natural scale m √(g h) (h the leg), since the mean is near zero."]
+    return [*out, "", "† relative to the natural scale m √(g h), h the leg length, because the mean is near zero."]
 
 
 def clips_table(rows: list[Row]) -> list[str]:
@@ -131,12 +131,13 @@ def page(rows: list[Row]) -> str:
     """The whole page."""
     lines = ["# Clips, as measured", ""]
     lines += [
-        "Written by `python scripts/clips_table.py MOTIONS`. Definitions: `poise.analysis`.",
+        "What the analysis says of public clips: how they fall, balance and touch the floor. "
+        "`python scripts/clips_table.py MOTIONS`\nwrites this page; `poise.analysis` defines the columns.",
         "",
         "## Flights",
         "",
     ]
-    lines += [*flights_table(rows), "", "## Why they are what they are", ""]
+    lines += [*flights_table(rows), "", "## Why the numbers are what they are", ""]
     lines += [NOTES.read_text(encoding="utf-8"), "## Clips", ""]
     return "\n".join([*lines, *clips_table(rows)]) + "\n"
 
