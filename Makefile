@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 
 WEB := src/poise/show/web
 
-.PHONY: demo test test-all floors lint docs bench samples player native clean
+.PHONY: demo test test-all floors lint docs bench samples player native wheels clean
 
 # `make bench step agreement` runs these two; the names are no targets of their own
 ifeq ($(firstword $(MAKECMDGOALS)),bench)
@@ -53,6 +53,11 @@ floors: $(FLOORS)/.done
 # installing builds the compiled core; this builds it again where its sources have changed since
 native: | $(VENV)/.dev
 	@$(BIN)/python -m poise.native
+
+# one wheel for each platform, all built here by the package ziglang
+wheels: $(VENV)/.dev player
+	@for target in linux-x86_64 linux-aarch64 musllinux-x86_64 windows-x86_64 windows-arm64 macos-x86_64 macos-arm64; do \
+	  POISE_TARGET=$$target POISE_NATIVE=require $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . || exit 1; done
 
 # installing builds the page; this builds it again where its sources have changed since
 player: $(WEB)/dist/page.html

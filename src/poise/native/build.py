@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).parent
 SOURCES = HERE / "c"
@@ -28,8 +29,30 @@ MATH = ("-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fassocia
 """Sums may be reordered; NaN and infinity keep their meaning. Never -ffast-math."""
 FLAGS = ("-std=c11", "-O3", "-g0", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unknown-pragmas", *MATH)
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1")
+ZIG = [sys.executable, "-m", "ziglang", "cc"]
 TIMEOUT = 600.0
 """Longest build [s]."""
+
+
+class Target(NamedTuple):
+    """A platform that another machine builds for, by the C compiler of `ziglang`."""
+
+    zig: str
+    machine: str
+    system: str
+    tag: str
+
+
+TARGETS = {
+    "linux-x86_64": Target("x86_64-linux-gnu.2.17", "x86_64", "linux", "manylinux_2_17_x86_64"),
+    "linux-aarch64": Target("aarch64-linux-gnu.2.17", "aarch64", "linux", "manylinux_2_17_aarch64"),
+    "musllinux-x86_64": Target("x86_64-linux-musl", "x86_64", "linux", "musllinux_1_2_x86_64"),
+    "windows-x86_64": Target("x86_64-windows-gnu", "x86_64", "win32", "win_amd64"),
+    "windows-arm64": Target("aarch64-windows-gnu", "arm64", "win32", "win_arm64"),
+    "macos-x86_64": Target("x86_64-macos.11.0", "x86_64", "darwin", "macosx_11_0_x86_64"),
+    "macos-arm64": Target("aarch64-macos.11.0", "arm64", "darwin", "macosx_11_0_arm64"),
+}
+"""Wheels that `make wheels` makes."""
 
 
 class BuildFailed(Exception):
@@ -67,20 +90,24 @@ def compiler() -> list[str] | None:
         if found := shutil.which(name):
             return [found]
     # asked in a process of its own: where the package is built, this Python sees it and may not import it yet
-    asked = [sys.executable, "-m", "ziglang", "version"]
+    asked = [*ZIG[:-1], "version"]
+    return ZIG if _runs(asked) else None
+
+
+def _runs(asked: list[str]) -> bool:
     try:
-        done = subprocess.run(asked, capture_output=True, timeout=60, check=False)
+        return subprocess.run(asked, capture_output=True, timeout=60, check=False).returncode == 0
     except (OSError, subprocess.SubprocessError):
-        return None
-    return [sys.executable, "-m", "ziglang", "cc"] if done.returncode == 0 else None
+        return False
 
 
-def build(folder: Path = BESIDE, *, sanitize: bool = False) -> list[Path]:
+def build(folder: Path = BESIDE, *, sanitize: bool = False, target: str = "") -> list[Path]:
     """Build what is not there yet, and remove what was built there from other sources.
 
     Args:
         folder: Where the libraries go; made if it is missing.
         sanitize: Build for the address and undefined-behavior sanitizers, always anew.
+        target: One of `TARGETS`, by ziglang; for this machine if empty.
 
     Returns:
         The libraries, one for each of `levels`.
@@ -88,20 +115,21 @@ def build(folder: Path = BESIDE, *, sanitize: bool = False) -> list[Path]:
     Raises:
         BuildFailed: if there is no compiler, or it fails, or the folder cannot be written.
     """
-    wanted = {level: folder / file_name(level) for level in levels()}
+    machine, system = (TARGETS[target].machine, TARGETS[target].system) if target else ("", sys.platform)
+    wanted = {level: folder / file_name(level, system) for level in levels(machine)}
     if not sanitize and all(path.is_file() for path in wanted.values()):
         return list(wanted.values())
-    call = compiler()
+    call = [*ZIG, "-target", TARGETS[target].zig] if target else compiler()
     if call is None:
         raise BuildFailed("there is no C compiler (cc, gcc or clang, or the package ziglang)")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as room:
-            for level, target in wanted.items():
-                made = Path(room, target.name)
+            for level, path in wanted.items():
+                made = Path(room, path.name)
                 Path(room, "fields.h").write_text(runpy.run_path(str(HERE / "fields.py"))["header"](), encoding="utf-8")
-                _compile(call, made, (f"-I{room}", *levels()[level], *(SANITIZERS if sanitize else ())))
-                os.replace(made, target)  # at once: another process may look for it meanwhile
+                _compile(call, made, system, (f"-I{room}", *levels(machine)[level], *(SANITIZERS if sanitize else ())))
+                os.replace(made, path)  # at once: another process may look for it meanwhile
         for old in folder.glob("core-*"):
             if old.is_file() and old not in wanted.values():
                 old.unlink(missing_ok=True)
@@ -110,10 +138,10 @@ def build(folder: Path = BESIDE, *, sanitize: bool = False) -> list[Path]:
     return list(wanted.values())
 
 
-def _compile(call: list[str], target: Path, extra: tuple[str, ...]) -> None:
+def _compile(call: list[str], target: Path, system: str, extra: tuple[str, ...]) -> None:
     sources = [str(path) for path in sorted(SOURCES.glob("*.c"))]
-    shared = ["-dynamiclib"] if sys.platform == "darwin" else ["-shared"]
-    libraries = [] if sys.platform == "win32" else ["-lm"]
+    shared = ["-dynamiclib"] if system == "darwin" else ["-shared"]
+    libraries = [] if system == "win32" else ["-lm"]
     command = [*call, *FLAGS, *extra, *shared, f"-I{SOURCES}", *sources, "-o", str(target), *libraries]
     try:
         done = subprocess.run(
