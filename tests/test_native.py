@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import poise
+from poise.analysis.angular_momentum import turned_momentum
 from poise.core import rotations
 from poise.core.skeleton import place_joints
-from poise.analysis.angular_momentum import turned_momentum
 from poise.native import FUNCTIONS, build, compiled, library
 from poise.physics import bodies
 from poise.terrain.ground import PlacedGround, ground_velocities, sample
