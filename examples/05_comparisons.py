@@ -70,7 +70,7 @@ def jitter(result: poise.SimulationResult) -> float:
 
 def check(knob: dict[str, poise.SimulationResult], drift: dict[tuple[str, str, str], float]) -> None:
     """Arms react less without the torque term, more with five times of it; the walk's gains fail on other clips."""
-    assert arms(knob["off"]) < 0.7 * arms(knob["1"]) < 0.5 * arms(knob["5"])
+    assert arms(knob["off"]) < 0.8 * arms(knob["1"]) < 0.5 * arms(knob["5"])
     assert all(drift[name, "no", "qp"] < 1e-6 for name, _, _ in drift)
     assert all(drift[name, "no", "pd"] > 1.5 * drift["walk", "no", "pd"] for name, _, _ in drift if name != "walk")
 

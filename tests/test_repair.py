@@ -177,12 +177,13 @@ def test_a_repair_leaves_less_force_and_moment_and_keeps_its_budget(walk: tuple[
     assert lefts[-1] < lefts[0]
 
 
-def test_a_smaller_budget_leaves_more(walk: tuple[Motion, Character]) -> None:
+def test_a_smaller_budget_leaves_more() -> None:
+    hop = poise.load(poise.sample_path("hover_hop")).cut(1.8, 3.4)
     left = [
-        repair(*walk, budget=Budget.parse(text)).report["after"]["force_rms"]
-        for text in ("joint 3deg, root 2cm", "joint 0.2deg, root 1mm")
+        repair(hop, budget=Budget.parse(text), trust_time=True).report["after"]["force_rms"]
+        for text in ("joint 6deg, root 10cm", "joint 0.5deg, root 5mm")
     ]
-    assert left[0] < left[1]
+    assert left[0] < 0.9 * left[1]
 
 
 def test_what_is_outside_of_the_interval_stays_to_the_bit(walk: tuple[Motion, Character]) -> None:
