@@ -1,8 +1,8 @@
 """Read and draw
 
-A motion is read with everything its file says: the skeleton, the rate, the unit, and the text's own channels, so that
-writing it again gives the same numbers back. A character is fitted to it with no parameters: capsules from bones,
-masses from their lengths, limbs from geometry. Both are drawn as a strip of stills.
+Read a motion with everything its file says: skeleton, rate, unit and the original channels. Writing it again gives
+the same numbers. Then fit a character without parameters: capsules from bones, masses from their lengths, limbs from
+geometry. Both are drawn as a strip of stills.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Push
 
-A walking figure is shoved sideways. With a moving goal (the default as soon as anything pushes) its center of mass is
-carried off like a damped particle and comes back, and the whole body answers. With a hard goal the same shove is
-mostly swallowed by the root: the center of mass hardly leaves its path. Undisturbed, the clip comes back exactly.
+A walking figure is pushed sideways. With a moving goal (the default when something pushes) its center of mass moves
+away like a damped particle and comes back, and the whole body reacts. With a hard goal the root takes most of the
+push: the center of mass hardly leaves its path. Without a push, the clip comes back exactly.
 """
 
 from __future__ import annotations

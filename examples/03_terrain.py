@@ -1,8 +1,8 @@
 """Terrain
 
-The same walk up a slope, up stairs and over rough ground. Nothing of the clip is prepared for it: foot targets are
-lifted by the ground under them, landings are shifted onto a tread, and the root follows the ground. The table says how
-far feet sink in or hang above the ground beyond what the clip itself does.
+The same walk goes up a slope, up stairs and over rough ground. The clip needs no preparation: the ground lifts the
+foot targets, landings move onto a tread, and the root follows the ground. The table says how far feet sink into the
+ground or hang above it, beyond what the clip itself does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Stream
 
-A game does not know the future. The filter takes one pose at a time and answers for the pose before, so that one pose
-is all it looks ahead; contacts are estimated from height and downward speed. Shoves come whenever they come, here from
-a key that a player might press. Undisturbed, every pose comes back as it went in.
+A game does not know the future. The filter takes one pose at a time and answers for the pose before it, so it looks
+ahead by one pose only. It estimates contacts from height and downward speed. A push can come at any time, here from a
+key that a player might press. Without a push, every pose comes back unchanged.
 """
 
 from __future__ import annotations

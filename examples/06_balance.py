@@ -1,8 +1,9 @@
 """Balance
 
-A figure stands on its own feet and takes two shoves, from nothing but a list of wishes for each step: keep the feet
-where they stand, bring the center of mass back over them, keep the pose, do not spin, spare the joints. One constraint
-makes it physical: no ghost holds the root. There is no clip and no filter; any list for `solve_step` is a controller.
+A figure stands on its own feet and is pushed twice. It has only a list of objectives for each step: keep the feet where
+they are, bring the center of mass back over them, keep the pose, do not spin, use little torque. One constraint makes
+it physical: no external force acts at the root. There is no clip and no filter; any list for `solve_step` is a
+controller.
 """
 
 from __future__ import annotations

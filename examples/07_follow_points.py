@@ -1,8 +1,8 @@
 """Follow points
 
-Five points are given, for two hands, two feet and the head, and a figure that follows them: the feet stand, the head
-sways and dips, the hands draw circles. What the points leave open is filled in by physics: no ghost holds the root,
-and the angular momentum is wished to fade. No clip, no filter, one list of wishes for `solve_step`.
+A figure follows five given points, for two hands, two feet and the head: the feet stand, the head sways and dips, the
+hands draw circles. Physics decides the rest: no external force acts at the root, and an objective reduces the angular
+momentum. There is no clip and no filter, only one list of objectives for `solve_step`.
 """
 
 from __future__ import annotations

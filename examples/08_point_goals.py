@@ -1,8 +1,8 @@
 """Point goals
 
-A hand slides along a rail while the figure walks, and keeps to it when the figure is shoved away: plausible inverse
-kinematics. The hand's place is one more line of the same problem, so the shoulder, the spine and the legs share what
-the arm cannot do, and the shove still moves the body. A hard goal holds to the millimeter; a soft one gives way.
+A hand slides along a rail while the figure walks, and stays on it when the figure is pushed away: plausible inverse
+kinematics. The place of the hand is one more line of the same problem. Shoulder, spine and legs do what the arm cannot
+do, and the push still moves the body. A hard goal holds to the millimeter; a soft one gives way.
 
 Source: [Levine2012]_ section 5 names such constraints as a use of the method. Targets may be constant or move with
 time, several hold at once, and goals that contradict each other are reported.

@@ -1,8 +1,8 @@
 """Analyze
 
-What the physics of a clip says, before any simulation: how hard it falls, whether momentum is kept in the air, where
-the load would have to be and whether the feet reach there, and how tall a body would move like this. The first clip is
-a walk that could be real; the second a hop that no physics allows: it hangs in the air as if on the moon.
+What does the physics of a clip say, before any simulation? How fast it falls, whether momentum stays constant in the
+air, where the load would have to be and whether feet reach this place, and how tall a body would move like this. The
+first clip is a walk that could be real. The second is an impossible hop: it hangs in the air as on the moon.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Edit
 
-A hop that hangs in the air for a second and a half. Its flight is given the frames that a fall along its own path
-takes, its angular momentum is made constant, and its feet are put firmly on the floor. Every tool takes a motion and
-gives a motion with a report of what it changed; what a tool did not touch comes back as it was. The same on the
-command line: `poise edit ballistic hop.bvh -o mended.bvh`.
+A hop hangs in the air for a second and a half. One tool gives its flight as many frames as a fall along its path takes.
+The next makes its angular momentum constant, and the last puts its feet firmly on the floor. Every tool takes a motion
+and returns a motion with a report of its changes; everything else stays unchanged. On the command line:
+`poise edit ballistic hop.bvh -o mended.bvh`.
 """
 
 from __future__ import annotations

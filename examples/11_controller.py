@@ -1,8 +1,9 @@
-"""A controller of one's own: from goals to motion in a few lines, no clip needed
+"""Your own controller: from goals to motion in a few lines, no clip needed
 
-A figure stands, then moves its weight over its left foot and waves, then stands again. Each state of its controller
-is a list of goals with weights and a condition that is true while it applies; a machine of its own waves inside one of
-them. The step problem is the filter's; nobody holds the root, so what the feet push is what carries the figure.
+A figure stands, then moves its weight over its left foot and waves, then stands again. Each state of its controller is
+a list of goals with weights, and a condition that is true while the state applies. A second state machine, inside one
+of the states, waves. The step problem is that of the filter. No external force acts at the root, so only the feet carry
+the figure.
 """
 
 from __future__ import annotations

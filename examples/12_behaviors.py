@@ -1,7 +1,7 @@
-"""Every behavior made from goals alone, each with what it is for, as a page to play and a strip of stills
+"""Every built-in behavior made from goals, each as a page to play and a strip of stills
 
-Give names to see only some: `python examples/12_behaviors.py step hands`. Each line below is what the command line
-would be given: options of the behavior, pushes, and how long it runs.
+Give names to see only some: `python examples/12_behaviors.py step hands`. Each line below says what you would give to
+the command line: options of the behavior, pushes, and how long it runs.
 """
 
 from __future__ import annotations
