@@ -1,8 +1,8 @@
 """Comparisons
 
-The paper has two comparisons (section 4). Physicality: a walk goes up a step, online, with the torque term at the paper's
-weight, at five times this weight, and off. PD control of joints and root, beside the filter: it is tuned on the walk
-(`scripts/tune_pd.py`) and then used on a sideways walk and on runs (from the folder POISE_MOTIONS).
+The paper has two comparisons (section 4). Physicality: a walk goes up a step, online, with the torque term at the
+paper's weight, at five times this weight, and off. PD control of joints and root, beside the filter: it is tuned on
+the walk (`scripts/tune_pd.py`), then used on a sideways walk and on runs (from the folder POISE_MOTIONS).
 """
 
 import os

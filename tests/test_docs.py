@@ -13,7 +13,7 @@ from tests.test_layers import LAYERS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "poise"
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")])
 
 
 def test_the_architecture_lists_every_layer_in_the_order_of_imports() -> None:

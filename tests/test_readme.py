@@ -15,7 +15,7 @@ _BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?", re.S)
 
 def _snippets() -> list[tuple[str, str, str]]:
     found = []
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         for number, match in enumerate(_BLOCK.finditer(path.read_text(encoding="utf-8"))):
             found.append((f"{path.name}-{number}", match[1], match[2] or ""))
     return found
