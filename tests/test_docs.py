@@ -36,7 +36,9 @@ def test_the_readme_shows_every_command() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_lead_to_files(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
-    lost = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
+    # `make docs` writes the reference, and checks the links to it
+    made = [t for t in targets if t.startswith(("reference/", "../reference/"))]
+    lost = [t for t in targets if "://" not in t and t not in made and not (page.parent / t).exists()]
     assert not lost
 
 
