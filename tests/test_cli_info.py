@@ -190,7 +190,7 @@ def test_system_tells_what_it_runs_on(capsys: pytest.CaptureFixture[str], monkey
 
 def test_outputs_never_overwrite_by_accident(tmp_path: Path) -> None:
     path = put(tmp_path, "x")
-    with pytest.raises(InvalidValue, match="--overwrite"):
+    with pytest.raises(InvalidValue, match="overwrite"):
         output_path(path, inputs=[], overwrite=False)
     with pytest.raises(InvalidValue, match="the input itself"):
         output_path(tmp_path / "." / "clip.bvh", inputs=[path], overwrite=True)

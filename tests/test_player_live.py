@@ -211,7 +211,7 @@ def test_a_dragged_figure_answers(browser: Browser) -> None:
         playing = threading.Thread(target=run.play, daemon=True)
         playing.start()
         gap = f"""Math.hypot(...window.poise.pose('simulated', '{chest}').slice(0, 3)
-            .map((v, k) => v - window.poise.pose('reference', '{chest}')[k]))"""
+            .map((v, k) => v - window.poise.pose('original', '{chest}')[k]))"""
         try:
             with opened(browser, viewer.url) as page:
                 until(page, "window.poise.stats.frames > 3", seconds=60)

@@ -69,7 +69,7 @@ def test_a_goal_that_must_be_met_and_cannot_gives_way_and_the_report_tells() -> 
     def ask(world: World) -> None:
         world.figures[0].musts["up"] = ComHeight(1.0, height=3.0)
 
-    result = synthesize("balance", seconds=0.3, on_step=ask)
+    result = synthesize("balance", seconds=0.3, on_step=ask, options={"alive": False})
     solver, report = result.report["solver"], result.report
     assert solver["fallbacks"] == {"musts made soft": 29}, "in every step after the first"
     assert solver["failures"] == 0
