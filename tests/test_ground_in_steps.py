@@ -9,11 +9,11 @@ import pytest
 from poise.body.posing import motion_to_q
 from poise.filter.filter import Machine
 from poise.filter.forces import Push
-from poise.filter.looking import look
 from poise.filter.options import Options
 from poise.filter.preset import load_preset
 from poise.filter.reference import ReferenceBuilder
 from poise.filter.schedule import estimated_touch, reference_velocities
+from poise.filter.sensing import sense
 from poise.filter.solving import solve
 from poise.terrain import Terrain
 from tests.filter_runs import walk
@@ -45,7 +45,7 @@ def test_ground_in_a_step_equals_the_plain_one(spec: str) -> None:
     for k in range(len(q) - 1):
         touch = estimated_touch(*builder.kinematics(q[k], v[k]), character.floor, preset.end_effector, 0.8, v[k])
         reference = builder.frame(q[k], v[k], (v[k + 1] - v[k]) / dt, touch)
-        scene = look(machine, reference, [Push("chest", (200.0, 80.0, 0.0), 0.1, 0.1)] if 6 <= k < 12 else [], None)
+        scene = sense(machine, reference, [Push("chest", (200.0, 80.0, 0.0), 0.1, 0.1)] if 6 <= k < 12 else [], None)
         s, shift = machine.state, np.array(machine.particle.shift)
         below = terrain.sample(s.centers[:, :2], machine.time)
         assert machine.problem.axes[:, 2] == pytest.approx(below.normal, abs=1e-14)

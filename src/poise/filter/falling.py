@@ -1,4 +1,4 @@
-"""What a figure wishes for that has lost its balance: its hands go to the ground first, then its muscles let go.
+"""What a figure targets for that has lost its balance: its hands go to the ground first, then its muscles let go.
 
 Nobody holds the root any more. Joints are asked for a half bent pose ever less as the figure comes down, and to slow
 down ever more; what touches the ground is asked to stay where it is, as far as friction can.

@@ -13,12 +13,12 @@ from poise.filter import rising
 from poise.filter.falling import Fall, begun
 from poise.filter.footing import Footing
 from poise.filter.forces import Force
+from poise.filter.free_root import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY
 from poise.filter.giving import Give, Reached, giving_body
 from poise.filter.goal import GoalParticle, TrunkSway
 from poise.filter.ground import GroundFollower
 from poise.filter.limits import JointLimits
 from poise.filter.load_share import LoadShare
-from poise.filter.looking import feet_of, limbs_of, look
 from poise.filter.options import Options, Tally
 from poise.filter.plan import GroundPlan, PlannedFrame, Track, starts_level
 from poise.filter.preset import Preset
@@ -26,9 +26,9 @@ from poise.filter.protective import Recovery
 from poise.filter.quasi_physical import HOVERING, Physicality
 from poise.filter.reference import ReferenceFrame
 from poise.filter.routine import Routine
+from poise.filter.sensing import feet_of, limbs_of, sense
 from poise.filter.solving import FALLBACK_WEIGHT, StepRecord, solve
-from poise.filter.unheld import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY
-from poise.filter.wishing import RISE, shares_of, upright
+from poise.filter.targets import RISE, shares_of, upright
 from poise.physics import State
 from poise.physics.from_character import model_of
 from poise.terrain import Terrain
@@ -44,7 +44,7 @@ class Machine:
     """The simulated character between two poses; `advance` makes one step.
 
     Both the stream and the clip run drive this. It holds everything that changes: state, offsets of standing points,
-    goal particle, ground filter, warm starts, tally. The parts of a step are `look`, `wishes` and `solve`, which read
+    goal particle, ground filter, warm starts, tally. The parts of a step are `sense`, `targets` and `solve`, which read
     and change it.
 
     Attributes:
@@ -132,10 +132,10 @@ class Machine:
             "ground.rise": RISE,
             "fallback.weight": FALLBACK_WEIGHT,
             "hover.root_share": HOVERING,
-            "unheld.largest_turn_rad": LARGEST_TURN,
-            "unheld.largest_way_m": LARGEST_WAY,
-            "unheld.fallen_tilt_rad": FALLEN_TILT,
-            "unheld.fallen_drop_legs": FALLEN_DROP,
+            "free_root.largest_turn_rad": LARGEST_TURN,
+            "free_root.largest_way_m": LARGEST_WAY,
+            "free_root.fallen_tilt_rad": FALLEN_TILT,
+            "free_root.fallen_drop_legs": FALLEN_DROP,
         }
 
     @property
@@ -218,8 +218,8 @@ class Machine:
         if is_glitch and self.fall is None:
             self.tally.fallbacks["glitch_carried"] += 1
             return self._carry(reference, following, following_v, planned)
-        sight = look(self, reference, pushes, planned)
-        result = solve(self, reference, sight)
+        sensed = sense(self, reference, pushes, planned)
+        result = solve(self, reference, sensed)
         if result is None:
             self.tally.fallbacks["carried"] += 1
             self.tally.in_a_row += 1

@@ -27,7 +27,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Footholds(NamedTuple):
-    """What the wishes must know of the contact points at one step.
+    """What the targets must know of the contact points at one step.
 
     Attributes:
         stands: Points that stand: touching in the reference, near the ground here, and not stepping back, shape (P,).

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
 from poise.filter.forces import acts
+from poise.filter.free_root import within
 from poise.filter.quasi_physical import PlaceGoal
-from poise.filter.unheld import within
 
 if TYPE_CHECKING:
     from poise.filter.filter import Machine

@@ -133,13 +133,13 @@ def tread_shifts(
         return out
     for foot in feet:
         index = np.array(foot)
-        wishes, weights = np.zeros(frames), np.full(frames, 1e-6)
+        targets, weights = np.zeros(frames), np.full(frames, 1e-6)
         for span in stances(np.logical_or.reduce(track.flags[:, index], axis=1), track.dt):
-            wishes[span] = footholds(track, character, terrain, foot, span, reach).best
+            targets[span] = footholds(track, character, terrain, foot, span, reach).best
             weights[span] = HOLD
         if is_level and weights[0] < HOLD:
             weights[:2] = HOLD
-        out[:, index] = smoothest(wishes, weights, np.ones(frames), track.dt)[:, None]
+        out[:, index] = smoothest(targets, weights, np.ones(frames), track.dt)[:, None]
     return out
 
 

@@ -64,12 +64,12 @@ def rise(
     stands = share > 0.0
     if not stands.any():
         return under
-    wishes = upright * total / np.maximum(share, 1.0) + (1.0 - upright) * under
+    targets = upright * total / np.maximum(share, 1.0) + (1.0 - upright) * under
     weights = np.where(stands, 1.0, 0.0)
     if is_level:
-        wishes[:2], weights[:2] = 0.0, HOLD
+        targets[:2], weights[:2] = 0.0, HOLD
     bends = RISE_TIME**4 * np.where(stands, 1.0, FLIGHT_COST)
-    return smoothest(wishes, weights, bends, track.dt, upper=upper, bound_weight=REACH_WEIGHT)
+    return smoothest(targets, weights, bends, track.dt, upper=upper, bound_weight=REACH_WEIGHT)
 
 
 def _laid(track: Track, terrain: Terrain, reach: float) -> Array:

@@ -53,7 +53,7 @@ class PlaceGoal:
     label: str
 
 
-class Wishes(NamedTuple):
+class Targets(NamedTuple):
     """What the controllers ask of one step.
 
     Attributes:
@@ -116,7 +116,7 @@ _PLACE, _COEFFICIENTS = JointAcceleration((0, 3)), ContactCoefficients()
 
 
 class _Weighed(NamedTuple):
-    """What the wishes of one step weigh, whichever form its list takes.
+    """What the targets of one step weigh, whichever form its list takes.
 
     Attributes:
         effort: Torque of every dof, shape (nv,), [1/kg] and [1/(kg m²)].
@@ -129,28 +129,28 @@ class _Weighed(NamedTuple):
     ends: Array
 
 
-def _weighed(wishes: Wishes, weights: Weights, load: LoadShare, physicality: Physicality) -> _Weighed:
-    effort = load.effort(wishes.stands, weights.joint_torque, physicality.factor * weights.root_wrench)
-    if wishes.hung:
+def _weighed(targets: Targets, weights: Weights, load: LoadShare, physicality: Physicality) -> _Weighed:
+    effort = load.effort(targets.stands, weights.joint_torque, physicality.factor * weights.root_wrench)
+    if targets.hung:
         effort = effort.copy()
-        effort[2:6] *= 1.0 - (1.0 - HOVERING) * wishes.hung
-    if wishes.strengths is not None:
-        effort = effort / wishes.strengths[load.dof_body]
-    place = wishes.authority * weights.pose * load.total
-    ends = wishes.authority * weights.end_effector * load.total * wishes.shares
-    return _Weighed(effort, np.array((place, place, place * wishes.rise)), ends)
+        effort[2:6] *= 1.0 - (1.0 - HOVERING) * targets.hung
+    if targets.strengths is not None:
+        effort = effort / targets.strengths[load.dof_body]
+    place = targets.authority * weights.pose * load.total
+    ends = targets.authority * weights.end_effector * load.total * targets.shares
+    return _Weighed(effort, np.array((place, place, place * targets.rise)), ends)
 
 
-def _turning(wishes: Wishes, weights: Weights, load: LoadShare) -> Array:
+def _turning(targets: Targets, weights: Weights, load: LoadShare) -> Array:
     """Weight of the turning of every body but the world, shape (3 (B − 1),)."""
     held = load.turning(weights.pose)
-    return held if wishes.strengths is None else held * np.repeat(wishes.strengths[1:], 3)
+    return held if targets.strengths is None else held * np.repeat(targets.strengths[1:], 3)
 
 
 def quasi_physical(
     step: Step,
     reference: ReferenceFrame,
-    wishes: Wishes,
+    targets: Targets,
     weights: Weights,
     load: LoadShare,
     *,
@@ -162,13 +162,13 @@ def quasi_physical(
     Args:
         step: State, contacts and pushes.
         reference: The undisturbed character at this step.
-        wishes: What the controllers ask for.
+        targets: What the controllers ask for.
         weights: The preset's weights.
         load: Masses carried by the joints.
         physicality: The knob.
         goal_without: Bodies (of the model) left out of the goal's center of mass.
     """
-    effort, place, ends = _weighed(wishes, weights, load, physicality)
+    effort, place, ends = _weighed(targets, weights, load, physicality)
     objectives: list[Objective] = []
     constraints: list[Constraint] = []
     if physicality.is_strict:
@@ -177,17 +177,17 @@ def quasi_physical(
         objectives.append(Objective(_ROOT, reference.torque[:6], effort[:6], "root wrench"))
     if not physicality.is_off:
         objectives.append(Objective(_MUSCLES, reference.torque[6:], effort[6:], "joint torque"))
-    if wishes.joints is None:
-        objectives.append(Objective(_TURNING, wishes.turning, _turning(wishes, weights, load), "pose"))
+    if targets.joints is None:
+        objectives.append(Objective(_TURNING, targets.turning, _turning(targets, weights, load), "pose"))
     else:
         hanging = weights.pose * load.hanging
         objectives += [
-            Objective(JointAcceleration((6, None)), wishes.joints[6:], hanging[6:], "pose"),
-            Objective(JointAcceleration((3, 6)), wishes.joints[3:6], wishes.authority * hanging[3:6], "root turn"),
+            Objective(JointAcceleration((6, None)), targets.joints[6:], hanging[6:], "pose"),
+            Objective(JointAcceleration((3, 6)), targets.joints[3:6], targets.authority * hanging[3:6], "root turn"),
         ]
-    objectives.append(Objective(_PLACE, wishes.root, place, "root place"))
-    points = PointAcceleration(load.every_point, wishes.axes)
-    objectives.append(Objective(points, wishes.points, ends, "end effectors"))
+    objectives.append(Objective(_PLACE, targets.root, place, "root place"))
+    points = PointAcceleration(load.every_point, targets.axes)
+    objectives.append(Objective(points, targets.points, ends, "end effectors"))
     if step.coefficient_count:
         objectives.append(
             Objective(
@@ -197,18 +197,18 @@ def quasi_physical(
                 "contact coefficients",
             )
         )
-    if wishes.goal is not None:
+    if targets.goal is not None:
         quantity = ComAcceleration("xy", without=goal_without)
         if physicality.is_strict:
-            weight = wishes.authority * weights.end_effector * load.total
-            objectives.append(Objective(quantity, wishes.goal, weight, "center of mass"))
+            weight = targets.authority * weights.end_effector * load.total
+            objectives.append(Objective(quantity, targets.goal, weight, "center of mass"))
         else:
-            constraints.append(Equal(quantity, wishes.goal, "center of mass"))
-    for wish in wishes.places:
+            constraints.append(Equal(quantity, targets.goal, "center of mass"))
+    for wish in targets.places:
         quantity = PlaceAcceleration(wish.body, wish.offset)
         if wish.weight is None:
             constraints.append(Equal(quantity, wish.acceleration, wish.label))
         else:
             objectives.append(Objective(quantity, wish.acceleration, wish.weight, wish.label))
-    constraints += wishes.bounds
+    constraints += targets.bounds
     return objectives, constraints

@@ -86,7 +86,7 @@ class Routine:
         self._state.is_complete = bool(sense(f))
         return self._state.is_complete
 
-    def wish(
+    def set_targets(
         self, reference: ReferenceFrame, feet: Footholds, particle: GoalParticle, sway: TrunkSway,
         lean: Pair | None, planned: PlannedFrame | None,
     ) -> None:  # fmt: skip

@@ -1,4 +1,4 @@
-"""The smoothest curve through wishes and above or below bounds: a banded least-squares problem."""
+"""The smoothest curve through targets and above or below bounds: a banded least-squares problem."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ BOUND_WEIGHT = 1e10
 STAGES = 4
 """The weight of bounds grows to its full value in so many stages, each by a factor of 100."""
 RIDGE = 1e-12
-"""Added to the diagonal, as a part of one plus its largest entry [1]: where wishes are few, it can be solved."""
+"""Added to the diagonal, as a part of one plus its largest entry [1]: where targets are few, it can be solved."""
 ROUNDS = 12
 """Most Newton steps a stage; few are needed."""
 
 
 def smoothest(
-    wishes: Array, weights: Array, bends: Array, dt: float, lower: Array | None = None, upper: Array | None = None,
+    targets: Array, weights: Array, bends: Array, dt: float, lower: Array | None = None, upper: Array | None = None,
     bound_weight: float = BOUND_WEIGHT,
 ) -> Array:  # fmt: skip
-    """Least Σ bends_k ((x_{k+1} − 2 x_k + x_{k−1}) / Δt²)² + weights_k (x_k − wishes_k)², bounds as one-sided wishes.
+    """Least Σ bends_k ((x_{k+1} − 2 x_k + x_{k−1}) / Δt²)² + weights_k (x_k − wishes_k)², bounds as one-sided targets.
 
     Where nothing is wished the curve is a cubic, as a beam between its supports. Solved by Newton's method on the set
     of broken bounds, each step shortened until it improves; a ridge (RIDGE) is added.
 
     Args:
-        wishes: y [m], shape (F,).
-        weights: Of the wishes [1], shape (F,); not all zero.
+        targets: y [m], shape (F,).
+        weights: Of the targets [1], shape (F,); not all zero.
         bends: Of the acceleration [s⁴], shape (F,).
         dt: Time between frames [s].
         lower, upper: Bounds [m], shape (F,); infinite where there is none.
@@ -40,7 +40,7 @@ def smoothest(
     Returns:
         x [m], shape (F,).
     """
-    n = len(wishes)
+    n = len(targets)
     c = bends[1:-1] / dt**4
     band = np.zeros((3, n))  # upper form: band[2] is the diagonal
     if n > 2:
@@ -59,10 +59,10 @@ def smoothest(
 
     def cost(x: Array, weight: float) -> float:
         bend = float(c @ np.diff(x, 2) ** 2) if n > 2 else 0.0
-        return bend + float(weights @ (x - wishes) ** 2) + weight * float(broken(x) @ broken(x))
+        return bend + float(weights @ (x - targets) ** 2) + weight * float(broken(x) @ broken(x))
 
     band[2] = diagonal
-    x = np.asarray(solveh_banded(band, weights * wishes), dtype=np.float64)
+    x = np.asarray(solveh_banded(band, weights * targets), dtype=np.float64)
     if not broken(x).any():
         return x
     for stage in range(STAGES):
@@ -70,7 +70,7 @@ def smoothest(
         for _ in range(ROUNDS):
             gap = broken(x)
             band[2] = diagonal + np.where(gap != 0.0, weight, 0.0)
-            right = weights * wishes + np.where(gap != 0.0, weight * (x + gap), 0.0)
+            right = weights * targets + np.where(gap != 0.0, weight * (x + gap), 0.0)
             way = np.asarray(solveh_banded(band, right), dtype=np.float64) - x
             now, part = cost(x, weight), 1.0
             while part > 1e-3 and cost(x + part * way, weight) > now:

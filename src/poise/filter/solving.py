@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import StepInfeasible
-from poise.filter.looking import Sight
 from poise.filter.pd import proportional_derivative
 from poise.filter.quasi_physical import quasi_physical
 from poise.filter.reference import ReferenceFrame
-from poise.filter.wishing import bounds, wishes
+from poise.filter.sensing import Sensed
+from poise.filter.targets import bounds, targets
 from poise.step import Constraint, Equal, Objective, Step, StepResult, solve_step
 
 if TYPE_CHECKING:
@@ -41,19 +41,19 @@ class StepRecord(NamedTuple):
     com: Array
 
 
-def solve(m: Machine, reference: ReferenceFrame, sight: Sight) -> StepResult | None:
+def solve(m: Machine, reference: ReferenceFrame, sensed: Sensed) -> StepResult | None:
     """Solve this step and keep what the next one starts from; None where nothing helps."""
-    points = sight.step.contacts.points
+    points = sensed.step.contacts.points
     if m.options.engine == "pd":
-        objectives, constraints = proportional_derivative(sight.step, reference, m.preset.pd)
+        objectives, constraints = proportional_derivative(sensed.step, reference, m.preset.pd)
     else:
-        wished = wishes(m, reference, sight)
+        asked = targets(m, reference, sensed)
         known = reference
         if m.fall is not None:
             nothing = np.zeros_like(reference.torque), np.zeros_like(reference.coefficients)
             known = reference._replace(torque=nothing[0], coefficients=nothing[1])
         objectives, constraints = quasi_physical(
-            sight.step, known, wished._replace(bounds=bounds(m)), m.preset.weights, m.load,
+            sensed.step, known, asked._replace(bounds=bounds(m)), m.preset.weights, m.load,
             physicality=m.physicality, goal_without=m.goal_without,
         )  # fmt: skip
         if m.fall is not None:
@@ -61,27 +61,27 @@ def solve(m: Machine, reference: ReferenceFrame, sight: Sight) -> StepResult | N
                 replace(o, weight=FALLEN * np.asarray(o.weight)) if o.label == "pose" else o for o in objectives
             ]
     for make in m.options.objectives:
-        for term in make(sight.step, reference):
+        for term in make(sensed.step, reference):
             if isinstance(term, Objective):
                 objectives.append(term)
             else:
                 constraints.append(term)
-    result = attempt(m, sight.step, objectives, constraints, m.warm[points].ravel(), reference.a + m.off)
+    result = attempt(m, sensed.step, objectives, constraints, m.warm[points].ravel(), reference.a + m.off)
     if result is None:
         return None
     m.warm[:] = False
     m.warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
-    return _keep(m, reference, sight, result)
+    return _keep(m, reference, sensed, result)
 
 
-def _keep(m: Machine, reference: ReferenceFrame, sight: Sight, result: StepResult) -> StepResult:
+def _keep(m: Machine, reference: ReferenceFrame, sensed: Sensed, result: StepResult) -> StepResult:
     """Keep the answer, and what the next step starts from."""
     m.off = result.a - reference.a
     m.tally.count(result.certificate)
     root, state = m.model.roots[0], m.state
     com = state.com_without(root, m.goal_without) if m.goal_without else state.com(root)
     velocities = state.point_velocities.copy()
-    m.last = StepRecord(m.frame, reference, result, sight.step, sight.gaps.copy(), velocities, com)
+    m.last = StepRecord(m.frame, reference, result, sensed.step, sensed.gaps.copy(), velocities, com)
     return result
 
 

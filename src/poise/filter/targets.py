@@ -11,12 +11,12 @@ from poise.body.character import Character
 from poise.core.units import GRAVITY
 from poise.filter import falling
 from poise.filter.falling import Fall
+from poise.filter.free_root import authority, joint_servo, within
 from poise.filter.giving import limbs_way, strengths
-from poise.filter.looking import Sight
 from poise.filter.preset import Preset
-from poise.filter.quasi_physical import PlaceGoal, Wishes
+from poise.filter.quasi_physical import PlaceGoal, Targets
 from poise.filter.reference import ReferenceFrame
-from poise.filter.unheld import authority, joint_servo, within
+from poise.filter.sensing import Sensed
 from poise.step import AtLeast
 from poise.step.quantities import JointAcceleration, PointAcceleration
 
@@ -38,43 +38,43 @@ SOFT_GOAL = 25.0
 """Frequency of that servo, critically damped [1/s]."""
 
 
-def wishes(m: Machine, reference: ReferenceFrame, sight: Sight) -> Wishes:
+def targets(m: Machine, reference: ReferenceFrame, sensed: Sensed) -> Targets:
     """What the controllers ask of this step."""
     s, p, problem, routine = m.state, m.preset, m.problem, m.routine
-    feet, ground = sight.footholds, m.follower
+    feet, ground = sensed.footholds, m.follower
     joints, standing = None, 1.0
     if m.fall is not None:
-        return _falling(m, reference, m.fall, sight)
+        return _falling(m, reference, m.fall, sensed)
     if m.options.physicality.is_strict:
         error = m.model.difference(s.q, reference.q, 1.0)
         joints = joint_servo(error, s.v, reference.v, reference.a, p.pose.speed, p.pose.stiffness)
         drop = float(error[2]) + ground.height
         standing = authority(float(np.linalg.norm(error[3:6])), drop, m.character.leg_length)
     lean = None if ground.is_level else _lean(m, reference)
-    routine.wish(reference, feet, m.particle, m.sway, lean, sight.planned)
+    routine.set_targets(reference, feet, m.particle, m.sway, lean, sensed.planned)
     root, off = problem.place_target, problem.off
     if m.options.physicality.is_strict:
         root += p.pose.stiffness * (within(off, m.scale) - off)
-    return Wishes(
+    return Targets(
         problem.turn_target[1:].reshape(-1), root, problem.point_target, problem.axes, problem.shares, feet.stands,
         _goal(m, reference),
         [g.at(m) for g in m.goal_points if g.is_on(m.time)], (), joints, standing,
-        _hung(m, reference, sight),
-        RISE if (sight.planned is not None or m.particle.pressed) and feet.stands.any() else 1.0,
+        _hung(m, reference, sensed),
+        RISE if (sensed.planned is not None or m.particle.pressed) and feet.stands.any() else 1.0,
         None if m.give.is_at_rest else _strengths(m, reference),
     )  # fmt: skip
 
 
-def _falling(m: Machine, reference: ReferenceFrame, fall: Fall, sight: Sight) -> Wishes:
+def _falling(m: Machine, reference: ReferenceFrame, fall: Fall, sensed: Sensed) -> Targets:
     """What a figure asks for that has lost its balance."""
     s, problem, routine, root = m.state, m.problem, m.routine, m.model.roots[0]
-    routine.wish(reference, sight.footholds, m.particle, m.sway, None, sight.planned)  # its bounds
+    routine.set_targets(reference, sensed.footholds, m.particle, m.sway, None, sensed.planned)  # its bounds
     com, velocity = s.com(root), s.com_jacobian(root) @ s.v
     ground = float(m.terrain.heights(com[None, :2], m.time)[0])
     high = falling.highness(float(com[2]) - ground, m.standing_height)
     m.fall = falling.later(fall, float(np.linalg.norm(velocity)), high, m.dt)
     joints = falling.joint_wishes(m.model.difference(s.q, fall.q, 1.0), s.v, high)
-    touches = sight.gaps < 0.5 * m.preset.contact.height * m.scale
+    touches = sensed.gaps < 0.5 * m.preset.contact.height * m.scale
     targets, shares = falling.resting_wishes(s.point_velocities - problem.ground_velocities, problem.axes, touches)
     places: list[PlaceGoal] = []
     trunk = m.character.roles.get("chest", 0) + 1
@@ -89,8 +89,8 @@ def _falling(m: Machine, reference: ReferenceFrame, fall: Fall, sight: Sight) ->
         wish = falling.hand_wish(target, here, s.body_point_motion(body + 1, here)[0] - along)
         offset = s.body_offset(body + 1, here)
         places.append(PlaceGoal(body + 1, offset, wish, HANDS * high * m.mass, f"{role} breaks the fall"))
-    return Wishes(
-        problem.turn_target, np.zeros(3), targets, problem.axes, shares * GRIP / LET_GO, sight.footholds.stands, None,
+    return Targets(
+        problem.turn_target, np.zeros(3), targets, problem.axes, shares * GRIP / LET_GO, sensed.footholds.stands, None,
         places, (), joints, LET_GO, 0.0, 1.0,
     )  # fmt: skip
 
@@ -101,9 +101,9 @@ def _strengths(m: Machine, reference: ReferenceFrame) -> Array:
     return np.concatenate([[1.0], strengths(m.give, m.giving, m.preset.giving, np.sqrt(squares[1:]))])
 
 
-def _hung(m: Machine, reference: ReferenceFrame, sight: Sight) -> float:
+def _hung(m: Machine, reference: ReferenceFrame, sensed: Sensed) -> float:
     """How far the figure hovers, 0 … 1: nothing touches, and in the reference the root carries it."""
-    if sight.step.contacts.count:
+    if sensed.step.contacts.count:
         return 0.0
     return min(max(float(reference.torque[2]) / (GRAVITY * m.mass), 0.0), 1.0)
 
@@ -165,7 +165,7 @@ def _goal(m: Machine, reference: ReferenceFrame) -> Array | None:
 
 
 def bounds(m: Machine) -> list[AtLeast]:
-    """Joint limits and the ground as constraints, from the rows that `wishes` filled."""
+    """Joint limits and the ground as constraints, from the rows that `targets` filled."""
     p, out = m.problem, []
     if k := p.limit_count:
         along = JointAcceleration(along=p.limit_rows[:k])

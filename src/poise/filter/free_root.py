@@ -1,6 +1,6 @@
 """What to wish for when nobody holds the root, so that a figure may fall without tearing itself apart.
 
-With the root wrench at zero a figure in the air cannot turn itself back, and wishes in the world would whirl its limbs
+With the root wrench at zero a figure in the air cannot turn itself back, and targets in the world would whirl its limbs
 ever faster in the attempt. So the pose is asked for joint by joint, and what only the ground can give (the root's own
 turn, feet on their places, the center of mass on its path) is asked for with errors no larger than a stride, and ever
 less the further the figure has fallen.

@@ -32,8 +32,8 @@ _NOTHING: Vector = (0.0, 0.0, 0.0)
 _RESTING = (0.0, 0.0)
 
 
-class Sight(NamedTuple):
-    """What one look at the world shows: the wishes and the step are made from it.
+class Sensed(NamedTuple):
+    """What one look at the world shows: the targets and the step are made from it.
 
     Attributes:
         step: The step to be solved.
@@ -48,7 +48,7 @@ class Sight(NamedTuple):
     planned: PlannedFrame | None
 
 
-def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned: PlannedFrame | None) -> Sight:
+def sense(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned: PlannedFrame | None) -> Sensed:
     """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
     s, problem, seen = m.state, m.problem, m.routine
     home, shift, below = _home(m), m.particle.shift, _RESTING
@@ -81,7 +81,7 @@ def look(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planned
     footholds = m.footing.place(reference, s.points, shift, home, m.time, m.dt, planned, m.recovery)
     near = problem.touching_count
     contacts = Contacts(problem.touching[:near].copy(), problem.normals[:near].copy(), m.options.friction)
-    return Sight(Step(s, contacts, dt=m.dt, external=external), problem.gaps, footholds, planned)
+    return Sensed(Step(s, contacts, dt=m.dt, external=external), problem.gaps, footholds, planned)
 
 
 def _home(m: Machine) -> tuple[float, float] | None:
