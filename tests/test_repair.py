@@ -15,9 +15,11 @@ from poise.analysis import analyze
 from poise.analysis.bodies import body_motion
 from poise.analysis.smoothing import LowPass
 from poise.body.character import Character
+from poise.check.clip import REPAIRED, findings_of
 from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
-from poise.edit import Budget, Scope, repair
+from poise.edit import Budget, Scope, mend, repair
+from poise.edit.cures import Cures
 from poise.spacetime.balance import cost, improve, look, problem_of
 from poise.spacetime.contact import carry
 from poise.spacetime.figure import Figure, demand, demand_rows, exp_matrix, right_jacobian
@@ -257,3 +259,22 @@ def test_captured_jumps_become_physical_within_small_changes(name: str, fps: flo
     assert after["joint_change_max_deg"] <= 6.0
     assert after["root_change_rms_m"] <= 0.03
     assert after["stance_slip_rms_m"] <= 0.004
+
+
+def test_a_check_names_the_repair_and_tries_it_when_asked() -> None:
+    hop = poise.load(poise.sample_path("hover_hop"))
+    wanted = [f for f in findings_of(hop) if f.fails and f.name in REPAIRED]
+    assert {"gravity", "spin"} <= {f.name for f in wanted}
+    assert all("poise edit repair (not tried" in f.cures[-1].text for f in wanted)
+    clip = analyze(poise.load(poise.sample_path("walk")))
+    before, after, turn, shift = Cures().repaired(clip) or (0.0, 0.0, 0.0, 0.0)
+    assert 0.0 < after < before
+    assert 0.0 < turn <= 6.0
+    assert 0.0 < shift <= 0.06 * clip.character.leg_scale
+
+
+@pytest.mark.long
+def test_mend_repairs_what_flights_and_spin_leave() -> None:
+    edited = mend(poise.load(poise.sample_path("hover_hop")))
+    assert [step["tool"] for step in edited.report["steps"]] == ["ballistic", "spin", "repair"]
+    assert edited.report["after"]["findings"] == []

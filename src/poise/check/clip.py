@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +19,7 @@ from poise.body.fit import fit
 from poise.check.air import flight_findings
 from poise.check.balance import balance_findings
 from poise.check.capture import capture_findings
-from poise.check.finding import Finding, Trials
+from poise.check.finding import Cure, Finding, Trials
 from poise.check.ground import ground_findings
 from poise.check.known import doubts
 from poise.check.measures import facts_of, measures_of, samples_of
@@ -48,8 +49,31 @@ def judge(
     """
     unsure = doubts(clip, is_floor_given=is_floor_given)
     every = (unsure.weigh(f) for f in _all(clip, quality, scale, profile, trials=trials))
-    found = [f for f in every if f is not None]
+    found = _with_repair([f for f in every if f is not None], clip, trials)
     return tuple(sorted(found, key=lambda f: (not f.fails, -f.excess)))
+
+
+REPAIRED = ("gravity", "arc", "track", "drift", "spin", "balance", "root-residual")
+"""Findings that a repair of the whole clip makes smaller."""
+
+
+def _with_repair(found: list[Finding], clip: Analysis, trials: Trials | None) -> list[Finding]:
+    """The findings, with the repair of the whole clip as the last cure of those that fail and that it can mend."""
+    if not any(f.fails and f.name in REPAIRED for f in found):
+        return found
+    text, tried = "repair the whole clip within 6° and 6 cm: poise edit repair", None
+    if trials is None:
+        text += " (not tried; --try-cures tries it)"
+    elif (tried := trials.repaired(clip)) is None:
+        return found
+    else:
+        before, after, turn, shift = tried
+        text = (
+            f"repair the whole clip: what contacts cannot give falls from {100.0 * before:.0f} to {100.0 * after:.1f} "
+            f"% of the weight, with joints turned by up to {turn:.1f}° and the root moved by {100.0 * shift:.1f} cm "
+            "(poise edit repair)"
+        )
+    return [replace(f, cures=(*f.cures, Cure(text, math.inf))) if f.fails and f.name in REPAIRED else f for f in found]
 
 
 def _all(

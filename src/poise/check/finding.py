@@ -55,6 +55,12 @@ class Trials(Protocol):
         """The clip played slower."""
         ...
 
+    def repaired(self, clip: Analysis) -> tuple[float, float, float, float] | None:
+        """Repair the whole clip: force that contacts cannot give before and after [body weights], largest turn of a
+        joint [degrees] and shift of the root [m]; None where it changes nothing.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class Finding:

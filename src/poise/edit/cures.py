@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from poise.analysis.analyze import Analysis, analyze
 from poise.core.errors import PoiseError
+from poise.edit.repair import repair
 from poise.edit.retime import retime
 from poise.edit.spin import spin
 
@@ -27,3 +28,17 @@ class Cures:
         """The clip played slower."""
         played = retime(clip.motion, clip.character, factor=factor, verify=False).motion
         return analyze(played, clip.character, floor=clip.floor)
+
+    def repaired(self, clip: Analysis) -> tuple[float, float, float, float] | None:
+        """Repair the whole clip: force left before and after, largest turn [degrees] and shift [m]; or None."""
+        try:
+            report = repair(
+                clip.motion, clip.character, terrain=clip.terrain, gravity=clip.gravity, friction=clip.friction,
+                verify=False,
+            ).report  # fmt: skip
+        except PoiseError:
+            return None
+        before, after = report["before"]["force_rms"], report["after"]
+        if after["force_rms"] >= before:
+            return None
+        return before, after["force_rms"], after["joint_change_max_deg"], after["root_change_max_m"]

@@ -17,6 +17,7 @@ from poise.core.motion import Motion
 from poise.edit.ballistic import ballistic
 from poise.edit.clean import clean
 from poise.edit.ground import ground
+from poise.edit.repair import repair
 from poise.edit.report import Budget, Changes, Edited, plain, report_of
 from poise.edit.scope import Scope
 from poise.edit.spin import spin
@@ -108,6 +109,12 @@ def _spun(job: Job) -> Edited:
     )  # fmt: skip
 
 
+def _repaired(job: Job) -> Edited:
+    return repair(
+        job.motion, job.character, floor=job.floor, scope=job.scope, budget=job.budget, verify=False
+    )  # fmt: skip
+
+
 MENDERS: tuple[Mender, ...] = (
     Mender("rate", ("frame-rate",), _retimed),
     Mender("clean", ("glitch",), _cleaned),
@@ -115,11 +122,12 @@ MENDERS: tuple[Mender, ...] = (
     Mender("ballistic", ("gravity",), _thrown),
     Mender("ballistic", ("arc", "track", "drift"), _thrown),
     Mender("spin", ("spin",), _spun),
+    Mender("repair", ("balance", "gravity", "arc", "track", "drift", "spin"), _repaired),
     Mender("ground", ("skate", "penetration", "float"), _grounded),
 )
 """All tools in their order: the time base first, since every speed hangs on it; then what capture left behind, since it
 spoils every other measure; then contacts, flights, and the spin in them; then feet once more, which flights may have
-moved. A new tool, such as one that optimizes over time, is one more line here, where it belongs in that order."""
+moved. What flights and spin leave is repaired over the whole clip. A new tool is one more line here."""
 
 
 def mend(

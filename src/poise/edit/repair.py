@@ -19,6 +19,7 @@ from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.scope import Scope
+from poise.edit.verify import verified
 from poise.phases.travel import loops
 from poise.spacetime.balance import Look, Problem, apply_offsets, improve, look, problem_of
 from poise.terrain import Terrain
@@ -87,6 +88,7 @@ def repair(
     friction: float = 0.8,
     gravity: float = GRAVITY,
     trust_time: bool = False,
+    verify: bool = True,
 ) -> Edited:
     """Turn joints and move the root a little over the whole clip, so that its contacts can carry the motion.
 
@@ -113,6 +115,7 @@ def repair(
         friction: Coulomb coefficient.
         gravity: Downward [m/s²].
         trust_time: Repair even where flights fall so fast or slowly that the frame rate or the size must be wrong.
+        verify: Check the result, and say in the report what is new.
 
     Raises:
         InvalidValue: if an argument makes no sense, or the clip's time base is in doubt.
@@ -173,7 +176,16 @@ def repair(
         budget=budget, amount=scope.amount, notes=_notes(seen, curve, asked),
     )  # fmt: skip
     report.data["curve"] = [point.report() for point in curve]
-    return Edited(result, report)
+    edited = Edited(result, report)
+
+    def less(amount: float) -> Edited:
+        return repair(
+            motion, character, scope=replace(scope, amount=amount), budget=budget, keep=keep, freeze=freeze,
+            exact=exact, terrain=terrain, floor=floor, contacts=contacts, friction=friction, gravity=gravity,
+            trust_time=trust_time, verify=False,
+        )  # fmt: skip
+
+    return verified(edited, motion, character, less, floor=floor) if verify else edited
 
 
 def _search(problem: Problem, start: Look, budget: Budget) -> tuple[Look, list[Point]]:
