@@ -33,7 +33,7 @@ from poise.core.errors import PoiseError
 from poise.core.motion import Motion
 from poise.io import load
 from poise.io.format import ReadOptions
-from poise.phases.ground import carried_ground, leveled
+from poise.phases.ground import carried_ground, leveled, start_of
 from poise.phases.travel import direction_of_travel
 from poise.terrain import Terrain
 
@@ -118,7 +118,7 @@ def on_ground(motion: Motion, wanted: Wanted, character: Character | None = None
         return analyze(motion, character, floor=carried.ground, terrain=carried)
     if wanted.terrain is None:
         return analyze(motion, character, floor=wanted.floor)
-    start = motion.world[0][0, 0, :2]
+    start = start_of(motion)[:2]
     ground = Terrain.parse(wanted.terrain)
     if character is None:
         lying = ground.placed(origin=start, heading=direction_of_travel(motion), ground=wanted.floor or 0.0)

@@ -25,7 +25,7 @@ app.add_typer(edit, name="edit")
 
 @edit.callback()
 def tools() -> None:
-    """Mend a clip without losing its style: ballistic paths, angular momentum, timing, size, standing feet.
+    """Mend a clip without losing its style: ballistic paths, angular momentum, timing, size, feet, the whole clip.
 
     Example: [bold]poise edit ballistic jump.bvh -o mended.bvh --report mended.json[/bold]
     """
@@ -192,7 +192,7 @@ def repair(
         bool, typer.Option("--trust-time", help="Repair even where flights say that the frame rate is wrong.")
     ] = False,
 ) -> None:
-    """Make the whole clip physical with the least change. The budget is kept: 6° and 6 cm if none is given.
+    """Make the whole clip physical with the least change, within the budget: 6°, and 6 cm for a leg of 0.82 m.
 
     Example: [bold]poise edit repair jump.bvh -o mended.bvh --budget 'joint 3deg, root 2cm'[/bold]
     """

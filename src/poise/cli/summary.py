@@ -208,7 +208,7 @@ MEASURES = {
     "contact_frames": Words("Frames with a foot on the floor", "", is_count=True),
     "force_rms": Words("Force that contacts cannot give", "% of the weight", 100.0),
     "moment_rms_Nm": Words("Moment that contacts cannot give", "N m for 70 kg"),
-    "stance_slip_rms_m": Words("Standing points stray by", "mm", 1000.0),
+    "stance_slip_rms_m": Words("Points that stand move, rms,", "mm", 1000.0),
 }
 """Measures of a whole clip, by their names in the report."""
 UNTOLD = ("skating_ratio",)

@@ -38,6 +38,8 @@ DEFAULT_BUDGET = Budget(joint=math.radians(6.0), root=0.06)
 """What a repair may change where nothing is said: joints [rad]; the root, for a leg of 0.82 m [m]."""
 PLAUSIBLE_GRAVITY = (0.72, 1.35)
 """Flights that fall with less or more than this share of gravity speak of a wrong frame rate or size [1]."""
+MUCH = 0.1
+"""Share of the weight that is told if it is left [1]."""
 PERSON = 70.0
 """Moments are reported for a figure of this mass [kg]."""
 
@@ -105,7 +107,7 @@ def repair(
         motion: F frames.
         character: Fitted to the motion if not given.
         scope: Amount of the change that is kept, and the interval in which anything may change.
-        budget: Largest turn of a joint and largest shift of the root; 6° and 6 cm for a person if not given.
+        budget: Largest turn of a joint and largest shift of the root; 6° and 6 cm (times leg over 0.82 m) if not given.
         keep: Bodies, roles or limbs whose places in the world stay as they are ("hands", "head", "left_leg").
         freeze: Bodies or roles whose joints do not turn.
         exact: Frames that stay exactly as they are.
@@ -318,7 +320,9 @@ def _require_time(seen: Analysis) -> None:
         return
     falls = np.array([f.gravity for f in seen.flights])
     trust = 1.0 / np.maximum([f.gravity_error for f in seen.flights], 1e-6) ** 2
-    share = float(np.average(falls, weights=trust)) / seen.gravity
+    order = np.argsort(falls)
+    middle = int(np.searchsorted(np.cumsum(trust[order]), 0.5 * trust.sum()))
+    share = float(falls[order][middle]) / seen.gravity  # the median: a touch that was missed spoils one flight only
     unsure = 2.0 / math.sqrt(float(trust.sum())) / seen.gravity
     if not share > 0.0 or PLAUSIBLE_GRAVITY[0] - unsure <= share <= PLAUSIBLE_GRAVITY[1] + unsure:
         return
@@ -334,6 +338,11 @@ def _notes(seen: Analysis, curve: Sequence[Point], budget: Budget) -> tuple[str,
     notes: list[str] = []
     if len(curve) == 1:
         notes.append("No change within the budget makes the clip more physical; it is left as it is.")
+    elif curve[-1].force > MUCH:
+        notes.append(
+            f"{100.0 * curve[-1].force:.0f} % of the weight is still held by nothing: the budget is used up. A larger "
+            "--budget goes on; glitches, wrong contacts or a wrong rate cannot be repaired (poise check names them)."
+        )
     if seen.filter.is_on:
         notes.append(f"Force and moment are measured after a low-pass ({seen.filter}), before and after alike.")
     return tuple(notes)

@@ -9,15 +9,24 @@ import numpy as np
 
 from poise.core import rotations
 from poise.core.motion import Ground, Motion
-from poise.phases.points import body_points
+from poise.core.typing import Array
+from poise.phases.points import body_points, pelvis
 from poise.phases.travel import direction_of_travel
 from poise.terrain import Terrain
 from poise.terrain.shapes import Plane
 
 
+def start_of(motion: Motion) -> Array:
+    """Where a clip starts: the place of the pelvis in the first frame [m], shape (3,).
+
+    The first joint of a file may stay at the origin while the figure walks.
+    """
+    return motion.world[0][0, pelvis(motion.skeleton)]
+
+
 def laid_under(terrain: Terrain | None, motion: Motion, floor: float) -> Terrain:
     """A ground laid under a clip: it begins where the root is in the first frame and rises where the clip goes."""
-    start = motion.world[0][0, 0, :2]
+    start = start_of(motion)
     terrain = Terrain.flat() if terrain is None else terrain
     return terrain.placed(origin=(float(start[0]), float(start[1])), heading=direction_of_travel(motion), ground=floor)
 

@@ -20,6 +20,7 @@ from poise.filter.options import Options
 from poise.filter.quasi_physical import Physicality
 from poise.filter.result import SimulationResult
 from poise.filter.simulate import Live, simulate
+from poise.phases.ground import start_of
 from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.show.live_scene import clip_moment, clip_scene
 from poise.show.protocol import Moment
@@ -124,7 +125,7 @@ class LiveClip:
         self._character, self._run = character, run
         self._options = options or Options()
         self._heading = direction_of_travel(motion)
-        start, floor = motion.world[0][0, 0], run.get("floor")
+        start, floor = start_of(motion), run.get("floor")
         floor = character.floor if floor is None else float(floor)
         self._first = (terrain or Terrain.flat()).placed(
             origin=(float(start[0]), float(start[1])), heading=self._heading, ground=floor
@@ -142,7 +143,7 @@ class LiveClip:
     def begin(self) -> None:
         self._live, self._laid = None, None
         self._ground.current = self._first
-        self._lay(self._motion.world[0][0, 0])
+        self._lay(start_of(self._motion))
 
     def play(self, watch: Callable[[], bool]) -> SimulationResult:
         def after(live: Live) -> bool:
