@@ -123,7 +123,9 @@ class LiveClip:
         self._motion = repeat(motion, rounds) if rounds > 1 else motion
         self._poses = motion_to_q(character, self._motion)
         self._character, self._run = character, run
-        self._options = options or Options()
+        options = options or Options()
+        # whoever is dragged to the ground here gets up again, so that one can go on
+        self._options = replace(options, after="blend") if options.after == "path" else options
         self._heading = direction_of_travel(motion)
         start, floor = start_of(motion), run.get("floor")
         floor = character.floor if floor is None else float(floor)
