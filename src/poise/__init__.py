@@ -47,6 +47,7 @@ _HOMES = {
     "scene_of_motion": "poise.show.motion_scene",
     "simulate": "poise.filter.simulate",
     "synthesize": "poise.synthesis.run",
+    "track": "poise.tracking.run",
     "view": "poise.show.viewer",
 }
 
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from poise import io as io
     from poise import step as step
     from poise import synthesis as synthesis
+    from poise import tracking as tracking
     from poise.analysis import Analysis as Analysis
     from poise.analysis import analyze as analyze
     from poise.body import load_character as load_character
@@ -96,9 +98,10 @@ if TYPE_CHECKING:
     from poise.synthesis.run import SynthesisResult as SynthesisResult
     from poise.synthesis.run import synthesize as synthesize
     from poise.terrain import Terrain as Terrain
+    from poise.tracking.run import track as track
 
 
-_FAMILIES = ("analysis", "check", "edit", "io", "step", "synthesis")
+_FAMILIES = ("analysis", "check", "edit", "io", "step", "synthesis", "tracking")
 """Packages whose names are reached as `poise.edit.ballistic` after `import poise` alone."""
 
 

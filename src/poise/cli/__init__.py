@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poise.cli import character, check, convert, demo, edit, info, simulate, synthesize, view
+from poise.cli import character, check, convert, demo, edit, info, simulate, synthesize, track, view
 from poise.cli.app import app, main, run
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "run",
     "simulate",
     "synthesize",
+    "track",
     "view",
 ]

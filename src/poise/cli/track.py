@@ -1,0 +1,164 @@
+"""`poise track`: an actor's motion drives a character of another shape."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from poise.cli import options
+from poise.cli.app import app, note, note_warnings, output_paths, print_json, progress
+from poise.cli.outcome import PREPARING, draw, require_kinds, telling_interrupts
+from poise.core.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from poise.tracking.run import TrackResult
+
+FAILED = 1
+"""Exit code of a run in which the character fell or was lost."""
+ROOTS = ("hard", "soft")
+
+
+@app.command()
+def track(
+    actor: Annotated[Path, typer.Argument(metavar="ACTOR", help="Motion of the actor.", show_default=False)],
+    character: Annotated[
+        str,
+        typer.Option(
+            "-c",
+            "--character",
+            metavar="WHO",
+            help="What is driven: adult, child, a character (TOML), or any file with a skeleton; FILE@CLIP of several.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="OUT",
+            help="File for the motion; its extension sets the format.",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = None,
+    roles: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT", help="What limbs do, such as 'tail=free, left_leg<-right_leg'. Default: by their kinds."
+        ),
+    ] = "",
+    root: Annotated[
+        str,
+        typer.Option(
+            metavar="hard|soft",
+            help="hard: no outside force holds the root, except in steps the report counts. soft: a little, always.",
+        ),
+    ] = "hard",
+    report: Annotated[
+        Path | None, typer.Option(metavar="OUT.json", help="Write the report.", rich_help_panel=options.OUTPUT)
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OUT",
+            help="A page to play (.html), a film (.mp4, .gif), or a strip of stills (.png).",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = None,
+    skeleton: options.Skeleton = None,
+    clip: options.Clip = None,
+    unit: options.SourceUnit = None,
+    up: options.SourceUp = None,
+    height: options.Height = None,
+    overwrite: options.Overwrite = False,
+    json: options.Json = False,
+) -> None:
+    """Let an actor drive a character of another shape: its feet stand, its free limbs swing.
+
+    Exit code 1 if the character fell or was lost; what was made is written all the same.
+
+    Example: [bold]poise track walk.bvh -c child -o child.bvh --report child.json[/bold]
+    """
+    if output is None and record is None and report is None:
+        raise InvalidValue(
+            f"Give a file to write: poise track {actor} -c {character} -o out.bvh, or --record, --report."
+        )
+    if root not in ROOTS:
+        raise InvalidValue(f"--root is {root!r}; give {' or '.join(ROOTS)}.")
+    require_kinds(output, record)
+    import poise.io
+    from poise.cli.synthesize import figure_of
+
+    inputs = [actor, *([Path(character)] if Path(character).exists() else [])]
+    output_paths((output, report, record), "-o, --report and --record", inputs=inputs, overwrite=overwrite)
+    motion = poise.io.load(
+        actor, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height
+    )  # fmt: skip
+    note_warnings(motion)
+    figure = figure_of(character)
+    with telling_interrupts(output, report, record):
+        with progress(disable=not sys.stderr.isatty()) as bar:
+            task = bar.add_task(PREPARING, total=None)
+            from poise.body import fit
+            from poise.tracking.roles import parse_roles
+            from poise.tracking.run import track as run
+
+            theirs = fit(motion)
+
+            def advance(done: int, total: int) -> None:
+                bar.update(task, description="Tracking", total=total, completed=done)
+
+            result = run(
+                motion, figure, actor_character=theirs, roles=parse_roles(roles, figure, theirs), root=root,
+                progress=advance,
+            )  # fmt: skip
+        _keep(result, figure, output, report, record)
+    if json:
+        print_json(result.report)
+    else:
+        for line in _summary(result.report, output):
+            note(line)
+    if not result.report["complete"]:
+        raise typer.Exit(FAILED)
+
+
+def _keep(result: TrackResult, figure: Any, output: Path | None, report: Path | None, record: Path | None) -> None:
+    """Write all that was asked for, or nothing."""
+    from poise.io.files import all_or_none
+
+    with all_or_none():
+        if output is not None:
+            import poise.io
+
+            poise.io.save(result.motion, output)
+        if report is not None:
+            result.save_report(report)
+        if record is not None:
+            from poise.show.motion_scene import scene_of_motion
+
+            draw(scene_of_motion(result.motion, figure, name="tracked"), record)
+
+
+def _summary(data: dict[str, Any], output: Path | None) -> list[str]:
+    """What a run was like, in a few lines."""
+    name = "" if output is None else f"{output}: "
+    steps, helped = data["steps"], data["fallback_steps"]
+    lines = [
+        f"{name}{'followed to the end' if data['complete'] else 'fell, or lost the actor'}, {data['source']['frames']} "
+        f"frames, {data['realtime_factor']:.1f} times as fast as real time",
+        "roles: "
+        + ", ".join(f"{r['limb']}<-{r['actor']}" if r["actor"] else f"{r['limb']}={r['kind']}" for r in data["roles"]),
+    ]
+    if data["settings"]["root"] == "soft" or helped:
+        which = (
+            "the root was held softly throughout"
+            if data["settings"]["root"] == "soft"
+            else (f"the root was held in {helped} of {steps} steps")
+        )
+        lines.append(f"{which}, with up to {data['root_residual']['force_max_N']:.0f} N")
+    if data["stance_slip_p95_m_s"] is not None:
+        lines.append(f"standing feet slip {100.0 * data['stance_slip_p95_m_s']:.1f} cm/s (95th percentile)")
+    return lines

@@ -1,0 +1,223 @@
+"""A recorded actor drives a character: one call, a motion and a report."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from poise.body.character import Character
+from poise.body.posing import apply_deviation, body_poses, interpolate_q, motion_to_q
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.core.typing import Array
+from poise.phases.glitches import find_glitches
+from poise.tracking.retarget import Target, end_body
+from poise.tracking.roles import Role
+from poise.tracking.tracker import NEAR, PerformanceTracker, Settings, standing_pose
+
+RATE = 120.0
+"""Steps a second; an actor recorded at another rate is interpolated."""
+
+
+@dataclass(frozen=True)
+class TrackResult:
+    """What the character did.
+
+    Attributes:
+        motion: Of the character's skeleton, one frame for each of the actor's.
+        report: `poise.track/1`.
+        q: Coordinates of every step, shape (S, nq).
+        times: Of the steps [s], shape (S,).
+    """
+
+    motion: Motion
+    report: dict[str, Any] = field(repr=False)
+    q: Array = field(repr=False)
+    times: Array = field(repr=False)
+
+    def save_report(self, path: str | PathLike[str]) -> None:
+        """Write the report as JSON, whole or not at all."""
+        from poise.io.files import write_atomically
+
+        text = json.dumps(self.report, indent=2, ensure_ascii=False, allow_nan=False)
+        write_atomically(Path(path), (text + "\n").encode())
+
+
+def track(
+    actor: Motion,
+    character: Character,
+    *,
+    actor_character: Character | None = None,
+    roles: Sequence[Role] | None = None,
+    settings: Settings | None = None,
+    root: str = "hard",
+    standing: Motion | Array | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> TrackResult:
+    """Let a recorded actor drive a character of another shape.
+
+    Args:
+        actor: F frames of the actor.
+        character: What is driven.
+        actor_character: The actor's limbs and feet; fitted to the motion if not given.
+        roles: Of the character's limbs; proposed if not given.
+        settings: Weights.
+        root: "hard" or "soft"; see `PerformanceTracker`.
+        standing: How the character stands: a motion whose first frame it is, or coordinates (nq,); the skeleton's rest
+            pose if not given.
+        progress: Called with steps done and all steps.
+
+    Raises:
+        InvalidValue: if the actor has too few frames, or no limb of the character is support.
+
+    Example:
+        >>> result = poise.track(poise.load("walk.bvh"), poise.load_character("raptor.toml"))
+        >>> poise.save(result.motion, "raptor_walks.glb")
+    """
+    if actor.frame_count < 2:
+        raise InvalidValue(f"The actor has {actor.frame_count} frame; tracking needs two or more.")
+    theirs = Character.fit(actor) if actor_character is None else actor_character
+    still = standing_pose(character) if standing is None else standing
+    if isinstance(still, Motion):
+        still = motion_to_q(character, still)[0]
+    poses = motion_to_q(theirs, actor)
+    lead = max((g.last + 1 for g in find_glitches(actor) if g.kind == "t-pose"), default=0)
+    lead = min(lead, actor.frame_count - 1)
+    poses[:lead] = poses[lead]
+    times = actor.times[0] + np.arange(math.floor(actor.duration * RATE + 1e-6) + 1) / RATE
+    poses = interpolate_q(theirs, actor.times, poses, times)
+    tracker = PerformanceTracker(
+        character, theirs, dt=1.0 / RATE, roles=roles, settings=settings, root=root, standing=still,
+        actor_floor=theirs.floor, floor=0.0,
+    )  # fmt: skip
+    began = time.perf_counter()
+    out = np.empty((len(times), character.nq))
+    seen = _Seen(tracker)
+    begin = int(np.searchsorted(times, actor.times[lead] - 1e-9))  # a rest pose in front is no motion
+    for k in range(begin, len(times)):
+        out[k] = tracker.step(poses[k])
+        seen.add()
+        if progress is not None and k % 10 == 9:
+            progress(k + 1, len(poses))
+    out[:begin] = out[begin]
+    seconds = time.perf_counter() - began
+    motion = _motion(character, still, out, times, actor)
+    return TrackResult(motion, seen.report(actor, theirs, out, seconds), out, times)
+
+
+def _motion(character: Character, still: Array, q: Array, times: Array, actor: Motion) -> Motion:
+    """Frames of the character's skeleton at the actor's times; joints without a body stay as they rest."""
+    skeleton = character.skeleton
+    at = interpolate_q(character, times, q, np.minimum(actor.times, times[-1]))
+    count = len(at)
+    rest = Motion(
+        skeleton, actor.times, np.broadcast_to(skeleton.offsets, (count, *skeleton.offsets.shape)).copy(),
+        np.broadcast_to(skeleton.rest_rotations, (count, *skeleton.rest_rotations.shape)).copy(),
+    )  # fmt: skip
+    return apply_deviation(character, rest, motion_to_q(character, rest), at)
+
+
+class _Seen:
+    """What the report says of the steps, gathered while they are made."""
+
+    def __init__(self, tracker: PerformanceTracker) -> None:
+        self.tracker = tracker
+        self.slips: list[float] = []
+        self.depths: list[float] = []
+        self.swings: list[float] = []
+        self.pelvis: list[float] = []
+
+    def add(self) -> None:
+        tracker = self.tracker
+        places, _ = (x[0] for x in body_poses(tracker.character, tracker.q[None]))
+        state = tracker.state.at(tracker.q, tracker.v)
+        self.depths.append(float(max(0.0, tracker.floor - state.points[:, 2].min())))
+        target: Target = tracker.targets["pelvis"]
+        self.pelvis.append(float(np.linalg.norm(places[0] - target.place)))
+        for limb, stance in tracker.stances.items():
+            foot = end_body(tracker.character, limb)
+            if stance.stands and stance.share >= 1.0:
+                points = tracker.feet[limb]
+                low = points[state.points[points, 2] < tracker.floor + NEAR * tracker.scale]
+                if len(low):
+                    speeds = np.linalg.norm(state.point_velocities[low, :2], axis=1)
+                    self.slips.append(float(speeds.min()))
+            elif not stance.stands and stance.share <= 0.0:
+                self.swings.append(float(np.linalg.norm(places[foot] - tracker.targets[limb].place)))
+
+    def report(self, actor: Motion, theirs: Character, q: Array, seconds: float) -> dict[str, Any]:
+        tracker = self.tracker
+        forces = np.array(tracker.tally.root_force) if tracker.tally.root_force else np.zeros(1)
+        source = actor.source
+        return {
+            "schema": "poise.track/1",
+            "source": {"file": source.path if source else None, "frames": actor.frame_count, "fps": actor.fps},
+            "character": {"dof": tracker.character.nv, "mass": tracker.character.mass},
+            "roles": [
+                {"limb": role.limb, "kind": role.kind, "actor": role.actor or None} for role in tracker.roles
+            ],
+            "settings": vars(tracker.settings) | {"root": "hard" if tracker.is_hard else "soft", "dt": tracker.dt},
+            "complete": not tracker.has_fallen,
+            "steps": tracker.tally.steps,
+            "fallback_steps": int(tracker.tally.fallback_steps),
+            "carried_steps": tracker.tally.carried,
+            "root_residual": {
+                "force_max_N": float(forces.max()), "force_rms_N": float(np.sqrt(np.mean(forces**2))),
+            },
+            "stance_slip_p95_m_s": _percentile(self.slips, 95),
+            "penetration_p95_m": _percentile(self.depths, 95),
+            "swing_error_median_m": _percentile(self.swings, 50),
+            "pelvis_error_median_m": _percentile(self.pelvis, 50),
+            "free_limbs": _free_limbs(tracker, q),
+            "step_ms": 1000.0 * seconds / max(1, len(q)),
+            "realtime_factor": actor.duration / max(seconds, 1e-9),
+        }  # fmt: skip
+
+
+def _percentile(values: Sequence[float], share: float) -> float | None:
+    return float(np.percentile(values, share)) if len(values) else None
+
+
+def _free_limbs(tracker: PerformanceTracker, q: Array) -> dict[str, dict[str, float | None]]:
+    """How the tips of free limbs swing against the pelvis, and how late: yaw against the standing pose."""
+    character = tracker.character
+    _, turns = body_poses(character, q)
+    found: dict[str, dict[str, float | None]] = {}
+    still = body_poses(character, tracker.standing[None])[1][0]
+    for role in tracker.roles:
+        if role.kind != "free":
+            continue
+        bodies = next(limb.bodies for limb in character.limbs if limb.name == role.limb)
+
+        def yaw(body: int, against: int | None) -> Array:
+            moved = rotations.multiply(turns[:, body], rotations.conjugate(still[body]))
+            if against is not None:
+                base = rotations.multiply(turns[:, against], rotations.conjugate(still[against]))
+                moved = rotations.multiply(rotations.conjugate(base), moved)
+            return np.unwrap(2.0 * np.arctan2(moved[:, 3], moved[:, 0]))
+
+        tip, base, trunk = yaw(bodies[-1], 0), yaw(bodies[0], 0), yaw(0, None)
+        found[role.limb] = {
+            "tip_yaw_rms_deg": float(np.degrees(np.std(tip))),
+            "lag_to_base_s": _lag(base, tip, tracker.dt), "lag_to_trunk_s": _lag(trunk, -tip, tracker.dt),
+        }  # fmt: skip
+    return found
+
+
+def _lag(first: Array, second: Array, dt: float, most: float = 0.5) -> float | None:
+    """How much later the second goes like the first [s]: where their correlation is largest."""
+    first, second = first - first.mean(), second - second.mean()
+    if first.std() < 1e-4 or second.std() < 1e-4:
+        return None
+    shifts = np.arange(min(round(most / dt), len(first) // 3))
+    scores = [float(np.corrcoef(first[: len(first) - s], second[s:])[0, 1]) for s in shifts]
+    return float(shifts[int(np.argmax(scores))] * dt)

@@ -1,0 +1,191 @@
+"""An actor drives a character of another shape: roles, retargeting, standing feet, nobody at the root."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import poise
+from poise.body.figure import figure
+from poise.body.posing import body_poses, interpolate_q
+from poise.cli.app import run
+from poise.core import rotations
+from poise.core.errors import InvalidValue, UnknownName
+from poise.core.motion import Motion
+from poise.step import Step, StepResult, solve_step
+from poise.tracking import PerformanceTracker, parse_roles, propose_roles
+from poise.tracking.retarget import Retargeter, Standing, center_of_mass, end_body
+from poise.tracking.run import TrackResult, track
+from poise.tracking.tracker import standing_pose
+from tests.oracle import Oracle
+
+
+@pytest.fixture(scope="module")
+def walk() -> Motion:
+    return poise.load(poise.sample_path("walk"))
+
+
+@pytest.fixture(scope="module")
+def walker(walk: Motion) -> poise.Character:
+    return poise.Character.fit(walk)
+
+
+@pytest.fixture(scope="module")
+def walked(walk: Motion) -> TrackResult:
+    return track(walk, figure("child"))
+
+
+def test_limbs_take_the_part_of_their_like(walker: poise.Character) -> None:
+    roles = {role.limb: role for role in propose_roles(figure("child"), walker)}
+    assert (roles["left_leg"].kind, roles["left_leg"].actor) == ("support", "left_leg")
+    assert (roles["right_arm"].kind, roles["right_arm"].actor) == ("targeted", "right_arm")
+    assert "spine" not in roles
+
+
+def test_roles_are_read_as_they_are_typed(walker: poise.Character) -> None:
+    text = "left_arm=free, right_arm <- left_leg, neck<-right_arm"
+    roles = {role.limb: (role.kind, role.actor) for role in parse_roles(text, figure("child"), walker)}
+    assert roles["left_arm"] == ("free", "")
+    assert roles["right_arm"] == ("support", "left_leg")
+    assert roles["neck"] == ("targeted", "right_arm")
+    assert roles["left_leg"] == ("support", "left_leg")
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("tail=free", UnknownName, "left_leg"),
+        ("left_lag=free", UnknownName, "Did you mean 'left_leg'"),
+        ("left_leg=carried", InvalidValue, "support, targeted, free"),
+        ("left_leg", InvalidValue, "tail=free"),
+        ("left_leg<-tail", UnknownName, "actor"),
+    ],
+)
+def test_roles_that_cannot_be_read_say_why(
+    text: str, error: type[Exception], said: str, walker: poise.Character
+) -> None:
+    with pytest.raises(error, match=said):
+        parse_roles(text, figure("child"), walker)
+
+
+def test_nobody_to_stand_on_is_refused(walker: poise.Character) -> None:
+    roles = parse_roles("left_leg=free, right_leg=free", figure("child"), walker)
+    with pytest.raises(InvalidValue, match="support"):
+        PerformanceTracker(figure("child"), walker, roles=roles)
+
+
+def test_retargeting_to_oneself_changes_nothing(walk: Motion, walker: poise.Character) -> None:
+    poses = poise.motion_to_q(walker, walk)
+    places, turns = body_poses(walker, poses)
+    # both stand as in one frame, wherever that is: the soles' level and the way they face are the same
+    standing = Standing.of(walker, places[100], turns[100], walker.floor)
+    roles = propose_roles(walker, walker)
+    for k in (100, 130, 180):
+        found = Retargeter(walker, walker, roles, standing, standing, walk.dt).targets(places[k], turns[k])
+        np.testing.assert_allclose(found["pelvis"].place, places[k, 0], atol=1e-9)
+        np.testing.assert_allclose(found["com"].place, center_of_mass(walker, places[k], turns[k]), atol=1e-9)
+        for role in roles:
+            end = end_body(walker, role.limb)
+            np.testing.assert_allclose(found[role.limb].place, places[k, end], atol=1e-9)
+            same = np.abs(found[role.limb].turn @ turns[k, end])
+            assert same == pytest.approx(1.0, abs=1e-9)
+
+
+def test_targets_do_not_depend_on_where_the_actor_stands(walk: Motion, walker: poise.Character) -> None:
+    poses = poise.motion_to_q(walker, walk)[100:104]
+    moved = poses.copy()
+    moved[:, :2] = moved[:, :2] @ np.array([[0.0, 1.0], [-1.0, 0.0]]) + [3.0, -2.0]
+    quarter = np.array([np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)])
+    moved[:, 3:7] = rotations.multiply(np.broadcast_to(quarter, (len(moved), 4)), moved[:, 3:7])
+    child = figure("child")
+    found = []
+    for given in (poses, moved):
+        tracker = PerformanceTracker(child, walker, actor_floor=walker.floor)
+        for pose in given:
+            tracker.step(pose)
+        found.append(tracker.q.copy())
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+
+
+def test_who_stands_lets_the_character_stand(walker: poise.Character) -> None:
+    tracker = PerformanceTracker(figure("child"), walker, actor_floor=None)
+    pose = standing_pose(walker)
+    for _ in range(120):
+        tracker.step(pose)
+    begin = tracker.q.copy()
+    for _ in range(120):
+        tracker.step(pose)
+    assert np.abs(tracker.v).max() < 0.2  # it has come to rest
+    assert np.linalg.norm(tracker.q[:3] - begin[:3]) < 0.02
+    assert all(stance.stands for stance in tracker.stances.values())
+    assert tracker.tally.fallback_steps == 0
+    assert max(tracker.tally.root_force) < 1e-6
+
+
+def test_a_child_walks_as_the_actor_does(walk: Motion, walker: poise.Character, walked: TrackResult) -> None:
+    report = walked.report
+    assert report["schema"] == "poise.track/1"
+    assert report["complete"]
+    assert walked.motion.frame_count == walk.frame_count
+    assert report["fallback_steps"] == 0
+    assert report["root_residual"]["force_max_N"] < 1e-6
+    # about twice of what was measured: 0.7 cm/s, 1.3 mm, 3 cm
+    assert report["stance_slip_p95_m_s"] < 0.03
+    assert report["penetration_p95_m"] < 0.004
+    assert report["swing_error_median_m"] < 0.06
+    child = figure("child")
+    theirs, ours = poise.motion_to_q(walker, walk), poise.motion_to_q(child, walked.motion)
+    way = np.linalg.norm(theirs[-1, :2] - theirs[0, :2])
+    own = np.linalg.norm(ours[-1, :2] - ours[0, :2])
+    ratio = child.leg_length / walker.leg_length
+    assert own == pytest.approx(ratio * way, rel=0.1)
+
+
+def test_nobody_holds_the_root(walk: Motion, walker: poise.Character, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MuJoCo's inverse dynamics, less the contact forces on the feet, leaves nothing at the root of a hard step."""
+    child = figure("child")
+    poses = poise.motion_to_q(walker, walk)
+    times = walk.times[0] + np.arange(90) / 120.0
+    tracker = PerformanceTracker(child, walker, actor_floor=walker.floor)
+    oracle, left = Oracle(tracker.model), []
+
+    def solved(step: Step, *lists: Any, **how: Any) -> StepResult:
+        result = solve_step(step, *lists, **how)
+        needed = oracle.of(step.state).inverse(result.a)
+        for point, force in zip(step.contacts.points, result.forces, strict=True):
+            body = child.contact_points[int(point)].body + 1
+            needed -= oracle.applied(body, step.state.points[point], force)
+        left.append(float(np.abs(needed[:6]).max()))
+        return result
+
+    monkeypatch.setattr("poise.tracking.tracker.solve_step", solved)
+    for pose in interpolate_q(walker, walk.times, poses, times):
+        tracker.step(pose)
+    assert len(left) == tracker.tally.steps > 80
+    assert tracker.tally.fallback_steps == 0
+    assert max(left) < 1e-6
+
+
+def test_the_soft_root_says_what_it_needs(walk: Motion, walker: poise.Character) -> None:
+    poses = poise.motion_to_q(walker, walk)
+    times = np.arange(60) / 120.0
+    tracker = PerformanceTracker(figure("child"), walker, root="soft", actor_floor=walker.floor)
+    for pose in interpolate_q(walker, walk.times, poses, walk.times[0] + times):
+        tracker.step(pose)
+    assert tracker.tally.fallback_steps == 0  # it is no fallback
+    assert max(tracker.tally.root_force) > 1e-3
+
+
+def test_the_command_writes_what_it_says(tmp_path: Path, walk: Motion) -> None:
+    clip, out, report = tmp_path / "walk.bvh", tmp_path / "child.bvh", tmp_path / "child.json"
+    poise.save(walk.cut(walk.times[0], walk.times[59]), clip)
+    code = run(["track", str(clip), "-c", "child", "-o", str(out), "--report", str(report), "--roles", "neck=free"])
+    assert code == 0
+    assert poise.load(out).frame_count == 60
+    data = json.loads(report.read_text(encoding="utf-8"))
+    assert data["schema"] == "poise.track/1"
+    assert "neck" in data["free_limbs"]
