@@ -19,6 +19,7 @@ from poise.step import (
     Equal,
     Objective,
     Quantity,
+    RelativeWeight,
     Step,
     StepResult,
     Within,
@@ -59,6 +60,11 @@ def random_step(figure: str, seed: int, contacts: int = 6, *, pushed: bool = Tru
         dt=0.02,
         external=external,
     )
+
+
+def _plain(weight: np.ndarray | float | RelativeWeight, step: Step) -> np.ndarray | float:
+    """A weight as numbers."""
+    return weight.value(step) if isinstance(weight, RelativeWeight) else weight
 
 
 def wishes(step: Step, seed: int) -> list[Objective]:
@@ -111,7 +117,7 @@ def assert_optimal(
     gradient, curvature, force = np.zeros(size), np.full(size, 1e-12), np.zeros(size)
     for objective in objectives:
         dense = _dense(objective.quantity, step)
-        weight = np.broadcast_to(objective.weight, len(dense))
+        weight = np.broadcast_to(_plain(objective.weight, step), len(dense))
         gradient += dense.T @ (weight * (_value(objective.quantity, step, result) - objective.target))
         force += np.abs(dense.T @ (weight * (_value(objective.quantity, step, result) - objective.target)))
         curvature += weight @ dense**2
@@ -236,7 +242,7 @@ def test_costs_by_name_add_up_to_the_whole() -> None:
         result = solve_step(step, objectives, readable=readable)
         expected: dict[str, float] = {}
         for o in objectives:
-            weight = np.broadcast_to(o.weight, len(o.quantity.rows(step).c))
+            weight = np.broadcast_to(_plain(o.weight, step), len(o.quantity.rows(step).c))
             cost = float(weight @ (_value(o.quantity, step, result) - o.target) ** 2)
             expected[o.name] = expected.get(o.name, 0.0) + cost
         assert set(result.costs) == set(expected)
