@@ -46,9 +46,9 @@ from poise.terrain import Terrain
 ACTIVE = 16
 STAGES: list[tuple[Any, str, str]] = [
     (ReferenceBuilder, "frame", "reference side"),
-    (machinery, "look", "look at the state and the ground"),
+    (machinery, "sense", "state and ground sensed"),
     (Footing, "place", "  of which footholds"),
-    (fallbacks, "wishes", "wishes"),
+    (fallbacks, "targets", "targets"),
     (fallbacks, "quasi_physical", "lists"),
     (fallbacks, "solve_step", "problem"),
     (solver, "write", "  of which written into the system"),
