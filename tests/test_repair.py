@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -235,7 +236,7 @@ def test_a_wrong_time_base_is_told_and_not_hidden() -> None:
     assert repair(motion, trust_time=True).report["after"]["force_rms"] > 0.0
 
 
-def test_the_command_writes_clip_and_report(tmp_path, monkeypatch) -> None:
+def test_the_command_writes_clip_and_report(tmp_path: Path) -> None:
     from poise.cli import app
 
     out, report = tmp_path / "mended.bvh", tmp_path / "mended.json"

@@ -118,7 +118,7 @@ def clips() -> Iterator[Path]:
 
 @pytest.mark.long
 @needs_motions
-@pytest.mark.parametrize("path", clips() if MOTIONS.is_dir() else [], ids=lambda p: f"{p.parent.name}/{p.name}")
+@pytest.mark.parametrize("path", list(clips()) if MOTIONS.is_dir() else [], ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_every_clip_comes_back(tmp_path: Path, path: Path) -> None:
     index, motion, why = None, None, ""
     for index in (None, 0):

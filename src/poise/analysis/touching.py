@@ -89,7 +89,7 @@ def touching(
     for i, p in enumerate(character.contact_points):
         joint = character.bodies[p.body].joint
         centers[:, i] = positions[:, joint] + rotations.rotate(orientations[:, joint], p.offset)
-    height, normals, ground = _surface(terrain, centers, motion.times)
+    height, normals, ground = ground_under(terrain, centers, motion.times)
     radii = np.array([p.radius for p in character.contact_points])
     points = centers - radii[:, None] * normals
     gaps = (centers[:, :, 2] - height) * normals[:, :, 2] - radii
@@ -137,7 +137,7 @@ def support_names(character: Character) -> tuple[str, ...]:
     return tuple(owner.get(p.body, character.bodies[p.body].name) for p in character.contact_points)
 
 
-def _surface(terrain: Terrain, centers: Array, times: Array) -> tuple[Array, Array, Array]:
+def ground_under(terrain: Terrain, centers: Array, times: Array) -> tuple[Array, Array, Array]:
     """Height (F, P), normal and velocity (F, P, 3) of the ground under points (F, P, 3)."""
     frames, count = centers.shape[:2]
     if terrain.is_static:

@@ -24,6 +24,7 @@ from scipy import ndimage
 from poise.analysis.analyze import Analysis
 from poise.analysis.bodies import body_motion
 from poise.analysis.smoothing import derivatives
+from poise.analysis.touching import ground_under
 from poise.body.character import Character
 from poise.body.posing import root_mover
 from poise.core import rotations
@@ -295,7 +296,7 @@ def problem_of(
     touch = analysis.touch
     radii = np.array([p.radius for p in character.contact_points])
     touched = pose.points - radii[:, None] * touch.normals
-    height, normals = _ground(analysis, pose.points)
+    height, normals, _ = ground_under(analysis.terrain, pose.points, analysis.times)
     gaps = (pose.points[:, :, 2] - height) * normals[:, :, 2] - radii
     drift = in_place_velocity(motion)
     speeds = np.linalg.norm(derivatives(touched, motion.times)[0] - drift, axis=-1)
@@ -362,16 +363,6 @@ def _thinned(motion: Motion, exact: Collection[int]) -> Index:
     step = max(1, round(motion.fps / RATE))
     kept = {*range(0, motion.frame_count, step), motion.frame_count - 1, *exact}
     return np.array(sorted(kept), dtype=np.int64)
-
-
-def _ground(analysis: Analysis, points: Array) -> tuple[Array, Array]:
-    """Height (F, P) and normal (F, P, 3) of the ground under points (F, P, 3)."""
-    terrain, shape = analysis.terrain, points.shape[:2]
-    if terrain.is_static:
-        surface = terrain.sample(points.reshape(-1, 3)[:, :2])
-        return surface.height.reshape(shape), surface.normal.reshape(*shape, 3)
-    each = [terrain.sample(p[:, :2], float(t)) for p, t in zip(points, analysis.times)]
-    return np.stack([s.height for s in each]), np.stack([s.normal for s in each])
 
 
 def _anchors(points: Array, stands: Flags, size: float) -> Array:
