@@ -15,6 +15,7 @@ import pytest
 import poise
 import poise.filter.reference as reference_module
 import poise.filter.routine as routine_module
+import poise.filter.sensing as sensing_module
 from poise.body import fit
 from poise.body.limits import limit_angles as plain_limit_angles
 from poise.core import rotations
@@ -46,8 +47,8 @@ def _arrays(*blocks: Any) -> dict[str, Array]:
         for name, value in values.items():
             if isinstance(value, np.ndarray) and name not in ROOM:
                 out[f"{k}.{name}"] = value
-            elif isinstance(value, Block) and value.kind == "Pose":
-                out |= {f"pose.{key}": array for key, array in _arrays(value).items()}
+            elif isinstance(value, Block) and value.kind in ("Pose", "Limbs"):
+                out |= {f"{value.kind}.{key}": array for key, array in _arrays(value).items()}
     return out
 
 
@@ -101,6 +102,7 @@ def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: 
     seen: dict[str, int] = {}
     monkeypatch.setattr(routine_module, "sense", _both(routine_module.sense, seen))
     monkeypatch.setattr(routine_module, "set_targets", _both(routine_module.set_targets, seen))
+    monkeypatch.setattr(sensing_module, "give_way", _both(sensing_module.give_way, seen))
     monkeypatch.setattr(reference_module, "reference_frame", _both(reference_module.reference_frame, seen))
     options = dict(RUNS[run])
     if "terrain" in options:
@@ -108,7 +110,7 @@ def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: 
     body = fit(_walk()).bodies[3].name
     pushes = [poise.Push(body, (150.0, 60.0, 0.0), 0.3), poise.Push(body, (0.0, -200.0, 40.0), 0.9)]
     poise.simulate(_walk(), pushes=pushes, **options)
-    assert set(seen) == {"sense", "set_targets", "reference_frame"}
+    assert set(seen) == {"sense", "give_way", "set_targets", "reference_frame"}
     assert min(seen.values()) > 50
 
 

@@ -14,7 +14,7 @@ from poise.filter.falling import Fall, begun
 from poise.filter.footing import Footing
 from poise.filter.forces import Force
 from poise.filter.free_root import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY
-from poise.filter.giving import Give, Reached, giving_body
+from poise.filter.giving import giving_body
 from poise.filter.goal import GoalParticle, TrunkSway
 from poise.filter.ground import GroundFollower
 from poise.filter.limits import JointLimits
@@ -54,7 +54,6 @@ class Machine:
         shifts: Place of the goal at every step so far [m].
         problem: The block "Frame" of the step.
         warm, off: Coefficients that acted in the last step (P, 4), and its a − a* (nv,): where the solver starts.
-        previous_error: Of the goal in the last step [m].
     """
 
     def __init__(
@@ -74,12 +73,7 @@ class Machine:
         self.limits = JointLimits(character, preset.bounds)
         self.giving = giving_body(character, self.model.q_rest(), preset.giving, preset.pose, preset.weights)
         self.get_up: Array | None = None
-        self.limb_roots = np.array([limb.bodies[0] + 1 for limb in self.giving.limbs], dtype=np.int64)
         self.mirror = State(self.model)
-        self.limb_points = tuple(
-            tuple(i for i, p in enumerate(character.contact_points) if p.body in limb.bodies)
-            for limb in self.giving.limbs
-        )
         self.is_quadruped = sum(limb.kind == "leg" for limb in character.limbs) >= 4
         self.ground_weight = preset.weights.bounds * self.mass
         self.limit_weight = self.load.area * self.ground_weight
@@ -94,8 +88,6 @@ class Machine:
         self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
         self.particle = GoalParticle(preset.goal, character.leg_length)
         self.sway = TrunkSway(preset.goal, self.mass, self.scale)
-        self.give = Give.none(self.giving)
-        self.reached: Reached | None = None
         self.recovery = Recovery()
         self.fall: Fall | None = None
         self.rising: rising.Rising | None = None
@@ -114,15 +106,15 @@ class Machine:
         )
         sway_share, lean_share = shares_of(character, preset, self.is_quadruped)
         self.sway_share, self.own_share = sway_share, sway_share.copy()
-        self.previous_error: tuple[float, float] | None = None
         self.warm = np.zeros((self.model.point_count, 4), dtype=np.bool_)
         self.off = np.zeros(self.model.nv)
         self.routine = Routine(
             self.state, self.footing, self.limits, self.terrain, self.follower, preset, sway_share, lean_share,
             dt=self.dt, floor=self.floor, scale=self.scale,
-            reach=LARGEST_WAY * self.scale if options.physicality.is_strict else 0.0,
+            is_strict=options.physicality.is_strict, left_out=self.goal_without, giving=self.giving,
         )  # fmt: skip
-        self.problem = self.routine.frame
+        self.problem, self.limbs = self.routine.frame, self.routine.limbs
+        self.limbs.mass, self.limbs.pivot = self.mass, self.sway.pivot
         self.shifts: list[tuple[float, float]] = []
 
     @property
@@ -177,7 +169,7 @@ class Machine:
             self.time = start
         self.v = self.v + v
         self.tally, self.last, self.frame, self.shifts = Tally(), None, -1, []
-        self.previous_error = None
+        self.problem.values.has_previous = 0
 
     def carry_to(self, q: Array, v: Array, other_q: Array, other_v: Array) -> None:
         """Take the deviation from one reference pose (q, v) to another."""
@@ -266,7 +258,7 @@ class Machine:
             self.particle.height = self.particle.height_velocity = 0.0
             self.particle.rest = x - self.particle.ground[0], y - self.particle.ground[1]
             self.recovery = Recovery(self.particle.rest, 0.0, steps=True)
-            self.give, self.reached, self.previous_error = Give.none(self.giving), None, None
+            self.routine.rest()
         return self.q
 
     def _depth(self, q: Array) -> float:
@@ -298,8 +290,7 @@ class Machine:
             moved[2] = self.follower.height + fade * (deviation[2] - height)
         self.q = self.model.integrate(following, moved, 1.0)
         self.v = following_v + speed
-        self.previous_error = None
-        self.give, self.reached = Give.none(self.giving), None
+        self.routine.rest()
         self.particle.accelerate((0.0, 0.0, 0.0), self.mass, (0.0, 0.0), self.dt)
         self.sway.accelerate((0.0, 0.0, 0.0))
         self._finish()

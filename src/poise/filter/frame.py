@@ -12,6 +12,8 @@ import numpy as np
 
 from poise.core import rotations
 from poise.core.typing import Array
+from poise.filter import giving
+from poise.filter.free_root import shortened
 from poise.native import Block, compiled
 from poise.physics import bodies
 from poise.step.system import frames
@@ -131,6 +133,76 @@ def set_targets(f):
         f.limit_axis, f.limit_bend, f.limit_side, f.limit_below, f.limit_above, f.angles, f.limit_rows, f.limit_lower,
     )  # fmt: skip
     _ground_bounds(f)
+    if f.has_goal:
+        _goal_target(f)
+    squares = np.bincount(p.dof_body, (p.v - r.v) ** 2, p.bodies)
+    body, give = _limbs(f.giving)
+    f.giving.strengths[0] = 1.0
+    f.giving.strengths[1:] = giving.strengths(give, body, f.giving, np.sqrt(squares[1:]))
+
+
+@compiled("Frame *f")
+def give_way(f):
+    """How far the limbs give after this step, and what of its forces reaches the trunk: `giving.advance`."""
+    p, k = f.pose, f.giving
+    k.trunk_force[:], k.trunk_moment[:], k.own_acceleration[:] = 0.0, 0.0, 0.0
+    hits = [giving.Hit(int(k.hit_body[i]) - 1, k.hit_place[i].copy(), k.hit_force[i].copy()) for i in range(k.hits)]
+    bodies.point_torques.twin(p, k.hit_body[: k.hits], k.hit_place[: k.hits], k.hit_force[: k.hits], k.external)
+    body, give = _limbs(k)
+    k.is_pushed = bool(hits) or k.pressed != 0.0 or not give.is_at_rest
+    if not k.is_pushed:
+        return
+    of_points = k.limb_of[p.point_body]
+    k.limb_stands[:] = [(f.stands & (of_points == limb)).any() for limb in range(k.limbs)]
+    give, reached = giving.advance(give, body, k, hits, p.xpos[1:], k.limb_stands, k.pressed, k.dt)
+    k.amounts[1:], k.loose[:], k.ways[:], k.speeds[:] = give.amounts, give.loose, give.ways, give.speeds
+    k.own_acceleration[:] = reached.acceleration
+    pivot = p.subtree_com[k.root] + [0.0, 0.0, k.pivot]
+    for hit in reached.hits:
+        # a push of so many body weights moves figures of any size by the same part of their legs
+        k.trunk_force += k.scale * hit.force
+        k.trunk_moment += np.cross(hit.place - pivot, k.scale * hit.force)
+
+
+def _limbs(k: Block) -> tuple[giving.GivingBody, giving.Give]:
+    """What a block "Limbs" holds, as values."""
+    limbs = tuple(
+        giving.LimbOnSpring((int(first) - 1, int(last) - 1), -1, *numbers)
+        for first, last, *numbers in zip(
+            k.first_body, k.last_body, k.limb_mass, k.length, k.is_leg, k.stiffness, k.damping, k.limit, strict=True
+        )
+    )
+    inward = np.where(k.inward[1:] > 0, k.inward[1:] - 1, -1)
+    body = giving.GivingBody(limbs, k.limb_of[1:], k.softest[1:], inward, k.mass)
+    return body, giving.Give(k.amounts[1:].copy(), k.loose.copy(), k.ways.copy(), k.speeds.copy())
+
+
+def _goal_target(f: Block) -> None:
+    """Horizontal acceleration that puts the center of mass on the goal in the next step, in error form.
+
+    Source: [Levine2012]_ 2.2. Deviates: written as a* + (2 e_k − e_{k−1}) / Δt², which is the paper's G without its
+    mismatch of order Δt between differences of positions and J a + J̇ v. With a strict root, where it is a target
+    that cannot always be met, it is a critically damped servo instead; so it is where a limb swings freely, since
+    nobody knows where it will be: then the trunk is not held to a step.
+    """
+    p, r, k = f.pose, f.reference, f.giving
+    out = f.left_out if f.has_left_out else np.zeros(p.bodies, dtype=np.bool_)
+    total, shift = p.subtree_masses[k.root], np.array([*f.moved[:2], 0.0])
+    com = (total * p.subtree_com[k.root] - p.body_masses[out] @ p.xipos[out]) / (total - p.body_masses[out].sum())
+    way, own = np.zeros(3), np.zeros(3)
+    if k.is_pushed and not f.is_at_goal:
+        body, give = _limbs(k)
+        way = giving.limbs_way(give, body, p.subtree_com[k.first_body], r.subtree_coms[k.first_body], shift)
+        own = k.own_acceleration
+    error = (r.com + shift + way - com)[:2]
+    change = (error - f.goal_error) / f.dt if f.has_previous else np.zeros(2)
+    part, w = min(1.0, f.loose_part * float(k.loose.max(initial=0.0))), f.soft_frequency
+    servo = ((1.0 - part) / f.dt**2 + part * w * w) * error + ((1.0 - part) / f.dt + part * 2.0 * w) * change + own[:2]
+    if f.is_strict:
+        w = f.goal_frequency
+        servo = w * w * shortened(error, f.largest_way) + 2.0 * w * change
+    f.goal_target[:] = r.com_acceleration[:2] + f.moved[6:8] + servo
+    f.goal_error[:], f.has_previous = error, 1
 
 
 def _turn_targets(f: Block) -> None:

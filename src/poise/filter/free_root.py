@@ -55,6 +55,10 @@ def joint_servo(
 
 def within(errors: Array, scale: float) -> Array:
     """Errors [m] (…, 3 or 2) shortened to the largest that is asked back."""
-    limit = LARGEST_WAY * scale
+    return shortened(errors, LARGEST_WAY * scale)
+
+
+def shortened(errors: Array, limit: float) -> Array:
+    """Errors [m] (…, 3 or 2), none longer than the limit [m]."""
     size = np.linalg.norm(errors, axis=-1, keepdims=True)
     return errors * np.minimum(1.0, limit / np.maximum(size, 1e-12))

@@ -43,6 +43,7 @@ class ReferenceFrame(NamedTuple):
         angular_velocities, angular_accelerations: Of the bodies, in the world [rad/s], [rad/s^2], shape (B, 3).
         points, point_velocities, point_accelerations: Of the contact points, [m] …, shape (P, 3).
         com, com_acceleration: Of the center of mass that the goal guides, shape (3,).
+        subtree_coms: Centers of mass of each body with all that hangs on it [m], shape (B, 3).
         flags: Which points touch in the reference, shape (P,).
         times_to_contact: Time until each point touches [s]; 0 while it does, inf if never, shape (P,).
         landings: Where each point will touch next in the reference [m], shape (P, 3); nan where unknown.
@@ -64,6 +65,7 @@ class ReferenceFrame(NamedTuple):
     point_accelerations: Array
     com: Array
     com_acceleration: Array
+    subtree_coms: Array
     flags: Flags
     times_to_contact: Array
     landings: Array
@@ -181,6 +183,7 @@ def reference_frame(s, r):
     r.orientations[:], r.angular_velocities[:], r.angular_accelerations[:] = p.xquat, p.cvel[:, :3], s.cacc[:, :3]
     r.points[:] = p.centers - p.point_radii[:, None] * np.array([0.0, 0.0, 1.0])
     bodies.point_motion.twin(p, p.point_body, r.points, s.cacc, r.point_velocities, r.point_accelerations)
+    r.subtree_coms[:] = p.subtree_com
     r.com[:], r.com_acceleration[:] = p.subtree_com[s.root], bodies.com_acceleration(p, s.root, s.cacc)
     # force in world axes, moment about the root in its axes
     touching, scale = np.flatnonzero(r.flags), np.array([1.0, 1.0, 1.0, *[1.0 / s.length] * 3])

@@ -7,11 +7,13 @@ import numpy as np
 from poise.core.typing import Array
 from poise.filter.footing import Footholds, Footing
 from poise.filter.frame import sense, set_targets
+from poise.filter.free_root import LARGEST_WAY
+from poise.filter.giving import GivingBody
 from poise.filter.goal import GoalParticle, TrunkSway
 from poise.filter.ground import GroundFollower
 from poise.filter.limits import JointLimits
 from poise.filter.plan import PlannedFrame
-from poise.filter.preset import Preset
+from poise.filter.preset import Giving, Preset
 from poise.filter.reference import ReferenceFrame
 from poise.native import Block
 from poise.physics import State
@@ -19,6 +21,13 @@ from poise.terrain import Terrain
 from poise.terrain.ground import PlacedGround
 
 Pair = tuple[float, float]
+
+MOST_PUSHES = 64
+"""So many forces may act on one figure at once."""
+LOOSE = 3.0
+"""A limb that goes by this part of one its own way makes the goal a servo."""
+SOFT_GOAL = 25.0
+"""Frequency of that servo, critically damped [1/s]."""
 
 
 class Routine:
@@ -33,15 +42,18 @@ class Routine:
         preset: Weights and gains.
         sway_share, lean_share: Part of the trunk's sway and lean that each body takes, shape (B,).
         dt, floor, scale: Step [s], height of the reference's own floor [m], leg length / 0.82 m.
-        reach: Points are asked no further than so far at once [m]; zero if they may be.
+        is_strict: Nobody holds the root.
+        left_out: Bodies (of the model) that the goal leaves out.
+        giving: The limbs that give way to a push.
 
     Attributes:
-        frame: The block "Frame" of `native.fields`.
+        frame, limbs: The blocks "Frame" and "Limbs" of `native.fields`.
     """
 
     def __init__(
         self, state: State, footing: Footing, limits: JointLimits, terrain: Terrain, follower: GroundFollower,
-        preset: Preset, sway_share: Array, lean_share: Array, *, dt: float, floor: float, scale: float, reach: float,
+        preset: Preset, sway_share: Array, lean_share: Array, *, dt: float, floor: float, scale: float,
+        is_strict: bool, left_out: tuple[int, ...], giving: GivingBody,
     ) -> None:  # fmt: skip
         m, e, b = state.model, preset.end_effector, preset.bounds
         self._state, self._is_static = state, terrain.is_static
@@ -51,7 +63,8 @@ class Routine:
             "most_wanted": 4 * m.point_count, "limited": limits.most // 3, "most_limits": limits.most,
             "limbs": len(footing.arrays["ends"]), "most_members": len(footing.arrays["members"]),
         }  # fmt: skip
-        given = {"pose": state.pose, "ground": self._ground.block, "reference": NOWHERE, **footing.arrays}
+        self.limbs = limbs = _limbs(state, giving, preset.giving, dt, scale)
+        given = {"pose": state.pose, "giving": limbs, "ground": self._ground.block, "reference": NOWHERE, **footing.arrays}
         given |= {"follower_settings": follower.settings, "follower": follower.state, "sway_share": sway_share}
         self.frame = f = Block("Frame", sizes, given | {"lean_share": lean_share, **limits.arrays})
         f.axes[:], f.surface_normals[:], f.heights[:] = np.eye(3), (0.0, 0.0, 1.0), floor
@@ -61,7 +74,18 @@ class Routine:
         f.end_speed, f.end_stiffness = e.speed, e.stiffness
         f.contact_time, f.contact_height = e.contact_time, e.contact_height * scale
         f.limit_margin, f.return_share, f.ground_reach = limits.near, limits.share, b.near_ground * scale
-        f.clearance, f.reach = e.clearance * scale, reach
+        f.clearance, f.is_strict = e.clearance * scale, is_strict
+        f.largest_way, f.goal_frequency = LARGEST_WAY * scale, preset.goal.point_frequency
+        f.reach = f.largest_way if is_strict else 0.0
+        f.loose_part, f.soft_frequency = LOOSE, SOFT_GOAL
+        f.left_out[list(left_out)], f.has_left_out = True, bool(left_out)
+
+    def rest(self) -> None:
+        """Nothing gives any more, and the goal begins anew."""
+        limbs = self.limbs
+        for array in (limbs.amounts, limbs.loose, limbs.ways, limbs.speeds):
+            array.fill(0.0)
+        limbs.values.is_pushed = self.frame.values.has_previous = 0
 
     def see(
         self, reference: ReferenceFrame, shift: Pair, home: Pair | None, planned: PlannedFrame | None, time: float
@@ -88,7 +112,7 @@ class Routine:
 
     def set_targets(
         self, reference: ReferenceFrame, feet: Footholds, particle: GoalParticle, sway: TrunkSway,
-        lean: Pair | None, planned: PlannedFrame | None,
+        lean: Pair | None, planned: PlannedFrame | None, *, has_goal: bool,
     ) -> None:  # fmt: skip
         """Fill the targets and bounds; after `see` and `Footing.place`.
 
@@ -99,9 +123,11 @@ class Routine:
             lean: How much of its share in the slope's turn each body takes, and how far the whole figure lies along
                 the slope, 0 … 1; None on level ground.
             planned: The plan over the ground, if there is one.
+            has_goal: The center of mass is guided.
         """
         f = self.frame
         f.reference = reference
+        f.values.has_goal, f.values.is_at_goal = has_goal, particle.is_at_rest
         if planned is not None:
             f.plan_gaps[:], f.plan_climbs[:], f.plan_landings[:] = planned.gaps, planned.climbs, planned.landings
             f.plan_rates[0], f.plan_rates[1] = planned.velocities, planned.accelerations
@@ -117,6 +143,24 @@ class Routine:
         f.sway[:] = (*sway.turn, *sway.velocity, *sway.acceleration)
         f.values.leaning, f.values.lying = lean or (0.0, 0.0)
         set_targets(f)
+
+
+def _limbs(state: State, body: GivingBody, settings: Giving, dt: float, scale: float) -> Block:
+    """The block "Limbs" of a character; nothing gives yet."""
+    m, limbs = state.model, body.limbs
+    sizes = {"nv": m.nv, "bodies": m.body_count, "limbs": len(limbs), "most_hits": MOST_PUSHES}
+    k = Block("Limbs", sizes | {"most_room": 2 * m.body_count + 9 * len(limbs)}, {"pose": state.pose})
+    k.root, k.dt, k.scale = m.roots[0], dt, scale
+    for name in ("onset", "halflife", "planting", "lever", "yield_share", "leg_share", "fastest"):
+        setattr(k, name, getattr(settings, name))
+    k.first_body[:], k.last_body[:] = [1 + limb.bodies[0] for limb in limbs], [1 + limb.bodies[-1] for limb in limbs]
+    k.is_leg[:], k.limb_mass[:] = [limb.is_leg for limb in limbs], [limb.mass for limb in limbs]
+    k.length[:], k.stiffness[:] = [limb.reach for limb in limbs], [limb.stiffness for limb in limbs]
+    k.damping[:], k.limit[:] = [limb.damping for limb in limbs], [limb.limit for limb in limbs]
+    k.limb_of[:], k.inward[:], k.softest[:] = -1, -1, 1.0
+    k.limb_of[1:], k.softest[1:] = body.limb_of, body.softest
+    k.inward[1:] = np.where(body.inward >= 0, body.inward + 1, -1)
+    return k
 
 
 class _Nowhere:

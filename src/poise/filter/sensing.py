@@ -9,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.body.character import Character
+from poise.core.errors import InvalidValue
 from poise.core.units import GRAVITY
 from poise.filter.footing import Footholds
 from poise.filter.forces import Force
-from poise.filter.giving import Hit, advance
+from poise.filter.frame import give_way
 from poise.filter.plan import PlannedFrame
 from poise.filter.protective import recover
 from poise.filter.reference import ReferenceFrame
+from poise.filter.routine import MOST_PUSHES
 from poise.step import Contacts, Step
 
 if TYPE_CHECKING:
@@ -58,11 +60,14 @@ def sense(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planne
         s.move_to(m.q, m.v)  # says which joint
     if not m.terrain.is_static:
         below = tuple(problem.ground_velocities.mean(axis=0)[:2].tolist())
-    external, hits = _pushes(m, pushes) if pushes else (m.no_push, [])
-    force, moment = _reach_trunk(m, hits)
+    limbs = m.limbs
+    _hits(m, pushes)
+    limbs.values.pressed = m.particle.pressed
+    give_way(problem)
     is_moving = _is_moving(m, pushes)
-    if not is_moving:
-        force, moment = _NOTHING, _NOTHING
+    force, moment = _NOTHING, _NOTHING
+    if is_moving and limbs.values.is_pushed:
+        force, moment = tuple(limbs.trunk_force.tolist()), tuple(limbs.trunk_moment.tolist())
     flies = is_moving and _flies(m, reference)
     if flies:  # by mechanics alone
         force = force[0] / m.scale, force[1] / m.scale, force[2] / m.scale
@@ -76,12 +81,12 @@ def sense(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planne
     m.particle.accelerate(
         force, m.mass, below, m.dt, flies=flies or is_thrown, weight=GRAVITY * m.scale if is_thrown else 0.0
     )
-    m.sway.accelerate(moment, spin=_spin(m, hits) if flies else None, dt=m.dt)
+    m.sway.accelerate(moment, spin=_spin(m) if flies else None, dt=m.dt)
     m.sway_share[:] = m.own_share + m.sway.whole * (1.0 - m.own_share) if m.sway.whole > 1e-3 else m.own_share
     footholds = m.footing.place(reference, s.points, shift, home, m.time, m.dt, planned, m.recovery)
     near = problem.touching_count
     contacts = Contacts(problem.touching[:near].copy(), problem.normals[:near].copy(), m.options.friction)
-    return Sensed(Step(s, contacts, dt=m.dt, external=external), problem.gaps, footholds, planned)
+    return Sensed(Step(s, contacts, dt=m.dt, external=limbs.external), problem.gaps, footholds, planned)
 
 
 def _home(m: Machine) -> tuple[float, float] | None:
@@ -91,41 +96,19 @@ def _home(m: Machine) -> tuple[float, float] | None:
     return m.particle.home
 
 
-def _pushes(m: Machine, pushes: Sequence[Force]) -> tuple[Array, list[Hit]]:
-    """Generalized force (nv,) of all that pushes, and where each force meets the figure."""
-    s = m.state
-    external, hits = np.zeros(m.model.nv), []
-    for push in pushes:
+def _hits(m: Machine, pushes: Sequence[Force]) -> None:
+    """Write where each force meets the figure now."""
+    s, limbs = m.state, m.limbs
+    if len(pushes) > MOST_PUSHES:
+        raise InvalidValue(f"{len(pushes)} forces act on one figure at once; give at most {MOST_PUSHES}.")
+    limbs.values.hits = len(pushes)
+    for k, push in enumerate(pushes):
         body = push.body_of(m.character) + 1
         offset = push.offset
         place = s.data.xipos[body].copy() if offset is None else s.body_place(body, offset)
-        f = push.force_at(place, s.body_point_motion(body, place)[0], m.time, m.model.body_masses[body])
-        external += s.external_torque(body, place, f)
-        hits.append(Hit(body - 1, place, f))
-    return external, hits
-
-
-def _reach_trunk(m: Machine, hits: Sequence[Hit]) -> tuple[Vector, Vector]:
-    """Force [N] on the trunk and its moment about the center of mass [N m], after the limbs have given way.
-
-    A push of so many body weights moves figures of any size by the same part of their legs.
-    """
-    if not hits and m.give.is_at_rest and not m.particle.pressed:
-        m.reached = None
-        return _NOTHING, _NOTHING
-    stands = np.array([bool(m.footing.stands[list(points)].any()) for points in m.limb_points], dtype=np.bool_)
-    m.give, m.reached = advance(
-        m.give, m.giving, m.preset.giving, hits, m.state.data.xpos[1:], stands, m.particle.pressed, m.dt
-    )
-    cx, cy, cz = m.state.data.subtree_com[m.model.roots[0]].tolist()
-    cz += m.sway.pivot
-    force, moment = _NOTHING, _NOTHING
-    for hit in m.reached.hits:
-        (x, y, z), (fx, fy, fz) = hit.place.tolist(), (m.scale * hit.force).tolist()
-        x, y, z = x - cx, y - cy, z - cz
-        force = force[0] + fx, force[1] + fy, force[2] + fz
-        moment = moment[0] + y * fz - z * fy, moment[1] + z * fx - x * fz, moment[2] + x * fy - y * fx
-    return force, moment
+        speed = s.body_point_motion(body, place)[0]
+        limbs.hit_force[k] = push.force_at(place, speed, m.time, float(m.model.body_masses[body]))
+        limbs.hit_body[k], limbs.hit_place[k] = body, place
 
 
 def _flies(m: Machine, reference: ReferenceFrame) -> bool:
@@ -139,13 +122,14 @@ def _is_thrown(m: Machine, reference: ReferenceFrame) -> bool:
     return not m.problem.touching_count and bool(reference.flags.any()) and m.particle.height > 0.02 * m.scale
 
 
-def _spin(m: Machine, hits: Sequence[Hit]) -> Vector:
+def _spin(m: Machine) -> Vector:
     """Angular acceleration of the whole figure as one rigid body [rad/s²]."""
-    if not hits:
+    limbs, count = m.limbs, m.limbs.hits
+    if not count:
         return _NOTHING
     root, data = m.model.roots[0], m.state.data
     com = data.subtree_com[root]
-    moment = np.sum([np.cross(hit.place - com, hit.force) for hit in hits], axis=0)
+    moment = np.cross(limbs.hit_place[:count] - com, limbs.hit_force[:count]).sum(axis=0)
     frame = data.xmat[root].reshape(3, 3)
     arm = com - data.xpos[root]
     inertia = frame @ m.state.M[3:6, 3:6] @ frame.T - m.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))

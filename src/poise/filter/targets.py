@@ -12,7 +12,6 @@ from poise.core.units import GRAVITY
 from poise.filter import falling
 from poise.filter.falling import Fall
 from poise.filter.free_root import authority, joint_servo, within
-from poise.filter.giving import limbs_way, strengths
 from poise.filter.preset import Preset
 from poise.filter.quasi_physical import PlaceGoal, Targets
 from poise.filter.reference import ReferenceFrame
@@ -32,12 +31,6 @@ GRIP, LET_GO = 0.2, 1e-3
 """Factors on the weights of what touches the ground, and of the root, while a figure falls."""
 HANDS = 2.0
 """Weight of the hands of a falling figure, times its mass [kg]."""
-LOOSE = 3.0
-"""A limb that goes by this part of one its own way makes the goal a servo."""
-SOFT_GOAL = 25.0
-"""Frequency of that servo, critically damped [1/s]."""
-
-
 def targets(m: Machine, reference: ReferenceFrame, sensed: Sensed) -> Targets:
     """What the controllers ask of this step."""
     s, p, problem, routine = m.state, m.preset, m.problem, m.routine
@@ -51,24 +44,26 @@ def targets(m: Machine, reference: ReferenceFrame, sensed: Sensed) -> Targets:
         drop = float(error[2]) + ground.height
         standing = authority(float(np.linalg.norm(error[3:6])), drop, m.character.leg_length)
     lean = None if ground.is_level else _lean(m, reference)
-    routine.set_targets(reference, feet, m.particle, m.sway, lean, sensed.planned)
+    has_goal = m.options.goal != "none"
+    routine.set_targets(reference, feet, m.particle, m.sway, lean, sensed.planned, has_goal=has_goal)
     root, off = problem.place_target, problem.off
     if m.options.physicality.is_strict:
         root += p.pose.stiffness * (within(off, m.scale) - off)
     return Targets(
         problem.turn_target[1:].reshape(-1), root, problem.point_target, problem.axes, problem.shares, feet.stands,
-        _goal(m, reference),
+        problem.goal_target if problem.values.has_goal else None,
         [g.at(m) for g in m.goal_points if g.is_on(m.time)], (), joints, standing,
         _hung(m, reference, sensed),
         RISE if (sensed.planned is not None or m.particle.pressed) and feet.stands.any() else 1.0,
-        None if m.give.is_at_rest else _strengths(m, reference),
+        m.limbs.strengths if m.limbs.values.is_pushed else None,
     )  # fmt: skip
 
 
 def _falling(m: Machine, reference: ReferenceFrame, fall: Fall, sensed: Sensed) -> Targets:
     """What a figure asks for that has lost its balance."""
     s, problem, routine, root = m.state, m.problem, m.routine, m.model.roots[0]
-    routine.set_targets(reference, sensed.footholds, m.particle, m.sway, None, sensed.planned)  # its bounds
+    # fills the bounds
+    routine.set_targets(reference, sensed.footholds, m.particle, m.sway, None, sensed.planned, has_goal=False)
     com, velocity = s.com(root), s.com_jacobian(root) @ s.v
     ground = float(m.terrain.heights(com[None, :2], m.time)[0])
     high = falling.highness(float(com[2]) - ground, m.standing_height)
@@ -93,12 +88,6 @@ def _falling(m: Machine, reference: ReferenceFrame, fall: Fall, sensed: Sensed) 
         problem.turn_target, np.zeros(3), targets, problem.axes, shares * GRIP / LET_GO, sensed.footholds.stands, None,
         places, (), joints, LET_GO, 0.0, 1.0,
     )  # fmt: skip
-
-
-def _strengths(m: Machine, reference: ReferenceFrame) -> Array:
-    """Factor on the strength of every body's joint where limbs give, shape (B,), the world's first."""
-    squares = np.bincount(m.model.dof_body, (m.state.v - reference.v) ** 2, m.model.body_count)
-    return np.concatenate([[1.0], strengths(m.give, m.giving, m.preset.giving, np.sqrt(squares[1:]))])
 
 
 def _hung(m: Machine, reference: ReferenceFrame, sensed: Sensed) -> float:
@@ -127,41 +116,6 @@ def upright(m: Machine, height: float) -> float:
     height = (height - m.floor) / m.character.leg_length
     part = (height - ground.lies_below) / (ground.stands_above - ground.lies_below)
     return 0.0 if m.is_quadruped else min(max(float(part), 0.0), 1.0)
-
-
-def _goal(m: Machine, reference: ReferenceFrame) -> Array | None:
-    """Horizontal acceleration that puts the center of mass on the goal in the next step, in error form.
-
-    Source: [Levine2012]_ 2.2. Deviates: written as a* + (2 e_k − e_{k−1}) / Δt², which is the paper's G without its
-    mismatch of order Δt between differences of positions and J a + J̇ v. With a strict root, where it is a wish
-    that cannot always be met, it is a critically damped servo instead.
-    """
-    if m.options.goal == "none":
-        return None
-    root, particle, dt = m.model.roots[0], m.particle, m.dt
-    com = m.state.com_without(root, m.goal_without) if m.goal_without else m.state.data.subtree_com[root]
-    (x, y, _), (own_x, own_y, _), (shift_x, shift_y) = com.tolist(), reference.com.tolist(), particle.shift
-    limb_x = limb_y = limb_a = limb_b = 0.0
-    if m.reached is not None and not particle.is_at_rest:
-        m.mirror.move_to(reference.q, reference.v)
-        coms, own = (data.subtree_com[m.limb_roots] for data in (m.state.data, m.mirror.data))
-        limb_x, limb_y, _ = limbs_way(m.give, m.giving, coms, own, np.array([shift_x, shift_y, 0.0])).tolist()
-        limb_a, limb_b, _ = m.reached.acceleration.tolist()
-    error = own_x + shift_x + limb_x - x, own_y + shift_y + limb_y - y
-    previous = error if m.previous_error is None else m.previous_error
-    m.previous_error = error
-    if m.options.physicality.is_strict:
-        w = m.preset.goal.point_frequency
-        way = np.array(error)
-        servo = 2.0 * w * (way - np.array(previous)) / dt + w * w * within(way, m.scale)
-        return reference.com_acceleration[:2] + np.array(particle.acceleration) + servo
-    (a, b, _), (da, db) = reference.com_acceleration.tolist(), particle.acceleration
-    # nobody knows where a limb that swings freely will be, so then the trunk is not held to a step
-    part = min(1.0, LOOSE * float(m.give.loose.max(initial=0.0)))
-    here = (1.0 - part) / dt**2 + part * SOFT_GOAL**2
-    rate = (1.0 - part) / dt + part * 2.0 * SOFT_GOAL
-    (x, y), (dx, dy) = error, ((error[0] - previous[0]) / dt, (error[1] - previous[1]) / dt)
-    return np.array((a + da + limb_a + here * x + rate * dx, b + db + limb_b + here * y + rate * dy))
 
 
 def bounds(m: Machine) -> list[AtLeast]:

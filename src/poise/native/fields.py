@@ -171,6 +171,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         point_accelerations: real[points, 3]  [m/s²]
         com: real[3]  center of mass [m]
         com_acceleration: real[3]  [m/s²]
+        subtree_coms: real[bodies, 3]  center of mass of each body's subtree [m]
         flags: flag[points]  touches
         times_to_contact: real[points]  [s]
         landings: real[points, 3]  where it will touch next, nan where unknown [m]
@@ -194,17 +195,68 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         warm: flag[most]  coefficients that acted in the last frame
         room: real[most_room]  room to work in
     """),
+    # limbs that give way to forces, and what of the forces reaches the trunk; see filter/giving.py
+    "Limbs": _fields("""
+        pose: Pose  the simulated character
+        root: word  body on which the figure hangs
+        limbs: word  that can give
+        hits: word  forces of this step
+        is_pushed: word  something reaches the trunk, or a limb gives; written by `give_way`
+        dt: real  [s]
+        mass: real  of the figure [kg]
+        scale: real  leg length / 0.82 m
+        pivot: real  of the trunk above the center of mass [m]
+        pressed: real  how much what stands gives to a load from above, 0 … 1
+        onset: real  settings of the preset, as in `preset.Giving`
+        halflife: real
+        planting: real
+        lever: real
+        yield_share: real
+        leg_share: real
+        fastest: real
+        first_body: word[limbs]  from the trunk outward
+        last_body: word[limbs]
+        is_leg: flag[limbs]  it may stand
+        limb_mass: real[limbs]  [kg]
+        length: real[limbs]  from its first joint to its end [m]
+        stiffness: real[limbs]  of its spring at small ways [N/m]
+        damping: real[limbs]  [N s/m]
+        limit: real[limbs]  way at which the spring is twice as stiff [m]
+        limb_of: word[bodies]  limb of each body, −1 for none
+        inward: word[bodies]  next body inward in the same limb, −1 at its root
+        softest: real[bodies]  strength of each joint that gives entirely
+        hit_body: word[most_hits]  where each force acts
+        hit_place: real[most_hits, 3]  [m]
+        hit_force: real[most_hits, 3]  [N]
+        amounts: real[bodies]  how far each joint gives, 0 … 1
+        loose: real[limbs]  how far each limb goes its own way, 0 … 1
+        ways: real[limbs, 3]  of the limbs' masses against the trunk [m]
+        speeds: real[limbs, 3]  [m/s]
+        trunk_force: real[3]  on the trunk, as on a leg of 0.82 m [N]
+        trunk_moment: real[3]  about its pivot [N m]
+        own_acceleration: real[3]  what the limbs' own accelerations add to that of the center of mass [m/s²]
+        strengths: real[bodies]  factor on the strength of each joint, written by `set_targets`
+        external: real[nv]  generalized force of all that pushes
+        limb_stands: flag[limbs]  a point of it stands
+        room: real[most_room]  room to work in
+    """),
     # one step of the filter: what is sensed, what is kept from step to step, and the targets
     "Frame": _fields("""
         pose: Pose  the simulated character
         ground: Ground  what is below it
         reference: Reference  the undisturbed character
+        giving: Limbs  what gives way to a push
         is_level: word  the ground is level and stands still
         is_moving: word  the ground moves
         is_planned: word  there is a plan over the ground
         has_home: word  the goal was moved, and will rest at `home`
         is_turned: word  trunk or figure are turned by a push or a slope
         is_stepping: word  a limb steps back
+        is_strict: word  nobody holds the root
+        has_goal: word  the center of mass is guided
+        is_at_goal: word  nothing moved the goal
+        has_previous: word  `goal_error` is that of the last step
+        has_left_out: word  the goal leaves some bodies out
         limbs: word  limbs that can step
         limited: word  joints with limits
         touching_count: word  points in contact, written by `sense`
@@ -226,6 +278,10 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         ground_reach: real  points nearer than this may not go below the ground [m]
         clearance: real  height of a swing over rising ground [m]
         reach: real  points are asked no further than this at once, 0 where they may be [m]
+        largest_way: real  nor is the center of mass, where nobody holds the root [m]
+        goal_frequency: real  of the servo of the center of mass there [1/s]
+        loose_part: real  how far a limb goes its own way that makes the goal a servo of `soft_frequency`
+        soft_frequency: real  [1/s]
         leaning: real  how much of its share of the slope's turn a body takes
         lying: real  how far the figure lies along the slope, 0 … 1
         shift: real[2]  of the goal [m]
@@ -272,6 +328,9 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         turn_target: real[bodies, 3]  angular accelerations of the bodies [rad/s²]
         place_target: real[3]  acceleration of the root [m/s²]
         off: real[3]  way of the root to its place [m]
+        goal_target: real[2]  acceleration of the center of mass [m/s²]
+        goal_error: real[2]  of its place [m]
+        left_out: flag[bodies]  bodies that the goal leaves out
         limit_q: word[limited]  first coordinate of each limited joint
         limit_v: word[limited]  its first dof
         is_hinge: flag[limited]  has one angle

@@ -64,6 +64,9 @@ real surface(const Ground *g, real x, real y, real *along_x, real *along_y);
 void sample(word n, word m, Ground *ground, const real *places, real *heights, real *normals);
 void ground_velocities(word n, word m, Ground *ground, const real *places, real *velocities);
 
+/* giving.c */
+void strengths_of(const Pose *p, const real *reference_v, Limbs *l);
+
 /* system.c */
 void frames(word k, const real *normals, real *out);
 

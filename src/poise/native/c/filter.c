@@ -195,6 +195,46 @@ static void turn_targets(Frame *f) {
     }
 }
 
+/* Horizontal acceleration that puts the center of mass on the goal in the next step, in error form: a* + (2 e_k −
+ * e_{k−1}) / Δt². Where nobody holds the root, and while a limb swings freely, it is a critically damped servo. */
+static void goal_target(Frame *f) {
+    const Pose *p = f->pose;
+    const Reference *r = f->reference;
+    const Limbs *l = f->giving;
+    real total = p->subtree_masses[l->root], loose = 0, com[2], limbs[2] = {0, 0}, error[2], dt = f->dt, size = 0;
+    for (int c = 0; c < 2; c++) com[c] = total * p->subtree_com[3 * l->root + c];
+    for (word b = 0; f->has_left_out && b < p->bodies; b++) {
+        if (!f->left_out[b]) continue;
+        for (int c = 0; c < 2; c++) com[c] -= p->body_masses[b] * p->xipos[3 * b + c];
+        total -= p->body_masses[b];
+    }
+    int are_pushed = l->is_pushed && !f->is_at_goal;
+    for (word k = 0; k < l->limbs; k++) {
+        const real *here = p->subtree_com + 3 * l->first_body[k], *there = r->subtree_coms + 3 * l->first_body[k];
+        real share = l->loose[k] * l->limb_mass[k] / l->mass;
+        loose = larger(loose, l->loose[k]);
+        for (int c = 0; are_pushed && c < 2; c++) limbs[c] += share * (here[c] - there[c] - f->moved[c]);
+    }
+    for (int c = 0; c < 2; c++) {
+        error[c] = r->com[c] + f->moved[c] + limbs[c] - com[c] / total;
+        size += error[c] * error[c];
+    }
+    real part = smaller(1.0, f->loose_part * loose), w = f->soft_frequency, shortened = 1.0;
+    real here = (1.0 - part) / (dt * dt) + part * w * w, rate = (1.0 - part) / dt + part * 2.0 * w;
+    if (f->is_strict) {
+        w = f->goal_frequency;
+        shortened = smaller(1.0, f->largest_way / larger(sqrt(size), 1e-12));
+        here = w * w * shortened, rate = 2.0 * w;
+    }
+    for (int c = 0; c < 2; c++) {
+        real change = f->has_previous ? (error[c] - f->goal_error[c]) / dt : 0.0;
+        real own = are_pushed && !f->is_strict ? l->own_acceleration[c] : 0.0;
+        f->goal_target[c] = r->com_acceleration[c] + f->moved[6 + c] + own + here * error[c] + rate * change;
+        f->goal_error[c] = error[c];
+    }
+    f->has_previous = 1;
+}
+
 /* Where points should be: held ones at their offset, swinging ones on the way to their landing. Above other ground a
  * point stays above what is below and just ahead of it, no higher above that than the reference is above its floor. */
 static void foothold_targets(Frame *f) {
@@ -437,4 +477,6 @@ API void set_targets(Frame *f) {
                                 f->limit_axis, f->limit_bend, f->limit_side, f->limit_below, f->limit_above, f->angles,
                                 f->limit_rows, f->limit_lower);
     ground_bounds(f);
+    if (f->has_goal) goal_target(f);
+    strengths_of(p, r->v, f->giving);
 }

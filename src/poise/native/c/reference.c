@@ -60,6 +60,7 @@ API word reference_frame(Actor *s, Reference *r) {
         place_of[2] -= p->point_radii[i];
         point_of_body(p, p->point_body[i], place_of, s->cacc, r->point_velocities + 3 * i, r->point_accelerations + 3 * i);
     }
+    memcpy(r->subtree_coms, p->subtree_com, 3 * (size_t)p->bodies * sizeof(real));
     memcpy(r->com, p->subtree_com + 3 * s->root, 3 * sizeof(real));
     com_acceleration(p, s->root, s->cacc, r->com_acceleration);
     word n = cone_system(s, r), k = 0;

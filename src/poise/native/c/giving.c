@@ -1,0 +1,150 @@
+/* How limbs give way to forces, and what of the forces reaches the trunk. Twins: filter/frame.py, filter/giving.py. */
+#include "core.h"
+
+static const real GRAVITY = 9.81, LEAST = 1e-3, LEAST_WAY = 1e-5;
+
+static real norm(const real *x) { return sqrt(dot(x, x, 3)); }
+
+static int is_zero(const real *x, word n) {
+    for (word i = 0; i < n; i++)
+        if (x[i] != 0.0) return 0;
+    return 1;
+}
+
+/* A force enters the trunk. A push of so many body weights moves figures of any size by the same part of their legs. */
+static void onto_trunk(Limbs *l, const real *place, const real *force, real *thrown) {
+    const real *com = l->pose->subtree_com + 3 * l->root;
+    real arm[3] = {place[0] - com[0], place[1] - com[1], place[2] - com[2] - l->pivot}, moment[3];
+    cross(arm, force, moment);
+    add(l->scale, force, l->trunk_force, 3);
+    add(l->scale, moment, l->trunk_moment, 3);
+    add(1.0, force, thrown, 3);
+}
+
+/* One implicit step of m ÿ = f − (K (1 + |y|² / y_m²) y + D ẏ) (1 + m / m_trunk), linearized at its start. */
+static void swing(Limbs *l, const real *forces, real *all_carried, real *accelerations) {
+    for (word k = 0; k < l->limbs; k++) {
+        real *y = l->ways + 3 * k, *v = l->speeds + 3 * k, *carried = all_carried + 3 * k;
+        real *own = accelerations + 3 * k, m = l->limb_mass[k];
+        const real *f = forces + 3 * k;
+        fill(0.0, carried, 3);
+        fill(0.0, own, 3);
+        if (is_zero(f, 3) && is_zero(y, 3) && is_zero(v, 3)) continue;
+        real stretched = dot(y, y, 3) / (l->limit[k] * l->limit[k]), dt = l->dt;
+        real stiff = l->stiffness[k] * (1.0 + stretched), stiffest = l->stiffness[k] * (1.0 + 3.0 * stretched);
+        real damp = l->damping[k] * sqrt(1.0 + stretched) + (l->limb_stands[k] ? 4.0 * l->damping[k] : 0.0);
+        real both = 1.0 / m + 1.0 / larger(l->mass - m, 1e-9);
+        for (int e = 0; e < 3; e++) {
+            real top = f[e] / m - both * (stiff * y[e] + damp * v[e]);
+            own[e] = top / (1.0 + dt * both * damp + dt * dt * both * stiffest);
+            v[e] += dt * own[e];
+            y[e] += dt * v[e];
+            carried[e] = (f[e] / m - own[e]) / both; /* what the trunk feels is what the limb does not keep */
+        }
+    }
+}
+
+/* Give after a step: it rises towards what a body or its neighbors in the limb want, and fades by half-lives. */
+static void spread_give(Limbs *l, const real *wanted, real *out) {
+    real rise = l->dt / (l->onset + l->dt), fade = pow(0.5, l->dt / l->halflife);
+    real settled = 1.0 - pow(0.5, l->dt / l->planting);
+    word bodies = l->pose->bodies;
+    memcpy(out, wanted, (size_t)bodies * sizeof(real));
+    for (word b = 1; b < bodies; b++) { /* a limb is a chain */
+        word next = l->inward[b];
+        if (next < 0) continue;
+        out[b] = larger(out[b], l->amounts[next]);
+        out[next] = larger(out[next], l->amounts[b]);
+    }
+    for (word b = 0; b < bodies; b++) {
+        real own = l->amounts[b], near = out[b];
+        if (l->limb_of[b] < 0) out[b] = own;
+        else if (l->limb_stands[l->limb_of[b]]) out[b] = own + settled * (l->pressed - own);
+        else {
+            out[b] = near > own ? own + rise * (near - own) : own;
+            if (wanted[b] < out[b]) out[b] *= fade;
+        }
+    }
+}
+
+API void give_way(Frame *f) {
+    Limbs *l = f->giving;
+    const Pose *p = l->pose;
+    word bodies = p->bodies, limbs = l->limbs;
+    fill(0.0, l->trunk_force, 3);
+    fill(0.0, l->trunk_moment, 3);
+    fill(0.0, l->own_acceleration, 3);
+    point_torques(l->hits, p->nv, f->pose, l->hit_body, l->hit_place, l->hit_force, l->external);
+    l->is_pushed = l->hits || l->pressed != 0.0 || !is_zero(l->amounts, bodies) || !is_zero(l->ways, 3 * limbs);
+    if (!l->is_pushed) return;
+    real *wanted = l->room, *next = wanted + bodies, *on_limbs = next + bodies, *carried = on_limbs + 3 * limbs;
+    real *accelerations = carried + 3 * limbs, thrown[3] = {0, 0, 0};
+    flag *stands = l->limb_stands;
+    memset(stands, 0, (size_t)limbs);
+    for (word i = 0; i < p->points; i++)
+        if (f->stands[i] && l->limb_of[p->point_body[i]] >= 0) stands[l->limb_of[p->point_body[i]]] = 1;
+    fill(0.0, wanted, bodies);
+    fill(0.0, on_limbs, 3 * limbs);
+    for (word h = 0; h < l->hits; h++) {
+        const real *place = l->hit_place + 3 * h, *force = l->hit_force + 3 * h;
+        word b = l->hit_body[h], k = l->limb_of[b];
+        if (k < 0) {
+            onto_trunk(l, place, force, thrown);
+            continue;
+        }
+        const real *start = p->xpos + 3 * l->first_body[k];
+        real way[3], inside[3];
+        for (int e = 0; e < 3; e++) way[e] = place[e] - start[e];
+        real outward = smaller(norm(way) / larger(l->length[k], 1e-9), 1.0);
+        for (int e = 0; e < 3; e++) inside[e] = (1.0 - outward) * force[e];
+        onto_trunk(l, start, inside, thrown);
+        if (stands[k]) continue; /* the rest goes to the ground */
+        add(outward, force, on_limbs + 3 * k, 3);
+        real drive = norm(force) / (l->limb_mass[k] * GRAVITY);
+        wanted[b] = larger(wanted[b], drive / (drive + l->yield_share));
+    }
+    swing(l, on_limbs, carried, accelerations);
+    for (word k = 0; k < limbs; k++) {
+        const real *start = p->xpos + 3 * l->first_body[k], *end = p->xpos + 3 * l->last_body[k];
+        real at[3];
+        if (is_zero(carried + 3 * k, 3)) continue;
+        for (int e = 0; e < 3; e++) at[e] = start[e] + l->lever * (end[e] - start[e]);
+        onto_trunk(l, at, carried + 3 * k, thrown);
+    }
+    /* the trunk is thrown: what hangs on it stays behind */
+    real drive = norm(thrown) / (l->mass * GRAVITY), most = 0, farthest = 0;
+    for (word k = 0; k < limbs; k++) {
+        if (stands[k] || drive == 0.0) continue;
+        real part = (l->is_leg[k] ? l->leg_share : 1.0) * drive / (drive + l->yield_share);
+        wanted[l->first_body[k]] = larger(wanted[l->first_body[k]], part);
+    }
+    spread_give(l, wanted, next);
+    memcpy(l->amounts, next, (size_t)bodies * sizeof(real));
+    for (word b = 0; b < bodies; b++) most = larger(most, next[b]);
+    for (word i = 0; i < 3 * limbs; i++) farthest = larger(farthest, fabs(l->ways[i]));
+    if (!l->hits && most < LEAST && farthest < LEAST_WAY) {
+        fill(0.0, l->amounts, bodies);
+        fill(0.0, l->loose, limbs);
+        fill(0.0, l->ways, 3 * limbs);
+        fill(0.0, l->speeds, 3 * limbs);
+        return;
+    }
+    real fade = pow(0.5, l->dt / l->halflife);
+    for (word k = 0; k < limbs; k++) {
+        l->loose[k] *= fade;
+        if (!is_zero(on_limbs + 3 * k, 3)) l->loose[k] = larger(next[l->first_body[k]], l->loose[k]);
+        add(l->loose[k] * l->limb_mass[k] / l->mass, accelerations + 3 * k, l->own_acceleration, 3);
+    }
+}
+
+void strengths_of(const Pose *p, const real *reference_v, Limbs *l) {
+    fill(0.0, l->strengths, p->bodies);
+    for (word j = 0; j < p->nv; j++) {
+        real more = p->v[j] - reference_v[j];
+        l->strengths[p->dof_body[j]] += more * more;
+    }
+    for (word b = 0; b < p->bodies; b++) {
+        real held = larger(0.0, 1.0 - l->strengths[b] / (l->fastest * l->fastest));
+        l->strengths[b] = l->amounts[b] == 0.0 ? 1.0 : pow(l->softest[b], l->amounts[b] * held);
+    }
+}
