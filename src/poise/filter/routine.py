@@ -64,7 +64,13 @@ class Routine:
             "limbs": len(footing.arrays["ends"]), "most_members": len(footing.arrays["members"]),
         }  # fmt: skip
         self.limbs = limbs = _limbs(state, giving, preset.giving, dt, scale)
-        given = {"pose": state.pose, "giving": limbs, "ground": self._ground.block, "reference": NOWHERE, **footing.arrays}
+        given = {
+            "pose": state.pose,
+            "giving": limbs,
+            "ground": self._ground.block,
+            "reference": NOWHERE,
+            **footing.arrays,
+        }
         given |= {"follower_settings": follower.settings, "follower": follower.state, "sway_share": sway_share}
         self.frame = f = Block("Frame", sizes, given | {"lean_share": lean_share, **limits.arrays})
         f.axes[:], f.surface_normals[:], f.heights[:] = np.eye(3), (0.0, 0.0, 1.0), floor

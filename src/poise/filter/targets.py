@@ -31,6 +31,8 @@ GRIP, LET_GO = 0.2, 1e-3
 """Factors on the weights of what touches the ground, and of the root, while a figure falls."""
 HANDS = 2.0
 """Weight of the hands of a falling figure, times its mass [kg]."""
+
+
 def targets(m: Machine, reference: ReferenceFrame, sensed: Sensed) -> Targets:
     """What the controllers ask of this step."""
     s, p, problem, routine = m.state, m.preset, m.problem, m.routine
