@@ -55,6 +55,24 @@ def test_outside_of_an_interval_the_frames_are_the_sources_own() -> None:
     assert np.abs(np.diff(speed)).max() < 1.5 * np.abs(np.diff(own)).max()
 
 
+@needs_motions
+def test_flights_may_keep_their_pace_while_the_rest_goes_slower() -> None:
+    motion, character = clip("high jump")
+    slow, report = retime(motion, character, factor=1.3)
+    kept, own = retime(motion, character, factor=1.3, keep_flights=True)
+    (was,), (now,), (same,) = (
+        [f["gravity_g"] for f in flights]
+        for flights in (report["before"]["flights"], report["after"]["flights"], own["after"]["flights"])
+    )
+    assert now == pytest.approx(was / 1.3**2, rel=0.02)
+    assert same == pytest.approx(was, rel=0.02)
+    assert motion.duration + 0.1 < kept.duration < slow.duration
+    # what follows from the factor is said so, with what avoids it; nothing else is new
+    assert [f["name"] for f in report["check"]["asked"]][0] == "gravity"
+    assert not report["check"]["new"] and not own["check"]["new"] and not own["check"]["asked"]
+    assert "--keep-flights" in " ".join(report["notes"])
+
+
 def test_an_interval_says_what_it_reached_and_what_falls_there() -> None:
     motion, _ = hop()
     result, report = retime(motion, factor=1.4, scope=Scope(interval=(0.3, 2.4)), verify=False)

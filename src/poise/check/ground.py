@@ -73,12 +73,29 @@ def stances(clip: Analysis) -> tuple[Stance, ...]:
         moving = touch.velocities[np.arange(len(flags)), slowest, :2]
         low = np.where(flags, touch.gaps[:, points], np.inf).min(axis=1)
         step = np.gradient(clip.times) if len(clip.times) > 1 else np.zeros(1)
-        for first, last in stretches(np.asarray(flags.any(axis=1))):
-            a, b = first + trim, last - trim
-            if b - a >= 1:
-                slide = (moving[a : b + 1] * step[a : b + 1, None]).sum(axis=0)
-                found.append(Stance(foot, points, first, last, slide, float(np.median(low[a : b + 1])), carries(a, b)))
+        fast = np.linalg.norm(moving, axis=1) > at.STANDING_STILL * math.sqrt(scale)
+        for begin, end in stretches(np.asarray(flags.any(axis=1))):
+            for first, last in _rests(fast, begin, end, trim):
+                a, b = first + trim, last - trim
+                if b - a >= 1:
+                    slide = (moving[a : b + 1] * step[a : b + 1, None]).sum(axis=0)
+                    gap = float(np.median(low[a : b + 1]))
+                    found.append(Stance(foot, points, first, last, slide, gap, carries(a, b)))
     return tuple(found)
+
+
+def _rests(fast: Flags, begin: int, end: int, trim: int) -> list[tuple[int, int]]:
+    """The rests of a foot that touches: where it moves fast for a moment between two rests, it takes a step that drags.
+
+    A touch that slides fast from or to its end is one rest, and so is one whose rests are too short to judge.
+    """
+    rests: list[tuple[int, int]] = []
+    start = begin
+    for a, b in stretches(fast[begin : end + 1]):
+        if begin + a - start > 2 * trim and end - (begin + b) > 2 * trim:
+            rests.append((start, begin + a - 1))
+            start = begin + b + 1
+    return [*rests, (start, end)]
 
 
 def feet(clip: Analysis) -> dict[str, npt.NDArray[np.int64]]:

@@ -67,14 +67,14 @@ def doubts(clip: Analysis, *, is_floor_given: bool = False) -> Doubts:
         apart = abs(float(floor.value) - clip.floor)
         if floor.confidence < at.SURE_FLOOR or apart > at.FLOORS_AGREE * leg or sunk > at.SUNK:
             found["floor"] = "it is not clear where the floor lies (--floor says it)"
-    if _is_on_the_spot(clip):
+    if is_on_the_spot(clip):
         found["travel"] = "the clip goes on the spot: its travel is not in it"
     if not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]:
         found["size"] = f"legs of {leg:.2g} m are not a person's, so how it should move and weigh is not known"
     return Doubts(found)
 
 
-def _is_on_the_spot(clip: Analysis) -> bool:
+def is_on_the_spot(clip: Analysis) -> bool:
     """True if the hips stay where they are while feet go somewhere, as in loops for games and on treadmills."""
     motion, leg = clip.motion, clip.character.leg_length
     if np.any(in_place_velocity(motion)):

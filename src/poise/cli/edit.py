@@ -126,6 +126,9 @@ def retime(
     move_keys: Annotated[
         bool, typer.Option("--move-keys", help="Keep every frame and move it in time (not for BVH and AMC).")
     ] = False,
+    keep_flights: Annotated[
+        bool, typer.Option("--keep-flights", help="Flights keep their own pace, so that they fall as before.")
+    ] = False,
 ) -> None:
     """Play a clip, or a part of it, slower or faster, with smooth borders.
 
@@ -137,7 +140,8 @@ def retime(
 
     from poise.edit import retime as apply
 
-    run_edit(asked, partial(apply, factor=factor, gravity=strength, keys=times, move_keys=move_keys))
+    how = {"factor": factor, "gravity": strength, "keys": times, "move_keys": move_keys, "keep_flights": keep_flights}
+    run_edit(asked, partial(apply, **how))
 
 
 @command(edit, without=("character",))

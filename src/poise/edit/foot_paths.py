@@ -58,7 +58,7 @@ class Foot:
     size: float
 
 
-def correction(foot: Foot, blend: float) -> Array:
+def correction(foot: Foot, blend: float, *, may_slip: bool = False) -> Array:
     """What the foot should be moved by in each frame [m], shape (F, 3).
 
     A stance that slips by less than SLIPS is left alone, and so is one that hovers by less than OFF in the middle of
@@ -68,11 +68,13 @@ def correction(foot: Foot, blend: float) -> Array:
     Args:
         foot: As it moves now.
         blend: Time in which a correction comes and goes where the foot is in the air for long [s].
+        may_slip: Leave slips as they are.
     """
     standing = np.asarray(foot.flags.any(axis=1)) & ~foot.is_glitch
     lowest = foot.gaps.min(axis=1)
     out = np.zeros((len(foot.times), 3))
-    out[:, :2] = between(foot.times, _still(foot, standing), standing, blend)
+    if not may_slip:
+        out[:, :2] = between(foot.times, _still(foot, standing), standing, blend)
     level = np.zeros(len(foot.times))
     for first, last in runs(standing):
         high = float(np.median(lowest[first : last + 1]))

@@ -13,17 +13,18 @@ from poise.analysis.analyze import analyze
 from poise.analysis.measures import standing
 from poise.analysis.scale import unlikely_leg
 from poise.body.character import Character
-from poise.body.fit import fit
 from poise.body.posing import root_mover
+from poise.check.known import is_on_the_spot
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
+from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.edit.legs import Leg, find_legs, knee_flexion
 from poise.edit.planting import MOST_LOWERED, Ground, plant
 from poise.edit.report import Budget, Changes, Edited, report_of
+from poise.edit.scale import sized
 from poise.edit.scope import Scope
 from poise.edit.verify import verified
-from poise.phases.glitches import glitch_frames
 from poise.phases.travel import in_place_velocity
 from poise.terrain import Terrain
 
@@ -36,6 +37,9 @@ DONE = 5e-4
 of it: files round, and what was done must stay done."""
 FAR = 45.0
 """A joint that turns further is told [deg]; in captured clips none turns by more than half of it."""
+TOO_FAST = 3.0
+"""Feet faster than this beside the root, in √(g leg), are those of a smaller figure in another unit [1]; walks have
+about 0.4, sprints 1.5."""
 BETTER, PATIENCE = 0.8, 6
 """Where rounds come to no end, the best result is taken once none of so many further ones leaves less than this part of
 what it leaves to do [1]; a later run finds the same, and changes nothing."""
@@ -78,7 +82,7 @@ def ground(
     legs = find_legs(fixed.character, motion, arms=True)
     if not legs:
         raise InvalidValue("This character has no leg with a knee, so no foot could be put anywhere else.")
-    whole, rounds = (motion, 0) if scope.amount == 0.0 else _chain(motion, fixed, character, floor, scope)
+    whole, rounds = (motion, 0) if scope.amount == 0.0 else _made(motion, fixed, character, floor, scope)
     result = _part(motion, whole, fixed.root, scope)
     changes = Changes.between(motion, result, fixed.root)
     before = _measures(motion, character, floor)
@@ -112,10 +116,11 @@ def _fixed(motion: Motion, character: Character | None, floor: float | None) -> 
 
     Where hands, knees or a trunk carry in nearly all frames, feet say little: then it is the character's own floor.
     """
-    character = fit(motion) if character is None else character
+    clip = analyze(motion, character)
+    character, drift = clip.character, in_place_velocity(motion)
     fixed = Ground(
-        character, root_mover(character), character.floor, Terrain.flat(character.floor), in_place_velocity(motion),
-        character.leg_scale, glitch_frames(motion),
+        character, root_mover(character), character.floor, Terrain.flat(character.floor), drift, character.leg_scale,
+        clip.is_glitch, not drift.any() and is_on_the_spot(clip),
     )  # fmt: skip
     if floor is None:
         floor = character.floor
@@ -126,6 +131,37 @@ def _fixed(motion: Motion, character: Character | None, floor: float | None) -> 
             lowest = np.where(feet, touch.gaps, np.inf).min(axis=1, initial=np.inf)[on_feet]
             floor += float(np.median(lowest))
     return replace(fixed, floor=float(floor), terrain=Terrain.flat(floor))
+
+
+def _made(
+    motion: Motion, fixed: Ground, character: Character | None, floor: float | None, scope: Scope
+) -> tuple[Motion, int]:
+    """The corrected motion, and the number of rounds.
+
+    Feet far too fast for the length of the legs come from a wrong unit: then a copy with legs of a person is corrected
+    in the clip's own time, and its joint angles and the way of its root, at the clip's size, are the answer. Touches
+    and the speed of corrections would else be those of a giant that moves eight times as slowly.
+    """
+    if character is not None or _pace(motion, fixed) < TOO_FAST:
+        return _chain(motion, fixed, character, floor, scope)
+    size = HUMAN_LEG / fixed.character.leg_length
+    small = sized(motion, size)
+    floor = None if floor is None else floor * size
+    done, rounds = _chain(small, _fixed(small, None, floor), None, floor, scope)
+    if done is small:
+        return motion, rounds
+    translations = motion.translations + (done.translations - small.translations) / size
+    return replace(motion, translations=translations, rotations=done.rotations), rounds
+
+
+def _pace(motion: Motion, fixed: Ground) -> float:
+    """Speed of the feet beside the root, root mean square, over √(g leg) [1]: times of like motions go with √leg."""
+    feet = [leg.foot for leg in find_legs(fixed.character, motion)]
+    if not feet or motion.frame_count < 2:
+        return 0.0
+    places = motion.world[0]
+    moved = np.gradient(places[:, feet] - places[:, [fixed.root]], motion.times, axis=0)
+    return float(np.sqrt(np.mean(np.sum(moved**2, axis=-1)) / (GRAVITY * fixed.character.leg_length)))
 
 
 def _chain(

@@ -51,6 +51,8 @@ class Ground:
         drift: Velocity of the ground (in a clip on the spot) [m/s], shape (3,).
         size: Leg length over 0.82 m.
         is_glitch: Frames that say nothing, shape (F,).
+        may_slip: True where the clip goes on the spot and nobody can tell how fast the ground should move: then feet
+            slide by intent.
     """
 
     character: Character
@@ -60,6 +62,7 @@ class Ground:
     drift: Array
     size: float
     is_glitch: Flags
+    may_slip: bool = False
 
     def touch(self, motion: Motion) -> Touching:
         """What touches this floor."""
@@ -112,7 +115,7 @@ def _foot(motion: Motion, ground: Ground, touch: Touching, columns: npt.NDArray[
         motion.times, touch.points[:, columns], touch.gaps[:, columns], touch.flags[:, columns], ground.is_glitch,
         ground.drift, ground.size,
     )  # fmt: skip
-    return correction(foot, blend)
+    return correction(foot, blend, may_slip=ground.may_slip)
 
 
 def _root_height(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.body.character import Character
+from poise.check.finding import Finding
 from poise.core.errors import InvalidValue, PoiseError
 from poise.core.motion import Motion
 from poise.core.units import GRAVITY
@@ -40,6 +42,7 @@ def retime(
     gravity: float | None = None,
     keys: Mapping[int, float] | None = None,
     move_keys: bool = False,
+    keep_flights: bool = False,
     scope: Scope | None = None,
     budget: Budget | None = None,
     verify: bool = True,
@@ -58,6 +61,8 @@ def retime(
         keys: New time [s] of some frames; the time between is a smooth rising curve through them.
         move_keys: Keep every frame and move it to its new time, instead of new frames at the clip's own rate. For
             formats that hold key times; BVH does not.
+        keep_flights: Let flights keep their own pace, so that they fall as before; only what is on the ground between
+            them takes the factor.
         scope: Amount (of the change of time), interval and blend.
         budget: What may change at most; retiming turns no joint and moves no root.
         verify: Check the result, and say in the report what is new.
@@ -94,11 +99,11 @@ def retime(
         if not (math.isfinite(factor) and FACTORS[0] <= factor <= FACTORS[1]):
             raise InvalidValue(f"factor is {factor:g}; give a number from {FACTORS[0]:g} to {FACTORS[1]:g}.")
         slow = 1.0 + (factor - 1.0) * scope.amount
-        if scope.interval is None:
+        if scope.interval is None and not (keep_flights and spans):
             to_new, to_source = (lambda t: slow * t), (lambda t: t / slow)
             timing = on_grid(motion, to_new, to_source)
         else:
-            timing = stretched(motion, _parts(motion, scope, slow))
+            timing = stretched(motion, _parts(motion, scope, slow, spans if keep_flights else ()))
             notes = _reached(motion, timing, scope, factor, slow)
             known = timing
             to_new = lambda t: np.interp(t, known.source, known.times)  # noqa: E731
@@ -116,7 +121,7 @@ def retime(
         "retime", motion, result, Changes.between(played, result, pelvis(motion.skeleton)),
         settings={
             "factor": factor, "gravity_m_s2": gravity, "keys": dict(keys) if keys is not None else None,
-            "move_keys": move_keys, "amount": scope.amount, "blend_s": scope.blend, "interval": scope.interval,
+            "move_keys": move_keys, "keep_flights": keep_flights, "amount": scope.amount, "blend_s": scope.blend, "interval": scope.interval,
         },
         before=before, after=after, kept={"joint_angle_max_deg": 0.0, "root_position_max_m": 0.0},
         budget=budget, amount=scope.amount, notes=notes,
@@ -125,7 +130,19 @@ def retime(
     report.data["changed"]["time_max_s"] = float(np.abs(late).max())
     report.data["changed"]["frames"] = int((np.abs(late) > 1e-9).sum())
     edited = Edited(result, report)
-    return verified(edited, motion, character) if verify and figure is not None else edited
+    asked = partial(_follows, before=before.get("flights", []), after=after.get("flights", []))
+    return verified(edited, motion, character, asked=asked) if verify and figure is not None else edited
+
+
+def _follows(found: Finding, before: list[dict[str, Any]], after: list[dict[str, Any]]) -> str:
+    """What to say of flights that fall otherwise because they were to last longer or shorter; "" of other findings."""
+    if found.name not in ("gravity", "size", "frame-rate") or not after:
+        return ""
+    now, was = (float(np.median([f["gravity_g"] for f in flights])) for flights in (after, before))
+    return (
+        f"Flights now fall with {now:.2g} g ({was:.2g} g before), which follows from their new duration; a check calls "
+        "it wrong. --keep-flights lets them keep their pace, and poise edit ballistic their height."
+    )
 
 
 def _figure(motion: Motion, character: Character | None, *, is_needed: bool) -> Figure | None:
@@ -221,11 +238,21 @@ def _identity(t: Array) -> Array:
     return t
 
 
-def _parts(motion: Motion, scope: Scope, slow: float) -> list[Stretch]:
-    """Speed going to 1/slow inside the scope's interval and back, in whole frames."""
+def _parts(motion: Motion, scope: Scope, slow: float, kept: tuple[Span, ...]) -> list[Stretch]:
+    """Speed going to 1/slow inside the scope's interval and back, in whole frames, but for spans that are kept."""
     first, last = scope.frames(motion)
     if last - first < 2:
         raise InvalidValue("The interval holds fewer than three frames; give a longer one.")
+    begins = [first, *(min(max(b, first), last) for _, b in kept)]
+    ends = [*(min(max(a, first), last) for a, _ in kept), last]
+    found = [part for a, b in zip(begins, ends) if b - a >= 2 for part in _between(motion, scope, slow, a, b)]
+    if not found:
+        raise InvalidValue("All of it is in the air, and flights are to keep their pace: nothing is left to retime.")
+    return found
+
+
+def _between(motion: Motion, scope: Scope, slow: float, first: int, last: int) -> list[Stretch]:
+    """Speed going to 1/slow between two frames and back, in whole frames."""
     times = motion.times
     blend = min(scope.blend, float(times[last] - times[first]) / 3.0)
     a = first if first == 0 else int(np.argmin(np.abs(times - (times[first] + blend))))

@@ -61,7 +61,7 @@ def scale(
     played = motion
     if slow != 1.0 and motion.frame_count > 1:
         played = retimed(motion, on_grid(motion, lambda t: slow * t, lambda t: t / slow))
-    result = played if keep_size or part == 1.0 else _sized(played, part)
+    result = played if keep_size or part == 1.0 else sized(played, part)
     changes = Changes.between(played, result, pelvis(motion.skeleton))
     report = report_of(
         "scale", motion, result, changes,
@@ -77,7 +77,7 @@ def scale(
     return verified(edited, motion, None) if verify else edited
 
 
-def _sized(motion: Motion, size: float) -> Motion:
+def sized(motion: Motion, size: float) -> Motion:
     """Bones, tips and all translations multiplied by `size`, and what the source file says of bones."""
     skeleton = motion.skeleton
     sites = tuple(replace(s, offset=size * s.offset) for s in skeleton.end_sites)

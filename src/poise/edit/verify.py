@@ -11,6 +11,7 @@ from poise.check.finding import Finding
 from poise.core.errors import PoiseError
 from poise.core.motion import Motion
 from poise.edit.report import Edited
+from poise.edit.skin import TORN, skin_stretch
 
 LESS = (0.5, 0.25)
 """Parts of an edit that are tried where all of it brings new findings [1]."""
@@ -27,8 +28,12 @@ def verified(
     again: Callable[[float], Edited] | None = None,
     *,
     floor: float | None = None,
+    asked: Callable[[Finding], str] | None = None,
 ) -> Edited:
     """The edit with what a check says before and after it in its report, and a note where it brought new findings.
+
+    `check` in the report has the failing findings `before` and `after`, those that are `new`, those that follow from
+    what was `asked` for, and `skin_stretch`: how much longer an edge of the skin gets than it ever was.
 
     Args:
         edited: The edit.
@@ -36,29 +41,42 @@ def verified(
         character: Its character; None fits one before and after, as `poise check` does.
         again: The same edit by another amount, 0 … 1, without a check; tried where this one brought new findings.
         floor: Height of the floor, where it was given [m].
+        asked: Why a new finding is what the user asked for, and what avoids it; "" where it is not.
     """
     data = edited.report.data
     if edited.motion is motion:
         return edited
     try:
-        before, after = (_failing(m, character, floor) for m in (motion, edited.motion))
+        before, after = (findings_of(m, character, floor=floor) for m in (motion, edited.motion))
     except PoiseError:  # a figure that nothing can be said of
         return edited
     new = new_findings(before, after)
-    data["check"] = {"before": _listed(before), "after": _listed(after), "new": _listed(new)}
+    reasons = {} if asked is None else {f.name: asked(f) for f in new if asked(f)}
+    wanted, new = (tuple(f for f in new if (f.name in reasons) is is_asked) for is_asked in (True, False))
+    stretch = skin_stretch(motion, edited.motion, data["changed"].get("size", 1.0))
+    data["check"] = {
+        "before": _listed(before), "after": _listed(after), "new": _listed(new), "asked": _listed(wanted),
+        "skin_stretch": stretch,
+    }  # fmt: skip
     if data["edit"] != "retime":
         data["notes"] += [
-            f"{f.sentence}. Cure that first: {f.cures[0].text}." for f in before if f.name == "frame-rate"
+            f"{f.sentence}. Cure that first: {f.cures[0].text}." for f in before if f.fails and f.name == "frame-rate"
         ]
+    data["notes"] += list(reasons.values())
     if new:
         less = None if again is None else _least_harm(before, character, floor, again)
         data["notes"].append(_said(new, less))
+    if stretch is not None and stretch > TORN:
+        data["notes"].append(
+            f"An edge of the skin gets longer by {100.0 * stretch:.0f} % of its length than it was anywhere in the "
+            "clip: look at the result, or set a smaller --amount or a --budget."
+        )
     return edited
 
 
 def new_findings(before: Sequence[Finding], after: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Failing findings that were not there, or not as bad."""
-    was = {(f.name, f.where): f.excess for f in before if f.fails}
+    """Failing findings that were not there, not even as warnings, or not as bad."""
+    was = {(f.name, f.where): f.excess for f in before}
     # flights and feet may be counted anew: of a kind that failed before, the worst is what counts
     worst = {name: max(e for (n, _), e in was.items() if n == name) for name in {n for n, _ in was}}
 
@@ -71,16 +89,12 @@ def new_findings(before: Sequence[Finding], after: Sequence[Finding]) -> tuple[F
     return tuple(f for f in after if f.fails and is_new(f))
 
 
-def _failing(motion: Motion, character: Character | None, floor: float | None) -> tuple[Finding, ...]:
-    return tuple(f for f in findings_of(motion, character, floor=floor) if f.fails)
-
-
 def _least_harm(
     before: Sequence[Finding], character: Character | None, floor: float | None, again: Callable[[float], Edited]
 ) -> float | None:
     for amount in LESS:
         try:
-            if not new_findings(before, _failing(again(amount).motion, character, floor)):
+            if not new_findings(before, findings_of(again(amount).motion, character, floor=floor)):
                 return amount
         except PoiseError:
             continue
@@ -88,7 +102,9 @@ def _least_harm(
 
 
 def _listed(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    return [{"name": f.name, "where": f.where, "measure": f.measure, "sentence": f.sentence} for f in findings]
+    return [
+        {"name": f.name, "where": f.where, "measure": f.measure, "sentence": f.sentence} for f in findings if f.fails
+    ]
 
 
 def _said(new: Sequence[Finding], less: float | None) -> str:
