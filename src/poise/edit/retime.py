@@ -121,7 +121,8 @@ def retime(
         "retime", motion, result, Changes.between(played, result, pelvis(motion.skeleton)),
         settings={
             "factor": factor, "gravity_m_s2": gravity, "keys": dict(keys) if keys is not None else None,
-            "move_keys": move_keys, "keep_flights": keep_flights, "amount": scope.amount, "blend_s": scope.blend, "interval": scope.interval,
+            "move_keys": move_keys, "keep_flights": keep_flights,
+            "amount": scope.amount, "blend_s": scope.blend, "interval": scope.interval,
         },
         before=before, after=after, kept={"joint_angle_max_deg": 0.0, "root_position_max_m": 0.0},
         budget=budget, amount=scope.amount, notes=notes,
