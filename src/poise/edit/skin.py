@@ -26,10 +26,10 @@ def skin_stretch(before: Motion, after: Motion, size: float = 1.0) -> float | No
         before, after: The same file's motion before and after an edit; frames may differ in number.
         size: How many times as large the figure was made [1].
     """
-    longest = [_longest(m) for m in (before, after)]
-    if longest[0] is None or longest[1] is None:
+    old, new = _longest(before), _longest(after)
+    if old is None or new is None:
         return None
-    (was, rest), (now, _) = longest
+    (was, rest), (now, _) = old, new
     rest = np.maximum(rest, SHORT * np.median(rest))
     return float(((now / size - was) / rest).max(initial=0.0))
 
