@@ -76,14 +76,17 @@ def verified(
 
 def new_findings(before: Sequence[Finding], after: Sequence[Finding]) -> tuple[Finding, ...]:
     """Failing findings that were not there, not even as warnings, or not as bad."""
-    was = {(f.name, f.where): f.excess for f in before}
-    # flights and feet may be counted anew: of a kind that failed before, the worst is what counts
-    worst = {name: max(e for (n, _), e in was.items() if n == name) for name in {n for n, _ in was}}
+    was = {(f.name, f.where): f.excess for f in sorted(before, key=lambda f: f.fails)}
+    failed = {(f.name, f.where) for f in before if f.fails}
+    worst: dict[str, float] = {}  # flights and feet may be counted anew: of a kind, the worst is what counts
+    for f in before:
+        worst[f.name] = max(f.excess, worst.get(f.name, 0.0))
 
     def is_new(f: Finding) -> bool:
         if f.name == "frame-rate":  # it was there, and what hid it is gone
             return False
-        known = was.get((f.name, f.where), worst.get(f.name) if f.name != "glitch" else None)
+        key = f.name, f.where
+        known = was.get(key) if key in failed or f.name == "glitch" else worst.get(f.name)
         return known is None or f.excess > WORSE * known
 
     return tuple(f for f in after if f.fails and is_new(f))
