@@ -282,7 +282,7 @@ def _point_targets(f: Block) -> None:
     low = np.clip(2.0 - height / f.contact_height, 0.0, 1.0)
     normal = tangent + low * (1.0 - np.clip(gap / f.contact_height, 0.0, 1.0))
     if f.is_planned:
-        normal = np.maximum(normal, f.plan_climbs)
+        tangent, normal = np.maximum(tangent, f.plan_climbs), np.maximum(normal, f.plan_climbs)
     f.shares[:] = np.stack([tangent, tangent, normal], axis=1).ravel()
     speed = f.end_speed * (f.wished_v - p.velocities)
     wish = f.wished_a + speed + f.end_stiffness * (f.wished - p.places)

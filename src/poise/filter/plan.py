@@ -20,7 +20,7 @@ from scipy import ndimage
 from poise.body.character import Character
 from poise.filter import plan_feet
 from poise.filter.plan_footholds import tread_shifts
-from poise.filter.plan_root import rise
+from poise.filter.plan_root import let_go, rise
 from poise.filter.preset import EndEffector
 from poise.filter.smooth import HOLD, smoothest
 from poise.terrain import Terrain
@@ -101,6 +101,7 @@ class GroundPlan:
     Attributes:
         offsets: Of the contact points against the reference [m], shape (F, P, 3).
         height: Of the root against the reference [m], shape (F,).
+        flags: Touching, as planned, shape (F, P): a foot on a ledge is let go before its leg folds up.
     """
 
     def __init__(
@@ -111,25 +112,25 @@ class GroundPlan:
         dt = track.dt
         is_level = starts_level(track.points[0], terrain, track.floor, scale)
         reach = settings.foothold_shift * scale
-        shift = tread_shifts(track, character, terrain, feet, reach, is_level=is_level)
+        own_shift = tread_shifts(track, character, terrain, feet, reach, is_level=is_level)
+        shift = plan_feet.waits(track, terrain, own_shift, feet, scale)
         radii = np.array([p.radius for p in character.contact_points])
         ways = plan_feet.ways(track, terrain, shift, feet, radii, scale, settings.clearance * scale)
-        self.height = rise(track, character, terrain, ways.ground, shift, feet, upright, is_level=is_level)
+        climbs = np.abs(shift - own_shift)
         self.offsets = np.zeros_like(track.points)
         self.offsets[..., :2] = shift[..., None] * terrain.forward
-        climbs, landing = np.zeros_like(shift), {i for foot in feet for i in foot}
-        for i in range(track.points.shape[1]):
-            held = track.flags[:, i].copy()
-            # what lies along the slope rises with the ground below it, what stands with the root
-            body = upright * self.height + (1.0 - upright) * ways.ground[:, i]
-            straight = plan_feet.straight(held, ways.ground[:, i], body, dt)
-            if is_level or i in landing:  # where it came from is not known: from the ground below it
-                straight[:2] = 0.0 if is_level else ways.ground[:2, i]
-                held[:2] = True
-            weights = np.where(held, HOLD, SWING_TIME**-4)
-            lower = np.where(held, -np.inf, ways.lower[:, i])
-            self.offsets[:, i, 2] = smoothest(straight, weights, np.ones(len(straight)), dt, lower)
-            climbs[:, i] = self.offsets[:, i, 2] - straight
+        bounds = None
+        for stage in range(2):  # where the body is decides how feet fly, and how feet fly where the body must be
+            self.height = rise(
+                track, character, terrain, ways.ground, shift, feet, upright, is_level=is_level, ways=bounds
+            )
+            if stage == 0:
+                track = let_go(track, character, self.height, ways.ground, feet, upright)
+            bounds, climb = self._flights(
+                track, feet, ways, upright, is_level=is_level, has_treads=bool(terrain.treads)
+            )
+        self.offsets[..., 2], climbs = bounds, climbs + climb
+        self.flags = track.flags
         self._velocities, self._accelerations = rates(self.offsets, dt)
         self._rise, self._rise_rate = rates(self.height, dt)
         self._landings = _following(track.flags, np.add(track.points * [1.0, 1.0, 0.0], self.offsets))
@@ -137,6 +138,35 @@ class GroundPlan:
         self._climbs = np.clip(ndimage.maximum_filter1d(climbs, ahead, axis=0) / (CLIMB * scale), 0.0, 1.0)
         highest = ndimage.maximum_filter1d(ways.highest, 2 * round(AROUND / dt) + 1, axis=0)
         self._gaps = track.points[..., 2] - track.floor + self.offsets[..., 2] - highest
+
+    def _flights(
+        self, track: Track, feet: tuple[tuple[int, ...], ...], ways: plan_feet.Ways, upright: Array, *, is_level: bool,
+        has_treads: bool,
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """Height offset of every point over time, and how much of it is climbed to clear something [m], both (F, P)."""
+        dt, grouped = track.dt, {i for foot in feet for i in foot}
+        heights, climbs = np.zeros((2, *track.flags.shape))
+        for group in (*feet, *((i,) for i in range(track.flags.shape[1]) if i not in grouped)):
+            index = np.array(group)
+            held, ground = plan_feet.standing(
+                np.asarray(track.flags[:, index]), ways.ground[:, index], dt, has_treads=has_treads and len(group) > 1
+            )
+            # what lies along the slope rises with the ground below it, what stands with the root
+            body = upright * self.height + (1.0 - upright) * ways.ground[:, index].mean(axis=1)
+            straight = np.stack([plan_feet.straight(held, x, body, dt) for x in ground.T], axis=1)
+            if is_level or group in feet:  # where it came from is not known: from the ground below it
+                straight[:2] = 0.0 if is_level else ways.ground[:2, index]
+                held[:2] = True
+            weights, bends = np.where(held, HOLD, SWING_TIME**-4), np.ones(len(straight))
+            middle = straight.mean(axis=1)
+            apart = straight - middle[:, None]  # a foot is not bent by the ground it passes
+            lower = np.where(held, -np.inf, (ways.lower[:, index] - apart).max(axis=1))
+            whole = smoothest(middle, weights, bends, dt, lower)
+            climbs[:, index] = (whole - middle)[:, None]
+            for i, x in zip(group, apart.T, strict=True):
+                own = smoothest(x, weights, bends, dt) if np.abs(x).max() > 1e-9 else x
+                heights[:, i] = whole + own
+        return heights, climbs
 
     def frame(self, k: int) -> PlannedFrame:
         """The plan for the step from frame k."""

@@ -28,6 +28,8 @@ REACH = 0.985
 """Part of its length that a leg is stretched to, unless the clip itself stretches it further [1]."""
 EDGE = 0.04
 """Feet keep so far from a riser where they can, for a leg of 0.82 m [m]."""
+OVERHANGS = (0.1, 0.2, 0.3, 0.4)
+"""Parts of a foot that may stand out over a lower tread where none is as long as the foot [1]."""
 LOW = 0.05
 """Points of a standing foot lower than this must lie on its tread, for a leg of 0.82 m [m]."""
 PAUSE = 0.06
@@ -165,12 +167,16 @@ def footholds(
     most = int(reach / (SPACING * scale))
     steps = SPACING * scale * np.arange(-most, most + 1, dtype=np.float64)
     steps = steps[np.argsort(np.abs(steps), kind="stable")]
-    for margin in (EDGE * scale, 0.5 * EDGE * scale, 0.0):
-        ends = steps[:, None] + np.array([places.min() - margin, places.max() + margin])
-        h = _heights(terrain, ends)
-        level = np.flatnonzero(np.abs(h[:, 1] - h[:, 0]) < 1e-6)
+    first, last = float(places.min()), float(places.max())
+    rooms = [(m, m) for m in EDGE * scale * np.linspace(1.0, 0.0, 9)]
+    # a foot longer than its tread stands out over the lower one
+    rooms += [x for part in OVERHANGS for x in ((-part * (last - first), 0.0), (0.0, -part * (last - first)))]
+    for before, behind in rooms:
+        h = _heights(terrain, steps[:, None] + np.array([first - before, last + behind, first, last]))
+        tread = h[:, 0]
+        level = np.flatnonzero((np.abs(h[:, 1] - tread) < 1e-6) & (h[:, 2:].max(axis=1) < tread + 1e-6))
         if level.size:
-            shifts, tread = steps[level], h[level, 0]
+            shifts, tread = steps[level], tread[level]
             short = -headroom(track, character, terrain, foot, span, shifts[:, None]).min(axis=1)
             return Footholds(
                 shifts,

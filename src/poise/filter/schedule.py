@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -47,10 +49,20 @@ class ClipSchedule:
         flags = contact_flags(points, velocities, heights, height_limit=height_limit, speed_limit=speed_limit)
         # what may push in the simulation is what is nearer than the same height: the reference must not reach further
         self.flags: Flags = flags & (heights < height_limit)
-        times = dt * np.arange(frames, dtype=np.float64)
-        self._times, self._lifts = times_to_contact(self.flags, times), times_to_contact(~self.flags, times)
-        self._landings, self._progress = _swings(self.flags, points)
         self.track = Track(points, self.flags, bodies, com, floor, dt)
+        self._find_swings()
+
+    def _find_swings(self) -> None:
+        track = self.track
+        times = track.dt * np.arange(len(track.points), dtype=np.float64)
+        self._times, self._lifts = times_to_contact(self.flags, times), times_to_contact(~self.flags, times)
+        self._landings, self._progress = _swings(self.flags, track.points)
+
+    def let_go(self, flags: Flags) -> None:
+        """Take over the contacts of a plan, which lets feet go early, shape (F, P)."""
+        if not np.array_equal(flags, self.flags):
+            self.flags, self.track = flags, replace(self.track, flags=flags)
+            self._find_swings()
 
     def touch(self, k: int) -> Touch:
         """Contacts of frame k."""

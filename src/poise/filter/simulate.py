@@ -149,6 +149,8 @@ def simulate(
     machine.start(q[first], v[first])
     still = np.zeros_like(v[0])
     plan = machine.plan(schedule.track)
+    if plan is not None:
+        schedule.let_go(plan.flags)
     standing = builder.frame(q[first], still, still, schedule.touch(first))
     machine.settle(standing, None if plan is None else plan.frame(first))
     machine.carry_to(q[first], v[first], q[0], v[0])

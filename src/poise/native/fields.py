@@ -301,7 +301,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         floors: real[points]  floor that each belongs to [m]
         plan_offsets: real[points, 3]  of the plan [m]
         plan_gaps: real[points]  [m]
-        plan_climbs: real[points]  least weight along the normal
+        plan_climbs: real[points]  least weight
         plan_landings: real[points, 3]  [m]
         plan_rates: real[2, points, 3]  velocities and accelerations of the plan
         stepping: real[3, points, 3]  way, velocity, acceleration of a limb that steps back

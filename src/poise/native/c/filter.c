@@ -320,7 +320,7 @@ static void point_targets(Frame *f) {
         real tangent = smaller(larger(1.0 - r->times_to_contact[i] / f->contact_time, 0.0), 1.0);
         real low = smaller(larger(2.0 - height / f->contact_height, 0.0), 1.0);
         real normal = tangent + low * (1.0 - smaller(larger(gap / f->contact_height, 0.0), 1.0));
-        if (f->is_planned) normal = larger(normal, f->plan_climbs[i]);
+        if (f->is_planned) tangent = larger(tangent, f->plan_climbs[i]), normal = larger(normal, f->plan_climbs[i]);
         for (int c = 0; c < 3; c++) {
             word at = 3 * i + c;
             wish[c] = f->wished_a[at] + f->end_speed * (f->wished_v[at] - p->velocities[at]) +
