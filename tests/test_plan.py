@@ -149,7 +149,7 @@ def test_feet_keep_whole_on_narrow_stairs(walk) -> None:
 
 
 def test_a_leg_does_not_fold_up_on_a_ledge_that_the_body_has_left(walk) -> None:
-    plan, schedule, _, machine = _plan(walk, Terrain.step(-0.6 * walk[1].leg_length))
+    plan, schedule, _, _ = _plan(walk, Terrain.step(-0.6 * walk[1].leg_length))
     gone = schedule.flags & ~plan.flags
     assert gone.any()
     assert not (plan.flags & ~schedule.flags).any(), "it lets go early, and never touches longer"

@@ -79,9 +79,7 @@ def rise(
     return smoothest(targets, weights, bends, track.dt, upper=upper, bound_weight=REACH_WEIGHT)
 
 
-def let_go(
-    track: Track, character: Character, height: Array, ground: Array, feet: Feet, upright: Array
-) -> Track:
+def let_go(track: Track, character: Character, height: Array, ground: Array, feet: Feet, upright: Array) -> Track:
     """The clip with the ends of stances left out in which a leg would fold up: on a ledge that the body has left.
 
     Args:
