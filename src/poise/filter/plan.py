@@ -119,7 +119,7 @@ class GroundPlan:
         climbs = np.abs(shift - own_shift)
         self.offsets = np.zeros_like(track.points)
         self.offsets[..., :2] = shift[..., None] * terrain.forward
-        bounds = None
+        bounds, climb = None, np.zeros_like(climbs)
         for stage in range(2):  # where the body is decides how feet fly, and how feet fly where the body must be
             self.height = rise(
                 track, character, terrain, ways.ground, shift, feet, upright, is_level=is_level, ways=bounds
@@ -145,7 +145,7 @@ class GroundPlan:
     ) -> tuple[Array, Array]:  # fmt: skip
         """Height offset of every point over time, and how much of it is climbed to clear something [m], both (F, P)."""
         dt, grouped = track.dt, {i for foot in feet for i in foot}
-        heights, climbs = np.zeros((2, *track.flags.shape))
+        heights, climbs = np.zeros_like(ways.ground), np.zeros_like(ways.ground)
         for group in (*feet, *((i,) for i in range(track.flags.shape[1]) if i not in grouped)):
             index = np.array(group)
             held, ground = plan_feet.standing(

@@ -99,7 +99,7 @@ def standing(touching: Flags, ground: Array, dt: float, *, has_treads: bool) -> 
         has_treads: The ground has level treads.
     """
     held, out = np.zeros(len(touching), dtype=np.bool_), ground.copy()
-    for span in stances(touching.any(axis=1), dt):
+    for span in stances(np.logical_or.reduce(touching, axis=1), dt):
         held[span] = True
         own, frames = touching[span], np.arange(span.start, span.stop)
         if has_treads:
@@ -128,7 +128,7 @@ def waits(track: Track, terrain: Terrain, shift: Array, feet: Feet, scale: float
     for foot in feet:
         index = np.array(foot)
         flags = np.asarray(track.flags[:, index])
-        spans = stances(flags.any(axis=1), track.dt)
+        spans = stances(np.logical_or.reduce(flags, axis=1), track.dt)
         own = shift[:, index[0]]
         targets, weights = own.copy(), np.full(len(own), WAIT_WEIGHT)
         lower, upper = np.full(len(own), -np.inf), np.full(len(own), np.inf)

@@ -99,7 +99,7 @@ def let_go(track: Track, character: Character, height: Array, ground: Array, fee
         level = ground[:, index].mean(axis=1)
         now = np.linalg.norm(way + np.outer(level - height, [0.0, 0.0, 1.0]), axis=1)
         folds = (now < FOLDED * length) & (now < 0.9 * np.linalg.norm(way, axis=1)) & (upright > 0.5)
-        others = np.delete(stands, k, axis=1).any(axis=1)
+        others = np.logical_or.reduce(np.delete(stands, k, axis=1), axis=1)
         for span in stances(stands[:, k], track.dt):
             if span.stop >= len(flags):
                 continue
