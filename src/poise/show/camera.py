@@ -10,6 +10,7 @@ from scipy.ndimage import gaussian_filter1d
 
 from poise.core import rotations
 from poise.core.errors import InvalidValue
+from poise.show.pack_overlays import push_overlays
 from poise.show.scene import Scene
 
 Array = npt.NDArray[np.float64]
@@ -201,7 +202,7 @@ def stature(scene: Scene) -> float:
 
 
 def _extent(scene: Scene) -> tuple[Array, Array, Array]:
-    """Lowest and highest corner of all solid figures and their middle [m], each of shape (T, 3)."""
+    """Lowest and highest corner of all solid figures and what pushes them, and their middle [m], each (T, 3)."""
     lows, highs, centers = [], [], []
     for t in _followed(scene):
         pairs = [(i, c) for i, b in enumerate(t.character.bodies) for c in b.capsules]
@@ -213,7 +214,12 @@ def _extent(scene: Scene) -> tuple[Array, Array, Array]:
         highs.append(np.maximum(*points).__add__(radii).max(axis=1))
         mass = np.array([b.mass for b in t.character.bodies])
         centers.append(np.einsum("tbk,b->tk", t.positions, mass / mass.sum()))
-    return np.min(lows, axis=0), np.max(highs, axis=0), np.mean(centers, axis=0)
+    low, high = np.min(lows, axis=0), np.max(highs, axis=0)
+    for pushes in push_overlays(scene):
+        back = np.nan_to_num(pushes.vectors * pushes.scale * (-1.0 if pushes.is_push else 1.0))
+        ends = np.where(np.isfinite(pushes.points), pushes.points + back, low[:, None])
+        low, high = np.minimum(low, ends.min(axis=1)), np.maximum(high, ends.max(axis=1))
+    return low, high, np.mean(centers, axis=0)
 
 
 def _corners(low: Array, high: Array, center: Array) -> Array:

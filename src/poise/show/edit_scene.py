@@ -13,7 +13,8 @@ from poise.core.motion import Motion
 from poise.core.units import GRAVITY
 from poise.show.join import paler, resampled
 from poise.show.motion_scene import scene_of_motion
-from poise.show.scene import GHOST, GHOST_COLOR, Curve, Plot, Scene, Series, track_of_motion
+from poise.show.scene import GHOST, GHOST_COLOR, Curve, Plot, Scene, Series, Skinned, file_name, track_of_motion
+from poise.show.skins import skins_of
 from poise.terrain import Terrain
 
 
@@ -30,12 +31,14 @@ def scene_of_edit(
             center of mass took before, and in each plot the lines of before besides those of after.
     """
     own, edited = fit(before), fit(after)
-    ghost = track_of_motion(before, own, name="before", style=GHOST)
     lasting = after.times[after.times <= before.times[-1]]
-    if len(lasting) and before.frame_count > 1:
-        ghost = track_of_motion(before.resampled(lasting), own, name="before", style=GHOST)
+    seen = before.resampled(lasting) if len(lasting) and before.frame_count > 1 else before
+    ghost = track_of_motion(seen, own, name="before", style=GHOST, skins=skins_of(before))
     hold = np.minimum(np.arange(after.frame_count), len(ghost.positions) - 1)
-    ghost = replace(ghost, positions=ghost.positions[hold], orientations=ghost.orientations[hold])
+    skin = ghost.skinned
+    if skin is not None:
+        skin = Skinned(skin.skins, skin.positions[hold], skin.orientations[hold])
+    ghost = replace(ghost, positions=ghost.positions[hold], orientations=ghost.orientations[hold], skinned=skin)
     terrain = Terrain.flat(own.floor)
     scene = scene_of_motion(after, edited, terrain=terrain, name="after", physics=physics, gravity=_gravity(report))
     overlays = scene.overlays
@@ -43,11 +46,11 @@ def scene_of_edit(
         path = center_of_mass(before, own)
         overlays += (Curve("center of mass before", "com", GHOST_COLOR, path, is_dashed=True),)
     if physics:
-        seen = scene_of_motion(before, own, terrain=terrain, name="before", gravity=_gravity(report))
-        scene = replace(scene, plots=_both(scene.plots, resampled(seen, scene.times).plots))
-    title, notes = "", scene.notes
+        was = scene_of_motion(before, own, terrain=terrain, name="before", gravity=_gravity(report))
+        scene = replace(scene, plots=_both(scene.plots, resampled(was, scene.times).plots))
+    title, notes = file_name(before), scene.notes
     if report is not None:
-        title, notes = f"poise edit {report['edit']}", notes + tuple(report["notes"])
+        title, notes = f"{title}: edit {report['edit']}", notes + tuple(report["notes"])
     return replace(scene, tracks=(*scene.tracks, ghost), overlays=overlays, title=title, notes=notes)
 
 

@@ -24,7 +24,7 @@ from poise.phases.ground import start_of
 from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.show.live_scene import clip_moment, clip_scene
 from poise.show.protocol import Moment
-from poise.show.scene import Control, Scene
+from poise.show.scene import Control, Scene, file_name
 from poise.show.source import body_of
 from poise.terrain import Terrain
 from poise.terrain.shapes import Form, Place, Shape
@@ -159,8 +159,7 @@ class LiveClip:
 
     def scene(self) -> Scene:
         self._shown_at = self._q[:2].copy()
-        source = self._motion.source
-        title = source.path.replace("\\", "/").rsplit("/", 1)[-1] if source else "live"
+        title = file_name(self._motion, "live")
         return clip_scene(self._character, self._q, self._ground.current, title=title)
 
     def is_changed(self) -> bool:

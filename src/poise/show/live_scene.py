@@ -100,7 +100,7 @@ def clip_scene(character: Character, q: Array, terrain: Terrain, *, title: str) 
             Plot("Change of the pose", "deg", (Series("simulated", SIMULATED_COLOR, np.zeros(1)),)),
             Plot("Outside help at the hips: force", "N", (Series("simulated", SIMULATED_COLOR, np.zeros(1)),)),
             Plot("Force of your hand", "N", (Series("hand", SIMULATED_COLOR, np.zeros(1)),)),
-            Plot("Center of mass, height", "m", (Series("height", COM_COLOR, np.zeros(1)),)),
+            Plot("Height of the center of mass", "m", (Series("height", COM_COLOR, np.zeros(1)),)),
         ),
         layers=LAYERS,
     )

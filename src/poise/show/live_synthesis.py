@@ -106,7 +106,7 @@ class LiveSynthesis:
         plots = tuple(
             Plot(name, unit, (Series(world.figures[0].name, FIGURE_COLORS[0], one),))
             for name, unit in (
-                ("Center of mass, height", "m"), ("Largest torque, in parts of its limit", ""),
+                ("Height of the center of mass", "m"), ("Largest torque, in parts of its limit", ""),
                 ("Force that holds the root", "N"),
             )
         )  # fmt: skip

@@ -248,9 +248,13 @@ def _plots(analysis: Analysis, at: Index) -> list[Plot]:
         return tuple(Series(a, c, values[at, k]) for k, (a, c) in enumerate(zip("xyz", AXIS_COLORS)))
 
     height, outside = analysis.com[at, 2] - analysis.floor, analysis.support.error[at]
+    speed = np.linalg.norm(m.linear[at], axis=1) / analysis.mass
+    weights = analysis.forces.contact[at, :, 2].sum(axis=1) / (analysis.mass * GRAVITY)
     return [
-        Plot("Center of mass, height", "m", (Series("height", COM_COLOR, height),)),
-        Plot("Linear momentum", "kg m/s", axes(m.linear)),
+        Plot("Height of the center of mass", "m", (Series("height", COM_COLOR, height),)),
+        Plot("Speed of the center of mass", "m/s", (Series("speed", LINEAR_COLOR, speed),)),
+        Plot("Weight on the ground", "body weights", (Series("weight", FORCE_COLOR, weights),), ((1.0, "at rest"),)),
+        Plot("Momentum", "kg m/s", axes(m.linear)),
         Plot("Angular momentum", "kg m²/s", axes(m.angular)),
         Plot(
             "Zero-moment point outside the support", "radii",

@@ -13,7 +13,20 @@ from poise.core.motion import Motion
 from poise.filter.result import SimulationResult
 from poise.show.look import ARROW_COLOR
 from poise.show.push_arrows import arrow_of, words_of
-from poise.show.scene import GHOST, GOALS, SOLID, Color, Plot, Points, Row, Scene, Series, Skinned, Track
+from poise.show.scene import (
+    GHOST,
+    GOALS,
+    SOLID,
+    Color,
+    Plot,
+    Points,
+    Row,
+    Scene,
+    Series,
+    Skinned,
+    Track,
+    file_name,
+)  # fmt: skip
 from poise.show.skins import skins_of
 
 if TYPE_CHECKING:
@@ -122,8 +135,7 @@ def _events(result: SimulationResult) -> tuple[Row, ...]:
 
 def _title(result: SimulationResult) -> str:
     """The file's name and what was done: "walk.bvh: push of chest, 300 N at 1.00 s; slope:5"."""
-    source = result.motion.source
-    name = source.path.replace("\\", "/").rsplit("/", 1)[-1] if source else "motion"
+    name = file_name(result.motion)
     done = [f"{p.kind} of {words_of(p)} at {p.start:.2f} s" for p in result.pushes[:2]]
     if len(result.pushes) > 2:
         done.append(f"{len(result.pushes) - 2} more")
@@ -133,8 +145,7 @@ def _title(result: SimulationResult) -> str:
 
 
 def _notes(result: SimulationResult) -> tuple[str, ...]:
-    motion, source = result.motion, result.motion.source
-    name = source.path.replace("\\", "/").rsplit("/", 1)[-1] if source else "a motion"
+    motion, name = result.motion, file_name(result.motion, "a motion")
     d = result.report.data
     return (
         f"{name}: {motion.frame_count} frames at {motion.fps:.4g} Hz, simulated at {1.0 / d['dt']:.4g} Hz",

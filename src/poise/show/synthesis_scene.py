@@ -240,7 +240,7 @@ def _plots(result: SynthesisResult, times: Array) -> tuple[Plot, ...]:
     weights = np.array([f.character.mass * GRAVITY for f in result.figures])
     load = np.stack([trace.forces[:, trace.owners == k].sum(axis=1)[:, 2] for k in range(len(weights))], axis=1)
     plots = [
-        Plot("Center of mass, height", "m", lines(trace.com[:, :, 2])),
+        Plot("Height of the center of mass", "m", lines(trace.com[:, :, 2])),
         Plot("Largest torque, in parts of its limit", "", lines(trace.effort), ((1.0, "limit"),)),
         Plot("Contacts carry, in parts of the weight", "", lines(load / weights), ((1.0, "weight"),)),
         Plot("Force that holds the root", "N", lines(trace.root_force)),

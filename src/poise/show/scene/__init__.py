@@ -14,7 +14,7 @@ from poise.show.scene.overlays import (
     Series,
     Vectors,
 )
-from poise.show.scene.scene import Arrow, Scene, track_of_motion
+from poise.show.scene.scene import Arrow, Scene, file_name, track_of_motion
 from poise.show.scene.tracks import (
     GHOST,
     GHOST_COLOR,
@@ -36,5 +36,5 @@ from poise.show.scene.tracks import (
 __all__ = [
     "GHOST", "GHOST_COLOR", "GOALS", "SOLID", "SOLID_COLOR", "Arrow", "Ball", "Box", "Color", "Control", "Curve",
     "Cylinder", "Label", "Layer", "Mesh", "Overlay", "Plot", "Points", "Polygon", "Prop", "Row", "Scene", "Series",
-    "Shape", "Skin", "Skinned", "Style", "Track", "Vectors", "track_of_motion",
+    "Shape", "Skin", "Skinned", "Style", "Track", "Vectors", "file_name", "track_of_motion",
 ]  # fmt: skip

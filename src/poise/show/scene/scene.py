@@ -146,6 +146,11 @@ class Scene:
         return (1.0 - blend) * force[before] + blend * force[after]
 
 
+def file_name(motion: Motion, otherwise: str = "motion") -> str:
+    """Name of the file a motion was read from, without its folder; `otherwise` where it was made."""
+    return motion.source.path.replace("\\", "/").rsplit("/", 1)[-1] if motion.source else otherwise
+
+
 def track_of_motion(
     motion: Motion,
     character: Character,

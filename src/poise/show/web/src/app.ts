@@ -1,6 +1,6 @@
 /** The page as a whole: a world on the stage, a clock or a live line, and what the viewer touches. */
 import * as THREE from "three";
-import { firstDistance, place } from "./camera";
+import { firstShot, lookOf, place } from "./camera";
 import { Clock, clockText } from "./clock";
 import { setIcon } from "./icons";
 import type { Options } from "./options";
@@ -50,7 +50,7 @@ export class App {
     });
     warm(this.stage);
     this.pointer = new Pointer(this.stage, () => this.world, $("tip"));
-    this.stage.prepare = () => this.prepare();
+    this.stage.prepare = (...args) => this.prepare(...args);
     this.timeline.seek = this.plots.seek = (time) => {
       if (this.world?.isLive) return;
       this.pause();
@@ -129,21 +129,19 @@ export class App {
     $("tool-plots").setAttribute("aria-pressed", String(!$("plots").hidden));
   }
 
-  /** The first view of the figure. */
+  /** The first view: all figures and what they carry, below the title. */
   home(): void {
     const world = this.world!;
     const { header } = world;
-    const figure = world.followed(0);
-    const target = new THREE.Vector3();
     this.anchored = world.anchor(0, this.clock.time, this.anchor);
-    if (this.anchored) target.copy(this.anchor);
-    else if (figure) target.copy(figure.place(0));
-    else target.set(0, 0, header.size / 2);
-    const { aspect, camera } = this.stage;
-    const distance = firstDistance(header.size, figure?.reach(target) ?? 0, aspect, camera.fov, figure?.rise(target) ?? 0);
-    place(this.stage.camera, target, header.heading, this.options.view || (this.isClimb ? "behind" : "quarter"), distance);
-    this.stage.controls.target.copy(target);
-    this.stage.controls.update();
+    const points = world.outline(this.clock.time);
+    if (!points.length) points.push(new THREE.Vector3(0, 0, 0), new THREE.Vector3(0, 0, header.size));
+    const { camera, controls, partWidth, pixelHeight } = this.stage;
+    const forward = lookOf(header.heading, this.options.view || (this.isClimb ? "behind" : "quarter"));
+    const shot = firstShot(points, forward, header.size, partWidth, pixelHeight, camera.fov);
+    place(camera, shot.target, forward, shot.distance);
+    controls.target.copy(shot.target);
+    controls.update();
     this.stage.invalidate();
   }
 
@@ -174,11 +172,11 @@ export class App {
     return passed < 0 || passed > 1 ? 1 : 1 - Math.exp(-passed / LIVE_CALM);
   }
 
-  /** Words in the scene keep their size on the screen. */
-  private prepare(): void {
-    if (!this.world) return;
-    const tall = 2 * Math.tan((0.5 * this.stage.camera.fov * Math.PI) / 180);
-    for (const { mark } of this.world.marks) if (mark instanceof Label) mark.scale(this.stage.pixelHeight, tall);
+  /** Words in the scene keep their size on the screen, and inside it. */
+  private prepare(view: number, camera: THREE.PerspectiveCamera, width: number, height: number): void {
+    for (const { mark, view: own } of this.world?.marks ?? []) {
+      if (mark instanceof Label && own === view) mark.fit(camera, width, height);
+    }
   }
 
   /** Goes to a time [s] and draws it. */

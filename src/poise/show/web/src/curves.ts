@@ -9,6 +9,8 @@ import { type Mark, flat, tint } from "./marks";
 import type { Palette } from "./palette";
 
 const LABEL_HEIGHT = 24; // px
+const LABEL_RIM = 4; // px between words and the edge of the picture
+const NARROW = 1.6; // widths of the words
 const TRAIL = 1.5; // seconds a trail is long where the recording does not say
 
 /** Whether a time lies in the span in which something is drawn. */
@@ -113,7 +115,6 @@ export class Label implements Mark {
     );
     this.group.position.fromArray(overlay.position);
     this.group.renderOrder = 30;
-    this.group.center.set(-0.04, 0.5); // to the right of its place
   }
 
   /** Draws the words anew in the colors of a look, at the size they have on the screen. */
@@ -146,10 +147,22 @@ export class Label implements Mark {
     this.aspect = width / LABEL_HEIGHT;
   }
 
-  /** Keeps the words their size in a picture `pictureHeight` pixels high that is `tall` high at distance 1. */
-  scale(pictureHeight: number, tall: number): void {
-    const height = (LABEL_HEIGHT / pictureHeight) * tall;
-    this.group.scale.set(height * this.aspect, height, 1);
+  /** Keeps the words their size and inside a picture of so many pixels, smaller where it is narrower than they are. */
+  fit(camera: THREE.PerspectiveCamera, width: number, height: number): void {
+    const tall = 2 * Math.tan((0.5 * camera.fov * Math.PI) / 180);
+    const room = Math.max(1, width - 2 * LABEL_RIM);
+    const high = Math.min(LABEL_HEIGHT, room / this.aspect);
+    this.group.scale.set((high / height) * tall * this.aspect, (high / height) * tall, 1);
+    const at = this.group.getWorldPosition(new THREE.Vector3()).project(camera);
+    const [x, y] = [0.5 * (1 + at.x) * width, 0.5 * (1 - at.y) * height];
+    const wide = high * this.aspect;
+    const into = (place: number, length: number, side: number) =>
+      Math.min(Math.max(place, LABEL_RIM), Math.max(LABEL_RIM, side - LABEL_RIM - length));
+    // to the right of its place and as high, but where that would be cut
+    const left = into(x + 0.04 * wide, wide, width);
+    // in a narrow still the words would lie on the figure: they go below it
+    const top = room < NARROW * LABEL_HEIGHT * this.aspect ? height - high - 2 * LABEL_RIM : into(y - 0.5 * high, high, height);
+    this.group.center.set((x - left) / wide, 1 - (y - top) / high);
   }
 
   at(_frame: Bracket, time: number): void {

@@ -88,16 +88,17 @@ export class Figure {
     for (const skin of this.skins) skin.apply(this.pose);
   }
 
-  /** How far from a place its bodies reach to the sides [m]. */
-  reach(from: THREE.Vector3): number {
-    const { pose } = this;
-    return Math.max(...this.track.bodies.map((_, b) => Math.hypot(pose[b * STRIDE] - from.x, pose[b * STRIDE + 1] - from.y)));
-  }
-
-  /** How far above or below a place its bodies reach [m]. */
-  rise(from: THREE.Vector3): number {
-    const { pose } = this;
-    return Math.max(...this.track.bodies.map((_, b) => Math.abs(pose[b * STRIDE + 2] - from.z)));
+  /** Points around all that is drawn of it, as it stands now [m]. */
+  outline(): THREE.Vector3[] {
+    if (this.skins.length) return this.skins.flatMap((skin) => skin.outline());
+    return this.meshes.flatMap((mesh) => {
+      if (!mesh) return [];
+      mesh.geometry.boundingBox ?? mesh.geometry.computeBoundingBox();
+      mesh.updateMatrixWorld();
+      const { min, max } = mesh.geometry.boundingBox!;
+      const corner = (k: number) => new THREE.Vector3(k & 1 ? max.x : min.x, k & 2 ? max.y : min.y, k & 4 ? max.z : min.z);
+      return [0, 1, 2, 3, 4, 5, 6, 7].map((k) => corner(k).applyMatrix4(mesh.matrixWorld));
+    });
   }
 
   /** Place of a body's origin in the world [m]. */

@@ -9,12 +9,12 @@ import { css } from "./timeline";
 
 const HEIGHT = 112;
 /** The least that a plot shows from bottom to top, by unit: what changes by less stands still, and its rounding is no news. */
-const LEAST: Record<string, number> = { deg: 1, m: 0.01, N: 20, "N m": 5, "kg m/s": 2, "kg m²/s": 0.2, "m/s": 0.05 };
+const LEAST: Record<string, number> = { deg: 1, m: 0.01, N: 20, "N m": 5, "kg m/s": 2, "kg m²/s": 0.2, "m/s": 0.05, "body weights": 0.1 };
 /** The same of those that grow with the mass, for a figure of 1.8 m; a small creature's are as much smaller as it is. */
 const OF_MASS = new Set(["N", "N m", "kg m/s", "kg m²/s"]);
 const LEAST_OF_OTHERS = 1e-6;
 /** Plots that are shown at first; a button shows the others. */
-const FIRST = 4;
+const FIRST = 3;
 /** Seconds that a live plot looks back. */
 export const LIVE_SPAN = 10;
 

@@ -4,9 +4,14 @@ import type { Skin, Track } from "./format";
 import type { Pack } from "./pack";
 import { STRIDE } from "./poses";
 
+/** About how many vertices tell how large a skin is. */
+const OUTLINE = 1500;
+
 export interface SkinMesh {
   mesh: THREE.SkinnedMesh;
   apply(pose: Float32Array): void;
+  /** Some of its vertices where they are now [m]. */
+  outline(): THREE.Vector3[];
 }
 
 export async function loadSkin(pack: Pack, track: Track, skin: Skin): Promise<SkinMesh> {
@@ -22,6 +27,8 @@ export async function loadSkin(pack: Pack, track: Track, skin: Skin): Promise<Sk
   const map = skin.texture ? await loadTexture(pack, skin.texture) : null;
   const color = new THREE.Color().setRGB(...(skin.color ?? (map ? [1, 1, 1] : track.color)), THREE.SRGBColorSpace);
   const isGhost = track.style === "ghost";
+  // a ghost leans to its track's color: before the same skin in gray a gray veil is none
+  if (isGhost) color.lerp(new THREE.Color().setRGB(...track.color, THREE.SRGBColorSpace), 0.6);
   const material = new THREE.MeshStandardMaterial({
     color,
     map,
@@ -30,7 +37,11 @@ export async function loadSkin(pack: Pack, track: Track, skin: Skin): Promise<Sk
     side: THREE.DoubleSide,
     forceSinglePass: true,
     transparent: isGhost,
-    opacity: isGhost ? 0.3 : 1,
+    opacity: isGhost ? 0.42 : 1,
+    // where it is in the very pose of a solid figure that one hides it
+    polygonOffset: isGhost,
+    polygonOffsetFactor: 2,
+    polygonOffsetUnits: 40,
   });
 
   const binds = await pack.floats(skin.inverse_binds);
@@ -47,6 +58,22 @@ export async function loadSkin(pack: Pack, track: Track, skin: Skin): Promise<Sk
   mesh.castShadow = mesh.receiveShadow = !isGhost;
   mesh.raycast = () => {}; // the shapes below are picked; a skin would be bent vertex by vertex for it
 
+  if (isGhost) {
+    // one veil, not many: what is nearest to the eye is found first, then drawn once
+    const only = material.clone();
+    only.colorWrite = false;
+    only.map = null;
+    const depth = new THREE.SkinnedMesh(geometry, only);
+    depth.bindMode = THREE.DetachedBindMode;
+    depth.bind(mesh.skeleton, new THREE.Matrix4());
+    depth.frustumCulled = false;
+    depth.raycast = () => {};
+    depth.renderOrder = 10;
+    mesh.renderOrder = 11;
+    material.depthWrite = false;
+    mesh.add(depth);
+  }
+
   const place = new THREE.Vector3();
   const turn = new THREE.Quaternion();
   const size = new THREE.Vector3(1, 1, 1);
@@ -59,6 +86,14 @@ export async function loadSkin(pack: Pack, track: Track, skin: Skin): Promise<Sk
         turn.set(pose[at + 4], pose[at + 5], pose[at + 6], pose[at + 3]);
         bone.matrixWorld.compose(place, turn, size);
       });
+    },
+    outline() {
+      const step = Math.max(1, Math.floor(geometry.attributes.position.count / OUTLINE));
+      const found: THREE.Vector3[] = [];
+      for (let i = 0; i < geometry.attributes.position.count; i += step) {
+        found.push(mesh.getVertexPosition(i, new THREE.Vector3()));
+      }
+      return found;
     },
   };
 }

@@ -84,8 +84,8 @@ export class Stage {
   readonly camera = new THREE.PerspectiveCamera(FIELD_OF_VIEW, 1, 0.05, 500);
   readonly controls: OrbitControls;
   views: View[] = [];
-  /** Called before each picture. */
-  prepare: () => void = () => {};
+  /** Called before each view of a picture is drawn, with its camera and its size [px]. */
+  prepare: (view: number, camera: THREE.PerspectiveCamera, width: number, height: number) => void = () => {};
   /** Called after each picture. */
   drawn: () => void = () => {};
   pictures = 0;
@@ -163,7 +163,6 @@ export class Stage {
     cancelAnimationFrame(this.wanted);
     this.wanted = 0;
     if (this.isFilming) return;
-    this.prepare();
     this.render(this.width, this.height);
     this.pictures += 1;
     this.drawn();
@@ -179,6 +178,7 @@ export class Stage {
       const { camera } = view;
       const focus = new THREE.Vector3(...(eye?.target ?? this.controls.target.toArray())).add(view.shift);
       this.aim(view, w / h, eye);
+      this.prepare(k, camera, w, h);
       view.light(focus);
       fading.focus.value.copy(focus);
       const wish = Math.max(9 * view.size, 3.2 * camera.position.distanceTo(focus));
@@ -223,10 +223,9 @@ export class Stage {
     this.invalidate();
   }
 
-  /** Width over height of one view. */
-  get aspect(): number {
-    const { w, h } = this.part(0);
-    return w / h;
+  /** Width of one view [CSS px]. */
+  get partWidth(): number {
+    return this.part(0).w;
   }
 
   get pixelHeight(): number {
@@ -266,10 +265,6 @@ export class Stage {
 
   /** A PNG of the views in a given size, as a data URL. */
   picture(width: number, height: number): string {
-    const usual = [this.width, this.height];
-    [this.width, this.height] = [width, height]; // words keep their size in what is drawn now
-    this.prepare();
-    [this.width, this.height] = usual;
     const { canvas, renderer } = this;
     const ratio = renderer.getPixelRatio();
     if (ratio !== 1 || canvas.width !== width || canvas.height !== height) {

@@ -11,8 +11,13 @@ export function gridCell(size: number): number {
   return 10 ** Math.round(Math.log10(Math.max(size, 1e-6) / 2));
 }
 
+/** How many times lighter than level faces steep ones are: risers turn away from the light. */
+const [STEEP_LIGHT, STEEP_DARK] = [1, 5];
+
 interface Piece {
   group: THREE.Group;
+  /** Faces of which steep ones are told from level ones by their shade. */
+  steep?: THREE.BufferGeometry;
   layer: string;
   /** The one view it is in, or null: in all of them. */
   view: number | null;
@@ -40,6 +45,7 @@ export class Terrain {
       geometry.computeBoundingBox();
       geometry.boundingSphere = geometry.boundingBox!.getBoundingSphere(new THREE.Sphere()); // near enough, and at once
       this.bounds.union(geometry.boundingBox!);
+      if (!isGrid) material.vertexColors = true;
       const mesh = new THREE.Mesh(geometry, material);
       mesh.receiveShadow = true;
       mesh.frustumCulled = false; // where it is seen at all it is seen in part
@@ -50,6 +56,7 @@ export class Terrain {
       if (!isGrid) group.add(new THREE.LineSegments(new THREE.EdgesGeometry(geometry, 25), this.edges));
       this.pieces.push({
         group,
+        steep: isGrid ? undefined : geometry,
         layer: ground.layer ?? "terrain",
         view: ground.view === undefined ? null : viewOf(this.header, ground),
         moves: ground.poses && {
@@ -81,11 +88,8 @@ export class Terrain {
   }
 
   paint(palette: Palette): void {
-    for (const material of this.materials) {
-      material.color.set(palette.ground);
-      // risers turn away from the light, and would be a black hole in a dark ground
-      if (material.flatShading) material.emissive.set(palette.isDark ? palette.line : 0).multiplyScalar(0.22);
-    }
+    for (const material of this.materials) material.color.set(palette.ground);
+    for (const piece of this.pieces) if (piece.steep) shadeSteep(piece.steep, palette.isDark ? STEEP_DARK : STEEP_LIGHT);
     this.line.value.set(palette.line);
     this.edges.color.set(palette.line).lerp(new THREE.Color(palette.ink), palette.isDark ? 0.45 : 0.25);
     fading.background.value.set(palette.background);
@@ -166,9 +170,22 @@ export function gridMesh(
 }
 
 async function meshGeometry(pack: Pack, ground: Ground & { kind: "mesh" }): Promise<THREE.BufferGeometry> {
-  const geometry = new THREE.BufferGeometry();
-  geometry.setAttribute("position", new THREE.BufferAttribute(await pack.floats(ground.vertices), 3));
-  geometry.setIndex([...(await pack.array(ground.indices)).values]);
+  const shared = new THREE.BufferGeometry();
+  shared.setAttribute("position", new THREE.BufferAttribute(await pack.floats(ground.vertices), 3));
+  shared.setIndex([...(await pack.array(ground.indices)).values]);
+  const geometry = shared.toNonIndexed(); // each face has a normal and a shade of its own
   geometry.computeVertexNormals();
+  const { count } = geometry.attributes.position;
+  geometry.setAttribute("color", new THREE.BufferAttribute(new Float32Array(3 * count).fill(1), 3));
   return geometry;
+}
+
+/** Gives the steep faces of a ground a shade. */
+function shadeSteep(geometry: THREE.BufferGeometry, shade: number): void {
+  const { normal, color } = geometry.attributes;
+  for (let i = 0; i < normal.count; i++) {
+    const value = Math.abs(normal.getZ(i)) < 0.5 ? shade : 1;
+    color.setXYZ(i, value, value, value);
+  }
+  color.needsUpdate = true;
 }

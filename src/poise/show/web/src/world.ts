@@ -15,6 +15,9 @@ import { Terrain } from "./terrain";
 /** Seconds before and after over which the camera smooths the path of what it follows. */
 const CALM = 0.4;
 
+/** Heights of a figure from which on another one is no part of the first view. */
+const FAR = 4;
+
 interface PlacedMark {
   mark: Mark;
   overlay: Overlay;
@@ -134,6 +137,22 @@ export class World {
     await this.load(last);
     const [a, b] = [new THREE.Vector3(), new THREE.Vector3()];
     return this.anchor(0, this.times[0], a) && this.anchor(0, last, b) && b.z - a.z > 0.2 * this.header.size;
+  }
+
+  /**
+   * Points around all that is drawn of the solid figures now, those of other views moved to where the first one looks
+   * [m]. Who is far from the figure that is followed is left out.
+   */
+  outline(time: number): THREE.Vector3[] {
+    const [first, other] = [new THREE.Vector3(), new THREE.Vector3()];
+    this.anchor(0, time, first);
+    return this.figures.flatMap((figure) => {
+      if (figure.track.style === "ghost" || figure.track.layer === "props" || !this.isOn(figure.track.layer)) return [];
+      if (!figure.view && figure.place(0).distanceTo(first) > FAR * this.header.size) return [];
+      const points = figure.outline();
+      if (figure.view && this.anchor(figure.view, time, other)) for (const point of points) point.add(first).sub(other);
+      return points;
+    });
   }
 
   /** The figure a view follows. */

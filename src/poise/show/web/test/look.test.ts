@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstDistance } from "../src/camera";
+import * as THREE from "three";
+import { firstShot, lookOf, place } from "../src/camera";
 import { isWithin, span as seen } from "../src/curves";
 import { viewOf, type CurveOverlay, type Header, type Track } from "../src/format";
 import { readOptions } from "../src/options";
@@ -82,9 +83,33 @@ test("curves: always, the past, a trail, and only in their span", () => {
   assert.equal(isWithin({}, 0.5), true);
 });
 
-test("the first camera stands farther off where the page is narrow", () => {
-  assert.ok(firstDistance(1.7, 0.3, 0.5, 28) > 1.3 * firstDistance(1.7, 0.3, 1.6, 28));
-  assert.ok(firstDistance(0.8, 0.6, 0.5, 28) > 1.5 * firstDistance(0.8, 0.1, 0.5, 28)); // longer than it is high
+test("the first view holds every figure below the words, whatever its proportions", () => {
+  const shapes: [string, number[]][] = [
+    ["a person", [0.3, 0.2, 1.8]],
+    ["with a tail of 4 m", [6, 0.5, 1]],
+    ["a tower", [0.3, 0.3, 5]],
+    ["a crab", [0.4, 2.5, 0.3]],
+    ["a mouse", [0.08, 0.02, 0.03]],
+  ];
+  for (const [what, [x, y, z]] of shapes) {
+    for (const [width, height] of [[1280, 720], [400, 800], [900, 300]]) {
+      for (const view of ["quarter", "side", "top", "behind"]) {
+        const corner = (k: number) => new THREE.Vector3(k & 1 ? x : 0, k & 2 ? y : 0, k & 4 ? z : 0);
+        const points = [0, 1, 2, 3, 4, 5, 6, 7].map(corner);
+        const forward = lookOf(30, view);
+        const { target, distance } = firstShot(points, forward, 0.5 * z, width, height, 28);
+        const camera = new THREE.PerspectiveCamera(28, width / height, 0.01, 1000);
+        camera.up.set(0, 0, 1);
+        place(camera, target, forward, distance);
+        camera.updateMatrixWorld();
+        for (const point of points) {
+          const seen = point.clone().project(camera);
+          const [px, py] = [(0.5 + 0.5 * seen.x) * width, (0.5 - 0.5 * seen.y) * height];
+          assert.ok(px > 20 && px < width - 20 && py > 55 && py < height - 15, `${what}, ${view}: ${px} ${py}`);
+        }
+      }
+    }
+  }
 });
 
 test("what names no view takes its track's", () => {
