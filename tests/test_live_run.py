@@ -120,6 +120,19 @@ def test_a_slider_tilts_the_ground_under_the_figure(live: Running) -> None:
     assert any("no such thing" in w for w in refused)
 
 
+def test_one_slider_at_a_time_makes_the_ground(live: Running) -> None:
+    again(live)
+    live.page.ask(type="set", name="slope", value=5)
+    live.page.ask(type="set", name="stairs", value=0.15)
+    live.page.until(lambda s: any(w.get("values", {}).get("stairs") == 0.15 for w in live.page.words))
+    said = [w["values"] for w in live.page.words if w["type"] == "status"][-1]
+    assert (said["slope"], said["stairs"], said["roughness"]) == (0.0, 0.15, 0.0)
+    here = live.page.state()
+    later = live.page.until(lambda s: s.time > here.time + 2.5)
+    assert later.positions[0, 2] > here.positions[0, 2] + 0.25  # it climbs
+    live.page.ask(type="set", name="stairs", value=0)
+
+
 def test_two_pages_see_the_same_and_both_may_push(live: Running) -> None:
     again(live)
     other = Page(live.viewer, bodies=21)

@@ -124,7 +124,7 @@ def test_opening_draws_once_and_only_the_plots_in_sight(browser: Browser, tmp_pa
         page.wait_for_timeout(100)  # what would draw again does so with the next picture
         assert page.evaluate("window.poise.stats.pictures") == 1
         assert 2 <= page.evaluate(drawn) <= 4
-        assert page.evaluate("document.querySelectorAll('.plot').length") == 4
+        assert page.evaluate("document.querySelectorAll('.plot').length") == 3
         page.click(".more")
         assert page.evaluate("document.querySelectorAll('.plot').length") == 8
         assert page.evaluate(drawn) < 8
@@ -227,6 +227,27 @@ def test_the_timeline_and_the_plots_seek(browser: Browser, tmp_path: Path) -> No
         page.mouse.up()
         last = page.evaluate("window.poise.time")
         assert last - first == pytest.approx(0.5 * 4.0 * box["width"] / (box["width"] - 80), rel=0.1)
+
+
+@pytest.mark.parametrize("size", [(900, 560), (200, 300)])
+def test_words_beside_a_flight_are_never_cut(browser: Browser, tmp_path: Path, size: tuple[int, int]) -> None:
+    """Wherever their place is in the picture, their box is whole within it."""
+    figure = sliding_track(TIMES, speed=0.0)
+    places = [[x, 0.0, z] for x in (-0.6, 0.0, 0.6) for z in (0.1, 1.0, 1.9)]
+    words = "92 frames, ballistic 34 (−58) · 0.14 g"
+    for k, place in enumerate(places):
+        scene = Scene(
+            TIMES, (figure,), Terrain.flat(), overlays=(Label(words, "flights", (0.0, 0.0, 0.0), np.array(place)),)
+        )
+        with opened(browser, written(scene, tmp_path, f"{k}.html"), options="dpr=1&shadows=0&aa=0&theme=dark") as page:
+            with_words = pixels(page, *size)
+            page.evaluate("window.poise.layer('flights', false)")
+            changed = np.abs(with_words.astype(int) - pixels(page, *size)).max(axis=2) > 4
+        rows, columns = np.flatnonzero(changed.any(axis=1)), np.flatnonzero(changed.any(axis=0))
+        assert len(rows), f"the words at {place} are not in the picture"
+        assert min(rows[0], columns[0]) > 1, place
+        assert rows[-1] < size[1] - 2, place
+        assert columns[-1] < size[0] - 2, place
 
 
 def test_keys(browser: Browser, tmp_path: Path) -> None:

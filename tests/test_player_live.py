@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import poise
-from poise.show.scene import Control, Plot, Points, Scene, Series
+from poise.show.scene import Control, Plot, Points, Row, Scene, Series, Vectors
 from poise.terrain import Terrain
 from tests.chromium import launched, needs_browser, opened, pixels, until
 from tests.record_figures import sliding_track
@@ -196,6 +196,63 @@ def test_it_comes_back_after_the_server_starts_again(browser: Browser) -> None:
             until(page, "!document.querySelector('#notice').hidden")
             with fed(port=port, token="a-token-for-this-test-only"):
                 until(page, "window.poise.stats.scenes === 2 && document.querySelector('#notice').hidden")
+
+
+def test_a_live_page_shows_contacts_looks_back_and_goes_on(browser: Browser) -> None:
+    """Twenty states of a figure that moves 10 cm each; its foot stands in the first ten."""
+    track = sliding_track(ONCE)
+    rows = (Row("left leg", (0.9, 0.6, 0.2)),)
+    with poise.Viewer(is_opened=False) as viewer, opened(browser, viewer.url, is_ready=False) as page:
+        viewer.show(Scene(ONCE, (track,), Terrain.flat(), title="Live", timeline=rows))
+        for k in range(20):
+            places = track.positions[0] + np.array([0.1 * k, 0.0, 0.0])
+            viewer.update(0.1 * k, [(places, track.orientations[0])], rows=(k < 10,))
+            until(page, f"window.poise.stats.frames === {k + 1}")
+        (row,) = page.evaluate("window.poise.rows")
+        assert row["name"] == "left leg"
+        np.testing.assert_allclose([span[:2] for span in row["spans"]], [[0.0, 0.9]], atol=1e-6)
+        place = "window.poise.pose('hips')[0]"
+        newest = page.evaluate(place)
+        page.evaluate("window.poise.seek(0.52)")
+        assert page.evaluate("window.poise.time") == pytest.approx(0.5)
+        assert page.evaluate(place) == pytest.approx(newest - 1.4, abs=1e-5)
+        assert "1.40 s ago" in page.inner_text("#notice")
+        assert any(c.kind == "pause" and c.fields == {"on": True} for c in viewer.commands())
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("window.poise.time") == pytest.approx(0.6)
+        x, y = page.evaluate("window.poise.project('hips')")  # what is past cannot be held
+        page.mouse.move(x, y - 20)
+        page.mouse.down()
+        page.mouse.up()
+        page.keyboard.press(" ")
+        assert page.evaluate(place) == pytest.approx(newest, abs=1e-5)
+        assert page.is_hidden("#notice")
+        page.wait_for_timeout(100)
+        assert not any(c.kind == "grab" for c in viewer.commands())
+
+
+def test_the_force_of_a_hand_stands_beside_it(browser: Browser) -> None:
+    track = sliding_track(ONCE)
+    hidden = np.full((1, 2, 3), np.nan)
+    hand = Vectors("hand", "pushes", (0.8, 0.1, 0.2), hidden, hidden, "N", 0.001)
+    with poise.Viewer(is_opened=False) as viewer, opened(browser, viewer.url, is_ready=False) as page:
+        viewer.show(Scene(ONCE, (track,), Terrain.flat(), overlays=(hand,)))
+
+        def update(at: float, force: list[float]) -> None:
+            arrows = np.full((2, 6), np.nan)
+            arrows[0] = [0.0, 0.0, 1.0, *force]
+            viewer.update(at, [(track.positions[0], track.orientations[0])], overlays=[arrows])
+
+        update(0.0, [0.0, 0.0, 0.0])
+        until(page, "window.poise.stats.frames === 1")
+        x, y = page.evaluate("window.poise.project('hips')")
+        page.mouse.move(x, y - 20)
+        page.mouse.down()
+        update(0.1, [120.0, 0.0, 160.0])
+        until(page, "window.poise.stats.frames === 2")
+        assert page.inner_text("#tip") == "hips · 200 N ≈ 20.4 kg"
+        page.mouse.up()
+        assert page.is_hidden("#tip")
 
 
 def test_a_dragged_figure_answers(browser: Browser) -> None:

@@ -17,12 +17,13 @@ from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.units import GRAVITY
 from poise.edit import ballistic
 from poise.show.align import in_step, landings, matched, retimed
+from poise.show.camera import Camera, Follow
 from poise.show.edit_scene import scene_of_edit
 from poise.show.join import side_by_side
 from poise.show.motion_scene import compare, scene_of_motion, scene_of_motions
 from poise.show.pack import pack
 from poise.show.physics import with_physics
-from poise.show.scene import Curve, Label, Points, Polygon, Scene, Vectors
+from poise.show.scene import Arrow, Curve, Label, Points, Polygon, Scene, Skin, Vectors, track_of_motion
 from poise.show.skins import skins_of
 from poise.show.unpack import unpack
 from poise.terrain import Terrain
@@ -286,3 +287,31 @@ def test_a_page_that_is_no_recording_is_said_so(tmp_path: Path) -> None:
         page.write_text(text, encoding="utf-8")
         with pytest.raises(FileFormatError, match="recording"):
             read_recording(page)
+
+
+def test_before_an_edit_a_skinned_figure_wears_its_own_skin(monkeypatch: pytest.MonkeyPatch) -> None:
+    motion, character = hop()
+    count = motion.skeleton.joint_count
+    corners, first = np.eye(3, dtype=np.float32), np.zeros((3, 4), dtype=np.int64)
+    weights = np.eye(4, dtype=np.float32)[first[:, 0]]
+    triangle, binds = np.array([[0, 1, 2]]), np.tile(np.eye(4), (count, 1, 1))
+    skin = Skin("cloth", corners, triangle, first, weights, binds, None, None, "")
+    monkeypatch.setattr("poise.show.edit_scene.skins_of", lambda _: (skin,))
+    monkeypatch.setattr("poise.show.motion_scene.skins_of", lambda _: (skin,))
+    edited = ballistic(motion, character)  # which makes it shorter
+    scene = scene_of_edit(motion, edited.motion, edited.report.data)
+    after, before = scene.tracks
+    assert before.style.kind == "ghost"
+    assert before.skinned is not None
+    assert after.skinned is not None
+    assert before.skinned.positions.shape == after.skinned.positions.shape == (len(scene.times), count, 3)
+    np.testing.assert_allclose(before.skinned.positions[10], motion.world[0][10], atol=1e-6)
+
+
+def test_a_camera_holds_the_arrows_of_pushes(walk: poise.Motion) -> None:
+    character = poise.Character.fit(walk)
+    track = track_of_motion(walk, character)
+    arrow = Arrow(0, character.roles["chest"], 1.0, 1.2, np.array([0.0, 900.0, 0.0]), np.zeros(3))
+    plain, pushed = Scene(walk.times, (track,), Terrain.flat()), Scene(walk.times, (track,), Terrain.flat(), (arrow,))
+    camera = Camera("side", heading=90.0)
+    assert Follow(pushed, camera).width > Follow(plain, camera).width + 0.5

@@ -139,7 +139,10 @@ def test_the_timeline_tells_states_pushes_and_events() -> None:
     assert inside[0][1] == pytest.approx(0.2, abs=0.0101)
     assert rows["pushes"].spans == ((0.1, pytest.approx(0.2), "chest, 40 N"),)
     assert [word for _, word in rows["events"].marks] == ["ball is thrown", "wall is gone"]
-    assert [p.name for p in shown().plots][:2] == ["Height of the center of mass", "Largest torque, in parts of its limit"]
+    assert [p.name for p in shown().plots][:2] == [
+        "Height of the center of mass",
+        "Largest torque, in parts of its limit",
+    ]
     assert shown().plots[3].series[0].values.max() < 1e-6
 
 

@@ -125,8 +125,9 @@ class LiveRun(Generic[R]):
         held = [h for h in self._hands.values() if h.is_held]
         moment = self._source.moment(held, is_paused=self._paused)
         self._viewer.update(
-            moment.time, moment.poses, overlays=moment.overlays, values=moment.values, is_paused=moment.is_paused
-        )
+            moment.time, moment.poses, overlays=moment.overlays, values=moment.values, is_paused=moment.is_paused,
+            rows=moment.rows,
+        )  # fmt: skip
 
     def _keep_time(self, time: float) -> None:
         """Sleep until the clock has come as far as the simulation; one that is late stays late."""
@@ -184,8 +185,8 @@ class LiveRun(Generic[R]):
                 self._speed = f["value"]
             else:
                 value = allowed(self._source.controls, f["name"], f["value"])
-                self._source.set(f["name"], value)
                 self._values[f["name"]] = value
+                self._values.update(self._source.set(f["name"], value) or {})
             self._anchor = (clock.monotonic(), now)
             self._viewer.say(**self._status())
 

@@ -34,9 +34,19 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Hill:
-    """What the sliders say: slope [deg] and height of bumps [m], from where the figure was."""
+    """What the sliders say, of which one at a time is not zero: the ground from where the figure was.
+
+    Attributes:
+        slope: Up in the direction of travel [deg].
+        stairs: Height of a step up [m]; below zero they go down.
+        tread: Depth of a step [m].
+        roughness: Height of bumps [m].
+        seed: Of the bumps.
+    """
 
     slope: float = 0.0
+    stairs: float = 0.0
+    tread: float = 0.6
     roughness: float = 0.0
     seed: int = 7
 
@@ -58,7 +68,12 @@ class ChangingGround(Shape):
 
     @property
     def treads(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return False
+        return self.current.treads
+
+    def edges(self, points: Array, place: Place) -> tuple[Array, Array]:
+        """Distance to the edges behind and ahead, see `Steps.edges`; those of the terrain of the moment."""
+        del place
+        return self.current.edges(points)
 
     def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
         del place
@@ -80,6 +95,8 @@ class ChangingGround(Shape):
         here = float(self.current.heights(position[None, :2])[0])
         if hill.roughness > 0.0:
             shape = Terrain.rough(hill.roughness, hill.seed)
+        elif hill.stairs:
+            shape = Terrain.stairs(hill.stairs, hill.tread, distance=1.5 * hill.tread)
         else:
             shape = Terrain.slope(hill.slope)
         self.current = shape.placed(origin=position[:2], heading=heading, ground=here)
@@ -94,12 +111,19 @@ FARTHEST = 7.0
 SETTLE = 0.15
 """New ground is laid at most so often while a slider moves [s]."""
 
-CONTROLS = (
-    Control("slope", "Slope", value=0.0, unit="°", low=-25.0, high=25.0, step=0.5),
-    Control("roughness", "Bumps", value=0.0, unit="m", low=0.0, high=0.5, step=0.01),
-    Control("physicality", "How physical (power of ten)", value=0.0, unit="", low=-2.0, high=2.0, step=0.1),
-)
-"""What the page can set; physicality is the power of ten of the knob."""
+GROUNDS = ("slope", "stairs", "roughness")
+"""Controls of which one at a time makes the ground."""
+
+
+def _controls(scale: float) -> tuple[Control, ...]:
+    """What the page can set, for a figure whose legs are `scale` times as long as a person's."""
+    step = float(f"{0.01 * scale:.1g}")  # zero is one of the slider's places
+    return (
+        Control("slope", "Slope", value=0.0, unit="°", low=-25.0, high=25.0, step=0.5),
+        Control("stairs", "Stairs, height of a step", unit="m", low=-25.0 * step, high=25.0 * step, step=step),
+        Control("roughness", "Bumps, height", value=0.0, unit="m", low=0.0, high=50.0 * step, step=step),
+        Control("physicality", "Less outside help at the hips", low=-2.0, high=2.0, step=0.1, is_power=True),
+    )
 
 
 class LiveClip:
@@ -113,8 +137,6 @@ class LiveClip:
         run: Further arguments of `poise.simulate`.
     """
 
-    controls = CONTROLS
-
     def __init__(
         self, motion: Motion, character: Character, *, terrain: Terrain | None = None, options: Options | None = None,
         **run: Any,
@@ -123,6 +145,7 @@ class LiveClip:
         self._motion = repeat(motion, rounds) if rounds > 1 else motion
         self._poses = motion_to_q(character, self._motion)
         self._character, self._run = character, run
+        self.controls = _controls(character.leg_scale)
         options = options or Options()
         # whoever is dragged to the ground here gets up again, so that one can go on
         self._options = replace(options, after="blend") if options.after == "path" else options
@@ -133,7 +156,7 @@ class LiveClip:
             origin=(float(start[0]), float(start[1])), heading=self._heading, ground=floor
         )
         self._ground = ChangingGround(self._first)
-        self._values = {c.name: float(c.value) for c in CONTROLS}
+        self._values = {c.name: float(c.value) for c in self.controls}
         self._live: Live | None = None
         self._laid: float | None = None
         self._shown_at = np.zeros(2)
@@ -186,13 +209,17 @@ class LiveClip:
         live.push(Push(name, (float(force[0]), float(force[1]), float(force[2])), live.time, seconds))
         return f"{name}, {np.linalg.norm(force):.0f} N"
 
-    def set(self, name: str, value: float | bool | str) -> None:
+    def set(self, name: str, value: float | bool | str) -> dict[str, float]:
         self._values[name] = float(value)
         if name == "physicality":
             machine = self._begun().machine
             machine.options = replace(machine.options, physicality=self._physicality())
-        elif self._laid is None:
+            return {}
+        if self._laid is None:
             self._laid = clock.monotonic()
+        others = {other: 0.0 for other in GROUNDS if other != name and self._values[other]}
+        self._values.update(others)
+        return others
 
     @property
     def _q(self) -> Array:
@@ -210,6 +237,7 @@ class LiveClip:
         return replace(knob, factor=knob.factor * math.pow(10.0, self._values["physicality"]))
 
     def _lay(self, position: Array) -> None:
-        hill = Hill(self._values["slope"], self._values["roughness"])
-        if hill.slope or hill.roughness or self._ground.current is not self._first:
+        v = self._values
+        hill = Hill(v["slope"], v["stairs"], 0.6 * self._character.leg_scale, v["roughness"])
+        if hill.slope or hill.stairs or hill.roughness or self._ground.current is not self._first:
             self._ground.change(hill, np.asarray(position), self._heading)

@@ -17,10 +17,10 @@ from poise.filter.solving import StepRecord
 from poise.physics.state import State
 from poise.show.look import ARROW_COLOR
 from poise.show.pack_overlays import force_scale
-from poise.show.physics import COM_COLOR, FORCE_COLOR, LAYERS, LEAST_FORCE, SUPPORT_COLOR
+from poise.show.physics import COM_COLOR, FORCE_COLOR, LAYERS, LEAST_FORCE, ROW_COLOR, SIDE_COLORS, SUPPORT_COLOR
 from poise.show.protocol import Moment
 from poise.show.result_scene import SIMULATED_COLOR
-from poise.show.scene import GHOST, SOLID, Overlay, Plot, Points, Polygon, Scene, Series, Track, Vectors
+from poise.show.scene import GHOST, SOLID, Overlay, Plot, Points, Polygon, Row, Scene, Series, Track, Vectors
 from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]
@@ -77,6 +77,28 @@ def figure_numbers(
     )  # fmt: skip
 
 
+OTHERS = "rest of the body"
+"""Row of what touches the ground and is no leg."""
+
+
+def contact_rows(character: Character) -> tuple[Row, ...]:
+    """A row of the timeline for each leg, and one for all else that touches the ground; `who_touches` fills them."""
+    colors = [next((c for s, c in SIDE_COLORS.items() if leg.startswith(s)), ROW_COLOR) for leg in _legs(character)]
+    rows = [Row(leg.replace("_", " "), color) for leg, color in zip(_legs(character), colors)]
+    return (*rows, Row(OTHERS, ROW_COLOR))
+
+
+def who_touches(character: Character, touching: Index) -> tuple[bool, ...]:
+    """For each row of `contact_rows` whether any of its points touches the ground now."""
+    legs, limbs = _legs(character), _limbs(character)
+    found = {limbs[int(p)] for p in touching}
+    return (*(leg in found for leg in legs), bool(found - set(legs)))
+
+
+def _legs(character: Character) -> tuple[str, ...]:
+    return tuple(limb.name for limb in character.limbs if limb.kind == "leg")
+
+
 def clip_scene(character: Character, q: Array, terrain: Terrain, *, title: str) -> Scene:
     """A clip's live scene before its first state; `clip_moment` fills it.
 
@@ -103,6 +125,7 @@ def clip_scene(character: Character, q: Array, terrain: Terrain, *, title: str) 
             Plot("Height of the center of mass", "m", (Series("height", COM_COLOR, np.zeros(1)),)),
         ),
         layers=LAYERS,
+        timeline=contact_rows(character),
     )
 
 
@@ -123,6 +146,7 @@ def clip_moment(machine: Machine, reference_q: Array, hands: Sequence[Hand], *, 
         figure_numbers(character, machine.state, touching, forces, hands, below=below),
         (float(np.sqrt(np.mean(deviation**2))), root, _pull(hands), float(com[2] - machine.floor)),
         is_paused,
+        who_touches(character, touching),
     )
 
 

@@ -17,7 +17,7 @@ from poise.filter.forces import Push
 from poise.filter.hand import Hand, carrying
 from poise.goals.surroundings import Ball
 from poise.goals.surroundings import Scene as Surroundings
-from poise.show.live_scene import figure_marks, figure_numbers
+from poise.show.live_scene import contact_rows, figure_marks, figure_numbers, who_touches
 from poise.show.protocol import Moment
 from poise.show.scene import Control, Plot, Prop, Scene, Series, Style, Track
 from poise.show.scene_things import ground_of, props_at
@@ -34,7 +34,7 @@ LONGEST = 60.0
 """A round is so long where nobody says [s]."""
 
 CONTROLS = (
-    Control("responsiveness", "Responsiveness, power of ten", low=-2.0, high=2.0, step=0.1),
+    Control("responsiveness", "How fast it corrects", low=-2.0, high=2.0, step=0.1, is_power=True),
     Control("torque_limits", "Torque limits", "toggle", True),
 )
 """What the page can set; responsiveness is the power of ten that the run's own is multiplied by."""
@@ -114,7 +114,7 @@ class LiveSynthesis:
         return Scene(
             np.array([world.time]), tuple(tracks), ground_of(world.scene), title=title,
             props=self._props(), overlays=figure_marks(world.figures[0].character),
-            plots=plots, layers=LAYERS,
+            plots=plots, layers=LAYERS, timeline=contact_rows(world.figures[0].character),
         )  # fmt: skip
 
     def is_changed(self) -> bool:
@@ -134,6 +134,7 @@ class LiveSynthesis:
             numbers,
             (float(com[2]), first.effort, float(np.linalg.norm(first.root_wrench[:3]))),
             is_paused,
+            who_touches(first.character, own),
         )
 
     def grab(self, track: int, body: int, point: Array, target: Array) -> Hand:

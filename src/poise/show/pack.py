@@ -88,6 +88,7 @@ def _control(control: Control) -> Header:
     c: Header = {"name": control.name, "label": control.label, "kind": control.kind, "value": control.value}
     if control.kind == "slider":
         c |= {"unit": control.unit, "low": control.low, "high": control.high, "step": control.step}
+        c |= {"power": True} if control.is_power else {}
     if control.kind == "choice":
         c["choices"] = list(control.choices)
     return c

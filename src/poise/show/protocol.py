@@ -63,17 +63,21 @@ class Layout:
         bodies: Of each track, the things after the figures.
         overlays: Kind and count of each overlay that moves.
         series: Lines of all plots.
+        rows: Rows of the timeline.
     """
 
     bodies: tuple[int, ...]
     overlays: tuple[tuple[str, int], ...]
     series: int
+    rows: int = 0
 
     @property
     def size(self) -> int:
         """Numbers in a state."""
         widths = {"vectors": 6}
-        return 7 * sum(self.bodies) + sum(n * widths.get(kind, 3) for kind, n in self.overlays) + self.series
+        return (
+            7 * sum(self.bodies) + sum(n * widths.get(kind, 3) for kind, n in self.overlays) + self.series + self.rows
+        )
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class Moment:
         overlays: Arrays (N, 3) of points and polygons, (N, 6) of vectors: place and vector. NaN hides.
         values: One number for each line of each plot.
         is_paused: The run stands still.
+        rows: For each row of the timeline, whether what it tells lasts now.
     """
 
     time: float
@@ -93,6 +98,7 @@ class Moment:
     overlays: tuple[Array, ...] = ()
     values: tuple[float, ...] = ()
     is_paused: bool = False
+    rows: tuple[bool, ...] = ()
 
 
 def layout_of(scene: Scene) -> Layout:
@@ -109,7 +115,12 @@ def layout_of(scene: Scene) -> Layout:
             overlays.append(("vectors", o.points.shape[1]))
         elif isinstance(o, Polygon):
             overlays.append(("polygon", o.vertices.shape[1]))
-    return Layout((*bodies, *[1] * len(scene.props)), tuple(overlays), sum(len(p.series) for p in scene.plots))
+    return Layout(
+        (*bodies, *[1] * len(scene.props)),
+        tuple(overlays),
+        sum(len(p.series) for p in scene.plots),
+        len(scene.timeline),
+    )
 
 
 def state_numbers(moment: Moment, layout: Layout) -> bytes:
@@ -120,7 +131,8 @@ def state_numbers(moment: Moment, layout: Layout) -> bytes:
     """
     parts = [np.concatenate([p, q], axis=1).ravel() for p, q in moment.poses]
     parts += [np.asarray(o, dtype=np.float64).ravel() for o in moment.overlays]
-    numbers = np.concatenate([*parts, np.asarray(moment.values, dtype=np.float64)]).astype("<f4")
+    parts += [np.asarray(x, dtype=np.float64) for x in (moment.values, moment.rows)]
+    numbers = np.concatenate(parts).astype("<f4")
     if len(numbers) != layout.size:
         raise InvalidValue(f"A state has {len(numbers)} numbers; the scene that is shown needs {layout.size}.")
     return numbers.tobytes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -102,8 +102,8 @@ class Source(Protocol[R]):
         """
         ...
 
-    def set(self, name: str, value: float | bool | str) -> None:
-        """Set a control, to a value its `Control` allows.
+    def set(self, name: str, value: float | bool | str) -> Mapping[str, float | bool | str] | None:
+        """Set a control, to a value its `Control` allows; the values of other controls that changed with it.
 
         Raises:
             InvalidValue: if it cannot be set now.

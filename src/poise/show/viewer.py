@@ -89,6 +89,7 @@ class Viewer:
         overlays: Sequence[Array] = (),
         values: Sequence[float] = (),
         is_paused: bool = False,
+        rows: Sequence[bool] = (),
     ) -> None:
         """The scene now; returns at once, however slow a page is.
 
@@ -98,13 +99,14 @@ class Viewer:
             overlays: In the scene's order: points and polygons (N, 3), vectors (N, 6) as place and vector; NaN hides.
             values: One for each line of each plot.
             is_paused: What the pages' buttons show.
+            rows: For each row of the scene's timeline, whether what it tells lasts now, such as a foot that stands.
 
         Raises:
             InvalidValue: if nothing is shown yet, or there are not as many numbers as the scene needs.
         """
         if self._layout is None:
             raise InvalidValue("Nothing is shown yet; call show(scene) first.")
-        moment = Moment(time, tuple(poses), tuple(overlays), tuple(values), is_paused)
+        moment = Moment(time, tuple(poses), tuple(overlays), tuple(values), is_paused, tuple(rows))
         self._server.send(state_numbers(moment, self._layout), time=time, is_paused=is_paused)
 
     def say(self, **words: Any) -> None:

@@ -242,6 +242,7 @@ class Control:
         unit: Unit of a slider.
         low, high, step: Range of a slider.
         choices: Of a choice.
+        is_power: The slider's value is the power of ten of the factor that the page shows.
     """
 
     name: str
@@ -253,6 +254,7 @@ class Control:
     high: float = 1.0
     step: float = 0.01
     choices: tuple[str, ...] = ()
+    is_power: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in ("slider", "toggle", "choice", "button"):

@@ -33,6 +33,11 @@ export class App {
   follow = true;
   /** Called when the viewer asks to play, pause or go on by frames; a live page sends it to the server. */
   play: () => void = () => this.toggle();
+  /** Called when the viewer goes to a time by the bar or a plot; a live page looks back. */
+  scrub: (time: number) => void = (time) => {
+    this.pause();
+    void this.seek(time);
+  };
   private lastTick = 0;
   private ticking = 0;
   private loading: Promise<void> | null = null;
@@ -51,11 +56,7 @@ export class App {
     warm(this.stage);
     this.pointer = new Pointer(this.stage, () => this.world, $("tip"));
     this.stage.prepare = (...args) => this.prepare(...args);
-    this.timeline.seek = this.plots.seek = (time) => {
-      if (this.world?.isLive) return;
-      this.pause();
-      void this.seek(time);
-    };
+    this.timeline.seek = this.plots.seek = (time) => this.scrub(time);
     $("app").classList.toggle("is-bare", !options.ui);
     paint(this.palette);
   }
@@ -84,6 +85,9 @@ export class App {
     world.seek(this.clock.time);
     if (!before) {
       this.isClimb = !world.isLive && (await world.climbs());
+      this.home();
+    } else if (world.isLive && world.terrain.hasEdges && !before.terrain.hasEdges) {
+      this.isClimb = true; // from in front stairs that rise show no risers
       this.home();
     }
     this.moved();

@@ -137,6 +137,8 @@ export interface Control {
   low?: number;
   high?: number;
   step?: number;
+  /** The value is the power of ten of what is shown. */
+  power?: boolean;
   value?: number | boolean | string;
   choices?: string[];
 }

@@ -37,7 +37,11 @@ export function makeHook(app: App, ready: Promise<void>, counts: () => Record<st
       const counts = app.world?.sources.map((s) => (s instanceof RecordedPoses ? s.chunkCount : 0)) ?? [];
       return counts.reduce((sum, n) => sum + n, 0);
     },
-    seek: (time: number) => app.seek(time),
+    /** Rows of the timeline as they are shown. */
+    get rows() {
+      return app.timeline.shown;
+    },
+    seek: async (time: number) => (app.world?.isLive ? app.scrub(time) : app.seek(time)),
     play: () => app.play(),
     /** Page place of a body's origin: by track and body, or by the name of a body. */
     project(track: number | string, body?: number | string): [number, number] | null {

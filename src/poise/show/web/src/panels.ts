@@ -12,6 +12,15 @@ const KEYS: [string, string][] = [
   ["C", "first view"],
   ["L P D", "layers, plots, light or dark"],
 ];
+const LIVE_KEYS: [string, string][] = [
+  ["Space", "pause, or go on from now"],
+  ["← →", "a moment back, a moment on"],
+  ["↑ ↓", "faster, slower"],
+  ["R", "start again"],
+  ["F", "camera goes along"],
+  ["C", "first view"],
+  ["L P D", "layers, plots, light or dark"],
+];
 const MOUSE: [string, string][] = [
   ["Drag", "orbit"],
   ["Right drag, two fingers", "pan"],
@@ -84,7 +93,7 @@ export function fillHelp(card: HTMLElement, header: Header, isLive: boolean): vo
     for (const [key, what] of rows) list.append(element("dt", key), element("dd", what));
     card.append(element("h2", title), list);
   };
-  table("Keys", KEYS);
+  table("Keys", isLive ? LIVE_KEYS : KEYS);
   table("Mouse and fingers", isLive ? [["Drag a body", "push or pull it"], ...MOUSE] : MOUSE);
   const notes = header.notes ?? [];
   if (notes.length || header.made_by) card.append(element("h2", "About"));
@@ -148,7 +157,10 @@ export class Controls {
       slider.value = String(control.value ?? 0);
       slider.dataset.control = name;
       const output = element("output");
-      const write = () => (output.textContent = `${Number(slider.value)} ${control.unit ?? ""}`.trim());
+      const write = () => {
+        const value = Number(slider.value);
+        output.textContent = control.power ? `× ${+(10 ** value).toPrecision(2)}` : `${value} ${control.unit ?? ""}`.trim();
+      };
       write();
       let pending = 0;
       slider.addEventListener("input", () => {

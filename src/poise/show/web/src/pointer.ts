@@ -2,6 +2,7 @@
 import * as THREE from "three";
 import type { Figure } from "./figure";
 import { PUSH } from "./palette";
+import { readable } from "./plots";
 import type { Stage } from "./stage";
 import type { World } from "./world";
 
@@ -42,6 +43,8 @@ export class Pointer {
   /** Called when a grip begins, moves and ends (null); nothing is gripped while it is not set. */
   grip: ((grip: Grip | null, isNew: boolean) => void) | null = null;
   held: Grip | null = null;
+  /** Nothing can be gripped now: what is seen is past. */
+  isClosed = false;
   /** Distance of what is held from the camera's plane [m], and where the mouse is. */
   private depth = 0;
   private at: [number, number] = [0, 0];
@@ -70,7 +73,7 @@ export class Pointer {
   private down(event: PointerEvent): void {
     this.tip.hidden = true;
     const world = this.world();
-    if (!this.grip || !world || event.button !== 0 || !event.isPrimary) return;
+    if (!this.grip || this.isClosed || !world || event.button !== 0 || !event.isPrimary) return;
     const hit = pick(this.stage, world, event.clientX, event.clientY);
     if (!hit || world.header.tracks[hit.track].bodies[hit.body].draggable === false) return;
     const figure = world.figures[hit.track];
@@ -129,6 +132,7 @@ export class Pointer {
     }
     event.stopImmediatePropagation();
     this.held = null;
+    this.tip.hidden = true;
     this.string.removeFromParent();
     this.stage.controls.enabled = true;
     this.grip?.(null, false);
@@ -148,6 +152,18 @@ export class Pointer {
     const box = this.stage.canvas.getBoundingClientRect();
     this.tip.style.left = `${x - box.left}px`;
     this.tip.style.top = `${y - box.top}px`;
+  }
+
+  /** Writes beside the mouse how hard what is held is pulled [N]. */
+  pulls(force: number): void {
+    const world = this.world();
+    if (!this.held || !world) return;
+    const { name } = world.header.tracks[this.held.track].bodies[this.held.body];
+    this.tip.textContent = `${name} · ${Math.round(force)} N ≈ ${readable(force / 9.81)} kg`;
+    const box = this.stage.canvas.getBoundingClientRect();
+    this.tip.style.left = `${this.at[0] - box.left}px`;
+    this.tip.style.top = `${this.at[1] - box.top}px`;
+    this.tip.hidden = false;
   }
 
   /** The line from the held point to the mouse. */

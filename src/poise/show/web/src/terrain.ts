@@ -80,6 +80,11 @@ export class Terrain {
     }
   }
 
+  /** True where it has steps and edges. */
+  get hasEdges(): boolean {
+    return this.pieces.some((piece) => piece.steep);
+  }
+
   /** How far the ground reaches from a place in every direction [m]; infinite where there is none. */
   room(focus: THREE.Vector3): number {
     const { min, max } = this.bounds;

@@ -54,6 +54,10 @@ export class Timeline {
     });
   }
 
+  get shown(): TimelineRow[] {
+    return this.rows;
+  }
+
   set(rows: TimelineRow[], start: number, end: number): void {
     this.rows = rows;
     this.start = start;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { nearestState, sizeOf } from "../src/live";
 import { acknowledgement, readState, retryDelay, scenePack } from "../src/messages";
 
 test("a state message is read field by field", () => {
@@ -26,4 +27,11 @@ test("the acknowledgement names the state, and a scene's pack begins after eight
 
 test("a lost line is tried again after 0.5, 1, 2, 4, 4 seconds", () => {
   assert.deepEqual([0, 1, 2, 3, 4].map(retryDelay), [0.5, 1, 2, 4, 4]);
+});
+
+test("looking back finds the nearest state, and hidden arrows pull nothing", () => {
+  const states = [0, 0.1, 0.4].map((time) => ({ time }));
+  assert.deepEqual([-1, 0.06, 0.2, 0.3, 9].map((t) => nearestState(states, t)), [0, 1, 1, 2, 2]);
+  const none = Number.NaN;
+  assert.equal(sizeOf(Float32Array.of(0, 0, 0, 3, 0, 4, none, none, none, none, none, none)), 5);
 });
