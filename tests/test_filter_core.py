@@ -33,9 +33,7 @@ pytestmark = pytest.mark.skipif(library() is None, reason="there is no C compile
 ROOM = {"room", "wrenches", "H", "f", "wanted", "wanted_heights", "lifts", "form", "squares"}
 """Room to work in, of which leading parts are used."""
 COUNTED = {
-    "limit_rows": "limit_count", "limit_lower": "limit_count", "ground_points": "ground_count",
-    "ground_normals": "ground_count", "ground_lower": "ground_count", "touching": "touching_count",
-    "normals": "touching_count",
+    "limit_rows": "limit_count", "touching": "touching_count", "normals": "touching_count",
 }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from poise.step.quantities import (
     PointAcceleration,
     RootWrench,
 )
-from poise.step.system import CYCLED, DEPENDENT, NOT_POSITIVE, SOLVED, answer, frames, new_system
+from poise.step.system import CYCLED, DEPENDENT, NOT_POSITIVE, SOLVED, answer, frames, new_system, write_terms
 from poise.step.writers import expect, write
 from tests.figures import FIGURES, FOOT_POINTS, LEFT_HAND, biped, floor_contacts, random_contacts, random_state
 
@@ -177,6 +177,70 @@ def test_core_equals_its_twin_and_the_readable_path(kind: str, feet: list[int]) 
         assert np.abs(core - readable).max(initial=0.0) <= 2e-6 * size, name
 
 
+def test_a_list_that_is_kept_is_written_as_one_made_anew() -> None:
+    """A term that is the same object keeps its row of the table, whatever its arrays hold by then."""
+    model, rng = biped(), np.random.default_rng(8)
+    state, points = random_state(model, 4), np.arange(model.point_count)
+    nv, axes = model.nv, np.tile(np.eye(3), (model.point_count, 1, 1))
+    turn, torque, effort, lower = (rng.normal(size=k) for k in (3 * model.body_count - 3, nv, nv, len(points)))
+    along, coefficients = rng.normal(size=(2, nv)), rng.random((len(points), 4))
+
+    def own() -> Lists:
+        weights = np.abs(effort)
+        return [
+            Objective(RootWrench(), torque[:6], weights[:6]),
+            Objective(JointTorque((6, None)), torque[6:], effort[6:] ** 2),
+            Objective(BodyAngularAcceleration(), turn, 2.0),
+            Objective(JointAcceleration((0, 3)), turn[:3], 2.0),
+            Objective(PointAcceleration(points, axes), np.tile(lower, 3), 3.0),
+            Objective(ContactCoefficients(is_by_point=True), coefficients, RelativeWeight(1e-3, weights)),
+        ], [
+            Equal(ComAcceleration("xy"), turn[3:5]),
+            AtLeast(PointAcceleration(points, axes[:, 2:]), lower, 50.0),
+            AtLeast(JointAcceleration(along=along), lower[:2], 40.0),
+        ]  # fmt: skip
+
+    kept = own()
+    extra = Objective(BodyAngularAcceleration(3), 1.0, 5.0)
+    for k in range(6):
+        for array in (turn, torque, effort, lower, along, coefficients, axes):
+            array[:] = rng.normal(size=array.shape)
+        lower[rng.random(len(lower)) < 0.4] = -np.inf if k % 2 else -1.0
+        kept[0][4].target[:] = np.tile(np.maximum(lower, -2.0), 3)  # type: ignore[index]
+        kept[0][0].weight[:], kept[0][1].weight[:] = np.abs(effort)[:6], effort[6:] ** 2  # type: ignore[index]
+        kept[0][5].weight.torque_weight[:] = np.abs(effort)  # type: ignore[union-attr]
+        feet = [FOOT_POINTS, [0], [*FOOT_POINTS, LEFT_HAND], []][k % 4]
+        step = Step(state, floor_contacts(feet), dt=0.02)
+        more = [extra] if k in (2, 3) else []
+        mine = [*kept[0], *more], kept[1]
+        anew = own()
+        anew[0][4].target[:] = kept[0][4].target  # type: ignore[index]
+        results = [solve_step(step, *mine, costs=False)]
+        s = write(step, *mine)
+        before = {name: array.copy() for name, array in vars(s).items() if isinstance(array, np.ndarray)}
+        s.J[:], s.lower[:], s.direction_target[: s.directed], s.torque_weight[:], s.dof_pull[:] = (
+            7.0,
+            7.0,
+            7.0,
+            7.0,
+            7.0,
+        )
+        write_terms.twin(s)
+        for name, array in before.items():
+            used = slice(s.bounds) if name in ("lower", "bound_weight", "is_given", "bound_axis", "bound_point") else ...
+            used = np.flatnonzero(s.is_given[: s.bounds]) if name == "J" else used
+            if name not in ("room", "form", "squares", "target"):
+                assert np.array_equal(getattr(s, name)[used], array[used]), name
+        results.append(solve_step(Step(state, floor_contacts(feet), dt=0.02), [*anew[0], *more], anew[1], costs=False))
+        plain = solve_step(step, *mine, readable=True, costs=False)
+        for result in (results[1], plain):
+            # daqp works to tolerances of its own
+            tolerance = 1e-12 if result is results[1] else 2e-6
+            assert np.abs(results[0].a - result.a).max() <= tolerance * np.abs(result.a).max()
+            assert np.array_equal(results[0].bounds_active, result.bounds_active)
+        assert len(plain.bounds_active) == np.count_nonzero(lower > -np.inf) + np.count_nonzero(lower[:2] > -np.inf)
+
+
 @pytest.mark.parametrize("figure", FIGURES)
 def test_expected_bounds_and_guess_change_nothing(figure: str) -> None:
     model = FIGURES[figure]()
@@ -233,7 +297,7 @@ def test_a_fuzzed_step_ends_in_a_status(bad: float, solver: object) -> None:
 
 def test_an_empty_block_is_solved() -> None:
     state = random_state(biped(), 1)
-    s = new_system(state, dict.fromkeys(("touching", "n", "c", "k", "bounds", "directed", "rows"), 0))
+    s = new_system(state, dict.fromkeys(("touching", "n", "c", "k", "bounds", "directed", "rows", "terms"), 0))
     assert answer(s) == NOT_POSITIVE  # nothing is wished for
     s.dof_weight[:] = 1.0
     assert answer(s) == SOLVED

@@ -18,17 +18,16 @@ from poise.filter.giving import giving_body
 from poise.filter.goal import GoalParticle, TrunkSway
 from poise.filter.ground import GroundFollower
 from poise.filter.limits import JointLimits
-from poise.filter.load_share import LoadShare
 from poise.filter.options import Options, Tally
 from poise.filter.plan import GroundPlan, PlannedFrame, Track, starts_level
 from poise.filter.preset import Preset
 from poise.filter.protective import Recovery
-from poise.filter.quasi_physical import HOVERING, Physicality
+from poise.filter.quasi_physical import HOVERING, Physicality, quasi_physical
 from poise.filter.reference import ReferenceFrame
 from poise.filter.routine import Routine
 from poise.filter.sensing import feet_of, limbs_of, sense
 from poise.filter.solving import FALLBACK_WEIGHT, StepRecord, solve
-from poise.filter.targets import RISE, shares_of, upright
+from poise.filter.targets import RISE, shares_of, upright, usual_targets
 from poise.physics import State
 from poise.physics.from_character import model_of
 from poise.terrain import Terrain
@@ -69,15 +68,16 @@ class Machine:
         strengths[1:] = [b.strength for b in character.bodies]
         self.goal_without = tuple(sorted({character.body_index(name) + 1 for name in options.goal_without}))
         self.goal_points = tuple(goal.timed(dt) for goal in options.goal_points)
-        self.load = LoadShare(self.model, strengths, self.scale)
+        self.strengths, area = strengths, self.scale**2
+        held = (self.model.subtree_masses * np.minimum(strengths, 1.0))[self.model.dof_body]
+        self.hanging = held * np.where(np.arange(self.model.nv) < 3, 1.0, area)
         self.limits = JointLimits(character, preset.bounds)
         self.giving = giving_body(character, self.model.q_rest(), preset.giving, preset.pose, preset.weights)
         self.get_up: Array | None = None
         self.mirror = State(self.model)
         self.is_quadruped = sum(limb.kind == "leg" for limb in character.limbs) >= 4
         self.ground_weight = preset.weights.bounds * self.mass
-        self.limit_weight = self.load.area * self.ground_weight
-        self.no_push = np.zeros(self.model.nv)
+        self.limit_weight = area * self.ground_weight
         self._begin()
 
     def _begin(self) -> None:
@@ -115,6 +115,15 @@ class Machine:
         )  # fmt: skip
         self.problem, self.limbs = self.routine.frame, self.routine.limbs
         self.limbs.mass, self.limbs.pivot = self.mass, self.sway.pivot
+        f, w = self.problem, preset.weights
+        f.torque_share, f.root_share = w.joint_torque, options.physicality.factor * w.root_wrench
+        f.pose_share, f.end_share, f.authority, f.rise = w.pose, w.end_effector, 1.0, RISE
+        f.hovering, f.area, f.joint_strength[:] = HOVERING, self.scale**2, self.strengths
+        self.usual = usual_targets(self)
+        self.usual_lists = quasi_physical(
+            self.usual, coefficient_share=w.coefficients, physicality=options.physicality,
+            goal_without=self.goal_without,
+        )  # fmt: skip
         self.shifts: list[tuple[float, float]] = []
 
     @property

@@ -12,6 +12,7 @@ import numpy as np
 
 from poise.core import rotations
 from poise.core.typing import Array
+from poise.core.units import GRAVITY
 from poise.filter import giving
 from poise.filter.free_root import shortened
 from poise.native import Block, compiled
@@ -132,6 +133,7 @@ def set_targets(f):
         p.q, p.v, r.q, r.v, r.a, f.dt, f.limit_margin, f.return_share, f.limit_q, f.limit_v, f.is_hinge, f.limit_rest,
         f.limit_axis, f.limit_bend, f.limit_side, f.limit_below, f.limit_above, f.angles, f.limit_rows, f.limit_lower,
     )  # fmt: skip
+    f.limit_lower[f.limit_count :] = -np.inf
     _ground_bounds(f)
     if f.has_goal:
         _goal_target(f)
@@ -139,6 +141,40 @@ def set_targets(f):
     body, give = _limbs(f.giving)
     f.giving.strengths[0] = 1.0
     f.giving.strengths[1:] = giving.strengths(give, body, f.giving, np.sqrt(squares[1:]))
+    _weigh(f)
+
+
+def _weigh(f: Block) -> None:
+    """Weights: torques by the mass that each joint carries (its subtree, or for the legs a figure stands on, the rest
+    of it) times its strength; turns and places by the mass that hangs on them.
+
+    Weights on turns are multiplied, and those on moments divided, by (leg / 0.82 m)², so that figures of any size are
+    alike: forces, places and turns keep their share in the sum. A joint's strength divides the weight of its torque, as
+    in the paper; below one it also multiplies the weight of its body's pose, which is so much the larger of the two
+    that a weak joint would else be held like any other. Where limbs give, so does `giving.strengths`. Where the
+    reference hovers, the root, which carries it there, may bring it back, since no ground will: it weighs less.
+    """
+    p, r, k = f.pose, f.reference, f.giving
+    hanging, total = p.subtree_masses, p.subtree_masses[k.root]
+    standing = f.stands & ~f.leaving if f.is_stepping else f.stands
+    f.carried[:] = hanging
+    for body in p.point_body[standing]:
+        while p.parents[body] != 0:
+            f.carried[body] = max(f.carried[body], total - hanging[body])
+            body = p.parents[body]
+    f.effort[:] = f.torque_share / (f.area * f.carried * f.joint_strength)[p.dof_body]
+    f.effort[:6] = f.root_share / total * np.array([1.0, 1.0, 1.0, *[1.0 / f.area] * 3])
+    f.turn_weight[1:] = (f.pose_share * f.area * hanging * np.minimum(f.joint_strength, 1.0))[1:, None]
+    if not f.touching_count and not f.is_falling:
+        f.effort[2:6] *= 1.0 - (1.0 - f.hovering) * min(max(r.torque[2] / (GRAVITY * total), 0.0), 1.0)
+    if k.is_pushed and not f.is_falling:
+        f.effort[:] = f.effort / k.strengths[p.dof_body]
+        f.turn_weight[1:] *= k.strengths[1:, None]
+    rises = standing.any() and (f.is_planned or k.pressed != 0.0) and not f.is_falling
+    f.place_weight[:] = f.authority * f.pose_share * total * np.array([1.0, 1.0, f.rise if rises else 1.0])
+    f.point_weight[:] = f.authority * f.end_share * total * f.shares
+    f.torque_target[:] = 0.0 if f.is_falling else r.torque
+    f.coefficient_target[:] = 0.0 if f.is_falling else r.coefficients
 
 
 @compiled("Frame *f")
@@ -374,7 +410,5 @@ def _ground_bounds(f: Block) -> None:
     planned = r.points[:, 2] - f.floor + dt * r.point_velocities[:, 2] + dt * dt * r.point_accelerations[:, 2]
     least = np.minimum(0.0, planned - 1e-9)
     least = np.where(f.gaps < least, np.minimum((1.0 - f.return_share) * f.gaps, least), least)
-    near = np.flatnonzero(ahead < f.ground_reach)
-    f.ground_count = count = len(near)
-    f.ground_points[:count], f.ground_normals[:count, 0] = near, normals[near]
-    f.ground_lower[:count] = ((least - ahead) / (dt * dt))[near]
+    f.ground_normals[:, 0] = normals
+    f.ground_lower[:] = np.where(ahead < f.ground_reach, (least - ahead) / (dt * dt), -np.inf)

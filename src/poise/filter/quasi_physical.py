@@ -20,10 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
-from poise.filter.load_share import LoadShare
-from poise.filter.preset import Weights
-from poise.filter.reference import ReferenceFrame
-from poise.step import AtLeast, Constraint, Equal, Objective, RelativeWeight, Step
+from poise.step import AtLeast, Constraint, Equal, Objective, RelativeWeight
 from poise.step.quantities import (
     BodyAngularAcceleration,
     ComAcceleration,
@@ -36,7 +33,6 @@ from poise.step.quantities import (
 )
 
 Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 HOVERING = 0.1
 """Part of the root's weight, but for its horizontal force, that is left where a motion hovers."""
@@ -54,40 +50,40 @@ class PlaceGoal:
 
 
 class Targets(NamedTuple):
-    """What the controllers ask of one step.
+    """What the controllers ask of one step, and how much each matters. For most frames these are fields of the block
+    "Frame", which every step fills anew, so that the list made of them stays the same.
 
     Attributes:
-        turning: Wished angular acceleration of every body but the world [rad/s²], shape (3 (B − 1),).
-        root: Wished acceleration of the root [m/s²], shape (3,).
-        points: Wished acceleration of the contact points along their axes [m/s²], shape (3 P,).
+        torque, effort: Torque of every dof [N m, N], shapes (nv,).
+        turning, turn_weight: Angular acceleration of every body but the world [rad/s²], shapes (3 (B − 1),).
+        root, root_weight: Acceleration of the root [m/s²], shapes (3,).
+        points, point_weight: Acceleration of the contact points along their axes [m/s²], shapes (3 P,); weights 0 … 2
+            times one, [Levine2012]_ 2.5.
         axes: Two tangents and the surface normal at each point, rows, shape (P, 3, 3).
-        shares: Weight of each of these, 0 … 2, shape (3 P,), [Levine2012]_ 2.5.
-        stands: Points that stand, shape (P,).
-        goal: Wished horizontal acceleration of the center of mass [m/s²], shape (2,), or None.
-        places: Goals of single places.
+        coefficients: Contact coefficients of every point [N], shape (P, 4).
+        goal, goal_weight: Horizontal acceleration of the center of mass [m/s²], shape (2,), or None.
         bounds: Joint limits, ground.
-        joints: Wished acceleration of every dof, shape (nv,), where nobody holds the root; then `turning` is not used.
-        authority: Factor on the weights of what needs the ground's help, below 1 for a figure that falls.
-        hung: How far the figure hovers, 0 … 1: then the root, which carries it in the reference, may bring it back,
-            since no ground will.
-        rise: Factor on the weight of the root's height.
-        strengths: Factor on the strength of every body's joint where limbs give, shape (B,), the world's first.
+        places: Goals of single places.
+        joints, joint_weight: Acceleration of every dof, shapes (nv,), where nobody holds the root; then `turning` is
+            not used.
     """
 
+    torque: Array
+    effort: Array
     turning: Array
+    turn_weight: Array
     root: Array
+    root_weight: Array
     points: Array
+    point_weight: Array
     axes: Array
-    shares: Array
-    stands: Flags
+    coefficients: Array
     goal: Array | None
-    places: Sequence[PlaceGoal]
+    goal_weight: float
     bounds: Sequence[AtLeast]
+    places: Sequence[PlaceGoal] = ()
     joints: Array | None = None
-    authority: float = 1.0
-    hung: float = 0.0
-    rise: float = 1.0
-    strengths: Array | None = None
+    joint_weight: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -112,103 +108,53 @@ class Physicality:
 
 
 _ROOT, _MUSCLES, _TURNING = RootWrench(), JointTorque((6, None)), BodyAngularAcceleration()
-_PLACE, _COEFFICIENTS = JointAcceleration((0, 3)), ContactCoefficients()
-
-
-class _Weighed(NamedTuple):
-    """What the targets of one step weigh, whichever form its list takes.
-
-    Attributes:
-        effort: Torque of every dof, shape (nv,), [1/kg] and [1/(kg m²)].
-        place: The root's translation [kg], shape (3,).
-        ends: Contact points along their axes [kg], shape (3 P,).
-    """
-
-    effort: Array
-    place: Array
-    ends: Array
-
-
-def _weighed(targets: Targets, weights: Weights, load: LoadShare, physicality: Physicality) -> _Weighed:
-    effort = load.effort(targets.stands, weights.joint_torque, physicality.factor * weights.root_wrench)
-    if targets.hung:
-        effort = effort.copy()
-        effort[2:6] *= 1.0 - (1.0 - HOVERING) * targets.hung
-    if targets.strengths is not None:
-        effort = effort / targets.strengths[load.dof_body]
-    place = targets.authority * weights.pose * load.total
-    ends = targets.authority * weights.end_effector * load.total * targets.shares
-    return _Weighed(effort, np.array((place, place, place * targets.rise)), ends)
-
-
-def _turning(targets: Targets, weights: Weights, load: LoadShare) -> Array:
-    """Weight of the turning of every body but the world, shape (3 (B − 1),)."""
-    held = load.turning(weights.pose)
-    return held if targets.strengths is None else held * np.repeat(targets.strengths[1:], 3)
+_PLACE, _COEFFICIENTS = JointAcceleration((0, 3)), ContactCoefficients(is_by_point=True)
 
 
 def quasi_physical(
-    step: Step,
-    reference: ReferenceFrame,
-    targets: Targets,
-    weights: Weights,
-    load: LoadShare,
-    *,
-    physicality: Physicality,
-    goal_without: tuple[int, ...] = (),
+    targets: Targets, *, coefficient_share: float, physicality: Physicality, goal_without: tuple[int, ...] = ()
 ) -> tuple[list[Objective], list[Constraint]]:
     """Objectives and constraints of one step of the filter.
 
     Args:
-        step: State, contacts and pushes.
-        reference: The undisturbed character at this step.
         targets: What the controllers ask for.
-        weights: The preset's weights.
-        load: Masses carried by the joints.
+        coefficient_share: Weight of the contact coefficients, against what torques weigh.
         physicality: The knob.
         goal_without: Bodies (of the model) left out of the goal's center of mass.
     """
-    effort, place, ends = _weighed(targets, weights, load, physicality)
+    t, every = targets, np.arange(len(targets.axes))
     objectives: list[Objective] = []
     constraints: list[Constraint] = []
     if physicality.is_strict:
         constraints.append(Equal(_ROOT, 0.0, "root wrench"))
     elif not physicality.is_off:
-        objectives.append(Objective(_ROOT, reference.torque[:6], effort[:6], "root wrench"))
+        objectives.append(Objective(_ROOT, t.torque[:6], t.effort[:6], "root wrench"))
     if not physicality.is_off:
-        objectives.append(Objective(_MUSCLES, reference.torque[6:], effort[6:], "joint torque"))
-    if targets.joints is None:
-        objectives.append(Objective(_TURNING, targets.turning, _turning(targets, weights, load), "pose"))
+        objectives.append(Objective(_MUSCLES, t.torque[6:], t.effort[6:], "joint torque"))
+    if t.joints is None or t.joint_weight is None:
+        objectives.append(Objective(_TURNING, t.turning, t.turn_weight, "pose"))
     else:
-        hanging = weights.pose * load.hanging
         objectives += [
-            Objective(JointAcceleration((6, None)), targets.joints[6:], hanging[6:], "pose"),
-            Objective(JointAcceleration((3, 6)), targets.joints[3:6], targets.authority * hanging[3:6], "root turn"),
+            Objective(JointAcceleration((6, None)), t.joints[6:], t.joint_weight[6:], "pose"),
+            Objective(JointAcceleration((3, 6)), t.joints[3:6], t.joint_weight[3:6], "root turn"),
         ]
-    objectives.append(Objective(_PLACE, targets.root, place, "root place"))
-    points = PointAcceleration(load.every_point, targets.axes)
-    objectives.append(Objective(points, targets.points, ends, "end effectors"))
-    if step.coefficient_count:
-        objectives.append(
-            Objective(
-                _COEFFICIENTS,
-                reference.coefficients[step.contacts.points].ravel(),
-                weights.coefficients if physicality.is_off else RelativeWeight(weights.coefficients, effort),
-                "contact coefficients",
-            )
-        )
-    if targets.goal is not None:
+    objectives += [
+        Objective(_PLACE, t.root, t.root_weight, "root place"),
+        Objective(PointAcceleration(every, t.axes), t.points, t.point_weight, "end effectors"),
+    ]
+    share = coefficient_share if physicality.is_off else RelativeWeight(coefficient_share, t.effort)
+    objectives.append(Objective(_COEFFICIENTS, t.coefficients, share, "contact coefficients"))
+    if t.goal is not None:
         quantity = ComAcceleration("xy", without=goal_without)
         if physicality.is_strict:
-            weight = targets.authority * weights.end_effector * load.total
-            objectives.append(Objective(quantity, targets.goal, weight, "center of mass"))
+            objectives.append(Objective(quantity, t.goal, t.goal_weight, "center of mass"))
         else:
-            constraints.append(Equal(quantity, targets.goal, "center of mass"))
-    for wish in targets.places:
-        quantity = PlaceAcceleration(wish.body, wish.offset)
-        if wish.weight is None:
-            constraints.append(Equal(quantity, wish.acceleration, wish.label))
+            constraints.append(Equal(quantity, t.goal, "center of mass"))
+    for place in t.places:
+        quantity = PlaceAcceleration(place.body, place.offset)
+        if place.weight is None:
+            constraints.append(Equal(quantity, place.acceleration, place.label))
         else:
-            objectives.append(Objective(quantity, wish.acceleration, wish.weight, wish.label))
-    constraints += targets.bounds
+            objectives.append(Objective(quantity, place.acceleration, place.weight, place.label))
+    constraints += t.bounds
     return objectives, constraints

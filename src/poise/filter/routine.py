@@ -140,6 +140,7 @@ class Routine:
         if feet.back is not None:
             f.stepping[0, :, 2] = feet.back.lift
             f.stepping[1], f.stepping[2] = feet.back.velocities, feet.back.accelerations
+            f.leaving[:] = feet.back.moves
         f.values.is_stepping = feet.back is not None
         f.values.is_turned = not (sway.is_at_rest and lean is None)
         f.moved[:] = (

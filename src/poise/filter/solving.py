@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from poise.core.errors import StepInfeasible
 from poise.filter.pd import proportional_derivative
-from poise.filter.quasi_physical import quasi_physical
+from poise.filter.quasi_physical import Targets, quasi_physical
 from poise.filter.reference import ReferenceFrame
 from poise.filter.sensing import Sensed
-from poise.filter.targets import bounds, targets
+from poise.filter.targets import targets
 from poise.step import Constraint, Equal, Objective, Step, StepResult, solve_step
 
 if TYPE_CHECKING:
@@ -23,10 +23,6 @@ Array = npt.NDArray[np.float64]
 
 FALLBACK_WEIGHT = 1e3
 """Weight of hard constraints that had to give way in a step, times the total mass [kg]; such steps are counted."""
-
-
-FALLEN = 0.2
-"""Factor on the weight of the pose of a figure that falls."""
 
 
 class StepRecord(NamedTuple):
@@ -47,19 +43,9 @@ def solve(m: Machine, reference: ReferenceFrame, sensed: Sensed) -> StepResult |
     if m.options.engine == "pd":
         objectives, constraints = proportional_derivative(sensed.step, reference, m.preset.pd)
     else:
-        asked = targets(m, reference, sensed)
-        known = reference
-        if m.fall is not None:
-            nothing = np.zeros_like(reference.torque), np.zeros_like(reference.coefficients)
-            known = reference._replace(torque=nothing[0], coefficients=nothing[1])
-        objectives, constraints = quasi_physical(
-            sensed.step, known, asked._replace(bounds=bounds(m)), m.preset.weights, m.load,
-            physicality=m.physicality, goal_without=m.goal_without,
-        )  # fmt: skip
-        if m.fall is not None:
-            objectives = [
-                replace(o, weight=FALLEN * np.asarray(o.weight)) if o.label == "pose" else o for o in objectives
-            ]
+        objectives, constraints = lists(m, targets(m, reference, sensed))
+    if m.options.objectives:
+        objectives, constraints = [*objectives], [*constraints]
     for make in m.options.objectives:
         for term in make(sensed.step, reference):
             if isinstance(term, Objective):
@@ -72,6 +58,14 @@ def solve(m: Machine, reference: ReferenceFrame, sensed: Sensed) -> StepResult |
     m.warm[:] = False
     m.warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
     return _keep(m, reference, sensed, result)
+
+
+def lists(m: Machine, asked: Targets) -> tuple[list[Objective], list[Constraint]]:
+    """The list of a step: made once for targets that stay the same arrays, anew for others."""
+    if asked is not m.usual:
+        share = m.preset.weights.coefficients
+        return quasi_physical(asked, coefficient_share=share, physicality=m.physicality, goal_without=m.goal_without)
+    return m.usual_lists
 
 
 def _keep(m: Machine, reference: ReferenceFrame, sensed: Sensed, result: StepResult) -> StepResult:

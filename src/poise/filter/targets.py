@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.body.character import Character
-from poise.core.units import GRAVITY
 from poise.filter import falling
 from poise.filter.falling import Fall
 from poise.filter.free_root import authority, joint_servo, within
@@ -29,43 +28,54 @@ RISE = 10.0
 
 GRIP, LET_GO = 0.2, 1e-3
 """Factors on the weights of what touches the ground, and of the root, while a figure falls."""
+FALLEN = 0.2
+"""Factor on the weight of the pose of a figure that falls."""
 HANDS = 2.0
 """Weight of the hands of a falling figure, times its mass [kg]."""
+
+
+def usual_targets(m: Machine) -> Targets:
+    """The targets of a figure whose root is held: fields of the block "Frame", which every step fills anew."""
+    f = m.problem
+    return Targets(
+        f.torque_target, f.effort, f.turn_target[1:].reshape(-1), f.turn_weight[1:].reshape(-1), f.place_target,
+        f.place_weight, f.point_target, f.point_weight, f.axes, f.coefficient_target,
+        None if m.options.goal == "none" else f.goal_target, 0.0, bounds(m),
+    )  # fmt: skip
 
 
 def targets(m: Machine, reference: ReferenceFrame, sensed: Sensed) -> Targets:
     """What the controllers ask of this step."""
     s, p, problem, routine = m.state, m.preset, m.problem, m.routine
     feet, ground = sensed.footholds, m.follower
-    joints, standing = None, 1.0
     if m.fall is not None:
         return _falling(m, reference, m.fall, sensed)
-    if m.options.physicality.is_strict:
+    lean = None if ground.is_level else _lean(m, reference)
+    is_strict, has_goal, out = m.options.physicality.is_strict, m.options.goal != "none", m.usual
+    if is_strict:
         error = m.model.difference(s.q, reference.q, 1.0)
         joints = joint_servo(error, s.v, reference.v, reference.a, p.pose.speed, p.pose.stiffness)
         drop = float(error[2]) + ground.height
-        standing = authority(float(np.linalg.norm(error[3:6])), drop, m.character.leg_length)
-    lean = None if ground.is_level else _lean(m, reference)
-    has_goal = m.options.goal != "none"
+        part = authority(float(np.linalg.norm(error[3:6])), drop, m.character.leg_length)
+        weight = p.weights.pose * m.hanging
+        weight[3:6] *= part
+        goal_weight = part * p.weights.end_effector * m.mass
+        out = out._replace(joints=joints, joint_weight=weight, goal_weight=goal_weight)
+        problem.values.authority = part
     routine.set_targets(reference, feet, m.particle, m.sway, lean, sensed.planned, has_goal=has_goal)
-    root, off = problem.place_target, problem.off
-    if m.options.physicality.is_strict:
-        root += p.pose.stiffness * (within(off, m.scale) - off)
-    return Targets(
-        problem.turn_target[1:].reshape(-1), root, problem.point_target, problem.axes, problem.shares, feet.stands,
-        problem.goal_target if problem.values.has_goal else None,
-        [g.at(m) for g in m.goal_points if g.is_on(m.time)], (), joints, standing,
-        _hung(m, reference, sensed),
-        RISE if (sensed.planned is not None or m.particle.pressed) and feet.stands.any() else 1.0,
-        m.limbs.strengths if m.limbs.values.is_pushed else None,
-    )  # fmt: skip
+    if is_strict:
+        problem.place_target += p.pose.stiffness * (within(problem.off, m.scale) - problem.off)
+    places = [g.at(m) for g in m.goal_points if g.is_on(m.time)]
+    return out._replace(places=places) if places else out
 
 
 def _falling(m: Machine, reference: ReferenceFrame, fall: Fall, sensed: Sensed) -> Targets:
     """What a figure asks for that has lost its balance."""
     s, problem, routine, root = m.state, m.problem, m.routine, m.model.roots[0]
+    problem.authority, problem.is_falling = LET_GO, 1
     # fills the bounds
     routine.set_targets(reference, sensed.footholds, m.particle, m.sway, None, sensed.planned, has_goal=False)
+    problem.authority, problem.is_falling = 1.0, 0
     com, velocity = s.com(root), s.com_jacobian(root) @ s.v
     ground = float(m.terrain.heights(com[None, :2], m.time)[0])
     high = falling.highness(float(com[2]) - ground, m.standing_height)
@@ -86,17 +96,13 @@ def _falling(m: Machine, reference: ReferenceFrame, fall: Fall, sensed: Sensed) 
         wish = falling.hand_wish(target, here, s.body_point_motion(body + 1, here)[0] - along)
         offset = s.body_offset(body + 1, here)
         places.append(PlaceGoal(body + 1, offset, wish, HANDS * high * m.mass, f"{role} breaks the fall"))
-    return Targets(
-        problem.turn_target, np.zeros(3), targets, problem.axes, shares * GRIP / LET_GO, sensed.footholds.stands, None,
-        places, (), joints, LET_GO, 0.0, 1.0,
+    joint_weight = m.preset.weights.pose * m.hanging
+    joint_weight[3:6] *= LET_GO
+    joint_weight[6:] *= FALLEN
+    return m.usual._replace(
+        root=np.zeros(3), points=targets, point_weight=GRIP * m.preset.weights.end_effector * m.mass * shares,
+        goal=None, places=places, joints=joints, joint_weight=joint_weight,
     )  # fmt: skip
-
-
-def _hung(m: Machine, reference: ReferenceFrame, sensed: Sensed) -> float:
-    """How far the figure hovers, 0 … 1: nothing touches, and in the reference the root carries it."""
-    if sensed.step.contacts.count:
-        return 0.0
-    return min(max(float(reference.torque[2]) / (GRAVITY * m.mass), 0.0), 1.0)
 
 
 def _lean(m: Machine, reference: ReferenceFrame) -> tuple[float, float]:
@@ -121,17 +127,14 @@ def upright(m: Machine, height: float) -> float:
 
 
 def bounds(m: Machine) -> list[AtLeast]:
-    """Joint limits and the ground as constraints, from the rows that `targets` filled."""
-    p, out = m.problem, []
-    if k := p.limit_count:
-        along = JointAcceleration(along=p.limit_rows[:k])
-        out.append(AtLeast(along, p.limit_lower[:k], m.limit_weight, "joint limits"))
-    if k := p.ground_count:
-        # not below it next step, nor deeper than the reference itself goes
-        points = PointAcceleration(p.ground_points[:k], p.ground_normals[:k])
-        weight = None if m.options.hard_contact else m.ground_weight
-        out.append(AtLeast(points, p.ground_lower[:k], weight, "ground"))
-    return out
+    """Joint limits and the ground as constraints: not past them next step, nor farther than the reference itself."""
+    f = m.problem
+    near = PointAcceleration(np.arange(m.model.point_count), f.ground_normals)
+    weight = None if m.options.hard_contact else m.ground_weight
+    return [
+        AtLeast(JointAcceleration(along=f.limit_rows), f.limit_lower, m.limit_weight, "joint limits"),
+        AtLeast(near, f.ground_lower, weight, "ground"),
+    ]
 
 
 def shares_of(character: Character, preset: Preset, is_quadruped: bool) -> tuple[Array, Array]:

@@ -89,6 +89,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         c: word  columns u through which they act
         k: word  equalities
         bounds: word  soft bounds
+        most_bounds: word  room for them
         is_coupled: word  1 where contact forces enter a bound
         is_spread: word  1 where directions, owner, share, first, width and acts are written already
         directed: word  wishes on points along directions
@@ -100,6 +101,15 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         has_turns: word  1 where turns of bodies are wished for
         friction: real  Coulomb coefficient of plain contacts
         relative: real  above zero: weight of λ as a share of the mean diagonal of B W Bᵀ, W = relative_weight
+        terms: word  terms of the list that `write_terms` writes, see step/writers.py
+        term_kind: word[most_terms]  how each is written
+        term_first: word[most_terms]  first dof, first number of a turn, first axis, or directions a point
+        term_count: word[most_terms]  rows
+        term_target: word[most_terms]  address of its target or lower bound
+        term_weight: word[most_terms]  address of its weight
+        term_points: word[most_terms]  address of its points
+        term_rows: word[most_terms]  address of directions, or of rows on accelerations
+        bounds_needed: word  more bounds than there is room for, written by `write_terms`
         contact_points: word[most_touching]  the touching points
         normals: real[most_touching, 3]  surface normals there
         directions: real[most_n, 3]  columns of V as rows
@@ -253,6 +263,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         is_turned: word  trunk or figure are turned by a push or a slope
         is_stepping: word  a limb steps back
         is_strict: word  nobody holds the root
+        is_falling: word  it has lost its balance: the reference's forces say nothing
         has_goal: word  the center of mass is guided
         is_at_goal: word  nothing moved the goal
         has_previous: word  `goal_error` is that of the last step
@@ -261,7 +272,6 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         limited: word  joints with limits
         touching_count: word  points in contact, written by `sense`
         limit_count: word  joint limits that are near, written by `set_targets`
-        ground_count: word  points that are near the ground, written by `set_targets`
         dt: real  [s]
         floor: real  height of the reference's own floor [m]
         band: real  points nearer to the ground than this may push [m]
@@ -278,6 +288,14 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         ground_reach: real  points nearer than this may not go below the ground [m]
         clearance: real  height of a swing over rising ground [m]
         reach: real  points are asked no further than this at once, 0 where they may be [m]
+        torque_share: real  weights of the preset: joint torque
+        root_share: real  root wrench, with the knob
+        pose_share: real  pose
+        end_share: real  end effectors
+        authority: real  factor on what needs the ground's help, below 1 for a figure that falls
+        rise: real  factor on the weight of the root's height where a plan says it and something stands
+        hovering: real  part of the root's weight that is left where a motion hovers
+        area: real  (leg length / 0.82 m)²
         largest_way: real  nor is the center of mass, where nobody holds the root [m]
         goal_frequency: real  of the servo of the center of mass there [1/s]
         loose_part: real  how far a limb goes its own way that makes the goal a servo of `soft_frequency`
@@ -313,6 +331,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         swung: flag[points]  swung in the last step
         stands: flag[points]  touches in the reference and is near the ground
         held: flag[points]  wished at its offset
+        leaving: flag[points]  on their way in a step back
         foot_shift: real[points, 2]  of its landing place [m]
         members: word[most_members]  points of all limbs, limb after limb
         ends: word[limbs]  where each limb ends in `members`
@@ -328,6 +347,14 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         turn_target: real[bodies, 3]  angular accelerations of the bodies [rad/s²]
         place_target: real[3]  acceleration of the root [m/s²]
         off: real[3]  way of the root to its place [m]
+        turn_weight: real[bodies, 3]  of `turn_target`
+        place_weight: real[3]  of `place_target` [kg]
+        point_weight: real[point_rows]  of `point_target` [kg]
+        torque_target: real[nv]  torque of the reference [N m, N]
+        effort: real[nv]  weight of the torque of every dof [1/kg] and [1/(kg m²)]
+        coefficient_target: real[points, 4]  contact coefficients of the reference
+        joint_strength: real[bodies]  strength of each joint, divides the weight of its torque
+        carried: real[bodies]  mass that each joint carries [kg]
         goal_target: real[2]  acceleration of the center of mass [m/s²]
         goal_error: real[2]  of its place [m]
         left_out: flag[bodies]  bodies that the goal leaves out
@@ -342,10 +369,9 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         limit_above: real[limited, 3]  upper limits [rad]
         angles: real[limited, 3]  twist, bend, side [rad]
         limit_rows: real[most_limits, nv]  rates of the angles that are near a limit
-        limit_lower: real[most_limits]  least accelerations
-        ground_points: word[points]  points near the ground
-        ground_normals: real[points, 1, 3]  the normals there
-        ground_lower: real[points]  least accelerations
+        limit_lower: real[most_limits]  least accelerations, −∞ where no limit is near
+        ground_normals: real[points, 1, 3]  of the ground at each point
+        ground_lower: real[points]  least accelerations, −∞ where the ground is far
     """),
 }
 

@@ -28,7 +28,7 @@ class Equal(Named):
 
 @dataclass(frozen=True)
 class AtLeast(Named):
-    """quantity ≥ lower; hard without a weight, soft with one."""
+    """quantity ≥ lower; hard without a weight, soft with one. A row whose lower bound is −inf has none."""
 
     quantity: Quantity
     lower: Array | float

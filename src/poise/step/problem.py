@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
-from poise.step.constraint import Constraint, Equal, Within
+from poise.step.constraint import AtLeast, Constraint, Equal, Within
 from poise.step.objective import Objective, RelativeWeight, as_rows
+from poise.step.quantities.contact import ContactCoefficients
 from poise.step.step import Rows, Step
 
 Array = npt.NDArray[np.float64]
@@ -121,7 +122,7 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     hard: list[_Block] = []
     hard_upper: list[Array] = [np.zeros(0)]
     for constraint in constraints:
-        rows = constraint.quantity.rows(step)
+        rows, constraint = _bounded(constraint.quantity.rows(step), constraint)
         if isinstance(constraint, Equal):
             equal.append(_Block(rows, 1.0, constraint.target, constraint))
             continue
@@ -154,17 +155,38 @@ def _weighty(rows: Rows, objective: Objective, kept: npt.NDArray[np.bool_]) -> t
     return Rows(rows.on_a[kept], rows.c[kept], on_lambda), replace(objective, target=target, weight=weight)
 
 
+def _bounded(rows: Rows, constraint: Constraint) -> tuple[Rows, Constraint]:
+    """Rows that have a bound; a lower bound of −∞ is none."""
+    if not isinstance(constraint, AtLeast) or np.min(constraint.lower, initial=0.0) > -np.inf:
+        return rows, constraint
+    count = len(rows.c)
+    lower = as_rows(constraint.lower, count, constraint)
+    held = lower != -np.inf
+    weight = None if constraint.weight is None else as_rows(constraint.weight, count, constraint)[held]
+    on_lambda = None if rows.on_lambda is None else rows.on_lambda[held]
+    return Rows(rows.on_a[held], rows.c[held], on_lambda), replace(constraint, lower=lower[held], weight=weight)
+
+
 def coefficient_terms(step: Step, objectives: Sequence[Objective]) -> tuple[Array, Array]:
     """Weight and target of λ, shapes (n,); several such terms are one with the mean target."""
     n = step.coefficient_count
     weight, target = np.zeros(n), np.zeros(n)
     for k, objective in enumerate(objectives):
         own = objective.weight.value(step) if isinstance(objective.weight, RelativeWeight) else objective.weight
-        more, wished = as_rows(own, n, objective), as_rows(objective.target, n, objective)
+        more, wished = as_rows(own, n, objective), coefficient_target(step, objective)
         mean = weight * target + more * wished
         weight = weight + more
         target = np.divide(mean, weight, out=np.zeros(n), where=weight != 0.0) if k else wished
     return weight, target
+
+
+def coefficient_target(step: Step, objective: Objective) -> Array:
+    """λ* of the contacts of a step, shape (n,)."""
+    target, quantity = objective.target, objective.quantity
+    if isinstance(quantity, ContactCoefficients) and quantity.is_by_point:
+        every = np.reshape(target, (step.state.model.point_count, 4))
+        return every[step.contacts.points].ravel()
+    return as_rows(target, step.coefficient_count, objective)
 
 
 def require_numbers(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> None:
@@ -173,6 +195,8 @@ def require_numbers(objectives: Sequence[Objective], constraints: Sequence[Const
         for what in ("target", "lower", "upper", "weight"):
             value = getattr(term, what, None)
             value = value.torque_weight if isinstance(value, RelativeWeight) else value
+            if what == "lower" and isinstance(term, AtLeast):
+                value = np.maximum(value, -1e300)  # −∞ is no bound
             if value is not None and not np.isfinite(value).all():
                 raise InvalidValue(f"{term.name}: the {what} is {value}; give finite numbers.")
             if what == "weight" and value is not None and np.min(value, initial=0.0) < 0.0:

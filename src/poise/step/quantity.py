@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from typing import ClassVar
 
 from poise.step.step import Rows, Step
 
@@ -13,7 +14,7 @@ class Quantity(abc.ABC):
     It does not know whether it is wished for or enforced; that is said where it is used.
     """
 
-    is_on_coefficients: bool = False
+    is_on_coefficients: ClassVar[bool] = False
     """True for the contact coefficients themselves, whose rows are the identity on λ."""
 
     def own_dofs(self, step: Step) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from poise.native import Block
 from poise.step import qp
 from poise.step.constraint import Constraint, Equal
 from poise.step.objective import Objective, RelativeWeight
-from poise.step.problem import Gathered, gather, require_numbers
+from poise.step.problem import Gathered, coefficient_target, gather, require_numbers
 from poise.step.result import Certificate, StepResult
 from poise.step.step import Step
 from poise.step.system import CYCLED, DEPENDENT, NO_SUCH_POINT, NOT_POSITIVE, SOLVED, answer
@@ -99,7 +99,8 @@ def _costs(step: Step, objectives: Sequence[Objective], result: StepResult) -> d
     out: dict[str, float] = {}
     for objective in objectives:
         rows = objective.quantity.rows(step)
-        residual = rows.on_a @ result.a + rows.c - objective.target
+        wished = coefficient_target(step, objective) if objective.quantity.is_on_coefficients else objective.target
+        residual = rows.on_a @ result.a + rows.c - wished
         if rows.on_lambda is not None:
             residual = residual + rows.on_lambda @ result.coefficients
         weight = objective.weight

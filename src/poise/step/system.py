@@ -17,6 +17,10 @@ until an answer breaks it; then its row and its slack are taken in and the step 
 
 from __future__ import annotations
 
+import ctypes
+import math
+from typing import Any
+
 import numpy as np
 
 from poise.core.typing import Array
@@ -40,7 +44,7 @@ def new_system(state: State, most: dict[str, int]) -> Block:
 
     Args:
         state: The state; its storage is read at each solve.
-        most: Largest counts: touching, n, c, k, bounds, directed, rows.
+        most: Largest counts: touching, n, c, k, bounds, directed, rows, terms.
     """
     nv, bodies = state.model.nv, state.model.body_count
     n, c, k, bounds = most["n"], most["c"], most["k"], most["bounds"]
@@ -60,7 +64,7 @@ def system_of(state: State) -> Block:
     if known is None:
         points = state.model.point_count
         most = {"touching": points, "n": 4 * points, "c": 3 * points, "k": 6, "bounds": points + 12}
-        known = state.kept["system"] = new_system(state, most | {"directed": 3 * points, "rows": 12})
+        known = state.kept["system"] = new_system(state, most | {"directed": 3 * points, "rows": 12, "terms": 16})
     return known
 
 
@@ -84,6 +88,62 @@ def form_of(s: Block) -> Array:
 def packed(array: Array, *shape: int) -> Array:
     """The leading numbers of an array in another shape, as the core packs them."""
     return array.reshape(-1)[: int(np.prod(shape))].reshape(shape)
+
+
+TORQUE, TURN, DOF, POINT, COM, POINT_BOUND, ROW_BOUND = range(7)
+"""How a term of a list is written: see `writers`."""
+
+
+def numbers_at(address: int, *shape: int, kind: Any = ctypes.c_double) -> Array:
+    """The numbers at an address, as an array of this shape."""
+    return np.ctypeslib.as_array((kind * math.prod(shape)).from_address(address)).reshape(shape)
+
+
+@compiled("System *s", returns="word")
+def write_terms(s):
+    """Write the terms in the table, and nothing that stood there before; how many bounds found no room."""
+    s.is_coupled = s.has_turns = s.directed = s.rows = s.com_count = s.k = s.bounds = s.bounds_needed = 0
+    s.relative = 0.0
+    s.torque_weight[:], s.dof_weight[:], s.dof_pull[:] = 0.0, 0.0, 0.0
+    for t in range(s.terms):
+        kind, first, count = int(s.term_kind[t]), int(s.term_first[t]), int(s.term_count[t])
+        target, own = numbers_at(int(s.term_target[t]), count), slice(first, first + count)
+        weight = np.zeros(count) if kind == COM else numbers_at(int(s.term_weight[t]), count)
+        axes, points, wide = np.zeros((count, 3)), np.zeros(count, dtype=np.int64), 3
+        if kind in (POINT, POINT_BOUND):
+            points = numbers_at(int(s.term_points[t]), count // first, kind=ctypes.c_int64).repeat(first)
+        if kind in (POINT, POINT_BOUND, ROW_BOUND):
+            wide = s.pose.nv if kind == ROW_BOUND else 3
+            axes = numbers_at(int(s.term_rows[t]), count, wide)
+        if kind == TORQUE:
+            s.torque_weight[own], s.torque_target[own] = weight, target
+        elif kind == TURN:
+            if not s.has_turns:
+                s.turn_weight[:] = 0.0
+            s.has_turns = 1
+            s.turn_weight.reshape(-1)[own], s.turn_target.reshape(-1)[own] = weight, target
+        elif kind == DOF:
+            s.dof_weight[own] += weight
+            s.dof_pull[own] += weight * target
+        elif kind == POINT:
+            at = slice(s.directed, s.directed + count)
+            s.direction_point[at], s.direction[at], s.directed = points, axes, s.directed + count
+            s.direction_weight[at], s.direction_target[at] = weight, target
+        elif kind == COM:
+            s.k = s.com_count = count
+            s.com_first, s.com_root, s.g[:count] = first % 3, first // 3, target
+        else:
+            bound = np.flatnonzero(target != -np.inf)  # without a lower bound there is none
+            found = bound[: s.most_bounds - s.bounds]
+            s.bounds_needed += len(bound) - len(found)
+            at = slice(s.bounds, s.bounds + len(found))
+            s.is_given[at], s.lower[at], s.bound_weight[at] = kind == ROW_BOUND, target[found], weight[found]
+            if kind == ROW_BOUND:
+                s.J[at] = axes[found]
+            else:
+                s.bound_point[at], s.bound_axis[at] = points[found], axes[found]
+            s.bounds += len(found)
+    return s.bounds_needed
 
 
 @compiled("const real normals[k][3], real out[k][3][3]")

@@ -1,13 +1,14 @@
-"""Lists of objectives and constraints, written into the system of a step: one writer for each kind of quantity.
+"""Lists of objectives and constraints, brought into the system of a step.
 
-A writer is faster than the rows of its quantity and says the same; a test holds the two together. A quantity without
-one is written by its rows, so a new quantity needs `rows` and nothing else.
+The core writes the usual kinds of quantities from a table with one row for each term: what kind it is, and where its
+numbers are. Every other quantity is written by its own rows, so a new one needs `rows` and nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from operator import is_
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from poise.native import Block
 from poise.step.constraint import AtLeast, Constraint, Equal, Within
 from poise.step.contacts import Columns
 from poise.step.objective import Objective, RelativeWeight, as_rows
-from poise.step.problem import coefficient_terms
+from poise.step.problem import coefficient_target, coefficient_terms
 from poise.step.quantities import (
     BodyAngularAcceleration,
     ComAcceleration,
@@ -28,7 +29,21 @@ from poise.step.quantities import (
 )
 from poise.step.quantity import Quantity
 from poise.step.step import Rows, Step
-from poise.step.system import enlarge, packed, system_of
+from poise.step.system import (
+    COM,
+    DOF,
+    POINT,
+    POINT_BOUND,
+    ROW_BOUND,
+    TORQUE,
+    TURN,
+    enlarge,
+    packed,
+    system_of,
+    write_terms,
+)
+
+_NO_POINTS, _NO_ROWS = np.zeros(0, dtype=np.int64), np.zeros(0)
 
 
 class _Full(Exception):
@@ -39,42 +54,156 @@ class _NeedsCoefficients(Exception):
     """A quantity names single coefficients: they need a column each."""
 
 
+class Row(NamedTuple):
+    """One row of the table from which the core writes a list: what kind of term it is, and where its numbers are.
+
+    Attributes:
+        kind, first, count: As in the block "System".
+        target, weight, points, rows: Addresses.
+        kept: The arrays that lie there.
+        is_fixed: They are the term's own, so that the row holds as long as the term does.
+    """
+
+    kind: int
+    first: int
+    count: int
+    target: int
+    weight: int
+    points: int
+    rows: int
+    kept: tuple[Array, ...]
+    is_fixed: bool
+
+
+class Table:
+    """The table of a block "System": rows for the terms that the core writes, and the terms that it does not.
+
+    A term that is the same object at the same place as in the last list keeps its row, so a list that is made once is
+    written without looking at it again; its arrays may hold other numbers each time.
+    """
+
+    def __init__(self) -> None:
+        self.terms: list[Objective | Constraint] = []
+        self.rows: list[Row | None] = []
+        self.others: list[Objective | Constraint] = []
+        self.on_coefficients: list[Objective] = []
+
+    def take(self, step: Step, s: Block, terms: list[Objective | Constraint]) -> None:
+        """Make the table that of another list."""
+        known = self.terms
+        if len(known) == len(terms) and all(map(is_, known, terms)) and self.is_fixed:
+            return
+        self.rows = [
+            row if k < len(known) and known[k] is term and (row := self.rows[k]) is not None and row.is_fixed
+            else _row(step, term) for k, term in enumerate(terms)
+        ]  # fmt: skip
+        self.terms, self.others, self.on_coefficients = terms, [], []
+        written, claims = [], _Claims()
+        for term, row in zip(terms, self.rows, strict=True):
+            if row is not None and claims.admit(row):
+                written.append(row)
+            elif term.quantity.is_on_coefficients and isinstance(term, Objective):
+                self.on_coefficients.append(term)
+            else:
+                claims.refuse(term)
+                self.others.append(term)
+        for name, needed in (("terms", len(written)), ("directed", claims.directed), ("k", claims.equal)):
+            if needed > s.most[name]:
+                self.terms = []
+                raise _Full(name, needed)
+        self.is_fixed = all([row.is_fixed for row in written])
+        count = len(written)
+        s.values.terms = count
+        if count:
+            columns = zip(*[row[:7] for row in written], strict=True)
+            for field, column in zip(_COLUMNS, columns, strict=True):
+                getattr(s, field)[:count] = column
+
+    is_fixed = False
+
+
+_COLUMNS = ("term_kind", "term_first", "term_count", "term_target", "term_weight", "term_points", "term_rows")
+
+
+class _Claims:
+    """What the rows of a table have taken: two of them cannot write the same place."""
+
+    def __init__(self) -> None:
+        self.torques: list[tuple[int, int]] = []
+        self.turns: list[tuple[int, int]] = []
+        self.directed = self.equal = 0
+        self._are_bounds_over = self._are_equal_over = False
+
+    def admit(self, row: Row) -> bool:
+        """Whether the core can write it, after those before it."""
+        span = row.first, row.first + row.count
+        if row.kind in (TORQUE, TURN):
+            taken = self.torques if row.kind == TORQUE else self.turns
+            if any(span[0] < end and first < span[1] for first, end in taken):
+                return False
+            taken.append(span)
+        elif row.kind == COM:  # the core makes the rows of one center of mass, and they stand first
+            if self.equal:
+                return False
+            self.equal = row.count
+        elif row.kind in (POINT_BOUND, ROW_BOUND):
+            return not self._are_bounds_over
+        elif row.kind == POINT:
+            self.directed += row.count
+        return True
+
+    def refuse(self, term: Objective | Constraint) -> None:
+        """A term is written by its rows; bounds keep their order."""
+        self._are_bounds_over |= isinstance(term, AtLeast | Within)
+
+
 class Writer:
     """Writes one problem into the block of a state.
 
     Attributes:
         step: The step.
         s: Its block "System".
-        torques: Spans of dofs whose torque is wished for already.
-        turns: Bodies whose turn is; None for all.
     """
 
     def __init__(self, step: Step, s: Block, *, is_plain: bool) -> None:
         self.step, self.s, self.nv = step, s, step.nv
-        self.torques: list[tuple[int, int]] = []
-        self.turns: set[int | None] = set()
         self.is_plain = is_plain
-        values = s.values
-        values.is_coupled = values.has_turns = values.directed = values.rows = 0
-        values.com_count = values.k = values.bounds = 0
-        s.values.relative = 0.0
-        s.torque_weight.fill(0.0)
-        s.dof_weight.fill(0.0)
-        s.dof_pull.fill(0.0)
+        self.columns: Columns | None = None
+
+    def write(self, terms: list[Objective | Constraint]) -> None:
+        """Write a list."""
+        s, table = self.s, self.s.table
+        table.take(self.step, s, terms)
+        if write_terms(s):
+            raise _Full("bounds", s.bounds + s.bounds_needed)
         self._contacts()
-        if step.external is not s.external:
-            s.external[:] = step.external
+        s.external[:] = self.step.external
+        for term in table.others:
+            if isinstance(term, Objective):
+                self.rows(term, *self._rows(term.quantity))
+            elif isinstance(term, Equal):
+                self._equal(term)
+            else:
+                self._bound(term)
+        n, on_lambda = s.values.n, table.on_coefficients
+        if not n:
+            return
+        if len(on_lambda) == 1 and isinstance(weight := on_lambda[0].weight, RelativeWeight):
+            s.values.relative, s.relative_weight[:] = weight.share, weight.torque_weight
+            s.target[:n] = coefficient_target(self.step, on_lambda[0])
+            return
+        s.weight[:n], s.target[:n] = coefficient_terms(self.step, on_lambda)
 
     def _contacts(self) -> None:
         """What touches, and the columns through which it acts unless the core makes them."""
         s, step, contacts = self.s, self.step, self.step.contacts
-        s.values.touching = self.room("touching", contacts.count)
+        count = self.room("touching", len(contacts.points))
+        s.values.touching = count
         if self.is_plain and contacts.is_plain:
-            s.values.is_spread, s.values.n = 0, self.room("n", 4 * contacts.count)
+            s.values.is_spread, s.values.n = 0, self.room("n", 4 * count)
             s.values.friction = float(contacts.friction)
-            s.contact_points[: s.values.touching], s.normals[: s.values.touching] = contacts.points, contacts.normals
-            self.room("c", 3 * contacts.count)
-            self.columns = None
+            s.contact_points[:count], s.normals[:count] = contacts.points, contacts.normals
+            self.room("c", 3 * count)
             return
         columns = step.columns if self.is_plain else Columns.plain(step.force_map)
         n, c = self.room("n", len(columns.first)), self.room("c", columns.map.shape[1])
@@ -97,80 +226,36 @@ class Writer:
             raise _Full(name, count)
         return count
 
-    def objectives(self, objectives: Sequence[Objective]) -> None:
-        """Write what is wished for."""
-        on_lambda: list[Objective] = []
-        for objective in objectives:
-            quantity = objective.quantity
-            if quantity.is_on_coefficients:
-                on_lambda.append(objective)
-                continue
-            writer = WRITERS.get(type(quantity))
-            if writer is None or not writer(self, objective, quantity):
-                on_a, on_u, c = self._rows(quantity)
-                self.rows(objective, on_a, on_u, c)
-        s, n = self.s, self.s.values.n
-        if not n:
-            return
-        if len(on_lambda) == 1 and isinstance(on_lambda[0].weight, RelativeWeight):
-            relative = on_lambda[0].weight
-            s.values.relative, s.relative_weight[:] = relative.share, relative.torque_weight
-            s.target[:n] = as_rows(on_lambda[0].target, n, on_lambda[0])
-            return
-        s.weight[:n], s.target[:n] = coefficient_terms(self.step, on_lambda)
-
-    def constraints(self, constraints: Sequence[Constraint]) -> None:
-        """Write what must hold; all bounds are soft here."""
-        equal = [c for c in constraints if isinstance(c, Equal)]
-        # the core makes the rows of one center of mass, and they stand first
-        for first in equal:
-            if _write_com(self, first):
-                equal.remove(first)
-                break
-        for constraint in equal:
-            on_a, on_u, c = self._rows(constraint.quantity)
-            at, s = self.s.values.k, self.s
-            s.values.k = self.room("k", at + len(c))
-            s.G[at : s.values.k], s.g[at : s.values.k] = on_a, as_rows(constraint.target, len(c), constraint) - c
-            self._on_columns(s.D, at, s.values.k, on_u)
-        for constraint in constraints:
-            if not isinstance(constraint, Equal):
-                self._bound(constraint)
+    def _equal(self, constraint: Equal) -> None:
+        """Append an equality."""
+        on_a, on_u, c = self._rows(constraint.quantity)
+        at, s = self.s.values.k, self.s
+        s.values.k = self.room("k", at + len(c))
+        s.G[at : s.values.k], s.g[at : s.values.k] = on_a, as_rows(constraint.target, len(c), constraint) - c
+        self._on_columns(s.D, at, s.values.k, on_u)
 
     def _bound(self, constraint: AtLeast | Within) -> None:
         """Append a soft bound; one from above is one from below on the opposite."""
         assert constraint.weight is not None, "a hard bound goes to daqp"
-        s, quantity, at = self.s, constraint.quantity, self.s.values.bounds
-        if type(quantity) is PointAcceleration and not isinstance(constraint, Within):
-            count = quantity.axes.shape[0] * quantity.axes.shape[1]
-            s.values.bounds = end = self.room("bounds", at + count)
-            s.is_given[at:end] = False
-            s.bound_point[at:end] = np.repeat(quantity.points, quantity.axes.shape[1])
-            s.bound_axis[at:end] = quantity.axes.reshape(-1, 3)
-            s.lower[at:end] = as_rows(constraint.lower, count, constraint)
-            s.bound_weight[at:end] = as_rows(constraint.weight, count, constraint)
-            if s.values.is_coupled:
-                self._on_columns(s.X, at, end, None)
-            return
-        if type(quantity) is JointAcceleration and quantity.along is not None:
-            on_a, on_u, c = quantity.along, None, np.zeros(len(quantity.along))
-        else:
-            on_a, on_u, c = self._rows(quantity)
+        s, at = self.s, self.s.values.bounds
+        on_a, on_u, c = self._rows(constraint.quantity)
         if on_u is not None and not s.values.is_coupled:
             self.need_columns()
             s.values.is_coupled = 1
             packed(s.X, at, s.values.c)[:] = 0.0
+        weight = as_rows(constraint.weight, len(c), constraint)
         sides = [(1.0, constraint.lower)]
         if isinstance(constraint, Within):
             sides.append((-1.0, constraint.upper))
         for sign, bound in sides:
-            s.values.bounds = end = self.room("bounds", at + len(c))
-            s.J[at:end] = on_a if sign > 0.0 else -on_a
+            lower = sign * (as_rows(bound, len(c), constraint) - c)
+            own = np.flatnonzero((lower != -np.inf) | isinstance(constraint, Within))  # −∞ is no bound
+            s.values.bounds = end = self.room("bounds", at + len(own))
+            s.J[at:end] = sign * on_a[own]
             s.is_given[at:end] = True
-            s.lower[at:end] = sign * (as_rows(bound, len(c), constraint) - c)
-            s.bound_weight[at:end] = as_rows(constraint.weight, len(c), constraint)
+            s.lower[at:end], s.bound_weight[at:end] = lower[own], weight[own]
             if s.values.is_coupled:
-                self._on_columns(s.X, at, end, None if on_u is None else sign * on_u)
+                self._on_columns(s.X, at, end, None if on_u is None else sign * on_u[own])
             at = end
 
     def _on_columns(self, array: Array, at: int, end: int, on_u: Array | None) -> None:
@@ -215,11 +300,12 @@ def write(step: Step, objectives: Sequence[Objective], constraints: Sequence[Con
     """
     step.require_complete()
     s, is_plain = system_of(step.state), True
+    terms = [*objectives, *constraints]
     while True:
+        if not hasattr(s, "table"):
+            s.__dict__["table"] = Table()
         try:
-            writer = Writer(step, s, is_plain=is_plain)
-            writer.objectives(objectives)
-            writer.constraints(constraints)
+            Writer(step, s, is_plain=is_plain).write(terms)
             return s
         except _Full as full:
             name, count = full.args
@@ -228,91 +314,99 @@ def write(step: Step, objectives: Sequence[Objective], constraints: Sequence[Con
             is_plain = False
 
 
-# --- one writer for each kind of quantity; False where the rows must do it
+# --- one row for each kind of term; None where its rows must do it
 
 
-def _write_torque(w: Writer, objective: Objective, quantity: JointTorque) -> bool:
+def _row(step: Step, term: Objective | Constraint) -> Row | None:
+    quantity = term.quantity
+    if isinstance(term, Objective):
+        make = ROWS.get(type(quantity))
+        return None if make is None or isinstance(term.weight, RelativeWeight) else make(step, term, quantity)
+    if isinstance(term, Equal):
+        if type(quantity) is not ComAcceleration or quantity.without or quantity.along is not None:
+            return None
+        if quantity.axes not in "xyz":
+            return None
+        place = 3 * step.state.model.roots[quantity.of] + "xyz".index(quantity.axes)
+        return _made(term, COM, place, len(quantity.axes), term.target, 0.0)
+    if isinstance(term, Within) or term.weight is None:
+        return None
+    if type(quantity) is PointAcceleration:
+        return _of_points(term, POINT_BOUND, quantity, term.lower, term.weight)
+    if type(quantity) is JointAcceleration and quantity.along is not None:
+        rows = quantity.along
+        return _made(term, ROW_BOUND, 0, len(rows), term.lower, term.weight, rows=rows)
+    return None
+
+
+def _made(
+    term: Objective | Constraint, kind: int, first: int, count: int, target: Array | float,
+    weight: Array | float | RelativeWeight, points: Array = _NO_POINTS, rows: Array = _NO_ROWS,
+) -> Row:  # fmt: skip
+    """The row of a term from its numbers."""
+    given = as_rows(target, count, term), as_rows(weight, count, term), rows
+    kept = (*(np.ascontiguousarray(x, dtype=np.float64) for x in given), np.ascontiguousarray(points, dtype=np.int64))
+    target_at, weight_at, rows_at, points_at = (x.ctypes.data for x in kept)
+    own = zip((target, weight, rows, points), kept, strict=True)
+    is_fixed = all([x is made or not isinstance(x, np.ndarray) for x, made in own])
+    return Row(kind, first, count, target_at, weight_at, points_at, rows_at, kept, is_fixed)
+
+
+def _of_points(
+    term: Objective | Constraint, kind: int, quantity: PointAcceleration | ContactAcceleration, target: Array | float,
+    weight: Array | float | RelativeWeight,
+) -> Row | None:  # fmt: skip
+    count, each = quantity.axes.shape[:2]
+    if not each:
+        return None
+    return _made(term, kind, each, count * each, target, weight, quantity.points, quantity.axes)
+
+
+def _torque(step: Step, objective: Objective, quantity: JointTorque) -> Row | None:
     if quantity.damping is not None:
-        return False
-    first, end, _ = slice(*quantity.dofs).indices(w.nv)
-    if any(first < other_end and other < end for other, other_end in w.torques):
-        return False  # two wishes on one torque
-    w.torques.append((first, end))
-    w.s.torque_weight[first:end] = as_rows(objective.weight, end - first, objective)
-    w.s.torque_target[first:end] = as_rows(objective.target, end - first, objective)
-    return True
+        return None
+    first, end, _ = slice(*quantity.dofs).indices(step.nv)
+    return _made(objective, TORQUE, first, end - first, objective.target, objective.weight)
 
 
-def _write_root_wrench(w: Writer, objective: Objective, quantity: RootWrench) -> bool:
-    return _write_torque(w, objective, quantity.torque(w.step))
+def _root_wrench(step: Step, objective: Objective, quantity: RootWrench) -> Row | None:
+    return _torque(step, objective, quantity.torque(step))
 
 
-def _write_turns(w: Writer, objective: Objective, quantity: BodyAngularAcceleration) -> bool:
-    s, one = w.s, quantity.index(w.step)
-    if one in w.turns or None in w.turns or (one is None and w.turns):
-        return False  # two wishes on one body
-    own = slice(3, None) if one is None else slice(3 * one, 3 * one + 3)
-    weights, targets = s.turn_weight.reshape(-1), s.turn_target.reshape(-1)
-    if one is not None and not w.turns:
-        s.turn_weight.fill(0.0)
-    s.values.has_turns = 1
-    w.turns.add(one)
-    weights[own] = as_rows(objective.weight, len(weights[own]), objective)
-    targets[own] = as_rows(objective.target, len(targets[own]), objective)
-    return True
+def _turns(step: Step, objective: Objective, quantity: BodyAngularAcceleration) -> Row | None:
+    one = quantity.index(step)
+    first, count = (3, 3 * (step.state.model.body_count - 1)) if one is None else (3 * one, 3)
+    return _made(objective, TURN, first, count, objective.target, objective.weight)
 
 
-def _write_dofs(w: Writer, objective: Objective, quantity: JointAcceleration) -> bool:
-    own = quantity.own_dofs(w.step)
+def _dofs(step: Step, objective: Objective, quantity: JointAcceleration) -> Row | None:
+    own = quantity.own_dofs(step)
     if own is None:
-        return False
-    dofs, count = slice(*own), own[1] - own[0]
-    weight = as_rows(objective.weight, count, objective)
-    w.s.dof_weight[dofs] += weight
-    w.s.dof_pull[dofs] += weight * as_rows(objective.target, count, objective)
-    return True
+        return None
+    return _made(objective, DOF, own[0], own[1] - own[0], objective.target, objective.weight)
 
 
-def _write_points(w: Writer, objective: Objective, quantity: PointAcceleration) -> bool:
-    s, axes, at = w.s, quantity.axes, w.s.values.directed
-    count = axes.shape[0] * axes.shape[1]
-    s.values.directed = end = w.room("directed", at + count)
-    s.direction_point[at:end] = np.repeat(quantity.points, axes.shape[1])
-    s.direction[at:end] = axes.reshape(-1, 3)
-    s.direction_weight[at:end] = as_rows(objective.weight, count, objective)
-    s.direction_target[at:end] = as_rows(objective.target, count, objective)
-    return True
+def _points(step: Step, objective: Objective, quantity: PointAcceleration) -> Row | None:
+    del step
+    return _of_points(objective, POINT, quantity, objective.target, objective.weight)
 
 
-def _write_contact_acceleration(w: Writer, objective: Objective, quantity: ContactAcceleration) -> bool:
+def _contact_acceleration(step: Step, objective: Objective, quantity: ContactAcceleration) -> Row | None:
+    del step
     if (np.asarray(quantity.others) >= 0).any():
-        return False
-    return _write_points(w, objective, PointAcceleration(quantity.points, quantity.axes))
+        return None
+    return _of_points(objective, POINT, quantity, objective.target, objective.weight)
 
 
-def _write_com(w: Writer, constraint: Equal) -> bool:
-    """The center of mass of a tree along neighboring axes, as an equality."""
-    quantity = constraint.quantity
-    if type(quantity) is not ComAcceleration or quantity.without or quantity.along is not None:
-        return False
-    if quantity.axes not in "xyz" or w.s.values.k:
-        return False
-    s, count = w.s, len(quantity.axes)
-    s.values.k = s.values.com_count = w.room("k", count)
-    s.values.com_first, s.values.com_root = "xyz".index(quantity.axes), w.step.state.model.roots[quantity.of]
-    s.g[:count] = as_rows(constraint.target, count, constraint)
-    return True
-
-
-WRITERS: dict[type[Quantity], Callable[[Writer, Objective, Any], bool]] = {
-    JointTorque: _write_torque,
-    RootWrench: _write_root_wrench,
-    BodyAngularAcceleration: _write_turns,
-    JointAcceleration: _write_dofs,
-    PointAcceleration: _write_points,
-    ContactAcceleration: _write_contact_acceleration,
+ROWS: dict[type[Quantity], Callable[[Step, Objective, Any], Row | None]] = {
+    JointTorque: _torque,
+    RootWrench: _root_wrench,
+    BodyAngularAcceleration: _turns,
+    JointAcceleration: _dofs,
+    PointAcceleration: _points,
+    ContactAcceleration: _contact_acceleration,
 }
-"""Kinds of quantities that are written without rows."""
+"""Kinds of quantities that the core writes."""
 
 
 def expect(s: Block, warm: Flags | None, bounds: Flags | None, guess: Array | None) -> None:

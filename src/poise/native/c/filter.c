@@ -438,21 +438,55 @@ API word limit_rows(word nq, word nv, word n, word most, const real *q, const re
 static void ground_bounds(Frame *f) {
     const Pose *p = f->pose;
     const Reference *r = f->reference;
-    word near = 0;
     for (word i = 0; i < p->points; i++) {
-        const real *normal = f->axes + 9 * i + 6;
+        real *normal = f->axes + 9 * i + 6;
         real speed = dot(normal, p->velocities + 3 * i, 3) - dot(normal, f->ground_velocities + 3 * i, 3);
         real ahead = f->gaps[i] + f->dt * speed;
+        memcpy(f->ground_normals + 3 * i, normal, 3 * sizeof(real));
+        f->ground_lower[i] = -INFINITY;
         if (!(ahead < f->ground_reach)) continue;
         real planned = r->points[3 * i + 2] - f->floor + f->dt * r->point_velocities[3 * i + 2] +
                        f->dt * f->dt * r->point_accelerations[3 * i + 2];
         real least = smaller(0.0, planned - 1e-9);
         if (f->gaps[i] < least) least = smaller((1.0 - f->return_share) * f->gaps[i], least);
-        f->ground_points[near] = i;
-        f->ground_lower[near] = (least - ahead) / (f->dt * f->dt);
-        memcpy(f->ground_normals + 3 * near++, normal, 3 * sizeof(real));
+        f->ground_lower[i] = (least - ahead) / (f->dt * f->dt);
     }
-    f->ground_count = near;
+}
+
+/* Weights: torques by the mass that each joint carries (its subtree, or for the legs a figure stands on, the rest of it)
+ * times its strength; turns and places by the mass that hangs on them. */
+static void weigh(Frame *f) {
+    const Pose *p = f->pose;
+    const Reference *r = f->reference;
+    const Limbs *l = f->giving;
+    real total = p->subtree_masses[l->root], *carried = f->carried, held = 1.0;
+    int stands = 0, is_soft = l->is_pushed && !f->is_falling;
+    memcpy(carried, p->subtree_masses, (size_t)p->bodies * sizeof(real));
+    for (word i = 0; i < p->points; i++) {
+        if (!f->stands[i] || (f->is_stepping && f->leaving[i])) continue;
+        stands = 1;
+        for (word b = p->point_body[i]; p->parents[b] != 0; b = p->parents[b])
+            carried[b] = larger(carried[b], total - p->subtree_masses[b]);
+    }
+    /* where nothing touches and the root carries the reference, it may bring the figure back: no ground will */
+    if (!f->touching_count && !f->is_falling)
+        held = 1.0 - (1.0 - f->hovering) * smaller(larger(r->torque[2] / (GRAVITY * total), 0.0), 1.0);
+    for (word j = 0; j < p->nv; j++) {
+        word b = p->dof_body[j];
+        f->effort[j] = f->torque_share / (f->area * carried[b] * f->joint_strength[b]);
+        if (j < 6) f->effort[j] = f->root_share / total * (j < 3 ? 1.0 : 1.0 / f->area) * (j < 2 ? 1.0 : held);
+        if (is_soft) f->effort[j] /= l->strengths[b];
+        f->torque_target[j] = f->is_falling ? 0.0 : r->torque[j];
+    }
+    for (word b = 1; b < p->bodies; b++) {
+        real own = f->pose_share * f->area * p->subtree_masses[b] * smaller(f->joint_strength[b], 1.0);
+        fill(is_soft ? own * l->strengths[b] : own, f->turn_weight + 3 * b, 3);
+    }
+    real rise = !f->is_falling && stands && (f->is_planned || l->pressed != 0.0) ? f->rise : 1.0;
+    for (int e = 0; e < 3; e++) f->place_weight[e] = f->authority * f->pose_share * total * (e == 2 ? rise : 1.0);
+    for (word i = 0; i < 3 * p->points; i++) f->point_weight[i] = f->authority * f->end_share * total * f->shares[i];
+    if (f->is_falling) fill(0.0, f->coefficient_target, 4 * p->points);
+    else memcpy(f->coefficient_target, r->coefficients, 4 * (size_t)p->points * sizeof(real));
 }
 
 API void set_targets(Frame *f) {
@@ -476,7 +510,9 @@ API void set_targets(Frame *f) {
                                 f->limit_margin, f->return_share, f->limit_q, f->limit_v, f->is_hinge, f->limit_rest,
                                 f->limit_axis, f->limit_bend, f->limit_side, f->limit_below, f->limit_above, f->angles,
                                 f->limit_rows, f->limit_lower);
+    fill(-INFINITY, f->limit_lower + f->limit_count, 3 * f->limited - f->limit_count);
     ground_bounds(f);
     if (f->has_goal) goal_target(f);
     strengths_of(p, r->v, f->giving);
+    weigh(f);
 }

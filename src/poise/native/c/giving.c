@@ -1,7 +1,7 @@
 /* How limbs give way to forces, and what of the forces reaches the trunk. Twins: filter/frame.py, filter/giving.py. */
 #include "core.h"
 
-static const real GRAVITY = 9.81, LEAST = 1e-3, LEAST_WAY = 1e-5;
+static const real LEAST = 1e-3, LEAST_WAY = 1e-5;
 
 static real norm(const real *x) { return sqrt(dot(x, x, 3)); }
 

@@ -161,6 +161,66 @@ static void add_rows(System *s, const real *A, const real *X, real sign, const r
     }
 }
 
+enum { TORQUE, TURN, DOF, POINT, COM, POINT_BOUND, ROW_BOUND };
+
+API word write_terms(System *s) {
+    word nv = s->pose->nv;
+    s->is_coupled = s->has_turns = s->directed = s->rows = s->com_count = s->k = s->bounds = s->bounds_needed = 0;
+    s->relative = 0;
+    fill(0.0, s->torque_weight, nv);
+    fill(0.0, s->dof_weight, nv);
+    fill(0.0, s->dof_pull, nv);
+    for (word t = 0; t < s->terms; t++) {
+        const real *target = (const real *)(uintptr_t)s->term_target[t];
+        const real *weight = (const real *)(uintptr_t)s->term_weight[t];
+        const real *rows = (const real *)(uintptr_t)s->term_rows[t];
+        const word *points = (const word *)(uintptr_t)s->term_points[t];
+        word first = s->term_first[t], count = s->term_count[t], kind = s->term_kind[t];
+        size_t size = (size_t)count * sizeof(real);
+        if (kind == TORQUE) {
+            memcpy(s->torque_weight + first, weight, size);
+            memcpy(s->torque_target + first, target, size);
+        } else if (kind == TURN) {
+            if (!s->has_turns) fill(0.0, s->turn_weight, 3 * s->pose->bodies);
+            s->has_turns = 1;
+            memcpy(s->turn_weight + first, weight, size);
+            memcpy(s->turn_target + first, target, size);
+        } else if (kind == DOF) {
+            for (word i = 0; i < count; i++) {
+                s->dof_weight[first + i] += weight[i];
+                s->dof_pull[first + i] += weight[i] * target[i];
+            }
+        } else if (kind == POINT) {
+            for (word i = 0; i < count; i++) s->direction_point[s->directed + i] = points[i / first];
+            memcpy(s->direction + 3 * s->directed, rows, 3 * size);
+            memcpy(s->direction_weight + s->directed, weight, size);
+            memcpy(s->direction_target + s->directed, target, size);
+            s->directed += count;
+        } else if (kind == COM) {
+            s->k = s->com_count = count;
+            s->com_first = first % 3, s->com_root = first / 3;
+            memcpy(s->g, target, size);
+        } else
+            for (word i = 0; i < count; i++) {
+                if (target[i] == -INFINITY) continue; /* no bound */
+                if (s->bounds == s->most_bounds) {
+                    s->bounds_needed++;
+                    continue;
+                }
+                word at = s->bounds++;
+                s->is_given[at] = kind == ROW_BOUND;
+                s->lower[at] = target[i];
+                s->bound_weight[at] = weight[i];
+                if (kind == ROW_BOUND) memcpy(s->J + at * nv, rows + i * nv, (size_t)nv * sizeof(real));
+                else {
+                    s->bound_point[at] = points[i / first];
+                    memcpy(s->bound_axis + 3 * at, rows + 3 * i, 3 * sizeof(real));
+                }
+            }
+    }
+    return s->bounds_needed;
+}
+
 /* Row of the acceleration of a point along an axis, seen as (moment about the tree's center of mass, axis). */
 static void spatial_row(const Pose *p, word point, const real *axis, real *row) {
     const real *o = p->subtree_com + 3 * p->tree_root[p->point_body[point]], *place = p->places + 3 * point;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -63,9 +64,16 @@ class ContactAcceleration(Quantity):
 
 @dataclass(frozen=True)
 class ContactCoefficients(Quantity):
-    """The contact-cone coefficients λ [N] themselves, one row each."""
+    """The contact-cone coefficients λ [N] themselves, one row each.
 
-    is_on_coefficients = True
+    Attributes:
+        is_by_point: The target of an objective has four numbers for every contact point of the model, shape (4 P,) or
+            (P, 4); those of the points that touch count.
+    """
+
+    is_by_point: bool = False
+
+    is_on_coefficients: ClassVar[bool] = True
 
     def rows(self, step: Step) -> Rows:
         n = step.coefficient_count
