@@ -177,11 +177,13 @@ def test_core_equals_its_twin_and_the_readable_path(kind: str, feet: list[int]) 
         assert np.abs(core - readable).max(initial=0.0) <= 2e-6 * size, name
 
 
-def test_a_list_that_is_kept_is_written_as_one_made_anew() -> None:
+@pytest.mark.parametrize("is_whole", [True, False], ids=["all arrays as they are", "one array in parts"])
+def test_a_list_that_is_kept_is_written_as_one_made_anew(is_whole: bool) -> None:
     """A term that is the same object keeps its row of the table, whatever its arrays hold by then."""
     model, rng = biped(), np.random.default_rng(8)
     state, points = random_state(model, 4), np.arange(model.point_count)
     nv, axes = model.nv, np.tile(np.eye(3), (model.point_count, 1, 1))
+    normals = np.ones((model.point_count, 1, 3)) if is_whole else axes[:, 2:]
     turn, torque, effort, lower = (rng.normal(size=k) for k in (3 * model.body_count - 3, nv, nv, len(points)))
     along, coefficients = rng.normal(size=(2, nv)), rng.random((len(points), 4))
 
@@ -196,14 +198,14 @@ def test_a_list_that_is_kept_is_written_as_one_made_anew() -> None:
             Objective(ContactCoefficients(is_by_point=True), coefficients, RelativeWeight(1e-3, weights)),
         ], [
             Equal(ComAcceleration("xy"), turn[3:5]),
-            AtLeast(PointAcceleration(points, axes[:, 2:]), lower, 50.0),
+            AtLeast(PointAcceleration(points, normals), lower, 50.0),
             AtLeast(JointAcceleration(along=along), lower[:2], 40.0),
         ]  # fmt: skip
 
     kept = own()
     extra = Objective(BodyAngularAcceleration(3), 1.0, 5.0)
     for k in range(6):
-        for array in (turn, torque, effort, lower, along, coefficients, axes):
+        for array in (turn, torque, effort, lower, along, coefficients, axes, normals):
             array[:] = rng.normal(size=array.shape)
         lower[rng.random(len(lower)) < 0.4] = -np.inf if k % 2 else -1.0
         kept[0][4].target[:] = np.tile(np.maximum(lower, -2.0), 3)  # type: ignore[index]
@@ -227,7 +229,9 @@ def test_a_list_that_is_kept_is_written_as_one_made_anew() -> None:
         )
         write_terms.twin(s)
         for name, array in before.items():
-            used = slice(s.bounds) if name in ("lower", "bound_weight", "is_given", "bound_axis", "bound_point") else ...
+            used = (
+                slice(s.bounds) if name in ("lower", "bound_weight", "is_given", "bound_axis", "bound_point") else ...
+            )
             used = np.flatnonzero(s.is_given[: s.bounds]) if name == "J" else used
             if name not in ("room", "form", "squares", "target"):
                 assert np.array_equal(getattr(s, name)[used], array[used]), name
@@ -238,6 +242,10 @@ def test_a_list_that_is_kept_is_written_as_one_made_anew() -> None:
             tolerance = 1e-12 if result is results[1] else 2e-6
             assert np.abs(results[0].a - result.a).max() <= tolerance * np.abs(result.a).max()
             assert np.array_equal(results[0].bounds_active, result.bounds_active)
+        other = [*kept[0]]
+        other[3] = Objective(other[3].quantity, turn[:3] + 1.0, 9.0)
+        found, sought = (solve_step(step, other, kept[1], readable=r, costs=False).a for r in (False, True))
+        assert np.abs(found - sought).max() <= 2e-6 * np.abs(sought).max()
         assert len(plain.bounds_active) == np.count_nonzero(lower > -np.inf) + np.count_nonzero(lower[:2] > -np.inf)
 
 

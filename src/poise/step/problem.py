@@ -195,7 +195,7 @@ def require_numbers(objectives: Sequence[Objective], constraints: Sequence[Const
         for what in ("target", "lower", "upper", "weight"):
             value = getattr(term, what, None)
             value = value.torque_weight if isinstance(value, RelativeWeight) else value
-            if what == "lower" and isinstance(term, AtLeast):
+            if value is not None and what == "lower" and isinstance(term, AtLeast):
                 value = np.maximum(value, -1e300)  # −∞ is no bound
             if value is not None and not np.isfinite(value).all():
                 raise InvalidValue(f"{term.name}: the {what} is {value}; give finite numbers.")

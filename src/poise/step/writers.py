@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from poise.core.typing import Array, Flags
+from poise.core.typing import Array, Flags, Index
 from poise.native import Block
 from poise.step.constraint import AtLeast, Constraint, Equal, Within
 from poise.step.contacts import Columns
@@ -58,7 +58,7 @@ class Row(NamedTuple):
     """One row of the table from which the core writes a list: what kind of term it is, and where its numbers are.
 
     Attributes:
-        kind, first, count: As in the block "System".
+        kind, first, size: `term_kind`, `term_first` and `term_count` of the block "System".
         target, weight, points, rows: Addresses.
         kept: The arrays that lie there.
         is_fixed: They are the term's own, so that the row holds as long as the term does.
@@ -66,12 +66,12 @@ class Row(NamedTuple):
 
     kind: int
     first: int
-    count: int
+    size: int
     target: int
     weight: int
     points: int
     rows: int
-    kept: tuple[Array, ...]
+    kept: tuple[Array | Index, ...]
     is_fixed: bool
 
 
@@ -136,7 +136,7 @@ class _Claims:
 
     def admit(self, row: Row) -> bool:
         """Whether the core can write it, after those before it."""
-        span = row.first, row.first + row.count
+        span = row.first, row.first + row.size
         if row.kind in (TORQUE, TURN):
             taken = self.torques if row.kind == TORQUE else self.turns
             if any(span[0] < end and first < span[1] for first, end in taken):
@@ -145,11 +145,11 @@ class _Claims:
         elif row.kind == COM:  # the core makes the rows of one center of mass, and they stand first
             if self.equal:
                 return False
-            self.equal = row.count
+            self.equal = row.size
         elif row.kind in (POINT_BOUND, ROW_BOUND):
             return not self._are_bounds_over
         elif row.kind == POINT:
-            self.directed += row.count
+            self.directed += row.size
         return True
 
     def refuse(self, term: Objective | Constraint) -> None:
@@ -341,10 +341,11 @@ def _row(step: Step, term: Objective | Constraint) -> Row | None:
 
 def _made(
     term: Objective | Constraint, kind: int, first: int, count: int, target: Array | float,
-    weight: Array | float | RelativeWeight, points: Array = _NO_POINTS, rows: Array = _NO_ROWS,
+    weight: Array | float | RelativeWeight, points: Index = _NO_POINTS, rows: Array = _NO_ROWS,
 ) -> Row:  # fmt: skip
     """The row of a term from its numbers."""
     given = as_rows(target, count, term), as_rows(weight, count, term), rows
+    kept: tuple[Array | Index, ...]
     kept = (*(np.ascontiguousarray(x, dtype=np.float64) for x in given), np.ascontiguousarray(points, dtype=np.int64))
     target_at, weight_at, rows_at, points_at = (x.ctypes.data for x in kept)
     own = zip((target, weight, rows, points), kept, strict=True)
