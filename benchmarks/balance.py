@@ -16,7 +16,7 @@ import numpy as np
 from poise.body.figure import figure
 from poise.filter.forces import Push
 from poise.goals.lists import Weights
-from poise.goals.machine import Machine
+from poise.goals.state_machine import StateMachine
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.behaviors.behavior import Behavior
 from poise.synthesis.run import synthesize
@@ -125,16 +125,16 @@ def random(seed: int, count: int, low: float, high: float) -> None:
     _worst(outcomes)
 
 
-def changed(machine: Machine, factor: float) -> Iterator[tuple[str, Machine]]:
+def changed(machine: StateMachine, factor: float) -> Iterator[tuple[str, StateMachine]]:
     """The controller with one weight changed at a time, each with the weight's name."""
     for s, state in enumerate(machine.states):
-        for w, wish in enumerate(state.wishes):
-            weight = getattr(wish, "weight", None)
+        for w, goal in enumerate(state.goals):
+            weight = getattr(goal, "weight", None)
             if weight is None or state.name == "fallen":
                 continue
-            wishes = (*state.wishes[:w], replace(wish, weight=factor * weight), *state.wishes[w + 1 :])  # type: ignore[call-arg]
-            states = (*machine.states[:s], replace(state, wishes=wishes), *machine.states[s + 1 :])
-            yield f"{state.name}: {type(wish).__name__}({weight:g})", Machine(machine.name, states)
+            goals = (*state.goals[:w], replace(goal, weight=factor * weight), *state.goals[w + 1 :])  # type: ignore[call-arg]
+            states = (*machine.states[:s], replace(state, goals=goals), *machine.states[s + 1 :])
+            yield f"{state.name}: {type(goal).__name__}({weight:g})", StateMachine(machine.name, states)
 
 
 def weights(seed: int, count: int, low: float, high: float) -> None:
@@ -143,7 +143,7 @@ def weights(seed: int, count: int, low: float, high: float) -> None:
     setup = BEHAVIORS["step"].setup()
     machine = setup.roles[0].machine
 
-    def survived(machine: Machine, general: Weights) -> int:
+    def survived(machine: StateMachine, general: Weights) -> int:
         role = replace(setup.roles[0], machine=machine)
         behavior = Behavior("step", "", lambda _: replace(setup, roles=(role,)))
         settings = Settings(weights=general)

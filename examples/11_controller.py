@@ -19,14 +19,14 @@ from poise.body.posing import body_positions
 from poise.goals.conditions import For
 from poise.goals.objectives import ComHeight, ComOver, Land, Pose, Reach, Still, Upright
 from poise.show import Camera, record
-from poise.synthesis import ControlState, Machine, Part, SynthesisResult, save_controller, synthesize, table
+from poise.synthesis import ControlState, Part, StateMachine, SynthesisResult, save_controller, synthesize, table
 
 OUT = Path(tempfile.mkdtemp()) if "--headless" in sys.argv else Path("out")
 SIDE, HIGH, LOW = 0.35, 1.55, 1.25
 """Where the hand waves: to its side, and between two heights [m]."""
 
 
-def controller() -> Machine:
+def controller() -> StateMachine:
     """Stand, lean over the left foot while the right hand waves, stand."""
     arm = ("right_shoulder", "right_elbow", "right_hand")
     keep = (Upright(0.1), Upright(0.2, ("pelvis",)), ComHeight(0.3), Pose(0.005, without=arm), Still(0.001), Land(0.2))
@@ -36,8 +36,8 @@ def controller() -> Machine:
         reach = Reach(1.0, "right_hand", (0.25, -SIDE, height), horizon=0.3)
         return ControlState(name, (reach,), For(0.4), (other,))
 
-    waving = Machine("waving", (wave("up", HIGH, "down"), wave("down", LOW, "up")))
-    return Machine(
+    waving = StateMachine("waving", (wave("up", HIGH, "down"), wave("down", LOW, "up")))
+    return StateMachine(
         "wave",
         (
             ControlState("stand", (ComOver(0.3), *keep, rest), For(0.5), ("lean",)),

@@ -90,7 +90,7 @@ def test_controller_and_scene_files_run_with_their_options(tmp_path: Path, capsy
     controller, scene = tmp_path / "stand.toml", tmp_path / "room.toml"
     controller.write_text(
         'schema = "poise.controller/1"\nname = "stand"\nsummary = "Stands."\n[options]\nweight = 0.3\n'
-        '[[states]]\nname = "s"\nwishes = [{ is = "ComOver", weight = "$weight" }, { is = "Pose", weight = 0.005 }]\n',
+        '[[states]]\nname = "s"\ngoals = [{ is = "ComOver", weight = "$weight" }, { is = "Pose", weight = 0.005 }]\n',
         encoding="utf-8",
     )
     scene.write_text(
@@ -245,7 +245,7 @@ def test_interrupted_it_keeps_what_is_done(tmp_path: Path) -> None:
 def test_a_goal_without_its_clip_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own = tmp_path / "own.toml"
     text = 'schema = "poise.controller/1"\n[[states]]\nname = "go"\n'
-    own.write_text(text + 'wishes = [{ is = "Follow", weight = 1.0 }]\n', encoding="utf-8")
+    own.write_text(text + 'goals = [{ is = "Follow", weight = 1.0 }]\n', encoding="utf-8")
     run(["synthesize", str(own), "-o", str(tmp_path / "a.bvh"), "--seconds", "0.02"])
     assert "no clip to follow" in " ".join(capsys.readouterr().err.split())
 

@@ -12,18 +12,16 @@ import pytest
 
 from poise.core.errors import FileFormatError, InvalidValue, UnknownName
 from poise.filter.forces import Push
-from poise.goals import one_foot, registry
-from poise.goals.combining import AllOf, AnyOf, InState, Not
-from poise.goals.conditions import Balanced, For, Lying, Standing
-from poise.goals.machine import ControlState, Machine, Part
+from poise.goals import registry, stepping
+from poise.goals.conditions import AllOf, AnyOf, Balanced, For, InState, Lying, Not, Standing
+from poise.goals.goal import Goal
 from poise.goals.objectives import ComOver, Pose, Reach, Still
-from poise.goals.one_foot import stand_on_left
-from poise.goals.printing import graph, table
-from poise.goals.view import View
-from poise.goals.wish import Wish
+from poise.goals.observation import Observation
+from poise.goals.registry import graph, table
+from poise.goals.state_machine import ControlState, Part, StateMachine
+from poise.goals.stepping import stand_on_left
 from poise.synthesis.behaviors import BEHAVIORS
-from poise.synthesis.controller_dump import controller_text
-from poise.synthesis.controller_file import controller_of, load_controller
+from poise.synthesis.controller_file import controller_of, controller_text, load_controller
 from poise.synthesis.run import synthesize
 from poise.synthesis.scene_file import scene_of
 
@@ -42,8 +40,8 @@ posture = [{ is = "Pose", weight = 0.005 }, { is = "Still", weight = 0.001 }]
 [[states]]
 name = "stand"
 condition = { is = "AllOf", of = ["Balanced", { is = "Not", of = { is = "Lying", height = 0.5 } }] }
-enter = "stand_on_left"
-wishes = [{ is = "ComOver", weight = "$weight", foot = "left" }, { group = "posture" }]
+on_enter = "stand_on_left"
+goals = [{ is = "ComOver", weight = "$weight", foot = "left" }, { group = "posture" }]
 then = ["fallen"]
 
 [[states.inside]]
@@ -53,16 +51,16 @@ priority = 2.0
 [[states.inside.states]]
 name = "up"
 condition = { is = "For", seconds = 0.4 }
-wishes = [{ is = "Reach", weight = 0.1, body = "left_hand", place = [0.3, 0.4, "$hand.height"] }]
+goals = [{ is = "Reach", weight = 0.1, body = "left_hand", place = [0.3, 0.4, "$hand.height"] }]
 
 [[states]]
 name = "fallen"
 condition = "Lying"
-wishes = [{ group = "posture" }]
+goals = [{ group = "posture" }]
 """
 
 
-def machine_of(text: str) -> Machine:
+def machine_of(text: str) -> StateMachine:
     return controller_of(text).setup().roles[0].machine
 
 
@@ -71,9 +69,9 @@ def test_a_file_says_the_same_as_python() -> None:
     wave = ControlState("up", (Reach(0.1, "left_hand", (0.3, 0.4, 1.2)),), For(0.4))
     stand = ControlState(
         "stand", (ComOver(0.3, "left"), *posture), AllOf((Balanced(), Not(Lying(0.5)))), ("fallen",), stand_on_left,
-        inside=(Part(Machine("waving", (wave,)), 2.0),),
+        inside=(Part(StateMachine("waving", (wave,)), 2.0),),
     )  # fmt: skip
-    assert machine_of(LEAN) == Machine("lean", (stand, ControlState("fallen", posture, Lying())))
+    assert machine_of(LEAN) == StateMachine("lean", (stand, ControlState("fallen", posture, Lying())))
     assert controller_of(LEAN).setup().seconds == 2.0
 
 
@@ -84,39 +82,39 @@ def test_every_built_in_controller_reads_back_as_it_was_written(name: str) -> No
         assert machine_of(controller_text(role.machine)) == role.machine
 
 
-def lean_to(view: View, *, side: float = 1.0) -> None:
-    """An entry with a setting, as a module of goals might have one."""
+def lean_to(observed: Observation, *, side: float = 1.0) -> None:
+    """An action with a setting, as a module of goals might have one."""
 
 
 @pytest.fixture
-def _entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    lean_to.__module__ = one_foot.__name__
-    monkeypatch.setattr(one_foot, "lean_to", lean_to, raising=False)
+def _action(monkeypatch: pytest.MonkeyPatch) -> None:
+    lean_to.__module__ = stepping.__name__
+    monkeypatch.setattr(stepping, "lean_to", lean_to, raising=False)
 
 
-@pytest.mark.usefixtures("_entry")
+@pytest.mark.usefixtures("_action")
 def test_nested_machines_musts_and_settings_of_entries_read_back() -> None:
-    inner = Machine("inner", (ControlState("a", (Still(0.1),), For(0.2), ("b",)), ControlState("b")))
-    middle = Machine("middle", (ControlState("m", inside=(Part(inner, 0.5),)),))
+    inner = StateMachine("inner", (ControlState("a", (Still(0.1),), For(0.2), ("b",)), ControlState("b")))
+    middle = StateMachine("middle", (ControlState("m", inside=(Part(inner, 0.5),)),))
     outer = ControlState(
-        "o", condition=AnyOf((InState("inner", ("a",)), Standing(For(1.0)))), lifts=("swing",), grips=("left_hand",),
-        musts=(Still(1.0, root=True),), inside=(Part(middle), Part(inner, 3.0)),
-        enter=partial(lean_to, side=0.5),
+        "o", condition=AnyOf((InState("inner", ("a",)), Standing(For(1.0)))), releases=("swing",), grips=("left_hand",),
+        constraints=(Still(1.0, root=True),), inside=(Part(middle), Part(inner, 3.0)),
+        on_enter=partial(lean_to, side=0.5),
     )  # fmt: skip
-    written = machine_of(controller_text(Machine("outer", (outer,))))
+    written = machine_of(controller_text(StateMachine("outer", (outer,))))
     state = written.states[0]
-    assert isinstance(state.enter, partial)
-    assert state.enter.func is lean_to
-    assert state.enter.keywords == {"side": 0.5}
+    assert isinstance(state.on_enter, partial)
+    assert state.on_enter.func is lean_to
+    assert state.on_enter.keywords == {"side": 0.5}
     assert state.inside == outer.inside
-    assert (state.condition, state.lifts, state.grips, state.musts) == (
-        outer.condition, outer.lifts, outer.grips, outer.musts,
+    assert (state.condition, state.releases, state.grips, state.constraints) == (
+        outer.condition, outer.releases, outer.grips, outer.constraints,
     )  # fmt: skip
 
 
 def test_options_change_what_a_file_says() -> None:
     changed = controller_of(LEAN).setup({"hand.height": 0.9}).roles[0].machine
-    assert changed.states[0].inside[0].machine.states[0].wishes == (Reach(0.1, "left_hand", (0.3, 0.4, 0.9)),)
+    assert changed.states[0].inside[0].machine.states[0].goals == (Reach(0.1, "left_hand", (0.3, 0.4, 0.9)),)
     with pytest.raises(UnknownName, match=r"hand\.heigth.*hand\.height=1\.2"):
         controller_of(LEAN).setup({"hand.heigth": 0.9})
 
@@ -127,16 +125,16 @@ def test_options_change_what_a_file_says() -> None:
         ('"poise.controller/1"', '"poise.controller/9"', ["schema", "poise.controller/1"]),
         ("seconds = 2.0", "second = 2.0", ["'second'", "Did you mean 'seconds'"]),
         ("seconds = 2.0", "seconds = -2.0", ["seconds", "positive"]),
-        ('is = "ComOver"', 'is = "ComOvr"', ["state 'stand'", "wishes", "Did you mean 'ComOver'", "Upright"]),
+        ('is = "ComOver"', 'is = "ComOvr"', ["state 'stand'", "goal 1", "Did you mean 'ComOver'", "Upright"]),
         ('weight = "$weight"', 'wieght = "$weight"', ["state 'stand'", "ComOver", "'wieght'", "Did you mean 'weight'"]),
         ('weight = "$weight"', 'weight = "$wait"', ["state 'stand'", "option 'wait'", "hand.height"]),
         ('weight = "$weight"', 'weight = "heavy"', ["state 'stand'", "'weight'", "'heavy'", "a number"]),
         ('weight = "$weight"', "weight = true", ["'weight'", "True", "a number"]),
         ('weight = "$weight"', "weight = nan", ["'weight'", "nan", "a number"]),
-        ('weight = "$weight"', "weight = -1.0", ["'weight'", "-1", "positive"]),
+        ('weight = "$weight"', "weight = -1.0", ["ComOver", "weight -1.0", "zero or more"]),
         ('weight = "$weight", ', "", ["ComOver", "'weight' is missing", "foot"]),
         ('"Balanced"', '"Balancd"', ["condition", "'Balancd'", "Did you mean 'Balanced'"]),
-        ('"stand_on_left"', '"stand_on_lift"', ["state 'stand'", "enter", "stand_on_left"]),
+        ('"stand_on_left"', '"stand_on_lift"', ["state 'stand'", "on_enter", "stand_on_left"]),
         ('"stand_on_left"', '{ is = "stand_on_left", far = 1.0 }', ["'far'", "Keys: none"]),
         ('then = ["fallen"]', 'then = ["falen"]', ["'stand'", "'falen'", "stand, fallen"]),
         ('then = ["fallen"]', 'then = "fallen"', ["state 'stand'", "'then'", "[brackets]"]),
@@ -198,32 +196,32 @@ def test_deep_nesting_is_refused_in_words() -> None:
 
 
 def test_what_no_file_can_hold_is_said_when_written() -> None:
-    def enter(view: View) -> None: ...
+    def on_enter(observed: Observation) -> None: ...
 
-    with pytest.raises(InvalidValue, match=r"'s' enters with 'enter'.*poise.goals"):
-        controller_text(Machine("m", (ControlState("s", enter=enter),)))
+    with pytest.raises(InvalidValue, match=r"'s' has on_enter 'on_enter'.*poise.goals"):
+        controller_text(StateMachine("m", (ControlState("s", on_enter=on_enter),)))
 
 
 def test_a_new_goal_is_found_by_its_class_alone() -> None:
     @dataclass(frozen=True)
-    class Whistle(Wish):
+    class Whistle(Goal):
         """It whistles."""
 
         weight: float
         tune: str = "slow"
 
-        def objectives(self, view: View) -> list:
+        def objectives(self, observed: Observation) -> list:
             return []
 
     text = LEAN.replace("{ group", '{ is = "Whistle", weight = 2.0 }, { group', 1)
-    assert Whistle(2.0) in machine_of(text).states[0].wishes
+    assert Whistle(2.0) in machine_of(text).states[0].goals
     assert registry.shown(Whistle) == "Whistle(weight, tune='slow')"
 
 
 def test_goals_with_one_name_are_told_apart_by_their_module() -> None:
-    def choose(view: View) -> None: ...
+    def choose(observed: Observation) -> None: ...
 
-    def other(view: View) -> None: ...
+    def other(observed: Observation) -> None: ...
 
     other.__name__, other.__module__ = "choose", "poise.goals.stepping"
     named = registry._by_name([choose, other])
@@ -246,16 +244,16 @@ def test_tables_and_graphs_show_everything() -> None:
     drawn = graph(machine)
     assert '"stand" -> "fallen"' in drawn
     assert '"stand / waving: up"' in drawn
-    quoted = graph(Machine('a "b"', (ControlState('c\\ "d"'),)))
+    quoted = graph(StateMachine('a "b"', (ControlState('c\\ "d"'),)))
     assert '"c\\\\ \\"d\\""' in quoted
 
 
 def test_machines_inside_a_state_begin_with_it_and_end_with_it() -> None:
     posture = (ComOver(0.3), Pose(0.005), Still(0.001))
-    inner = Machine("inner", (ControlState("a", posture, For(0.1), ("b",)), ControlState("b", posture)))
+    inner = StateMachine("inner", (ControlState("a", posture, For(0.1), ("b",)), ControlState("b", posture)))
     first = ControlState("first", condition=InState("inner", ("a",)), then=("second",), inside=(Part(inner),))
     second = ControlState("second", posture, For(0.2), ("first",))
-    result = synthesize(Machine("outer", (first, second)), seconds=0.4)
+    result = synthesize(StateMachine("outer", (first, second)), seconds=0.4)
     names = [v.name for v in result.visits]
     assert names == ["first", "first / a", "first / b", "second", "first", "first / a"]
     starts = [v.start for v in result.visits]
@@ -265,11 +263,12 @@ def test_machines_inside_a_state_begin_with_it_and_end_with_it() -> None:
     assert result.report["fell"] is None
 
 
-def test_a_priority_weighs_what_a_machine_inside_wishes() -> None:
+def test_a_priority_weighs_the_goals_of_a_machine_inside() -> None:
     """The inner machine alone, or at twice the priority of half its weights: the same motion, to rounding."""
     strong, weak = (ComOver(0.3), Pose(0.005), Still(0.001)), (ComOver(0.15), Pose(0.0025), Still(0.0005))
-    plain = Machine("plain", (ControlState("s", strong),))
-    nested = Machine("outer", (ControlState("s", inside=(Part(Machine("in", (ControlState("s", weak),)), 2.0),)),))
+    plain = StateMachine("plain", (ControlState("s", strong),))
+    inner = StateMachine("in", (ControlState("s", weak),))
+    nested = StateMachine("outer", (ControlState("s", inside=(Part(inner, 2.0),)),))
     shove = [Push("chest", (60.0, 0.0, 0.0), 0.05, 0.1)]
     a, b = (synthesize(m, seconds=0.4, pushes=shove).q for m in (plain, nested))
     assert np.abs(a - a[0]).max() > 0.01
@@ -284,7 +283,7 @@ figure = "child"
 distance = 0.65
 [[states]]
 name = "rest"
-wishes = [{ is = "Still", weight = 0.5 }]
+goals = [{ is = "Still", weight = 0.5 }]
 """
 
 

@@ -11,9 +11,9 @@ import pytest
 from poise.body.figure import figure
 from poise.body.posing import body_positions
 from poise.filter.forces import Push
+from poise.goals.observation import Observation
 from poise.goals.polygon import nearest_inside
 from poise.goals.stepping import STRIDE, choose_step, landing
-from poise.goals.view import View
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.settings import Settings
@@ -156,44 +156,44 @@ def test_a_child_steps_with_the_same_weights() -> None:
     assert result.report["steps_taken"] >= 1
 
 
-def view_of(velocity: tuple[float, float], behavior: str = "step", name: str = "adult") -> View:
+def observation_of(velocity: tuple[float, float], behavior: str = "step", name: str = "adult") -> Observation:
     """What a standing figure sees whose whole body moves at this velocity [m/s]."""
     world = world_of(BEHAVIORS[behavior].setup(), figure(name))
     world.step()
-    views: list[View] = []
+    views: list[Observation] = []
     world.v = world.v.copy()
     world.v[:2] = velocity
-    seen = type(world)._view
+    seen = type(world)._observation
 
-    def keep(*arguments: object) -> View:
+    def keep(*arguments: object) -> Observation:
         views.append(seen(*arguments))  # type: ignore[arg-type]
         return views[-1]
 
-    world._view = keep.__get__(world)  # type: ignore[method-assign]
+    world._observation = keep.__get__(world)  # type: ignore[method-assign]
     world.step()
     return replace(views[0], memory={})
 
 
 @pytest.mark.parametrize("name", ["adult", "child"])
 def test_a_step_lands_beyond_where_the_capture_point_goes(name: str) -> None:
-    view = view_of((1.1, 0.0), name=name)
-    place, miss = landing(view, "left", 0.25)
-    pushing = nearest_inside(view.state.points[view.body.feet["right"], :2], view.capture_point)
-    goes = pushing + (view.capture_point - pushing) * np.exp(0.25 * view.pendulum)
-    way = goes - view.place(view.body.feet["right"])[:2]
+    observed = observation_of((1.1, 0.0), name=name)
+    place, miss = landing(observed, "left", 0.25)
+    pushing = nearest_inside(observed.state.points[observed.body.feet["right"], :2], observed.capture_point)
+    goes = pushing + (observed.capture_point - pushing) * np.exp(0.25 * observed.pendulum)
+    way = goes - observed.place(observed.body.feet["right"])[:2]
     size = float(np.linalg.norm(way))
-    assert size > 0.3 * view.body.scale, "far enough to land all of it beyond"
-    assert place[0] == pytest.approx(goes[0] + STRIDE.beyond * view.body.scale * way[0] / size, abs=1e-6)
+    assert size > 0.3 * observed.body.scale, "far enough to land all of it beyond"
+    assert place[0] == pytest.approx(goes[0] + STRIDE.beyond * observed.body.scale * way[0] / size, abs=1e-6)
     assert miss < 0.15
 
 
 def test_the_foot_on_the_falling_side_steps() -> None:
     for sideways, foot in ((0.8, "left"), (-0.8, "right")):
-        view = view_of((0.0, sideways))
-        choose_step(view)
-        assert view.memory["swing"] == foot
+        observed = observation_of((0.0, sideways))
+        choose_step(observed)
+        assert observed.memory["swing"] == foot
 
 
 def test_a_step_on_ice_lands_nearer() -> None:
-    far, near = (landing(view_of((1.5, 0.0), behavior), "left", 0.25)[0][0] for behavior in ("step", "ice"))
+    far, near = (landing(observation_of((1.5, 0.0), behavior), "left", 0.25)[0][0] for behavior in ("step", "ice"))
     assert far > near + 0.1

@@ -14,16 +14,15 @@ from poise.body.holding import hold_points
 from poise.body.thing import ball
 from poise.core.errors import InvalidValue
 from poise.goals.climbing import LIMBS, next_hold
+from poise.goals.observation import Observation
 from poise.goals.surroundings import Hold, Scene
-from poise.goals.view import View
 from poise.physics import State
 from poise.physics.from_character import model_of
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.behaviors.climb import NEAREST, START, random_holds
-from poise.synthesis.grip import Grips
-from poise.synthesis.poses import limber, placed
+from poise.synthesis.contacts import Grips
+from poise.synthesis.poses import limber, placed, standing
 from poise.synthesis.run import synthesize, world_of
-from poise.synthesis.stance import standing
 from poise.synthesis.world import World
 
 UP = np.array([0.0, 0.0, 1.0])
@@ -129,14 +128,14 @@ def test_no_foot_leaves_where_the_body_would_swing_like_a_door(monkeypatch: pyte
 
     setup = BEHAVIORS["climb"].setup()
     world = world_of(replace(setup, roles=(replace(setup.roles[0], pose=pose),)))
-    views: list[View] = []
-    seen = World._view
+    views: list[Observation] = []
+    seen = World._observation
 
-    def keep(self: World, *arguments: Any) -> View:
+    def keep(self: World, *arguments: Any) -> Observation:
         views.append(seen(self, *arguments))
         return views[-1]
 
-    monkeypatch.setattr(World, "_view", keep)
+    monkeypatch.setattr(World, "_observation", keep)
     world.step()
     choice = next_hold(views[0], "foot")
     assert choice is not None

@@ -12,11 +12,11 @@ import poise
 from poise.cli.app import run
 from poise.core.errors import FileFormatError, InvalidValue, UnknownName
 from poise.filter.forces import Push
-from poise.goals.combining import Not, Reached
-from poise.goals.machine import ControlState, Machine, Part
+from poise.goals.conditions import Not, Reached
 from poise.goals.objectives import ComOver, Pose, Upright
-from poise.goals.printing import table
-from poise.goals.support import choose_hands
+from poise.goals.registry import table
+from poise.goals.state_machine import ControlState, Part, StateMachine
+from poise.goals.walls import choose_wall_hands
 from poise.synthesis import BEHAVIORS
 from poise.synthesis.controller_file import controller_of, load_controller
 from poise.synthesis.run import synthesize
@@ -47,9 +47,9 @@ def test_a_scene_may_be_a_path(tmp_path: Path) -> None:
     assert synthesize("balance", scene=path, seconds=0.01).scene == poise.synthesis.load_scene(path)
 
 
-def test_a_wish_that_is_none_is_refused() -> None:
+def test_a_goal_that_is_none_is_refused() -> None:
     def ask(world: World) -> None:
-        world.figure().wishes["x"] = "hello"  # pyright: ignore[reportArgumentType]
+        world.figure().goals["x"] = "hello"  # pyright: ignore[reportArgumentType]
 
     with pytest.raises(InvalidValue, match="Goal 'x' of 'figure' is 'hello'"):
         synthesize("balance", seconds=0.05, on_step=ask)
@@ -58,12 +58,12 @@ def test_a_wish_that_is_none_is_refused() -> None:
 @pytest.mark.parametrize(
     ("state", "told"),
     [
-        ({"wishes": ComOver(1.0)}, "wishes is ComOver.*give a tuple of goals"),
-        ({"wishes": ("Pose",)}, "give a tuple of goals"),
+        ({"goals": ComOver(1.0)}, "goals is ComOver.*give a tuple of goals"),
+        ({"goals": ("Pose",)}, "give a tuple of goals"),
         ({"then": "fallen"}, "then is 'fallen'; give a tuple of names"),
         ({"condition": "Always"}, "condition is 'Always'; give one"),
-        ({"wishes": (ComOver(-1.0),)}, "ComOver has weight -1.0; give zero or more"),
-        ({"musts": (Pose(1.0, horizon=0.0),)}, "Pose has horizon 0.0; give a positive number"),
+        ({"goals": (ComOver(-1.0),)}, "ComOver has weight -1.0; give zero or more"),
+        ({"constraints": (Pose(1.0, horizon=0.0),)}, "Pose has horizon 0.0; give a positive number"),
     ],
 )  # fmt: skip
 def test_a_state_made_wrong_says_so(state: dict[str, Any], told: str) -> None:
@@ -75,7 +75,7 @@ def test_a_state_made_wrong_says_so(state: dict[str, Any], told: str) -> None:
     ("text", "told"),
     [
         ('grips = ["chest"]', "state 'lean', grips: there is no part 'chest'"),
-        ('lifts = ["swnig"]', "there is no part 'swnig'. Did you mean 'swing'?"),
+        ('releases = ["swnig"]', "there is no part 'swnig'. Did you mean 'swing'?"),
         ('condition = { is = "InState", machine = "nope", states = ["a"] }', "InState: there is no machine 'nope'"),
         ('condition = { is = "Reached", machine = "mine", states = ["leen"] }', "'mine' has no state 'leen'"),
         ('inside = [{ use = "nofile.toml" }]', "state 'lean', inside 1, key 'use': there is no file nofile.toml"),
@@ -88,24 +88,26 @@ def test_names_that_stand_for_nothing_are_said_when_a_file_is_read(text: str, to
 
 
 def test_names_of_a_body_are_said_with_state_and_goal() -> None:
-    wrong = Machine("mine", (ControlState("lean", (Upright(1.0, ("chesst",)),)),))
+    wrong = StateMachine("mine", (ControlState("lean", (Upright(1.0, ("chesst",)),)),))
     with pytest.raises(UnknownName, match=r"Controller 'mine', state 'lean', goal Upright: .*chesst"):
         synthesize(wrong, seconds=0.02)
     with pytest.raises(UnknownName, match="no part 'tail'"):
-        synthesize(Machine("mine", (ControlState("lean", lifts=("tail",)),)), seconds=0.02)
+        synthesize(StateMachine("mine", (ControlState("lean", releases=("tail",)),)), seconds=0.02)
 
 
 def test_tables_name_entries_as_files_do() -> None:
-    assert "enters: support.choose_hands" in table(Machine("m", (ControlState("reach", enter=choose_hands),)))
+    assert "on enter: choose_wall_hands" in table(
+        StateMachine("m", (ControlState("reach", on_enter=choose_wall_hands),))
+    )
 
 
 def test_reached_waits_for_a_machine_that_is_not_at_work_yet() -> None:
     """In the first step the watched machine, listed second, has not begun: `Not(Reached)` holds, the watcher waits."""
-    inner = Machine("inner", (ControlState("a", (Pose(1.0),)),))
+    inner = StateMachine("inner", (ControlState("a", (Pose(1.0),)),))
     waits = ControlState("wait", (), Not(Reached("inner", ("a",))), ("on",))
-    watcher = Machine("watcher", (waits, ControlState("on")))
+    watcher = StateMachine("watcher", (waits, ControlState("on")))
     visits = synthesize(
-        Machine("outer", (ControlState("s", inside=(Part(watcher), Part(inner))),)), seconds=0.03
+        StateMachine("outer", (ControlState("s", inside=(Part(watcher), Part(inner))),)), seconds=0.03
     ).visits
     assert {v.name: v.start for v in visits if "wait" in v.name or v.name.endswith("on")} == pytest.approx(
         {"s / wait": 0.0, "s / on": 0.01}

@@ -20,15 +20,15 @@ WALL = Surface("wall", (0.7, 0.0, 1.2), (-1.0, 0.0, 0.0), (2.0, 2.4))
 
 def test_a_must_that_is_out_of_reach_gives_way_before_the_muscles_do() -> None:
     def ask(world: World) -> None:
-        world.figures[0].musts["far"] = Reach(1.0, "right_hand", (3.0, -0.3, 1.2))
+        world.figures[0].constraints["far"] = Reach(1.0, "right_hand", (3.0, -0.3, 1.2))
 
     result = synthesize("balance", seconds=0.4, on_step=ask)
     report = result.report
     assert report["stopped"] is None
     assert report["seconds"] == 0.4
-    assert set(report["slack"]) == {"must: reach"}, "torque limits and ground hold"
-    assert report["slack"]["must: reach"] > 100.0, "of 3 m within 0.1 s nearly all is missed"
-    assert report["solver"]["fallbacks"] == {"musts made soft": 39}
+    assert set(report["slack"]) == {"goal: reach"}, "torque limits and ground hold"
+    assert report["slack"]["goal: reach"] > 100.0, "of 3 m within 0.1 s nearly all is missed"
+    assert report["solver"]["fallbacks"] == {"goals made soft": 39}
     assert report["effort_max"] < 1.0
     hand = [result.motion.world[0][f, result.motion.skeleton.names.index("RightHand")] for f in (0, -1)]
     assert 0.1 < float(hand[1][0] - hand[0][0]) < 0.8, "it goes there, at no more than 2 m/s"
@@ -37,10 +37,10 @@ def test_a_must_that_is_out_of_reach_gives_way_before_the_muscles_do() -> None:
 def test_a_must_within_reach_is_met_exactly() -> None:
     def ask(world: World) -> None:
         hand = np.array([0.25, -0.3, 1.1])
-        world.figures[0].musts["near"] = Reach(1.0, "right_hand", tuple(hand.tolist()), horizon=0.3)
+        world.figures[0].constraints["near"] = Reach(1.0, "right_hand", tuple(hand.tolist()), horizon=0.3)
 
     result = synthesize("balance", seconds=1.5, on_step=ask)
-    assert result.report["slack"].get("must: reach", 0.0) < 1e-6
+    assert result.report["slack"].get("goal: reach", 0.0) < 1e-6
     assert result.report["fell"] is None
 
 

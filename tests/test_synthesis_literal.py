@@ -7,15 +7,15 @@ import numpy.typing as npt
 import pytest
 
 from poise.filter.forces import Push
-from poise.goals.midway import Nearing, StepMidway, choose_farther_foot, midway
 from poise.goals.objectives import Still
 from poise.goals.polygon import centroid
+from poise.goals.stepping import Nearing, StepMidway, choose_farther_foot, midway
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.controller_file import controller_of
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.settings import Settings
 from poise.synthesis.world import World
-from tests.test_synthesis_balance import view_of
+from tests.test_synthesis_balance import observation_of
 
 Array = npt.NDArray[np.float64]
 LITERAL = Settings(is_literal=True)
@@ -53,16 +53,16 @@ def test_every_behavior_runs_in_the_literal_form(name: str) -> None:
         (type(w).__name__, getattr(w, "weight", 0.0))
         for role in BEHAVIORS[name].setup(is_literal=True).roles
         for state in role.machine.states
-        for w in state.wishes
+        for w in state.goals
     }
     papers = {"climb": 0.2, "swing": 0.1}
     assert ("Still", papers.get(name, 0.5)) in goals, "the paper's G_qv"
 
 
 def test_a_controller_of_ones_own_runs_in_the_literal_form() -> None:
-    text = '[[states]]\nname = "rest"\nwishes = [{ is = "Still", weight = 0.5 }, { is = "ComOver", weight = 5.0 }]\n'
+    text = '[[states]]\nname = "rest"\ngoals = [{ is = "Still", weight = 0.5 }, { is = "ComOver", weight = 5.0 }]\n'
     behavior = controller_of('schema = "poise.controller/1"\n' + text)
-    assert behavior.setup(is_literal=True).roles[0].machine.states[0].wishes[0] == Still(0.5)
+    assert behavior.setup(is_literal=True).roles[0].machine.states[0].goals[0] == Still(0.5)
     assert synthesize(behavior, seconds=0.03, settings=LITERAL).report["is_literal"]
 
 
@@ -85,22 +85,22 @@ def test_one_foot_lifts_after_the_weight_has_moved() -> None:
     assert report["fell"] is None
     assert report["solver"]["failures"] == 0
     assert [v.name for v in seen.result.visits] == ["shift", "lift"]
-    lifts = round(seen.result.visits[1].start / 0.01)
+    releases = round(seen.result.visits[1].start / 0.01)
     own = seen.result.character.contact_points
     names = [b.name for b in seen.result.character.bodies]
     right = [k for k, p in enumerate(own) if p.part == "foot" and names[p.body].startswith("Right")]
     heights, loads = trace.points[:, right, 2], trace.forces[:, right, 2].sum(axis=1)
-    assert heights[:lifts].max() < 1e-3, "lifted before the weight had moved"
-    assert np.abs(seen.off[lifts]).max() < 0.5 * np.abs(seen.off[0]).max()
+    assert heights[:releases].max() < 1e-3, "lifted before the weight had moved"
+    assert np.abs(seen.off[releases]).max() < 0.5 * np.abs(seen.off[0]).max()
     assert heights[-1].mean() > 5e-3
-    assert loads[-1] < 0.5 * loads[lifts]
+    assert loads[-1] < 0.5 * loads[releases]
 
 
 # --- the paper's own steps
 
 
 def test_the_farther_foot_steps_until_the_mass_is_midway() -> None:
-    view = view_of((0.0, 0.0))
+    view = observation_of((0.0, 0.0))
     for aside, farther in ((-0.05, "left"), (0.05, "right")):
         view.com = view.place(view.foot("both")) + np.array([0.0, aside, 1.0])
         choose_farther_foot(view)
@@ -113,12 +113,12 @@ def test_the_farther_foot_steps_until_the_mass_is_midway() -> None:
 
 def test_a_step_ends_when_its_place_runs_away_from_the_foot() -> None:
     for speed, near in ((1.0, False), (-1.0, True)):
-        view = view_of((speed, 0.0))
+        view = observation_of((speed, 0.0))
         choose_farther_foot(view)
-        view.since = 0.2
+        view.time_in_state = 0.2
         view.memory["ahead"] = midway(view)[0] > view.place(view.foot("swing"))[0]
         assert Nearing().holds(view) == (near == view.memory["ahead"])
-        view.since = 0.05
+        view.time_in_state = 0.05
         assert Nearing().holds(view)
 
 

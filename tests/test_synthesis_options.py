@@ -15,8 +15,7 @@ from poise.core.errors import FileFormatError, InvalidValue, UnknownName
 from poise.filter.forces import Push
 from poise.goals.surroundings import Ball, floor
 from poise.synthesis.behaviors import BEHAVIORS
-from poise.synthesis.behaviors.find import find_behavior
-from poise.synthesis.controller_file import controller_of, load_controller
+from poise.synthesis.controller_file import controller_of, find_behavior, load_controller
 from poise.synthesis.run import synthesize
 from poise.synthesis.scene_file import scene_of
 

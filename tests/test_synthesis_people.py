@@ -9,10 +9,9 @@ from poise.body.character import Character
 from poise.body.thing import ball
 from poise.core.errors import InvalidValue
 from poise.filter.forces import Push
-from poise.goals.following import Follow
-from poise.goals.machine import ControlState, Machine
-from poise.goals.objectives import ComHeight, ComOver, Facing, Reach, Still, Upright
+from poise.goals.objectives import ComHeight, ComOver, Facing, Follow, Reach, Still, Upright
 from poise.goals.reaching import Circle
+from poise.goals.state_machine import ControlState, StateMachine
 from poise.synthesis.audit import Audit
 from poise.synthesis.behaviors import BEHAVIORS, Role, Setup
 from poise.synthesis.clip import MotionClip
@@ -41,8 +40,8 @@ def test_the_foot_lifts_only_after_the_weight_has_moved(left: float) -> None:
         feet = figure.body.feet
         swing = feet["right" if left else "left"]
         load = float(np.linalg.norm(world.forces[swing].sum(axis=0)))
-        loads.append((figure.course.state.name, load, float(world.state.points[swing, 2].min())))
-        assert figure.course.memory["stance"] == stance
+        loads.append((figure.controller.state.name, load, float(world.state.points[swing, 2].min())))
+        assert figure.controller.memory["stance"] == stance
 
     result = synthesize("one-foot", seconds=2.0, options={"left": left}, on_step=look)
     is_sound(result)
@@ -61,8 +60,8 @@ def test_a_hand_tracks_a_point_that_moves_to_a_centimeter() -> None:
 
     def look(world: World) -> None:
         figure = world.figures[0]
-        circle = next(w for w in figure.course.state.wishes if isinstance(w, Circle))
-        center = figure.course.memory["reach center"]
+        circle = next(w for w in figure.controller.state.goals if isinstance(w, Circle))
+        center = figure.controller.memory["reach center"]
         angle = 2.0 * np.pi * world.time / circle.period
         # the state is complete for the time before the step
         angle -= 2.0 * np.pi * world.settings.dt / circle.period
@@ -153,7 +152,7 @@ def test_two_figures_feel_one_another_and_nothing_else() -> None:
 def test_a_user_moves_a_goal_while_it_runs() -> None:
     def look(world: World) -> None:
         height = 1.3 if world.time > 0.6 else 0.9
-        world.figures[0].wishes["hand"] = Reach(3.0, "right_hand", (0.4, -0.25, height))
+        world.figures[0].goals["hand"] = Reach(3.0, "right_hand", (0.4, -0.25, height))
 
     result = synthesize("balance", seconds=1.6, on_step=look)
     is_sound(result)
@@ -169,11 +168,11 @@ def test_a_captured_pose_is_followed_while_the_figure_balances() -> None:
 
     motion = load(MOTIONS / "bvh/cmu_motionbuilder/02_01.bvh")
     character = Character.fit(motion)
-    wishes = (
+    goals = (
         ComOver(0.3), Upright(0.1, ("chest",)), Upright(0.2, ("pelvis",)), Facing(0.2), ComHeight(0.3), Still(0.001),
         Follow(0.02, 0.1, ("left_hip", "left_knee", "left_foot", "right_hip", "right_knee", "right_foot")),
     )  # fmt: skip
-    setup = Setup((Role(Machine("follow", (ControlState("follow", wishes),))),))
+    setup = Setup((Role(StateMachine("follow", (ControlState("follow", goals),))),))
     world = world_of(setup, character, clip=motion)
     for _ in range(60):
         world.step()

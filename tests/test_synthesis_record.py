@@ -14,10 +14,9 @@ import pytest
 import poise
 from poise.body.posing import body_positions
 from poise.core.units import GRAVITY
-from poise.goals.combining import Not
-from poise.goals.conditions import For, Lying
-from poise.goals.machine import ControlState, Machine, Part
+from poise.goals.conditions import For, Lying, Not
 from poise.goals.objectives import ComOver, Land, Still
+from poise.goals.state_machine import ControlState, Part, StateMachine
 from poise.show.scene import Points, Polygon, Scene, Vectors
 from poise.show.scene_things import GONE
 from poise.show.synthesis_scene import scene_of_synthesis
@@ -57,7 +56,7 @@ time = 0.3
 move = "bar"
 keys = [{ time = 0.1 }, { time = 0.4, shift = [0.2, 0.0, 0.0] }]
 """
-BREATHING = Machine(
+BREATHING = StateMachine(
     "breathing", (ControlState("in", (Still(0.001),), For(0.2), ("out",)), ControlState("out", (Still(0.001),)))
 )
 
@@ -65,7 +64,7 @@ BREATHING = Machine(
 @cache
 def made() -> SynthesisResult:
     """Half a second of standing, shoved a little, in a room with everything; a machine works inside the state."""
-    machine = Machine(
+    machine = StateMachine(
         "stand", (ControlState("stand", (ComOver(0.3), *POSTURE, Land(0.2)), Not(Lying()), inside=(Part(BREATHING),)),)
     )
     push = poise.Push("chest", (40.0, 0.0, 0.0), 0.1, 0.1)

@@ -67,13 +67,13 @@ def test_a_rod_that_cannot_slide_that_way_sticks_and_that_is_told() -> None:
 
 def test_a_goal_that_must_be_met_and_cannot_gives_way_and_the_report_tells() -> None:
     def ask(world: World) -> None:
-        world.figures[0].musts["up"] = ComHeight(1.0, height=3.0)
+        world.figures[0].constraints["up"] = ComHeight(1.0, height=3.0)
 
     result = synthesize("balance", seconds=0.3, on_step=ask, options={"alive": False})
     solver, report = result.report["solver"], result.report
-    assert solver["fallbacks"] == {"musts made soft": 29}, "in every step after the first"
+    assert solver["fallbacks"] == {"goals made soft": 29}, "in every step after the first"
     assert solver["failures"] == 0
-    assert report["slack"]["must: com height"] > 10.0, "of hundreds of m/s² most is missed"
+    assert report["slack"]["goal: com height"] > 10.0, "of hundreds of m/s² most is missed"
     assert report["slack_used_max"] == max(report["slack"].values())
     # what holds at any price: nobody holds the root, and the ground bears
     assert report["root_residual_max"]["force_N"] < 1e-6

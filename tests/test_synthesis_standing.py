@@ -16,22 +16,21 @@ from poise.body.posing import body_positions
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.filter.forces import Push
-from poise.goals.machine import ControlState, Machine
+from poise.goals.goal import Goal
 from poise.goals.objectives import Still
+from poise.goals.observation import Observation
+from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Ball, Scene, floor
-from poise.goals.view import View
-from poise.goals.wish import Wish
 from poise.physics import State
 from poise.physics.from_character import model_of
 from poise.show.scene import Polygon
 from poise.show.synthesis_scene import scene_of_synthesis
 from poise.step import Objective
 from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.poses import places_of, standing, stands, steadied, upright
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.scene_file import scene_of
 from poise.synthesis.soles import soled
-from poise.synthesis.stance import standing, steadied
-from poise.synthesis.upright import places_of, stands, upright
 from tests.clips import MOTIONS, needs_motions
 
 
@@ -242,20 +241,20 @@ def test_every_skeleton_faces_ahead_and_knows_it() -> None:
     left = at_rest[own.roles["left_hip"]] - at_rest[own.roles["right_hip"]]
     assert abs(left[1]) < 0.1 * abs(left[0]), "its file's figure looks along −y"
     ways: list[np.ndarray] = []
-    seen = Machine("see", (ControlState("see", (Still(0.1), Look(ways))),))
+    seen = StateMachine("see", (ControlState("see", (Still(0.1), Look(ways))),))
     synthesize(seen, own, seconds=0.15, pushes=[Push("chest", (300.0, -300.0, 0.0), 0.0, 0.1)])
     assert ways[0] == pytest.approx([1.0, 0.0], abs=1e-6)
     assert min(way[0] for way in ways) > 0.9, "also while the pelvis tilts"
 
 
 @dataclass(frozen=True)
-class Look(Wish):
+class Look(Goal):
     """Wishes nothing, and notes where the pelvis faces."""
 
     ways: list[np.ndarray]
 
-    def objectives(self, view: View) -> list[Objective]:
-        self.ways.append(view.heading)
+    def objectives(self, observed: Observation) -> list[Objective]:
+        self.ways.append(observed.heading)
         return []
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from poise.body.character import Character
     from poise.core.motion import Motion
     from poise.filter.forces import Push
-    from poise.goals.machine import Machine
+    from poise.goals.state_machine import StateMachine
     from poise.synthesis.behaviors.behavior import Behavior
     from poise.synthesis.run import SynthesisResult
 
@@ -164,7 +164,7 @@ def synthesize(
         return
     if name is None:
         raise InvalidValue("Name a behavior or a controller file; `poise synthesize --list` lists the behaviors.")
-    from poise.synthesis.behaviors.find import find_behavior
+    from poise.synthesis.controller_file import find_behavior
 
     behavior = find_behavior(name)
     if describing:
@@ -253,7 +253,7 @@ BUILT_IN = ("adult", "child")
 
 def changes(behavior: Behavior, scene: Path | None, words: list[str] | None, seed: int | None) -> dict[str, Any]:
     """The options and the scene as --set, --seed and --scene have them; a name may be the behavior's or the scene's."""
-    from poise.synthesis.behaviors.option import Option, named
+    from poise.synthesis.behaviors.behavior import Option, named
     from poise.synthesis.scene_file import load_scene, scene_options
 
     of_scene = {} if scene is None else {k: Option(v) for k, v in scene_options(scene).items()}
@@ -301,12 +301,12 @@ def tell_useless(
             note(f"warning: the push on {push.body} at {push.start:g} s is after the end at {end:g} s; see --seconds.")
 
 
-def follows(machine: Machine) -> bool:
+def follows(machine: StateMachine) -> bool:
     """Whether a controller has a goal that follows a clip, in a machine inside too."""
-    from poise.goals.following import Follow
+    from poise.goals.objectives import Follow
 
     return any(
-        any(isinstance(wish, Follow) for wish in (*state.wishes, *state.musts))
+        any(isinstance(goal, Follow) for goal in (*state.goals, *state.constraints))
         or any(follows(part.machine) for part in state.inside)
         for state in machine.states
     )

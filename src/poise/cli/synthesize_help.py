@@ -27,7 +27,7 @@ class NamedHelp(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from poise.core.errors import PoiseError
-        from poise.synthesis.behaviors.find import find_behavior
+        from poise.synthesis.controller_file import find_behavior
 
         for word in self._words:
             if word.startswith("-"):
@@ -65,7 +65,7 @@ OWN = "With --mode literal its own weights are taken in the literal form."
 
 
 def _options(values: Mapping[str, Any]) -> str:
-    from poise.synthesis.behaviors.option import shown
+    from poise.synthesis.behaviors.behavior import shown
 
     return "  ".join(f"{name}={shown(value)}" for name, value in values.items())
 
@@ -89,9 +89,9 @@ def _told(behavior: Behavior) -> dict[str, Any]:
 
 def describe(behavior: Behavior, *, as_json: bool = False) -> None:
     """A behavior's options with defaults, and its controller as a table and as a graph."""
-    from poise.goals.printing import graph, table
-    from poise.synthesis.behaviors.option import shown
-    from poise.synthesis.controller_dump import controller_text
+    from poise.goals.registry import graph, table
+    from poise.synthesis.behaviors.behavior import shown
+    from poise.synthesis.controller_file import controller_text
 
     setup = behavior.setup()
     if as_json:
@@ -124,7 +124,7 @@ def describe(behavior: Behavior, *, as_json: bool = False) -> None:
 def write_controller(behavior: Behavior, path: Path) -> None:
     """A behavior's controller as a file to change; of several figures' the first one's."""
     from poise.goals.surroundings import Scene
-    from poise.synthesis.controller_dump import save_controller
+    from poise.synthesis.controller_file import save_controller
 
     setup = behavior.setup()
     first, is_alone = setup.roles[0], len(setup.roles) == 1
@@ -141,15 +141,15 @@ def machines_of(setup: Any) -> list[Any]:
 
 
 def list_goals() -> None:
-    """Every goal, condition and entry with its settings and its sentence."""
+    """Every goal, condition and action with its settings and its sentence."""
     from poise.goals import registry
 
-    for title, kinds in (("Goals", registry.wishes()), ("Conditions", registry.conditions())):
+    for title, kinds in (("Goals", registry.goals()), ("Conditions", registry.conditions())):
         out().print(f"{title}:", markup=False)
         for kind in kinds.values():
             out().print(f"  {registry.shown(kind)}\n      {_sentence(kind)}", markup=False)
-    out().print("Entries:", markup=False)
-    for name, function in registry.entries().items():
+    out().print("Actions (on_enter):", markup=False)
+    for name, function in registry.actions().items():
         out().print(f"  {name}\n      {_sentence(function)}", markup=False)
 
 

@@ -1,1 +1,1 @@
-"""Controllers made of goals: what a character wishes, when, and what follows. [Jain2009]_."""
+"""Controllers made of goals: what a character aims for, when, and what follows. [Jain2009]_."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Body as CharacterBody
 from poise.body.character import Character
 from poise.body.torque_limits import torque_limits
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array, Index
 from poise.physics import State
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 SIDES = ("left", "right")
 

@@ -1,4 +1,4 @@
-"""What a controller cannot mean: names that stand for nothing, goals that need what no entry remembers."""
+"""Checks of a controller before it runs: unknown names, and goals that read a value that no action writes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from poise.core.errors import InvalidValue, UnknownName
-from poise.goals.combining import InState, Reached
-from poise.goals.conditions import Condition
-from poise.goals.machine import ControlState, Machine
+from poise.goals.conditions import Condition, InState, Reached
 from poise.goals.memory import NAMED, read_by, writers, written_by
-from poise.goals.printing import entry_name
+from poise.goals.registry import action_name
+from poise.goals.state_machine import ControlState, StateMachine
 
 HANDS_AND_FEET = ("left_hand", "right_hand", "left_foot", "right_foot", "mover")
-LIFTS = (
+RELEASES = (
     *HANDS_AND_FEET, "left", "right", "both", "swing", "stance", "trailing", "hands", "arms", "loose arms", "body",
 )  # fmt: skip
-"""What a state may lift: a hand or foot, those that the machine remembers, heels that trail, arms."""
+"""Parts that a state may release: a hand or foot, those stored in the memory, trailing heels, arms."""
 
 
-def require_names(machine: Machine) -> None:
+def require_names(machine: StateMachine) -> None:
     """Refuse a controller that names parts, machines or states that there are not.
 
     Args:
@@ -36,7 +35,7 @@ def require_names(machine: Machine) -> None:
     for each in _machines(machine):
         for state in each.states:
             where = f"state {state.name!r}"
-            for key, allowed in (("lifts", LIFTS), ("grips", HANDS_AND_FEET)):
+            for key, allowed in (("releases", RELEASES), ("grips", HANDS_AND_FEET)):
                 for part in getattr(state, key):
                     _require(part, allowed, f"{where}, {key}: there is no part", "Parts")
             for condition in _conditions(state):
@@ -48,37 +47,37 @@ def require_names(machine: Machine) -> None:
                         _require(name, states, f"{where}, {kind}: {condition.machine!r} has no state", "States")
 
 
-def require_memory(machine: Machine) -> None:
-    """Refuse a controller with goals, conditions, lifts or grips that need what nobody remembers before.
+def require_memory(machine: StateMachine) -> None:
+    """Refuse a controller with a goal, condition, release or grip that reads a value that no action has written before.
 
-    What counts is what the state's own entry writes, those of states that lead to it, and those of other machines
-    around or beside it, since they share one memory. An entry of one's own may write anything.
+    Actions of the state itself, of states that lead to it, and of machines around or beside it count, since they share
+    one memory. An action that does not declare what it writes may write anything.
 
     Args:
         machine: The outermost one.
 
     Raises:
-        InvalidValue: naming the state, what needs what, and the entries that would remember it.
+        InvalidValue: naming the state, what reads what, and the actions that would write it.
     """
     every = list(_machines(machine))
     for each in every:
         others = [s for other in every if other is not each for s in other.states]
         for state in each.states:
-            entries = [s.enter for s in (*_before(each, state), *others) if s.enter is not None]
-            written = [written_by(entry) for entry in entries]
+            actions = [s.on_enter for s in (*_before(each, state), *others) if s.on_enter is not None]
+            written = [written_by(action) for action in actions]
             if None in written:
                 continue
             known = {topic for topics in written for topic in topics or ()}
             for who, topic in _needs(state):
                 if topic not in known:
-                    cures = " or ".join(repr(entry_name(entry)) for entry in writers(topic))
+                    cures = " or ".join(repr(action_name(action)) for action in writers(topic))
                     raise InvalidValue(
-                        f"State {state.name!r}: {who} needs the machine to remember {topic!r}, and no entry before it "
-                        f"does. Give this state, or one that leads to it, `enter` {cures}."
+                        f"State {state.name!r}: {who} reads {topic!r} from the memory, and no action before it "
+                        f"writes it. Give this state, or one that leads to it, `on_enter` {cures}."
                     )
 
 
-def _before(machine: Machine, state: ControlState) -> list[ControlState]:
+def _before(machine: StateMachine, state: ControlState) -> list[ControlState]:
     """A state and all those of its machine that lead to it."""
     found = [state]
     for each in found:
@@ -88,9 +87,9 @@ def _before(machine: Machine, state: ControlState) -> list[ControlState]:
 
 def _needs(state: ControlState) -> Iterator[tuple[str, str]]:
     """Who in a state reads what of the memory."""
-    for thing in (*state.wishes, *state.musts, *_conditions(state)):
+    for thing in (*state.goals, *state.constraints, *_conditions(state)):
         yield from ((type(thing).__name__, topic) for topic in read_by(thing))
-    for key in ("lifts", "grips"):
+    for key in ("releases", "grips"):
         for part in getattr(state, key):
             if part in NAMED:
                 yield f"{part!r} in {key}", NAMED[part]
@@ -98,7 +97,7 @@ def _needs(state: ControlState) -> Iterator[tuple[str, str]]:
                 yield f"{part!r} in {key}", "holds" if part != "mover" else "mover"
 
 
-def _machines(machine: Machine) -> Iterator[Machine]:
+def _machines(machine: StateMachine) -> Iterator[StateMachine]:
     yield machine
     for state in machine.states:
         for part in state.inside:

@@ -10,19 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.holding import hold_points
+from poise.core.typing import Array
 from poise.goals.conditions import Condition
+from poise.goals.goal import UP, Goal, place_toward, toward
 from poise.goals.memory import reads, writes
-from poise.goals.sense import reachable, socket
+from poise.goals.observation import Observation, reachable, socket
 from poise.goals.surroundings import Hold
-from poise.goals.view import View
-from poise.goals.wish import UP, Wish, place_toward, toward
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, PlaceAcceleration
-
-Array = npt.NDArray[np.float64]
 
 LIMBS = ("left_hand", "right_hand", "left_foot", "right_foot")
 TIERS = ((0.15, 0.02, 0.38), (0.04, -0.15, 0.32), (-0.3, -0.2, 0.3))
@@ -37,84 +34,84 @@ OPENING = 0.05
 """A limb that moves has let go after this time [s]."""
 
 
-def limb_place(view: View, part: str) -> tuple[int, Array]:
+def limb_place(observed: Observation, part: str) -> tuple[int, Array]:
     """Body (of the character) and place in its frame [m] with which a limb meets a hold: fingers, ball of the foot."""
-    character = view.body.character
+    character = observed.body.character
     offsets = [character.contact_points[i].offset for i in hold_points(character, part)]
     return character.roles[part], np.mean(offsets, axis=0)
 
 
-def where(view: View, part: str) -> Array:
+def where(observed: Observation, part: str) -> Array:
     """Where a limb's fingers or ball are [m], shape (3,)."""
-    body, offset = limb_place(view, part)
-    return view.state.body_place(view.body.root + body, offset)
+    body, offset = limb_place(observed, part)
+    return observed.state.body_place(observed.body.root + body, offset)
 
 
 @writes("holds")
-def settle(view: View) -> None:
+def settle(observed: Observation) -> None:
     """Remember that no limb moves; the first time, that each is on the hold that is nearest to it."""
-    view.memory["moves"] = False
+    observed.memory["moves"] = False
     for part in LIMBS:
-        if f"{part} reaches" in view.memory:
+        if f"{part} reaches" in observed.memory:
             continue
-        here = where(view, part)
-        near = min(view.scene.holds, key=lambda h: float(np.linalg.norm(h.nearest(here, view.time) - here)))
-        view.memory[f"{part} reaches"] = near.name
+        here = where(observed, part)
+        near = min(observed.scene.holds, key=lambda h: float(np.linalg.norm(h.nearest(here, observed.time) - here)))
+        observed.memory[f"{part} reaches"] = near.name
 
 
 @writes("mover")
-def choose_hand(view: View) -> None:
+def choose_hand(observed: Observation) -> None:
     """Remember as "mover" the lower hand and its next hold, if it is a hand's turn."""
-    _choose(view, "hand")
+    _choose(observed, "hand")
 
 
 @writes("mover")
-def choose_foot(view: View) -> None:
+def choose_foot(observed: Observation) -> None:
     """Remember as "mover" the lower foot and its next hold, if it is a foot's turn."""
-    _choose(view, "foot")
+    _choose(observed, "foot")
 
 
-def _choose(view: View, kind: str) -> None:
+def _choose(observed: Observation, kind: str) -> None:
     other = "foot" if kind == "hand" else "hand"
-    choice = next_hold(view, kind)
-    if view.memory.get("last kind") == kind and next_hold(view, other) is not None:
+    choice = next_hold(observed, kind)
+    if observed.memory.get("last kind") == kind and next_hold(observed, other) is not None:
         choice = None
-    view.memory["mover"] = view.memory["mover target"] = None
-    view.memory["moves"] = choice is not None
+    observed.memory["mover"] = observed.memory["mover target"] = None
+    observed.memory["moves"] = choice is not None
     if choice is not None:
-        view.memory["mover"], view.memory["mover target"] = choice
-        view.memory["last kind"] = kind
-        before = view.memory.get(f"{choice[0]} left", ())
-        view.memory[f"{choice[0]} left"] = (*before, view.memory[f"{choice[0]} reaches"])[-BEHIND:]
-        view.memory[f"{choice[0]} reaches"] = choice[1]
+        observed.memory["mover"], observed.memory["mover target"] = choice
+        observed.memory["last kind"] = kind
+        before = observed.memory.get(f"{choice[0]} left", ())
+        observed.memory[f"{choice[0]} left"] = (*before, observed.memory[f"{choice[0]} reaches"])[-BEHIND:]
+        observed.memory[f"{choice[0]} reaches"] = choice[1]
 
 
-def next_hold(view: View, kind: str) -> tuple[str, str] | None:
+def next_hold(observed: Observation, kind: str) -> tuple[str, str] | None:
     """The lowest hand or foot that has a hold to move to, and the nearest such hold; None if there is none.
 
     Args:
-        view: Of the figure.
+        observed: Of the figure.
         kind: "hand" or "foot".
     """
     limbs = [p for p in LIMBS if p.endswith(kind)]
-    heights = {p: float(where(view, p)[2]) if p in view.grips else -np.inf for p in limbs}
+    heights = {p: float(where(observed, p)[2]) if p in observed.grips else -np.inf for p in limbs}
     limbs.sort(key=lambda p: (heights[p], p))
-    near = {p: reachable(view, p, 0.0, is_blind=kind == "foot", kinds=("hold", "bar")) for p in limbs}
-    left = np.array([-view.heading[1], view.heading[0], 0.0])
-    scale, used = view.body.scale, set(view.grips.values())
-    beside = {p: float(where(view, p) @ left) for p in LIMBS}
+    near = {p: reachable(observed, p, 0.0, is_blind=kind == "foot", kinds=("hold", "bar")) for p in limbs}
+    left = np.array([-observed.heading[1], observed.heading[0], 0.0])
+    scale, used = observed.body.scale, set(observed.grips.values())
+    beside = {p: float(where(observed, p) @ left) for p in LIMBS}
     others = [beside[p] for p in LIMBS if not p.endswith(kind)]
     stays = {p: beside[q] for p, q in (limbs, limbs[::-1])}
     free = [p for p in limbs if _outside(stays[p], others) < DOOR * scale]
     for tier, (gain, aside, below) in enumerate(TIERS):
         for part in free:
             side = 1.0 if part.startswith("left") else -1.0
-            hip = socket(view, part)
+            hip = socket(observed, part)
             highest = np.inf if kind == "hand" else hip.place[2] - below * hip.length
-            known = view.memory.get(f"{part} left", ()) if tier + 1 == len(TIERS) else ()
+            known = observed.memory.get(f"{part} left", ()) if tier + 1 == len(TIERS) else ()
             for within in near[part]:
                 is_up = heights[part] + gain * scale < within.place[2] < highest
-                is_beside = side * float((within.place - view.com) @ left) > aside * scale
+                is_beside = side * float((within.place - observed.com) @ left) > aside * scale
                 if not (is_up and is_beside) or within.name in used or within.name in known:
                     continue
                 at = float(within.place @ left)
@@ -143,11 +140,11 @@ class HasHold(Condition):
     least: float = 0.1
     seconds: float = 0.6
 
-    def holds(self, view: View) -> bool:
-        mover = view.memory.get("mover")
-        if mover is None or view.since > self.seconds:
+    def holds(self, observed: Observation) -> bool:
+        mover = observed.memory.get("mover")
+        if mover is None or observed.time_in_state > self.seconds:
             return False
-        return view.since < self.least or view.load(view.part(mover)) > self.force * view.weight
+        return observed.time_in_state < self.least or observed.load(observed.part(mover)) > self.force * observed.weight
 
 
 @reads("mover")
@@ -157,9 +154,13 @@ class OnTheWay(Condition):
 
     seconds: float = 2.0
 
-    def holds(self, view: View) -> bool:
-        mover = view.memory.get("mover")
-        return mover is not None and (view.since < OPENING or mover not in view.grips) and view.since < self.seconds
+    def holds(self, observed: Observation) -> bool:
+        mover = observed.memory.get("mover")
+        return (
+            mover is not None
+            and (observed.time_in_state < OPENING or mover not in observed.grips)
+            and observed.time_in_state < self.seconds
+        )
 
 
 @dataclass(frozen=True)
@@ -175,16 +176,16 @@ class Settling(Condition):
     seconds: float = 1.0
     speed: float = 0.15
 
-    def holds(self, view: View) -> bool:
-        if view.since < self.least:
+    def holds(self, observed: Observation) -> bool:
+        if observed.time_in_state < self.least:
             return True
-        off = body_goal(view) - view.com
-        moves = float(np.linalg.norm(view.com_velocity)) > self.speed or float(np.linalg.norm(off)) > 0.12
-        return moves and view.since < self.seconds
+        off = body_goal(observed) - observed.com
+        moves = float(np.linalg.norm(observed.com_velocity)) > self.speed or float(np.linalg.norm(off)) > 0.12
+        return moves and observed.time_in_state < self.seconds
 
 
 @dataclass(frozen=True)
-class Climb(Wish):
+class Climb(Goal):
     """The center of mass goes up between hands and feet, near the wall, over those that stay: [Jain2009]_ G_com.
 
     Attributes:
@@ -195,40 +196,51 @@ class Climb(Wish):
     weight: float
     horizon: float = 0.35
 
-    def objectives(self, view: View) -> list[Objective]:
-        quantity = ComAcceleration(of=view.body.index)
-        error = body_goal(view) - view.com
-        return [toward(view, quantity, error, view.com_velocity, self.weight, self.horizon, "climb", most=8.0)]
+    def objectives(self, observed: Observation) -> list[Objective]:
+        quantity = ComAcceleration(of=observed.body.index)
+        error = body_goal(observed) - observed.com
+        return [
+            toward(
+                observed,
+                quantity,
+                error,
+                observed.com_velocity,
+                self.weight,
+                self.horizon,
+                "climb",
+                max_acceleration=8.0,
+            )
+        ]
 
 
-def body_goal(view: View, away: float = 0.25, reach: float = 0.92, under: float = 0.25) -> Array:
+def body_goal(observed: Observation, away: float = 0.25, reach: float = 0.92, under: float = 0.25) -> Array:
     """Where the center of mass wants to be [m], shape (3,).
 
     Args:
-        view: Of the figure.
+        observed: Of the figure.
         away: Distance from the holds, in a grown-up [m].
         reach: How far the legs are straightened, in parts of their length.
         under: How far under the hands it stays, in a grown-up [m].
     """
-    scale = view.body.scale
-    places = {p: view.scene.hold(h).middle(view.time) for p, h in view.grips.items() if p in LIMBS}
+    scale = observed.body.scale
+    places = {p: observed.scene.hold(h).middle(observed.time) for p, h in observed.grips.items() if p in LIMBS}
     if not places:
-        return view.com
-    mover = view.memory.get("mover") if view.memory.get("moves") else None
+        return observed.com
+    mover = observed.memory.get("mover") if observed.memory.get("moves") else None
     stays = {p: x for p, x in places.items() if p != mover}
-    ahead = np.array([*view.heading, 0.0])
+    ahead = np.array([*observed.heading, 0.0])
     left = np.array([-ahead[1], ahead[0], 0.0])
     middle = np.mean(list(places.values()), axis=0)
     feet = [x for p, x in stays.items() if p.endswith("foot")]
     hands = [x for p, x in stays.items() if p.endswith("hand")]
     aside = float(np.mean([x @ left for x in (*feet, *feet, *hands)])) if stays else float(middle @ left)
-    tops = [min(x[2] for x in feet) + (reach * view.body.character.leg_length + 0.08 * scale)] if feet else []
+    tops = [min(x[2] for x in feet) + (reach * observed.body.character.leg_length + 0.08 * scale)] if feet else []
     tops += [float(np.mean([x[2] for x in hands])) - under * scale] if hands else []
-    return (float(middle @ ahead) - away * scale) * ahead + aside * left + min(tops, default=view.com[2]) * UP
+    return (float(middle @ ahead) - away * scale) * ahead + aside * left + min(tops, default=observed.com[2]) * UP
 
 
 @dataclass(frozen=True)
-class StandOn(Wish):
+class StandOn(Goal):
     """Feet that are on holds and hang over them press down again.
 
     Attributes:
@@ -239,21 +251,21 @@ class StandOn(Wish):
     weight: float
     horizon: float = 0.1
 
-    def objectives(self, view: View) -> list[Objective]:
+    def objectives(self, observed: Observation) -> list[Objective]:
         out: list[Objective] = []
         for part in LIMBS[2:]:
-            leaves = part == view.memory.get("mover") and view.memory.get("moves")
-            if part in view.grips and not leaves and not view.touching[view.part(part)].any():
-                body, offset = limb_place(view, part)
-                hold = view.scene.hold(view.grips[part])
-                top = hold.middle(view.time) + hold.radius * np.array(hold.normal) - 0.01 * UP
-                out.append(place_toward(view, body, offset, top, self.weight, self.horizon))
+            leaves = part == observed.memory.get("mover") and observed.memory.get("moves")
+            if part in observed.grips and not leaves and not observed.touching[observed.part(part)].any():
+                body, offset = limb_place(observed, part)
+                hold = observed.scene.hold(observed.grips[part])
+                top = hold.middle(observed.time) + hold.radius * np.array(hold.normal) - 0.01 * UP
+                out.append(place_toward(observed, body, offset, top, self.weight, self.horizon))
         return out
 
 
 @reads("mover")
 @dataclass(frozen=True)
-class MoveTo(Wish):
+class MoveTo(Goal):
     """The chosen limb goes to its hold: [Jain2009]_ G_p, which weighs more as it comes near.
 
     Attributes:
@@ -261,38 +273,38 @@ class MoveTo(Wish):
         near: The same within 10 cm.
         horizon: [s].
         off: How far a foot goes off the wall on its way [m].
-        most: Largest acceleration asked for, in a grown-up [m/s²]: more, and the body lunges after a far hold.
+        max_acceleration: Largest acceleration, in a grown-up [m/s²]; with more the body lunges at far holds.
     """
 
     weight: float
     near: float
     horizon: float = 0.25
     off: float = 0.1
-    most: float = 12.0
+    max_acceleration: float = 12.0
 
-    def objectives(self, view: View) -> list[Objective]:
-        part, target = view.memory.get("mover"), view.memory.get("mover target")
+    def objectives(self, observed: Observation) -> list[Objective]:
+        part, target = observed.memory.get("mover"), observed.memory.get("mover target")
         if part is None or target is None:
             return []
-        body, offset = limb_place(view, part)
-        hold, here = view.scene.hold(target), where(view, part)
-        goal = self.goal(view, part, hold, here)
-        far = float(np.linalg.norm(hold.middle(view.time) - here))
-        weight = self.near if far < 0.1 * view.body.scale + hold.radius else self.weight
-        model_body = view.body.root + body
-        velocity, _ = view.state.body_point_motion(model_body, here)
-        reach, most = PlaceAcceleration(model_body, offset), self.most * view.body.scale
-        return [toward(view, reach, goal - here, velocity, weight, self.horizon, "move to", most=most)]
+        body, offset = limb_place(observed, part)
+        hold, here = observed.scene.hold(target), where(observed, part)
+        goal = self.goal(observed, part, hold, here)
+        far = float(np.linalg.norm(hold.middle(observed.time) - here))
+        weight = self.near if far < 0.1 * observed.body.scale + hold.radius else self.weight
+        model_body = observed.body.root + body
+        velocity, _ = observed.state.body_point_motion(model_body, here)
+        reach, most = PlaceAcceleration(model_body, offset), self.max_acceleration * observed.body.scale
+        return [toward(observed, reach, goal - here, velocity, weight, self.horizon, "move to", max_acceleration=most)]
 
-    def goal(self, view: View, part: str, hold: Hold, here: Array) -> Array:
+    def goal(self, observed: Observation, part: str, hold: Hold, here: Array) -> Array:
         """Where the limb heads now [m], shape (3,)."""
-        ahead = np.array([*view.heading, 0.0])
+        ahead = np.array([*observed.heading, 0.0])
         if part.endswith("_hand"):
-            return hold.nearest(here, view.time) - 0.5 * hold.radius * ahead
-        top = hold.middle(view.time) + hold.radius * np.array(hold.normal)
+            return hold.nearest(here, observed.time) - 0.5 * hold.radius * ahead
+        top = hold.middle(observed.time) + hold.radius * np.array(hold.normal)
         away = top - here
         level = float(np.linalg.norm(away - (away @ UP) * UP))
         if level < 0.6 * hold.radius and away[2] < 0.02:
             return top - 0.015 * UP
         low = float(np.clip((away[2] + 0.03) / 0.1, 0.0, 1.0))
-        return top + 0.05 * view.body.scale * UP - low * self.off * ahead
+        return top + 0.05 * observed.body.scale * UP - low * self.off * ahead

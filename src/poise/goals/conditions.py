@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poise.goals.memory import reads
+from poise.goals.memory import reads, state_key
+from poise.goals.observation import Observation
 from poise.goals.polygon import distance_inside, nearest_inside
-from poise.goals.view import View
 
 
 class Condition(abc.ABC):
-    """True while a state applies; a condition may note what it saw in the view's memory."""
+    """True while a state applies; a condition may write the memory."""
 
     @abc.abstractmethod
-    def holds(self, view: View) -> bool:
+    def holds(self, observed: Observation) -> bool:
         """Whether the state may go on."""
 
 
@@ -24,7 +24,7 @@ class Condition(abc.ABC):
 class Always(Condition):
     """The state never fails."""
 
-    def holds(self, view: View) -> bool:
+    def holds(self, observed: Observation) -> bool:
         return True
 
 
@@ -34,8 +34,8 @@ class For(Condition):
 
     seconds: float
 
-    def holds(self, view: View) -> bool:
-        return view.since < self.seconds
+    def holds(self, observed: Observation) -> bool:
+        return observed.time_in_state < self.seconds
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,18 @@ class Balanced(Condition):
     settle: float = 0.15
     literal: bool = False
 
-    def holds(self, view: View) -> bool:
-        if view.is_delayed or view.time - view.memory.get("placed", -1e9) < self.settle * view.body.tempo:
+    def holds(self, observed: Observation) -> bool:
+        if (
+            observed.is_delayed
+            or observed.time - observed.memory.get("placed", -1e9) < self.settle * observed.body.tempo
+        ):
             return True
-        feet, near = view.body.feet.values(), self.near * view.body.scale
-        if any(view.load(p) < 0.01 * view.weight and view.gaps[p].max() > near for p in feet):
+        feet, near = observed.body.feet.values(), self.near * observed.body.scale
+        if any(observed.load(p) < 0.01 * observed.weight and observed.gaps[p].max() > near for p in feet):
             return False  # a foot hangs: it is put down by a step
-        points = view.near_ground("both", self.near * view.body.scale)
-        place = view.com[:2] if self.literal else view.capture_point
-        return len(points) < 3 or distance_inside(points, place) >= self.margin * view.body.scale
+        points = observed.near_ground("both", self.near * observed.body.scale)
+        place = observed.com[:2] if self.literal else observed.capture_point
+        return len(points) < 3 or distance_inside(points, place) >= self.margin * observed.body.scale
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,10 @@ class Loaded(Condition):
     force: float = 0.044
     seconds: float = 0.04
 
-    def holds(self, view: View) -> bool:
+    def holds(self, observed: Observation) -> bool:
         return (
-            view.since <= self.seconds * view.body.tempo and view.load(view.part(self.part)) > self.force * view.weight
+            observed.time_in_state <= self.seconds * observed.body.tempo
+            and observed.load(observed.part(self.part)) > self.force * observed.weight
         )
 
 
@@ -102,16 +106,16 @@ class Stepping(Condition):
     points: int = 3
     late: float = 0.25
 
-    def holds(self, view: View) -> bool:
-        if "seconds" not in view.memory:
+    def holds(self, observed: Observation) -> bool:
+        if "seconds" not in observed.memory:
             return False  # there is nothing to step on
-        seconds = view.memory["seconds"]
-        if view.since < self.share * seconds:
+        seconds = observed.memory["seconds"]
+        if observed.time_in_state < self.share * seconds:
             return True
-        foot = view.foot("swing")
-        landed = view.load(foot) > self.force * view.weight or int(view.touching[foot].sum()) >= self.points
-        if landed or view.since > seconds + self.late * view.body.tempo:
-            view.memory["placed"] = view.time
+        foot = observed.foot("swing")
+        landed = observed.load(foot) > self.force * observed.weight or int(observed.touching[foot].sum()) >= self.points
+        if landed or observed.time_in_state > seconds + self.late * observed.body.tempo:
+            observed.memory["placed"] = observed.time
             return False
         return True
 
@@ -128,8 +132,8 @@ class Standing(Condition):
     also: Condition
     height: float = 0.65
 
-    def holds(self, view: View) -> bool:
-        return not Lying(self.height).holds(view) and self.also.holds(view)
+    def holds(self, observed: Observation) -> bool:
+        return not Lying(self.height).holds(observed) and self.also.holds(observed)
 
 
 @dataclass(frozen=True)
@@ -148,17 +152,80 @@ class Lying(Condition):
     past: float = 0.3
     fast: float = 0.4
 
-    def holds(self, view: View) -> bool:
-        height = float(view.com[2]) - view.ground_height
-        if height < self.height * view.body.com_height:
+    def holds(self, observed: Observation) -> bool:
+        height = float(observed.com[2]) - observed.ground_height
+        if height < self.height * observed.body.com_height:
             return True
         if (
-            height > self.sinking * view.body.com_height
-            or view.com_velocity[2] > -self.fast * view.body.tempo
-            or view.grips
+            height > self.sinking * observed.body.com_height
+            or observed.com_velocity[2] > -self.fast * observed.body.tempo
+            or observed.grips
         ):
             return False
-        feet = view.state.points[view.foot("both"), :2]
-        return float(np.linalg.norm(nearest_inside(feet, view.capture_point) - view.capture_point)) > (
-            self.past * view.body.scale
+        feet = observed.state.points[observed.foot("both"), :2]
+        return float(np.linalg.norm(nearest_inside(feet, observed.capture_point) - observed.capture_point)) > (
+            self.past * observed.body.scale
         )
+
+
+@dataclass(frozen=True)
+class AllOf(Condition):
+    """Every one of them holds; all are asked, in this order, since some take notes."""
+
+    of: tuple[Condition, ...]
+
+    def holds(self, observed: Observation) -> bool:
+        return all([condition.holds(observed) for condition in self.of])
+
+
+@dataclass(frozen=True)
+class AnyOf(Condition):
+    """One of them holds; none is asked after the first that does."""
+
+    of: tuple[Condition, ...]
+
+    def holds(self, observed: Observation) -> bool:
+        return any(condition.holds(observed) for condition in self.of)
+
+
+@dataclass(frozen=True)
+class Not(Condition):
+    """It does not hold."""
+
+    of: Condition
+
+    def holds(self, observed: Observation) -> bool:
+        return not self.of.holds(observed)
+
+
+@dataclass(frozen=True)
+class InState(Condition):
+    """A machine, such as one inside the state, is in one of some states; or it is not at work yet.
+
+    Attributes:
+        machine: Its name.
+        states: Names of its states.
+    """
+
+    machine: str
+    states: tuple[str, ...]
+
+    def holds(self, observed: Observation) -> bool:
+        now = observed.memory.get(state_key(self.machine))
+        return now is None or now in self.states
+
+
+@dataclass(frozen=True)
+class Reached(Condition):
+    """A machine is in one of some states; false until it is, so that `Not` of it waits for it.
+
+    Attributes:
+        machine: Its name.
+        states: Names of its states.
+    """
+
+    machine: str
+    states: tuple[str, ...]
+
+    def holds(self, observed: Observation) -> bool:
+        return observed.memory.get(state_key(self.machine)) in self.states

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from poise.body.torque_limits import torque_of
+from poise.goals.goal import Goal
 from poise.goals.lists import STRONG
 from poise.goals.objectives import Pose, Still
+from poise.goals.observation import Observation
 from poise.goals.reaching import HASTE, Target, part_toward
-from poise.goals.view import View
-from poise.goals.wish import Wish
 from poise.step import Objective
 from poise.step.quantities import JointTorque
 
 
 @dataclass(frozen=True)
-class BreakFall(Wish):
+class BreakFall(Goal):
     """While the figure falls, its hands go to the ground where it falls to, a shoulder's width apart.
 
     Attributes:
@@ -39,33 +39,33 @@ class BreakFall(Wish):
     fast: float = 0.5
     horizon: float = 0.15
 
-    def objectives(self, view: View) -> list[Objective]:
-        body, velocity = view.body, view.com_velocity
+    def objectives(self, observed: Observation) -> list[Objective]:
+        body, velocity = observed.body, observed.com_velocity
         speed = float(np.linalg.norm(velocity))
         hands = [points for points in body.hands.values() if len(points)]
-        if speed < self.fast * body.tempo or any(view.touching[points].any() for points in hands):
+        if speed < self.fast * body.tempo or any(observed.touching[points].any() for points in hands):
             return []
         way = velocity[:2] / max(float(np.linalg.norm(velocity[:2])), 1e-9)
         roles, scale = body.character.roles, body.scale
         trunk = body.root + roles.get("chest", 0)
-        chest = view.state.data.xpos[trunk]
-        along, _ = view.state.body_point_motion(trunk, chest)
+        chest = observed.state.data.xpos[trunk]
+        along, _ = observed.state.body_point_motion(trunk, chest)
         out = np.array([-way[1], way[0]])
         # each hand on its own side of the way, whichever side of it the figure turns there
-        left = view.state.data.xmat[body.root].reshape(3, 3) @ body.left_axes[0]
+        left = observed.state.data.xmat[body.root].reshape(3, 3) @ body.left_axes[0]
         sign = 1.0 if float(left[:2] @ out) >= 0.0 else -1.0
         found: list[Objective] = []
         for part, side in (("left_hand", sign), ("right_hand", -sign)):
-            if len(view.part(part)):
+            if len(observed.part(part)):
                 place = chest[:2] + scale * (self.ahead * way + side * self.aside * out)
-                height = max(view.ground_height, float(chest[2]) - scale * self.below)
+                height = max(observed.ground_height, float(chest[2]) - scale * self.below)
                 target = Target(np.array([*place, height]), along, np.zeros(3))
-                found += part_toward(view, part, target, self.weight, self.horizon, "break fall", HASTE)
+                found += part_toward(observed, part, target, self.weight, self.horizon, "break fall", HASTE)
         return found
 
 
 @dataclass(frozen=True)
-class GiveWay(Wish):
+class GiveWay(Goal):
     """Muscles let go as the body comes down: from what holds a pose to a tone that only slows the limbs, τ = −d v⁺.
 
     A body that lies is relaxed: nothing holds a leg in the air.
@@ -85,15 +85,15 @@ class GiveWay(Wish):
     high: float = 0.65
     low: float = 0.3
 
-    def objectives(self, view: View) -> list[Objective]:
-        body, height = view.body, float(view.com[2]) - view.ground_height
+    def objectives(self, observed: Observation) -> list[Objective]:
+        body, height = observed.body, float(observed.com[2]) - observed.ground_height
         held = float(np.clip((height / body.com_height - self.low) / (self.high - self.low), 0.0, 1.0))
-        found = Still(self.still).objectives(view)
+        found = Still(self.still).objectives(observed)
         if held > 0.0:
-            found += Pose(held * self.pose, horizon=0.3).objectives(view)
+            found += Pose(held * self.pose, horizon=0.3).objectives(observed)
         if held < 1.0:
             damping = self.tone * body.strength
-            speed = view.state.v[body.joints[0] : body.joints[1]]
+            speed = observed.state.v[body.joints[0] : body.joints[1]]
             weight = (1.0 - held) * self.weight * (torque_of(STRONG, body.character) / body.strength) ** 2
             found.append(Objective(JointTorque(body.joints, damping), -damping * speed, weight, "give way"))
         return found

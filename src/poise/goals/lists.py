@@ -1,6 +1,6 @@
-"""Motion from goals as two lists: what is wished for, and what must hold.
+"""Motion from goals as two lists: objectives and constraints.
 
-    min  w_τ ‖τ − τ_last‖² + Σ wishes + w_c ‖contacts stay‖² + small terms
+    min  w_τ ‖τ − τ_last‖² + Σ goals + w_c ‖contacts stay‖² + small terms
     s.t. root wrench = 0,  λ ≥ 0,  no point below the ground,  |τ| ≤ limit,  τ within a band of τ_held while delayed
 
 Source: [Jain2009]_ eq. (14) and 4.1. Deviates: the delay of 200 ms is a hard band on the torque instead of an
@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
-from poise.goals.view import View
+from poise.core.typing import Array, Flags, Index
+from poise.goals.observation import Observation
 from poise.step import AtLeast, Constraint, Equal, Objective, Quantity, Step, Within
 from poise.step.quantities import (
     ContactAcceleration,
@@ -27,16 +27,14 @@ from poise.step.quantities import (
     RootWrench,
 )
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-
 MOST_STOPPING = 40.0
 """Largest acceleration asked of a touching point that moves [m/s²]."""
 RETURN = 0.2
 """Part of a point's depth in the ground that a step takes back."""
 
 
+GOAL = "goal: "
+"""Names of constraints that are goals begin so."""
 KEPT = 1e4
 """Weight against the acceleration with which a contact that pushes would leave: it must not push itself off."""
 
@@ -98,21 +96,25 @@ class Muscles:
 
 
 def figure_control(
-    view: View, wishes: Sequence[Objective], musts: Sequence[Objective], muscles: Muscles, weights: Weights
+    observed: Observation,
+    goals: Sequence[Objective],
+    goal_constraints: Sequence[Objective],
+    muscles: Muscles,
+    weights: Weights,
 ) -> tuple[list[Objective], list[Constraint]]:
     """Objectives and constraints of one figure that nobody holds.
 
     Args:
-        view: What the figure sees.
-        wishes: Goals of the controller's present state.
-        musts: Goals that must be met: hard rows.
+        observed: What the figure observes.
+        goals: Objectives of the controller's present state.
+        goal_constraints: Goals that must be met: hard rows.
         muscles: What they did and may do.
         weights: Of everything that is no goal.
 
     Raises:
         InvalidValue: if there is not one torque limit for each joint dof.
     """
-    body = view.body
+    body = observed.body
     count = body.joints[1] - body.joints[0]
     if np.shape(muscles.limit) != (count,):
         raise InvalidValue(
@@ -123,16 +125,16 @@ def figure_control(
     torque, tissue = JointTorque(body.joints, damping), damping * muscles.speed
     reference = muscles.last if muscles.last is not None else np.zeros(count)
     change = np.full(count, weights.torque_change * (1.0 if muscles.last is not None else 1e-3))
-    if not view.is_literal:
+    if not observed.is_literal:
         change *= (STRONG / muscles.strength) ** 2
-    if muscles.held is not None and view.is_literal:
+    if muscles.held is not None and observed.is_literal:
         reference = muscles.held
-    objectives = [Objective(torque, reference - tissue, change, "torque change"), *wishes]
+    objectives = [Objective(torque, reference - tissue, change, "torque change"), *goals]
     constraints: list[Constraint] = [Equal(RootWrench(of=body.index), 0.0, "root wrench")]
-    constraints += [Equal(must.quantity, must.target, f"must: {must.name}") for must in musts]
+    constraints += [Equal(g.quantity, g.target, f"{GOAL}{g.name}") for g in goal_constraints]
     below, above = muscles.stops if muscles.stops is not None else (0.0, 0.0)
     is_limited = bool(np.isfinite(muscles.limit).all())
-    if muscles.held is not None and not view.is_literal:
+    if muscles.held is not None and not observed.is_literal:
         held = np.clip(muscles.held, -muscles.limit, muscles.limit)
         lower, upper = np.maximum(held - muscles.band, -muscles.limit), np.minimum(held + muscles.band, muscles.limit)
         constraints.append(Within(torque, lower - tissue - below, upper - tissue + above, None, "reaction delay"))

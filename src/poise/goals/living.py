@@ -12,25 +12,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import V_SIZES
+from poise.core.typing import Array
 from poise.goals.body import SIDES
-from poise.goals.sense import eyes, sees
+from poise.goals.goal import Goal, axis_toward, toward
+from poise.goals.observation import Observation, eyes, sees
 from poise.goals.stepping import OTHER
-from poise.goals.view import View
-from poise.goals.wish import Wish, axis_toward, toward
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, JointAcceleration
-
-Array = npt.NDArray[np.float64]
 
 NEAR = 0.03
 """Points at most this far over the ground count as support [m]."""
 
 
 @dataclass(frozen=True)
-class BalanceArms(Wish):
+class BalanceArms(Goal):
     """Upper arms swing against the way the body falls, and against the legs.
 
     Forward they turn by gain times how far the capture point is behind the middle of the support, and by `stride` times
@@ -40,7 +37,7 @@ class BalanceArms(Wish):
         weight: Against joint accelerations.
         gain: Turn for an offset [rad/m].
         stride: Turn for the distance between the feet [rad/m].
-        most: Largest turn [rad].
+        max_angle: Largest turn [rad].
         lost: A figure whose capture point is farther off falls: its arms have other work [m].
         horizon: [s].
     """
@@ -48,33 +45,33 @@ class BalanceArms(Wish):
     weight: float
     gain: float = 3.0
     stride: float = 0.8
-    most: float = 0.8
+    max_angle: float = 0.8
     lost: float = 0.25
     horizon: float = 0.2
 
-    def objectives(self, view: View) -> list[Objective]:
-        body, roles, out = view.body, view.body.character.roles, []
-        ahead, scale = view.heading, view.body.scale
+    def objectives(self, observed: Observation) -> list[Objective]:
+        body, roles, out = observed.body, observed.body.character.roles, []
+        ahead, scale = observed.heading, observed.body.scale
         left = np.array([-ahead[1], ahead[0]])
-        off = (view.capture_point - view.support_center("both", NEAR * scale)) / scale
+        off = (observed.capture_point - observed.support_center("both", NEAR * scale)) / scale
         if float(np.linalg.norm(off)) > self.lost:
             return []
-        feet = {side: float(view.place(body.feet[side])[:2] @ ahead) / scale for side in SIDES}
-        spread = min(abs(self.gain * float(off @ left)), self.most)
+        feet = {side: float(observed.place(body.feet[side])[:2] @ ahead) / scale for side in SIDES}
+        spread = min(abs(self.gain * float(off @ left)), self.max_angle)
         for side in SIDES:
-            if f"{side}_shoulder" not in roles or view.memory.get("hands"):
+            if f"{side}_shoulder" not in roles or observed.memory.get("hands"):
                 continue
             forward = -self.gain * float(off @ ahead) + self.stride * (feet[OTHER[side]] - feet[side])
-            forward = float(np.clip(forward, -0.5 * self.most, self.most))
+            forward = float(np.clip(forward, -0.5 * self.max_angle, self.max_angle))
             outward = spread if side == "left" else -spread
             # about the axes of the figure at rest: forward is against the axis to the left, out about the one ahead
             turn = -forward * np.cross([0.0, 0.0, 1.0], body.forward) + outward * body.forward
-            out += _turned(view, roles[f"{side}_shoulder"], turn, self.weight, self.horizon, "arms balance")
+            out += _turned(observed, roles[f"{side}_shoulder"], turn, self.weight, self.horizon, "arms balance")
         return out
 
 
 @dataclass(frozen=True)
-class Breathe(Wish):
+class Breathe(Goal):
     """The chest rises and falls: it turns back and forth about the axis to the left.
 
     Attributes:
@@ -89,22 +86,22 @@ class Breathe(Wish):
     degrees: float = 0.7
     horizon: float = 0.2
 
-    def objectives(self, view: View) -> list[Objective]:
-        chest = view.body.character.roles.get("chest")
+    def objectives(self, observed: Observation) -> list[Objective]:
+        chest = observed.body.character.roles.get("chest")
         if chest is None:
             return []
-        angle = np.radians(self.degrees) * np.sin(2.0 * np.pi * view.time / self.period)
-        turn = -angle * np.cross([0.0, 0.0, 1.0], view.body.forward)
-        return _turned(view, chest, turn, self.weight, self.horizon, "breathe")
+        angle = np.radians(self.degrees) * np.sin(2.0 * np.pi * observed.time / self.period)
+        turn = -angle * np.cross([0.0, 0.0, 1.0], observed.body.forward)
+        return _turned(observed, chest, turn, self.weight, self.horizon, "breathe")
 
 
 @dataclass(frozen=True)
-class Sway(Wish):
+class Sway(Goal):
     """The center of mass wanders, as that of people who stand quietly: a sum of slow waves drawn from the seed.
 
     Attributes:
         weight: Against its acceleration.
-        ahead, aside: Root mean square of the acceleration wished for, in both directions [m/s²].
+        ahead, aside: Root mean square of the desired acceleration, in both directions [m/s²].
         seed: Of the waves.
     """
 
@@ -113,16 +110,16 @@ class Sway(Wish):
     aside: float = 0.4
     seed: int = 1
 
-    def objectives(self, view: View) -> list[Objective]:
+    def objectives(self, observed: Observation) -> list[Objective]:
         rates, phases, sizes = _waves(self.seed)
-        waves = (sizes * np.sin(rates * view.time + phases)).sum(axis=1)
-        ahead = view.heading
-        wished = self.ahead * waves[0] * ahead + self.aside * waves[1] * np.array([-ahead[1], ahead[0]])
-        return [Objective(ComAcceleration("xy", of=view.body.index), wished, self.weight, "sway")]
+        waves = (sizes * np.sin(rates * observed.time + phases)).sum(axis=1)
+        ahead = observed.heading
+        desired = self.ahead * waves[0] * ahead + self.aside * waves[1] * np.array([-ahead[1], ahead[0]])
+        return [Objective(ComAcceleration("xy", of=observed.body.index), desired, self.weight, "sway")]
 
 
 @dataclass(frozen=True)
-class Gaze(Wish):
+class Gaze(Goal):
     """The head turns to the nearest thing that flies and that the figure sees.
 
     Attributes:
@@ -133,14 +130,16 @@ class Gaze(Wish):
     weight: float
     horizon: float = 0.2
 
-    def objectives(self, view: View) -> list[Objective]:
-        eye, _ = eyes(view)
-        flying = [t.place - eye for t in view.things if t.is_free and sees(view, t.place)]
+    def objectives(self, observed: Observation) -> list[Objective]:
+        eye, _ = eyes(observed)
+        flying = [t.place - eye for t in observed.balls if t.is_free and sees(observed, t.place)]
         away = min(flying, key=lambda a: float(np.linalg.norm(a)), default=None)
-        if away is None or float(np.linalg.norm(away)) < 0.3 * view.body.scale:
+        if away is None or float(np.linalg.norm(away)) < 0.3 * observed.body.scale:
             return []
-        wished = away / np.linalg.norm(away)
-        return [axis_toward(view, view.body.head, view.body.face, wished, self.weight, self.horizon, "gaze")]
+        desired = away / np.linalg.norm(away)
+        return [
+            axis_toward(observed, observed.body.head, observed.body.face, desired, self.weight, self.horizon, "gaze")
+        ]
 
 
 @lru_cache
@@ -153,9 +152,9 @@ def _waves(seed: int) -> tuple[Array, Array, Array]:
     return 2.0 * np.pi * frequencies, rng.uniform(0.0, 2.0 * np.pi, (2, 12)), sizes
 
 
-def _turned(view: View, b: int, turn: Array, weight: float, horizon: float, label: str) -> list[Objective]:
+def _turned(observed: Observation, b: int, turn: Array, weight: float, horizon: float, label: str) -> list[Objective]:
     """A body's joint is turned from its pose at rest by a rotation vector of the world in which the figure stood."""
-    state, body = view.state, view.body
+    state, body = observed.state, observed.body
     kind = body.character.bodies[b].kind
     first = body.joints[0] - 6 + body.character.v_addresses[b]
     end = first + V_SIZES[kind]
@@ -164,4 +163,4 @@ def _turned(view: View, b: int, turn: Array, weight: float, horizon: float, labe
     step[first:end] = own if kind == "ball" else own @ body.character.bodies[b].axis
     error = state.model.difference(state.q, state.model.integrate(body.rest, step, 1.0), 1.0)[first:end]
     quantity = JointAcceleration((first, end))
-    return [toward(view, quantity, error, state.v[first:end], weight, horizon, label)]
+    return [toward(observed, quantity, error, state.v[first:end], weight, horizon, label)]

@@ -1,4 +1,4 @@
-"""What goals and conditions read of what a machine remembers, and which entries write it.
+"""The memory of a state machine: which values goals and conditions read, and which actions write them.
 
 Topics: "swing" (which foot steps and which carries), "seconds" (how long a step takes), "hands" (that go to walls),
 "mover" (the limb that climbs on), "hand" (that takes another's), "holds" (what hands and feet reach for).
@@ -17,14 +17,14 @@ NAMED = {
     "swing": "swing", "stance": "swing", "swing leg": "swing", "stance leg": "swing", "mover": "mover",
     "hands": "hands", "arms": "hands", "loose arms": "hands",
 }  # fmt: skip
-"""Parts of the body that only memory tells, and what of it."""
+"""Parts of the body that are stored in the memory, and under which topic."""
 
 _READS: dict[type, tuple[tuple[str, ...], str]] = {}
 _WRITES: dict[Callable[..., None], tuple[str, ...]] = {}
 
 
 def reads(*topics: str, unless: str = "") -> Callable[[Kind], Kind]:
-    """Say of a goal or condition what it does nothing without; `unless` names a setting with which it does."""
+    """Declare which topics a goal or condition needs; with the setting named by `unless` it needs none."""
 
     def note(kind: Kind) -> Kind:
         _READS[kind] = (topics, unless)
@@ -34,17 +34,17 @@ def reads(*topics: str, unless: str = "") -> Callable[[Kind], Kind]:
 
 
 def writes(*topics: str) -> Callable[[Function], Function]:
-    """Say of an entry what it remembers for goals."""
+    """Declare which topics an action writes."""
 
-    def note(entry: Function) -> Function:
-        _WRITES[entry] = topics
-        return entry
+    def note(action: Function) -> Function:
+        _WRITES[action] = topics
+        return action
 
     return note
 
 
 def read_by(thing: Any) -> list[str]:
-    """Topics that a goal or condition needs, settings that name a remembered part included."""
+    """Topics that a goal or condition needs, for parts named in its settings too."""
     needed: list[str] = []
     for kind in type(thing).__mro__:
         topics, unless = _READS.get(kind, ((), ""))
@@ -56,11 +56,16 @@ def read_by(thing: Any) -> list[str]:
     return list(dict.fromkeys(needed))
 
 
-def written_by(entry: Callable[..., None]) -> tuple[str, ...] | None:
-    """What an entry remembers for goals; None for one that does not say."""
-    return _WRITES.get(getattr(entry, "func", entry))
+def written_by(action: Callable[..., None]) -> tuple[str, ...] | None:
+    """Topics that an action writes; None for one that does not declare them."""
+    return _WRITES.get(getattr(action, "func", action))
 
 
 def writers(topic: str) -> list[Callable[..., None]]:
-    """The entries that remember something, in the order in which they became known."""
-    return [entry for entry, topics in _WRITES.items() if topic in topics]
+    """The actions that write a topic, in the order of their definition."""
+    return [action for action, topics in _WRITES.items() if topic in topics]
+
+
+def state_key(machine: str) -> str:
+    """Key in the memory under which a machine notes its present state."""
+    return f"state of {machine}"

@@ -1,6 +1,6 @@
 """Kinematic goals as data: each says where something should be, how fast, and how much it matters.
 
-Source: [Jain2009]_ sections 4 … 6; the two forms of each are those of `wish`.
+Source: [Jain2009]_ sections 4 … 6; the two forms of each are those of `goal`.
 """
 
 from __future__ import annotations
@@ -8,23 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.anthropometry import PERSON_MASS
 from poise.body.character import V_SIZES
-from poise.goals.view import View
-from poise.goals.wish import HORIZON, UP, Wish, axis_toward, bodies_named, place_toward, slowing, toward
+from poise.goals.goal import HORIZON, UP, Goal, axis_toward, bodies_named, place_toward, slowing, toward
+from poise.goals.observation import Observation
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, ContactForce, JointAcceleration, PointAcceleration
-
-Array = npt.NDArray[np.float64]
 
 LANDING = 60.0
 """Largest acceleration asked of a foot that is laid down, over all its points [m/s²]."""
 
 
 @dataclass(frozen=True)
-class ComOver(Wish):
+class ComOver(Goal):
     """The center of mass stands over a foot's support: [Jain2009]_ G_cp, and G_cf with one foot.
 
     Attributes:
@@ -39,14 +36,14 @@ class ComOver(Wish):
     horizon: float = HORIZON
     near: float = 0.03
 
-    def objectives(self, view: View) -> list[Objective]:
-        error = view.support_center(self.foot, self.near * view.body.scale) - view.com[:2]
+    def objectives(self, observed: Observation) -> list[Objective]:
+        error = observed.support_center(self.foot, self.near * observed.body.scale) - observed.com[:2]
         return [
             toward(
-                view,
-                ComAcceleration("xy", of=view.body.index),
+                observed,
+                ComAcceleration("xy", of=observed.body.index),
                 error,
-                view.com_velocity[:2],
+                observed.com_velocity[:2],
                 self.weight,
                 self.horizon,
                 "com over feet",
@@ -55,7 +52,7 @@ class ComOver(Wish):
 
 
 @dataclass(frozen=True)
-class ComeToRest(Wish):
+class ComeToRest(Goal):
     """The capture point goes to the center of the support, as fast as a foot that pushes there could bring it.
 
     The inverted pendulum with its pressure point beyond the capture point, r̈ = ω² (r − p), p = ξ + gain (ξ − center).
@@ -65,41 +62,41 @@ class ComeToRest(Wish):
         gain: Rate of the capture point, in ω.
         foot: As in `ComOver`.
         near: Points at most this far over the ground count as support [m].
-        most: Largest acceleration asked for [m/s²].
+        max_acceleration: Largest acceleration asked for [m/s²].
     """
 
     weight: float
     gain: float = 1.5
     foot: str = "both"
     near: float = 0.03
-    most: float = 6.0
+    max_acceleration: float = 6.0
 
-    def objectives(self, view: View) -> list[Objective]:
-        center = view.support_center(self.foot, self.near * view.body.scale)
-        omega, v = view.pendulum, view.com_velocity[:2]
-        wished = -omega * v - self.gain * omega**2 * (view.capture_point - center)
-        size = float(np.linalg.norm(wished))
-        wished = wished if size <= self.most else wished * (self.most / size)
-        return [Objective(ComAcceleration("xy", of=view.body.index), wished, self.weight, "come to rest")]
+    def objectives(self, observed: Observation) -> list[Objective]:
+        center = observed.support_center(self.foot, self.near * observed.body.scale)
+        omega, v = observed.pendulum, observed.com_velocity[:2]
+        desired = -omega * v - self.gain * omega**2 * (observed.capture_point - center)
+        size = float(np.linalg.norm(desired))
+        desired = desired if size <= self.max_acceleration else desired * (self.max_acceleration / size)
+        return [Objective(ComAcceleration("xy", of=observed.body.index), desired, self.weight, "come to rest")]
 
 
 @dataclass(frozen=True)
-class ComHeight(Wish):
+class ComHeight(Goal):
     """The center of mass keeps a height over the ground, in parts of its height at rest, lower over feet far apart."""
 
     weight: float
     height: float = 1.0
     horizon: float = HORIZON
 
-    def objectives(self, view: View) -> list[Objective]:
-        wished = view.ground_height + self.height * view.body.com_height - view.stretch
-        error, speed = np.array([wished - view.com[2]]), view.com_velocity[2:]
-        quantity = ComAcceleration("z", of=view.body.index)
-        return [toward(view, quantity, error, speed, self.weight, self.horizon, "com height")]
+    def objectives(self, observed: Observation) -> list[Objective]:
+        desired = observed.ground_height + self.height * observed.body.com_height - observed.stretch
+        error, speed = np.array([desired - observed.com[2]]), observed.com_velocity[2:]
+        quantity = ComAcceleration("z", of=observed.body.index)
+        return [toward(observed, quantity, error, speed, self.weight, self.horizon, "com height")]
 
 
 @dataclass(frozen=True)
-class Upright(Wish):
+class Upright(Goal):
     """A body's own up axis points up: [Jain2009]_ G_spine for the chest. Its error is the sine of the tilt.
 
     Attributes:
@@ -112,17 +109,17 @@ class Upright(Wish):
     bodies: tuple[str, ...] = ("chest",)
     horizon: float = HORIZON
 
-    def objectives(self, view: View) -> list[Objective]:
+    def objectives(self, observed: Observation) -> list[Objective]:
         out: list[Objective] = []
         for name in self.bodies:
-            for body in bodies_named(view, name):
-                axis = view.body.up_axes[body]
-                out.append(axis_toward(view, body, axis, UP, self.weight, self.horizon, f"upright {name}"))
+            for body in bodies_named(observed, name):
+                axis = observed.body.up_axes[body]
+                out.append(axis_toward(observed, body, axis, UP, self.weight, self.horizon, f"upright {name}"))
         return out
 
 
 @dataclass(frozen=True)
-class Facing(Wish):
+class Facing(Goal):
     """Bodies, by default the pelvis, keep the heading they had when the run began.
 
     Attributes:
@@ -135,38 +132,38 @@ class Facing(Wish):
     horizon: float = HORIZON
     bodies: tuple[str, ...] = ("pelvis",)
 
-    def objectives(self, view: View) -> list[Objective]:
-        body, out = view.body, []
-        for b in (b for name in self.bodies for b in ([0] if name == "pelvis" else bodies_named(view, name))):
+    def objectives(self, observed: Observation) -> list[Objective]:
+        body, out = observed.body, []
+        for b in (b for name in self.bodies for b in ([0] if name == "pelvis" else bodies_named(observed, name))):
             axis = np.cross(body.left_axes[b], body.up_axes[b])
-            out.append(axis_toward(view, b, axis, body.forward, self.weight, self.horizon, "facing"))
+            out.append(axis_toward(observed, b, axis, body.forward, self.weight, self.horizon, "facing"))
         return out
 
 
 @dataclass(frozen=True)
-class Still(Wish):
+class Still(Goal):
     """Joints come to rest: [Jain2009]_ G_qv. The root is left out unless asked for."""
 
     weight: float
     horizon: float = HORIZON
     root: bool = False
 
-    def objectives(self, view: View) -> list[Objective]:
-        first, end = view.body.joints
+    def objectives(self, observed: Observation) -> list[Objective]:
+        first, end = observed.body.joints
         first -= 6 if self.root else 0
-        change = -view.state.v[first:end]
-        return [slowing(view, JointAcceleration((first, end)), change, self.weight, self.horizon, "still")]
+        change = -observed.state.v[first:end]
+        return [slowing(observed, JointAcceleration((first, end)), change, self.weight, self.horizon, "still")]
 
 
 @dataclass(frozen=True)
-class Pose(Wish):
+class Pose(Goal):
     """Joints go to their pose at rest: [Jain2009]_ G_pose.
 
     Attributes:
         weight: Against joint accelerations.
         horizon: [s].
         only: Bodies meant; all but the root if empty.
-        without: Bodies left free; "arms" are those of the hands that the machine remembers.
+        without: Bodies left free; "arms" are those of the hands stored in the memory.
     """
 
     weight: float
@@ -174,35 +171,35 @@ class Pose(Wish):
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
-    def objectives(self, view: View) -> list[Objective]:
-        state, character = view.state, view.body.character
-        first, end = view.body.joints
-        error = state.model.difference(state.q, view.body.rest, 1.0)[first:end]
+    def objectives(self, observed: Observation) -> list[Objective]:
+        state, character = observed.state, observed.body.character
+        first, end = observed.body.joints
+        error = state.model.difference(state.q, observed.body.rest, 1.0)[first:end]
         chosen = np.full(len(error), not self.only)
         for names, value in ((self.only, True), (self.without, False)):
-            for body in (b for name in names for b in bodies_named(view, name)):
+            for body in (b for name in names for b in bodies_named(observed, name)):
                 if body > 0:
                     at = character.v_addresses[body] - 6
                     chosen[at : at + V_SIZES[character.bodies[body].kind]] = value
         weight = np.where(chosen, self.weight, 0.0)
         quantity = JointAcceleration((first, end))
-        return [toward(view, quantity, error, state.v[first:end], weight, self.horizon, "pose")]
+        return [toward(observed, quantity, error, state.v[first:end], weight, self.horizon, "pose")]
 
 
 @dataclass(frozen=True)
-class Unload(Wish):
+class Unload(Goal):
     """The contact forces on a foot or hand go to zero: [Jain2009]_ G_c. The weight is per kN² for a grown-up's mass."""
 
     weight: float
     part: str = "swing"
 
-    def objectives(self, view: View) -> list[Objective]:
-        weight = self.weight if view.is_literal else self.weight * (PERSON_MASS / view.body.character.mass) ** 2
-        return [Objective(ContactForce(view.part(self.part)), 0.0, 1e-6 * weight, "unload")]
+    def objectives(self, observed: Observation) -> list[Objective]:
+        weight = self.weight if observed.is_literal else self.weight * (PERSON_MASS / observed.body.character.mass) ** 2
+        return [Objective(ContactForce(observed.part(self.part)), 0.0, 1e-6 * weight, "unload")]
 
 
 @dataclass(frozen=True)
-class Land(Wish):
+class Land(Goal):
     """Feet that hang near the ground are laid flat on it.
 
     Attributes:
@@ -215,25 +212,36 @@ class Land(Wish):
     flat: float = 0.3
     horizon: float = 0.06
 
-    def objectives(self, view: View) -> list[Objective]:
+    def objectives(self, observed: Observation) -> list[Objective]:
         out: list[Objective] = []
-        for side, points in view.body.feet.items():
-            hanging = points[~view.touching[points]]
-            if len(points) - len(hanging) >= 4 or (points[:, None] == view.trailing).any():
+        for side, points in observed.body.feet.items():
+            hanging = points[~observed.touching[points]]
+            if len(points) - len(hanging) >= 4 or (points[:, None] == observed.trailing).any():
                 continue
-            out += Upright(self.flat, (f"{side}_foot",)).objectives(view)
+            out += Upright(self.flat, (f"{side}_foot",)).objectives(observed)
             # down, and at rest over the ground: a foot that skids off again bears nothing
             axes = np.tile(np.eye(3), (len(hanging), 1, 1))
             error = np.zeros((len(hanging), 3))
-            error[:, 2] = -0.003 - view.gaps[hanging]
-            speed = view.state.point_velocities[hanging].ravel()
+            error[:, 2] = -0.003 - observed.gaps[hanging]
+            speed = observed.state.point_velocities[hanging].ravel()
             quantity = PointAcceleration(hanging, axes)
-            out.append(toward(view, quantity, error.ravel(), speed, self.weight, self.horizon, "landing", most=LANDING))
+            out.append(
+                toward(
+                    observed,
+                    quantity,
+                    error.ravel(),
+                    speed,
+                    self.weight,
+                    self.horizon,
+                    "landing",
+                    max_acceleration=LANDING,
+                )
+            )
         return out
 
 
 @dataclass(frozen=True)
-class Reach(Wish):
+class Reach(Goal):
     """A body's end (a hand, a foot, the head) goes to a point: [Jain2009]_ G_p.
 
     Attributes:
@@ -248,6 +256,40 @@ class Reach(Wish):
     place: tuple[float, float, float]
     horizon: float = HORIZON
 
-    def objectives(self, view: View) -> list[Objective]:
-        body = view.body.character.body_index(self.body)
-        return [place_toward(view, body, view.body.tips[body], np.array(self.place), self.weight, self.horizon)]
+    def objectives(self, observed: Observation) -> list[Objective]:
+        body = observed.body.character.body_index(self.body)
+        return [place_toward(observed, body, observed.body.tips[body], np.array(self.place), self.weight, self.horizon)]
+
+
+@dataclass(frozen=True)
+class Follow(Goal):
+    """Joints go where the clip's are now, as fast as they move there; the last pose is held. Nothing without a clip.
+
+    Attributes:
+        weight: Against joint accelerations.
+        horizon: [s].
+        without: Bodies left free, as in `Pose`; "stance leg" is the whole leg that carries.
+    """
+
+    weight: float
+    horizon: float = HORIZON
+    without: tuple[str, ...] = ()
+
+    def objectives(self, observed: Observation) -> list[Objective]:
+        clip = observed.clip
+        if clip is None:
+            return []
+        state, character = observed.state, observed.body.character
+        first, end = observed.body.joints
+        q, v = clip.at(observed.time)
+        wanted = state.q.copy()
+        wanted[observed.coordinates] = q
+        error = state.model.difference(state.q, wanted, 1.0)[first:end]
+        weight = np.full(len(error), self.weight)
+        for name in self.without:
+            for body in bodies_named(observed, name):
+                if body > 0:
+                    at = character.v_addresses[body] - 6
+                    weight[at : at + V_SIZES[character.bodies[body].kind]] = 0.0
+        speed = state.v[first:end] - v[6:]
+        return [toward(observed, JointAcceleration((first, end)), error, speed, weight, self.horizon, "follow")]

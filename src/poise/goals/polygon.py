@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
+
 Corner = tuple[float, float]
 
 THIN = 1e-12

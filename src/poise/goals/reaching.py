@@ -1,6 +1,7 @@
-"""Hands that go somewhere: to a place, along a circle, to another figure's hand.
+"""Hands that move to a place, along a circle, to another figure's hand, to a bar or hold.
 
-Source: [Jain2009]_ G_p. Deviates: a target that moves is followed with its own velocity and acceleration.
+Source: [Jain2009]_ G_p, and 7.2 for bars and holds. Deviates: a target that moves is followed with its own velocity and
+acceleration.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from poise.core.typing import Array
+from poise.goals.body import SIDES
+from poise.goals.conditions import Condition
+from poise.goals.goal import HORIZON, Goal, toward
 from poise.goals.memory import reads, writes
-from poise.goals.view import View
-from poise.goals.wish import HORIZON, Wish, toward
+from poise.goals.observation import Observation, reachable
 from poise.step import Objective
 from poise.step.quantities import PlaceAcceleration
-
-Array = npt.NDArray[np.float64]
 
 HASTE = 30.0
 """Largest acceleration asked of a reaching hand [m/s²]."""
@@ -32,33 +33,39 @@ class Target(NamedTuple):
 
 
 def part_toward(
-    view: View, part: str, target: Target, weight: float, horizon: float, label: str, most: float = np.inf
+    observed: Observation,
+    part: str,
+    target: Target,
+    weight: float,
+    horizon: float,
+    label: str,
+    max_acceleration: float = np.inf,
 ) -> list[Objective]:
     """The middle of a hand's or foot's contact points goes to a target; nothing where the figure has no such part."""
-    points = view.part(part)
+    points = observed.part(part)
     if not len(points):
         return []
-    state = view.state
+    state = observed.state
     body = int(state.point_body[points[0]])
     points = points[state.point_body[points] == body]
     place = state.centers[points].mean(axis=0)
     offset = state.point_offsets[points].mean(axis=0)
     velocity, _ = state.body_point_motion(body, place)
-    wish = toward(
-        view,
+    goal = toward(
+        observed,
         PlaceAcceleration(body, offset),
         target.place - place,
         velocity - target.velocity,
         weight,
         horizon,
         label,
-        most,
+        max_acceleration,
     )
-    return [Objective(wish.quantity, wish.target + target.acceleration, wish.weight, label)]
+    return [Objective(goal.quantity, goal.target + target.acceleration, goal.weight, label)]
 
 
 @dataclass(frozen=True)
-class Circle(Wish):
+class Circle(Goal):
     """A hand goes round a circle in the upright plane across the figure's first heading, to a centimeter.
 
     Attributes:
@@ -79,31 +86,31 @@ class Circle(Wish):
     period: float = 3.0
     horizon: float = HORIZON
 
-    def objectives(self, view: View) -> list[Objective]:
-        return part_toward(view, self.part, self.target(view), self.weight, self.horizon, "reach", HASTE)
+    def objectives(self, observed: Observation) -> list[Objective]:
+        return part_toward(observed, self.part, self.target(observed), self.weight, self.horizon, "reach", HASTE)
 
-    def target(self, view: View) -> Target:
+    def target(self, observed: Observation) -> Target:
         """Where the hand shall be now."""
-        body, scale = view.body, view.body.scale
-        if "reach center" not in view.memory:
-            feet = view.state.points[view.foot("both")].mean(axis=0)
+        body, scale = observed.body, observed.body.scale
+        if "reach center" not in observed.memory:
+            feet = observed.state.points[observed.foot("both")].mean(axis=0)
             side = np.cross([0.0, 0.0, 1.0], body.forward) * (1.0 if self.part == "left_hand" else -1.0)
             up = np.array([0.0, 0.0, 1.0])
-            view.memory["reach center"] = feet + scale * (
+            observed.memory["reach center"] = feet + scale * (
                 self.ahead * body.forward + self.aside * side + self.height * up
             )
         rate = 2.0 * np.pi / self.period
-        angle = rate * view.time
+        angle = rate * observed.time
         side = np.cross([0.0, 0.0, 1.0], body.forward)
         out = np.cos(angle) * side + np.sin(angle) * np.array([0.0, 0.0, 1.0])
         on = -np.sin(angle) * side + np.cos(angle) * np.array([0.0, 0.0, 1.0])
         radius = self.radius * scale
-        return Target(view.memory["reach center"] + radius * out, radius * rate * on, -radius * rate**2 * out)
+        return Target(observed.memory["reach center"] + radius * out, radius * rate * on, -radius * rate**2 * out)
 
 
 @reads("hand")
 @dataclass(frozen=True)
-class TakeHand(Wish):
+class TakeHand(Goal):
     """A hand goes to another figure's nearest hand, and waits there for the grip.
 
     Attributes:
@@ -114,19 +121,19 @@ class TakeHand(Wish):
     weight: float
     horizon: float = 0.15
 
-    def objectives(self, view: View) -> list[Objective]:
-        hand, theirs = view.memory.get("hand"), view.memory.get("their hand points")
-        if hand is None or theirs is None or hand in view.grips:
+    def objectives(self, observed: Observation) -> list[Objective]:
+        hand, theirs = observed.memory.get("hand"), observed.memory.get("their hand points")
+        if hand is None or theirs is None or hand in observed.grips:
             return []
-        state = view.state
+        state = observed.state
         place = state.centers[theirs].mean(axis=0)
         velocity, _ = state.body_point_motion(int(state.point_body[theirs[0]]), place)
         target = Target(place, velocity, np.zeros(3))
-        return part_toward(view, hand, target, self.weight, self.horizon, "take hand", HASTE)
+        return part_toward(observed, hand, target, self.weight, self.horizon, "take hand", HASTE)
 
 
 @dataclass(frozen=True)
-class OfferHand(Wish):
+class OfferHand(Goal):
     """A hand is held out toward the nearest other figure, at a height, so that it can be taken.
 
     It draws back from one who comes too near: a hand against a chest cannot be taken.
@@ -147,39 +154,134 @@ class OfferHand(Wish):
     room: float = 0.35
     horizon: float = 0.25
 
-    def objectives(self, view: View) -> list[Objective]:
-        if not view.people:
+    def objectives(self, observed: Observation) -> list[Objective]:
+        if not observed.others:
             return []
-        feet = view.state.points[view.foot("both")].mean(axis=0)
-        other = next(iter(view.people.values()))
-        away = view.state.com(other.root) - feet
+        feet = observed.state.points[observed.foot("both")].mean(axis=0)
+        other = next(iter(observed.others.values()))
+        away = observed.state.com(other.root) - feet
         away[2] = 0.0
         distance = float(np.linalg.norm(away))
         away /= max(distance, 1e-9)
-        reach = min(view.body.scale * self.reach, max(distance - other.scale * self.room, 0.0))
-        place = feet + reach * away + view.body.scale * np.array([0.0, 0.0, self.height])
+        reach = min(observed.body.scale * self.reach, max(distance - other.scale * self.room, 0.0))
+        place = feet + reach * away + observed.body.scale * np.array([0.0, 0.0, self.height])
         target = Target(place, np.zeros(3), np.zeros(3))
-        return part_toward(view, self.part, target, self.weight, self.horizon, "offer hand", HASTE)
+        return part_toward(observed, self.part, target, self.weight, self.horizon, "offer hand", HASTE)
 
 
 @writes("hand", "holds")
-def choose_hands(view: View) -> None:
+def choose_partner_hand(observed: Observation) -> None:
     """Remember the own and the other figure's hand that are nearest to one another, for `TakeHand` and its grip.
 
     One that already holds a hand keeps it.
     """
-    if view.memory.get("hand") in view.grips:
+    if observed.memory.get("hand") in observed.grips:
         return
     best = np.inf
-    for name, other in view.people.items():
+    for name, other in observed.others.items():
         for part in ("left_hand", "right_hand"):
-            own = view.part(part)
+            own = observed.part(part)
             for their_side, points in other.hands.items():
                 if not len(own) or not len(points):
                     continue
-                away = view.state.centers[own].mean(axis=0) - view.state.centers[points].mean(axis=0)
+                away = observed.state.centers[own].mean(axis=0) - observed.state.centers[points].mean(axis=0)
                 distance = float(np.linalg.norm(away))
                 if distance < best:
                     best = distance
-                    view.memory["hand"], view.memory["their hand points"] = part, points
-                    view.memory[f"{part} reaches"] = f"{name}:{their_side}_hand"
+                    observed.memory["hand"], observed.memory["their hand points"] = part, points
+                    observed.memory[f"{part} reaches"] = f"{name}:{their_side}_hand"
+
+
+HANDS = tuple(f"{side}_hand" for side in SIDES)
+
+
+@writes("holds")
+def choose_bars(observed: Observation) -> None:
+    """Remember for each free hand the hold or bar nearest to it that it sees and can reach: "left_hand reaches"."""
+    for hand in HANDS:
+        if hand in observed.grips:
+            continue
+        observed.memory.pop(f"{hand} reaches", None)
+        found = reachable(observed, hand, 0.05, kinds=("hold", "bar")) if len(observed.part(hand)) else []
+        if found:
+            observed.memory[f"{hand} reaches"] = found[0].name
+
+
+@reads("holds")
+@dataclass(frozen=True)
+class Grasping(Condition):
+    """Hands are on their way to bars, for no longer than `seconds`."""
+
+    seconds: float = 1.0
+
+    def holds(self, observed: Observation) -> bool:
+        wanted = [hand for hand in HANDS if f"{hand} reaches" in observed.memory]
+        return (
+            bool(wanted)
+            and observed.time_in_state < self.seconds
+            and not all(hand in observed.grips for hand in wanted)
+        )
+
+
+@dataclass(frozen=True)
+class Holding(Condition):
+    """A hand holds on.
+
+    Attributes:
+        is_hanging: And no foot is near anything to stand on.
+        is_standing: And a foot is.
+        near: Height of feet that counts as standing [m].
+    """
+
+    is_hanging: bool = False
+    is_standing: bool = False
+    near: float = 0.1
+
+    def holds(self, observed: Observation) -> bool:
+        stands = bool((observed.gaps[observed.foot("both")] < self.near * observed.body.scale).any())
+        if (self.is_hanging and stands) or (self.is_standing and not stands):
+            return False
+        return any(hand in observed.grips for hand in HANDS)
+
+
+@reads("holds")
+@dataclass(frozen=True)
+class Grasp(Goal):
+    """Free hands go to what they reach for.
+
+    Attributes:
+        weight: Against the acceleration of the fingers.
+        horizon: [s].
+        max_acceleration: Largest acceleration asked for [m/s²].
+    """
+
+    weight: float
+    horizon: float = 0.12
+    max_acceleration: float = 80.0
+
+    def objectives(self, observed: Observation) -> list[Objective]:
+        out: list[Objective] = []
+        for hand in HANDS:
+            name = observed.memory.get(f"{hand} reaches")
+            if name is None or hand in observed.grips:
+                continue
+            point = int(observed.part(hand)[-1])
+            here, velocity = observed.state.centers[point], observed.state.point_velocities[point]
+            place = observed.scene.hold(str(name)).nearest(here, observed.time)
+            body = observed.body.root + observed.body.character.roles[hand]
+            offset = observed.state.body_offset(body, here)
+            quantity = PlaceAcceleration(body, np.asarray(offset))
+            most = self.max_acceleration * observed.body.scale
+            out.append(
+                toward(
+                    observed,
+                    quantity,
+                    place - here,
+                    velocity,
+                    self.weight,
+                    self.horizon,
+                    "grasp",
+                    max_acceleration=most,
+                )
+            )
+        return out

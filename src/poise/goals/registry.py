@@ -1,7 +1,8 @@
-"""Wishes, conditions and entries by name: whatever module defines one makes it known, there is no second list.
+"""Goals, conditions and actions by name: written in files, printed in tables.
 
-A wish or a condition is a frozen dataclass; its name is the class's, its settings are the fields. An entry is a public
-function `name(view: View, *, …) -> None` of a module here. Controller files, tables and help all read this.
+Whatever module of this package defines one makes it known; there is no second list. A goal or a condition is a frozen
+dataclass: its name is the class's, its settings are the fields. An action is a public function
+`name(observed: Observation, *, …) -> None`.
 """
 
 from __future__ import annotations
@@ -9,20 +10,137 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import json
 import types
+from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
 from poise.goals.conditions import Condition
-from poise.goals.machine import Entry
-from poise.goals.printing import default_of
-from poise.goals.wish import Wish
+from poise.goals.goal import Goal
+from poise.goals.state_machine import Action, ControlState, StateMachine
+
+HEADS = ("state", "holds while", "goals, with weights", "then")
+WIDEST = 44
+"""A column's text is broken where it gets wider than this."""
 
 
-def wishes() -> dict[str, type[Wish]]:
-    """Every wish by name."""
-    return _classes(Wish)
+def table(machine: StateMachine, *, indent: str = "") -> str:
+    """A controller as a table a person can read: states, conditions, goals with weights, what follows.
+
+    Settings that are as they come are left out; machines inside a state follow below, indented.
+    """
+    rows = [HEADS, *(_row(state) for state in machine.states)]
+    cells = [[_lines(text) for text in row] for row in rows]
+    widths = [max(len(line) for row in cells for line in row[k]) for k in range(len(HEADS))]
+    lines = [f"{indent}{machine.name}"]
+    for number, row in enumerate(cells):
+        for k in range(max(len(cell) for cell in row)):
+            texts = [cell[k] if k < len(cell) else "" for cell in row]
+            lines.append(indent + "  ".join(t.ljust(w) for t, w in zip(texts, widths)).rstrip())
+        if number == 0:
+            lines.append(indent + "  ".join("-" * w for w in widths))
+    for state in machine.states:
+        for part in state.inside:
+            lines += ["", f"{indent}  inside {state.name!r}, priority {part.priority:g}:"]
+            lines.append(table(part.machine, indent=indent + "  "))
+    return "\n".join(lines)
+
+
+def _row(state: ControlState) -> tuple[str, str, str, str]:
+    name = state.name
+    if state.on_enter is not None:
+        name += f"\n  on enter: {action_name(state.on_enter)}"
+    if state.releases:
+        name += f"\n  releases: {', '.join(state.releases)}"
+    if state.grips:
+        name += f"\n  grips: {', '.join(state.grips)}"
+    goals = [written(w) for w in state.goals] + [f"constraint {written(w)}" for w in state.constraints]
+    goals += [f"machine {p.machine.name!r} × {p.priority:g}" for p in state.inside]
+    return name, written(state.condition), "\n".join(goals) or "—", "\n".join(state.then) or "—"
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a cell, broken between words where they are too wide."""
+    out: list[str] = []
+    for line in text.split("\n"):
+        while len(line) > WIDEST and " " in line[4:WIDEST]:
+            cut = line.rindex(" ", 4, WIDEST)
+            out.append(line[:cut])
+            line = "    " + line[cut + 1 :]
+        out.append(line)
+    return out
+
+
+def written(thing: Goal | Condition) -> str:
+    """A goal or a condition as one would write it in Python, without settings that are as they come."""
+    if not dataclasses.is_dataclass(thing):
+        return type(thing).__name__
+    parts = []
+    for number, field in enumerate(dataclasses.fields(thing)):
+        value = getattr(thing, field.name)
+        if value == default_of(field):
+            continue
+        text = _value(value)
+        parts.append(text if number == 0 else f"{field.name}={text}")
+    return f"{type(thing).__name__}({', '.join(parts)})" if parts else type(thing).__name__
+
+
+def default_of(field: dataclasses.Field[Any]) -> Any:
+    """A setting's default, `dataclasses.MISSING` where there is none."""
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Goal | Condition):
+        return written(value)
+    if isinstance(value, tuple):
+        return f"({', '.join(_value(v) for v in value)}{',' if len(value) == 1 else ''})"
+    return f"{value:g}" if isinstance(value, float) else repr(value)
+
+
+def action_name(action: Action) -> str:
+    """Name of an action, as files write it."""
+    function = action.func if isinstance(action, partial) else action
+    if (known := name_of(function, actions())) is not None:
+        return known
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def graph(machine: StateMachine) -> str:
+    """The transitions of a controller in Graphviz' language; machines inside a state are boxes beside it."""
+    return "\n".join(
+        [f"digraph {_quoted(machine.name)} {{", "  node [shape=box, style=rounded];", *_part(machine, "", "  "), "}"]
+    )
+
+
+def _part(machine: StateMachine, above: str, indent: str) -> list[str]:
+    lines: list[str] = []
+    for k, state in enumerate(machine.states):
+        start = ", penwidth=2" if k == 0 else ""
+        lines.append(f"{indent}{_quoted(above + state.name)} [label={_quoted(state.name)}{start}];")
+        for n, name in enumerate(state.then):
+            lines.append(
+                f"{indent}{_quoted(above + state.name)} -> {_quoted(above + name)} [label={_quoted(str(n + 1))}];"
+            )
+        for part in state.inside:
+            path = f"{above}{state.name} / "
+            lines.append(f"{indent}subgraph {_quoted('cluster ' + path + part.machine.name)} {{")
+            lines.append(
+                f"{indent}  label={_quoted(f'{part.machine.name} inside {state.name}, priority {part.priority:g}')};"
+            )
+            lines += [*_part(part.machine, f"{path}{part.machine.name}: ", indent + "  "), f"{indent}}}"]
+    return lines
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def goals() -> dict[str, type[Goal]]:
+    """Every goal by name."""
+    return _classes(Goal)
 
 
 def conditions() -> dict[str, type[Condition]]:
@@ -30,20 +148,20 @@ def conditions() -> dict[str, type[Condition]]:
     return _classes(Condition)
 
 
-def entries() -> dict[str, Entry]:
+def actions() -> dict[str, Action]:
     """Every function that a state may run when it is entered, by name."""
     return _by_name([
         thing for module in _modules() for name, thing in vars(module).items()
-        if isinstance(thing, types.FunctionType) and thing.__module__ == module.__name__ and _is_entry(name, thing)
+        if isinstance(thing, types.FunctionType) and thing.__module__ == module.__name__ and _is_action(name, thing)
     ])  # fmt: skip
 
 
-def _by_name(things: list[Any]) -> dict[str, Any]:
+def _by_name(balls: list[Any]) -> dict[str, Any]:
     """Things by their names, in order; of several with one name, each as "module.name"."""
-    names = [thing.__name__ for thing in things]
+    names = [thing.__name__ for thing in balls]
     return dict(sorted(
         (n if names.count(n) == 1 else f"{thing.__module__.rpartition('.')[2]}.{n}", thing)
-        for n, thing in zip(names, things)
+        for n, thing in zip(names, balls)
     ))  # fmt: skip
 
 
@@ -52,22 +170,22 @@ def name_of(thing: Any, known: dict[str, Any]) -> str | None:
     return next((name for name, other in known.items() if other is thing), None)
 
 
-def _is_entry(name: str, function: types.FunctionType) -> bool:
+def _is_action(name: str, function: types.FunctionType) -> bool:
     parameters = list(inspect.signature(function).parameters.values())
-    told = function.__annotations__
+    hints = function.__annotations__
     return (
-        not name.startswith("_") and bool(parameters) and told.get(parameters[0].name) == "View"
-        and told.get("return") == "None" and all(p.kind is p.KEYWORD_ONLY for p in parameters[1:])
+        not name.startswith("_") and bool(parameters) and hints.get(parameters[0].name) == "Observation"
+        and hints.get("return") == "None" and all(p.kind is p.KEYWORD_ONLY for p in parameters[1:])
     )  # fmt: skip
 
 
 def settings_of(kind: type) -> dict[str, dataclasses.Field[Any]]:
-    """The settings of a wish or a condition by name, in the order in which its class lists them."""
+    """The settings of a goal or a condition by name, in the order in which its class lists them."""
     return {f.name: f for f in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else {}
 
 
 def shown(kind: type) -> str:
-    """A wish or a condition as it is written: its name and settings, with their defaults."""
+    """A goal or a condition as it is written: its name and settings, with their defaults."""
     parts = []
     for name, field in settings_of(kind).items():
         default = default_of(field)

@@ -11,19 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import V_SIZES
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.goals.body import SIDES
 from poise.goals.conditions import Condition
+from poise.goals.goal import HORIZON, Goal, slowing, toward
 from poise.goals.memory import writes
-from poise.goals.view import View
-from poise.goals.wish import HORIZON, Wish, slowing, toward
+from poise.goals.observation import Observation
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, JointAcceleration
-
-Array = npt.NDArray[np.float64]
 
 DOWN = np.array([0.0, 0.0, -1.0])
 """Unit direction of gravity in the world."""
@@ -73,43 +71,45 @@ def arc_about(places: Sequence[Array], left: Array, com: Array, velocity: Array)
     return Arc(angle, speed, ahead, reach)
 
 
-def arc(view: View) -> Arc | None:
+def arc(observed: Observation) -> Arc | None:
     """The arc of a figure on its hands; None where no hand holds on to the world."""
     places: list[Array] = []
-    left = np.array([-view.heading[1], view.heading[0], 0.0])
+    left = np.array([-observed.heading[1], observed.heading[0], 0.0])
     for side in SIDES:
-        what = view.grips.get(f"{side}_hand")
+        what = observed.grips.get(f"{side}_hand")
         if what is None or ":" in what:
             continue
-        places.append(view.scene.hold(what).nearest(view.state.centers[view.body.hands[side][-1]], view.time))
-        axis = view.scene.hold(what).axis
+        places.append(
+            observed.scene.hold(what).nearest(observed.state.centers[observed.body.hands[side][-1]], observed.time)
+        )
+        axis = observed.scene.hold(what).axis
         left = left if axis is None else np.array(axis) * (1.0 if left @ axis >= 0.0 else -1.0)
-    return arc_about(places, left, view.com, view.com_velocity) if places else None
+    return arc_about(places, left, observed.com, observed.com_velocity) if places else None
 
 
 @writes("holds")
-def take_bar(view: View) -> None:
+def take_bar(observed: Observation) -> None:
     """Remember that each hand holds the hold or bar that is nearest to it."""
     for side in SIDES:
-        if not len(view.body.hands[side]):
+        if not len(observed.body.hands[side]):
             continue
-        hand = view.state.centers[view.body.hands[side][-1]]
+        hand = observed.state.centers[observed.body.hands[side][-1]]
         near = [
-            (float(np.linalg.norm(hold.nearest(hand, view.time) - hand)), hold.name)
-            for hold in view.scene.holds
-            if hold.exists(view.time)
+            (float(np.linalg.norm(hold.nearest(hand, observed.time) - hand)), hold.name)
+            for hold in observed.scene.holds
+            if hold.exists(observed.time)
         ]
         if near:
-            view.memory[f"{side}_hand reaches"] = min(near)[1]
+            observed.memory[f"{side}_hand reaches"] = min(near)[1]
 
 
 @dataclass(frozen=True)
-class SwingFaster(Wish):
+class SwingFaster(Goal):
     """The center of mass goes along its arc faster than now: [Jain2009]_ G_cv.
 
     Attributes:
         weight: Against its acceleration; in the literal form on its velocity.
-        gain: Wished gain of speed [m/s]; zero keeps the speed.
+        gain: Desired gain of speed [m/s]; zero keeps the speed.
         horizon: [s].
     """
 
@@ -117,18 +117,18 @@ class SwingFaster(Wish):
     gain: float = 0.5
     horizon: float = HORIZON
 
-    def objectives(self, view: View) -> list[Objective]:
-        where = arc(view)
+    def objectives(self, observed: Observation) -> list[Objective]:
+        where = arc(observed)
         if where is None:
             return []
         way = where.speed if abs(where.speed) > STALLED else (where.speed or 1.0) - where.angle
         change = np.array([np.copysign(self.gain, way)])
-        quantity = ComAcceleration(of=view.body.index, along=tuple(where.ahead.tolist()))
-        return [slowing(view, quantity, change, self.weight, self.horizon, "swing faster")]
+        quantity = ComAcceleration(of=observed.body.index, along=tuple(where.ahead.tolist()))
+        return [slowing(observed, quantity, change, self.weight, self.horizon, "swing faster")]
 
 
 @dataclass(frozen=True)
-class Bent(Wish):
+class Bent(Goal):
     """Joints are bent against the pose at rest, about the axis to the figure's left.
 
     Attributes:
@@ -143,10 +143,10 @@ class Bent(Wish):
     degrees: float
     horizon: float = HORIZON
 
-    def objectives(self, view: View) -> list[Objective]:
-        state, body = view.state, view.body
+    def objectives(self, observed: Observation) -> list[Objective]:
+        state, body = observed.state, observed.body
         out: list[Objective] = []
-        wished = body.rest.copy()
+        desired = body.rest.copy()
         for name in self.joints:
             b = body.character.body_index(name)
             turn = np.radians(self.degrees) * body.left_axes[b]
@@ -155,10 +155,10 @@ class Bent(Wish):
             first = body.joints[0] - 6 + body.character.v_addresses[b]
             end = first + V_SIZES[kind]
             step[first:end] = turn if kind == "ball" else turn @ body.character.bodies[b].axis
-            wished = state.model.integrate(wished, step, 1.0)
-            error = state.model.difference(state.q, wished, 1.0)[first:end]
+            desired = state.model.integrate(desired, step, 1.0)
+            error = state.model.difference(state.q, desired, 1.0)[first:end]
             quantity = JointAcceleration((first, end))
-            out.append(toward(view, quantity, error, state.v[first:end], self.weight, self.horizon, f"bent {name}"))
+            out.append(toward(observed, quantity, error, state.v[first:end], self.weight, self.horizon, f"bent {name}"))
         return out
 
 
@@ -176,8 +176,8 @@ class SwingsForward(Condition):
     slack: float = 0.1
     below: float = 180.0
 
-    def holds(self, view: View) -> bool:
-        where = arc(view)
+    def holds(self, observed: Observation) -> bool:
+        where = arc(observed)
         if where is None or where.reach >= np.radians(self.below):
             return False
         return (-where.speed if self.is_back else where.speed) >= -self.slack
@@ -190,6 +190,6 @@ class SwingsBelow(Condition):
     angle: float
     is_above: bool = False
 
-    def holds(self, view: View) -> bool:
-        where = arc(view)
+    def holds(self, observed: Observation) -> bool:
+        where = arc(observed)
         return where is not None and (where.reach < np.radians(self.angle)) != self.is_above

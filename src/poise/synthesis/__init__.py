@@ -11,41 +11,41 @@ from typing import TYPE_CHECKING, Any
 _HOMES = {
     "BEHAVIORS": "poise.synthesis.behaviors",
     "Behavior": "poise.synthesis.behaviors.behavior",
-    "ControlState": "poise.goals.machine",
-    "Machine": "poise.goals.machine",
-    "Part": "poise.goals.machine",
+    "ControlState": "poise.goals.state_machine",
+    "Part": "poise.goals.state_machine",
+    "StateMachine": "poise.goals.state_machine",
     "Settings": "poise.synthesis.settings",
     "Setup": "poise.synthesis.behaviors.behavior",
     "SynthesisResult": "poise.synthesis.run",
     "conditions": "poise.goals.registry",
-    "controller_text": "poise.synthesis.controller_dump",
-    "find_behavior": "poise.synthesis.behaviors.find",
-    "graph": "poise.goals.printing",
+    "controller_text": "poise.synthesis.controller_file",
+    "find_behavior": "poise.synthesis.controller_file",
+    "graph": "poise.goals.registry",
     "load_controller": "poise.synthesis.controller_file",
     "load_scene": "poise.synthesis.scene_file",
-    "save_controller": "poise.synthesis.controller_dump",
+    "save_controller": "poise.synthesis.controller_file",
     "synthesize": "poise.synthesis.run",
-    "table": "poise.goals.printing",
-    "wishes": "poise.goals.registry",
+    "goals": "poise.goals.registry",
+    "table": "poise.goals.registry",
 }
 
 __all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from poise.goals.machine import ControlState as ControlState
-    from poise.goals.machine import Machine as Machine
-    from poise.goals.machine import Part as Part
-    from poise.goals.printing import graph as graph
-    from poise.goals.printing import table as table
     from poise.goals.registry import conditions as conditions
-    from poise.goals.registry import wishes as wishes
+    from poise.goals.registry import goals as goals
+    from poise.goals.registry import graph as graph
+    from poise.goals.registry import table as table
+    from poise.goals.state_machine import ControlState as ControlState
+    from poise.goals.state_machine import Part as Part
+    from poise.goals.state_machine import StateMachine as StateMachine
     from poise.synthesis.behaviors import BEHAVIORS as BEHAVIORS
     from poise.synthesis.behaviors.behavior import Behavior as Behavior
     from poise.synthesis.behaviors.behavior import Setup as Setup
-    from poise.synthesis.behaviors.find import find_behavior as find_behavior
-    from poise.synthesis.controller_dump import controller_text as controller_text
-    from poise.synthesis.controller_dump import save_controller as save_controller
+    from poise.synthesis.controller_file import controller_text as controller_text
+    from poise.synthesis.controller_file import find_behavior as find_behavior
     from poise.synthesis.controller_file import load_controller as load_controller
+    from poise.synthesis.controller_file import save_controller as save_controller
     from poise.synthesis.run import SynthesisResult as SynthesisResult
     from poise.synthesis.run import synthesize as synthesize
     from poise.synthesis.scene_file import load_scene as load_scene

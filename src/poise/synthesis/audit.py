@@ -6,20 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.physics import State
 
 if TYPE_CHECKING:
-    from poise.synthesis.contact import Spots
+    from poise.synthesis.contacts import Spots
     from poise.synthesis.tally import Moved
     from poise.synthesis.world import World
-
-Array = npt.NDArray[np.float64]
-
-
-Array = npt.NDArray[np.float64]
 
 STILL = 1.0
 """A world whose kinetic energy is less than this is at rest [J]."""

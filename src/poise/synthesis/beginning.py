@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
-from poise.goals.faces import EDGE, Faces
-from poise.goals.surroundings import Scene
+from poise.core.typing import Array
+from poise.goals.surroundings import EDGE, Faces, Scene
 from poise.physics import State
 from poise.physics.from_character import model_of
-from poise.synthesis.contact import FLESH
+from poise.synthesis.contacts import FLESH
 
 if TYPE_CHECKING:
     from poise.synthesis.world import World
-
-Array = npt.NDArray[np.float64]
 
 DEEP = 0.005
 """A figure may begin this deep in a thing [m]: it rises out of it unseen."""

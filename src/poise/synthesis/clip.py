@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.body.posing import interpolate_q, motion_to_q
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.physics import Model
 from poise.physics.from_character import model_of
-
-Array = npt.NDArray[np.float64]
 
 SPAN = 0.01
 """Velocities are differences over this time [s]."""

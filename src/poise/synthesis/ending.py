@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import PoiseError, SimulationDiverged
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.forces import Push
 
 if TYPE_CHECKING:
     from poise.synthesis.world import World
-
-Array = npt.NDArray[np.float64]
 
 MOST_TURN = 10.0
 """A joint that turns further than this within one step cannot be followed [rad]; a wrist in a hard fall gets to 5."""
@@ -69,7 +67,7 @@ def _blows(world: World) -> list[str]:
     recent = {h.ball for h in world.hits if world.time - h.until <= RECENT}
     middles = [world.state.com(f.body.root) for f in world.figures]
     told = []
-    for thing in world.things():
+    for thing in world.balls():
         ball, speed = thing.ball, float(np.linalg.norm(thing.velocity))
         thrown = float(np.linalg.norm(ball.velocity))
         near = min(float(np.linalg.norm(thing.place - m)) for m in middles) < NEAR + speed * world.settings.dt

@@ -9,16 +9,14 @@ The tissue's damping is in both, implicit in both.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 from poise.goals.surroundings import Surface
 from poise.physics.mujoco_engine import Engine, Slab
 from poise.step import StepResult
-from poise.synthesis.contact import BODY_FRICTION
+from poise.synthesis.contacts import BODY_FRICTION
 from poise.synthesis.world import World
-
-Array = npt.NDArray[np.float64]
 
 TIMESTEP = 0.00025
 """Of the engine [s]. At 0.001 s a hand that comes to a wall goes 4 mm into it."""

@@ -7,27 +7,24 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array, Index
 from poise.filter.limits import JointLimits
 from poise.filter.preset import Bounds
 from poise.goals.body import Body, body_of
+from poise.goals.goal import Goal
 from poise.goals.lists import Muscles
-from poise.goals.machine import Course, Machine
+from poise.goals.observation import Clip, Observation
+from poise.goals.state_machine import Controller, StateMachine
 from poise.goals.surroundings import INSTANT
-from poise.goals.view import Clip, View
-from poise.goals.wish import Wish
 from poise.physics import State
 from poise.step import AtLeast, Constraint, Objective, Within
 from poise.step.quantities import JointAcceleration, JointTorque
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-
 FASTEST = 20.0
-"""No joint wishes to turn faster than this [rad/s]; a living knee in a kick reaches it."""
+"""No joint is asked to turn faster than this [rad/s]; a living knee in a kick reaches it."""
 LIMITS = Bounds(near_angle=20.0, near_ground=0.05, return_share=0.3)
 """When a joint's limit acts."""
 TISSUE = 0.005
@@ -35,7 +32,7 @@ TISSUE = 0.005
 BRAKING = 0.02
 """Joints near a limit slow down so that they would reach it in no less than this time [s]."""
 BRAKED = 0.9
-"""A joint that turns faster than this, in parts of the fastest wish, is braked by what holds it together."""
+"""A joint that turns faster than this, in parts of `FASTEST`, is braked by what holds it together."""
 STEP = 0.01
 """A joint that would be far past its limit so soon is stopped by bones and ligaments [s]."""
 SLACK = 0.05
@@ -60,7 +57,7 @@ class Start:
 
     name: str
     character: Character
-    machine: Machine
+    machine: StateMachine
     q: Array
     clip: Clip | None = None
 
@@ -80,8 +77,8 @@ class Figure:
         name, character: As started.
         body: Its parts in the model.
         course: The controller at work.
-        wishes: Goals that the user added, by name.
-        musts: Hard goals that the user added, by name.
+        goals: Added by the user, by name.
+        constraints: Goals added by the user that must be met, by name.
         torque: What the muscles gave in the last step [N m], or None before the first.
         damping: Of the joints' tissue [N m s], on top of the muscles, shape (nv − 6,).
         held, held_until: Torques that cannot change, and until when [s].
@@ -92,9 +89,9 @@ class Figure:
     def __init__(self, start: Start, state: State, index: int, first_point: int, first_q: int) -> None:
         self.name, self.character, self.clip = start.name, start.character, start.clip
         self.body: Body = body_of(start.character, state, index, first_point)
-        self.course = Course(start.machine)
-        self.wishes: dict[str, Wish] = {}
-        self.musts: dict[str, Wish] = {}
+        self.controller = Controller(start.machine)
+        self.goals: dict[str, Goal] = {}
+        self.constraints: dict[str, Goal] = {}
         self.torque: Array | None = None
         self.held: Array | None = None
         self.held_until = -np.inf
@@ -160,7 +157,7 @@ class Figure:
             v: Velocities of the whole model, shape (nv,).
             is_limited: Whether torques are.
             band: How far they may change while it is startled, in parts of their limits.
-            is_literal: Whether that is a wish, not a bound.
+            is_literal: Whether that is an objective, not a bound.
             is_stopped: Whether bones and ligaments help where a joint is past its limit, or turns too fast.
         """
         limit = self.strength if is_limited else np.full(len(self.strength), np.inf)
@@ -183,15 +180,19 @@ class Figure:
         """Take in the torques of a step (nv − 6,) [N m]: what is beyond a muscle's limit was bones and ligaments."""
         self.torque = np.clip(torque, *self._range) if is_limited else torque
 
-    def goals(self, view: View, factor: float) -> tuple[list[Objective], list[Objective]]:
-        """Objectives of the controller and the user now, and those that must be met; wishes weigh `factor` as much."""
-        for name, wish in (*self.wishes.items(), *self.musts.items()):
-            if not isinstance(wish, Wish):
-                raise InvalidValue(f"Goal {name!r} of {self.name!r} is {wish!r}; give one, such as ComOver(1.0).")
-        wished = self.course.objectives(view) + [o for wish in self.wishes.values() for o in wish.objectives(view)]
+    def objectives(self, observed: Observation, factor: float) -> tuple[list[Objective], list[Objective]]:
+        """Objectives of the controller and the user now, times `factor`, and those that must be met."""
+        for name, goal in (*self.goals.items(), *self.constraints.items()):
+            if not isinstance(goal, Goal):
+                raise InvalidValue(f"Goal {name!r} of {self.name!r} is {goal!r}; give one, such as ComOver(1.0).")
+        desired = self.controller.objectives(observed) + [
+            o for goal in self.goals.values() for o in goal.objectives(observed)
+        ]
         if factor != 1.0:
-            wished = [replace(o, weight=factor * np.asarray(o.weight)) for o in wished]
-        return wished, self.course.musts(view) + [o for must in self.musts.values() for o in must.objectives(view)]
+            desired = [replace(o, weight=factor * np.asarray(o.weight)) for o in desired]
+        return desired, self.controller.constraints(observed) + [
+            o for constraint in self.constraints.values() for o in constraint.objectives(observed)
+        ]
 
     def bounds(self, limits: AtLeast | None, v: Array, dt: float, weight: float) -> list[Constraint]:
         """Soft joint limits, as `limits` found them, and joint speeds."""

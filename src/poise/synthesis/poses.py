@@ -1,23 +1,330 @@
-"""Start poses that are not standing, and shoulders that reach overhead."""
+"""Poses to start from: standing, hanging, hands and feet on given places; and which way a figure is up."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from poise.body.character import Character, Limits
+from poise.body.anthropometry import PERSON_MASS
+from poise.body.character import Body, Character, Limits
 from poise.body.holding import hold_points
 from poise.body.limits import clamp_rotation
+from poise.body.posing import hinge_angle
 from poise.core import rotations
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 from poise.physics import State
 from poise.physics.from_character import model_of
-from poise.synthesis.stance import standing
 
-Array = npt.NDArray[np.float64]
+SIDES = ("left", "right")
+DOWN = np.array([0.0, 0.0, -1.0])
+STEEP = 0.75
+"""Cosine of how far the legs and the trunk of a figure that stands may lean."""
+NARROW = 0.1
+"""Sole points whose spread to the side is less than this part of that along the foot tell no plane."""
+LEVEL = 1e-8
+"""A sole looks down where the cosine of its way is as near to one."""
+
+
+def upright(character: Character) -> Array:
+    """World orientations of the bodies of a figure that is upright on level ground, unit wxyz, shape (B, 4).
+
+    Some files keep no pose in their skeleton: bones along one axis, the pose in the channels. For those each joint is
+    in the middle of what the character was fitted to, which knows the clip, and the whole is turned upright, facing +x.
+
+    Args:
+        character: With two legs.
+
+    Raises:
+        InvalidValue: if neither pose stands.
+    """
+    turned = _at_rest(character)
+    if stands(character, turned):
+        return turned
+    turned = _put_together(character)
+    if not stands(character, turned):
+        raise InvalidValue(
+            "This figure does not stand: in its skeleton's rest pose trunk or legs lie, and with legs straight and "
+            "joints in the middle its feet are not level. Fit the character to a clip in which it stands."
+        )
+    return turned
+
+
+def stands(character: Character, turned: Array) -> bool:
+    """Whether trunk and legs point upward in these world orientations (B, 4), soles at one height."""
+    places, roles = places_of(character, turned), character.roles
+    legs = [places[roles[f"{side}_hip"]] - places[ankle_of(character, side)] for side in SIDES]
+    hips = np.mean([places[roles[f"{side}_hip"]] for side in SIDES], axis=0)
+    ways = [*legs, *([] if (top := _top(character)) is None else [places[top] - hips])]
+    if any(way[2] < STEEP * np.linalg.norm(way) for way in ways):
+        return False
+    return abs(legs[0][2] - legs[1][2]) < (1.0 - STEEP) * max(np.linalg.norm(leg) for leg in legs)
+
+
+def places_of(character: Character, turned: Array) -> Array:
+    """World places of the bodies [m], root at zero, shape (B, 3)."""
+    places = np.zeros((len(character.bodies), 3))
+    for i, body in enumerate(character.bodies):
+        if body.parent >= 0:
+            places[i] = places[body.parent] + rotations.rotate(turned[body.parent], body.offset)
+    return places
+
+
+def _at_rest(character: Character) -> Array:
+    skeleton = character.skeleton
+    world = np.empty((skeleton.joint_count, 4))
+    for j, parent in enumerate(skeleton.parents.tolist()):
+        own = skeleton.rest_rotations[j]
+        world[j] = own if parent < 0 else rotations.multiply(world[parent], own)
+    return world[[b.joint for b in character.bodies]]
+
+
+def _put_together(character: Character) -> Array:
+    """Joints in the middle, the trunk turned upright and to face +x, legs straight down, soles level."""
+    turned = np.tile(rotations.IDENTITY, (len(character.bodies), 1))
+    for i, body in enumerate(character.bodies):
+        if body.parent < 0:
+            continue
+        middle = body.rest_rotation
+        if body.kind == "ball" and body.limits is not None:
+            middle = body.limits.rest
+        own = character.skeleton.rest_rotations[body.joint] if middle is None else middle
+        turned[i] = rotations.multiply(turned[body.parent], own)
+    roles, places = character.roles, places_of(character, turned)
+    hips = [places[roles[f"{side}_hip"]] for side in SIDES]
+    top = _top(character)
+    up = places[top] - np.mean(hips, axis=0) if top is not None else -places[ankle_of(character, "left")]
+    left = hips[0] - hips[1]
+    up /= max(float(np.linalg.norm(up)), 1e-9)
+    left -= (left @ up) * up
+    left /= max(float(np.linalg.norm(left)), 1e-9)
+    ahead: Array = np.asarray(np.cross(left, up), dtype=np.float64)
+    turn_limb(character, turned, 0, rotations.from_matrix(np.stack([ahead, left, up])))
+    for side in SIDES:
+        chain = [roles[f"{side}_hip"], roles[f"{side}_knee"], ankle_of(character, side)]
+        for body, beyond in pairwise(chain):
+            places = places_of(character, turned)
+            bone = places[beyond] - places[body]
+            if (size := float(np.linalg.norm(bone))) > 1e-9:
+                turn_limb(character, turned, body, rotations.between(bone / size, DOWN))
+        level_sole(character, turned, side)
+    return turned
+
+
+def _top(character: Character) -> int | None:
+    """The highest body of the trunk."""
+    roles = character.roles
+    return next((roles[role] for role in ("head", "neck", "chest") if role in roles), None)
+
+
+def ankle_of(character: Character, side: str) -> int:
+    """The body of a foot; of a figure without one, what its sole points lie on."""
+    roles, knee = character.roles, character.roles[f"{side}_knee"]
+    if f"{side}_foot" in roles:
+        return roles[f"{side}_foot"]
+    beyond = [p.body for p in character.contact_points if p.part == "foot" and p.body in character.carried(knee)]
+    return beyond[0] if beyond else character.carried(knee)[-1]
+
+
+def sole_points(character: Character, side: str) -> list[int]:
+    """Indices of the contact points under a foot."""
+    below = character.carried(ankle_of(character, side))
+    return [i for i, p in enumerate(character.contact_points) if p.part == "foot" and p.body in below]
+
+
+def soles_of(character: Character, turned: Array, side: str) -> Array:
+    """World places of the points under a foot [m], from its ankle, shape (n, 3)."""
+    places, ankle = places_of(character, turned), ankle_of(character, side)
+    points = [character.contact_points[i] for i in sole_points(character, side)]
+    at = [places[p.body] - places[ankle] + rotations.rotate(turned[p.body], p.offset) for p in points]
+    return np.array(at).reshape(-1, 3)
+
+
+def plane_of(points: Array) -> tuple[Array, Array] | None:
+    """Middle of a sole and the unit way it looks, away from the ankle; None where its points tell no plane.
+
+    Args:
+        points: Places from the ankle [m], shape (n, 3).
+    """
+    if len(points) < 3:
+        return None
+    middle = points.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(points - middle)
+    if sizes[1] < NARROW * sizes[0] or abs(middle @ axes[2]) < 1e-6:
+        return None
+    return middle, axes[2] * float(np.sign(middle @ axes[2]))
+
+
+def level_sole(character: Character, turned: Array, side: str) -> None:
+    """Turn a foot so that its sole looks down: `turned` (B, 4) is changed, unless it does already."""
+    plane = plane_of(soles_of(character, turned, side))
+    if plane is not None and plane[1] @ DOWN < 1.0 - LEVEL:
+        turn_limb(character, turned, ankle_of(character, side), rotations.between(plane[1], DOWN))
+
+
+def turn_limb(character: Character, turned: Array, body: int, turn: Array) -> None:
+    """Turn a body and all it carries, in the world: `turned` (B, 4) is changed."""
+    for b in character.carried(body):
+        turned[b] = rotations.multiply(turn, turned[b])
+
+
+BEND = {"hip": -0.55, "knee": 0.45, "elbow": -1.0}
+"""Turn of a thigh, a shin and a forearm in the world about the axis to the left, in parts of the bend."""
+
+LEFT = np.array([0.0, 1.0, 0.0])
+"""To the left of a figure that faces +x."""
+STRAIGHT = 1e-6
+"""A figure whose left is so near to `LEFT` faces +x."""
+SPREAD = 0.14
+"""Slope of hanging upper arms away from the sides."""
+EVEN = 1e-3
+"""Soles whose heights differ by less than this part of a leg are at one height."""
+MOST_BENT = 1.5
+"""No leg is longer than the other by more than this bend of its knee takes away [rad]."""
+LEAST_INERTIA = 4e-3
+"""No body of a person of `PERSON_MASS` with legs of `HUMAN_LEG` turns more easily than this about any axis [kg m²]."""
+
+
+def steadied(character: Character) -> Character:
+    """The figure with no body that turns too easily for a step of 0.01 s.
+
+    A hand of 0.4 kg turns about its own length with 1e-4 kg m²; a wrist's 20 N m would spin it by 2000 rad/s in a step.
+    A living wrist turns the forearm with it. Masses stay, inertias are widened, in proportion to mass times leg².
+    """
+    least = LEAST_INERTIA * character.mass / PERSON_MASS * character.leg_scale**2
+    bodies: list[Body] = []
+    for body in character.bodies:
+        values, vectors = np.linalg.eigh(body.inertia)
+        wide = (vectors * np.maximum(values, least)) @ vectors.T
+        bodies.append(replace(body, inertia=wide) if values.min() < least else body)
+    return replace(character, bodies=tuple(bodies))
+
+
+def standing(
+    character: Character, *, knees: float = 0.12, elbows: float = 0.25, arms: float = 0.0, over: float | None = None
+) -> Array:
+    """Coordinates of a figure that stands, shape (nq,), with its skeleton's rest pose bent at knees and elbows.
+
+    It faces +x, whichever way its rest pose does. The upper arms hang, whatever the rest pose does with them, clear of
+    the sides. Where the rest pose does not stand, joints are in the middle of what the character was fitted to, the
+    trunk upright, legs down. Soles are level and at one height: the longer leg bends its knee.
+
+    Args:
+        character: With two legs.
+        knees, elbows: How far they bend [rad].
+        arms: How far they are raised forward, π for overhead [rad].
+        over: Where the center of mass stands, in parts of the soles' length from the heels; it leans there from the
+            ankles. None leaves it where the rest pose has it.
+
+    Raises:
+        InvalidValue: if the figure has no left and right leg, or no such pose stands.
+    """
+    missing = [r for side in ("left", "right") for r in (f"{side}_hip", f"{side}_knee") if r not in character.roles]
+    if missing:
+        raise InvalidValue(f"This figure cannot stand: it has no {missing[0]}. Motion from goals needs two legs.")
+    turned = upright(character)
+    roles = character.roles
+    left = _left(character, turned)
+    if np.abs(left - LEFT).max() > STRAIGHT:
+        turned = rotations.multiply(rotations.between(left, LEFT), turned)
+        left = LEFT
+    places = places_of(character, turned)
+    for side, out in (("left", left), ("right", -left)):
+        _hang(character, turned, places, side, np.array([0.0, 0.0, -1.0]) + SPREAD * out)
+        if f"{side}_shoulder" in roles:
+            raised = rotations.from_rotation_vector(-arms * left)
+            turn_limb(character, turned, roles[f"{side}_shoulder"], raised)
+    for role, share in BEND.items():
+        for side in ("left", "right"):
+            body = roles.get(f"{side}_{role}")
+            if body is not None:
+                turn = rotations.from_rotation_vector(share * (elbows if role == "elbow" else knees) * left)
+                reached = [body, roles.get(f"{side}_hand", body)] if role == "elbow" else [body]
+                for b in set(reached):
+                    turned[b] = rotations.multiply(turn, turned[b])
+    for side in SIDES:
+        level_sole(character, turned, side)
+    _even_legs(character, turned, left)
+    state = State(model_of(character))
+    soles = [i for i, p in enumerate(character.contact_points) if p.part == "foot"]
+    q = _coordinates(character, turned)
+    state.at(q, np.zeros(state.model.nv))
+    if over is not None:
+        forward = np.array([left[1], -left[0]])
+        lengthwise, height = state.points[soles, :2] @ forward, state.com()[2] - state.points[soles, 2].min()
+        wanted = lengthwise.min() + over * np.ptp(lengthwise)
+        lean = rotations.from_rotation_vector(np.arctan2(wanted - state.com()[:2] @ forward, height) * left)
+        feet = {character.contact_points[i].body for i in soles}
+        for b in set(range(len(character.bodies))) - feet:
+            turned[b] = rotations.multiply(lean, turned[b])
+        q = _coordinates(character, turned)
+        state.at(q, np.zeros(state.model.nv))
+    q[2] -= state.points[soles, 2].min()
+    return q
+
+
+def _left(character: Character, turned: Array) -> Array:
+    """Level unit direction from the right hip to the left."""
+    places, roles = places_of(character, turned), character.roles
+    left = places[roles["left_hip"]] - places[roles["right_hip"]]
+    return np.array([left[0], left[1], 0.0]) / np.linalg.norm(left[:2])
+
+
+def _even_legs(character: Character, turned: Array, left: Array) -> None:
+    """Bend the knee of the longer leg until both soles are at one height; `turned` (B, 4) is changed."""
+    lowest = {side: _lowest(character, turned, side) for side in SIDES}
+    longer, other = sorted(SIDES, key=lambda side: lowest[side])
+    if lowest[other] - lowest[longer] < EVEN * character.leg_length:
+        return
+    least, most = 0.0, MOST_BENT
+    bent = turned
+    for _ in range(20):
+        bend = 0.5 * (least + most)
+        bent = turned.copy()
+        for role in ("hip", "knee"):
+            body = character.roles[f"{longer}_{role}"]
+            bent[body] = rotations.multiply(rotations.from_rotation_vector(BEND[role] * bend * left), bent[body])
+        least, most = (bend, most) if _lowest(character, bent, longer) < lowest[other] else (least, bend)
+    turned[:] = bent
+
+
+def _lowest(character: Character, turned: Array, side: str) -> float:
+    """Height of the lowest point of a sole over the root [m]."""
+    ankle = places_of(character, turned)[ankle_of(character, side), 2]
+    return float(ankle + soles_of(character, turned, side)[:, 2].min(initial=0.0))
+
+
+def _hang(character: Character, turned: Array, places: Array, side: str, way: Array) -> None:
+    """Turn an arm as a whole so that its upper arm points along a way."""
+    shoulder, elbow = character.roles.get(f"{side}_shoulder"), character.roles.get(f"{side}_elbow")
+    if shoulder is None or elbow is None:
+        return
+    arm = places[elbow] - places[shoulder]
+    if np.linalg.norm(arm) < 1e-6 * character.leg_length:  # a rig whose arm is moved by its hand alone
+        return
+    hung = rotations.between(arm / np.linalg.norm(arm), way / np.linalg.norm(way))
+    turn_limb(character, turned, shoulder, hung)
+
+
+def _coordinates(character: Character, turned: Array) -> Array:
+    """Coordinates of bodies with these world orientations (B, 4), root at the origin, shape (nq,)."""
+    q = np.zeros(character.nq)
+    for i, body in enumerate(character.bodies):
+        at = character.q_addresses[i]
+        if body.kind == "free":
+            q[at + 3 : at + 7] = turned[i]
+            continue
+        local = rotations.multiply(rotations.conjugate(turned[body.parent]), turned[i])
+        if body.kind == "ball":
+            q[at : at + 4] = local
+        else:
+            assert body.axis is not None
+            q[at] = hinge_angle(body.axis, local[None], body.rest_rotation)[0]
+    return q
+
 
 SIDES = ("left", "right")
 RAISED = np.radians(60.0)

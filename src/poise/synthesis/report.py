@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from poise.filter.report import Report
-from poise.goals.machine import Visit
+from poise.goals.state_machine import Visit
 
 if TYPE_CHECKING:
     from poise.synthesis.audit import Audit, Energy
@@ -52,7 +52,7 @@ def report_of(
         "fell": first.fell,
         "seconds": round((len(first.q) - 1) * world.settings.dt, 9),
         "states": _states(first.visits),
-        "stuck_steps": world.figures[0].course.stuck,
+        "stuck_steps": world.figures[0].controller.stuck,
         "figures": {f.name: {"fell": f.fell, "mass": f.character.mass, "states": _states(f.visits)} for f in figures},
         "steps_taken": sum(v.name.rpartition(" / ")[2] == STEP for v in first.visits),
         "climbed_m": hanging.climbed,

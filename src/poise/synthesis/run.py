@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.body.figure import figure
@@ -17,30 +16,28 @@ from poise.body.posing import apply_deviation, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.filter.forces import Force, Pull, Push
 from poise.filter.report import Report
-from poise.goals.machine import Visit
+from poise.goals.state_machine import Visit
 from poise.goals.surroundings import Ball, Scene
 from poise.synthesis.arguments import require_kinds
 from poise.synthesis.audit import Audit, Energy
 from poise.synthesis.beginning import on_top
 from poise.synthesis.behaviors import Role, Setup
-from poise.synthesis.behaviors.find import Wanted, find_behavior
 from poise.synthesis.clip import MotionClip
+from poise.synthesis.controller_file import Wanted, find_behavior
 from poise.synthesis.ending import why_it_ended
 from poise.synthesis.engine import EngineMover
 from poise.synthesis.figure import Start
 from poise.synthesis.hanging import Hanging
-from poise.synthesis.poses import limber
+from poise.synthesis.poses import limber, steadied
 from poise.synthesis.report import report_of
 from poise.synthesis.scene_file import load_scene
 from poise.synthesis.settings import Settings
 from poise.synthesis.soles import soled
-from poise.synthesis.stance import steadied
 from poise.synthesis.trace import Trace, Tracer
 from poise.synthesis.world import World
-
-Array = npt.NDArray[np.float64]
 
 FALLEN = 0.65
 """A figure whose center of mass is lower than this part of its height at rest has fallen."""
@@ -202,7 +199,7 @@ def synthesize(
         clip: A captured motion for the first figure to follow, where its controller does (goal `Follow`); without
             a character, the figure is fitted to it.
         settings: Of the synthesizer.
-        on_step: Called after every step; may push, add wishes and so on. Raise KeyboardInterrupt to stop early.
+        on_step: Called after every step; may push, add goals and so on. Raise KeyboardInterrupt to stop early.
 
     Raises:
         UnknownName: if there is no such behavior or option.
@@ -253,7 +250,7 @@ def synthesize(
     figures = tuple(
         FigureResult(
             f.name, f.character, motion_of(f.character, q[:, f.coordinates], settings.dt), q[:, f.coordinates],
-            v[:, f.dofs], f.course.end(world.time), fell.get(f.name),
+            v[:, f.dofs], f.controller.end(world.time), fell.get(f.name),
         )
         for f in world.figures
     )  # fmt: skip

@@ -24,26 +24,183 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import AfterValidator, Field
 
 from poise.core.errors import InvalidValue
-from poise.goals.surroundings import Ball, Hold, Scene, Surface, Triple
+from poise.goals import surroundings
+from poise.goals.surroundings import Ball, Hold, Movement, Scene, Surface, throw
 from poise.io.files import read_text
 from poise.io.toml_text import parse_toml
-from poise.synthesis.reading import Option, Spot, built, flat_options, only_keys, require_schema, tables
-from poise.synthesis.scene_events import take_in
-from poise.synthesis.scene_tables import BallTable, BarTable, BoxTable, FloorTable, HoldTable, WallTable
+from poise.synthesis.toml_schema import (
+    Expander,
+    Number,
+    Option,
+    Pair,
+    Place,
+    Table,
+    Text,
+    Triple,
+    label,
+    meant,
+    options_of,
+    require_schema,
+    validate,
+)
 
 SCHEMA = "poise.scene/1"
 MAX_BYTES = 1_000_000
 """Largest scene file that is read [bytes]."""
-
-FILE_KEYS = ("schema", "name", "options", "floor", "walls", "boxes", "holds", "bars", "balls", "events")
 INSIDE = 0.2
 """Points deeper inside a thin thing than this are behind it [m]."""
+EVENTS = ("remove", "move", "throw")
+
+
+def _positive(sizes: tuple[float, ...]) -> Any:
+    if min(sizes) <= 0.0:
+        raise ValueError("give positive lengths")
+    return sizes
+
+
+def _direction(facing: tuple[float, float, float]) -> tuple[float, float, float]:
+    length = float(np.linalg.norm(facing))
+    if length < 1e-9:
+        raise ValueError("it points nowhere; give the direction that it faces")
+    x, y, z = (v / length for v in facing)
+    return x, y, z
+
+
+def _time(time: float) -> float:
+    if not 0.0 <= time < np.inf:
+        raise ValueError("give a time of zero or more")
+    return time
+
+
+def _flight(time: float) -> float:
+    if not 0.0 < time < np.inf:
+        raise ValueError("give a positive time")
+    return time
+
+
+def _friction(friction: float) -> float:
+    if not friction >= 0.0:
+        raise ValueError("give zero or more")
+    return friction
+
+
+Size = Annotated[Pair, AfterValidator(_positive)]
+Direction = Annotated[Triple, AfterValidator(_direction)]
+Time = Annotated[Number, AfterValidator(_time)]
+Friction = Annotated[Number, AfterValidator(_friction)]
+
+
+class FloorTable(Table):
+    """[floor]: level; without a size it has no end."""
+
+    name: Text = "floor"
+    friction: Friction = 1.0
+    place: Triple = (0.0, 0.0, 0.0)
+    size: Size = (np.inf, np.inf)
+
+
+class WallTable(Table):
+    """[[walls]]: flat, seen from the side it faces; any direction, so that it may be a slope."""
+
+    name: Text
+    place: Triple
+    facing: Direction
+    size: Size = (2.0, 2.4)
+    friction: Friction = 1.0
+
+
+class BoxTable(Table):
+    """[[boxes]]: its middle and its sides along x, y and z."""
+
+    name: Text
+    place: Triple
+    sides: Annotated[Triple, AfterValidator(_positive)]
+    friction: Friction = 1.0
+
+
+class HoldTable(Table):
+    """[[holds]]: a knob that a hand closes around and a foot stands on, where it carries: up, or as it faces."""
+
+    name: Text
+    place: Triple
+    radius: Number = 0.02
+    friction: Friction = 1.0
+    facing: Direction = (0.0, 0.0, 1.0)
+
+
+class BarTable(Table):
+    """[[bars]]: a rod between two places, held anywhere along it."""
+
+    name: Text
+    start: Triple
+    end: Triple
+    radius: Number = 0.015
+
+
+class BallTable(Table):
+    """[[balls]]: rests in the air until an event throws it."""
+
+    name: Text
+    radius: Number = 0.034
+    mass: Number = 0.058
+    harmful: bool = False
+
+
+class KeyTable(Table):
+    """One key of a movement: displacement, and turn as a rotation vector in degrees."""
+
+    time: Number
+    shift: Triple = (0.0, 0.0, 0.0)
+    turn: Triple = (0.0, 0.0, 0.0)
+
+
+class RemoveTable(Table):
+    """An event that takes things away."""
+
+    remove: Text | list[Text]
+    time: Time
+
+
+class MoveTable(Table):
+    """An event that moves things from key to key."""
+
+    move: Text | list[Text]
+    keys: tuple[KeyTable, ...] = ()
+    about: Triple | None = None
+
+
+class ThrowTable(Table):
+    """An event that throws a ball: its velocity, or where it goes and for how long."""
+
+    throw: Text
+    time: Time
+    place: Triple
+    velocity: Triple | None = None
+    to: Triple | None = None
+    flight: Annotated[Number, AfterValidator(_flight)] | None = None
+
+
+class SceneTable(Table):
+    """A scene file."""
+
+    schema_: Text = Field(alias="schema")
+    name: Text = ""
+    options: dict[str, Any] = Field(default_factory=dict)
+    floor: FloorTable | Literal[False] = FloorTable()
+    walls: tuple[WallTable, ...] = ()
+    boxes: tuple[BoxTable, ...] = ()
+    holds: tuple[HoldTable, ...] = ()
+    bars: tuple[BarTable, ...] = ()
+    balls: tuple[BallTable, ...] = ()
+    events: tuple[dict[str, Any], ...] = ()
 
 
 def load_scene(path: str | os.PathLike[str], options: Mapping[str, Option] | None = None) -> Scene:
@@ -55,7 +212,7 @@ def load_scene(path: str | os.PathLike[str], options: Mapping[str, Option] | Non
 
     Raises:
         UnreadableFile: if there is no such file.
-        FileFormatError: if it is no TOML, or says what no scene can; names file, object and key, and what is allowed.
+        FileFormatError: if it is not TOML or not a scene; names file, object and key, and what is allowed.
     """
     return scene_of(read_text(Path(path), limit=MAX_BYTES), options, path=path)
 
@@ -63,7 +220,7 @@ def load_scene(path: str | os.PathLike[str], options: Mapping[str, Option] | Non
 def scene_options(path: str | os.PathLike[str]) -> dict[str, Option]:
     """The options of a scene file by dotted name, with their defaults."""
     data = parse_toml(read_text(Path(path), limit=MAX_BYTES), path)
-    return flat_options(data.get("options", {}), Spot(path, ("[options]",)))
+    return options_of(data.get("options", {}), Place(path, ("[options]",)))
 
 
 def scene_of(
@@ -74,128 +231,140 @@ def scene_of(
     Raises:
         FileFormatError: as `load_scene`.
     """
-    data = parse_toml(text, path)
-    require_schema(data, SCHEMA, Spot(path))
-    only_keys(data, FILE_KEYS, Spot(path))
-    known = flat_options(data.get("options", {}), Spot(path, ("[options]",)))
+    data, place = parse_toml(text, path), Place(path)
+    require_schema(data, SCHEMA, place)
+    known = options_of(data.get("options", {}), place.at("[options]"))
     for name in options or {}:
         if name not in known:
-            raise Spot(path).wrong(f"there is no option {name!r}.", f"Options: {', '.join(known) or 'none'}.")
-    spot = Spot(path, (), {**known, **(options or {})})
-    groups: dict[str, list[Surface]] = {}
-    floor = data.get("floor", {})
-    if floor is not False:
-        found = _floor(floor, spot.at("[floor]"))
-        groups[found.name] = [found]
-    for table in _each(data, "walls", WallTable, spot):
-        _new(table.name, groups, spot)
-        groups[table.name] = [_wall(table, spot.at(f"wall {table.name!r}"))]
-    for table in _each(data, "boxes", BoxTable, spot):
-        _new(table.name, groups, spot)
-        groups[table.name] = _box(table, spot.at(f"box {table.name!r}"))
+            raise place.error(f"there is no option {name!r}.", f"Options: {', '.join(known) or 'none'}.")
+    file = validate(SceneTable, Expander({**known, **(options or {})})(data, place), place)
+    surfaces: dict[str, list[Surface]] = {}
     holds: dict[str, Hold] = {}
-    for table in _each(data, "holds", HoldTable, spot):
-        _new(table.name, holds, spot)
-        holds[table.name] = _hold(table, spot)
-    for table in _each(data, "bars", BarTable, spot):
-        _new(table.name, holds, spot)
-        holds[table.name] = _bar(table, spot.at(f"bar {table.name!r}"))
-    balls = {t.name: t for t in _each(data, "balls", BallTable, spot)}
+    if file.floor is not False:
+        f, up = file.floor, (0.0, 0.0, 1.0)
+        surfaces[f.name] = [Surface(f.name, f.place, up, _extents(up, (*f.size, 0.0)), f.friction, INSIDE)]
+    for w in file.walls:
+        _add(w.name, [Surface(w.name, w.place, w.facing, w.size, w.friction, INSIDE)], surfaces, place)
+    for b in file.boxes:
+        _add(b.name, _box(b), surfaces, place)
+    for h in file.holds:
+        _add(h.name, Hold(h.name, h.place, h.radius, friction=h.friction, normal=h.facing), holds, place)
+    for r in file.bars:
+        _add(r.name, _bar(r, place.at(f"bar {r.name!r}")), holds, place)
+    balls = {b.name: b for b in file.balls}
     thrown: dict[str, Ball] = {}
-    for number, table in enumerate(tables(data.get("events", []), spot.at("key 'events'"))):
-        take_in(table, groups, holds, balls, thrown, spot.at(f"event {number + 1}"))
+    for k, table in enumerate(file.events):
+        here = place.at(label("events", k, table))
+        kinds = [key for key in EVENTS if key in table]
+        if len(kinds) != 1:
+            found = " and ".join(kinds) or "none"
+            raise here.error(f"it has {found} of the keys {', '.join(EVENTS)}; give one of them.")
+        if kinds == ["throw"]:
+            _throw(validate(ThrowTable, table, here), balls, thrown, here)
+        elif kinds == ["remove"]:
+            removed = validate(RemoveTable, table, here)
+            _change(removed.remove, {"until": removed.time}, surfaces, holds, here.at("key 'remove'"))
+        else:
+            moved = validate(MoveTable, table, here)
+            _change(moved.move, {"movement": _movement(moved, here)}, surfaces, holds, here.at("key 'move'"))
     for name in balls:
         if name not in thrown:
-            raise spot.at(f"ball {name!r}").wrong(
+            raise place.at(f"ball {name!r}").error(
                 "nothing throws it.", f'Write [[events]] throw = "{name}", time, place, velocity.'
             )
     try:
         return Scene(
-            tuple(s for group in groups.values() for s in group), tuple(holds.values()), tuple(thrown.values())
+            tuple(s for faces in surfaces.values() for s in faces), tuple(holds.values()), tuple(thrown.values())
         )
     except InvalidValue as error:
-        raise spot.wrong(str(error)) from error
+        raise place.error(str(error)) from error
 
 
-def _each(data: Mapping[str, Any], key: str, kind: type, spot: Spot) -> list[Any]:
-    found = []
-    for number, table in enumerate(tables(data.get(key, []), spot.at(f"[[{key}]]"))):
-        found.append(built(kind, table, spot.at(f"{key} {table.get('name', number + 1)!r}")))
-    return found
-
-
-def _new(name: str, known: Mapping[str, Any], spot: Spot) -> None:
+def _add(name: Any, thing: Any, known: dict[str, Any], place: Place) -> None:
     if name in known:
-        raise spot.wrong(f"two things are called {name!r}; give each a name of its own.")
+        raise place.error(f"two things are called {name!r}; give each a name of its own.")
+    known[name] = thing
 
 
-def _floor(table: Any, spot: Spot) -> Surface:
-    if not isinstance(table, dict):
-        raise spot.wrong("it is no table.", "Write [floor] with its keys, or floor = false for none.")
-    f = built(FloorTable, table, spot)
-    return _surface(spot, f.name, f.place, (0.0, 0.0, 1.0), _extents((0.0, 0.0, 1.0), (*f.size, 0.0)), f.friction)
-
-
-def _extents(normal: Triple, sides: Triple) -> tuple[float, float]:
+def _extents(normal: surroundings.Triple, sides: surroundings.Triple) -> tuple[float, float]:
     """Width and height, as a surface across an axis has them, of sides along x, y and z."""
     width, height = (sides[int(np.argmax(np.abs(row)))] for row in Surface("", (0.0, 0.0, 0.0), normal).frame[:2])
     return width, height
 
 
-def _surface(
-    spot: Spot, name: str, place: Triple, normal: Triple, size: tuple[float, float], friction: float,
-    depth: float = INSIDE,
-) -> Surface:  # fmt: skip
-    if not (size[0] > 0.0 and size[1] > 0.0):
-        raise spot.wrong(f"its size is {size}; give positive lengths.")
-    try:
-        return Surface(name, place, normal, size, friction, depth)
-    except InvalidValue as error:
-        raise spot.wrong(str(error)) from error
-
-
-def _wall(table: WallTable, spot: Spot) -> Surface:
-    return _surface(spot, table.name, table.place, _unit(table.facing, spot), table.size, table.friction)
-
-
-def _hold(table: HoldTable, spot: Spot) -> Hold:
-    normal = _unit(table.facing, spot.at(f"hold {table.name!r}"))
-    return Hold(table.name, table.place, table.radius, friction=table.friction, normal=normal)
-
-
-def _unit(facing: Triple, spot: Spot) -> Triple:
-    length = float(np.linalg.norm(facing))
-    if length < 1e-9:
-        raise spot.at("key 'facing'").wrong("it points nowhere; give the direction that it faces.")
-    x, y, z = (float(v) / length for v in facing)
-    return x, y, z
-
-
-def _box(table: BoxTable, spot: Spot) -> list[Surface]:
+def _box(table: BoxTable) -> list[Surface]:
     """Its six faces, each as large as the box there; a point is behind a face from half its depth."""
-    if min(table.sides) <= 0.0:
-        raise spot.at("key 'sides'").wrong(f"they are {list(table.sides)}; give positive lengths.")
     faces: list[Surface] = []
     for axis, ends in enumerate((("front", "back"), ("left", "right"), ("top", "bottom"))):
         for end, sign in zip(ends, (1.0, -1.0)):
-            normal, place = np.zeros(3), np.array(table.place)
+            normal, middle = [0.0, 0.0, 0.0], list(table.place)
             normal[axis] = sign
-            place[axis] += 0.5 * sign * table.sides[axis]
-            x, y, z = normal.tolist()
+            middle[axis] += 0.5 * sign * table.sides[axis]
+            (x, y, z), (nx, ny, nz) = middle, normal
+            size = _extents((nx, ny, nz), table.sides)
             depth = min(INSIDE, 0.5 * table.sides[axis])
-            where = (float(place[0]), float(place[1]), float(place[2]))
-            name = f"{table.name} {end}"
-            faces.append(
-                _surface(spot, name, where, (x, y, z), _extents((x, y, z), table.sides), table.friction, depth)
-            )
+            faces.append(Surface(f"{table.name} {end}", (x, y, z), (nx, ny, nz), size, table.friction, depth))
     return faces
 
 
-def _bar(table: BarTable, spot: Spot) -> Hold:
+def _bar(table: BarTable, place: Place) -> Hold:
     start, end = np.array(table.start), np.array(table.end)
     length = float(np.linalg.norm(end - start))
     if length < 1e-6:
-        raise spot.wrong("it begins where it ends; give two places, or write it as a hold.")
+        raise place.error("it begins where it ends; give two places, or write it as a hold.")
     x, y, z = ((end - start) / length).tolist()
     mx, my, mz = (0.5 * (start + end)).tolist()
     return Hold(table.name, (mx, my, mz), table.radius, (x, y, z), 0.5 * length)
+
+
+def _change(
+    named: str | list[str], change: dict[str, Any], surfaces: dict[str, list[Surface]], holds: dict[str, Hold],
+    place: Place,
+) -> None:  # fmt: skip
+    """Change things by name, in place; faces of one box turn about its middle if no other point is given."""
+    for name in [named] if isinstance(named, str) else named:
+        if name not in surfaces and name not in holds:
+            known = [*surfaces, *holds]
+            raise place.error(
+                f"there is nothing called {name!r}.", f"{meant(name, known)}Things: {', '.join(known) or 'none'}."
+            )
+        if name in surfaces:
+            own, faces = change, surfaces[name]
+            movement = change.get("movement")
+            if movement is not None and movement.about is None and len(faces) > 1:
+                x, y, z = np.mean([s.origin for s in faces], axis=0).tolist()
+                own = {"movement": replace(movement, about=(x, y, z))}
+            surfaces[name] = [replace(s, **own) for s in faces]
+        if name in holds:
+            holds[name] = replace(holds[name], **change)
+
+
+def _movement(table: MoveTable, place: Place) -> Movement:
+    keys = table.keys
+    turns = [(float(x), float(y), float(z)) for x, y, z in np.radians([k.turn for k in keys]).reshape(-1, 3)]
+    try:
+        return Movement(tuple(k.time for k in keys), tuple(k.shift for k in keys), tuple(turns), table.about)
+    except InvalidValue as error:
+        raise place.at("key 'keys'").error(str(error)) from error
+
+
+def _throw(table: ThrowTable, balls: Mapping[str, BallTable], thrown: dict[str, Ball], place: Place) -> None:
+    name = table.throw
+    if name not in balls:
+        raise place.at("key 'throw'").error(
+            f"there is no ball {name!r}.", f"{meant(name, balls)}Balls: {', '.join(balls) or 'none'}."
+        )
+    if name in thrown:
+        raise place.error(f"ball {name!r} is thrown twice; give each throw a ball of its own.")
+    velocity = table.velocity
+    if velocity is not None and (table.to is not None or table.flight is not None):
+        raise place.error("give either its velocity, or `to` and `flight`.")
+    if velocity is None:
+        if table.to is None or table.flight is None:
+            raise place.error("give its velocity, or where it goes (`to`) and for how long (`flight`).")
+        velocity = throw(table.place, table.to, table.flight)
+    ball = balls[name]
+    try:
+        thrown[name] = Ball(name, table.place, velocity, table.time, ball.radius, ball.mass, ball.harmful)
+    except InvalidValue as error:
+        raise place.error(str(error)) from error

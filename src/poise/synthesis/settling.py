@@ -11,22 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import StepInfeasible
-from poise.goals.faces import Faces
+from poise.core.typing import Array, Flags, Index
 from poise.goals.lists import Held, Touching, relative
+from poise.goals.surroundings import Faces
 from poise.physics import State
 from poise.physics.capsules import CapsulePairs
 from poise.step import StepResult
-from poise.synthesis.contact import Spots, gaps_after, pairs_met
+from poise.synthesis.contacts import Grips, Spots, gaps_after, pairs_met
 from poise.synthesis.figure import BRAKED, FASTEST, speed_limit, with_ligaments
-from poise.synthesis.grip import Grips
 from poise.synthesis.solving import STICKING, Problem, solve
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.int64]
 
 MADE = 2e-4
 """A closing point nearer than this touches [m]."""
@@ -47,10 +42,10 @@ TURNS = 3
 ROUNDS, ROLLBACKS = 30, 5
 """Solves of one step at most, and how many of them may still drop a contact."""
 TOO_FAST = 1.2
-"""A solve that turns a joint faster than this, in parts of the fastest wish, is made again with a speed limit."""
+"""A solve that turns a joint faster than this, in parts of `FASTEST`, is made again with a speed limit."""
 JAMMED = 3.0
 """Friction of fixed direction can jam: the harder a point is pressed, the more it is thrown off. A solve that turns a
-joint faster than this, in parts of the fastest wish, is made again with points that stick instead of slide."""
+joint faster than this, in parts of `FASTEST`, is made again with points that stick instead of slide."""
 HASTY = 4
 """After so many solves what is measured enters by half: two answers that call for each other meet in the middle."""
 SPUN = 0.05

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core import rotations
-from poise.synthesis.upright import SIDES, ankle_of, places_of, plane_of, sole_points, soles_of, upright
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
+from poise.synthesis.poses import SIDES, ankle_of, places_of, plane_of, sole_points, soles_of, upright
 
 ALIKE = 0.04
 """Two soles are alike where no point of one, mirrored, is further from the other's than this part of a leg."""

@@ -9,28 +9,27 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import StepInfeasible
-from poise.goals.lists import Held, Touching, Weights, contact_control
+from poise.core.typing import Array
+from poise.goals.lists import GOAL, Held, Touching, Weights, contact_control
 from poise.physics import State
 from poise.step import AtLeast, Constraint, Contacts, Equal, Objective, Step, StepResult, Within, solve_step
 from poise.synthesis.tally import Tally
 
-Array = npt.NDArray[np.float64]
-
 SOFT = {"torque limit": 1.0, "reaction delay": 1.0, "ground": 1e4, "grip": 1e4}
-"""Weights of hard rows where they cannot all hold; other musts get `SOFT_MUST`."""
+"""Weights of hard rows where they cannot all hold; goals get `SOFT_GOAL`."""
 SOFT_CONTACT = 1e4
 """Weight of contacts that give way alone: bodies wedged between each other can be asked for what no torque moves."""
-SOFT_MUST = 100.0
-MUSTS = "musts made soft"
-"""What is told where only goals that must be met gave way: they do before muscles do more than they can."""
+SOFT_GOAL = 100.0
+GOALS_SOFTENED = "goals made soft"
+"""Reported when only goals given as constraints were softened: they are before torque limits."""
 STICKING = "sliding made sticking"
-"""What is told where friction of fixed direction asked for the impossible."""
+"""Reported when friction of fixed direction asked for the impossible."""
 JOINTS, FIRM = ("joint limits", "joint speed"), 1e5
-"""Soft rows of what joints can do, and their weight beside a must or a contact that gives way: they outweigh it."""
+"""Soft rows of what joints can do, and their weight beside a goal or a contact that gives way: they outweigh it."""
 MOST_ASKED = 50.0
-"""A must that asks for more than this gives way [m/s² or rad/s²]; a thrower's hand reaches it."""
+"""A goal as a constraint that asks for more than this is softened [m/s² or rad/s²]; a thrower's hand reaches it."""
 PATIENT, SPEED = 0.1, 2.0
-"""What gives way is approached no faster than this [m/s or rad/s], a speed that is wished for within this time [s]:
+"""What gives way is approached no faster than this [m/s or rad/s], a speed that is reached within this time [s]:
 what is far away is no reason to be torn apart."""
 
 
@@ -97,23 +96,23 @@ def solve(
             )  # fmt: skip
         step = Step(problem.state, contacts, dt=problem.dt, external=problem.external)
         more, bounds = contact_control(step, touching, held, problem.weights)
-        wished, hard = [*problem.objectives, *more], [*problem.constraints, *bounds]
+        desired, hard = [*problem.objectives, *more], [*problem.constraints, *bounds]
         if soft is None:
-            return solve_step(step, wished, hard, costs=False)
-        wished, hard, softened = _softened(step, wished, hard, soft)
-        result = solve_step(step, wished, hard, readable=True, costs=False)
+            return solve_step(step, desired, hard, costs=False)
+        desired, hard, softened = _softened(step, desired, hard, soft)
+        result = solve_step(step, desired, hard, readable=True, costs=False)
         for name, slack in _slack(step, softened, result).items():
             tally.slack[name] = max(tally.slack.get(name, 0.0), slack)
         return result
 
     tally.solves += 1
     # a sliding point whose friction is fixed can be asked for the impossible; as one that sticks it cannot
-    musts = [c for c in problem.constraints if isinstance(c, Equal) and _is_must(c)]
+    constraints = [c for c in problem.constraints if isinstance(c, Equal) and _is_goal(c)]
     ways: list[tuple[str, Array | None, Callable[[Constraint], float | None] | None]] = []
-    if all(_size(c.target) <= MOST_ASKED for c in musts):
+    if all(_size(c.target) <= MOST_ASKED for c in constraints):
         ways += [("", slips, None), (STICKING, None, None)]
-    if musts:
-        ways += [(MUSTS, slips, _weight_of_must), (MUSTS, None, _weight_of_must)]
+    if constraints:
+        ways += [(GOALS_SOFTENED, slips, _weight_of_goal), (GOALS_SOFTENED, None, _weight_of_goal)]
     ways += [("contacts made soft", None, _weight_of_contact), ("bounds made soft", None, _weight_of_any)]
     for kind, slide, soft in ways:
         try:
@@ -129,20 +128,20 @@ def solve(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _is_must(constraint: Constraint) -> bool:
-    return constraint.name.startswith("must: ")
+def _is_goal(constraint: Constraint) -> bool:
+    return constraint.name.startswith(GOAL)
 
 
-def _weight_of_must(constraint: Constraint) -> float | None:
-    return SOFT_MUST if _is_must(constraint) else None
+def _weight_of_goal(constraint: Constraint) -> float | None:
+    return SOFT_GOAL if _is_goal(constraint) else None
 
 
 def _weight_of_contact(constraint: Constraint) -> float | None:
-    return SOFT_CONTACT if constraint.name == "ground" else _weight_of_must(constraint)
+    return SOFT_CONTACT if constraint.name == "ground" else _weight_of_goal(constraint)
 
 
 def _weight_of_any(constraint: Constraint) -> float | None:
-    return SOFT_MUST if _is_must(constraint) else SOFT.get(constraint.name)
+    return SOFT_GOAL if _is_goal(constraint) else SOFT.get(constraint.name)
 
 
 def _softened(
@@ -152,7 +151,7 @@ def _softened(
     """The lists with every hard row that has a weight made soft, and those rows as they were."""
     hard: list[Constraint] = []
     softened: list[Constraint] = []
-    is_firm = weight_of is _weight_of_contact or any(_is_must(c) for c in constraints)
+    is_firm = weight_of is _weight_of_contact or any(_is_goal(c) for c in constraints)
     for c in constraints:
         if is_firm and c.name in JOINTS and isinstance(c, AtLeast):
             hard.append(replace(c, weight=FIRM))
@@ -163,7 +162,7 @@ def _softened(
             continue
         softened.append(c)
         if isinstance(c, Equal):
-            target = _patient(step, c) if _is_must(c) else c.target
+            target = _patient(step, c) if _is_goal(c) else c.target
             objectives = [*objectives, Objective(c.quantity, target, weight, c.name)]
         else:
             hard.append(replace(c, weight=weight))
@@ -174,13 +173,13 @@ def _size(target: Array | float) -> float:
     return float(np.linalg.norm(target))
 
 
-def _patient(step: Step, must: Equal) -> Array | float:
-    """The target of a must that gives way: as asked, but so that it is approached no faster than `SPEED`."""
-    size, rows = _size(must.target), must.quantity.rows(step)
+def _patient(step: Step, constraint: Equal) -> Array | float:
+    """The target of a goal that is softened: as asked, but so that it is approached no faster than `SPEED`."""
+    size, rows = _size(constraint.target), constraint.quantity.rows(step)
     if size == 0.0 or rows.on_lambda is not None:
-        return must.target
-    speed = float(np.sum(must.target / size * (rows.on_a @ step.state.v)))
-    return must.target * (min(size, max(SPEED - speed, 0.0) / PATIENT) / size)
+        return constraint.target
+    speed = float(np.sum(constraint.target / size * (rows.on_a @ step.state.v)))
+    return constraint.target * (min(size, max(SPEED - speed, 0.0) / PATIENT) / size)
 
 
 def _slack(step: Step, softened: Sequence[Constraint], result: StepResult) -> dict[str, float]:

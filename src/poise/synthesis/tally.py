@@ -8,17 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from poise.core.typing import Array, Index
 from poise.step import StepResult
-from poise.synthesis.contact import Spots
+from poise.synthesis.contacts import Spots
 
 if TYPE_CHECKING:
-    from poise.synthesis.grip import Foothold, Grip
+    from poise.synthesis.contacts import Foothold, Grip
     from poise.synthesis.world import World
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 AGAIN = 0.5
 """A part that comes to rest on the same thing again within this time is not told again [s]."""

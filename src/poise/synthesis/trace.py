@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from poise.synthesis.grip import Grip
+    from poise.synthesis.contacts import Grip
     from poise.synthesis.tally import Moved
     from poise.synthesis.world import World
 
-Array = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
 
 HANGING = 0.3

@@ -12,36 +12,30 @@ from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Q_SIZES
 from poise.body.holding import hold_points
 from poise.body.thing import ball
 from poise.core.errors import InvalidValue, UnknownName
+from poise.core.typing import Array, Flags, Index
 from poise.filter.forces import Force, Pull, Push
 from poise.filter.hand import Hand
-from poise.goals.faces import EDGE, Faces
 from poise.goals.lists import LITERAL, Weights, figure_control
-from poise.goals.surroundings import Scene
-from poise.goals.view import Thing, View
+from poise.goals.observation import BallState, Observation
+from poise.goals.surroundings import EDGE, Faces, Scene
 from poise.physics import State
 from poise.physics.capsules import CapsulePairs
 from poise.physics.from_character import model_of_scene
 from poise.step import Constraint, Equal, Objective, StepResult
 from poise.step.quantities import JointAcceleration, RootWrench
 from poise.synthesis.beginning import require_outside
-from poise.synthesis.contact import NEAR, Spots, look, overlaps
+from poise.synthesis.contacts import NEAR, Grip, Grips, Spots, look, overlaps
 from poise.synthesis.ending import require_followed
 from poise.synthesis.figure import Figure, Start
-from poise.synthesis.grip import Grip, Grips
 from poise.synthesis.settings import Settings
 from poise.synthesis.settling import Ahead, Settled, settle
 from poise.synthesis.solving import Problem
 from poise.synthesis.tally import Hit, Loss, Moved, Support, Tally, add_hit, hits_of, supports_of, tell_losses
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.int64]
 
 NONE = np.zeros(0, dtype=np.int64)
 LOOSE = 0.01
@@ -96,10 +90,10 @@ class World:
             raise InvalidValue(f"Figures need names of their own; they are {', '.join(names)}.")
         self.scene, self.settings = scene or Scene(), settings or Settings()
         characters = [s.character for s in starts]
-        things = [ball(b.name, b.radius, b.mass) for b in self.scene.balls]
-        self.capsules = CapsulePairs([*characters, *things])
+        balls = [ball(b.name, b.radius, b.mass) for b in self.scene.balls]
+        self.capsules = CapsulePairs([*characters, *balls])
         self.model = model_of_scene(
-            [*characters, *things], 2 * NEAR, names=[*names, *(b.name for b in self.scene.balls)]
+            [*characters, *balls], 2 * NEAR, names=[*names, *(b.name for b in self.scene.balls)]
         )
         self._count = self.model.point_count - 2 * NEAR
         self._radii = self.model.point_radii[: self._count].copy()
@@ -118,9 +112,9 @@ class World:
             self._joints[slice(*figure.body.joints)] = True
             self._strength[slice(*figure.body.joints)] = figure.strength
         self.ball_places = [slice(k, k + 3) for k in range(coordinate, self.model.nq, Q_SIZES["free"])]
-        self.ball_roots = [int(self.model.roots[len(starts) + k]) for k in range(len(things))]
+        self.ball_roots = [int(self.model.roots[len(starts) + k]) for k in range(len(balls))]
         self._ball_dofs = [int(self.model.dof_first[root]) for root in self.ball_roots]
-        self._free = [False] * len(things)
+        self._free = [False] * len(balls)
         self.touching: Flags = np.zeros(self._count, dtype=np.bool_)
         self.forces = np.zeros((self._count, 3))
         self._grips = Grips(self.scene, self._radii)
@@ -199,13 +193,13 @@ class World:
         """Index of the figure that each of them acts on."""
         return tuple(who for who, _ in self._pushes)
 
-    def things(self) -> tuple[Thing, ...]:
+    def balls(self) -> tuple[BallState, ...]:
         """The balls as they are now."""
-        out: list[Thing] = []
+        out: list[BallState] = []
         for spec, root, dof, is_free in zip(
             self.scene.balls, self.ball_roots, self._ball_dofs, self._free, strict=True
         ):
-            out.append(Thing(spec, self.state.data.xpos[root].copy(), self.v[dof : dof + 3].copy(), is_free))
+            out.append(BallState(spec, self.state.data.xpos[root].copy(), self.v[dof : dof + 3].copy(), is_free))
         return tuple(out)
 
     # --- one step
@@ -225,7 +219,7 @@ class World:
         spots = self._look(flesh)
         external = self._external()
         holding = self._holding()
-        objectives, constraints, keeps = self._wish(spots)
+        objectives, constraints, keeps = self._lists(spots)
         if holding != self._holding():
             flesh = self._grips.flesh(self.overlaps, self.capsules, s)
             spots = self._look(flesh)
@@ -360,41 +354,41 @@ class World:
 
     # --- goals
 
-    def _view(self, who: int, spots: Spots, things: tuple[Thing, ...]) -> View:
+    def _observation(self, who: int, spots: Spots, balls: tuple[BallState, ...]) -> Observation:
         figure = self.figures[who]
-        return View(
-            figure.body, self.state, self.time, self.settings.dt, self.time - figure.course.entered, self.touching,
+        return Observation(
+            figure.body, self.state, self.time, self.settings.dt, self.time - figure.controller.entered, self.touching,
             spots.gaps[: self._count], self.forces, figure.is_delayed(self.time), self.settings.is_literal,
-            scene=self.scene, things=things,
-            people={f.name: f.body for f in self.figures if f is not figure},
+            scene=self.scene, balls=balls,
+            others={f.name: f.body for f in self.figures if f is not figure},
             grips=self._grips.of(who), clip=figure.clip,
-            memory=figure.course.memory,
+            memory=figure.controller.memory,
         )  # fmt: skip
 
-    def _wish(self, spots: Spots) -> tuple[list[Objective], list[Constraint], Array]:
+    def _lists(self, spots: Spots) -> tuple[list[Objective], list[Constraint], Array]:
         """Goals and bounds of everybody, and how much it matters that points stay, shape (point_count,)."""
         objectives: list[Objective] = []
         constraints: list[Constraint] = []
         keeps = np.ones(self.model.point_count)
-        keeps[self.figures[-1].points.stop : self._count] = 0.0  # a ball has no wish to stay
-        things = self.things()
+        keeps[self.figures[-1].points.stop : self._count] = 0.0  # a ball may roll
+        balls = self.balls()
         settings = self.settings
         for who, figure in enumerate(self.figures):
-            view = self._view(who, spots, things)
-            course = figure.course
-            course.advance(view)
-            for part in course.lifts():
-                keeps[view.part(part)] = LOOSE if part == "body" else 0.0
-                self._grips.open(who, view.named(part))
-            for part in course.grips():
-                self._close(who, view.named(part), view)
-            wishes, musts = figure.goals(view, settings.responsiveness)
+            observed = self._observation(who, spots, balls)
+            controller = figure.controller
+            controller.advance(observed)
+            for part in controller.releases():
+                keeps[observed.part(part)] = LOOSE if part == "body" else 0.0
+                self._grips.open(who, observed.named(part))
+            for part in controller.grips():
+                self._close(who, observed.named(part), observed)
+            goals, required = figure.objectives(observed, settings.responsiveness)
             limits = figure.limits(self.q, self.v, self.weights.bounds)
             muscles = figure.muscles(
                 self.time, self.v, is_limited=settings.torque_limits, band=settings.band,
                 is_literal=settings.is_literal, is_stopped=self.mover is None,
             )  # fmt: skip
-            more, bounds = figure_control(view, wishes, musts, muscles, self.weights)
+            more, bounds = figure_control(observed, goals, required, muscles, self.weights)
             objectives += more
             constraints += bounds
             constraints += figure.bounds(limits, self.v, settings.dt, self.weights.bounds)
@@ -405,13 +399,13 @@ class World:
                 constraints.append(Equal(JointAcceleration((dof, dof + 6)), 0.0, "ball"))
         return objectives, constraints, keeps
 
-    def _close(self, who: int, part: str, view: View) -> None:
+    def _close(self, who: int, part: str, observed: Observation) -> None:
         """Close a hand that has arrived at what it reaches for."""
-        what = view.memory.get(f"{part} reaches")
+        what = observed.memory.get(f"{part} reaches")
         if what is None or part in self._grips.of(who) or self._grips.is_tired(who, part, self.time):
             return
         name, _, theirs = str(what).partition(":")
-        points, at = view.part(part), (self.state, self.time)
+        points, at = observed.part(part), (self.state, self.time)
         if part.endswith("_foot"):
             own, first = self.figures[who].character, self.figures[who].points.start
             self._grips.stand(who, part, [first + p for p in hold_points(own, part)], name, *at)

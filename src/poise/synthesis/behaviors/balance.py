@@ -10,16 +10,15 @@ import numpy.typing as npt
 from poise.body.character import Character
 from poise.goals.conditions import Always, Lying, Standing
 from poise.goals.falling import BreakFall, GiveWay
+from poise.goals.goal import Goal
 from poise.goals.living import BalanceArms, Breathe, Gaze, Sway
-from poise.goals.machine import ControlState, Machine
 from poise.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright
+from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import floor
-from poise.goals.wish import Wish
-from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
-from poise.synthesis.behaviors.option import Option, friction
-from poise.synthesis.stance import standing
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup, friction
+from poise.synthesis.poses import standing
 
-POSTURE: tuple[Wish, ...] = (
+POSTURE: tuple[Goal, ...] = (
     Upright(0.1, ("chest",)),
     Upright(0.2, ("pelvis",)),
     Facing(0.2),
@@ -27,18 +26,18 @@ POSTURE: tuple[Wish, ...] = (
     Pose(0.005),
     Still(0.001),
 )
-"""What a standing figure wishes besides its balance."""
+"""Goals of a standing figure besides its balance."""
 
 
-FALLEN = ControlState("fallen", (BreakFall(0.3), GiveWay(1.0)), Lying(), lifts=("body",))
+FALLEN = ControlState("fallen", (BreakFall(0.3), GiveWay(1.0)), Lying(), releases=("body",))
 """What a figure does that falls, or lies on the ground: its hands go ahead, the rest gives way and comes to rest."""
 
 
-ALIVE: tuple[Wish, ...] = (BalanceArms(0.05), Gaze(0.02))
+ALIVE: tuple[Goal, ...] = (BalanceArms(0.05), Gaze(0.02))
 """What makes every state of a standing figure look alive."""
 
 
-def alive(machine: Machine, options: Options, sway: float = 1.0) -> Machine:
+def alive(machine: StateMachine, options: Options, sway: float = 1.0) -> StateMachine:
     """A controller with the living layer in all its states but "fallen", if the options ask for it.
 
     Args:
@@ -48,11 +47,11 @@ def alive(machine: Machine, options: Options, sway: float = 1.0) -> Machine:
     """
     if not options["alive"]:
         return machine
-    quiet: tuple[Wish, ...] = (Breathe(0.05), Sway(sway, seed=int(options["seed"])))
+    quiet: tuple[Goal, ...] = (Breathe(0.05), Sway(sway, seed=int(options["seed"])))
     states = []
     for state in machine.states:
         more = () if state.name == "fallen" else (*ALIVE, *quiet) if state.name == "balance" else ALIVE
-        states.append(replace(state, wishes=(*state.wishes, *more)))
+        states.append(replace(state, goals=(*state.goals, *more)))
     return replace(machine, states=tuple(states))
 
 
@@ -66,7 +65,7 @@ def living(seed: float = 1.0) -> dict[str, Option]:
 
 def _balance(options: Options) -> Setup:
     state = ControlState("balance", (ComOver(0.3), *POSTURE, Land(0.2)), Standing(Always()), ("fallen",))
-    machine = alive(Machine("balance", (state, FALLEN)), options, sway=0.1)
+    machine = alive(StateMachine("balance", (state, FALLEN)), options, sway=0.1)
     return Setup((Role(machine),), floor(options["friction"]))
 
 
@@ -75,7 +74,7 @@ QUIET = 0.4
 form moves it by a tenth of its way a second, so that it lives by the room it starts with."""
 
 
-LITERAL: tuple[Wish, ...] = (ComOver(5.0), Upright(70.0, ("chest",)), Still(0.5))
+LITERAL: tuple[Goal, ...] = (ComOver(5.0), Upright(70.0, ("chest",)), Still(0.5))
 """The paper's own: 5 G_cp + 70 G_spine + 0.5 G_qv."""
 REACHED = 0.8
 """Weight of a point of the body that goes somewhere in the literal form: the paper's G_p of a step, which it also uses
@@ -89,7 +88,7 @@ def quiet(character: Character) -> npt.NDArray[np.float64]:
 
 def _literal(options: Options) -> Setup:
     return Setup(
-        (Role(Machine("balance", (ControlState("balance", LITERAL),)), pose=quiet),), floor(options["friction"])
+        (Role(StateMachine("balance", (ControlState("balance", LITERAL),)), pose=quiet),), floor(options["friction"])
     )
 
 

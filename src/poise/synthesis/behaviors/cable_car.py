@@ -10,15 +10,14 @@ from dataclasses import replace
 import numpy as np
 
 from poise.goals.conditions import Standing
-from poise.goals.grasping import HANDS, Grasp, Grasping, Holding, choose_bars
-from poise.goals.machine import ControlState, Machine
+from poise.goals.goal import Goal
 from poise.goals.objectives import ComOver, Land, Pose, Still
+from poise.goals.reaching import HANDS, Grasp, Grasping, Holding, choose_bars
+from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Hold, Movement, Scene, Surface
 from poise.goals.swinging import SwingFaster
-from poise.goals.wish import Wish
 from poise.synthesis.behaviors.balance import LITERAL, POSTURE, REACHED, quiet
-from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
-from poise.synthesis.behaviors.option import Option
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup
 from poise.synthesis.behaviors.wall import BRACING, LITERAL_BRACING
 
 ARMS = ("left_shoulder", "left_elbow", "left_hand", "right_shoulder", "right_elbow", "right_hand")
@@ -26,15 +25,15 @@ FREE = tuple(replace(w, without=ARMS) if isinstance(w, Pose) else w for w in POS
 TOP = (0.0, 0.0, 3.5)
 """Where the car hangs [m]."""
 
-GRAB: tuple[Wish, ...] = (ComOver(0.3), *FREE, Land(0.2), Grasp(1.0))
-HOLD: tuple[Wish, ...] = (ComOver(0.3, horizon=0.3), *FREE, Land(0.2), Grasp(1.0))
-HANG: tuple[Wish, ...] = (SwingFaster(1.0), Still(0.02), Pose(0.01, horizon=0.3), Grasp(1.0))
+GRAB: tuple[Goal, ...] = (ComOver(0.3), *FREE, Land(0.2), Grasp(1.0))
+HOLD: tuple[Goal, ...] = (ComOver(0.3, horizon=0.3), *FREE, Land(0.2), Grasp(1.0))
+HANG: tuple[Goal, ...] = (SwingFaster(1.0), Still(0.02), Pose(0.01, horizon=0.3), Grasp(1.0))
 
 
 def with_bars(
-    machine: Machine, name: str, grab: tuple[Wish, ...] = GRAB, hold: tuple[Wish, ...] = HOLD,
-    hang: tuple[Wish, ...] = HANG,
-) -> Machine:  # fmt: skip
+    machine: StateMachine, name: str, grab: tuple[Goal, ...] = GRAB, hold: tuple[Goal, ...] = HOLD,
+    hang: tuple[Goal, ...] = HANG,
+) -> StateMachine:  # fmt: skip
     """A controller that grabs a bar in reach wherever it would reach for a wall or begin a step, and holds on.
 
     Args:
@@ -56,7 +55,7 @@ def with_bars(
         ControlState("hold", hold, Holding(is_standing=True), ("hang", *back), choose_bars, grips=HANDS),
         ControlState("hang", hang, Holding(is_hanging=True), ("hold", *fallen), choose_bars, grips=HANDS),
     ]
-    return Machine(name, tuple(states))
+    return StateMachine(name, tuple(states))
 
 
 def car(options: Options) -> Scene:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
+from poise.core.typing import Array
 from poise.goals.climbing import (
     LIMBS,
     Climb,
@@ -20,16 +20,12 @@ from poise.goals.climbing import (
     choose_hand,
     settle,
 )
-from poise.goals.machine import ControlState, Machine
+from poise.goals.goal import Goal
 from poise.goals.objectives import Facing, Pose, Still, Unload, Upright
+from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Hold, Scene, Surface
-from poise.goals.wish import Wish
-from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
-from poise.synthesis.behaviors.option import Option
-from poise.synthesis.poses import placed
-from poise.synthesis.stance import standing
-
-Array = npt.NDArray[np.float64]
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup
+from poise.synthesis.poses import placed, standing
 
 WALL, OFF, RADIUS = 0.62, 0.15, 0.04
 """Distance of the wall from where the figure is put, of holds from the wall, and size of holds [m]. At 0.08 m toes and
@@ -39,7 +35,7 @@ START = {"left_hand": (0.22, 1.75), "right_hand": (-0.22, 1.6), "left_foot": (0.
 NEAREST = 0.17
 """No two holds are nearer to one another [m]."""
 
-KEEP: tuple[Wish, ...] = (
+KEEP: tuple[Goal, ...] = (
     Still(0.002),
     StandOn(5.0),
     Pose(0.005, horizon=0.4),
@@ -81,7 +77,7 @@ def _pose(character: Character) -> Array:
 
 
 def _climb(options: Options) -> Setup:
-    def moving(limb: str) -> tuple[Wish, ...]:
+    def moving(limb: str) -> tuple[Goal, ...]:
         return (Climb(3.0), MoveTo(10.0, 20.0, horizon=0.2), *KEEP)
 
     return _setup(options, (Climb(3.0), *KEEP), (Climb(1.0), Unload(1.0, "mover"), *KEEP), moving)
@@ -90,7 +86,7 @@ def _climb(options: Options) -> Setup:
 def _literal(options: Options) -> Setup:
     still = Still(0.2)
 
-    def moving(limb: str) -> tuple[Wish, ...]:
+    def moving(limb: str) -> tuple[Goal, ...]:
         if limb == "hand":
             return (still, MoveTo(0.1, 0.25), Climb(10.0))
         return (still, MoveTo(0.01, 0.3), Climb(10.0), Pose(2.0))
@@ -99,7 +95,7 @@ def _literal(options: Options) -> Setup:
 
 
 def _setup(
-    options: Options, support: tuple[Wish, ...], relax: tuple[Wish, ...], moving: Callable[[str], tuple[Wish, ...]]
+    options: Options, support: tuple[Goal, ...], relax: tuple[Goal, ...], moving: Callable[[str], tuple[Goal, ...]]
 ) -> Setup:
     """The paper's five states with the goals of all support, of relaxing, and of moving a "hand" or a "foot"."""
     holds = random_holds(int(options["seed"]), options["height"], options["width"], options["density"])
@@ -113,7 +109,7 @@ def _setup(
         return (
             ControlState(f"relax {kind}", relax, HasHold(), (f"move {kind}",), choose),
             ControlState(
-                f"move {kind}", moving(kind), OnTheWay(), ("all support",), lifts=("mover",), grips=("mover",),
+                f"move {kind}", moving(kind), OnTheWay(), ("all support",), releases=("mover",), grips=("mover",),
             ),
         )  # fmt: skip
 
@@ -122,7 +118,7 @@ def _setup(
         *limb("hand"),
         *limb("foot"),
     )
-    role = Role(Machine("climb", states), pose=_pose)
+    role = Role(StateMachine("climb", states), pose=_pose)
     return Setup((role,), Scene((Surface("floor"), wall), holds), 30.0)
 
 

@@ -6,16 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from poise.goals.combining import AllOf
-from poise.goals.conditions import Balanced, Standing
+from poise.goals.conditions import AllOf, Balanced, Standing
 from poise.goals.dodging import Dodge, Safe, Threatened
-from poise.goals.machine import ControlState, Machine
+from poise.goals.goal import Goal
 from poise.goals.objectives import ComOver, Land, Still, Upright
+from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Ball, Scene, Surface, Triple, throw
-from poise.goals.wish import Wish
 from poise.synthesis.behaviors.balance import POSTURE
-from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
-from poise.synthesis.behaviors.option import Option, friction
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup, friction
 from poise.synthesis.behaviors.step import STEPPING
 
 FLIGHT = 4.0
@@ -23,8 +21,8 @@ FLIGHT = 4.0
 OVER_FEET, UPRIGHT = 2.0 / 5.0, 30.0 / 70.0
 """What fear does to the weights of balancing: [Jain2009]_ goes from 5, 70, 0.5 to 2, 30, 0.5."""
 
-CALM: tuple[Wish, ...] = (ComOver(1.0), *POSTURE, Land(0.2))
-FEAR: tuple[Wish, ...] = tuple(
+CALM: tuple[Goal, ...] = (ComOver(1.0), *POSTURE, Land(0.2))
+FEAR: tuple[Goal, ...] = tuple(
     replace(w, weight=OVER_FEET * w.weight)
     if isinstance(w, ComOver)
     else replace(w, weight=UPRIGHT * w.weight)
@@ -34,7 +32,7 @@ FEAR: tuple[Wish, ...] = tuple(
 )
 
 
-def dodging(machine: Machine, name: str, urge: float = 1.0) -> Machine:
+def dodging(machine: StateMachine, name: str, urge: float = 1.0) -> StateMachine:
     """A controller that gets out of the way of what it sees coming, whenever it stands.
 
     Args:
@@ -46,10 +44,10 @@ def dodging(machine: Machine, name: str, urge: float = 1.0) -> Machine:
     calm = replace(calm, condition=AllOf((calm.condition, Safe())), then=("dodge in fear", "dodge", *calm.then))
     back = tuple(n for n in ("fallen", "balance", "relax foot") if n in {s.name for s in machine.states})
     states = (
-        ControlState("dodge in fear", (*FEAR, Dodge(urge * 0.8, fastest=4.0)), _standing(harmful=True), back),
+        ControlState("dodge in fear", (*FEAR, Dodge(urge * 0.8, max_speed=4.0)), _standing(harmful=True), back),
         ControlState("dodge", (*CALM, Dodge(urge * 0.3, near=0.6)), _standing(harmful=False), back),
     )
-    return Machine(name, (calm, *states, *(s for s in machine.states if s.name != "balance")))
+    return StateMachine(name, (calm, *states, *(s for s in machine.states if s.name != "balance")))
 
 
 def _standing(*, harmful: bool) -> Standing:
@@ -83,8 +81,8 @@ def _literal(options: Options) -> Setup:
     fear = ControlState(
         "dodge in fear", (ComOver(2.0), Upright(30.0), Still(0.5), away), Threatened(harmful=True), ("balance",)
     )
-    dodge = ControlState("dodge", (*calm.wishes, away), Threatened(), ("balance",))
-    return Setup((Role(Machine("dodge", (calm, fear, dodge))),), _scene(options), 4.0)
+    dodge = ControlState("dodge", (*calm.goals, away), Threatened(), ("balance",))
+    return Setup((Role(StateMachine("dodge", (calm, fear, dodge))),), _scene(options), 4.0)
 
 
 DODGE = Behavior(

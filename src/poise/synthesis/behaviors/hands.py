@@ -6,13 +6,12 @@ import math
 from dataclasses import replace
 
 from poise.goals.conditions import Always, Balanced, Standing
-from poise.goals.machine import ControlState, Machine, Part
 from poise.goals.objectives import ComOver, Land
-from poise.goals.reaching import OfferHand, TakeHand, choose_hands
+from poise.goals.reaching import OfferHand, TakeHand, choose_partner_hand
+from poise.goals.state_machine import ControlState, Part, StateMachine
 from poise.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, LITERAL, POSTURE, REACHED, quiet
-from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
-from poise.synthesis.behaviors.option import Option, friction
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup, friction
 from poise.synthesis.behaviors.step import STEPPING
 
 FURTHEST = 0.15
@@ -24,22 +23,22 @@ def _hands(options: Options) -> Setup:
     hold = TakeHand(options["weight"])
     grips = ("left_hand", "right_hand") if options["grip"] else ()
     steps = (Part(STEPPING),) if options["step"] else ()
-    child = Machine(
+    child = StateMachine(
         "child",
         (
             ControlState("balance", stand, Standing(Balanced()), ("fallen", "take hand", "step")),
             ControlState(
                 "take hand", (*stand, hold), Standing(Balanced(margin=-FURTHEST) if steps else Always()),
-                ("fallen", "step"), choose_hands, grips=grips,
+                ("fallen", "step"), choose_partner_hand, grips=grips,
             ),
             ControlState(
-                "step", (hold,), Standing(Always()), ("fallen",), choose_hands, grips=grips, inside=steps,
+                "step", (hold,), Standing(Always()), ("fallen",), choose_partner_hand, grips=grips, inside=steps,
             ),
             FALLEN,
         ),
     )  # fmt: skip
     offer = OfferHand(0.5, "right_hand")
-    grown_up = Machine(
+    grown_up = StateMachine(
         "adult",
         (
             ControlState(
@@ -62,16 +61,17 @@ def _hands(options: Options) -> Setup:
 def _literal(options: Options) -> Setup:
     setup = _hands(options)
     grips = ("left_hand", "right_hand") if options["grip"] else ()
-    child = Machine(
+    child = StateMachine(
         "child",
         (
             ControlState("balance", LITERAL, Balanced(literal=True), ("take hand",)),
             ControlState(
-                "take hand", (*LITERAL, TakeHand(REACHED * options["weight"])), enter=choose_hands, grips=grips,
+                "take hand", (*LITERAL, TakeHand(REACHED * options["weight"])), on_enter=choose_partner_hand,
+                grips=grips,
             ),
         ),
     )  # fmt: skip
-    grown_up = Machine("adult", (ControlState("balance", (*LITERAL, OfferHand(REACHED, "right_hand"))),))
+    grown_up = StateMachine("adult", (ControlState("balance", (*LITERAL, OfferHand(REACHED, "right_hand"))),))
     first, second = (replace(r, machine=m, pose=quiet) for r, m in zip(setup.roles, (child, grown_up), strict=True))
     return replace(setup, roles=(first, second))
 

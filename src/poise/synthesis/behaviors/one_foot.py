@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from poise.goals.conditions import Always, Standing
-from poise.goals.following import Follow
-from poise.goals.machine import ControlState, Machine
-from poise.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright
-from poise.goals.one_foot import OnOneFoot, RaiseFoot, Shifting, stand_on_left, stand_on_right
+from poise.goals.objectives import ComHeight, ComOver, Facing, Follow, Land, Pose, Still, Upright
+from poise.goals.state_machine import ControlState, StateMachine
+from poise.goals.stepping import OnOneFoot, RaiseFoot, Shifting, stand_on_left, stand_on_right
 from poise.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, POSTURE
-from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
-from poise.synthesis.behaviors.option import Option, friction
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup, friction
 
 SLOW = 0.35
 """Horizon of the weight's way [s]: sooner it overshoots the sole."""
 
 
 def _one_foot(options: Options) -> Setup:
-    enter = stand_on_left if options["left"] else stand_on_right
+    on_enter = stand_on_left if options["left"] else stand_on_right
     keep = (Upright(0.1, ("chest",)), Upright(0.2, ("pelvis",)), Facing(0.2), ComHeight(0.3), Still(0.003))
-    machine = Machine(
+    machine = StateMachine(
         "one foot",
         (
             ControlState(
                 "shift", (ComOver(3.0, "stance", horizon=SLOW), *POSTURE, Land(0.2)), Standing(Shifting()),
-                ("fallen", "lift"), enter,
+                ("fallen", "lift"), on_enter,
             ),
             ControlState(
                 "lift",
@@ -38,7 +36,7 @@ def _one_foot(options: Options) -> Setup:
                 ),
                 Standing(OnOneFoot()),
                 ("fallen", "put down"),
-                lifts=("swing",),
+                releases=("swing",),
             ),
             ControlState("put down", (ComOver(0.3), *POSTURE, Land(0.2)), Standing(Always()), ("fallen",)),
             FALLEN,
@@ -49,16 +47,16 @@ def _one_foot(options: Options) -> Setup:
 
 def _literal(options: Options) -> Setup:
     # the weights of balance, 5 beside 0.5 on all joint speeds, move the mass by 1 mm a second: it would take 95 s
-    enter = stand_on_left if options["left"] else stand_on_right
+    on_enter = stand_on_left if options["left"] else stand_on_right
     own = (Upright(70.0, ("chest",)), Still(0.5))
-    machine = Machine(
+    machine = StateMachine(
         "one foot",
         (
-            ControlState("shift", (ComOver(20.0 * 5.0, "stance"), *own), Shifting(), ("lift",), enter),
+            ControlState("shift", (ComOver(20.0 * 5.0, "stance"), *own), Shifting(), ("lift",), on_enter),
             ControlState(
                 "lift",
                 (ComOver(5.0 * 5.0, "stance"), *own, RaiseFoot(5.0 * 0.8, options["height"])),
-                lifts=("swing",),
+                releases=("swing",),
             ),
         ),
     )

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from poise.goals.conditions import Always, Standing
-from poise.goals.machine import ControlState, Machine
 from poise.goals.objectives import ComOver, Land
 from poise.goals.reaching import Circle
+from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, LITERAL, POSTURE, REACHED, quiet
-from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
-from poise.synthesis.behaviors.option import Option, friction
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup, friction
 
 
 def _reach(options: Options) -> Setup:
-    wishes = (ComOver(0.3), *POSTURE, Land(0.2), _circle(3.0, options))
-    machine = Machine("reach", (ControlState("reach", wishes, Standing(Always()), ("fallen",)), FALLEN))
+    goals = (ComOver(0.3), *POSTURE, Land(0.2), _circle(3.0, options))
+    machine = StateMachine("reach", (ControlState("reach", goals, Standing(Always()), ("fallen",)), FALLEN))
     return Setup((Role(machine),), floor(options["friction"]), 8.0)
 
 
 def _literal(options: Options) -> Setup:
-    machine = Machine("reach", (ControlState("reach", (*LITERAL, _circle(REACHED, options))),))
+    machine = StateMachine("reach", (ControlState("reach", (*LITERAL, _circle(REACHED, options))),))
     return Setup((Role(machine, pose=quiet),), floor(options["friction"]), 8.0)
 
 

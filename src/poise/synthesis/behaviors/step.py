@@ -4,32 +4,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from poise.goals.combining import AllOf
-from poise.goals.conditions import Balanced, For, Loaded, Standing, Stepping
-from poise.goals.gathering import BringUp, Caught, Gathered, begin_gathering, choose_gathering
-from poise.goals.machine import ControlState, Machine
-from poise.goals.midway import Nearing, StepMidway, choose_farther_foot
+from poise.goals.conditions import AllOf, Balanced, For, Loaded, Standing, Stepping
+from poise.goals.goal import Goal
 from poise.goals.objectives import ComeToRest, ComHeight, ComOver, Facing, Land, Pose, Still, Unload, Upright
-from poise.goals.one_foot import Shifting
-from poise.goals.stepping import StepTo, begin_step, choose_step
+from poise.goals.state_machine import ControlState, StateMachine
+from poise.goals.stepping import (
+    BringUp,
+    Caught,
+    Gathered,
+    Nearing,
+    Shifting,
+    StepMidway,
+    StepTo,
+    begin_gathering,
+    begin_step,
+    choose_farther_foot,
+    choose_gathering,
+    choose_step,
+)
 from poise.goals.surroundings import floor
-from poise.goals.wish import Wish
 from poise.synthesis.behaviors.balance import FALLEN, LITERAL, REACHED, alive, living, quiet
-from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
-from poise.synthesis.behaviors.option import friction
+from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup, friction
 
-POISE: tuple[Wish, ...] = (
+POISE: tuple[Goal, ...] = (
     Upright(0.5, ("chest", "pelvis"), 0.15),
     Facing(0.3, 0.2),
     ComHeight(1.0, horizon=0.2),
     Pose(0.02, 0.25),
     Still(0.002),
 )
-"""What a figure that must keep its feet wishes besides its balance: softer than a standing one's posture."""
+"""Goals of a figure that must keep its feet, besides its balance: softer than a standing one's posture."""
 SLOWLY = tuple(replace(w, horizon=0.4) if isinstance(w, ComHeight) else w for w in POISE)
 """The same while a foot is brought up: a figure that rises from a lunge at once leaps."""
 
-STEPPING = Machine(
+STEPPING = StateMachine(
     "step",
     (
         ControlState(
@@ -37,7 +45,7 @@ STEPPING = Machine(
             (ComeToRest(10.0), *POISE, Land(1.0, 1.0)),
             Standing(AllOf((Balanced(), Gathered()))),
             ("fallen", "shift weight", "relax foot", "take step"),
-            lifts=("trailing",),
+            releases=("trailing",),
         ),
         ControlState(
             "relax foot",
@@ -95,7 +103,7 @@ def _step(options: Options) -> Setup:
     return Setup((Role(alive(STEPPING, options)),), floor(options["friction"]))
 
 
-LITERAL_STEPPING = Machine(
+LITERAL_STEPPING = StateMachine(
     "step",
     (
         ControlState("balance", LITERAL, Balanced(literal=True), ("relax foot",)),
@@ -105,7 +113,7 @@ LITERAL_STEPPING = Machine(
         ),
         ControlState(
             "take step", (Still(3.0), Upright(20.0), StepMidway(REACHED)), Nearing(), ("balance", "relax foot"),
-            lifts=("swing",),
+            releases=("swing",),
         ),
     ),
 )  # fmt: skip

@@ -13,25 +13,24 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.body.character import Character
-from poise.goals.machine import ControlState, Machine
+from poise.goals.goal import Goal
 from poise.goals.objectives import Pose, Still
+from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Hold, Scene, Surface
 from poise.goals.swinging import Bent, SwingFaster, SwingsBelow, SwingsForward, take_bar
-from poise.goals.wish import Wish
-from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
-from poise.synthesis.behaviors.option import Option
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup
 from poise.synthesis.poses import hanging
 
 BAR = Hold("bar", (0.0, 0.0, 2.6), 0.016, (0.0, 1.0, 0.0), 0.6)
 HANDS = ("left_hand", "right_hand")
 HIPS, TRUNK, SHOULDERS = ("left_hip", "right_hip"), ("Abdomen", "Chest"), ("left_shoulder", "right_shoulder")
 
-FREE: tuple[Wish, ...] = (Still(0.02), Pose(0.01, horizon=0.3), Pose(0.05, only=("left_elbow", "right_elbow")))
-START: tuple[Wish, ...] = (Still(0.01), Pose(0.002, horizon=0.3))
-LOOSE: tuple[Wish, ...] = (Pose(0.02, horizon=0.3, without=(*TRUNK, *HIPS, *SHOULDERS)), Still(0.001))
+FREE: tuple[Goal, ...] = (Still(0.02), Pose(0.01, horizon=0.3), Pose(0.05, only=("left_elbow", "right_elbow")))
+START: tuple[Goal, ...] = (Still(0.01), Pose(0.002, horizon=0.3))
+LOOSE: tuple[Goal, ...] = (Pose(0.02, horizon=0.3, without=(*TRUNK, *HIPS, *SHOULDERS)), Still(0.001))
 
 
-def _bent(hips: float, trunk: float, shoulders: float) -> tuple[Wish, ...]:
+def _bent(hips: float, trunk: float, shoulders: float) -> tuple[Goal, ...]:
     return (Bent(0.05, HIPS, hips, 0.2), Bent(0.05, TRUNK, trunk, 0.2), Bent(0.05, SHOULDERS, shoulders, 0.2))
 
 
@@ -40,11 +39,11 @@ def _pose(angle: float, character: Character) -> npt.NDArray[np.float64]:
 
 
 def _setup(options: Options, *states: ControlState) -> Setup:
-    role = Role(Machine("swing", states), pose=partial(_pose, options["start"]))
+    role = Role(StateMachine("swing", states), pose=partial(_pose, options["start"]))
     return Setup((role,), Scene((Surface("floor"),), (BAR,)), 16.0)
 
 
-def _plain(options: Options, speed: float, rest: tuple[Wish, ...]) -> Setup:
+def _plain(options: Options, speed: float, rest: tuple[Goal, ...]) -> Setup:
     """The paper's two states: to and fro between them as the swing's angle reaches what is enough and loses it."""
     enough = options["enough"]
     return _setup(

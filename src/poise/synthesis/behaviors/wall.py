@@ -6,39 +6,37 @@ from dataclasses import replace
 
 import numpy as np
 
-from poise.goals.combining import AllOf
-from poise.goals.conditions import Balanced, For, Standing
-from poise.goals.machine import ControlState, Machine
+from poise.goals.conditions import AllOf, Balanced, For, Standing
+from poise.goals.goal import Goal
 from poise.goals.objectives import ComOver, Land, Pose, Unload
-from poise.goals.support import Brace, HandsFree, Leaning, Reaching, choose_hands
+from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Scene, Surface
-from poise.goals.wish import Wish
+from poise.goals.walls import Brace, HandsFree, Leaning, Reaching, choose_wall_hands
 from poise.synthesis.behaviors.balance import LITERAL, POSTURE, REACHED, quiet
-from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup
-from poise.synthesis.behaviors.option import Option, friction
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup, friction
 from poise.synthesis.behaviors.step import LITERAL_STEPPING, STEPPING
 
 BACK = ComOver(1.0, horizon=0.6)
 """A hand on a wall can push much harder than feet can pull: a slow way back, or the figure throws itself over."""
-POSED: tuple[Wish, ...] = (*POSTURE, Land(0.2))
+POSED: tuple[Goal, ...] = (*POSTURE, Land(0.2))
 FREE = tuple(replace(w, without=("arms",)) if isinstance(w, Pose) else w for w in POSED)
-"""What a leaning figure wishes besides its balance: the arms have other work to do."""
+"""Goals of a leaning figure besides its balance; arms are left free for the wall."""
 
 REACH = ControlState(
     "reach", (ComOver(0.3), *FREE, Brace(0.5)), Standing(Reaching()), ("fallen", "lean", "balance", "relax foot"),
-    choose_hands,
+    choose_wall_hands,
 )  # fmt: skip
 LEAN = ControlState(
-    "lean", (BACK, *FREE, Brace(0.5)), Standing(Leaning()), ("fallen", "let go", "reach", "relax foot"), choose_hands,
-    ("loose arms",),
+    "lean", (BACK, *FREE, Brace(0.5)), Standing(Leaning()), ("fallen", "let go", "reach", "relax foot"),
+    choose_wall_hands, ("loose arms",),
 )  # fmt: skip
 LET_GO = ControlState(
     "let go", (ComOver(0.3), *POSED, Unload(1.0, "hands")), Standing(AllOf((Balanced(), For(0.3)))),
-    ("fallen", "balance", "lean", "reach", "relax foot"), choose_hands, ("arms",),
+    ("fallen", "balance", "lean", "reach", "relax foot"), choose_wall_hands, ("arms",),
 )  # fmt: skip
 
 
-def with_hands(machine: Machine, name: str) -> Machine:
+def with_hands(machine: StateMachine, name: str) -> StateMachine:
     """A controller that first tries a hand wherever it would begin a step, and steps where no hand helps.
 
     Args:
@@ -55,14 +53,14 @@ def with_hands(machine: Machine, name: str) -> Machine:
                 then=(*state.then[:k], "let go", "lean", "reach", *state.then[k:]),
             )
         if state.name == "take step":
-            state = replace(state, wishes=(*state.wishes, Brace(0.3, looks=True)))
+            state = replace(state, goals=(*state.goals, Brace(0.3, is_nearest=True)))
         states.append(state)
-    return Machine(name, (*states, REACH, LEAN, LET_GO))
+    return StateMachine(name, (*states, REACH, LEAN, LET_GO))
 
 
 BRACING = with_hands(STEPPING, "wall")
 
-LITERAL_BRACING = Machine(
+LITERAL_BRACING = StateMachine(
     "wall",
     (
         *(
@@ -70,10 +68,10 @@ LITERAL_BRACING = Machine(
             for state in LITERAL_STEPPING.states
         ),
         ControlState(
-            "reach", (*LITERAL, Brace(REACHED)), Reaching(), ("lean", "balance", "relax foot"), choose_hands,
+            "reach", (*LITERAL, Brace(REACHED)), Reaching(), ("lean", "balance", "relax foot"), choose_wall_hands,
         ),
         ControlState(
-            "lean", (*LITERAL, Brace(REACHED)), Leaning(), ("reach", "balance", "relax foot"), choose_hands,
+            "lean", (*LITERAL, Brace(REACHED)), Leaning(), ("reach", "balance", "relax foot"), choose_wall_hands,
             ("loose arms",),
         ),
     ),

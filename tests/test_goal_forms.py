@@ -11,8 +11,8 @@ from poise.body.figure import figure
 from poise.body.torque_limits import torque_limits, torque_of
 from poise.core.units import HUMAN_LEG
 from poise.goals.body import body_of
-from poise.goals.view import View
-from poise.goals.wish import slowing, toward
+from poise.goals.goal import slowing, toward
+from poise.goals.observation import Observation
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration
 from poise.synthesis.behaviors import BEHAVIORS
@@ -21,11 +21,11 @@ from poise.synthesis.run import world_of
 ERROR, SPEED, WEIGHT = np.array([0.3, -0.2, 0.1]), np.array([1.0, 0.5, -2.0]), 7.0
 
 
-def view_of(*, is_literal: bool) -> View:
+def observation_of(*, is_literal: bool) -> Observation:
     """What a figure sees before anything has happened."""
     world = world_of(BEHAVIORS["balance"].setup(), figure())
     count = len(world.touching)
-    return View(
+    return Observation(
         body_of(world.figures[0].character, world.state), world.state, 0.0, 0.01, 0.0, world.touching, np.ones(count),
         world.forces, False, is_literal,
     )  # fmt: skip
@@ -37,29 +37,29 @@ def cost(objective: Objective, a: np.ndarray) -> float:
 
 
 def test_the_literal_form_is_the_papers_squared_error_of_the_next_step() -> None:
-    view, quantity = view_of(is_literal=True), ComAcceleration()
-    place = toward(view, quantity, ERROR, SPEED, WEIGHT, 0.3, "place", most=1.0)
-    speed = slowing(view, quantity, ERROR, WEIGHT, 0.3, "speed")
+    observed, quantity = observation_of(is_literal=True), ComAcceleration()
+    place = toward(observed, quantity, ERROR, SPEED, WEIGHT, 0.3, "place", max_acceleration=1.0)
+    speed = slowing(observed, quantity, ERROR, WEIGHT, 0.3, "speed")
     for a in np.random.default_rng(1).normal(scale=100.0, size=(5, 3)):
         # w ‖x + Δt ẋ⁺ − x₀‖² and w ‖ẋ⁺ − (ẋ + change)‖², with ẋ⁺ = ẋ + Δt ẍ
-        left = ERROR - view.dt * (SPEED + view.dt * a)
+        left = ERROR - observed.dt * (SPEED + observed.dt * a)
         assert cost(place, a) == pytest.approx(WEIGHT * float(left @ left))
-        left = ERROR - view.dt * a
+        left = ERROR - observed.dt * a
         assert cost(speed, a) == pytest.approx(WEIGHT * float(left @ left))
 
 
 def test_with_a_horizon_the_wished_acceleration_arrives_when_it_is_over() -> None:
-    view, quantity = view_of(is_literal=False), ComAcceleration()
-    horizon = 0.3 * view.body.tempo
-    wished = toward(view, quantity, ERROR, SPEED, WEIGHT, 0.3, "place")
-    assert horizon * SPEED + 0.5 * horizon**2 * wished.target == pytest.approx(ERROR)
-    assert wished.weight == WEIGHT
-    changed = slowing(view, quantity, ERROR, WEIGHT, 0.3, "speed")
+    observed, quantity = observation_of(is_literal=False), ComAcceleration()
+    horizon = 0.3 * observed.body.tempo
+    desired = toward(observed, quantity, ERROR, SPEED, WEIGHT, 0.3, "place")
+    assert horizon * SPEED + 0.5 * horizon**2 * desired.target == pytest.approx(ERROR)
+    assert desired.weight == WEIGHT
+    changed = slowing(observed, quantity, ERROR, WEIGHT, 0.3, "speed")
     assert horizon * changed.target == pytest.approx(ERROR)
-    least = toward(view, quantity, ERROR, SPEED, WEIGHT, 0.3, "place", most=2.0)
+    least = toward(observed, quantity, ERROR, SPEED, WEIGHT, 0.3, "place", max_acceleration=2.0)
     assert np.linalg.norm(least.target) == pytest.approx(2.0)
-    assert np.cross(least.target, wished.target) == pytest.approx(0.0, abs=1e-9)
-    assert float(np.dot(least.target, wished.target)) > 0.0
+    assert np.cross(least.target, desired.target) == pytest.approx(0.0, abs=1e-9)
+    assert float(np.dot(least.target, desired.target)) > 0.0
 
 
 def test_lengths_go_with_the_leg_and_torques_with_mass_and_leg() -> None:

@@ -1,4 +1,8 @@
-"""What a controller sees in one step: the figure, what it touches, what stands around it, and what it remembers."""
+"""What a controller observes in one step: the figure, its contacts, the scene around it, and its memory.
+
+Source: [Jain2009]_ 5.2, which lists the objects that each end effector can reach. Here the list is made from a field of
+view: what is not seen does not exist for a controller.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +13,18 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import UnknownName
+from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.goals.body import SIDES, Body
 from poise.goals.polygon import centroid
-from poise.goals.surroundings import Ball, Scene
+from poise.goals.surroundings import Ball, Hold, Scene, Surface
 from poise.physics import State
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Thing:
+class BallState:
     """A ball as it is now.
 
     Attributes:
@@ -48,41 +48,41 @@ class Clip(Protocol):
 
 
 @dataclass
-class View:
-    """One look at the figure and the world; valid until the figure moves on.
+class Observation:
+    """What one figure observes in one step; valid until the figure moves on.
 
     Attributes:
         body: The figure's parts.
         state: Completed dynamic state.
         time: [s].
         dt: Length of the step [s].
-        since: Time since the machine entered its present state [s].
+        time_in_state: Since the state was entered [s].
         touching: Points in contact, shape (P,).
         gaps: Height of each point over the nearest surface [m], shape (P,).
         forces: Contact force on each point in the last step [N], shape (P, 3).
         is_delayed: The figure has been pushed and cannot answer yet.
         is_literal: Objectives in the paper's own form, without a horizon.
         scene: What stands around.
-        things: Balls, held or in flight.
-        people: The other figures.
+        balls: Held or in flight.
+        others: The other figures.
         grips: Name of the hold, or "figure:part", that each closed hand or foot has: "left_hand" → "bar".
         clip: What `Follow` follows, if there is one.
-        memory: What the machine remembers; conditions and entries may write here, goals only read.
+        memory: Shared by all states; conditions and actions may write here, goals only read.
     """
 
     body: Body
     state: State
     time: float
     dt: float
-    since: float
+    time_in_state: float
     touching: Flags
     gaps: Array
     forces: Array
     is_delayed: bool
     is_literal: bool
     scene: Scene = field(default_factory=Scene)
-    things: tuple[Thing, ...] = ()
-    people: Mapping[str, Body] = field(default_factory=dict)
+    balls: tuple[BallState, ...] = ()
+    others: Mapping[str, Body] = field(default_factory=dict)
     grips: Mapping[str, str] = field(default_factory=dict)
     clip: Clip | None = None
     memory: dict[str, Any] = field(default_factory=dict)
@@ -140,13 +140,13 @@ class View:
         away = min(max(away, 0.0), 0.6 * leg)
         return leg - float(np.sqrt(leg**2 - away**2))
 
-    def at(self, since: float) -> View:
-        """The same look for a state that was entered so long ago [s]; what has been looked up is kept."""
-        if since == self.since:
+    def at(self, time_in_state: float) -> Observation:
+        """The same observation for a state that was entered so long ago [s]."""
+        if time_in_state == self.time_in_state:
             return self
-        view = copy(self)
-        view.since = since
-        return view
+        observed = copy(self)
+        observed.time_in_state = time_in_state
+        return observed
 
     @cached_property
     def trailing(self) -> Index:
@@ -173,7 +173,7 @@ class View:
         return np.array([left[1], -left[0]])
 
     def foot(self, which: str) -> Index:
-        """Contact points of a foot: "left", "right", "both", or "swing" and "stance" as the machine remembers.
+        """Contact points of a foot: "left", "right", "both", or "swing" and "stance" as stored in the memory.
 
         Raises:
             UnknownName: if it is none of these.
@@ -210,7 +210,7 @@ class View:
         return self.foot(which.removesuffix("_foot"))
 
     def named(self, which: str) -> str:
-        """The part that the machine remembers as its "mover"; any other name as it is."""
+        """The part stored as "mover" in the memory; any other name as it is."""
         return (self.memory.get(which) or "none_hand") if which == "mover" else which
 
     def middle(self, points: Index) -> tuple[Array, Array]:
@@ -234,3 +234,168 @@ class View:
         """Center of the polygon of points near the ground; the foot's own middle where nothing is near, shape (2,)."""
         near = self.near_ground(which, height)
         return centroid(near if len(near) else self.state.points[self.foot(which), :2])
+
+
+FIELD = float(np.radians(100.0))
+"""Half-angle of the field of view about where the head faces [rad]: eyes that turn in a resting head; straight below
+and above are seen, behind is not."""
+MARGIN = 0.1
+"""Part of a limb's length that is kept in reserve: an arm that is straight cannot push."""
+FLOOR = 0.7
+"""A surface whose normal rises more than this is a floor, and no wall to push."""
+
+
+@dataclass(frozen=True)
+class Limb:
+    """An arm or a leg: where it hangs [m], shape (3,), and how long it is when straight [m]."""
+
+    place: Array
+    length: float
+
+
+@dataclass(frozen=True)
+class Within:
+    """Something a hand or foot could use.
+
+    Attributes:
+        name: Of the surface or hold.
+        kind: "wall" to push, "hold" or "bar" to grip.
+        place: Where the hand would be on it [m], shape (3,).
+        normal: Of a wall, away from it; zero for a hold, shape (3,).
+        distance: From the hand or foot now [m].
+        stretch: From the shoulder or hip to the place, in parts of the limb's length; 1 is a straight limb.
+    """
+
+    name: str
+    kind: str
+    place: Array
+    normal: Array
+    distance: float
+    stretch: float
+
+
+def eyes(observed: Observation) -> tuple[Array, Array]:
+    """Where the head is [m] and the unit direction it faces, shapes (3,)."""
+    body = observed.body
+    head = body.root + body.head
+    return observed.state.data.xipos[head].copy(), observed.state.data.xmat[head].reshape(3, 3) @ body.face
+
+
+def sees(observed: Observation, place: Array, field: float = FIELD) -> bool:
+    """Whether a place lies in the field of view.
+
+    Args:
+        observed: Of the figure that looks.
+        place: [m], shape (3,).
+        field: Half-angle about where the head faces [rad].
+    """
+    eye, ahead = eyes(observed)
+    away = np.asarray(place) - eye
+    size = float(np.linalg.norm(away))
+    return size < 1e-9 or float(away @ ahead) >= float(np.cos(field)) * size
+
+
+def effector(observed: Observation, part: str) -> tuple[Array, Array]:
+    """Middle of a hand's or foot's contact points [m] and its velocity [m/s], shapes (3,)."""
+    return observed.middle(observed.part(part))
+
+
+def socket(observed: Observation, part: str) -> Limb:
+    """The limb of a hand or foot, from its shoulder or hip to the middle of its contact points.
+
+    Args:
+        observed: Of the figure.
+        part: "left_hand", "right_hand"; "left_foot" or "left", "right_foot" or "right".
+    """
+    side, _, kind = part.partition("_")
+    roles, bodies = observed.body.character.roles, observed.body.character.bodies
+    is_hand = kind == "hand"
+    root = roles[f"{side}_shoulder" if is_hand else f"{side}_hip"]
+    last = roles[f"{side}_hand" if is_hand else f"{side}_foot"]
+    own = [p.offset for p in observed.body.character.contact_points if p.body == last]
+    length = float(np.linalg.norm(np.mean(own, axis=0))) if own else 0.0
+    while last > root:
+        length += float(np.linalg.norm(bodies[last].offset))
+        last = bodies[last].parent
+    return Limb(observed.state.data.xpos[observed.body.root + root].copy(), length)
+
+
+def reachable(
+    observed: Observation, part: str, margin: float = MARGIN, *, is_blind: bool = False, kinds: tuple[str, ...] = ()
+) -> list[Within]:
+    """What a hand or foot can reach from where its figure is now, nearest to it first.
+
+    Args:
+        observed: Of the figure.
+        part: As in `socket`.
+        margin: Part of the limb's length kept in reserve.
+        is_blind: Also what lies outside the field of view.
+        kinds: Only these: "wall", "hold", "bar"; all if empty.
+    """
+    limb = socket(observed, part)
+    most = (1.0 - margin) * limb.length
+    hand = effector(observed, part)[0]
+    found = [on_hold(observed, hold, hand) for hold in observed.scene.holds if hold.exists(observed.time)]
+    found += [
+        on_wall(observed, surface, hand, limb.place, most)
+        for surface in observed.scene.surfaces
+        if part.endswith("_hand") and surface.normal[2] <= FLOOR and surface.exists(observed.time)
+    ]
+    out: list[Within] = []
+    for name, kind, place, normal in found:
+        away = float(np.linalg.norm(place - limb.place))
+        if away <= most + 1e-9 and (not kinds or kind in kinds) and (is_blind or sees(observed, place)):
+            out.append(Within(name, kind, place, normal, float(np.linalg.norm(place - hand)), away / limb.length))
+    return sorted(out, key=lambda w: (w.distance, w.name))
+
+
+def on_hold(observed: Observation, hold: Hold, hand: Array) -> tuple[str, str, Array, Array]:
+    """Where a hand would grip a hold: name, kind, place and a normal of zero."""
+    return hold.name, "hold" if hold.axis is None else "bar", hold.nearest(hand, observed.time), np.zeros(3)
+
+
+def on_wall(
+    observed: Observation, wall: Surface, hand: Array, shoulder: Array, most: float
+) -> tuple[str, str, Array, Array]:
+    """Where a hand would push a wall: its projection, drawn toward the shoulder's until the arm is long enough."""
+    origin, frame = np.array(wall.origin), wall.frame
+    if wall.movement is not None:
+        origin, turn = wall.movement.placed(origin, observed.time)
+        frame = frame @ turn.T
+    half = 0.5 * np.array(wall.size)
+
+    def onto(place: Array) -> Array:
+        local = frame @ (place - origin)
+        local[:2] = np.clip(local[:2], -half, half)
+        local[2] = 0.0
+        return origin + local @ frame
+
+    place, foot = onto(hand), onto(shoulder)
+    height = float(np.linalg.norm(foot - shoulder))
+    across = place - foot
+    most_across = float(np.sqrt(max(most**2 - height**2, 0.0)))
+    far = float(np.linalg.norm(across))
+    if far > most_across:
+        place = foot + across * (most_across / far)
+    return wall.name, "wall", place, frame[2]
+
+
+def clear_of_walls(observed: Observation, foot: Array, toes: float = 0.18) -> Array:
+    """A place for the middle of a foot [m], (2,), moved back so far that its toes stay off the walls the figure sees.
+
+    Args:
+        observed: Of the figure.
+        foot: Where the foot would stand [m], shape (2,).
+        toes: From the middle of a grown-up's foot to a little beyond its toes [m].
+    """
+    most = toes * observed.body.scale
+    place = np.array([foot[0], foot[1], observed.ground_height + 0.05])
+    for wall in observed.scene.surfaces:
+        if wall.normal[2] > FLOOR or not wall.exists(observed.time):
+            continue
+        _, _, on, normal = on_wall(observed, wall, place, place, np.inf)
+        gap, beside = float((place - on) @ normal), place - on
+        beside -= gap * normal
+        if -wall.depth < gap < most and float(np.linalg.norm(beside)) < most and sees(observed, on):
+            place[:2] += (most - gap) * normal[:2]
+    return place[:2]

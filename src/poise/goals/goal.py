@@ -20,13 +20,11 @@ import abc
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-from poise.goals.view import View
+from poise.core.typing import Array
+from poise.goals.observation import Observation
 from poise.step import Objective, Quantity
 from poise.step.quantities import AxisAcceleration, JointAcceleration, PlaceAcceleration
-
-Array = npt.NDArray[np.float64]
 
 HORIZON = 0.1
 """How soon a goal wants to be met when it does not say [s]."""
@@ -34,22 +32,22 @@ UP = np.array([0.0, 0.0, 1.0])
 """Unit direction against gravity in the world."""
 
 
-class Wish(abc.ABC):
+class Goal(abc.ABC):
     """One goal of a controller, as data."""
 
     @abc.abstractmethod
-    def objectives(self, view: View) -> list[Objective]:
+    def objectives(self, observed: Observation) -> list[Objective]:
         """What it adds to this step."""
 
 
 def toward(
-    view: View, quantity: Quantity, error: Array, speed: Array, weight: Array | float, horizon: Array | float,
-    label: str, most: float = np.inf,
+    observed: Observation, quantity: Quantity, error: Array, speed: Array, weight: Array | float,
+    horizon: Array | float, label: str, max_acceleration: float = np.inf,
 ) -> Objective:  # fmt: skip
-    """The objective that brings an error x₀ − x to zero, in the view's form.
+    """The objective that brings an error x₀ − x to zero, in the form that the run uses.
 
     Args:
-        view: Says which form, and Δt.
+        observed: Says which form, and Δt.
         quantity: The acceleration ẍ.
         error: x₀ − x, one number a row.
         speed: ẋ.
@@ -57,59 +55,63 @@ def toward(
             literal form.
         horizon: H of a grown-up [s]; for others in proportion to their `tempo`.
         label: Name in reports.
-        most: Largest acceleration asked for; nobody can do everything at once.
+        max_acceleration: Largest acceleration asked for.
     """
-    if view.is_literal:
-        dt = view.dt
+    if observed.is_literal:
+        dt = observed.dt
         return Objective(quantity, (error - dt * speed) / dt**2, np.asarray(weight) * dt**4, label)
-    horizon = horizon * view.body.tempo
-    wished = (error - horizon * speed) * (2.0 / horizon**2)
-    if most < np.inf and (size := float(np.linalg.norm(wished))) > most:
-        wished = wished * (most / size)
-    return Objective(quantity, wished, _in_legs(view, quantity, weight), label)
+    horizon = horizon * observed.body.tempo
+    desired = (error - horizon * speed) * (2.0 / horizon**2)
+    if max_acceleration < np.inf and (size := float(np.linalg.norm(desired))) > max_acceleration:
+        desired = desired * (max_acceleration / size)
+    return Objective(quantity, desired, _in_legs(observed, quantity, weight), label)
 
 
 def slowing(
-    view: View, quantity: Quantity, change: Array, weight: Array | float, horizon: float, label: str
+    observed: Observation, quantity: Quantity, change: Array, weight: Array | float, horizon: float, label: str
 ) -> Objective:
     """The objective that brings a change of velocity about: within H, a grown-up's, or in this step if literal."""
-    if view.is_literal:
-        return Objective(quantity, change / view.dt, np.asarray(weight) * view.dt**2, label)
-    return Objective(quantity, change / (horizon * view.body.tempo), _in_legs(view, quantity, weight), label)
+    if observed.is_literal:
+        return Objective(quantity, change / observed.dt, np.asarray(weight) * observed.dt**2, label)
+    return Objective(quantity, change / (horizon * observed.body.tempo), _in_legs(observed, quantity, weight), label)
 
 
-def _in_legs(view: View, quantity: Quantity, weight: Array | float) -> Array | float:
+def _in_legs(observed: Observation, quantity: Quantity, weight: Array | float) -> Array | float:
     """The weight of a goal; what turns counts by what the end of a leg would do, since short figures turn faster."""
-    return weight * view.body.scale**2 if isinstance(quantity, (JointAcceleration, AxisAcceleration)) else weight
+    return weight * observed.body.scale**2 if isinstance(quantity, (JointAcceleration, AxisAcceleration)) else weight
 
 
-def place_toward(view: View, body: int, offset: Array, place: Array, weight: float, horizon: float) -> Objective:
+def place_toward(
+    observed: Observation, body: int, offset: Array, place: Array, weight: float, horizon: float
+) -> Objective:
     """A place on a body goes to a point of the world."""
-    state, model_body = view.state, view.body.root + body
+    state, model_body = observed.state, observed.body.root + body
     here = state.body_place(model_body, offset)
     velocity, _ = state.body_point_motion(model_body, here)
-    return toward(view, PlaceAcceleration(model_body, offset), place - here, velocity, weight, horizon, "reach")
+    return toward(observed, PlaceAcceleration(model_body, offset), place - here, velocity, weight, horizon, "reach")
 
 
 def axis_toward(
-    view: View, body: int, axis: Array, wished: Array, weight: float, horizon: float, label: str
+    observed: Observation, body: int, axis: Array, desired: Array, weight: float, horizon: float, label: str
 ) -> Objective:
     """An axis of a body turns to a unit direction of the world; only the part across that direction counts."""
-    data, model_body = view.state.data, view.body.root + body
+    data, model_body = observed.state.data, observed.body.root + body
     u = data.xmat[model_body].reshape(3, 3) @ axis
     turn = data.cvel[model_body, :3]
     speed = _cross(turn, u)
-    across = _square_to(*wished.tolist())
-    return toward(view, AxisAcceleration(model_body, axis, across), -across @ u, across @ speed, weight, horizon, label)
+    across = _square_to(*desired.tolist())
+    return toward(
+        observed, AxisAcceleration(model_body, axis, across), -across @ u, across @ speed, weight, horizon, label
+    )
 
 
 @lru_cache
 def _square_to(x: float, y: float, z: float) -> Array:
     """Two unit directions square to a third and to each other, shape (2, 3)."""
-    wished = np.array([x, y, z])
-    first = _cross(wished, np.eye(3)[int(np.argmin(np.abs(wished)))])
+    desired = np.array([x, y, z])
+    first = _cross(desired, np.eye(3)[int(np.argmin(np.abs(desired)))])
     first /= np.sqrt(first @ first)
-    across = np.stack([first, _cross(wished, first)])
+    across = np.stack([first, _cross(desired, first)])
     across.setflags(write=False)
     return across
 
@@ -120,18 +122,18 @@ def _cross(a: Array, b: Array) -> Array:
     return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
 
 
-def bodies_named(view: View, name: str) -> list[int]:
+def bodies_named(observed: Observation, name: str) -> list[int]:
     """Bodies behind a name: "feet", "swing", "stance", "stance leg", "arms" (of the hands noted), a role or joint."""
-    index = view.body.character.body_index
+    index = observed.body.character.body_index
     if name == "arms":
-        sides = [hand.removesuffix("_hand") for hand in view.memory.get("hands", ())]
+        sides = [hand.removesuffix("_hand") for hand in observed.memory.get("hands", ())]
         return [index(f"{side}_{part}") for side in sides for part in ("shoulder", "elbow", "hand")]
     if name == "feet":
         return [index("left_foot"), index("right_foot")]
     if name in ("swing leg", "stance leg"):
-        side = view.memory.get(name.removesuffix(" leg"))
+        side = observed.memory.get(name.removesuffix(" leg"))
         return [index(f"{side}_{part}") for part in ("hip", "knee", "foot")] if side else []
     if name in ("swing", "stance"):
-        side = view.memory.get(name)
+        side = observed.memory.get(name)
         return [index(f"{side}_foot")] if side else []
     return [index(name)]

@@ -15,12 +15,13 @@ import numpy as np
 
 from poise.core.errors import InvalidValue, UnknownName
 from poise.goals.conditions import Always, Condition
-from poise.goals.view import View
-from poise.goals.wish import Wish
+from poise.goals.goal import Goal
+from poise.goals.memory import state_key
+from poise.goals.observation import Observation
 from poise.step import Objective
 
-Entry = Callable[[View], None]
-"""What a state does once when it is entered, such as choosing the foot that shall step; it writes the view's memory."""
+Action = Callable[[Observation], None]
+"""What a state does once when it is entered, such as choosing the foot that steps; it writes the memory."""
 
 DEEPEST = 8
 """Machines may be inside each other this deep."""
@@ -32,53 +33,53 @@ class ControlState:
 
     Attributes:
         name: Unique in its machine.
-        wishes: Its goals, each with its weight.
+        goals: Each with its weight.
         condition: True while the strategy applies.
         then: States that may follow, in the order in which they are tried.
-        enter: What to note when the state is entered, such as which foot shall step.
-        lifts: Parts whose points may leave their contacts and whose grips open: "swing", "left_hand", …
+        on_enter: Runs once when the state is entered, and writes the memory, such as which foot steps.
+        releases: Parts whose points may leave their contacts and whose grips open: "swing", "left_hand", …
         grips: Hands and feet that close around what they reach for: "left_hand", …; the machine's memory names it as
             "left_hand reaches": a hold, or "figure:left_hand".
-        musts: Goals that must be met, as hard rows; where they cannot be, the slack is reported.
+        constraints: Goals that must be met, as hard rows; where they cannot be, the slack is reported.
         inside: Machines that work while the state lasts; their goals come on top of its own.
     """
 
     name: str
-    wishes: tuple[Wish, ...] = ()
+    goals: tuple[Goal, ...] = ()
     condition: Condition = field(default_factory=Always)
     then: tuple[str, ...] = ()
-    enter: Entry | None = None
-    lifts: tuple[str, ...] = ()
+    on_enter: Action | None = None
+    releases: tuple[str, ...] = ()
     grips: tuple[str, ...] = ()
-    musts: tuple[Wish, ...] = ()
+    constraints: tuple[Goal, ...] = ()
     inside: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
-        for key, kind in (("wishes", Wish), ("musts", Wish), ("then", str), ("lifts", str), ("grips", str)):
+        for key, kind in (("goals", Goal), ("constraints", Goal), ("then", str), ("releases", str), ("grips", str)):
             held: Any = getattr(self, key)
             if not isinstance(held, tuple) or not all(isinstance(x, kind) for x in held):
                 raise InvalidValue(
                     f"State {self.name!r}: {key} is {held!r}; give a tuple of {_KINDS[kind]}, such as (a, b) or (a,)."
                 )
-        for wish in (*self.wishes, *self.musts):
-            require_weight(wish, f"State {self.name!r}")
+        for goal in (*self.goals, *self.constraints):
+            require_weight(goal, f"State {self.name!r}")
         if not isinstance(self.condition, Condition):
             raise InvalidValue(f"State {self.name!r}: its condition is {self.condition!r}; give one, such as Always().")
 
 
-_KINDS = {Wish: "goals", str: "names"}
+_KINDS = {Goal: "goals", str: "names"}
 
 
-def require_weight(wish: Wish, owner: str) -> None:
+def require_weight(goal: Goal, owner: str) -> None:
     """Refuse a goal whose weight or horizon makes no sense.
 
     Raises:
         InvalidValue: naming the owner, the goal and the number.
     """
     for key, least in (("weight", "zero or more"), ("horizon", "a positive number")):
-        value: Any = getattr(wish, key, None)
+        value: Any = getattr(goal, key, None)
         if value is not None and not (value > 0.0 or (key == "weight" and value == 0.0)):
-            raise InvalidValue(f"{owner}: {type(wish).__name__} has {key} {value!r}; give {least}.")
+            raise InvalidValue(f"{owner}: {type(goal).__name__} has {key} {value!r}; give {least}.")
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Part:
         priority: Multiplies the weights of all its goals.
     """
 
-    machine: Machine
+    machine: StateMachine
     priority: float = 1.0
 
     def __post_init__(self) -> None:
@@ -99,7 +100,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Machine:
+class StateMachine:
     """A controller: its states, the first of which is where it starts.
 
     Attributes:
@@ -129,7 +130,7 @@ class Machine:
         return next(s for s in self.states if s.name == name)
 
 
-def depth(machine: Machine) -> int:
+def depth(machine: StateMachine) -> int:
     """How deep machines are inside each other; 1 for one without any inside."""
     return 1 + max((depth(part.machine) for s in machine.states for part in s.inside), default=0)
 
@@ -143,110 +144,109 @@ class Visit:
     end: float
 
 
-class Course:
-    """A machine at work: where it is, and where it has been. The one changing thing of a controller.
+class Controller:
+    """A state machine at work: its present state, its memory and its past visits.
 
     Attributes:
         state: Where it is.
         entered: Since when [s].
         visits: Stays that are over, of the machines inside too.
         stuck: Steps in which the state's condition failed and no successor's held.
-        memory: What conditions and entries noted; one for all machines inside each other.
+        memory: What conditions and actions wrote; one for all machines inside each other.
         inside: The machines at work inside the state, with their priorities.
     """
 
-    def __init__(self, machine: Machine, *, memory: dict[str, Any] | None = None, above: str = "") -> None:
+    def __init__(self, machine: StateMachine, *, memory: dict[str, Any] | None = None, above: str = "") -> None:
         self.machine = machine
         self.state = machine.states[0]
         self.entered = 0.0
         self.visits: list[Visit] = []
         self.stuck = 0
         self.memory: dict[str, Any] = {} if memory is None else memory
-        self.inside: list[tuple[Course, float]] = []
+        self.inside: list[tuple[Controller, float]] = []
         self._above = above
         self._has_begun = False
 
-    def advance(self, view: View) -> ControlState:
+    def advance(self, observed: Observation) -> ControlState:
         """The state that applies now; enters another if the present one fails. Machines inside follow."""
         if not self._has_begun:
-            if self.state.enter is not None:
-                self.state.enter(view)
-            self._enter(self.state, view)
-        if not self.state.condition.holds(view.at(view.time - self.entered)):
-            following = self._following(view)
+            if self.state.on_enter is not None:
+                self.state.on_enter(observed)
+            self._enter(self.state, observed)
+        if not self.state.condition.holds(observed.at(observed.time - self.entered)):
+            following = self._following(observed)
             if following is None:
                 self.stuck += 1
             else:
-                self._leave(view.time)
-                self._enter(following, view)
-        for course, _ in self.inside:
-            course.advance(view)
+                self._leave(observed.time)
+                self._enter(following, observed)
+        for controller, _ in self.inside:
+            controller.advance(observed)
         return self.state
 
-    def _following(self, view: View) -> ControlState | None:
+    def _following(self, observed: Observation) -> ControlState | None:
         for name in self.state.then:
-            following, trial = self.machine.state(name), view.at(0.0)
-            if following.enter is not None:
-                following.enter(trial)
+            following, trial = self.machine.state(name), observed.at(0.0)
+            if following.on_enter is not None:
+                following.on_enter(trial)
             if following.condition.holds(trial):
                 return following
         return None
 
-    def objectives(self, view: View) -> list[Objective]:
-        """What the present state wishes, and what the machines inside wish, times their priorities."""
-        now = view.at(view.time - self.entered)
-        wished = [o for wish in self.state.wishes for o in self._asked(wish, now)]
-        for course, priority in self.inside:
-            inner = course.objectives(view)
-            wished += inner if priority == 1.0 else [replace(o, weight=priority * np.asarray(o.weight)) for o in inner]
-        return wished
+    def objectives(self, observed: Observation) -> list[Objective]:
+        """Goals of the present state, and of the machines inside times their priorities."""
+        now = observed.at(observed.time - self.entered)
+        desired = [o for goal in self.state.goals for o in self._asked(goal, now)]
+        for controller, priority in self.inside:
+            inner = controller.objectives(observed)
+            desired += inner if priority == 1.0 else [replace(o, weight=priority * np.asarray(o.weight)) for o in inner]
+        return desired
 
-    def musts(self, view: View) -> list[Objective]:
-        """What must be met in the present state, the machines inside included."""
-        now = view.at(view.time - self.entered)
-        own = [o for wish in self.state.musts for o in self._asked(wish, now)]
-        return [*own, *(o for course, _ in self.inside for o in course.musts(view))]
+    def constraints(self, observed: Observation) -> list[Objective]:
+        """Goals that must be met in the present state and in the machines inside."""
+        now = observed.at(observed.time - self.entered)
+        own = [o for goal in self.state.constraints for o in self._asked(goal, now)]
+        return [*own, *(o for controller, _ in self.inside for o in controller.constraints(observed))]
 
-    def _asked(self, wish: Wish, view: View) -> list[Objective]:
-        """What a goal adds; an error says whose goal of which state it is."""
+    def _asked(self, goal: Goal, observed: Observation) -> list[Objective]:
+        """Objectives of a goal; an error names the controller, the state and the goal."""
         try:
-            return wish.objectives(view)
+            return goal.objectives(observed)
         except UnknownName as error:
-            where = f"Controller {self.machine.name!r}, state {self.state.name!r}, goal {type(wish).__name__}"
+            where = f"Controller {self.machine.name!r}, state {self.state.name!r}, goal {type(goal).__name__}"
             raise UnknownName(f"{where}: {error}") from error
 
-    def lifts(self) -> tuple[str, ...]:
+    def releases(self) -> tuple[str, ...]:
         """Parts whose points may leave their contacts now."""
-        return tuple(dict.fromkeys([*self.state.lifts, *(p for course, _ in self.inside for p in course.lifts())]))
+        return tuple(
+            dict.fromkeys([*self.state.releases, *(p for controller, _ in self.inside for p in controller.releases())])
+        )
 
     def grips(self) -> tuple[str, ...]:
         """Hands and feet that close around what they reach for now."""
-        return tuple(dict.fromkeys([*self.state.grips, *(p for course, _ in self.inside for p in course.grips())]))
+        return tuple(
+            dict.fromkeys([*self.state.grips, *(p for controller, _ in self.inside for p in controller.grips())])
+        )
 
-    def _enter(self, state: ControlState, view: View) -> None:
+    def _enter(self, state: ControlState, observed: Observation) -> None:
         self._has_begun = True
-        self.state, self.entered = state, view.time
+        self.state, self.entered = state, observed.time
         path = f"{self._above}{state.name} / "
-        self.inside = [(Course(p.machine, memory=self.memory, above=path), p.priority) for p in state.inside]
-        self.memory[at(self.machine.name)] = state.name
+        self.inside = [(Controller(p.machine, memory=self.memory, above=path), p.priority) for p in state.inside]
+        self.memory[state_key(self.machine.name)] = state.name
 
     def _leave(self, time: float) -> None:
         self.visits = list(self.end(time))
-        for course, _ in self.inside:
-            course.forget()
+        for controller, _ in self.inside:
+            controller.forget()
 
     def forget(self) -> None:
         """Note that this machine is not at work any more."""
-        self.memory.pop(at(self.machine.name), None)
-        for course, _ in self.inside:
-            course.forget()
+        self.memory.pop(state_key(self.machine.name), None)
+        for controller, _ in self.inside:
+            controller.forget()
 
     def end(self, time: float) -> tuple[Visit, ...]:
         """All visits, the present ones closed at a time [s]; of machines inside right after the state's own."""
-        within = [visit for course, _ in self.inside for visit in course.end(time)]
+        within = [visit for controller, _ in self.inside for visit in controller.end(time)]
         return (*self.visits, Visit(f"{self._above}{self.state.name}", self.entered, time), *within)
-
-
-def at(machine: str) -> str:
-    """Key in the memory under which a machine notes its present state."""
-    return f"state of {machine}"
