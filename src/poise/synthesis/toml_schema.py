@@ -148,7 +148,7 @@ def _error(model: Any, table: Any, errors: list[Any], place: Place) -> FileForma
             place = place.at(label(str(above[k - 1]), part, table) if isinstance(part, int) else f"key {part!r}")
     keys = [field.alias or name for name, field in getattr(model, "model_fields", {}).items()]
     if first["type"] == "extra_forbidden":
-        return place.error(f"there is no key {last!r}.", f"{meant(last, keys)}Keys: {', '.join(keys) or 'none'}.")
+        return place.error(f"there is no key {last!r}.", f"{meant(str(last), keys)}Keys: {', '.join(keys) or 'none'}.")
     if first["loc"][-1] != last:
         place, count = place.at(f"key {last!r}"), len(typing.get_args(_inner(model, last)))
         return place.error(f"it has {len(first['input'])} items; {count} are needed.")
