@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poise.cli import character, check, convert, demo, edit, info, simulate, synthesize, track, view
+from poise.cli import character, check, convert, demo, edit, info, record_stream, simulate, synthesize, track, view
 from poise.cli.app import app, main, run
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "edit",
     "info",
     "main",
+    "record_stream",
     "run",
     "simulate",
     "synthesize",

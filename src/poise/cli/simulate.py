@@ -12,6 +12,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note_warnings, out, output_paths, print_json, progress
 from poise.cli.folder import over_folders
+from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
 from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, telling_interrupts
 from poise.cli.simulate_notes import advise, require_felt, tell_mass, tell_useless
 from poise.cli.summary import summarize_run
@@ -43,8 +44,11 @@ LEAST_PHYSICAL, MOST_PHYSICAL = 1e-3, 1e3
 @over_folders("simulate")
 def simulate(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The motion, or a folder of motions.", show_default=False)
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="FILE", help="The motion, or a folder of motions; none with --live-from.", show_default=False
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -162,6 +166,10 @@ def simulate(
     ] = False,
     port: options.Port = 0,
     headless: options.Headless = False,
+    live_from: LiveFrom = None,
+    live_to: LiveTo = None,
+    seconds: Seconds = None,
+    buffer: Buffer = None,
     settings: options.Settings = None,
     preset: Annotated[
         str,
@@ -236,7 +244,10 @@ def simulate(
 
     Example: [bold]poise simulate walk.bvh -o out.bvh --push 'chest 300 0 0 @1+0.2' --terrain slope:15[/bold]
     """
-    if output is None and not live:
+    require_live(live_from, live_to, seconds, buffer)
+    if (file is None) == (live_from is None):
+        raise InvalidValue("Give a motion, or a live actor: --live-from vmc:39539.")
+    if output is None and not live and not live_to:
         raise InvalidValue(
             "Where should the moved motion go? Give -o OUT, such as -o moved.bvh; only --live goes without."
         )
@@ -258,6 +269,15 @@ def simulate(
     run_options = _options(goal, goal_point, goal_without, physicality, friction, hard_contact, engine, after)
     pushes = _pushes(push, pull)
     ground = _terrain(terrain, seed)
+    if live_from is not None:
+        from poise.tracking.live import Filtering
+
+        follower = Filtering(options=run_options, terrain=ground, pushes=pushes, mass=mass, preset=preset)
+        kept = output is not None or record is not None
+        heard = follow(live_from, follower, live_to=live_to, seconds=seconds, buffer=buffer, is_kept=kept)
+        keep_live(heard, output, report, record, json=json)
+        return
+    assert file is not None
     import poise.io
 
     motion = poise.io.load(

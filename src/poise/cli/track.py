@@ -10,6 +10,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import app, note, note_warnings, output_paths, print_json, progress
+from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
 from poise.cli.outcome import PREPARING, draw, require_kinds, telling_interrupts
 from poise.core.errors import InvalidValue
 
@@ -23,7 +24,6 @@ ROOTS = ("hard", "soft")
 
 @app.command()
 def track(
-    actor: Annotated[Path, typer.Argument(metavar="ACTOR", help="Motion of the actor.", show_default=False)],
     character: Annotated[
         str,
         typer.Option(
@@ -34,6 +34,10 @@ def track(
             show_default=False,
         ),
     ],
+    actor: Annotated[
+        Path | None,
+        typer.Argument(metavar="ACTOR", help="Motion of the actor; none with --live-from.", show_default=False),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -73,6 +77,10 @@ def track(
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
     height: options.Height = None,
+    live_from: LiveFrom = None,
+    live_to: LiveTo = None,
+    seconds: Seconds = None,
+    buffer: Buffer = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -82,9 +90,12 @@ def track(
 
     Example: [bold]poise track walk.bvh -c child -o child.bvh --report child.json[/bold]
     """
-    if output is None and record is None and report is None:
+    require_live(live_from, live_to, seconds, buffer)
+    if (actor is None) == (live_from is None):
+        raise InvalidValue("Give a motion of the actor, or a live one: --live-from vmc:39539.")
+    if output is None and record is None and report is None and not live_to:
         raise InvalidValue(
-            f"Give a file to write: poise track {actor} -c {character} -o out.bvh, or --record, --report."
+            f"Give a file to write: poise track {actor or '--live-from …'} -c {character} -o out.bvh, or --record, --report."
         )
     if root not in ROOTS:
         raise InvalidValue(f"--root is {root!r}; give {' or '.join(ROOTS)}.")
@@ -92,8 +103,19 @@ def track(
     import poise.io
     from poise.cli.synthesize import figure_of
 
-    inputs = [actor, *([Path(character)] if Path(character).exists() else [])]
+    inputs = [*([actor] if actor else []), *([Path(character)] if Path(character).exists() else [])]
     output_paths((output, report, record), "-o, --report and --record", inputs=inputs, overwrite=overwrite)
+    if live_from is not None:
+        from poise.tracking.live import Tracking
+
+        follower = Tracking(figure_of(character), roles=roles, root=root)
+        kept = output is not None or record is not None
+        heard = follow(live_from, follower, live_to=live_to, seconds=seconds, buffer=buffer, is_kept=kept)
+        keep_live(heard, output, report, record, json=json)
+        if not heard.report["run"].get("complete", False):
+            raise typer.Exit(FAILED)
+        return
+    assert actor is not None
     motion = poise.io.load(
         actor, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height
     )  # fmt: skip

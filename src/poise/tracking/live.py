@@ -1,0 +1,387 @@
+"""A live actor drives a character, or passes the quasi-physical filter, in real time: poses in, poses out.
+
+One thread does it all: it reads what has come until the next step is due, takes the pose of that moment from the jitter
+buffer, makes the step, and sends the answer. Whatever comes over the network is counted; nothing of it ends the run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from poise.body.character import Character
+from poise.body.posing import apply_deviation, body_poses, motion_to_q
+from poise.core import rotations
+from poise.core.errors import InvalidValue, PoiseError
+from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton
+from poise.core.typing import Array
+from poise.filter.forces import Force
+from poise.filter.options import Options
+from poise.filter.stream import QuasiPhysicalFilter
+from poise.terrain import Terrain
+from poise.tracking.protocols.humanoid import Humanoid
+from poise.tracking.protocols.pose import LivePose
+from poise.tracking.protocols.source import LiveSink, LiveSource
+from poise.tracking.retarget import heading, yaw_turn
+from poise.tracking.roles import Role, parse_roles
+from poise.tracking.tracker import PerformanceTracker, Settings, standing_pose
+
+RATE = 120.0
+"""Steps a second."""
+CALIBRATE = 0.25
+"""An actor is measured from the poses of so long [s]."""
+BEHIND = 0.03
+"""A run that is so late gives up what it missed [s]."""
+MOST_KEPT = 2 * 3600
+"""A run keeps its motion for so long [s]; what is older is dropped."""
+
+
+class Follower(Protocol):
+    """What turns an actor's poses into a character's."""
+
+    character: Character
+
+    def meet(self, actor: Character) -> None:
+        """An actor begins, or another one takes over."""
+        ...
+
+    def step(self, pose: Array) -> Array | None:
+        """Coordinates of the character for the actor's; None while there are none yet."""
+        ...
+
+    def report(self) -> dict[str, Any]: ...
+
+
+class Tracking:
+    """A character of another shape follows: `PerformanceTracker`.
+
+    Args:
+        character: What is driven.
+        roles: Of its limbs, or as they are typed ("tail=free").
+        settings, root: See `PerformanceTracker`.
+    """
+
+    def __init__(
+        self, character: Character, *, roles: Sequence[Role] | str = "", settings: Settings | None = None,
+        root: str = "hard",
+    ) -> None:  # fmt: skip
+        self.character = character
+        self._roles, self._settings, self._root = roles, settings, root
+        self.tracker: PerformanceTracker | None = None
+        self._tallies: list[Any] = []
+
+    def meet(self, actor: Character) -> None:
+        before = self.tracker
+        standing = standing_pose(self.character)
+        if before is not None:  # another actor: the character goes on from where it is, facing as it does
+            turn = rotations.multiply(before.q[3:7], rotations.conjugate(before.standing[3:7]))
+            yaw = 2.0 * math.atan2(turn[3], turn[0])
+            about = np.array([math.cos(0.5 * yaw), 0.0, 0.0, math.sin(0.5 * yaw)])
+            standing[3:7] = rotations.multiply(about, standing[3:7])
+            standing[:2] = before.q[:2]
+        roles = parse_roles(self._roles, self.character, actor) if isinstance(self._roles, str) else self._roles
+        self.tracker = PerformanceTracker(
+            self.character, actor, dt=1.0 / RATE, roles=roles, settings=self._settings, root=self._root,
+            standing=standing, actor_standing=like_standing(actor, self.character, roles),
+        )  # fmt: skip
+        self._tallies.append(self.tracker.tally)
+        self._carried = None if before is None else (before.q.copy(), before.v.copy())
+        self._steps = 0
+
+    def step(self, pose: Array) -> Array:
+        assert self.tracker is not None
+        q = self.tracker.step(pose)
+        self._steps += 1
+        if self._carried is not None and self._steps <= 2:
+            self.tracker.q, self.tracker.v = (x.copy() for x in self._carried)
+            q = self.tracker.q.copy()
+        return q
+
+    def report(self) -> dict[str, Any]:
+        tracker = self.tracker
+        if tracker is None:
+            return {"steps": 0}
+        forces = [f for tally in self._tallies for f in tally.root_force]
+        return {
+            "complete": not tracker.has_fallen,
+            "steps": sum(t.steps for t in self._tallies),
+            "fallback_steps": int(sum(t.fallback_steps for t in self._tallies)),
+            "carried_steps": sum(t.carried for t in self._tallies),
+            "root_residual": {"force_max_N": max(forces, default=0.0)},
+            "roles": [{"limb": r.limb, "kind": r.kind, "actor": r.actor or None} for r in tracker.roles],
+        }
+
+
+def like_standing(actor: Character, character: Character, roles: Sequence[Role]) -> Array:
+    """How the actor stands when its arms point as the character's do, coordinates (nq,).
+
+    Streams give a T-pose or none; characters rest in poses of all kinds. What hands do is counted from poses that are
+    alike.
+    """
+    q, ours = standing_pose(actor), standing_pose(character)
+    there = [x[0] for x in body_poses(character, ours[None])]
+    limbs = {limb.name: limb.bodies for limb in character.limbs}
+    theirs = {limb.name: limb.bodies for limb in actor.limbs}
+    about = yaw_turn(heading(actor, body_poses(actor, q[None])[0][0]) - heading(character, there[0]))
+    for role in roles:
+        if role.kind != "targeted" or not role.actor:
+            continue
+        first, last = theirs[role.actor][0], theirs[role.actor][-1]
+        joints = [b for b in (theirs[role.actor]) if "collar" not in _role_of(actor, b)]
+        first = joints[0] if joints else first
+        if actor.bodies[first].kind != "ball" or first == last:
+            continue
+        places, turned = (x[0] for x in body_poses(actor, q[None]))
+        bodies = limbs[role.limb]
+        wanted = there[0][bodies[-1]] - there[0][bodies[0]]
+        way = places[last] - places[first]
+        if min(float(np.linalg.norm(wanted)), float(np.linalg.norm(way))) < 1e-6:
+            continue
+        turn = rotations.between(way, rotations.rotate(about, wanted))
+        parent = turned[actor.bodies[first].parent]
+        local = rotations.multiply(rotations.conjugate(parent), rotations.multiply(turn, turned[first]))
+        at = actor.q_addresses[first]
+        q[at : at + 4] = local
+    return q
+
+
+def _role_of(character: Character, body: int) -> str:
+    return next((role for role, b in character.roles.items() if b == body), "")
+
+
+class Filtering:
+    """The actor itself passes the quasi-physical filter.
+
+    Args:
+        options, terrain, pushes: As for `poise.simulate`; a push counts its start from the first pose.
+        mass: Of the actor [kg].
+    """
+
+    def __init__(
+        self, *, options: Options | None = None, terrain: Terrain | None = None, pushes: Sequence[Force] = (),
+        mass: float | None = None, preset: str = "recommended",
+    ) -> None:  # fmt: skip
+        self._options, self._terrain, self._pushes, self._mass = options, terrain, tuple(pushes), mass
+        self._preset = preset
+        self.filter: QuasiPhysicalFilter | None = None
+        self.fell_apart = 0
+
+    @property
+    def character(self) -> Character:
+        if self.filter is None:
+            raise InvalidValue("There is no actor yet.")
+        return self.filter.machine.character
+
+    def meet(self, actor: Character) -> None:
+        if self._mass is not None:
+            actor = Character.fit(actor.skeleton, mass=self._mass)
+        is_first = self.filter is None
+        self.filter = QuasiPhysicalFilter(
+            actor, 1.0 / RATE, self._terrain, preset=self._preset, options=self._options
+        )  # fmt: skip
+        for push in self._pushes if is_first else ():
+            self.filter.push(push)
+
+    def step(self, pose: Array) -> Array | None:
+        assert self.filter is not None
+        try:
+            return self.filter.step(pose)
+        except PoiseError:  # it begins again with the next pose
+            self.fell_apart += 1
+            self.filter.reset()
+            return None
+
+    def report(self) -> dict[str, Any]:
+        return {"fell_apart": self.fell_apart}
+
+
+@dataclass
+class LiveResult:
+    """What a live run was.
+
+    Attributes:
+        character: What moved; None if nobody was heard.
+        q: Coordinates of every step that was kept, shape (S, nq).
+        times: Of these steps since the first [s], shape (S,).
+        report: `poise.live/1`.
+    """
+
+    character: Character | None
+    q: Array
+    times: Array
+    report: dict[str, Any] = field(repr=False)
+
+    @property
+    def motion(self) -> Motion:
+        """Of the character's skeleton, one frame a step.
+
+        Raises:
+            InvalidValue: if nobody was heard.
+        """
+        if self.character is None or not len(self.q):
+            raise InvalidValue("Nobody was heard; there is no motion to write.")
+        return clip_of(self.character, self.q, self.times)
+
+    def save_report(self, path: str | PathLike[str]) -> None:
+        """Write the report as JSON, whole or not at all."""
+        from poise.io.files import write_atomically
+
+        text = json.dumps(self.report, indent=2, ensure_ascii=False, allow_nan=False)
+        write_atomically(Path(path), (text + "\n").encode())
+
+
+def clip_of(character: Character, q: Array, times: Array) -> Motion:
+    """Frames of a character's skeleton at coordinates (F, nq); joints without a body stay as they rest."""
+    skeleton, count = character.skeleton, len(q)
+    rest = Motion(
+        skeleton, times, np.repeat(skeleton.offsets[None], count, axis=0),
+        np.repeat(skeleton.rest_rotations[None], count, axis=0),
+    )  # fmt: skip
+    return apply_deviation(character, rest, motion_to_q(character, rest), q)
+
+
+def run_live(
+    source: LiveSource,
+    follower: Follower,
+    *,
+    sinks: Sequence[LiveSink] = (),
+    seconds: float | None = None,
+    patience: float | None = None,
+    is_kept: bool = True,
+    is_over: Callable[[], bool] = lambda: False,
+    on_step: Callable[[float, Array], None] | None = None,
+) -> LiveResult:
+    """Follow a live actor until told to stop, or Ctrl-C.
+
+    Args:
+        source: The actor.
+        follower: What follows.
+        sinks: Where every pose goes.
+        seconds: Ends so long after the first pose [s].
+        patience: Ends if nobody is heard for so long at the beginning [s].
+        is_kept: Keep the motion for the result.
+        is_over: Asked after every step.
+        on_step: Called with time since the first pose [s] and coordinates (nq,) after every step.
+    """
+    run = _Run(source, follower, tuple(sinks), is_kept, on_step)
+    try:
+        run.play(seconds, patience, is_over)
+    except KeyboardInterrupt:
+        run.is_interrupted = True
+    return run.result()
+
+
+class _Run:
+    """The state of one live run."""
+
+    def __init__(
+        self, source: LiveSource, follower: Follower, sinks: tuple[LiveSink, ...], is_kept: bool,
+        on_step: Callable[[float, Array], None] | None,
+    ) -> None:  # fmt: skip
+        self.source, self.follower, self.sinks = source, follower, sinks
+        self.is_kept, self.on_step, self.is_interrupted = is_kept, on_step, False
+        self.actor: Character | None = None
+        self.known: Skeleton | None = None
+        self.humanoid: Humanoid | None = None
+        self.measured: list[LivePose] = []
+        self.last: Array | None = None
+        self.misfits: dict[str, int] = {}
+        self.kept: list[Array] = []
+        self.lags: list[float] = []
+        self.buffers: list[float] = []
+        self.skipped = self.held = 0
+
+    def play(self, seconds: float | None, patience: float | None, is_over: Callable[[], bool]) -> None:
+        dt, began, first = 1.0 / RATE, time.monotonic(), None
+        due = began
+        while not is_over():
+            self.source.wait(due)
+            played = self.source.at(due, dt)
+            if played is not None:
+                self._meet(played.pose)
+                if self.actor is not None:
+                    first = due if first is None else first
+                    self._step(played.pose, due, due - first)
+                    self.buffers.append(played.buffered)
+                    self.held += played.is_held
+            if first is None and patience is not None and due - began > patience:
+                return
+            if first is not None and seconds is not None and due - first >= seconds - 1e-9:
+                return
+            due += dt
+            late = time.monotonic() - due
+            if late > BEHIND:
+                self.skipped += math.ceil(late / dt)
+                due += math.ceil(late / dt) * dt
+
+    def _meet(self, pose: LivePose) -> None:
+        """Measure an actor that is new, and begin with it; the one before is followed no more."""
+        if pose.skeleton is self.known:
+            return
+        if not self.measured or self.measured[-1].skeleton is not pose.skeleton:
+            self.measured = []
+        self.measured.append(pose)
+        if len(self.measured) < CALIBRATE * RATE:
+            return
+        try:
+            actor = Character.fit(pose.skeleton)
+            self.follower.meet(actor)
+        except PoiseError as error:
+            self.misfits[str(error)[:300]] = self.misfits.get(str(error)[:300], 0) + 1
+            self.known = pose.skeleton  # what cannot be read is not tried again
+            self.actor = self.last = None
+            return
+        finally:
+            self.measured = []
+        self.actor, self.known, self.last = actor, pose.skeleton, None
+        if self.humanoid is None or self.humanoid.character is not self.follower.character:
+            self.humanoid = Humanoid(self.follower.character, standing_pose(self.follower.character))
+
+    def _step(self, pose: LivePose, due: float, at: float) -> None:
+        assert self.actor is not None
+        if pose.skeleton is self.known:
+            self.last = motion_to_q(self.actor, pose.motion())[0]
+        q = None if self.last is None else self.follower.step(self.last)  # held while a new actor is measured
+        if q is None:
+            return
+        if self.sinks and self.humanoid is not None:
+            out = self.humanoid.pose(q, pose.time)
+            for sink in self.sinks:
+                sink.send(out)
+        self.lags.append(time.monotonic() - due)
+        if self.is_kept and len(self.kept) < MOST_KEPT * RATE:
+            if self.kept and len(self.kept[-1]) != len(q):  # another skeleton: the motion is that of the last actor
+                self.kept = []
+            self.kept.append(q)
+        if self.on_step is not None:
+            self.on_step(at, q)
+
+    def result(self) -> LiveResult:
+        character = self.follower.character if self.actor is not None else None
+        times = np.arange(len(self.kept)) / RATE  # a step is a step, even where the machine came too late for one
+        report = {
+            "schema": "poise.live/1", "interrupted": self.is_interrupted, "source": self.source.report(),
+            "sinks": [sink.report() for sink in self.sinks], "run": self.follower.report(),
+            "unreadable_actors": dict(self.misfits), "held_steps": self.held, "skipped_steps": self.skipped,
+            "buffer_ms": _spread(self.buffers), "processing_ms": _spread(self.lags),
+        }  # fmt: skip
+        return LiveResult(character, np.array(self.kept), times, report)
+
+
+def _spread(seconds: list[float]) -> dict[str, float] | None:
+    """Median, 99th percentile and largest [ms]."""
+    if not seconds:
+        return None
+    values = 1000.0 * np.array(seconds)
+    return {
+        "median": float(np.median(values)), "p99": float(np.percentile(values, 99)), "max": float(values.max()),
+    }  # fmt: skip

@@ -1,0 +1,216 @@
+"""A live actor as a source of poses: an address, a protocol, a jitter buffer, and what was counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from poise.core.errors import InvalidValue, UnknownName
+from poise.tracking.protocols import own, vmc
+from poise.tracking.protocols.playout import Played, Playout
+from poise.tracking.protocols.pose import Decoder, Encoder, LivePose, PacketError
+from poise.tracking.protocols.sockets import SILENT, TcpReceiver, UdpReceiver, UdpSender
+
+LOOPBACK = "127.0.0.1"
+REASONS = 5
+"""Reasons for which packets were refused that the report names."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What can be listened to, and maybe sent.
+
+    Attributes:
+        name: As an address begins.
+        title: For people.
+        port: By custom.
+        reader: Makes a decoder.
+        writer: Makes an encoder, where poses can be sent.
+        is_served: The sender may also be a TCP server.
+    """
+
+    name: str
+    title: str
+    port: int
+    reader: Callable[[], Decoder]
+    writer: Callable[[], Encoder] | None = None
+    is_served: bool = False
+
+
+PROTOCOLS = {
+    p.name: p
+    for p in (
+        Protocol("poise", "Poise JSON", own.PORT, own.Reader, own.Writer),
+        Protocol("vmc", "VMC (OSC)", vmc.PORT, vmc.Reader, vmc.Writer),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where an actor is heard or a character is sent: `PROTOCOL[:tcp][:HOST][:PORT]`."""
+
+    protocol: Protocol
+    host: str
+    port: int
+    is_tcp: bool = False
+
+
+def parse_address(text: str) -> Address:
+    """An address as a user types it: "vmc", "vmc:39539", "vmc:0.0.0.0:39539", "bvh:tcp:127.0.0.1:7001".
+
+    Raises:
+        UnknownName: if there is no such protocol.
+        InvalidValue: if the rest is no host and port.
+    """
+    name, *rest = text.strip().split(":")
+    protocol = PROTOCOLS.get(name.lower())
+    if protocol is None:
+        raise UnknownName(f"No live protocol {name!r}. Protocols: {', '.join(PROTOCOLS)}.")
+    is_tcp = bool(rest) and rest[0].lower() == "tcp"
+    rest = rest[1:] if is_tcp else rest
+    if is_tcp and not protocol.is_served:
+        raise InvalidValue(f"{protocol.title} comes as datagrams (UDP) alone; leave tcp out of {text!r}.")
+    port = str(protocol.port)
+    if rest and rest[-1].isdecimal() and len(rest) <= 2:
+        port = rest.pop()
+    host = rest[0] if rest else LOOPBACK
+    if len(rest) > 1 or not host or not 0 <= int(port) <= 65535:
+        raise InvalidValue(f"{text!r} is no address. Write {name}:PORT or {name}:HOST:PORT.")
+    return Address(protocol, host, int(port), is_tcp)
+
+
+class LiveSource:
+    """Poses of a live actor, at an even pace.
+
+    Args:
+        address: Where the actor is heard, such as "vmc:39539".
+        delay: Of the jitter buffer [s]; found if None.
+
+    Attributes:
+        playout: The jitter buffer.
+        actor: Who is followed, by the sender's name.
+
+    Example:
+        >>> with LiveSource("vmc:39539") as source:
+        ...     source.wait(1.0)
+        ...     played = source.at(time.monotonic(), 1 / 120)
+    """
+
+    def __init__(self, address: str | Address, *, delay: float | None = None) -> None:
+        self.address = parse_address(address) if isinstance(address, str) else address
+        self._decoder = self.address.protocol.reader()
+        self.receiver = (
+            TcpReceiver(self.address.host, self.address.port, self._decoder)
+            if self.address.is_tcp
+            else UdpReceiver(self.address.host, self.address.port)
+        )
+        self.playout = Playout(delay=delay)
+        self.actor: str | None = None
+        self._skeleton: object = None
+        self._heard = 0.0
+        self.packets = self.bytes = self.malformed = self.other_actors = 0
+        self.reasons: dict[str, int] = {}
+
+    def __enter__(self) -> LiveSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self.receiver.close()
+
+    def take(self) -> list[LivePose]:
+        """Read what has come into the buffer; the poses of the followed actor, as they came."""
+        found: list[LivePose] = []
+        for arrival, packet in self.receiver.take():
+            self.packets += 1
+            self.bytes += len(packet)
+            if self.receiver.has_new_sender:
+                self.receiver.has_new_sender = False
+                self._decoder = self.address.protocol.reader()
+                self.actor = None
+            try:
+                poses = self._decoder.read(packet)
+            except PacketError as error:
+                self.malformed += 1
+                if str(error) in self.reasons or len(self.reasons) < REASONS:
+                    self.reasons[str(error)] = self.reasons.get(str(error), 0) + 1
+                continue
+            for pose in poses:
+                if self._is_followed(pose, arrival):
+                    self.playout.add(pose, arrival)
+                    found.append(pose)
+        return found
+
+    def _is_followed(self, pose: LivePose, arrival: float) -> bool:
+        """One actor is followed; another one when it has been silent."""
+        if pose.actor != self.actor:
+            if self.actor is not None and arrival - self._heard < SILENT:
+                self.other_actors += 1
+                return False
+            self.actor = pose.actor
+        self._heard = arrival
+        if pose.skeleton is not self._skeleton:
+            self._skeleton = pose.skeleton
+            self.playout.counts.actors += 1
+            self.playout.renew()
+        return True
+
+    def wait(self, until: float) -> None:
+        """Read what comes until a time of the monotonic clock [s]."""
+        while (left := until - time.monotonic()) > 0.0:
+            self.receiver.wait(left)
+            self.take()
+
+    def at(self, now: float, dt: float) -> Played | None:
+        """The pose that is due; see `Playout.at`."""
+        return self.playout.at(now, dt)
+
+    def report(self) -> dict[str, Any]:
+        """What was counted."""
+        return {
+            "protocol": self.address.protocol.name, "host": self.address.host, "port": self.address.port,
+            "actor": self.actor, "packets": self.packets, "bytes": self.bytes, "malformed": self.malformed,
+            "malformed_reasons": dict(self.reasons), "other_senders": self.receiver.others,
+            "other_actors": self.other_actors, **self.playout.report(),
+        }  # fmt: skip
+
+
+class LiveSink:
+    """Where poses are sent.
+
+    Args:
+        address: Such as "vmc:127.0.0.1:39539".
+
+    Raises:
+        InvalidValue: if the protocol cannot be sent.
+    """
+
+    def __init__(self, address: str | Address) -> None:
+        self.address = parse_address(address) if isinstance(address, str) else address
+        if self.address.protocol.writer is None:
+            can = ", ".join(p.name for p in PROTOCOLS.values() if p.writer)
+            raise InvalidValue(f"Poise cannot send {self.address.protocol.title}. It sends: {can}.")
+        self.encoder = self.address.protocol.writer()
+        self._sender = UdpSender(self.address.host, self.address.port)
+        self.packets = 0
+
+    def send(self, pose: LivePose) -> None:
+        """Send one pose."""
+        packets = self.encoder.write(pose)
+        self.packets += len(packets)
+        self._sender.send(packets)
+
+    def report(self) -> dict[str, Any]:
+        return {
+            "protocol": self.address.protocol.name, "host": self.address.host, "port": self.address.port,
+            "packets": self.packets, "failed": self._sender.failed,
+        }  # fmt: skip
+
+    def close(self) -> None:
+        self._sender.close()
