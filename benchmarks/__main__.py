@@ -1,5 +1,5 @@
 """`make bench`: prints the bars. `python -m benchmarks NAME …` runs some: identity, push, terrain, stairs, impossible,
-endurance, step, start, memory, agreement, analysis, edit, live, recording, load, check, balance; `--clips TEXT` takes
+endurance, step, start, memory, agreement, analysis, edit, live, recording, load, check, balance, wire; `--clips TEXT` takes
 the clips whose name holds the text, `--all-rows` prints every run."""
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ NAMES = (
     "load",
     "check",
     "balance",
+    "wire",
 )
 
 
@@ -53,6 +54,7 @@ def main() -> None:
         "load",
         "check",
         "balance",
+        "wire",
     }:
         chosen = [c for c in clips() if wanted.clips in c.name]
         for title, flag in (("grounded", "is_grounded"), ("push", "is_push")):

@@ -64,7 +64,16 @@ def measure(command: list[str], protocol: str, hz: float) -> dict[str, float]:
         ]  # fmt: skip
         run = subprocess.Popen([sys.executable, "-m", "poise", *words], stderr=subprocess.DEVNULL)
         time.sleep(4.0)
-        here = [sys.executable, "-m", "benchmarks.wire", "send", f"{protocol}:{port}", str(hz), str(SECONDS + 5.0), str(zero)]
+        here = [
+            sys.executable,
+            "-m",
+            "benchmarks.wire",
+            "send",
+            f"{protocol}:{port}",
+            str(hz),
+            str(SECONDS + 5.0),
+            str(zero),
+        ]
         sender = subprocess.Popen(here)
         seen: list[tuple[float, float]] = []
         while run.poll() is None:

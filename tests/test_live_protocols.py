@@ -164,7 +164,9 @@ def test_no_packet_does_harm(name: str) -> None:
             packet = bytearray(chance.randbytes(chance.randrange(0, 200)))
         else:
             at = chance.randrange(max(1, len(packet) - 4))
-            packet[at : at + 4] = chance.choice((b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\0", b"1e99", b"NaN "))
+            packet[at : at + 4] = chance.choice(
+                (b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\0", b"1e99", b"NaN ")
+            )
         try:
             poses = reader.read(bytes(packet))
         except PacketError:
@@ -379,9 +381,10 @@ def test_another_actor_takes_over(walk: Motion) -> None:
         skeleton.names, skeleton.parents, 1.2 * skeleton.offsets, skeleton.rest_rotations,
         tuple(replace(s, offset=1.2 * s.offset) for s in skeleton.end_sites), skeleton.hinges,
     )  # fmt: skip
+    far = np.zeros((skeleton.joint_count, 3))
+    far[0, 0] = 5.0
     second = [
-        LivePose(taller, 1.2 * p.translations + [5.0 * (j == 0) for j in range(1)][0], p.rotations, 50.0 + k / 60.0, k, "Bo")
-        for k, p in enumerate(first)
+        LivePose(taller, 1.2 * p.translations + far, p.rotations, 50.0 + k / 60.0, k, "Bo") for k, p in enumerate(first)
     ]
 
     def both() -> None:
@@ -426,9 +429,7 @@ def test_a_stream_is_recorded(tmp_path: Path, walk: Motion) -> None:
     assert code == 0
     take = poise.load(out)
     # the sender's times say when: frame for frame what was sent, wherever the recording began
-    best = min(
-        np.abs(take.world[0][5] - walk.world[0][k]).max() for k in range(90)
-    )
+    best = min(np.abs(take.world[0][5] - walk.world[0][k]).max() for k in range(90))
     assert take.frame_count > 20
     assert best < 2e-3
 

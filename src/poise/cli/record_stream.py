@@ -37,10 +37,10 @@ def record_stream(
             show_default=False,
         ),
     ],
-    seconds: Annotated[
-        float, typer.Option(metavar="S", help="End after this long; Ctrl-C ends too.")
-    ] = 600.0,
-    fps: Annotated[float | None, typer.Option(metavar="N", help="Frame rate of the file. Default: the actor's.")] = None,
+    seconds: Annotated[float, typer.Option(metavar="S", help="End after this long; Ctrl-C ends too.")] = 600.0,
+    fps: Annotated[
+        float | None, typer.Option(metavar="N", help="Frame rate of the file. Default: the actor's.")
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="OUT.json", help="Write what was counted.", rich_help_panel=options.OUTPUT)
     ] = None,

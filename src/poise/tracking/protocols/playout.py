@@ -157,9 +157,7 @@ class Playout:
             self._ways.popleft()
         ways = [way for _, way in self._ways]
         best = min(ways)
-        if self._offset is None:
-            self._offset = best
-        elif best < self._offset:
+        if self._offset is None or best < self._offset:
             self._offset = best
         else:
             self._offset += 0.05 * (best - self._offset)

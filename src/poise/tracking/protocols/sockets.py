@@ -196,4 +196,3 @@ class UdpSender:
 
     def close(self) -> None:
         self.socket.close()
-
