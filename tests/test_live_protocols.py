@@ -314,9 +314,8 @@ def test_a_sender_that_begins_anew_is_followed() -> None:
     out = played(poses, 4.0, playout)
     assert playout.counts.clock_resets == 1
     assert len(out) > 400
-    assert max(abs(b.translations[0, 0] - a.translations[0, 0]) for (_, a), (_, b) in zip(out[:-1], out[1:])) < 0.1 or (
-        playout.counts.jumps
-    )
+    x = np.array([p.translations[0, 0] for _, p in out])
+    assert np.abs(np.diff(x)).max() < 0.1  # the hundred meters back are not walked
 
 
 # --- through sockets
