@@ -1,7 +1,8 @@
 """From packet in to packet out: a sender, `poise track` or `poise simulate`, and a receiver, through real sockets.
 
-Three processes. The sender stamps poses by the clock of the machine; a pose that comes out says by its time which moment it
-shows. What is printed is the time between the two, and the same less the delay of the jitter buffer, which the run reports.
+Three processes. The sender stamps poses by the clock of the machine; a pose that comes out says by its time which
+moment it shows. What is printed is the time between the two, and the same less the delay of the jitter buffer, which
+the run reports.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ def main() -> None:
             print(
                 f"  {found['poses']:.0f} poses; packet to packet {found['whole_median_ms']:.1f} ms (99 %: "
                 f"{found['whole_p99_ms']:.1f}); the buffer's own delay {found['buffer_median_ms']:.1f} ms; less that, "
-                f"99 %: {found['less_buffer_p99_ms']:.1f} ms (bar {BAR:g}); in the run {found['processing_p99_ms']:.1f} ms; "
+                f"99 %: {found['less_buffer_p99_ms']:.1f} ms (bar {BAR:g}); "
+                f"in the run {found['processing_p99_ms']:.1f} ms; "
                 f"{found['skipped_steps']:.0f} steps skipped"
             )
 

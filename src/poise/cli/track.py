@@ -95,7 +95,8 @@ def track(
         raise InvalidValue("Give a motion of the actor, or a live one: --live-from vmc:39539.")
     if output is None and record is None and report is None and not live_to:
         raise InvalidValue(
-            f"Give a file to write: poise track {actor or '--live-from …'} -c {character} -o out.bvh, or --record, --report."
+            f"Give a file to write: poise track {actor or '--live-from …'} -c {character} -o out.bvh, or --record, "
+            "--report."
         )
     if root not in ROOTS:
         raise InvalidValue(f"--root is {root!r}; give {' or '.join(ROOTS)}.")

@@ -1,4 +1,4 @@
-"""Where packets come from and go to: UDP, and TCP to a sender that serves. Loopback unless an address says otherwise."""
+"""Where packets come from and go to: UDP, and TCP to a sender that is a server. Loopback unless said otherwise."""
 
 from __future__ import annotations
 
