@@ -132,7 +132,7 @@ def clip_of_take(take: list[Any], rate: float, fps: float | None) -> Motion:
         np.stack([take[k].rotations for k in kept]),
     )  # fmt: skip
     step = 1.0 / (fps or _usual(rate))
-    return raw.resampled(np.arange(int(raw.duration / step + 1e-6) + 1) * step)
+    return raw.resampled(step * np.arange(int(raw.duration / step + 1e-6) + 1, dtype=np.float64))
 
 
 def _usual(rate: float) -> float:

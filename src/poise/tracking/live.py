@@ -48,7 +48,10 @@ MOST_KEPT = 2 * 3600
 class Follower(Protocol):
     """What turns an actor's poses into a character's."""
 
-    character: Character
+    @property
+    def character(self) -> Character:
+        """What moves."""
+        ...
 
     def meet(self, actor: Character) -> None:
         """An actor begins, or another one takes over."""
