@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import accumulate
 
@@ -40,6 +40,9 @@ class Character:
         roles: Body index by role: "pelvis", "chest", "head", "left_hand", "right_foot", …
         leg_length: Hip to sole of the longest leg [m].
         floor: Height of the floor of the clip it was fitted to, in the clip's world frame [m].
+        weights: Settings of tracking that this character needs, by name (`poise.tracking.Settings`).
+        rest_poses: Poses by name: of some bodies, by name, the rotation in the parent body's frame, unit wxyz. The one
+            called "standing" is how the character stands.
     """
 
     skeleton: Skeleton
@@ -49,6 +52,8 @@ class Character:
     roles: dict[str, int]
     leg_length: float
     floor: float = 0.0
+    weights: Mapping[str, float] = field(default_factory=dict)
+    rest_poses: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.bodies or self.bodies[0].kind != "free" or self.bodies[0].parent != -1:
@@ -63,7 +68,7 @@ class Character:
     ) -> Character:
         """Fit a character to a motion, several of one skeleton, or a bare skeleton; see `poise.body.fit.fit`."""
         fitted = fit_stages(source, mass=mass, masses=masses)
-        return cls(**{field.name: getattr(fitted, field.name) for field in fields(fitted)})
+        return cls(**{part.name: getattr(fitted, part.name) for part in fields(fitted)})
 
     @cached_property
     def mass(self) -> float:

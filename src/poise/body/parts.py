@@ -109,11 +109,15 @@ class Limb:
         name: Unique, such as "left_leg" or "tail".
         kind: "leg", "arm", "spine", "neck", "tail" or "other".
         bodies: Body indices from the trunk outwards.
+        role: What it does while an actor is followed: "support", "targeted" or "free"; "" where nobody has said.
+        actor: The limb of the actor that drives it, such as "left_leg"; "" for none.
     """
 
     name: str
     kind: str
     bodies: tuple[int, ...]
+    role: str = ""
+    actor: str = ""
 
 
 def unique_names(names: Iterable[str]) -> tuple[str, ...]:

@@ -69,9 +69,14 @@ def to_toml(character: Character) -> str:
     out = [_HEAD, f'schema = "{SCHEMA}"', f"leg_length = {_number(character.leg_length)}"]
     out += [f"floor = {_number(character.floor)}  # height of the clip's floor", "", "[roles]"]
     out += [f"{_key(role)} = {quoted(bodies[i])}" for role, i in character.roles.items()]
+    if character.weights:
+        out += ["", "[weights]", *(f"{_key(name)} = {_number(x)}" for name, x in character.weights.items())]
+    for name, turns in character.rest_poses.items():
+        out += ["", f"[rest_poses.{_key(name)}]", *(f"{_key(body)} = {_vector(q)}" for body, q in turns.items())]
     for limb in character.limbs:
         out += ["", "[[limbs]]", f"name = {quoted(limb.name)}", f"kind = {quoted(limb.kind)}"]
         out.append(f"bodies = [{', '.join(quoted(bodies[i]) for i in limb.bodies)}]")
+        out += [f"{key} = {quoted(value)}" for key, value in (("role", limb.role), ("actor", limb.actor)) if value]
     for i, body in enumerate(character.bodies):
         out += ["", "[[bodies]]", f"name = {quoted(body.name)}", f"joint = {quoted(joints[body.joint])}"]
         out += _body_lines(body, bodies[body.parent] if i else None)

@@ -71,6 +71,8 @@ class _LimbTable(_Table):
     name: str
     kind: Literal["leg", "arm", "spine", "neck", "tail", "other"]
     bodies: list[str]
+    role: Literal["", "support", "targeted", "free"] = ""
+    actor: Annotated[str, Field(max_length=100)] = ""
 
 
 class _HingeTable(_Table):
@@ -99,6 +101,8 @@ class _CharacterTable(_Table):
     leg_length: Positive
     floor: Finite = 0.0
     roles: dict[str, str]
+    weights: dict[str, Finite] = {}
+    rest_poses: dict[str, dict[str, Quad]] = {}
     limbs: list[_LimbTable] = []
     bodies: Annotated[list[_BodyTable], Field(min_length=1)]
     contact_points: list[_PointTable] = []
@@ -163,7 +167,13 @@ class _Builder:
             for n, p in enumerate(table.contact_points)
         )
         limbs = tuple(
-            Limb(limb.name, limb.kind, tuple(self._body_of(b, f"limbs[{n + 1}]") for b in limb.bodies))
+            Limb(
+                limb.name,
+                limb.kind,
+                tuple(self._body_of(b, f"limbs[{n + 1}]") for b in limb.bodies),
+                limb.role,
+                limb.actor,
+            )
             for n, limb in enumerate(table.limbs)
         )
         roles = {role: self._index(self.bodies, b, f"roles.{role}") for role, b in table.roles.items()}
@@ -171,8 +181,17 @@ class _Builder:
         if doubled:
             twice = doubled[0].rsplit(".", 1)[0]
             self._refuse("contact_points", f"two points are called {twice!r}; names must differ.")
+        poses = {
+            name: {
+                self.bodies[self._index(self.bodies, b, f"rest_poses.{name}")]: self._unit(q, f"rest_poses.{name}.{b}")
+                for b, q in turns.items()
+            }
+            for name, turns in table.rest_poses.items()
+        }
         try:
-            return Character(skeleton, bodies, points, limbs, roles, table.leg_length, table.floor)
+            return Character(
+                skeleton, bodies, points, limbs, roles, table.leg_length, table.floor, dict(table.weights), poses
+            )  # fmt: skip
         except InvalidValue as error:
             raise FileFormatError(str(error), path=self.path) from error
 
