@@ -383,6 +383,7 @@ def test_what_comes_through_the_wire_is_followed(walk: Motion) -> None:
     poses = [pose for _, pose in played(came, 110 / 60.0, Playout())]
     actor, following = Character.fit(poses[0].skeleton), Tracking(figure("child"))
     following.meet(actor)
+    out = standing_pose(figure("child"))
     for pose in poses:
         out = following.step(motion_to_q(actor, pose.motion())[0])
     report = following.report()

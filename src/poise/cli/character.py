@@ -32,6 +32,14 @@ def character(
             help="Share the mass by a people's table, or by bone length; auto: people by table.",
         ),
     ] = "auto",
+    roles: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="What limbs do while an actor is followed, such as 'tail=free, left_leg<-left_leg'; the others as "
+            "Poise proposes. See docs/setup.md.",
+        ),
+    ] = None,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
     unit: options.SourceUnit = None,
@@ -61,6 +69,10 @@ def character(
             frames_from_data=frames_from_data,
         )  # fmt: skip
         fitted = fit(source, mass=mass, masses=masses)
+    if roles is not None:
+        from poise.tracking import with_roles
+
+        fitted = with_roles(fitted, roles)
     save_character(fitted, output)
     if as_json:
         print_json(describe_character(fitted, file, output))
@@ -94,7 +106,15 @@ def describe_character(fitted: Character, file: Path, output: Path) -> dict[str,
         "dof": fitted.nv,
         "leg_length_m": fitted.leg_length,
         "floor_m": fitted.floor,
-        "limbs": {x.name: {"kind": x.kind, "joints": [names[i] for i in x.bodies]} for x in fitted.limbs},
+        "limbs": {
+            x.name: {
+                "kind": x.kind,
+                "joints": [names[i] for i in x.bodies],
+                "role": x.role or None,
+                "actor": x.actor or None,
+            }
+            for x in fitted.limbs
+        },
         "roles": {role: names[i] for role, i in fitted.roles.items()},
         "bodies": [
             {"name": b.name, "kind": b.kind, "parent": names[b.parent] if b.parent >= 0 else None, "mass_kg": b.mass}

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from poise.tracking.roles import Role, parse_roles, propose_roles
+from poise.tracking.roles import Role, parse_roles, propose_roles, with_roles
 from poise.tracking.run import TrackResult, track
 from poise.tracking.tracker import PerformanceTracker, Settings
 
-__all__ = ["PerformanceTracker", "Role", "Settings", "TrackResult", "parse_roles", "propose_roles", "track"]
+__all__ = [
+    "PerformanceTracker",
+    "Role",
+    "Settings",
+    "TrackResult",
+    "parse_roles",
+    "propose_roles",
+    "track",
+    "with_roles",
+]

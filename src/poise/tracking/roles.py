@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from poise.body.character import Character, Limb
 from poise.core.errors import InvalidValue, UnknownName
@@ -34,13 +35,16 @@ def propose_roles(character: Character, actor: Character) -> tuple[Role, ...]:
     """Roles by the limbs' kinds: legs carry, arms and necks follow their like, tails and others are free.
 
     Of a character with more legs than the actor, the hind pair takes the actor's legs; the other pairs take them too,
-    crosswise, so that a fore leg steps with the hind leg of the other side (a trot).
+    crosswise, so that a fore leg steps with the hind leg of the other side (a trot). What a limb of the character's
+    file says goes before all that.
     """
     theirs = {limb.name: limb for limb in actor.limbs}
     legs = [limb.name for limb in actor.limbs if limb.kind == "leg"]
     found: list[Role] = []
     for limb in character.limbs:
-        if limb.kind == "leg":
+        if limb.role and (limb.role == "free" or limb.actor in theirs):  # the character's file says so
+            found.append(Role(limb.name, limb.role, "" if limb.role == "free" else limb.actor))
+        elif limb.kind == "leg":
             found.append(Role(limb.name, "support", _leg(limb.name, legs)))
         elif limb.kind in ("arm", "neck") and limb.name in theirs:
             found.append(Role(limb.name, "targeted", limb.name))
@@ -78,6 +82,29 @@ def parse_roles(text: str, character: Character, actor: Character) -> tuple[Role
         else:
             raise InvalidValue(f"Role {part!r} cannot be read. Write 'tail=free' or 'left_leg<-left_leg'.")
     return tuple(roles.values())
+
+
+def with_roles(character: Character, roles: str | Sequence[Role] = "") -> Character:
+    """The character with roles written into its limbs, as its file keeps them.
+
+    Args:
+        character: Any.
+        roles: As a user types them, over those that are proposed for a person as the actor; or the roles themselves.
+
+    Example:
+        >>> rex = poise.tracking.with_roles(poise.load_character("rex.toml"), "tail=free, left_leg<-left_leg")
+        >>> poise.save_character(rex, "rex.toml")
+    """
+    if isinstance(roles, str):
+        from poise.body.figure import figure
+
+        roles = parse_roles(roles, character, figure("adult"))
+    given = {role.limb: role for role in roles}
+    limbs = tuple(
+        replace(limb, role=given[limb.name].kind, actor=given[limb.name].actor) if limb.name in given else limb
+        for limb in character.limbs
+    )
+    return replace(character, limbs=limbs)
 
 
 def _leg(name: str, legs: list[str]) -> str:

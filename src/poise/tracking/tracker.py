@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -142,7 +142,7 @@ class PerformanceTracker:
         self.character = character
         self.actor = actor if isinstance(actor, Character) else Character.fit(actor)
         self.dt, self.floor, self.actor_floor = dt, floor, actor_floor
-        self.settings = settings or Settings()
+        self.settings = settings or settings_of(character)
         self.roles = tuple(propose_roles(character, self.actor) if roles is None else roles)
         if not any(role.kind == "support" and role.actor for role in self.roles):
             raise InvalidValue("No limb of the character is support; give one a role such as left_leg<-left_leg.")
@@ -547,14 +547,39 @@ class PerformanceTracker:
         return weights[6:], free
 
 
+def settings_of(character: Character) -> Settings:
+    """The usual settings, with the weights of the character's file.
+
+    Raises:
+        InvalidValue: if the file names a weight that there is not.
+    """
+    known = {f.name for f in fields(Settings)}
+    unknown = [name for name in character.weights if name not in known]
+    if unknown:
+        raise InvalidValue(f"There is no weight {unknown[0]!r} of tracking. Weights: {', '.join(sorted(known))}.")
+    return Settings(**character.weights)
+
+
 def standing_pose(character: Character) -> Array:
-    """Coordinates of the skeleton's rest pose with the lowest contact point on the ground, shape (nq,)."""
-    from poise.body.posing import motion_to_q
+    """Coordinates of how the character stands, shape (nq,): its rest pose "standing", else the skeleton's own."""
+    from poise.body.posing import hinge_angle, motion_to_q
     from poise.core.motion import Motion
 
     skeleton = character.skeleton
     still = Motion(skeleton, np.zeros(1), skeleton.offsets[None].copy(), skeleton.rest_rotations[None].copy())
-    return motion_to_q(character, still)[0]
+    q = motion_to_q(character, still)[0]
+    names = [body.name for body in character.bodies]
+    for name, turn in character.rest_poses.get("standing", {}).items():
+        body = names.index(name)
+        at = character.q_addresses[body]
+        if character.bodies[body].kind == "hinge":
+            axis = character.bodies[body].axis
+            assert axis is not None
+            q[at] = float(hinge_angle(axis, turn, character.bodies[body].rest_rotation))
+        else:
+            at += 3 if character.bodies[body].kind == "free" else 0
+            q[at : at + 4] = turn
+    return q
 
 
 def _dofs(character: Character, body: int) -> list[int]:
