@@ -45,7 +45,7 @@ def test_a_limb_that_this_actor_lacks_is_proposed_anew() -> None:
     ("before", "after"),
     [
         ('role = "support"', 'role = "carried"'),
-        ("[roles]", '[rest_poses.standing]\nNoBody = [1.0, 0.0, 0.0, 0.0]\n\n[roles]'),
+        ("[roles]", "[rest_poses.standing]\nNoBody = [1.0, 0.0, 0.0, 0.0]\n\n[roles]"),
         ("[roles]", '[weights]\ntail = "much"\n\n[roles]'),
     ],
 )
