@@ -1,0 +1,8 @@
+"""Setting a character up: bodies on bones, limbs, what they do, checks with cures; for pages and scripts alike."""
+
+from __future__ import annotations
+
+from poise.tracking.setup.checks import Check, find_checks
+from poise.tracking.setup.model import ACTOR_LIMBS, Setup, begin, edited
+
+__all__ = ["ACTOR_LIMBS", "Check", "Setup", "begin", "edited", "find_checks"]
