@@ -37,11 +37,25 @@ def flight_findings(clip: Analysis, profile: Profile, *, trials: Trials | None =
         if why:
             yield from _contacts(flight, where, why, profile)
             continue
-        yield from _gravity(clip, flight, where, profile)
-        yield from _arc(clip, flight, where, profile)
-        yield from _track(clip, flight, where, profile)
-        yield from _drift(clip, flight, where, profile)
-        yield from _spin(clip, flight, where, profile, trials=trials)
+        found = [
+            *_gravity(clip, flight, where, profile), *_arc(clip, flight, where, profile),
+            *_track(clip, flight, where, profile), *_drift(clip, flight, where, profile),
+            *_spin(clip, flight, where, profile, trials=trials),
+        ]  # fmt: skip
+        unseen = _unseen_end(clip, flight)
+        yield from (f.as_warning(unseen) if unseen and f.fails else f for f in found)
+
+
+def _unseen_end(clip: Analysis, flight: FlightFit) -> str:
+    """What to say of a flight beside which nothing gets down to the ground: it may be shorter; "" of others."""
+    size = clip.character.leg_scale
+    near = 1 + math.ceil(at.BESIDE_ENDS * math.sqrt(size) / clip.motion.dt)
+    down = clip.touch.gaps.min(axis=1, initial=np.inf) < at.DOWN * size
+    before, after = down[max(0, flight.first - near) : flight.first], down[flight.last + 1 :][:near]
+    if before.any() and after.any():
+        return ""
+    what = "takes off from" if not before.any() else "lands on"
+    return f"it was not seen what the body {what}, so the flight may be shorter than it looks"
 
 
 def why_no_flight(clip: Analysis, flight: FlightFit, *, needs_ends: bool = True) -> str:

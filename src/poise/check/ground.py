@@ -30,7 +30,7 @@ class Stance:
         first, last: Frames.
         slide: Where the standing point of the foot goes over the touch [m], shape (2,).
         gap: Median gap under its lowest point [m].
-        carries: False where the hips are low: hands, knees or the trunk carry, and feet may drag.
+        carries: False where the hips are low or come down: who sits or lies down drags feet.
     """
 
     foot: str
@@ -64,7 +64,7 @@ def stances(clip: Analysis) -> tuple[Stance, ...]:
     hips = clip.motion.world[0][:, pelvis(clip.motion.skeleton), 2] - clip.floor
 
     def carries(a: int, b: int) -> bool:
-        return float(np.median(hips[a : b + 1])) > at.UPRIGHT * clip.character.leg_length
+        return float(np.quantile(hips[a : b + 1], at.STAYS_UP)) > at.UPRIGHT * clip.character.leg_length
 
     for foot, points in feet(clip).items():
         flags = touch.flags[:, points] & ~clip.is_glitch[:, None]
@@ -126,7 +126,7 @@ def _skate(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> It
         sliding = [s for s in standing if s.foot == foot and not limit.allows(float(np.linalg.norm(s.slide)))]
         if not sliding:
             continue
-        worst = max(sliding, key=lambda s: float(np.linalg.norm(s.slide)))
+        worst = max(sliding, key=lambda s: (s.carries, float(np.linalg.norm(s.slide))))
         far = float(np.linalg.norm(worst.slide))
         way = way_word(worst.slide, facing_at(clip, worst.first))
         more = f", and in {len(sliding) - 1} more steps" if len(sliding) > 1 else ""

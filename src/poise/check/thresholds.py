@@ -34,6 +34,9 @@ LANDS_TURNED = 3.0
 RATE_SURE = 0.7
 """Confidence from which flights call a frame rate wrong [1]: two that agree have it, one alone has not."""
 
+BESIDE_ENDS = 0.1
+"""Something must be down this soon before a flight and after it [s]: else its ends are not known."""
+
 SHORT_LINE = 0.25
 """A flight shorter than this over the ground, in legs, is on the spot [1]."""
 
@@ -70,8 +73,9 @@ SINKS_SECONDS, SINKS_FAR = 0.08, 1.5
 """A sole that sinks for less long than this [s] rolls off, unless it sinks this many times deeper [1]."""
 HOVER_SECONDS = 0.1
 """Shortest time for which nothing touches that counts [s]."""
-UPRIGHT = 0.6
-"""A body whose hips are lower than this, in legs, is not carried by feet alone [1]."""
+UPRIGHT, STAYS_UP = 0.6, 0.2
+"""A body whose hips are lower than the first, in legs, in more than the second part of a stance is not carried by feet
+alone [1]."""
 GLIDES = 0.4
 """A body none of whose feet stands fails if the slowest slides this far [m]; less is a warning: feet can slide."""
 
