@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from poise.analysis import analyze
+from poise.check.clip import findings_of
+from poise.check.ground import _rests
 from tests.clips import needs_motions
+from tests.edit_clips import hop
 from tests.planted import FAULTS, JUMPS, WALKS, clean, findings, is_caught
 
 SEEDS = 3
@@ -44,3 +48,23 @@ def test_planted_faults_are_caught() -> None:
 def test_faults_in_the_bundled_walk_are_caught(fault: str) -> None:
     plant, _ = FAULTS[fault]
     assert is_caught(plant("sample", np.random.default_rng([9, list(FAULTS).index(fault)])))
+
+
+def test_a_quick_shuffle_between_two_rests_is_a_step_that_drags_and_no_slide() -> None:
+    fast = np.zeros(60, dtype=np.bool_)
+    fast[30:34] = True
+    assert _rests(fast, 10, 50, 3) == [(10, 29), (34, 50)]
+    # fast up to an end of the touch, or beside a rest too short to judge: one slide
+    assert _rests(fast, 10, 33, 3) == [(10, 33)]
+    assert _rests(fast, 27, 50, 3) == [(27, 50)]
+
+
+def test_flights_whose_take_off_was_not_seen_do_not_fail() -> None:
+    motion, character = hop()
+    floor = analyze(motion, character).floor
+    seen = [f for f in findings_of(motion, character, floor=floor) if f.name == "gravity"]
+    assert seen
+    assert all(f.fails for f in seen)
+    # on a floor 20 cm below the feet nobody can say when they leave it
+    unseen = findings_of(motion, character, floor=floor - 0.2)
+    assert not [f for f in unseen if f.fails and f.name in ("gravity", "arc", "track", "drift", "spin")]
