@@ -12,8 +12,7 @@ from PIL import Image
 
 import poise
 from poise.cli.app import run
-from poise.cli.edit_options import flights_of, gravity_of, vector
-from poise.cli.edit_run import keeping_amount
+from poise.cli.edit_run import flights_of, gravity_of, keeping_amount, vector
 from poise.cli.summary import MEASURES, lines
 from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.core.units import GRAVITY

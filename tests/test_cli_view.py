@@ -196,6 +196,30 @@ def test_a_live_run_ends_with_ctrl_c_and_saves_its_last_round(walk: Path, tmp_pa
 
 
 @needs_page
+def test_a_part_of_a_clip_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "part.html"
+    assert (
+        run(["view", str(poise.sample_path("walk")), "-o", str(page), "--start", "1", "--end", "1.5", "--plain"]) == 0
+    )
+    assert read_recording(page).header["times"]["shape"] == [31]
+    assert run(["view", str(poise.sample_path("walk")), "-o", str(page), "--overwrite", "--start", "nan"]) == 2
+    assert "--start is nan" in capsys.readouterr().err
+
+
+def test_a_skeleton_without_a_motion_is_told_in_words_of_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "alone.bvh"
+    text = poise.sample_path("walk").read_text(encoding="utf-8")
+    path.write_text(text[: text.index("MOTION")], encoding="utf-8")
+    assert run(["view", str(path), "--headless"]) == 2
+    said = capsys.readouterr().err
+    assert "`poise character` uses its skeleton" in said
+    assert "load_skeleton" not in said
+    assert run(["character", str(path), "-o", str(tmp_path / "alone.toml")]) == 0
+
+
+@needs_page
 @pytest.mark.skipif(not os.environ.get("POISE_BROWSER_TESTS") and not Path("/usr/bin/chromium").exists(), reason="none")
 def test_the_page_draws_its_own_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The figure stands where the camera says, as every painter draws it."""

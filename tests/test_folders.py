@@ -168,3 +168,33 @@ def test_an_executor_can_be_given() -> None:
     with ThreadPoolExecutor(2) as pool:
         assert dict(each(abs, [-1, -2, 3], executor=pool)) == {-1: 1, -2: 2, 3: 3}
         assert pool.submit(abs, -4).result() == 4  # it is left open
+
+
+def test_every_clip_of_a_file_with_several_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One clip a job, in a file of its own; a clip that --clip names is done alone."""
+    clips, out = tmp_path / "clips", tmp_path / "out"
+    clips.mkdir()
+    with_two_clips(clips / "rig.glb")
+    assert run(["convert", str(clips), str(out), "--to", "npz", "--jobs", "1"]) == 0
+    assert sorted(p.name for p in out.glob("*.npz")) == ["rig-Rig_Run_v1.2.npz", "rig-Walk.npz"]
+    assert sorted(lines(out / "manifest.jsonl")) == ["rig.glb@Rig|Run v1.2", "rig.glb@Walk"]
+    assert poise.load(out / "rig-Walk.npz").frame_count > 2
+    one = tmp_path / "one"
+    assert run(["convert", str(clips), str(one), "--to", "npz", "--jobs", "1", "--clip", "Walk"]) == 0
+    assert [p.name for p in one.glob("*.npz")] == ["rig.npz"]
+    capsys.readouterr()
+
+
+def with_two_clips(path: Path) -> None:
+    """A GLB whose one animation stands there twice, by two names."""
+    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 0.3), path)
+    data = path.read_bytes()
+    length = int.from_bytes(data[12:16], "little")
+    content = json.loads(data[20 : 20 + length])
+    (animation,) = content["animations"]
+    content["animations"] = [animation | {"name": "Walk"}, animation | {"name": "Rig|Run v1.2"}]
+    text = json.dumps(content).encode()
+    text += b" " * (-len(text) % 4)
+    rest = data[20 + length :]
+    head = data[:8] + (20 + len(text) + len(rest)).to_bytes(4, "little")
+    path.write_bytes(head + len(text).to_bytes(4, "little") + data[16:20] + text + rest)

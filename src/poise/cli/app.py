@@ -60,7 +60,7 @@ def poise(
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Give animated characters weight: any motion clip in, a physically plausible reaction out.
+    """Give animated characters weight. Any motion clip goes in, a physically plausible reaction comes out.
 
     Example: [bold]poise info walk.bvh[/bold]
     """

@@ -9,7 +9,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import app, note_warnings, out, output_path, print_json
-from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.errors import SKELETON_ALONE, FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
     from poise.body import Character
@@ -22,14 +22,24 @@ def character(
     file: options.File,
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", metavar="OUT", help="OUT.toml to edit, OUT.xml for MuJoCo.", show_default=False),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="OUT",
+            help=".toml to edit, .xml for MuJoCo.",
+            show_default=False,
+            rich_help_panel=options.OUTPUT,
+        ),
     ],
-    mass: Annotated[float | None, typer.Option(metavar="KG", help="Whole mass; default: 70 kg if human-sized.")] = None,
+    as_json: options.Json = False,
+    overwrite: options.Overwrite = False,
+    mass: options.Mass = None,
     masses: Annotated[
         str,
         typer.Option(
             metavar="auto|anthropometric|length",
-            help="Share the mass by a people's table, or by bone length; auto: people by table.",
+            help="How the mass is shared: by a table of people, or by bone length. auto: the table for people.",
+            rich_help_panel=options.FIGURE,
         ),
     ] = "auto",
     roles: Annotated[
@@ -47,12 +57,10 @@ def character(
     height: options.Height = None,
     source_fps: options.SourceFps = None,
     frames_from_data: options.FramesFromData = False,
-    overwrite: options.Overwrite = False,
-    as_json: options.Json = False,
 ) -> None:
-    """Fit a character to a clip or a bare skeleton, and write it to a file that can be edited and given back.
+    """Fit a character to a clip or a skeleton: masses, joint limits, contact points. Edit the file and use it again.
 
-    FILE may also be a character's own TOML, to turn it into MJCF.
+    FILE may also be a character file (TOML), to convert it to MJCF.
 
     Example: [bold]poise character walk.bvh -o walker.toml --mass 62[/bold]
     """
@@ -87,7 +95,7 @@ def _read(file: Path, *, skeleton: Path | None, **given: Any) -> Motion | Skelet
     try:
         motion = poise.io.load(file, skeleton=skeleton, **given)
     except FileFormatError as refusal:
-        if "load_skeleton" not in refusal.cure:
+        if SKELETON_ALONE[0] not in refusal.cure:
             raise
         size = {name: given[name] for name in ("unit", "up", "height")}
         return poise.io.load_skeleton(file, skeleton=skeleton, **size)

@@ -39,39 +39,56 @@ def check(
         typer.Argument(metavar="FILE|FOLDER…", help="Motion files, and folders of them.", show_default=False),
     ],
     profile: Annotated[
-        str, typer.Option(metavar="NAME|FILE", help="realistic, stylized, strict, or a TOML file of your own.")
+        str,
+        typer.Option(metavar="NAME|FILE", help="How strict: realistic, stylized, strict, or a TOML file of your own."),
     ] = "realistic",
     fail_on: Annotated[
         list[str] | None,
-        typer.Option("--fail-on", metavar="NAME…", help="Only these findings make the verdict no; repeat, or commas."),
-    ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="PATH", help="Write a page with pictures.")] = None,
-    junit: Annotated[Path | None, typer.Option(metavar="PATH", help="Write a JUnit report for a build server.")] = None,
-    stats: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write statistics of all clips, as figures (SVG) and CSV.")
+        typer.Option(
+            "--fail-on", metavar="NAME…", help="Fail only on these findings. Can be repeated, or separated by commas."
+        ),
     ] = None,
     try_cures: Annotated[
-        bool, typer.Option("--try-cures", help="Try the cures that take long, and offer those that do.")
+        bool,
+        typer.Option("--try-cures", help="Try slow cures as well, and name only those that work."),
     ] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", metavar="N", help="Number of processes. Default: one per core.")
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT.html", help="Page with pictures and recordings.", rich_help_panel=options.OUTPUT),
+    ] = None,
     players: Annotated[
         bool,
         typer.Option(
-            "--players/--no-players", help="With --html: recordings of failing clips, linked at their frames."
+            "--players/--no-players",
+            help="With --html: record failing clips, and link findings to their frames.",
+            rich_help_panel=options.OUTPUT,
         ),
     ] = True,
-    floor: Annotated[
-        float | None, typer.Option(metavar="M", help="Height of the floor in the clips; found if not given.")
-    ] = None,
-    terrain: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="Ground of the clips, as in poise simulate; flat if not given.")
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", metavar="N", help="Processes; default: as many as there are cores.")
-    ] = None,
-    character: Annotated[
+    junit: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Character of all clips as TOML; default: fitted to each."),
+        typer.Option(metavar="OUT.xml", help="JUnit report for a build server.", rich_help_panel=options.OUTPUT),
     ] = None,
+    stats: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Statistics of all clips, as figures (SVG) and CSV.", rich_help_panel=options.OUTPUT
+        ),
+    ] = None,
+    as_json: options.Json = False,
+    overwrite: options.Overwrite = False,
+    character: options.CharacterFile = None,
+    terrain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Ground of the clips, as in poise simulate. Default: what the clip carries, else flat.",
+            rich_help_panel=options.READING,
+        ),
+    ] = None,
+    floor: options.Floor = None,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
     unit: options.SourceUnit = None,
@@ -79,12 +96,10 @@ def check(
     height: options.Height = None,
     source_fps: options.SourceFps = None,
     frames_from_data: options.FramesFromData = False,
-    overwrite: options.Overwrite = False,
-    as_json: options.Json = False,
 ) -> None:
-    """Say what is physically wrong with clips, by how much, in which frames, and what is the smallest cure.
+    """Find what is physically wrong in clips: what, how much, in which frames, and the smallest cure.
 
-    Exit code 0 if all is well, 1 if a clip fails or one of several cannot be read, 2 if nothing could be read.
+    Exit code 0: all pass. 1: a clip fails, or one of several cannot be read. 2: nothing can be read.
 
     Example: [bold]poise check clips/ --profile stylized --html check.html --junit check.xml[/bold]
     """

@@ -26,35 +26,38 @@ def convert(
             show_default=False,
         ),
     ],
-    fps: Annotated[float | None, typer.Option(metavar="N", help="Resample to N frames per second.")] = None,
-    start: Annotated[
-        float | None, typer.Option(metavar="S", help="Keep the frames from this time on, in seconds.")
-    ] = None,
-    end: Annotated[float | None, typer.Option(metavar="S", help="Keep the frames up to this time, in seconds.")] = None,
+    fps: Annotated[float | None, typer.Option(metavar="N", help="New frame rate, in frames per second.")] = None,
+    start: options.Start = None,
+    end: options.End = None,
     unit: Annotated[
         str | None,
         typer.Option(
             metavar="U",
-            help="Unit to write (BVH; default the input's, else cm): m, dm, cm, mm, inch, ft, cmu or meters.",
+            help="Unit of OUT (BVH only), such as cm, or meters as a number. Default: that of IN, else cm.",
         ),
     ] = None,
     up: Annotated[
-        str | None, typer.Option(metavar="AXIS", help="Up axis to write (BVH; default the input's, else y): x, y or z.")
+        str | None,
+        typer.Option(metavar="AXIS", help="Up axis of OUT (BVH only): x, y or z. Default: that of IN, else y."),
     ] = None,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
-    source_unit: Annotated[str | None, typer.Option(metavar="U", help="Unit of IN, where the guess is wrong.")] = None,
+    source_unit: Annotated[
+        str | None,
+        typer.Option(metavar="U", help="Unit of IN, if it was guessed wrong.", rich_help_panel=options.READING),
+    ] = None,
     source_up: Annotated[
-        str | None, typer.Option(metavar="AXIS", help="Up axis of IN, where the guess is wrong.")
+        str | None,
+        typer.Option(metavar="AXIS", help="Up axis of IN, if it was guessed wrong.", rich_help_panel=options.READING),
     ] = None,
     height: options.Height = None,
     source_fps: options.SourceFps = None,
     frames_from_data: options.FramesFromData = False,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Convert a motion to another format, rate, unit, up axis or part of itself.
+    """Convert a motion to another format, frame rate, unit or up axis, or cut a part of it.
 
-    What does not change is written as it stood: a BVH keeps its hierarchy, channels and literal numbers.
+    What does not change is written as it was: a BVH keeps its hierarchy, its channels and its digits.
 
     Example: [bold]poise convert walk.amc walk.bvh --fps 30[/bold]
     """

@@ -17,10 +17,12 @@ from poise.cli.summary import summarize_run
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files go.")] = Path("poise-demo"),
-    headless: Annotated[bool, typer.Option("--headless", help="Do not open the recording.")] = False,
+    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files.")] = Path("poise-demo"),
+    headless: Annotated[bool, typer.Option("--headless", help="Do not open a browser.")] = False,
 ) -> None:
-    """Shove a walking figure while it crosses uneven ground; write the moved clip, a report and a recording to play.
+    """Shove a figure that walks over uneven ground, and show it in the browser.
+
+    Writes the new clip, a report, a strip of stills and a recording to play.
 
     Example: [bold]poise demo --out demo[/bold]
     """

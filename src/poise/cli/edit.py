@@ -9,9 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from poise.cli import edit_options as common
+from poise.cli import options
 from poise.cli.app import app, out
-from poise.cli.edit_run import Common, Tool, command, run_edit
+from poise.cli.edit_run import (
+    Common,
+    Flight,
+    Tool,
+    command,
+    flights_of,
+    frames_of,
+    gravity_of,
+    pair,
+    run_edit,
+    vector,
+)  # fmt: skip
 from poise.core.errors import InvalidValue
 from poise.core.units import GRAVITY
 
@@ -25,43 +36,47 @@ app.add_typer(edit, name="edit")
 
 @edit.callback()
 def tools() -> None:
-    """Mend a clip without losing its style: ballistic paths, angular momentum, timing, size, feet, the whole clip.
+    """Correct the physics of a clip and keep its style: flights, spin, timing, size, feet, or the whole clip.
 
-    Example: [bold]poise edit ballistic jump.bvh -o mended.bvh --report mended.json[/bold]
+    Example: [bold]poise edit mend jump.bvh -o mended.bvh --record mended.html[/bold]
     """
 
 
 @command(edit)
 def ballistic(
     asked: Common,
-    flight: common.Flight = None,
+    flight: Flight = None,
     keep: Annotated[
         str,
-        typer.Option(metavar="ends|timing", help="Give the flight the frames it needs, or let its height give."),
+        typer.Option(
+            metavar="ends|timing",
+            help="ends: the flight gets the frames it needs. timing: it keeps its frames and changes its height.",
+        ),
     ] = "ends",
     gravity: Annotated[
-        str | None, typer.Option(metavar="G", help="In g (1.3), in m/s2 (1.62m/s2), or a vector 0,0,-9.81.")
+        str | None, typer.Option(metavar="G", help="Gravity: in g (1.3), in m/s2 (1.62m/s2), or a vector (0,0,-9.81).")
     ] = None,
     start: Annotated[
         str | None, typer.Option("--from", metavar="X,Y,Z", help="Center of mass at take-off, in meters, Z up.")
     ] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="X,Y,Z", help="Center of mass at landing.")] = None,
     duration: Annotated[
-        str | None, typer.Option(metavar="T|MIN:MAX", help="Seconds in the air, or a range for several paths.")
+        str | None, typer.Option(metavar="T|MIN:MAX", help="Time in the air in seconds, or a range for several paths.")
     ] = None,
     count: Annotated[
-        int | None, typer.Option(metavar="N", help="Paths over the range of durations, each in a file of its own.")
+        int | None,
+        typer.Option(metavar="N", help="Number of paths over the range of durations, each in a file of its own."),
     ] = None,
-    start_velocity: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="At take-off, in m/s.")] = None,
-    end_velocity: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="At landing, in m/s.")] = None,
+    start_velocity: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="Velocity at take-off, in m/s.")] = None,
+    end_velocity: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="Velocity at landing, in m/s.")] = None,
 ) -> None:
-    """Put the center of mass of each flight on a ballistic path. Joint angles stay, feet stay where they stood.
+    """Make each flight fall as gravity says. Joint angles stay, and feet stay where they stood.
 
     Example: [bold]poise edit ballistic jump.bvh -o mended.bvh --keep timing[/bold]
     """
-    flights, strength = common.flights_of(flight), common.gravity_of(gravity)
-    places = common.vector("--from", start), common.vector("--to", end)
-    speeds = common.vector("--start-velocity", start_velocity), common.vector("--end-velocity", end_velocity)
+    flights, strength = flights_of(flight), gravity_of(gravity)
+    places = vector("--from", start), vector("--to", end)
+    speeds = vector("--start-velocity", start_velocity), vector("--end-velocity", end_velocity)
     durations = _durations(duration, count)
 
     def tool(seconds: float | None) -> Tool:
@@ -85,23 +100,31 @@ def ballistic(
 @command(edit)
 def spin(
     asked: Common,
-    flight: common.Flight = None,
+    flight: Flight = None,
     momentum: Annotated[
-        str, typer.Option(metavar="mean|takeoff|X,Y,Z", help="What angular momentum is to be, kg m²/s, Z up.")
+        str,
+        typer.Option(
+            metavar="mean|takeoff|X,Y,Z",
+            help="Angular momentum to give the flight: its mean, that of take-off, or a vector in kg m²/s, Z up.",
+        ),
     ] = "mean",
-    by: Annotated[str, typer.Option(metavar="root|pose", help="Turn the whole figure, or swing its limbs.")] = "root",
-    priority: Annotated[str | None, typer.Option(metavar="F,…", help="Frames whose pose must survive.")] = None,
+    by: Annotated[
+        str, typer.Option(metavar="root|pose", help="root: turn the whole figure. pose: swing its limbs.")
+    ] = "root",
+    priority: Annotated[str | None, typer.Option(metavar="F,…", help="Frames whose pose must stay.")] = None,
     limbs: Annotated[
-        str | None, typer.Option(metavar="NAME,…", help="Limbs that swing with --by pose; default: arms and tail.")
+        str | None, typer.Option(metavar="NAME,…", help="Limbs that swing with --by pose. Default: arms and tail.")
     ] = None,
-    damping: Annotated[float, typer.Option(metavar="0…1", help="Part of each Newton step that is taken.")] = 1.0,
+    damping: Annotated[
+        float, typer.Option(metavar="0…1", help="Length of each Newton step; smaller is slower and safer.")
+    ] = 1.0,
 ) -> None:
-    """Give each flight a constant angular momentum. In flight the path of the center of mass stays exactly as it is.
+    """Give each flight a constant angular momentum. The path of the center of mass does not change.
 
     Example: [bold]poise edit spin flip.bvh -o mended.bvh --momentum takeoff[/bold]
     """
-    flights, frames = common.flights_of(flight), common.frames_of("--priority", priority)
-    wish = momentum if momentum in ("mean", "takeoff") else common.vector("--momentum", momentum)
+    flights, frames = flights_of(flight), frames_of("--priority", priority)
+    wish = momentum if momentum in ("mean", "takeoff") else vector("--momentum", momentum)
     assert wish is not None
     names = _names(limbs)
     if names and by == "root":
@@ -118,23 +141,27 @@ def spin(
 @command(edit)
 def retime(
     asked: Common,
-    factor: Annotated[float | None, typer.Option(metavar="F", help="New duration over old one.")] = None,
-    gravity: Annotated[
-        str | None, typer.Option(metavar="G", help="So that the flights fall with this: 1, 1.3g, 9.81m/s2.")
+    factor: Annotated[
+        float | None, typer.Option(metavar="F", help="New duration divided by the old one: 1.2 is slower.")
     ] = None,
-    keys: Annotated[str | None, typer.Option(metavar="FRAME:TIME,…", help="New time of some frames, seconds.")] = None,
+    gravity: Annotated[
+        str | None,
+        typer.Option(metavar="G", help="Choose the factor so that flights fall with this gravity: 1, 1.3g, 9.81m/s2."),
+    ] = None,
+    keys: Annotated[
+        str | None, typer.Option(metavar="FRAME:TIME,…", help="New times of some frames, in seconds.")
+    ] = None,
     move_keys: Annotated[
-        bool, typer.Option("--move-keys", help="Keep every frame and move it in time (not for BVH and AMC).")
+        bool,
+        typer.Option("--move-keys", help="Move every frame in time instead of sampling anew (not for BVH and AMC)."),
     ] = False,
-    keep_flights: Annotated[
-        bool, typer.Option("--keep-flights", help="Flights keep their own pace, so that they fall as before.")
-    ] = False,
+    keep_flights: Annotated[bool, typer.Option("--keep-flights", help="Do not change the pace of flights.")] = False,
 ) -> None:
-    """Play a clip, or a part of it, slower or faster, with smooth borders.
+    """Make a clip, or a part of it, slower or faster, with smooth borders.
 
     Example: [bold]poise edit retime jump.bvh -o slow.bvh --factor 1.2 --interval 0.5:1.4[/bold]
     """
-    strength, times = common.gravity_of(gravity), _keys(keys)
+    strength, times = gravity_of(gravity), _keys(keys)
     if strength is not None and not isinstance(strength, float):
         raise InvalidValue("--gravity of a retiming is a strength, such as 1 or 9.81m/s2, not a vector.")
 
@@ -147,13 +174,13 @@ def retime(
 @command(edit, without=("character",))
 def scale(
     asked: Common,
-    size: Annotated[float, typer.Option(metavar="K", help="New height over old one.", show_default=False)],
-    keep_time: Annotated[bool, typer.Option("--keep-time", help="Change the size only.")] = False,
+    size: Annotated[float, typer.Option(metavar="K", help="New height divided by the old one.", show_default=False)],
+    keep_time: Annotated[bool, typer.Option("--keep-time", help="Change only the size, not the time.")] = False,
     keep_size: Annotated[
-        bool, typer.Option("--keep-size", help="Change the time only: move like a figure K times as tall.")
+        bool, typer.Option("--keep-size", help="Change only the time: move like a figure K times as tall.")
     ] = False,
 ) -> None:
-    """Make a figure K times as large: bones and path by K, time by √K, so that it falls as before.
+    """Make a figure K times as large. Bones and path grow by K and time by √K, so that it still falls as gravity says.
 
     Example: [bold]poise edit scale walk.bvh -o giant.bvh --size 4[/bold]
     """
@@ -168,11 +195,9 @@ def scale(
 @command(edit)
 def ground(
     asked: Common,
-    floor: Annotated[
-        float | None, typer.Option(metavar="M", help="Height of the floor; where the feet mostly stand if not given.")
-    ] = None,
+    floor: options.Floor = None,
 ) -> None:
-    """Lock feet where they touch and take penetration out. Doing all of it again changes nothing.
+    """Lock feet where they stand and lift them out of the floor. Idempotent: a second run changes nothing.
 
     Example: [bold]poise edit ground walk.bvh -o planted.bvh --report planted.json[/bold]
     """
@@ -185,23 +210,26 @@ def ground(
 def repair(
     asked: Common,
     keep: Annotated[
-        str | None, typer.Option(metavar="NAME,…", help="Bodies or limbs whose places stay: hands,feet,head,left_arm.")
+        str | None,
+        typer.Option(metavar="NAME,…", help="Bodies or limbs that keep their places, such as hands,head,left_arm."),
     ] = None,
-    freeze: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints that do not turn.")] = None,
-    exact: Annotated[str | None, typer.Option(metavar="F,…", help="Frames that stay exactly as they are.")] = None,
-    floor: Annotated[float | None, typer.Option(metavar="M", help="Height of the floor; found if not given.")] = None,
-    friction: Annotated[float, typer.Option(metavar="MU", help="Coulomb friction of the contacts.")] = 0.8,
-    gravity: Annotated[str | None, typer.Option(metavar="G", help="In g (1.3) or m/s2 (1.62m/s2).")] = None,
+    freeze: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints that must not change.")] = None,
+    exact: Annotated[str | None, typer.Option(metavar="F,…", help="Frames that must stay exactly as they are.")] = None,
+    floor: options.Floor = None,
+    friction: Annotated[float, typer.Option(metavar="MU", help="Friction coefficient of the ground.")] = 0.8,
+    gravity: Annotated[str | None, typer.Option(metavar="G", help="Gravity: in g (1.3) or in m/s2 (1.62m/s2).")] = None,
     trust_time: Annotated[
-        bool, typer.Option("--trust-time", help="Repair even where flights say that the frame rate is wrong.")
+        bool, typer.Option("--trust-time", help="Repair even if the flights show that the frame rate is wrong.")
     ] = False,
 ) -> None:
-    """Make the whole clip physical with the least change, within the budget: 6°, and 6 cm for a leg of 0.82 m.
+    """Make the whole clip physically possible with the least change.
+
+    Without --budget joints change by up to 6° and the root by up to 6 cm (for a leg of 0.82 m).
 
     Example: [bold]poise edit repair jump.bvh -o mended.bvh --budget 'joint 3deg, root 2cm'[/bold]
     """
     names, still = _names(keep), _names(freeze)
-    frames, strength = common.frames_of("--exact", exact), common.gravity_of(gravity)
+    frames, strength = frames_of("--exact", exact), gravity_of(gravity)
     if strength is not None and not isinstance(strength, float):
         raise InvalidValue("--gravity of a repair is a strength, such as 1 or 9.81m/s2, not a vector.")
 
@@ -226,15 +254,17 @@ def mend(
     asked: Common,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="NAME…", help="Mend only these findings of poise check; repeat, or commas."),
+        typer.Option(
+            "--only",
+            metavar="NAME…",
+            help="Correct only these findings of poise check. Can be repeated, or separated by commas.",
+        ),
     ] = None,
-    floor: Annotated[
-        float | None, typer.Option(metavar="M", help="Height of the floor in the clip; found if not given.")
-    ] = None,
+    floor: options.Floor = None,
 ) -> None:
-    """Do what poise check asks for, tool by tool, within a budget, and keep only what helps.
+    """Correct what poise check finds, tool by tool, and keep only what helps.
 
-    Time base first, then capture faults, feet, flights, spin. Exit code 0, whatever is left; the report lists it.
+    The order is: timing, capture faults, feet, flights, spin. What is left is listed in the report; the exit code is 0.
 
     Example: [bold]poise edit mend jump.bvh -o mended.bvh --budget 'joint 5deg, root 5cm'[/bold]
     """
@@ -249,7 +279,7 @@ def mend(
 
 @command(edit)
 def clean(asked: Common) -> None:
-    """Take out what capture left behind: a rest pose in front, pops of the root, spikes, flips that come and go.
+    """Remove capture faults: a rest pose at the start, jumps of the root, spikes, and flipped joints.
 
     Example: [bold]poise edit clean take.bvh -o clean.bvh --report clean.json[/bold]
     """
@@ -267,7 +297,7 @@ def _durations(text: str | None, count: int | None) -> list[float | None]:
             return [None if text is None else float(text)]
         except ValueError:
             raise InvalidValue(f"--duration is {text!r}; give seconds, or a range such as 0.4:0.8.") from None
-    shortest, longest = common.pair("--duration", text)
+    shortest, longest = pair("--duration", text)
     number = 5 if count is None else count
     if not (2 <= number <= 100) or not 0.0 < shortest < longest:
         raise InvalidValue(f"{number} paths from {shortest:g} to {longest:g} s; give 2 to 100, and a rising range.")

@@ -1,26 +1,37 @@
-"""What all edits share: options declared once for all of them, how an edit is run, and how its result is written."""
+"""What all edits share: their options, what the words of options mean, how an edit is run and its result written."""
 
 from __future__ import annotations
 
 import inspect
+import math
+import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from poise.cli import edit_options as common
 from poise.cli import options
 from poise.cli.app import note, note_warnings, out, output_paths, print_json, waiting
 from poise.cli.folder import over_folders
 from poise.cli.outcome import draw, require_kinds
 from poise.cli.summary import summarize_edit
-from poise.core.errors import BudgetExceeded
+from poise.core.errors import BudgetExceeded, InvalidValue
+from poise.core.units import GRAVITY
 
 if TYPE_CHECKING:
     from poise.body.character import Character
     from poise.core.motion import Motion
+    from poise.core.typing import Array
     from poise.edit import Budget, Edited, Scope
+
+Flight = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--flight", metavar="A:B|all", help="First and last frame of a flight. Can be repeated. Default: all flights."
+    ),
+]
+
 
 TRIES = 6
 """Amounts tried for a budget that refused an edit, at most."""
@@ -31,22 +42,22 @@ class Common:
     """What every edit is told: each field is an option of every edit (`command`)."""
 
     file: options.File
-    output: common.Output
-    character: common.CharacterFile = None
+    output: options.EditedOutput
+    amount: options.Amount = 1.0
+    budget: options.Budget = None
+    interval: options.Interval = None
+    blend: options.Blend = 0.2
+    record: options.Record = None
+    report: options.Report = None
+    overwrite: options.Overwrite = False
+    json: options.Json = False
+    character: options.CharacterFile = None
     skeleton: options.Skeleton = None
     clip: options.Clip = None
     unit: options.SourceUnit = None
     up: options.SourceUp = None
     height: options.Height = None
     source_fps: options.SourceFps = None
-    amount: common.Amount = 1.0
-    interval: common.Interval = None
-    blend: common.Blend = 0.2
-    budget: common.BudgetText = None
-    report: common.ReportFile = None
-    record: common.RecordFile = None
-    overwrite: options.Overwrite = False
-    json: options.Json = False
 
     def check_outputs(self) -> None:
         """Refuse what could not be written at the end."""
@@ -137,7 +148,7 @@ def prepare(asked: Common) -> tuple[Motion, Character | None, Scope, Budget | No
     from poise.edit import Budget, Scope
 
     asked.check_outputs()
-    interval = None if asked.interval is None else common.pair("--interval", asked.interval)
+    interval = None if asked.interval is None else pair("--interval", asked.interval)
     scope = Scope(asked.amount, interval, asked.blend)
     budget = None if asked.budget is None else Budget.parse(asked.budget)
     require_kinds(asked.output, asked.record)
@@ -177,3 +188,96 @@ def write(asked: Common, motion: Motion, edited: Edited) -> None:
         summarize_edit(asked.output, edited.report.data)
         if beside is not None:
             out().print(f"{beside}: the skeleton it needs, written beside it", markup=False)
+
+
+BARE_GRAVITY = 4.0
+"""A gravity without a unit is in g up to this, as `poise check` prints it, and in m/s^2 above."""
+
+
+def pair(name: str, text: str) -> tuple[float, float]:
+    """Two numbers with a colon between.
+
+    Raises:
+        InvalidValue: naming the option.
+    """
+    parts = text.split(":")
+    try:
+        first, second = (float(p) for p in parts)
+    except ValueError:
+        raise InvalidValue(f"{name} is {text!r}; give two numbers with a colon between, such as 0.5:1.2.") from None
+    return first, second
+
+
+def vector(name: str, text: str | None) -> Array | None:
+    """Three numbers with commas between, or None.
+
+    Raises:
+        InvalidValue: naming the option.
+    """
+    import numpy as np
+
+    if text is None:
+        return None
+    try:
+        numbers = np.array([float(p) for p in text.split(",")])
+    except ValueError:
+        numbers = np.zeros(0)
+    if numbers.shape != (3,) or not np.isfinite(numbers).all():
+        raise InvalidValue(f"{name} is {text!r}; give three numbers such as 0,1.5,0.9 (Z up, meters).")
+    return numbers
+
+
+def flights_of(texts: list[str] | None) -> str | list[tuple[int, int]]:
+    """What --flight says: "all", or pairs of frames.
+
+    Raises:
+        InvalidValue: if a text is no pair of frame numbers.
+    """
+    if not texts or texts == ["all"]:
+        return "all"
+    found: list[tuple[int, int]] = []
+    for text in (t for whole in texts for t in whole.split(",")):
+        match = re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", text)
+        if match is None:
+            raise InvalidValue(f"--flight is {text!r}; give frames such as 120:131, or all.")
+        found.append((int(match[1]), int(match[2])))
+    return found
+
+
+def frames_of(name: str, text: str | None) -> tuple[int, ...]:
+    """Frame numbers with commas between.
+
+    Raises:
+        InvalidValue: naming the option.
+    """
+    if not text:
+        return ()
+    try:
+        return tuple(int(p) for p in text.split(","))
+    except ValueError:
+        raise InvalidValue(f"{name} is {text!r}; give frame numbers such as 120,131.") from None
+
+
+def gravity_of(text: str | None) -> float | Array | None:
+    """A gravity in m/s^2: "1.3" or "1.3g" times 9.81, "1.62m/s2", or a vector "0,0,-9.81" in m/s^2.
+
+    A bare number above 4 is m/s^2 and a note says so: nothing is meant to fall with 9.81 g.
+
+    Raises:
+        InvalidValue: if it cannot be read.
+    """
+    if text is None:
+        return None
+    if "," in text:
+        return vector("--gravity", text)
+    match = re.fullmatch(r"\s*([0-9.]+(?:e-?\d+)?)\s*(g|m/s2|m/s\^2|m/s²)?\s*", text, re.IGNORECASE)
+    try:
+        number = float(match[1]) if match else math.nan
+    except ValueError:
+        number = math.nan
+    if match is None or not math.isfinite(number):
+        raise InvalidValue(f"--gravity is {text!r}; give 1.3 (times 9.81 m/s²), 1.62m/s2, or 0,0,-9.81.")
+    if match[2] is None and number > BARE_GRAVITY:
+        note(f"--gravity {text} is taken as {number:g} m/s²; write {text}g for {number:g} times 9.81 m/s².")
+        return number
+    return number * (GRAVITY if match[2] is None or match[2].lower() == "g" else 1.0)

@@ -11,6 +11,7 @@ import inspect
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -64,6 +65,9 @@ To = Annotated[
         rich_help_panel=options.BATCH,
     ),
 ]
+SEVERAL = (".glb", ".gltf", ".vrm", ".vrma")
+"""Endings of files that may hold several clips."""
+_ODD = re.compile(r"[^\w.-]+")
 _SHARED = {"resume": (Resume, False), "shard": (Shard, None), "jobs": (Jobs, None), "to": (To, None)}
 
 
@@ -241,27 +245,46 @@ def _jobs(
     for path in clip_files([folder]):
         if inside is not None and inside != folder.resolve() and path.resolve().is_relative_to(inside):
             continue
-        short = path.relative_to(folder)
-        new = dict(given) | {source: path}
-        written = ""
-        if place is not None and target is not None:
-            goal = short.with_suffix(_ending(to)) if to else short
-            if str(goal) in taken:  # two clips of one name in different formats
-                goal = short.with_name(short.name + goal.suffix)
-            taken.add(str(goal))
-            written = str(goal)
-            new |= {target: place / goal, "overwrite": True}
-            for extra in ("report", "record"):
-                if given.get(extra) is not None:
-                    new[extra] = (place / goal).with_suffix(_ending(given[extra]))
-        if "json" in given:
-            new["json"] = True
-        elif "as_json" in given:
-            new["as_json"] = True
         seen = path.stat()
-        key = hashlib.sha256(f"{words} {seen.st_size} {seen.st_mtime_ns}".encode("utf-8", "replace")).hexdigest()[:16]
-        found.append(Job(os.fspath(short), name, new, written, key))
+        for clip in _clips(path, given):
+            short = path.relative_to(folder)
+            new = dict(given) | {source: path}
+            label, stamp = os.fspath(short), f"{words} {seen.st_size} {seen.st_mtime_ns}"
+            if clip is not None:
+                label, stamp = f"{label}@{clip}", f"{stamp} {clip}"
+                short = short.with_name(f"{short.stem}-{_ODD.sub('_', clip)}{short.suffix}")
+                new["clip"] = clip
+            written = ""
+            if place is not None and target is not None:
+                goal = short.with_suffix(_ending(to)) if to and clip is None else short
+                if to and clip is not None:  # a clip's name may hold dots
+                    goal = short.with_name(short.name.removesuffix(short.suffix) + _ending(to))
+                if str(goal) in taken:  # two clips of one name in different formats
+                    goal = short.with_name(short.name + goal.suffix)
+                taken.add(str(goal))
+                written = str(goal)
+                new |= {target: place / goal, "overwrite": True}
+                for extra in ("report", "record"):
+                    if given.get(extra) is not None:
+                        new[extra] = (place / goal).with_suffix(_ending(given[extra]))
+            if "json" in given:
+                new["json"] = True
+            elif "as_json" in given:
+                new["as_json"] = True
+            key = hashlib.sha256(stamp.encode("utf-8", "replace")).hexdigest()[:16]
+            found.append(Job(label, name, new, written, key))
     return found
+
+
+def _clips(path: Path, given: dict[str, Any]) -> tuple[str | None, ...]:
+    """Names of the clips of a file that holds several; one None for any other, or where --clip names one."""
+    from poise.check.run import clips_of_refused
+    from poise.io import read_options
+
+    if given.get("clip") is not None or "clip" not in given or path.suffix.lower() not in SEVERAL:
+        return (None,)
+    names = clips_of_refused(path, read_options()) or ()
+    return names if len(set(names)) == len(names) > 1 else (None,)
 
 
 def _ending(wish: str | Path) -> str:

@@ -36,7 +36,9 @@ def info(
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="A motion or skeleton file, or a folder.", show_default=False)
     ] = None,
-    system: Annotated[bool, typer.Option("--system", help="Versions, GL and caches instead, for bug reports.")] = False,
+    system: Annotated[
+        bool, typer.Option("--system", help="Show versions, graphics and caches instead, for bug reports.")
+    ] = False,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
     unit: options.SourceUnit = None,
@@ -46,9 +48,9 @@ def info(
     frames_from_data: options.FramesFromData = False,
     as_json: options.Json = False,
 ) -> None:
-    """Say what a file holds, how it was read, and on what evidence.
+    """Show what a file holds and how it was read: axis, unit, rate, limbs, and the evidence for each.
 
-    Nothing is repaired: what looks wrong is named, with the option that cures it.
+    Nothing is changed. What looks wrong is named, with the option that corrects it.
 
     Example: [bold]poise info walk.bvh[/bold]
     """
@@ -72,7 +74,7 @@ def info(
         frames_from_data=frames_from_data,
         height=height,
     )
-    with waiting(f"reading {file.name}"):
+    with waiting(f"Reading {file.name}"):
         found = describe_file(file, chosen)
     if as_json:
         evidence = {
@@ -129,7 +131,10 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     if found["unit_m"] is not None:
         lines.append(("unit", f"1 file unit = {found['unit_m']:.6g} m, {found['up']} up"))
     if found["mass_kg"] is not None:
-        lines.append(("character", f"{_mass(found['mass_kg'])} kg, {found['dof']} degrees of freedom"))
+        alone = " (of the skeleton alone; with --clip it is fitted to that clip)" if len(found["clips"]) > 1 and not (
+            isinstance(found["frames"], int)
+        ) else ""  # fmt: skip
+        lines.append(("character", f"{_mass(found['mass_kg'])} kg, {found['dof']} degrees of freedom{alone}"))
     for name, limb in found["limbs"].items():
         lines.append((name.replace("_", " "), f"{', '.join(limb['joints'])}"))
     return lines

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from poise.core.errors import FileFormatError
+from poise.core.errors import FileFormatError, InvalidValue
+
+if TYPE_CHECKING:
+    from poise.core.motion import Motion
 
 OUTPUT = "Output"
 READING = "Reading the file"
+FIGURE = "Figure"
+CHANGE = "How much may change"
 LIVE = "Live"
 BATCH = "Folders"
 
@@ -69,6 +75,88 @@ FramesFromData = Annotated[
         rich_help_panel=READING,
     ),
 ]
+Start = Annotated[
+    float | None, typer.Option(metavar="S", help="Start of the part to use, in seconds.", rich_help_panel=READING)
+]
+End = Annotated[
+    float | None, typer.Option(metavar="S", help="End of the part to use, in seconds.", rich_help_panel=READING)
+]
+Floor = Annotated[
+    float | None,
+    typer.Option(
+        metavar="M", help="Height of the floor in the clip, in meters. Default: found.", rich_help_panel=READING
+    ),
+]
+CharacterFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--character",
+        metavar="FILE",
+        help="Character file (TOML). Default: fitted to the clip.",
+        rich_help_panel=FIGURE,
+    ),
+]
+Mass = Annotated[
+    float | None, typer.Option(metavar="KG", help="Total mass. Default: 70 kg at human size.", rich_help_panel=FIGURE)
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="File for the new motion; its extension sets the format.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+EditedOutput = Annotated[
+    Path,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="File for the edited motion; its extension sets the format.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+Record = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="OUT",
+        help="Page to play (.html), film (.mp4, .gif) or strip of stills (.png).",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="OUT.json", help="Report with all numbers.", rich_help_panel=OUTPUT),
+]
+Amount = Annotated[
+    float,
+    typer.Option("--amount", metavar="0…1", help="How much of the change to keep.", rich_help_panel=CHANGE),
+]
+Interval = Annotated[
+    str | None,
+    typer.Option(
+        "--interval", metavar="S:E", help="Change only this part, in seconds, such as 0.5:1.4.", rich_help_panel=CHANGE
+    ),
+]
+Blend = Annotated[
+    float,
+    typer.Option("--blend", metavar="S", help="Fade the change in and out over this time.", rich_help_panel=CHANGE),
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="'joint 3deg, root 2cm'",
+        help="Largest change allowed. A larger one is refused (exit 1).",
+        rich_help_panel=CHANGE,
+    ),
+]
 Port = Annotated[int, typer.Option(metavar="N", help="Port of the page. Default: a free one.", rich_help_panel=LIVE)]
 Headless = Annotated[bool, typer.Option("--headless", help="Print the address; open no browser.", rich_help_panel=LIVE)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.", rich_help_panel=OUTPUT)]
@@ -113,3 +201,17 @@ Settings = Annotated[
 def clip_key(text: str | None) -> str | int | None:
     """A clip as `load` takes it: a whole number is an index, anything else a name."""
     return int(text) if text is not None and text.isdecimal() else text
+
+
+def part_of(motion: Motion, start: float | None, end: float | None) -> Motion:
+    """The part of a motion between --start and --end [s].
+
+    Raises:
+        InvalidValue: if they are no finite times, or nothing lies between them.
+    """
+    for name, number in (("--start", start), ("--end", end)):
+        if number is not None and not math.isfinite(number):
+            raise InvalidValue(f"{name} is {number}; give a finite number.")
+    if start is None and end is None:
+        return motion
+    return motion.cut(start or 0.0, motion.duration if end is None else end)

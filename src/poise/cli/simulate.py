@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import INTERRUPTED, app, note_warnings, out, output_paths, print_json, progress
+from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, output_paths, print_json, progress
 from poise.cli.folder import over_folders
 from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
 from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, telling_interrupts
-from poise.cli.simulate_notes import advise, require_felt, tell_mass, tell_useless
 from poise.cli.summary import summarize_run
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from poise.body.character import Character
     from poise.core.motion import Motion
+    from poise.filter.forces import Force
     from poise.filter.options import Options
     from poise.filter.result import SimulationResult
     from poise.terrain import Terrain
+
+PEOPLE = (20.0, 200.0)
+"""Usual masses of people [kg]; others are mentioned."""
 
 RECOVERY = 3.0
 """What `--loop` leaves after the last push [s]."""
@@ -33,7 +38,6 @@ MOST_ROUNDS = 200
 
 DISTURB = "Pushes and ground"
 REACTION = "Reaction"
-FIGURE = "Figure"
 CONTROL = "Control (rarely needed; --settings FILE or --preset FILE can hold them)"
 
 LEAST_PHYSICAL, MOST_PHYSICAL = 1e-3, 1e3
@@ -49,28 +53,9 @@ def simulate(
             metavar="FILE", help="The motion, or a folder of motions; none with --live-from.", show_default=False
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="OUT",
-            help="File for the new motion; its extension sets the format.",
-            show_default=False,
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="OUT",
-            help="Page to play (.html), film (.mp4, .gif) or strip of stills (.png).",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="OUT.json", help="Report with all numbers.", rich_help_panel=options.OUTPUT)
-    ] = None,
+    output: options.Output = None,
+    record: options.Record = None,
+    report: options.Report = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
     push: Annotated[
@@ -125,36 +110,17 @@ def simulate(
             "--loop", help="Repeat a cyclic clip: twice, or until 3 s after the last push.", rich_help_panel=REACTION
         ),
     ] = False,
-    character: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Character file (TOML). Default: fitted to the skeleton.", rich_help_panel=FIGURE
-        ),
-    ] = None,
-    mass: Annotated[
-        float | None,
-        typer.Option(metavar="KG", help="Total mass. Default: 70 kg at human size.", rich_help_panel=FIGURE),
-    ] = None,
+    character: options.CharacterFile = None,
+    mass: options.Mass = None,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
-    start: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="Start of the part to use, in seconds.", rich_help_panel=options.READING),
-    ] = None,
-    end: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="End of the part to use, in seconds.", rich_help_panel=options.READING),
-    ] = None,
+    start: options.Start = None,
+    end: options.End = None,
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
     height: options.Height = None,
     source_fps: options.SourceFps = None,
-    floor: Annotated[
-        float | None,
-        typer.Option(
-            metavar="M", help="Height of the floor in the clip. Default: found.", rich_help_panel=options.READING
-        ),
-    ] = None,
+    floor: options.Floor = None,
     frames_from_data: options.FramesFromData = False,
     live: Annotated[
         bool,
@@ -257,8 +223,6 @@ def simulate(
     require_kinds(output, record, live=live)
     numbers = {
         "--mass": mass,
-        "--start": start,
-        "--end": end,
         "--floor": floor,
         "--fps": fps,
         "--source-fps": source_fps,
@@ -285,9 +249,7 @@ def simulate(
         fps=source_fps, frames_from_data=frames_from_data,
     )  # fmt: skip
     note_warnings(motion)
-    whole = motion
-    if start is not None or end is not None:
-        motion = motion.cut(start or 0.0, motion.duration if end is None else end)
+    whole, motion = motion, options.part_of(motion, start, end)
     advise(whole, motion, start or 0.0, source_fps, is_level=ground.is_flat and not live)
     if loop:
         motion = _looped(motion, pushes)
@@ -414,3 +376,92 @@ def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None
             bar.update(task, description="Simulating", total=1.0, completed=live.fraction)
 
         return run(motion, figure, watch=watch, **arguments)
+
+
+# --- what is told before the run: problems of the clip and of its options, each with its cure
+
+
+def advise(whole: Motion, motion: Motion, start: float, source_fps: float | None, *, is_level: bool) -> None:
+    """What a user should know of the clip.
+
+    Args:
+        whole: The clip.
+        motion: The part of it that is kept.
+        start: Where that begins [s].
+        source_fps: The rate that was given, if one was [1/s].
+        is_level: The ground is level and stays so.
+    """
+    from poise.phases.glitches import find_glitches, leading_rest_frames
+    from poise.phases.travel import is_in_place
+
+    lead = leading_rest_frames(motion)
+    if lead:
+        note(
+            f"warning: the first {lead} frame(s) look like a rest pose; "
+            f"--start {start + lead * motion.dt:.5g} skips them."
+        )
+    glitches = [g for g in find_glitches(motion) if g.kind != "t-pose"]
+    if glitches:
+        first = glitches[0]
+        note(
+            f"warning: {len(glitches)} capture glitch(es), first a {first.kind} of "
+            f"{motion.skeleton.names[first.joint]!r} in frame {first.frame}; there the reaction is "
+            "carried over instead of computed."
+        )
+    if not is_level and is_in_place(whole):
+        note("warning: the clip walks in place; slopes and stairs need a clip that travels.")
+
+
+def require_felt(pushes: Sequence[Force], duration: float, *, is_allowed: bool) -> None:
+    """Refuse pushes that start after the clip's end [s]; warn of them if they are allowed.
+
+    Raises:
+        InvalidValue: if there is one and it is not allowed.
+    """
+    for late in (p for p in pushes if p.start >= duration):
+        what = (
+            f"The {late.kind} of {late.body!r} starts at {late.start:g} s, but the clip ends at {duration:.2f} s, so "
+            "it has no effect."
+        )
+        if not is_allowed:
+            raise InvalidValue(f"{what} Start it earlier, repeat a cyclic clip (--loop), or accept it (--allow).")
+        note(f"warning: {what}")
+
+
+def tell_useless(
+    options: Options, *, seed: int | None, terrain: str, headless: bool, port: int, live: bool
+) -> None:  # fmt: skip
+    """Warn of options that change nothing beside others."""
+    from poise.filter.options import Options as Usual
+
+    usual = Usual()
+    if options.engine == "pd":
+        given = {
+            "--goal": options.goal != usual.goal,
+            "--goal-point": options.goal_points,
+            "--goal-without": options.goal_without,
+            "--physicality": options.physicality != usual.physicality,
+            "--hard-contact": options.hard_contact,
+        }
+        _tell([name for name, is_given in given.items() if is_given], "--engine pd has no goals and no ground to weigh")
+    elif options.goal == "none" and options.goal_without:
+        _tell(["--goal-without"], "--goal none guides no center of mass")
+    if seed is not None and not (terrain.startswith("rough:") and "," not in terrain):
+        _tell(["--seed"], "--terrain is not rough ground without a seed of its own")
+    if not live:
+        _tell([n for n, given in (("--headless", headless), ("--port", port)) if given], "they belong to --live")
+
+
+def _tell(names: list[str], why: str) -> None:
+    if names:
+        note(f"warning: {', '.join(names)} {'changes' if len(names) == 1 else 'change'} nothing: {why}.")
+
+
+def tell_mass(mass: float) -> None:
+    """Say a mass [kg] that nobody gave and that may surprise."""
+    if not PEOPLE[0] <= mass <= PEOPLE[1]:
+        height = 1.7 * (mass / 70.0) ** (1.0 / 3.0)
+        note(
+            f"warning: the figure has {mass:.3g} kg, by its size: stretched out it is {height:.3g} m. Pushes meet "
+            "that mass; --mass KG gives another, --unit another size."
+        )

@@ -40,19 +40,22 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
         if result.terrain.spec.startswith("rough"):
             lines.append("Rough ground is level within half a meter of the start, and the figure did not leave that.")
     else:
-        joints, root = deviation["joint_angle_max_deg"], 100 * deviation["root_position_max_m"]
+        joints, hips = deviation["joint_angle_max_deg"], _length(deviation["root_position_max_m"])
+        why = "it fell" if any(e["outcome"] == "fallen" for e in d["events"] if e["is_felt"]) else ""
+        why = why or ("with the ground" if not result.terrain.is_flat else "")
         sunk, floating = 100 * contact["penetration_p95_m"], 100 * contact["float_p95_m"]
         lines += [
-            f"Deviation: joints up to {joints:.1f}°, root up to {root:.1f} cm",
-            f"Ground: 95 % of frames within {sunk:.1f} cm of penetration and {floating:.1f} cm of float",
-            f"Root force beyond the clip's own: {100 * residual['force_rms_N'] / weight:.0f} % of body weight (rms)",
+            f"Away from the original: joints up to {joints:.1f}°, hips up to {hips}{f' ({why})' if why else ''}",
+            f"Feet and ground: in 95 % of frames at most {sunk:.1f} cm inside it and {floating:.1f} cm above it",
+            f"Outside help at the hips, beyond the clip's own: {100 * residual['force_rms_N'] / weight:.0f} % of the "
+            "body's weight",
         ]
     deepest = contact["penetration_max_m"]
     if deepest > SUNK * d["settings"]["leg_scale"]:
         lines.append(f"Caution: at its worst frame a point is {100 * deepest:.0f} cm inside the ground.")
     strain = residual["force_rms_N"] / weight
     if strain > BELIEVABLE:
-        lines.append(f"Caution: that much help at the root ({100 * strain:.0f} %) can be seen; expect a marionette.")
+        lines.append(f"Caution: so much outside help ({100 * strain:.0f} %) can be seen: it looks like a marionette.")
     high = contact["float_p95_m"]
     if high > FLOATING * d["settings"]["leg_scale"]:
         lines.append(
@@ -69,6 +72,10 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
         lines.append("Solver: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in odd.items()))
     for line in lines:
         out().print(line, markup=False)
+
+
+def _length(meters: float) -> str:
+    return f"{100 * meters:.1f} cm" if meters < 1.0 else f"{meters:.2f} m"
 
 
 def _push_line(event: dict[str, Any]) -> str:

@@ -44,20 +44,14 @@ def synthesize(
         str | None,
         typer.Argument(metavar="NAME|FILE.toml", help="A behavior (--list), or a controller file.", show_default=False),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="OUT",
-            help="File for the motion; its extension sets the format.",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
+    output: options.Output = None,
     change: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="NAME=VALUE", help="Change an option of the behavior; repeatable.", rich_help_panel=SCENE
+            "--set",
+            metavar="NAME=VALUE",
+            help="Change an option of the behavior. Can be repeated.",
+            rich_help_panel=SCENE,
         ),
     ] = None,
     scene: Annotated[
@@ -74,7 +68,7 @@ def synthesize(
         list[str] | None,
         typer.Option(
             metavar="'BODY FX FY FZ @START+DURATION'",
-            help="A push in newtons, Z up; repeatable. A figure is named as adult.chest.",
+            help="Push a body: newtons, Z up, seconds. With several figures: adult.chest. Can be repeated.",
             rich_help_panel=SCENE,
         ),
     ] = None,
@@ -86,13 +80,18 @@ def synthesize(
         str | None,
         typer.Option(
             metavar="WHO",
-            help="adult, child, a character (TOML), or any file with a skeleton; FILE@CLIP of one with several clips.",
+            help="adult, child, a character file (TOML), or any file with a skeleton "
+            "(FILE@CLIP if it has several clips).",
             rich_help_panel=SCENE,
         ),
     ] = None,
     clip: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A captured motion to follow; FILE@CLIP of several.", rich_help_panel=SCENE),
+        typer.Option(
+            metavar="FILE",
+            help="A captured motion to follow (FILE@CLIP if the file has several).",
+            rich_help_panel=SCENE,
+        ),
     ] = None,
     mode: Annotated[
         str,
@@ -111,22 +110,13 @@ def synthesize(
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Random seed of the behavior.", rich_help_panel=SCENE)
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="OUT.json", help="Write the report.", rich_help_panel=options.OUTPUT)
-    ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="OUT",
-            help="A page to play (.html), a film (.mp4, .gif), or a strip of stills (.png).",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
+    record: options.Record = None,
+    report: options.Report = None,
     camera: Annotated[
         str | None,
         typer.Option(
             metavar="|".join(VIEWS),
-            help="Where a film or strip is taken from; default: as the behavior says.",
+            help="View of a film or strip. Default: the behavior's own.",
             rich_help_panel=options.OUTPUT,
         ),
     ] = None,
@@ -134,7 +124,7 @@ def synthesize(
         bool,
         typer.Option(
             "--live",
-            help="Run in the browser, in real time: drag bodies and things; Ctrl-C ends.",
+            help="Run in the browser: drag bodies and things. Ctrl-C ends.",
             rich_help_panel=options.LIVE,
         ),
     ] = False,
@@ -146,11 +136,13 @@ def synthesize(
     ] = False,
     describing: Annotated[
         bool,
-        typer.Option("--describe", help="Tell the behavior's options and show its controller.", rich_help_panel=LISTS),
+        typer.Option("--describe", help="Show the behavior's options and its controller.", rich_help_panel=LISTS),
     ] = False,
     write: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.toml", help="Write its controller, to change it and run it.", rich_help_panel=LISTS),
+        typer.Option(
+            metavar="OUT.toml", help="Write its controller to a file, to change it and run it.", rich_help_panel=LISTS
+        ),
     ] = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,

@@ -30,7 +30,8 @@ def track(
             "-c",
             "--character",
             metavar="WHO",
-            help="What is driven: adult, child, a character (TOML), or any file with a skeleton; FILE@CLIP of several.",
+            help="The character to drive: adult, child, a character file (TOML), or any file with a skeleton "
+            "(FILE@CLIP if it has several clips).",
             show_default=False,
         ),
     ],
@@ -38,40 +39,25 @@ def track(
         Path | None,
         typer.Argument(metavar="ACTOR", help="Motion of the actor; none with --live-from.", show_default=False),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="OUT",
-            help="File for the motion; its extension sets the format.",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
     roles: Annotated[
         str,
         typer.Option(
-            metavar="TEXT", help="What limbs do, such as 'tail=free, left_leg<-right_leg'. Default: by their kinds."
+            metavar="TEXT",
+            help="What each limb does, such as 'tail=free, left_leg<-right_leg'. Default: by kind of limb.",
         ),
     ] = "",
     root: Annotated[
         str,
         typer.Option(
             metavar="hard|soft",
-            help="hard: no outside force holds the root, except in steps the report counts. soft: a little, always.",
+            help="hard: no outside force at the root, except in steps that the report counts. soft: always a little.",
         ),
     ] = "hard",
-    report: Annotated[
-        Path | None, typer.Option(metavar="OUT.json", help="Write the report.", rich_help_panel=options.OUTPUT)
-    ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="OUT",
-            help="A page to play (.html), a film (.mp4, .gif), or a strip of stills (.png).",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
+    output: options.Output = None,
+    record: options.Record = None,
+    report: options.Report = None,
+    overwrite: options.Overwrite = False,
+    json: options.Json = False,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
     unit: options.SourceUnit = None,
@@ -81,12 +67,10 @@ def track(
     live_to: LiveTo = None,
     seconds: Seconds = None,
     buffer: Buffer = None,
-    overwrite: options.Overwrite = False,
-    json: options.Json = False,
 ) -> None:
-    """Let an actor drive a character of another shape: its feet stand, its free limbs swing.
+    """Let an actor drive a character of another shape. Its feet stand, and its other limbs swing freely.
 
-    Exit code 1 if the character fell or was lost; what was made is written all the same.
+    Exit code 1 if the character fell or lost the actor; the files are written nevertheless.
 
     Example: [bold]poise track walk.bvh -c child -o child.bvh --report child.json[/bold]
     """

@@ -28,23 +28,31 @@ def view(
         ),
     ],
     side_by_side: Annotated[
-        bool, typer.Option("--side-by-side", help="Beside each other, in step: feet come down together.")
+        bool, typer.Option("--side-by-side", help="Show clips beside each other, with their steps at the same times.")
     ] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Show only the figures: no forces, momenta, flights.")] = False,
+    headless: Annotated[bool, typer.Option("--headless", help="Print where the page is; open no browser.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="OUT", help="Write .html, .mp4, .gif or .png instead of opening it."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="OUT",
+            help="Write a page (.html), film (.mp4, .gif) or strip (.png) instead of opening it.",
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = None,
-    headless: Annotated[bool, typer.Option("--headless", help="Do not open a browser; say where the page is.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Figures only: no forces, momenta, flights.")] = False,
+    overwrite: options.Overwrite = False,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
     height: options.Height = None,
     source_fps: options.SourceFps = None,
-    overwrite: options.Overwrite = False,
+    start: options.Start = None,
+    end: options.End = None,
 ) -> None:
-    """Show clips in the browser: one with its physics, several in one place, or two in step side by side.
+    """Show clips in the browser: one with its physics, several in one place, or two to four side by side.
 
     Example: [bold]poise view walk.bvh shoved.bvh --side-by-side[/bold]
     """
@@ -76,7 +84,7 @@ def view(
             file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height, fps=source_fps
         )  # fmt: skip
         note_warnings(motion)
-        motions.append(motion)
+        motions.append(options.part_of(motion, start, end))
     with waiting("Looking at the clips"):
         scene = _scene(motions, side_by_side=side_by_side, physics=not plain)
         for file in reports:

@@ -24,6 +24,8 @@ _OPTION = re.compile(
     r"(?P<command>(?:poise|blender) [a-z-]+[^.;()]*?)?(?<![\w-])--(?P<name>[a-z][a-z-]*)"
     r"(?P<value> (?:[A-Z]+\b|[\d.]+\b|[A-Z]:[A-Z])(?!=))?(?P<argument> \([a-z_]+=[^)]*\))?"
 )
+SKELETON_ALONE = ("`poise character` uses its skeleton", "`poise.load_skeleton` reads its skeleton")
+"""The way to a skeleton without a motion: on the command line, and in Python."""
 _ARGUMENTS = {"source-fps": "fps", "source-unit": "unit", "source-up": "up"}
 
 
@@ -38,7 +40,7 @@ def with_arguments(text: str) -> str:
         name = _ARGUMENTS.get(found["name"], found["name"].replace("-", "_"))
         return f"{name}={found['value'].strip()}" if found["value"] else f"`{name}`"
 
-    return _OPTION.sub(argument, text)
+    return _OPTION.sub(argument, text.replace(*SKELETON_ALONE))
 
 
 class InvalidValue(PoiseError, ValueError):

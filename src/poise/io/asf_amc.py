@@ -74,7 +74,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
         raise FileFormatError(
             "This file holds a skeleton and no motion.",
             path=path,
-            cure="Read it with poise.load_skeleton, or name the .amc clip that moves it.",
+            cure="`poise character` uses its skeleton; for a motion name the .amc clip that moves it.",
         )
     asf = parse_asf(find_skeleton(path, options.skeleton))
     document = parse_amc(path, asf)

@@ -154,7 +154,7 @@ def parse(path: Path, options: ReadOptions, *, needs_motion: bool = True) -> Bvh
                 "This file holds a skeleton and no motion.",
                 path=path,
                 line=first_line,
-                cure="Read it with poise.load_skeleton, or get the whole file.",
+                cure="`poise character` uses its skeleton; for the motion get the whole file.",
             )
         empty = np.empty((0, sum(len(j.channels) for j in joints)))
         return BvhDocument(

@@ -140,7 +140,7 @@ def _row_starts(
             "There are no frames after the frame time.",
             path=path,
             line=first_line,
-            cure="Read the skeleton alone with poise.load_skeleton, or get the whole file.",
+            cure="`poise character` uses its skeleton; for the motion get the whole file.",
         )
     if count != declared and not frames_from_data:
         raise FileFormatError(

@@ -94,7 +94,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
         raise FileFormatError(
             "This file holds a character and no motion.",
             path=path,
-            cure="Read it with poise.load_skeleton, or name the clip that moves it.",
+            cure="`poise character` uses its skeleton; for a motion name the clip that moves it.",
         )
     if not isinstance(data, dict) or "Frames" not in data:
         raise FileFormatError("This JSON has no 'Frames'.", path=path, cure="Name a DeepMimic motion file.")

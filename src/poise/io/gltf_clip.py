@@ -87,7 +87,9 @@ def choose_clip(document: GltfDocument, wanted: str | int | None) -> int:
     """
     names = clip_names(document)
     if not names:
-        raise document.fault("It holds no animation.", "Read its skeleton with poise.load_skeleton.")
+        raise document.fault(
+            "It holds no animation.", "`poise character` uses its skeleton; a motion needs a file with a clip."
+        )
     listed = ", ".join(f"{i} {n!r}" for i, n in enumerate(names[:40]))
     if wanted is None:
         if len(names) > 1:

@@ -51,7 +51,7 @@ MEMBERS = {
 MAX_INFLATED = 64_000_000
 """A packed file may unpack to this many bytes, or to `MAX_RATIO` times its own size if that is more."""
 MAX_RATIO = 20
-CURE = "Write the motion again with poise.save; a file from elsewhere is not read as Poise's own."
+CURE = "Write the motion again with Poise; npz files of other programs are not read."
 
 
 def matches(path: Path, head: bytes) -> bool:
