@@ -34,8 +34,16 @@ INTERRUPTED = 130
 _UsageError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
+FIRST = ("demo", "simulate", "view", "check", "edit", "synthesize", "track", "info", "convert", "character")
+"""The commands in the order of the help; others follow."""
+
+
 class _Commands(TyperGroup):
     """The commands; an interrupt leaves them as one, not as a silent exit code."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -46,8 +46,9 @@ def character(
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="What limbs do while an actor is followed, such as 'tail=free, left_leg<-left_leg'; the others as "
-            "Poise proposes. See docs/setup.md.",
+            help="What limbs do in poise track, such as 'tail=free, left_leg<-left_leg'. Default: by kind of limb. "
+            "See docs/setup.md.",
+            rich_help_panel=options.FIGURE,
         ),
     ] = None,
     skeleton: options.Skeleton = None,
