@@ -97,18 +97,14 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         com_count: word  equalities on the center of mass, the first ones
         com_first: word  its first axis, 0 … 2
         com_root: word  of which tree
+        held_count: word  equalities on torques, behind those
+        held_first: word  their first dof
         has_guess: word  1 where `guess` counts
         has_turns: word  1 where turns of bodies are wished for
         friction: real  Coulomb coefficient of plain contacts
         relative: real  above zero: weight of λ as a share of the mean diagonal of B W Bᵀ, W = relative_weight
         terms: word  terms of the list that `write_terms` writes, see step/writers.py
-        term_kind: word[most_terms]  how each is written
-        term_first: word[most_terms]  first dof, first number of a turn, first axis, or directions a point
-        term_count: word[most_terms]  rows
-        term_target: word[most_terms]  address of its target or lower bound
-        term_weight: word[most_terms]  address of its weight
-        term_points: word[most_terms]  address of its points
-        term_rows: word[most_terms]  address of directions, or of rows on accelerations
+        table: word[most_terms, 7]  of each: kind; first dof, number of a turn, axis, body, or directions a point; rows; addresses of target, weight, points, directions
         bounds_needed: word  more bounds than there is room for, written by `write_terms`
         contact_points: word[most_touching]  the touching points
         normals: real[most_touching, 3]  surface normals there
@@ -126,7 +122,9 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         turn_target: real[bodies, 3]  [rad/s²]
         dof_weight: real[nv]  of single accelerations
         dof_pull: real[nv]  weight times target
-        direction_point: word[most_directed]  point of each directed wish
+        direction_point: word[most_directed]  point of each directed wish, −1 where it is a place on a body
+        direction_body: word[most_directed]  then the body
+        direction_place: real[most_directed, 3]  and the place in the world [m]
         direction: real[most_directed, 3]  along what it is measured
         direction_weight: real[most_directed]  its weight
         direction_target: real[most_directed]  [m/s²]

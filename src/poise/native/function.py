@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from poise.native.block import KINDS
+from poise.native.block import KINDS, address_of
 from poise.native.fields import BLOCKS
 from poise.native.library import library
 
@@ -102,7 +102,7 @@ class Function:
             elif argument.extents:
                 value = self._checked(argument, value, extents)
                 kept.append(value)
-                values.append(value.ctypes.data)
+                values.append(address_of(value))
             else:
                 values.append(value)
         if call is None:

@@ -220,9 +220,3 @@ class Data:
         """Angular momentum of a tree about its center of mass [kg m²/s], shape (3,)."""
         mujoco.mj_subtreeVel(self._m, self._d)
         return self.subtree_angular_momentum[root].copy()
-
-    def angular_momentum_matrix(self, root: int) -> Array:
-        """The matrix that maps v to the tree's angular momentum about its center of mass, shape (3, nv)."""
-        out = np.empty((3, self._m.nv))
-        mujoco.mj_angmomMat(self._m, self._d, out, root)
-        return out

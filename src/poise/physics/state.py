@@ -39,7 +39,6 @@ class State:
         self.model = model
         self.data: Data = model.data()
         self.generation, self.is_complete = 0, False
-        self._other: Data | None = None
         P, nv = model.point_count, model.nv
         self.q, self.v = model.q_rest(), np.zeros(nv)
         self.M, self.bias = self.data.M, self.data.bias
@@ -237,12 +236,21 @@ class State:
         loops.point_torques(self.pose, np.array([body]), places, forces, out)
         return out
 
-    def angular_momentum_bias(self, root: int = 1) -> Array:
-        """Rate of the tree's angular momentum at a = 0 [N m], shape (3,), by a central difference along q ⊕ v t."""
-        m, t = self.model, 1e-6
-        self._other = other = m.data() if self._other is None else self._other
-        ends = []
-        for side in (t, -t):
-            other.move_to(m.integrate(self.q, self.v, side), self.v)
-            ends.append(other.angular_momentum(root))
-        return (ends[0] - ends[1]) / (2.0 * t)
+    def angular_momentum_rows(self, root: int = 1) -> tuple[Array, Array]:
+        """Rate of a free tree's angular momentum about its center of mass, as rows on the accelerations (3, nv) and its
+        value at a = 0 [N m], shape (3,).
+
+        It is the moment about the center of mass of all that acts on the tree, so it stands in the equations of motion
+        of its root: with force F (world axes) and moment N (root's axes) there, dL/dt = R N + (x − c) × F; gravity acts
+        at c.
+
+        Raises:
+            InvalidValue: if the tree hangs on the world by a joint.
+        """
+        m, d = self.model, self.data
+        if m.dof_count[root] != 6:
+            raise InvalidValue(f"{m.body_name(root)!r} hangs on the world; angular momentum is that of a free figure.")
+        first, (x, y, z) = int(m.dof_first[root]), (d.xpos[root] - d.subtree_com[root]).tolist()
+        across = np.empty((3, 6))
+        across[:, :3], across[:, 3:] = ((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)), d.xmat[root].reshape(3, 3)
+        return across @ self.M[first : first + 6], across @ self.bias[first : first + 6]

@@ -26,7 +26,7 @@ import numpy as np
 from poise.core.typing import Array
 from poise.native import Block, compiled
 from poise.physics import State
-from poise.physics.bodies import com_rows, inverse_dynamics
+from poise.physics.bodies import chain, com_rows, inverse_dynamics, material
 from poise.step.active_set import nonnegative
 
 SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED, NO_SUCH_POINT = 0, 1, 2, 3, 4
@@ -90,31 +90,33 @@ def packed(array: Array, *shape: int) -> Array:
     return array.reshape(-1)[: int(np.prod(shape))].reshape(shape)
 
 
-TORQUE, TURN, DOF, POINT, COM, POINT_BOUND, ROW_BOUND = range(7)
+TORQUE, TURN, DOF, POINT, PLACE, COM, HELD, POINT_BOUND, ROW_BOUND = range(9)
 """How a term of a list is written: see `writers`."""
 
 
 def numbers_at(address: int, *shape: int, kind: Any = ctypes.c_double) -> Array:
     """The numbers at an address, as an array of this shape."""
+    if not math.prod(shape):
+        return np.zeros(shape)
     return np.ctypeslib.as_array((kind * math.prod(shape)).from_address(address)).reshape(shape)
 
 
 @compiled("System *s", returns="word")
 def write_terms(s):
     """Write the terms in the table, and nothing that stood there before; how many bounds found no room."""
-    s.is_coupled = s.has_turns = s.directed = s.rows = s.com_count = s.k = s.bounds = s.bounds_needed = 0
+    s.is_coupled = s.has_turns = s.directed = s.rows = s.com_count = s.held_count = s.k = s.bounds = s.bounds_needed = 0
     s.relative = 0.0
     s.torque_weight[:], s.dof_weight[:], s.dof_pull[:] = 0.0, 0.0, 0.0
     for t in range(s.terms):
-        kind, first, count = int(s.term_kind[t]), int(s.term_first[t]), int(s.term_count[t])
-        target, own = numbers_at(int(s.term_target[t]), count), slice(first, first + count)
-        weight = np.zeros(count) if kind == COM else numbers_at(int(s.term_weight[t]), count)
+        kind, first, count, target_at, weight_at, points_at, rows_at = s.table[t].tolist()
+        target, own = numbers_at(target_at, count), slice(first, first + count)
+        weight = np.zeros(count) if kind in (COM, HELD) else numbers_at(weight_at, count)
         axes, points, wide = np.zeros((count, 3)), np.zeros(count, dtype=np.int64), 3
         if kind in (POINT, POINT_BOUND):
-            points = numbers_at(int(s.term_points[t]), count // first, kind=ctypes.c_int64).repeat(first)
-        if kind in (POINT, POINT_BOUND, ROW_BOUND):
+            points = numbers_at(points_at, count // first, kind=ctypes.c_int64).repeat(first)
+        if kind in (POINT, PLACE, POINT_BOUND, ROW_BOUND):
             wide = s.pose.nv if kind == ROW_BOUND else 3
-            axes = numbers_at(int(s.term_rows[t]), count, wide)
+            axes = numbers_at(rows_at, count, wide)
         if kind == TORQUE:
             s.torque_weight[own], s.torque_target[own] = weight, target
         elif kind == TURN:
@@ -129,6 +131,16 @@ def write_terms(s):
             at = slice(s.directed, s.directed + count)
             s.direction_point[at], s.direction[at], s.directed = points, axes, s.directed + count
             s.direction_weight[at], s.direction_target[at] = weight, target
+        elif kind == PLACE:
+            at = slice(s.directed, s.directed + count)
+            place = s.pose.xpos[first] + s.pose.xmat[first].reshape(3, 3) @ numbers_at(points_at, 3)
+            s.direction_point[at], s.direction_body[at], s.direction_place[at] = -1, first, place
+            s.direction[at], s.direction_weight[at], s.direction_target[at] = axes, weight, target
+            s.directed += count
+        elif kind == HELD:
+            s.held_count, s.held_first = count, first
+            s.g[s.k : s.k + count] = target
+            s.k += count
         elif kind == COM:
             s.k = s.com_count = count
             s.com_first, s.com_root, s.g[:count] = first % 3, first // 3, target
@@ -208,23 +220,19 @@ def share_matrix(s: Block) -> Array:
     return out[:, : s.c]
 
 
-def _spatial(p: Block, points: Array) -> Array:
-    """Spatial Jacobians (K, 6, nv) of the bodies of some points, seen from the center of mass of their tree."""
-    out = np.zeros((len(points), 6, p.nv))
-    for k, i in enumerate(points):
-        b = p.point_body[i]
-        while b > 0:
-            own = slice(p.dof_first[b], p.dof_first[b] + p.dof_count[b])
-            out[k, :, own] = p.cdof[own].T
-            b = p.parents[b]
+def _place_rows(p: Block, bodies: Array, places: Array, axes: Array) -> Array:
+    """Rows axis · J (K, nv) of places (K, 3) on bodies (K,) along axes (K, 3)."""
+    arms = places - p.subtree_com[p.tree_root[bodies]]
+    rows, out = np.concatenate([np.cross(arms, axes), axes], axis=1), np.zeros((len(bodies), p.nv))
+    for k, body in enumerate(bodies):
+        own = chain(p, body)
+        out[k, own] = p.cdof[own] @ rows[k]
     return out
 
 
 def _point_rows(p: Block, points: Array, axes: Array) -> Array:
-    """Rows axis · J (K, nv) of points along axes (K, 3)."""
-    arms = p.places[points] - p.subtree_com[p.tree_root[p.point_body[points]]]
-    rows = np.concatenate([np.cross(arms, axes), axes], axis=1)
-    return np.einsum("ke,kej->kj", rows, _spatial(p, points))
+    """Rows axis · J (K, nv) of contact points along axes (K, 3)."""
+    return _place_rows(p, p.point_body[points], p.places[points], axes)
 
 
 @compiled("System *s", returns="word")
@@ -237,7 +245,12 @@ def assemble(s):
     if not s.is_spread and spread.twin(s) != SOLVED:
         return NO_SUCH_POINT
     on_points = np.flatnonzero(~s.is_given[: s.bounds])
-    if not (_are_points(p, s.direction_point[: s.directed]) and _are_points(p, s.bound_point[on_points])):
+    free = s.direction_point[: s.directed] == -1
+    owners = s.direction_body[: s.directed][free]
+    if not (
+        _are_points(p, s.direction_point[: s.directed][~free]) and _are_points(p, s.bound_point[on_points])
+        and ((owners >= 0) & (owners < p.bodies)).all()
+    ):  # fmt: skip
         return NO_SUCH_POINT
     nv, n, c, k, count = p.nv, s.n, s.c, s.k, s.directed
     order = nv + k + c
@@ -256,9 +269,12 @@ def assemble(s):
         wish = s.turn_target[1:] - p.body_biases[1:, :3]
         blocks.append((turns[1:].reshape(-1, nv), None, s.turn_weight[1:].ravel(), wish.ravel()))
     if count:
-        points, axes = s.direction_point[:count], s.direction[:count]
-        wish = s.direction_target[:count] - np.sum(axes * p.point_biases[points], axis=1)
-        blocks.append((_point_rows(p, points, axes), None, s.direction_weight[:count], wish))
+        at, axes = s.direction_point[:count], s.direction[:count]
+        owner = np.where(at < 0, s.direction_body[:count], p.point_body[at])
+        places = np.where(at[:, None] < 0, s.direction_place[:count], p.places[at])
+        biases = material(p.cvel[owner], p.body_biases[owner], places - p.subtree_com[p.tree_root[owner]])[1]
+        wish = s.direction_target[:count] - np.sum(axes * biases, axis=1)
+        blocks.append((_place_rows(p, owner, places, axes), None, s.direction_weight[:count], wish))
     form = np.zeros((order, order + 1))
     for on_a, on_u, weight, wish in blocks:
         rows = np.zeros((len(weight), order + 1))
@@ -277,6 +293,9 @@ def assemble(s):
         com_rows.twin(p, s.com_root, jacobian, bias)
         s.G[: s.com_count], packed(s.D, k, c)[: s.com_count] = jacobian[com], 0.0
         form[nv : nv + s.com_count, order] -= bias[com]
+    held, at = slice(s.held_first, s.held_first + s.held_count), slice(s.com_count, s.com_count + s.held_count)
+    s.G[at], packed(s.D, k, c)[at] = p.M[held], -acts[held]
+    form[nv : nv + k, order][at] += (s.external - p.bias)[held]
     form[:nv, nv : nv + k] = s.G[:k].T
     form[nv : nv + k, nv + k : order] = packed(s.D, k, c)
     form[nv : nv + k, order] += s.g[:k]

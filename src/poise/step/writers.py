@@ -14,6 +14,7 @@ import numpy as np
 
 from poise.core.typing import Array, Flags, Index
 from poise.native import Block
+from poise.native.block import address_of
 from poise.step.constraint import AtLeast, Constraint, Equal, Within
 from poise.step.contacts import Columns
 from poise.step.objective import Objective, RelativeWeight, as_rows
@@ -24,6 +25,7 @@ from poise.step.quantities import (
     ContactAcceleration,
     JointAcceleration,
     JointTorque,
+    PlaceAcceleration,
     PointAcceleration,
     RootWrench,
 )
@@ -32,6 +34,8 @@ from poise.step.step import Rows, Step
 from poise.step.system import (
     COM,
     DOF,
+    HELD,
+    PLACE,
     POINT,
     POINT_BOUND,
     ROW_BOUND,
@@ -43,7 +47,7 @@ from poise.step.system import (
     write_terms,
 )
 
-_NO_POINTS, _NO_ROWS = np.zeros(0, dtype=np.int64), np.zeros(0)
+_NO_POINTS, _NO_ROWS, _WORLD = np.zeros(0, dtype=np.int64), np.zeros(0), np.eye(3)
 
 
 class _Full(Exception):
@@ -88,6 +92,8 @@ class Table:
         self.others: list[Objective | Constraint] = []
         self.on_coefficients: list[Objective] = []
 
+    is_fixed = False
+
     def take(self, step: Step, s: Block, terms: list[Objective | Constraint]) -> None:
         """Make the table that of another list."""
         known = self.terms
@@ -112,17 +118,12 @@ class Table:
                 self.terms = []
                 raise _Full(name, needed)
         self.is_fixed = all([row.is_fixed for row in written])
+        if claims.is_held:
+            written.sort(key=lambda row: row.kind != COM)
         count = len(written)
         s.values.terms = count
         if count:
-            columns = zip(*[row[:7] for row in written], strict=True)
-            for field, column in zip(_COLUMNS, columns, strict=True):
-                getattr(s, field)[:count] = column
-
-    is_fixed = False
-
-
-_COLUMNS = ("term_kind", "term_first", "term_count", "term_target", "term_weight", "term_points", "term_rows")
+            s.table[:count] = [row[:7] for row in written]
 
 
 class _Claims:
@@ -132,7 +133,7 @@ class _Claims:
         self.torques: list[tuple[int, int]] = []
         self.turns: list[tuple[int, int]] = []
         self.directed = self.equal = 0
-        self._are_bounds_over = self._are_equal_over = False
+        self._are_bounds_over = self.is_held = False
 
     def admit(self, row: Row) -> bool:
         """Whether the core can write it, after those before it."""
@@ -146,9 +147,13 @@ class _Claims:
             if self.equal:
                 return False
             self.equal = row.size
+        elif row.kind == HELD:
+            if self.is_held:
+                return False
+            self.is_held, self.equal = True, self.equal + row.size
         elif row.kind in (POINT_BOUND, ROW_BOUND):
             return not self._are_bounds_over
-        elif row.kind == POINT:
+        elif row.kind in (POINT, PLACE):
             self.directed += row.size
         return True
 
@@ -170,9 +175,9 @@ class Writer:
         self.is_plain = is_plain
         self.columns: Columns | None = None
 
-    def write(self, terms: list[Objective | Constraint]) -> None:
+    def write(self, terms: list[Objective | Constraint], table: Table) -> None:
         """Write a list."""
-        s, table = self.s, self.s.table
+        s = self.s
         table.take(self.step, s, terms)
         if write_terms(s):
             raise _Full("bounds", s.bounds + s.bounds_needed)
@@ -302,10 +307,11 @@ def write(step: Step, objectives: Sequence[Objective], constraints: Sequence[Con
     s, is_plain = system_of(step.state), True
     terms = [*objectives, *constraints]
     while True:
-        if not hasattr(s, "table"):
-            s.__dict__["table"] = Table()
+        table = s.__dict__.get("known")
+        if table is None:
+            table = s.__dict__["known"] = Table()
         try:
-            Writer(step, s, is_plain=is_plain).write(terms)
+            Writer(step, s, is_plain=is_plain).write(terms, table)
             return s
         except _Full as full:
             name, count = full.args
@@ -323,6 +329,10 @@ def _row(step: Step, term: Objective | Constraint) -> Row | None:
         make = ROWS.get(type(quantity))
         return None if make is None or isinstance(term.weight, RelativeWeight) else make(step, term, quantity)
     if isinstance(term, Equal):
+        torque = quantity.torque(step) if isinstance(quantity, RootWrench) else quantity
+        if type(torque) is JointTorque and torque.damping is None:
+            first, end, _ = slice(*torque.dofs).indices(step.nv)
+            return _made(term, HELD, first, end - first, term.target, 0.0)
         if type(quantity) is not ComAcceleration or quantity.without or quantity.along is not None:
             return None
         if quantity.axes not in "xyz":
@@ -341,16 +351,19 @@ def _row(step: Step, term: Objective | Constraint) -> Row | None:
 
 def _made(
     term: Objective | Constraint, kind: int, first: int, count: int, target: Array | float,
-    weight: Array | float | RelativeWeight, points: Index = _NO_POINTS, rows: Array = _NO_ROWS,
+    weight: Array | float | RelativeWeight, points: Index | Array = _NO_POINTS, rows: Array = _NO_ROWS,
 ) -> Row:  # fmt: skip
     """The row of a term from its numbers."""
-    given = as_rows(target, count, term), as_rows(weight, count, term), rows
-    kept: tuple[Array | Index, ...]
-    kept = (*(np.ascontiguousarray(x, dtype=np.float64) for x in given), np.ascontiguousarray(points, dtype=np.int64))
-    target_at, weight_at, rows_at, points_at = (x.ctypes.data for x in kept)
-    own = zip((target, weight, rows, points), kept, strict=True)
-    is_fixed = all([x is made or not isinstance(x, np.ndarray) for x, made in own])
-    return Row(kind, first, count, target_at, weight_at, points_at, rows_at, kept, is_fixed)
+    kept: list[Array | Index] = []
+    is_fixed = True
+    for given, is_spread in ((target, True), (weight, True), (rows, False)):
+        array = np.ascontiguousarray(as_rows(given, count, term) if is_spread else given, dtype=np.float64)
+        is_fixed = is_fixed and (array is given or not isinstance(given, np.ndarray))
+        kept.append(array)
+    kept.append(np.ascontiguousarray(points, dtype=np.float64 if kind == PLACE else np.int64))
+    target_at, weight_at, rows_at, points_at = [address_of(x) if x.size else 0 for x in kept]
+    is_fixed = is_fixed and kept[3] is points
+    return Row(kind, first, count, target_at, weight_at, points_at, rows_at, tuple(kept), is_fixed)
 
 
 def _of_points(
@@ -392,6 +405,14 @@ def _points(step: Step, objective: Objective, quantity: PointAcceleration) -> Ro
     return _of_points(objective, POINT, quantity, objective.target, objective.weight)
 
 
+def _place(step: Step, objective: Objective, quantity: PlaceAcceleration) -> Row:
+    if not 0 <= quantity.body < step.state.model.body_count:
+        step.state.model.require_bodies(np.array([quantity.body]))
+    along = _WORLD if quantity.along is None else quantity.along
+    target, weight = objective.target, objective.weight
+    return _made(objective, PLACE, quantity.body, len(along), target, weight, quantity.offset, along)
+
+
 def _contact_acceleration(step: Step, objective: Objective, quantity: ContactAcceleration) -> Row | None:
     del step
     if (np.asarray(quantity.others) >= 0).any():
@@ -405,6 +426,7 @@ ROWS: dict[type[Quantity], Callable[[Step, Objective, Any], Row | None]] = {
     BodyAngularAcceleration: _turns,
     JointAcceleration: _dofs,
     PointAcceleration: _points,
+    PlaceAcceleration: _place,
     ContactAcceleration: _contact_acceleration,
 }
 """Kinds of quantities that the core writes."""

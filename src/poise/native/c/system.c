@@ -161,21 +161,21 @@ static void add_rows(System *s, const real *A, const real *X, real sign, const r
     }
 }
 
-enum { TORQUE, TURN, DOF, POINT, COM, POINT_BOUND, ROW_BOUND };
+enum { TORQUE, TURN, DOF, POINT, PLACE, COM, HELD, POINT_BOUND, ROW_BOUND };
 
 API word write_terms(System *s) {
     word nv = s->pose->nv;
-    s->is_coupled = s->has_turns = s->directed = s->rows = s->com_count = s->k = s->bounds = s->bounds_needed = 0;
+    s->is_coupled = s->has_turns = s->directed = s->rows = s->com_count = s->held_count = s->k = s->bounds = s->bounds_needed = 0;
     s->relative = 0;
     fill(0.0, s->torque_weight, nv);
     fill(0.0, s->dof_weight, nv);
     fill(0.0, s->dof_pull, nv);
     for (word t = 0; t < s->terms; t++) {
-        const real *target = (const real *)(uintptr_t)s->term_target[t];
-        const real *weight = (const real *)(uintptr_t)s->term_weight[t];
-        const real *rows = (const real *)(uintptr_t)s->term_rows[t];
-        const word *points = (const word *)(uintptr_t)s->term_points[t];
-        word first = s->term_first[t], count = s->term_count[t], kind = s->term_kind[t];
+        const word *term = s->table + 7 * t;
+        word kind = term[0], first = term[1], count = term[2];
+        const real *target = (const real *)(uintptr_t)term[3], *weight = (const real *)(uintptr_t)term[4];
+        const word *points = (const word *)(uintptr_t)term[5];
+        const real *rows = (const real *)(uintptr_t)term[6];
         size_t size = (size_t)count * sizeof(real);
         if (kind == TORQUE) {
             memcpy(s->torque_weight + first, weight, size);
@@ -196,6 +196,22 @@ API word write_terms(System *s) {
             memcpy(s->direction_weight + s->directed, weight, size);
             memcpy(s->direction_target + s->directed, target, size);
             s->directed += count;
+        } else if (kind == PLACE) {
+            const Pose *p = s->pose;
+            const real *offset = (const real *)points;
+            for (word i = 0; i < count; i++) {
+                word at = s->directed++;
+                s->direction_point[at] = -1, s->direction_body[at] = first;
+                for (int e = 0; e < 3; e++) {
+                    s->direction_place[3 * at + e] = p->xpos[3 * first + e] + dot(p->xmat + 9 * first + 3 * e, offset, 3);
+                    s->direction[3 * at + e] = rows[3 * i + e];
+                }
+                s->direction_weight[at] = weight[i], s->direction_target[at] = target[i];
+            }
+        } else if (kind == HELD) {
+            s->held_count = count, s->held_first = first;
+            memcpy(s->g + s->k, target, size);
+            s->k += count;
         } else if (kind == COM) {
             s->k = s->com_count = count;
             s->com_first = first % 3, s->com_root = first / 3;
@@ -221,9 +237,9 @@ API word write_terms(System *s) {
     return s->bounds_needed;
 }
 
-/* Row of the acceleration of a point along an axis, seen as (moment about the tree's center of mass, axis). */
-static void spatial_row(const Pose *p, word point, const real *axis, real *row) {
-    const real *o = p->subtree_com + 3 * p->tree_root[p->point_body[point]], *place = p->places + 3 * point;
+/* Row of the acceleration of a place on a body along an axis, seen as (moment about the tree's center of mass, axis). */
+static void spatial_row(const Pose *p, word body, const real *place, const real *axis, real *row) {
+    const real *o = p->subtree_com + 3 * p->tree_root[body];
     real arm[3] = {place[0] - o[0], place[1] - o[1], place[2] - o[2]};
     cross(arm, axis, row);
     memcpy(row + 3, axis, 3 * sizeof(real));
@@ -248,9 +264,13 @@ static void add_bodies(System *s) {
         w = w > 0.0 ? w : NAN;
         word i = s->direction_point[k];
         const real *axis = s->direction + 3 * k;
-        real *own = s->squares + 42 * p->point_body[i];
-        spatial_row(p, i, axis, row);
-        real wish = w * (s->direction_target[k] - dot(axis, p->point_biases + 3 * i, 3));
+        word body = i < 0 ? s->direction_body[k] : p->point_body[i];
+        const real *place = i < 0 ? s->direction_place + 3 * k : p->places + 3 * i;
+        real *own = s->squares + 42 * body, v[3], bias[3];
+        spatial_row(p, body, place, axis, row);
+        if (i < 0) point_of_body(p, body, place, p->body_biases, v, bias);
+        else memcpy(bias, p->point_biases + 3 * i, sizeof bias);
+        real wish = w * (s->direction_target[k] - dot(axis, bias, 3));
         for (int e = 0; e < 6; e++) {
             own[36 + e] += wish * row[e];
             for (int d = 0; d < 6; d++) own[6 * e + d] += w * row[e] * row[d];
@@ -274,7 +294,11 @@ static void add_bodies(System *s) {
 API word assemble(System *s) {
     Pose *p = s->pose;
     if (!s->is_spread && spread(s) != SOLVED) return NO_SUCH_POINT;
-    if (!are_points(p, s->direction_point, NULL, s->directed) || !are_points(p, s->bound_point, s->is_given, s->bounds))
+    for (word k = 0; k < s->directed; k++) {
+        word i = s->direction_point[k], b = i < 0 ? s->direction_body[k] : 0;
+        if (i < -1 || i >= p->points || b < 0 || b >= p->bodies) return NO_SUCH_POINT;
+    }
+    if (!are_points(p, s->bound_point, s->is_given, s->bounds))
         return NO_SUCH_POINT;
     word nv = p->nv, n = s->n, c = s->c, k = s->k, z0 = nv + k, order = z0 + c, ld = stride(order);
     fill(0.0, s->form, order * ld);
@@ -313,6 +337,12 @@ API word assemble(System *s) {
             fill(0.0, s->D + e * c, c);
             s->form[(nv + e) * ld + order] = -bias[s->com_first + e];
         }
+    }
+    for (word e = 0; e < s->held_count; e++) {
+        word j = s->held_first + e, at = s->com_count + e;
+        memcpy(s->G + at * nv, p->M + j * nv, (size_t)nv * sizeof(real));
+        for (word i = 0; i < c; i++) s->D[at * c + i] = -s->acts[j * c + i];
+        s->form[(nv + at) * ld + order] = s->external[j] - p->bias[j];
     }
     for (word e = 0; e < k; e++) {
         for (word i = 0; i < nv; i++) s->form[i * ld + nv + e] = s->G[e * nv + i];

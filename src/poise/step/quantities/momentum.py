@@ -54,8 +54,7 @@ class ComAcceleration(Quantity):
 class AngularMomentumRate(Quantity):
     """Rate of the angular momentum about the center of mass, world frame [N m], three rows.
 
-    With the angular-momentum matrix A_L (L = A_L v), dL/dt = A_L a + Ȧ_L v; the second part is found by a central
-    difference of A_L v along q ⊕ v t with t = 1e-6 s, accurate to about 1e-9 of its size.
+    The tree has a free root; see `State.angular_momentum_rows`.
 
     Attributes:
         of: Which tree of the model.
@@ -65,6 +64,4 @@ class AngularMomentumRate(Quantity):
 
     def rows(self, step: Step) -> Rows:
         state = step.state
-        root = state.model.roots[self.of]
-        matrix = state.data.angular_momentum_matrix(root)
-        return Rows(matrix, state.angular_momentum_bias(root))
+        return Rows(*state.angular_momentum_rows(state.model.roots[self.of]))
