@@ -104,7 +104,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         friction: real  Coulomb coefficient of plain contacts
         relative: real  above zero: weight of λ as a share of the mean diagonal of B W Bᵀ, W = relative_weight
         terms: word  terms of the list that `write_terms` writes, see step/writers.py
-        table: word[most_terms, 7]  of each: kind; first dof, number of a turn, axis, body, or directions a point; rows; addresses of target, weight, points, directions
+        table: word[most_terms, 7]  kind, first dof or body, rows, addresses of target, weight, points, directions
         bounds_needed: word  more bounds than there is room for, written by `write_terms`
         contact_points: word[most_touching]  the touching points
         normals: real[most_touching, 3]  surface normals there
