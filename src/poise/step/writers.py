@@ -360,7 +360,10 @@ def _made(
         array = np.ascontiguousarray(as_rows(given, count, term) if is_spread else given, dtype=np.float64)
         is_fixed = is_fixed and (array is given or not isinstance(given, np.ndarray))
         kept.append(array)
-    kept.append(np.ascontiguousarray(points, dtype=np.float64 if kind == PLACE else np.int64))
+    if kind == PLACE:
+        kept.append(np.ascontiguousarray(points, dtype=np.float64))
+    else:
+        kept.append(np.ascontiguousarray(points, dtype=np.int64))
     target_at, weight_at, rows_at, points_at = [address_of(x) if x.size else 0 for x in kept]
     is_fixed = is_fixed and kept[3] is points
     return Row(kind, first, count, target_at, weight_at, points_at, rows_at, tuple(kept), is_fixed)
