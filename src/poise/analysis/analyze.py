@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.bodies import BodyMotion, body_motion, center_of_mass, require_same_skeleton
 from poise.analysis.flights import FlightFit, fit_flight, fit_parabola
@@ -27,14 +26,12 @@ from poise.body.character import Character
 from poise.body.fit import fit
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
+from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.phases.flights import PUSHED, airborne_frames, flight_spans
 from poise.phases.glitches import Glitch, find_glitches, glitch_frames
 from poise.phases.points import body_points
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ class Analysis:
         return steady_supports(self.touch, self.is_airborne, self.times)
 
     @cached_property
-    def phase(self) -> npt.NDArray[np.int64]:
+    def phase(self) -> Index:
         """Index into `KINDS` of each frame, shape (F,)."""
         return kind_per_frame(self.supports, self.is_airborne)
 

@@ -16,16 +16,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.momentum import cross
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.errors import PoiseError
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.native import compiled
-
-Array = npt.NDArray[np.float64]
 
 MOST_ITERATIONS = 60
 """Newton steps for one wish, at most."""

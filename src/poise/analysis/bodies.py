@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.smoothing import LowPass, derivatives, rates, smooth
 from poise.body.character import Character
@@ -14,8 +13,7 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import world_pose
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from poise.core.typing import Array
 from poise.core.units import GRAVITY, HUMAN_LEG
-
-Array = npt.NDArray[np.float64]
 
 TINY = 0.05
 """A mean momentum below this share of its natural scale is no divisor: errors are then given as shares of the scale."""

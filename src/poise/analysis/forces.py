@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.bodies import BodyMotion
 from poise.analysis.momentum import Momentum, cross
 from poise.analysis.touching import Touching
 from poise.body.character import Character
+from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.int64]
 
 REGULARIZATION = 1e-5
 """Weight of ‖λ‖² against the mean square of a column's wrench: spreads the load where points leave it open [1]."""

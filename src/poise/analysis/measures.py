@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
 from poise.analysis.smoothing import smooth
@@ -16,10 +15,8 @@ from poise.body.posing import motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
+from poise.core.typing import Array, Flags
 from poise.phases.skating import SKATING_SPEED, skating_frames
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 JERK_WINDOW = 0.4
 """Length of the windows of the normalized jerk [s]."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.bodies import BodyMotion
 from poise.body.character import Character
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

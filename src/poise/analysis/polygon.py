@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.int64]
+from poise.core.typing import Array, Flags, Index
 
 
 def hulls(points: Array, flags: Flags) -> tuple[Index, Index]:

@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
 from poise.core.motion import Motion
@@ -17,8 +16,6 @@ from poise.core.units import GRAVITY, HUMAN_LEG, UNITS
 from poise.phases.flights import PLAUSIBLE_LEG
 from poise.phases.points import pelvis, velocities
 from poise.phases.travel import in_place_velocity
-
-Array = npt.NDArray[np.float64]
 
 WALK_FROUDE, RUN_FROUDE = 0.25, 1.0
 """v² / (g leg) at which people like to walk, and at which a run is easy [1]."""

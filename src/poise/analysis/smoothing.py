@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solveh_banded
 
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 from poise.core.units import HUMAN_LEG
-
-Array = npt.NDArray[np.float64]
 
 CUTOFF = 8.0
 """Cut-off for a leg of 0.82 m [Hz]; it goes with 1/√leg, as times of like motions do."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.forces import Forces
 from poise.analysis.polygon import hulls, polygon_distances
 from poise.analysis.region import regions
 from poise.analysis.touching import Touching
 from poise.body.character import Character
+from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 CARRIED = 0.05
 """The ground carries load where it gives this share of the weight [1]; below it, no place of it is defined."""
@@ -53,12 +50,12 @@ class Support:
     is_loaded: Flags
     slips: Flags
     polygon: Array
-    corners: npt.NDArray[np.int64]
+    corners: Index
     distance: Array
     radius: Array
     error: Array
-    hull: npt.NDArray[np.int64]
-    hull_counts: npt.NDArray[np.int64]
+    hull: Index
+    hull_counts: Index
 
 
 def support(

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.support import Support
 from poise.analysis.touching import Touching
+from poise.core.typing import Array, Flags, Index
 from poise.phases.runs import runs
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.int64]
 
 KINDS = ("flight", "single", "double", "multiple", "none")
 """By number of limbs that carry: 0 in the air, 1, 2, 3 or more; "none": nothing can, and yet it is no flight."""

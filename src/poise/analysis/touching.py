@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.smoothing import derivatives
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
+from poise.core.typing import Array, Flags
 from poise.phases.contacts import contact_flags, contact_limits
 from poise.phases.points import pelvis, velocities
 from poise.phases.runs import runs
 from poise.phases.travel import in_place_velocity
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 OFF_GROUND = 0.03
 """In flight every contact point is higher than this, for a leg of 0.82 m [m]."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
 from poise.analysis.angular_momentum import Tumble, off_steady
@@ -18,9 +17,8 @@ from poise.check.profile import Limit, Profile
 from poise.check.words import facing_at, length_words, stretches, turn_word, way_word
 from poise.core import rotations
 from poise.core.errors import PoiseError
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
-
-Array = npt.NDArray[np.float64]
 
 SEEN_SPEED = 0.15
 """A horizontal speed nearer to even than this is no fault, for a leg of 0.82 m [m/s]."""

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 from scipy import ndimage
 
 from poise.analysis.analyze import Analysis
@@ -16,11 +15,9 @@ from poise.check import thresholds as at
 from poise.check.finding import Cure, Finding, Trials, ranked
 from poise.check.profile import Profile
 from poise.check.words import Frames, facing_at, length_words, stretches, way_word
+from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
 from poise.phases.points import pelvis
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 def judged_frames(clip: Analysis) -> Flags:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
 from poise.check import thresholds as at
@@ -16,10 +15,10 @@ from poise.check.profile import Profile
 from poise.check.words import length_words
 from poise.core import rotations
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.phases.glitches import Glitch
 from poise.phases.points import body_points
 
-Array = npt.NDArray[np.float64]
 Key = tuple[str, int]
 """Kind and joint."""
 

@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
 from poise.check import thresholds as at
 from poise.check.finding import Cure, Finding, ranked
 from poise.check.profile import Limit, Profile
 from poise.check.words import facing_at, length_words, opposite, stretches, way_word
+from poise.core.typing import Array, Flags, Index
 from poise.phases.points import pelvis
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class Stance:
     """
 
     foot: str
-    points: npt.NDArray[np.int64]
+    points: Index
     first: int
     last: int
     slide: Array
@@ -98,7 +95,7 @@ def _rests(fast: Flags, begin: int, end: int, trim: int) -> list[tuple[int, int]
     return [*rests, (start, end)]
 
 
-def feet(clip: Analysis) -> dict[str, npt.NDArray[np.int64]]:
+def feet(clip: Analysis) -> dict[str, Index]:
     """Columns of the contact points of each foot, by its limb's name."""
     touch = clip.touch
     names = dict.fromkeys(name for name, is_foot in zip(touch.supports, touch.is_foot) if is_foot)

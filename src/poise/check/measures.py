@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
 from poise.analysis.flights import FlightFit
@@ -19,10 +18,9 @@ from poise.check import thresholds as at
 from poise.check.ground import feet
 from poise.check.library import Facts, FlightSample, Samples, gait_of
 from poise.check.rate import landings
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.phases.points import pelvis
-
-Array = npt.NDArray[np.float64]
 
 
 def measures_of(clip: Analysis, quality: Measures, scale: ImpliedScale) -> dict[str, Any]:

@@ -11,14 +11,12 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.check.library import Samples
 from poise.check.page.pictures import round_step
 from poise.core.errors import UnreadableFile
+from poise.core.typing import Array, Flags, Index
 from poise.io.files import write_atomically
-
-Array = npt.NDArray[np.float64]
 
 WIDTH, HEIGHT = 420, 280
 LEFT, RIGHT, TOP, BOTTOM = 52, 16, 40, 52
@@ -34,7 +32,7 @@ class Bins:
     """A histogram: the edges of B bins, the count in each, and how many values lie beyond the last ones."""
 
     edges: Array
-    counts: npt.NDArray[np.int64]
+    counts: Index
     below: int
     above: int
 
@@ -217,7 +215,7 @@ def quoted(samples: Sequence[tuple[str, Samples]]) -> list[tuple[str, float, flo
     gravities = np.array([f.gravity for _, s in samples for f in s.flights if f.is_clear])
     frames = sum(s.frames for _, s in samples)
 
-    def share(flags: npt.NDArray[np.bool_]) -> float:
+    def share(flags: Flags) -> float:
         return 100.0 * float(flags.mean()) if len(flags) else float("nan")
 
     walk, run = by_key["figure_7a"], by_key["figure_7b"]

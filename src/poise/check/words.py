@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from poise.core.typing import Array, Flags
 
 if TYPE_CHECKING:
     from poise.analysis.analyze import Analysis
 
-Array = npt.NDArray[np.float64]
 
 Frames = tuple[tuple[int, int], ...]
 
@@ -32,7 +32,7 @@ def frame_words(frames: Frames, limit: int = 4) -> str:
     return ", ".join(words) + (f" and {len(frames) - limit} more" if len(frames) > limit else "")
 
 
-def stretches(flags: npt.NDArray[np.bool_], offset: int = 0) -> Frames:
+def stretches(flags: Flags, offset: int = 0) -> Frames:
     """First and last frame of each run of flags, counted from `offset`."""
     from poise.phases.runs import runs
 

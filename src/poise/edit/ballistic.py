@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.edit.ballistic_path import UP, BallisticPath, fit_path, gravity_vector, path_between, path_from_start
 from poise.edit.borders import Carry, absorb
@@ -22,8 +22,6 @@ from poise.edit.retiming import Stretch, Timing, border, retimed, stretched
 from poise.edit.root import move_root
 from poise.edit.scope import Scope
 from poise.edit.verify import verified
-
-Array = npt.NDArray[np.float64]
 
 FACTORS = (0.25, 4.0)
 """Outside of this no flight is retimed: what was taken for a flight falls in no way that timing could cure [1]."""

@@ -6,12 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
-
-Array = npt.NDArray[np.float64]
 
 UP: Array = np.array([0.0, 0.0, 1.0])
 

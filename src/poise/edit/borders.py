@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.bodies import center_of_mass
 from poise.analysis.touching import touching
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.motion import Motion
-from poise.core.typing import Index
+from poise.core.typing import Array, Flags, Index
 from poise.core.units import HUMAN_LEG
 from poise.edit.flight import Span
 from poise.edit.legs import Leg, bends_to, find_legs, knee_flexion, reach, solve_legs
@@ -21,9 +20,6 @@ from poise.edit.planting import points_of
 from poise.edit.root import move_root
 from poise.edit.scope import smooth_step
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 SLACK = 0.002
 """How far a foot may be out of reach before the correction at a border is made smaller [m]."""
@@ -57,7 +53,7 @@ class Carry:
     until: int
     slope: Array
 
-    def shift(self, times: Array) -> tuple[npt.NDArray[np.int64], Array]:
+    def shift(self, times: Array) -> tuple[Index, Array]:
         """The frames it moves, and by how much [m], shape (n, 3).
 
         A quintic that is zero at both ends, has the slope at the border, and is otherwise at rest there.
@@ -152,7 +148,7 @@ class Held:
     feet: float
     settled: float
     com: float
-    frames: npt.NDArray[np.int64]
+    frames: Index
 
 
 def hold_feet(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.analyze import analyze
 from poise.analysis.bodies import center_of_mass
@@ -19,11 +18,11 @@ from poise.body.posing import root_mover
 from poise.check.air import why_no_flight
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.core.units import HUMAN_LEG
 from poise.edit.scope import Scope
 from poise.phases.flights import airborne_frames, flight_spans
 
-Array = npt.NDArray[np.float64]
 Span = tuple[int, int]
 
 

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.smoothing import choose_filter, smooth
+from poise.core.typing import Array, Flags
 from poise.core.units import HUMAN_LEG
 from poise.edit.scope import smooth_step
 from poise.phases.runs import runs
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 BEARS = 0.005
 """A point of a standing foot bears the less the more it is above the lowest one, by this scale, leg 0.82 m [m].

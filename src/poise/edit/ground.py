@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.analyze import analyze
 from poise.analysis.measures import standing
@@ -18,6 +17,7 @@ from poise.check.known import is_on_the_spot
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.edit.legs import Leg, find_legs, knee_flexion
 from poise.edit.planting import MOST_LOWERED, Ground, plant
@@ -27,8 +27,6 @@ from poise.edit.scope import Scope
 from poise.edit.verify import verified
 from poise.phases.travel import in_place_velocity
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
 
 ON_FEET = 0.2
 """Share of the frames with a touch in which feet alone must touch to say how high the floor is [1]."""

@@ -6,19 +6,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.smoothing import choose_filter, smooth
 from poise.analysis.touching import Touching, touching
 from poise.body.character import Character
 from poise.core.motion import Motion
+from poise.core.typing import Array, Flags, Index
 from poise.edit.foot_paths import BRIDGED, LIFT_SECONDS, SWING, Foot, between, correction, made_good, spread
 from poise.edit.legs import Leg, bends_to, knee_flexion, reach, solve_legs
 from poise.edit.root import move_root
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 MOST_LOWERED = 0.06
 """How far the root goes down or up for the legs at most in a round, for a leg of 0.82 m [m]; more in all is told."""
@@ -69,7 +66,7 @@ class Ground:
         return touching(motion, self.character, terrain=self.terrain)
 
 
-def points_of(character: Character, leg: Leg, touch: Touching) -> npt.NDArray[np.int64]:
+def points_of(character: Character, leg: Leg, touch: Touching) -> Index:
     """Contact points of a limb's foot or hand."""
     parts = ("foot", "hand")
     return np.array(
@@ -109,7 +106,7 @@ def plant(motion: Motion, ground: Ground, legs: tuple[Leg, ...], touch: Touching
     return solve_legs(start, targets, np.arange(motion.frame_count), bends)
 
 
-def _foot(motion: Motion, ground: Ground, touch: Touching, columns: npt.NDArray[np.int64], blend: float) -> Array:
+def _foot(motion: Motion, ground: Ground, touch: Touching, columns: Index, blend: float) -> Array:
     """What one foot should be moved by [m], shape (F, 3)."""
     foot = Foot(
         motion.times, touch.points[:, columns], touch.gaps[:, columns], touch.flags[:, columns], ground.is_glitch,
@@ -161,9 +158,7 @@ def _root_height(
     return height - spread(motion.times, short, blend)
 
 
-def _lifted(
-    motion: Motion, ground: Ground, touch: Touching, columns: dict[Leg, npt.NDArray[np.int64]], height: Array
-) -> Array:
+def _lifted(motion: Motion, ground: Ground, touch: Touching, columns: dict[Leg, Index], height: Array) -> Array:
     """The height raised where knees, trunk or anything else that no leg could move would be in the floor."""
     others = np.setdiff1d(np.arange(len(touch.names)), np.concatenate([*columns.values(), np.zeros(0, dtype=np.int64)]))
     if not len(others):

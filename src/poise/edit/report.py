@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core import rotations
 from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.core.motion import Motion
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array, Index
 
 SAME_ANGLE, SAME_LENGTH = 1e-7, 1e-7
 """Below this a frame counts as unchanged [rad], [m]; quaternions know an angle to about 1e-8 rad."""
@@ -99,7 +97,7 @@ class Changes:
         return cls(rotations.angle_between(before.rotations, after.rotations), moved, before.skeleton.names, root)
 
     @property
-    def frames(self) -> npt.NDArray[np.int64]:
+    def frames(self) -> Index:
         """Frames in which anything changed."""
         return np.flatnonzero((self.angles > SAME_ANGLE).any(axis=1) | (self.root_moved > SAME_LENGTH))
 
@@ -243,7 +241,7 @@ def _rounded_down(amount: float) -> float:
     return round(math.floor(amount / unit * (1.0 + 1e-12)) * unit, 12)
 
 
-def ranges(frames: npt.NDArray[np.int64]) -> list[list[int]]:
+def ranges(frames: Index) -> list[list[int]]:
     """Runs of frame numbers as [first, last]."""
     if not len(frames):
         return []

@@ -9,12 +9,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.check.finding import Finding
 from poise.core.errors import InvalidValue, PoiseError
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.edit.flight import Figure, Span, choose_flights, find_flights, measure
 from poise.edit.report import Budget, Changes, Edited, report_of
@@ -23,7 +23,6 @@ from poise.edit.scope import Scope
 from poise.edit.verify import verified
 from poise.phases.points import pelvis
 
-Array = npt.NDArray[np.float64]
 TimeMap = Callable[[Array], Array]
 
 FACTORS = (0.05, 20.0)

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 from numpy.polynomial.polynomial import polyint
 
 from poise.core.motion import Motion
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 
 def _polynomial(*coefficients: float) -> Array:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core import rotations
 from poise.core.motion import Motion
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 
 def move_root(motion: Motion, root: int, shift: Array) -> Motion:

@@ -6,12 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.angular_momentum import Tumble
 from poise.analysis.bodies import center_of_mass
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.edit.flight import Figure, Span, choose_flights
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.scope import Scope
@@ -21,8 +21,6 @@ from poise.edit.spin_flight import SpinFlight, Spun, checked_wish, flight_measur
 from poise.edit.spin_pose import spin_by_pose
 from poise.edit.spin_root import spin_by_root
 from poise.edit.verify import verified
-
-Array = npt.NDArray[np.float64]
 
 
 def spin(

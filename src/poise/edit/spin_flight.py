@@ -7,16 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.angular_momentum import Tumble, momentum_between, off_steady
 from poise.body.character import Character
 from poise.core.errors import InvalidValue, PoiseError
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.edit.flight import Span
-
-Array = npt.NDArray[np.float64]
 
 TAKEOFF = 0.05
 """The momentum at take-off is the mean over this time after it [s]."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.angular_momentum import Tumble, momentum_between
 from poise.analysis.bodies import center_of_mass
@@ -17,12 +16,11 @@ from poise.body.posing import hinge_angle
 from poise.core import rotations
 from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.edit.flight import Span
 from poise.edit.root import move_root
 from poise.edit.spin_flight import SpinFlight, Spun, natural_scale, spread, turn_off_steady
 from poise.edit.swing_system import SwingAxis, banded_times, gauss_newton, swing_price
-
-Array = npt.NDArray[np.float64]
 
 ITERATIONS = 25
 """Gauss-Newton steps at most."""

@@ -6,19 +6,17 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.angular_momentum import turns_for
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.edit.borders import hold_feet
 from poise.edit.flight import Span, windows
 from poise.edit.root import turn_root
 from poise.edit.scope import Scope
 from poise.edit.spin_flight import SpinFlight, Spun
-
-Array = npt.NDArray[np.float64]
 
 FASTEST_FADE = 2.0
 """A turn that fades beside a flight goes on by this many times itself over the fade at most [1]: it then overshoots by

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.angular_momentum import Tumble, body_jacobians
 from poise.analysis.bodies import center_of_mass
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.motion import Motion
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array, Index
 
 SWING_WEIGHT = 3e-4
 """Price of a swing of a radian for 0.05 s, against squared momentum error over its scale m √(g h) h [1]."""
@@ -68,7 +66,7 @@ def gauss_newton(
     axes: tuple[SwingAxis, ...],
     error: Array,
     scale: float,
-    free: npt.NDArray[np.int64],
+    free: Index,
     price: Array,
     total: Array,
 ) -> Array:
@@ -95,7 +93,7 @@ def gauss_newton(
     return step
 
 
-def swing_price(times: Array, free: npt.NDArray[np.int64], width: int) -> Array:
+def swing_price(times: Array, free: Index, width: int) -> Array:
     """Upper band of the quadratic price of a swing over the free frames: its size, and its second differences."""
     n, count = len(times), len(free)
     place = np.full(n, -1)

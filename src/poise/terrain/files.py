@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import FileFormatError, MissingExtra
+from poise.core.typing import Array, Index
 from poise.terrain.shapes import Heightfield
-
-Array = npt.NDArray[np.float64]
 
 MAX_PIXELS = 64_000_000
 """Largest picture that is read [pixels]."""
@@ -186,7 +185,7 @@ def rasterize(triangles: Array, path: str | Path) -> Heightfield:
     return Heightfield(heights, spacing, corner, periodic=False)
 
 
-def _cover(heights: Array, flat: Array, tops: Array, cells: npt.NDArray[np.int64]) -> None:
+def _cover(heights: Array, flat: Array, tops: Array, cells: Index) -> None:
     """Raise `heights` to triangles: corners in cells (T, 3, 2), tops (T, 3) [m], cells to try (T, N, 2)."""
     a, b, c = flat[:, None, 0], flat[:, None, 1], flat[:, None, 2]
     area = (b[..., 0] - a[..., 0]) * (c[..., 1] - a[..., 1]) - (b[..., 1] - a[..., 1]) * (c[..., 0] - a[..., 0])

@@ -11,9 +11,8 @@ import numpy.typing as npt
 from scipy.interpolate import make_interp_spline
 
 from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.typing import Array
 from poise.terrain.shapes import NO_TABLE, PLANE, Form, Place, Shape
-
-Array = npt.NDArray[np.float64]
 
 COLUMNS = ("time", "x", "y", "z", "pitch_deg", "roll_deg")
 MAX_KEYS = 100_000

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from poise.core.typing import Array
 from poise.terrain.shapes import Heightfield, Place
-
-Array = npt.NDArray[np.float64]
 
 SIZE = 20.0
 """Side of the square after which the bumps repeat [m]."""

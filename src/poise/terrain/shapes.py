@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 UP: Array = np.array([0.0, 0.0, 1.0])
 NO_TABLE: Array = np.zeros((0, 0))

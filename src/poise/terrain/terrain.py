@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 from poise.terrain.shapes import Place, Plane, Shape, Steps
-
-Array = npt.NDArray[np.float64]
 
 
 class Surface(NamedTuple):

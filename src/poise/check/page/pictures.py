@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.analysis.analyze import Analysis
 from poise.check.air import parabola_height
 from poise.check.finding import Finding
 from poise.check.report import Pictures
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.phases.points import body_points, pelvis
 from poise.phases.travel import direction_of_travel
-
-Array = npt.NDArray[np.float64]
 
 
 def picture(width: float, height: float, parts: Sequence[str], label: str) -> str:
