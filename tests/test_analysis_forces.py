@@ -11,8 +11,7 @@ from scipy.optimize import nnls
 
 from poise.analysis import analyze, body_motion, inverse_dynamics, momentum, touching
 from poise.analysis.forces import REGULARIZATION, contact_forces
-from poise.analysis.polygon import hulls, polygon_distances
-from poise.analysis.support import zero_moment_point
+from poise.analysis.support import hulls, polygon_distances, zero_moment_point
 from poise.body import fit
 from poise.body.character import Character
 from poise.core.motion import Motion

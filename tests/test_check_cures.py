@@ -20,7 +20,7 @@ from poise.check.profile import Limit, load_profile
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.edit import ballistic, ground, spin
-from poise.edit.cures import Cures
+from poise.edit.mend import Cures
 from tests.clips import MOTIONS, needs_motions
 
 REALISTIC = load_profile("realistic")

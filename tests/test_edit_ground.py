@@ -10,18 +10,18 @@ import pytest
 import poise
 from poise.analysis import analyze, implied_scale, measures
 from poise.analysis.touching import touching
-from poise.check.measures import measures_of
+from poise.check.library import measures_of
 from poise.core import rotations
 from poise.core.errors import BudgetExceeded
 from poise.core.motion import Motion
 from poise.core.skeleton import world_pose
 from poise.core.units import HUMAN_LEG
 from poise.edit import Budget, Scope, ground
-from poise.edit.foot_paths import between
 from poise.edit.legs import find_legs, knee_flexion, reach, solve_legs
-from poise.edit.retiming import FLAT
+from poise.edit.planting import between
+from poise.edit.retime import FLAT
 from poise.edit.root import move_root
-from poise.edit.skin import TORN
+from poise.edit.verify import TORN
 from poise.phases.runs import runs
 from poise.phases.skating import skating_frames
 from tests.clips import MOTIONS, needs_motions

@@ -11,7 +11,7 @@ from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import world_pose
 from poise.edit.legs import REACH, STRAIGHT, Leg, find_legs, knee_flexion, reach, solve_legs
-from poise.edit.retiming import BUMP, FALL, _inverse, _value
+from poise.edit.retime import BUMP, FALL, _inverse, _value
 from tests.clips import everywhere
 from tests.edit_clips import clip
 

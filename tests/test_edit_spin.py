@@ -20,8 +20,7 @@ from poise.edit import Budget, Scope, spin
 from poise.edit.borders import SETTLING
 from poise.edit.legs import Leg, find_legs, knee_flexion
 from poise.edit.planting import points_of
-from poise.edit.spin_pose import DEAR, _axes, _posed
-from poise.edit.swing_system import swing_jacobians
+from poise.edit.spin_pose import DEAR, _axes, _posed, swing_jacobians
 from tests.clips import everywhere, needs_motions
 from tests.edit_clips import FLIGHTS, clip, hop, tumbling, turned_about_z
 

@@ -13,17 +13,16 @@ from typer.testing import CliRunner
 
 import poise
 from poise.analysis import analyze
-from poise.analysis.bodies import body_motion
+from poise.analysis.momentum import body_motion
 from poise.analysis.smoothing import LowPass
 from poise.body.character import Character
 from poise.check.clip import REPAIRED, findings_of
 from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.edit import Budget, Scope, mend, repair
-from poise.edit.cures import Cures
+from poise.edit.mend import Cures
 from poise.spacetime.balance import cost, improve, look, problem_of
-from poise.spacetime.contact import carry
-from poise.spacetime.figure import Figure, demand, demand_rows, exp_matrix, right_jacobian
+from poise.spacetime.figure import Figure, carry, demand, demand_rows, exp_matrix, right_jacobian
 from poise.spacetime.spline import SPAN, BlockSystem, Spline
 from tests.clips import MOTIONS, needs_motions
 

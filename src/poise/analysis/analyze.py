@@ -7,17 +7,25 @@ from functools import cached_property
 
 import numpy as np
 
-from poise.analysis.bodies import BodyMotion, body_motion, center_of_mass, require_same_skeleton
 from poise.analysis.flights import FlightFit, fit_flight, fit_parabola
 from poise.analysis.forces import Forces, inverse_dynamics
-from poise.analysis.momentum import Momentum, composite_inertia, momentum
+from poise.analysis.momentum import (
+    BodyMotion,
+    Momentum,
+    body_motion,
+    center_of_mass,
+    composite_inertia,
+    momentum,
+    require_same_skeleton,
+)
 from poise.analysis.smoothing import LowPass, choose_filter
-from poise.analysis.support import Support, support
-from poise.analysis.support_phases import (
+from poise.analysis.support import (
     KINDS,
+    Support,
     SupportPhase,
     kind_per_frame,
     steady_supports,
+    support,
     support_phases,
     supporting,
 )

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poise.analysis.bodies import BodyMotion
-from poise.analysis.momentum import Momentum, cross
+from poise.analysis.momentum import BodyMotion, Momentum, cross
 from poise.analysis.touching import Touching
 from poise.body.character import Character
 from poise.core.typing import Array, Flags, Index

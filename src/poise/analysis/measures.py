@@ -8,7 +8,7 @@ import numpy as np
 
 from poise.analysis.analyze import Analysis
 from poise.analysis.smoothing import smooth
-from poise.analysis.support_phases import supporting
+from poise.analysis.support import supporting
 from poise.body.character import Character
 from poise.body.limits import limit_angles
 from poise.body.posing import motion_to_q

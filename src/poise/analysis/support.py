@@ -1,18 +1,20 @@
-"""Where the load is, where it would have to be, and where it can be: pressure, zero-moment point, support polygon."""
+"""Where the load is, must be and can be: pressure, zero-moment point, support polygon, and phases of support."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from poise.analysis.forces import Forces
-from poise.analysis.polygon import hulls, polygon_distances
 from poise.analysis.region import regions
 from poise.analysis.touching import Touching
 from poise.body.character import Character
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
+from poise.phases.runs import runs
 
 CARRIED = 0.05
 """The ground carries load where it gives this share of the weight [1]; below it, no place of it is defined."""
@@ -166,3 +168,180 @@ def _level(touch: Touching, cop: Array) -> Array:
     count = touch.carries.sum(axis=1)
     mean = (touch.points[:, :, 2] * touch.carries).sum(axis=1) / np.maximum(count, 1)
     return np.where(np.isfinite(cop[:, 2]), cop[:, 2], mean)
+
+
+def hulls(points: Array, flags: Flags) -> tuple[Index, Index]:
+    """Convex hull of the flagged points of each frame, seen from above.
+
+    Andrew's monotone chain (1979): points sorted by x, then y, are walked through there and back, and a corner that
+    does not turn left is dropped. Each step is taken for all frames together.
+
+    Args:
+        points: Places [m], shape (F, P, 2 or 3).
+        flags: Which points count, shape (F, P).
+
+    Returns:
+        Indices of the corners counterclockwise, padded with −1, shape (F, P), and how many there are, shape (F,).
+    """
+    frames, count = flags.shape
+    out, numbers = np.full((frames, count), -1, dtype=np.int64), flags.sum(axis=1)
+    most = int(numbers.max(initial=0))
+    if most == 0:
+        return out, numbers
+    order = np.lexsort((points[..., 1], points[..., 0], ~flags), axis=1)[:, :most]
+    rows = np.arange(frames)
+    places = np.take_along_axis(points[..., :2], order[..., None], axis=1)
+    stack = np.zeros((frames, 2 * most + 1), dtype=np.int64)  # columns of `order`
+    top = np.zeros(frames, dtype=np.int64)
+    for there in (True, False):
+        base = top.copy()
+        for s in range(most):
+            at = rows[s < numbers]
+            new = np.full(len(at), s) if there else numbers[at] - 1 - s
+            falling = np.arange(len(at))  # those whose last corner may not be one
+            while len(falling):
+                falling = falling[top[at[falling]] - base[at[falling]] >= 2]
+                k = at[falling]
+                a, b, c = places[k, stack[k, top[k] - 2]], places[k, stack[k, top[k] - 1]], places[k, new[falling]]
+                turn = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
+                falling = falling[~(turn > 0.0)]
+                top[at[falling]] -= 1
+            stack[at, top[at]] = new
+            top[at] += 1
+        top = np.maximum(top - 1, 0)  # the last of one chain is the first of the other
+    found = np.where(numbers == 1, 1, top)
+    corners = np.take_along_axis(order, stack[:, :most], axis=1)
+    out[:, :most] = np.where(np.arange(most) < found[:, None], corners, -1)
+    return out, found
+
+
+def polygon_distances(points: Array, hull: Index, counts: Index, places: Array) -> tuple[Array, Array]:
+    """Signed distance from places to polygons, negative inside, and the polygons' perimeters.
+
+    A polygon of two corners is a segment and of one a point: nothing is inside. Frames without one give nan.
+
+    Args:
+        points: [m], shape (F, P, 2 or 3).
+        hull: Indices of the corners, counterclockwise, shape (F, at least the largest count).
+        counts: How many corners, shape (F,).
+        places: [m], shape (F, 2).
+
+    Returns:
+        Both [m], shape (F,).
+    """
+    most = max(1, int(counts.max(initial=1)))
+    step = np.arange(most)
+    is_edge = step < counts[:, None]
+    last = np.maximum(counts[:, None] - 1, 0)
+    # beyond the last corner stands the first one
+    closed = np.where(is_edge, hull[:, :most], np.take_along_axis(hull, np.zeros_like(last), axis=1))
+    corners = np.take_along_axis(points[..., :2], np.maximum(closed, 0)[..., None], axis=1)
+    following = np.where((step == last)[..., None], corners[:, :1], np.roll(corners, -1, axis=1))
+    edge, way = following - corners, places[:, None] - corners
+    square = (edge**2).sum(axis=2)
+    part = np.clip((way * edge).sum(axis=2) / np.where(square > 0.0, square, 1.0), 0.0, 1.0)
+    off = ((way - part[..., None] * edge) ** 2).sum(axis=2)
+    nearest = np.sqrt(np.where(is_edge, off, np.inf).min(axis=1))
+    is_left = edge[..., 0] * way[..., 1] - edge[..., 1] * way[..., 0] >= 0.0
+    is_inside = (is_left | ~is_edge).all(axis=1) & (counts > 2)
+    distance = np.where(counts > 0, np.where(is_inside, -nearest, nearest), np.nan)
+    return distance, (np.sqrt(square) * is_edge).sum(axis=1)
+
+
+KINDS = ("flight", "single", "double", "multiple", "none")
+"""By number of limbs that carry: 0 in the air, 1, 2, 3 or more; "none": nothing can, and yet it is no flight."""
+SHORTEST = 0.035
+"""Shorter gaps and touches of a support are noise [s]."""
+
+
+@dataclass(frozen=True)
+class SupportPhase:
+    """A stretch with one set of supports.
+
+    Attributes:
+        kind: One of KINDS.
+        supports: Limbs (or bodies) that carry, by name.
+        first, last: Frames.
+        start_s, end_s: Their times [s].
+        cop_error: Largest normalized distance of the zero-moment point from the polygon; nan where undefined.
+        inside_ratio: Share of its loaded frames in which that point lies inside; nan without any.
+        within_radius_ratio: Share in which it lies inside or within one mean radius.
+    """
+
+    kind: str
+    supports: tuple[str, ...]
+    first: int
+    last: int
+    start_s: float
+    end_s: float
+    cop_error: float
+    inside_ratio: float
+    within_radius_ratio: float
+
+
+def supporting(touch: Touching) -> tuple[tuple[str, ...], Flags]:
+    """Names of all supports, and which of them carry in each frame, shape (F, S)."""
+    names = tuple(dict.fromkeys(touch.supports))
+    columns = [touch.carries[:, [i for i, s in enumerate(touch.supports) if s == name]].any(axis=1) for name in names]
+    return names, np.stack(columns, axis=1) if columns else np.zeros((len(touch.carries), 0), dtype=np.bool_)
+
+
+def steady_supports(touch: Touching, airborne: Flags, times: Array) -> Flags:
+    """`supporting` without gaps and touches shorter than SHORTEST, which are noise, shape (F, S).
+
+    A touch that alone carries a frame stays, however short. A gap is closed by the limb that carries on both sides, or
+    by those that carried before it.
+    """
+    on = supporting(touch)[1] & ~airborne[:, None]
+    frames = max(2, math.ceil(SHORTEST / float(np.median(np.diff(times))))) if len(times) > 1 else 2
+    for s in range(on.shape[1]):
+        for first, last in runs(~on[:, s]):
+            if first > 0 and last + 1 < len(on) and last + 1 - first < frames:
+                on[first : last + 1, s] = True
+    nowhere: Flags = np.logical_not(on.any(axis=1))
+    for first, last in runs(nowhere):
+        if first > 0 and last + 1 < len(on) and last + 1 - first < frames:
+            on[first : last + 1] = on[first - 1]
+    for s in range(on.shape[1]):
+        for first, last in runs(on[:, s]):
+            if last + 1 - first < frames and (on[first : last + 1].sum(axis=1) > 1).all():
+                on[first : last + 1, s] = False
+    return on
+
+
+def kind_per_frame(on: Flags, airborne: Flags) -> Index:
+    """Index into KINDS for each frame, shape (F,), from what carries, shape (F, S)."""
+    count = on.sum(axis=1)
+    return np.where(count == 0, np.where(airborne, 0, 4), np.minimum(count, 3)).astype(np.int64)
+
+
+def support_phases(
+    names: tuple[str, ...], on: Flags, airborne: Flags, pressure: Support, times: Array
+) -> tuple[SupportPhase, ...]:
+    """All stretches in order; a new one begins where the set of supports changes.
+
+    Args:
+        names: Of the supports.
+        on: Which of them carry in each frame, shape (F, S).
+        airborne: True in flight, shape (F,).
+        pressure: Zero-moment point and polygon.
+        times: Of the frames [s], shape (F,).
+    """
+    kinds = kind_per_frame(on, airborne)
+    state = np.column_stack([kinds, on])
+    cuts = [0, *(np.flatnonzero((np.diff(state, axis=0) != 0).any(axis=1)) + 1).tolist(), len(times)]
+    found: list[SupportPhase] = []
+    for first, end in pairwise(cuts):
+        error = pressure.error[first:end]
+        error = error[np.isfinite(error)]
+        some = len(error) > 0
+        held = tuple(name for name, is_on in zip(names, on[first]) if is_on)
+        found.append(
+            SupportPhase(
+                KINDS[int(kinds[first])], held, first, end - 1, float(times[first]), float(times[end - 1]),
+                float(error.max()) if some else float("nan"),
+                float((error <= 0.0).mean()) if some else float("nan"),
+                float((error <= 1.0).mean()) if some else float("nan"),
+            )
+        )  # fmt: skip
+    return tuple(found)

@@ -12,9 +12,8 @@ from poise.analysis.analyze import Analysis
 from poise.analysis.angular_momentum import Tumble, off_steady
 from poise.analysis.flights import FlightFit
 from poise.check import thresholds as at
-from poise.check.finding import Cure, Finding, Trials, ranked
+from poise.check.finding import Cure, Finding, Trials, facing_at, length_words, ranked, stretches, turn_word, way_word
 from poise.check.profile import Limit, Profile
-from poise.check.words import facing_at, length_words, stretches, turn_word, way_word
 from poise.core import rotations
 from poise.core.errors import PoiseError
 from poise.core.typing import Array

@@ -9,12 +9,10 @@ import numpy as np
 from scipy import ndimage
 
 from poise.analysis.analyze import Analysis
-from poise.analysis.polygon import hulls, polygon_distances
-from poise.analysis.support import zero_moment_point
+from poise.analysis.support import hulls, polygon_distances, zero_moment_point
 from poise.check import thresholds as at
-from poise.check.finding import Cure, Finding, Trials, ranked
+from poise.check.finding import Cure, Finding, Frames, Trials, facing_at, length_words, ranked, stretches, way_word
 from poise.check.profile import Profile
-from poise.check.words import Frames, facing_at, length_words, stretches, way_word
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
 from poise.phases.points import pelvis

@@ -10,9 +10,8 @@ import numpy as np
 
 from poise.analysis.analyze import Analysis
 from poise.check import thresholds as at
-from poise.check.finding import Cure, Finding
+from poise.check.finding import Cure, Finding, length_words
 from poise.check.profile import Profile
-from poise.check.words import length_words
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array

@@ -22,13 +22,12 @@ from poise.check.capture import capture_findings
 from poise.check.finding import Cure, Finding, Trials
 from poise.check.ground import ground_findings
 from poise.check.known import doubts
-from poise.check.measures import facts_of, measures_of, samples_of
+from poise.check.library import facts_of, measures_of, samples_of
 from poise.check.page.pictures import pictures_of
 from poise.check.profile import ROOT, Profile, load_profile
-from poise.check.rate import rate_findings
 from poise.check.report import ClipReport, Wanted, unreadable
 from poise.check.run import clips_of_refused
-from poise.check.whole import limit_findings, timed_findings
+from poise.check.whole import limit_findings, rate_findings, timed_findings
 from poise.core.errors import PoiseError
 from poise.core.motion import Motion
 from poise.io import load

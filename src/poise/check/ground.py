@@ -10,9 +10,8 @@ import numpy as np
 
 from poise.analysis.analyze import Analysis
 from poise.check import thresholds as at
-from poise.check.finding import Cure, Finding, ranked
+from poise.check.finding import Cure, Finding, facing_at, length_words, opposite, ranked, stretches, way_word
 from poise.check.profile import Limit, Profile
-from poise.check.words import facing_at, length_words, opposite, stretches, way_word
 from poise.core.typing import Array, Flags, Index
 from poise.phases.points import pelvis
 

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from poise.check.finding import FLAWS, Finding, Trials
+from poise.check.finding import FLAWS, Finding, Trials, frame_words
 from poise.check.library import Facts, Group, Samples
 from poise.check.profile import Profile
-from poise.check.words import frame_words
 
 SCHEMA = "poise.check/1"
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -153,7 +153,7 @@ def check(
 
 
 def _trials() -> Trials:
-    from poise.edit.cures import Cures
+    from poise.edit.mend import Cures
 
     return Cures()
 
@@ -289,7 +289,7 @@ def _json(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profi
 def _show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> None:
     from rich.text import Text
 
-    from poise.check.words import frame_words
+    from poise.check.finding import frame_words
 
     console = out()
     marks = {"pass": ("pass", "green"), "fail": ("FAIL", "bold red"), "unreadable": ("unreadable", "bold red")}

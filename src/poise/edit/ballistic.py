@@ -18,7 +18,7 @@ from poise.edit.ballistic_path import UP, BallisticPath, fit_path, gravity_vecto
 from poise.edit.borders import Carry, absorb
 from poise.edit.flight import Figure, Span, choose_flights, measure, windows
 from poise.edit.report import Budget, Changes, Edited, report_of
-from poise.edit.retiming import Stretch, Timing, border, retimed, stretched
+from poise.edit.retime import Stretch, Timing, border, retimed, stretched
 from poise.edit.root import move_root
 from poise.edit.scope import Scope
 from poise.edit.verify import verified

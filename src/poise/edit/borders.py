@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poise.analysis.bodies import center_of_mass
+from poise.analysis.momentum import center_of_mass
 from poise.analysis.touching import touching
 from poise.body.character import Character
 from poise.core import rotations

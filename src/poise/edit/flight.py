@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from poise.analysis.analyze import analyze
-from poise.analysis.bodies import center_of_mass
 from poise.analysis.flights import FlightFit, fit_flight
+from poise.analysis.momentum import center_of_mass
 from poise.analysis.smoothing import derivatives
 from poise.body.character import Character
 from poise.body.fit import fit

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from poise.analysis.angular_momentum import Tumble
-from poise.analysis.bodies import center_of_mass
+from poise.analysis.momentum import center_of_mass
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
@@ -17,9 +17,16 @@ from poise.core.typing import Array
 from poise.edit.flight import Figure, Span, choose_flights
 from poise.edit.report import Budget, Changes, Edited, report_of
 from poise.edit.scope import Scope
-from poise.edit.spin_flight import SpinFlight, Spun, checked_wish, flight_measures, natural_scale, spin_flight
+from poise.edit.spin_flight import (
+    SpinFlight,
+    Spun,
+    checked_wish,
+    flight_measures,
+    natural_scale,
+    spin_by_root,
+    spin_flight,
+)
 from poise.edit.spin_pose import spin_by_pose
-from poise.edit.spin_root import spin_by_root
 from poise.edit.verify import verified
 
 

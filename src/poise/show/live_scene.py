@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from poise.analysis.polygon import hulls
+from poise.analysis.support import hulls
 from poise.body.character import Character
 from poise.body.posing import body_poses, joint_deviations
 from poise.core.units import GRAVITY

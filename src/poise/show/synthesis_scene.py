@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from poise.analysis.polygon import hulls
+from poise.analysis.support import hulls
 from poise.body.anthropometry import PERSON_MASS
 from poise.body.character import Character
 from poise.body.posing import body_poses

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import ndimage
 
 from poise.analysis.analyze import Analysis
-from poise.analysis.bodies import body_motion
+from poise.analysis.momentum import body_motion
 from poise.analysis.smoothing import derivatives
 from poise.analysis.touching import ground_under
 from poise.body.character import Character
@@ -34,8 +34,7 @@ from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
 from poise.phases.runs import runs
 from poise.phases.travel import in_place_velocity
-from poise.spacetime.contact import Carried, carry
-from poise.spacetime.figure import Demand, Figure, Pose, demand, demand_rows
+from poise.spacetime.figure import Carried, Demand, Figure, Pose, carry, demand, demand_rows
 from poise.spacetime.spline import SPAN, BlockSystem, Spline
 
 RATE = 60.0

@@ -111,7 +111,7 @@ class Terrain:
             seed: Not negative; the same seed gives the same ground everywhere.
             max_slope: Steepest slope [deg]; it wins over `height`.
         """
-        from poise.terrain.rough import rough
+        from poise.terrain.shapes import rough
 
         _check("Rough ground", "height", height, 0.0, 100.0)
         if isinstance(seed, bool) or seed != int(seed) or not 0 <= seed < 2**63:
@@ -155,7 +155,7 @@ class Terrain:
     @classmethod
     def parse(cls, spec: str) -> Terrain:
         """The terrain a command line names, such as `stairs:0.2,0.6@90`; see `parse.parse`."""
-        from poise.terrain.parse import parse
+        from poise.terrain.files import parse
 
         return parse(spec)
 

@@ -9,11 +9,10 @@ from html import escape
 from importlib import resources
 
 from poise import __version__
-from poise.check.finding import FLAWS, Finding
+from poise.check.finding import FLAWS, Finding, frame_words
 from poise.check.library import Group
 from poise.check.profile import Limit, Profile
 from poise.check.report import ClipReport
-from poise.check.words import frame_words
 
 MOST_LINKS = 4
 """Stretches of a finding that are linked."""
