@@ -1,4 +1,4 @@
-"""A flight whose angular momentum is to be constant: target, measures, and the turn of the whole figure that does it."""
+"""A flight whose angular momentum is to be constant: target, measures, and the turn of the figure that does it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After an edit, its own check: what was wrong before and is now, whether a skin tears, and less of it where it harms."""
+"""After an edit, its own check: what is wrong before and after, whether a skin tears, less of it where it harms."""
 
 from __future__ import annotations
 
