@@ -15,9 +15,10 @@ from poise.goals.observation import Observation
 from poise.goals.polygon import nearest_inside
 from poise.goals.stepping import STRIDE, choose_step, landing
 from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.records import StepRecord
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.settings import Settings
-from poise.synthesis.world import Moved, World
+from poise.synthesis.world import World
 
 
 def pushed(
@@ -120,11 +121,11 @@ def apart(result: SynthesisResult) -> float:
 def test_on_ice_steps_are_smaller_and_feet_slip() -> None:
     way, before = 0.0, np.zeros(0, dtype=np.bool_)
 
-    def watch(world: World, moved: Moved) -> None:
+    def watch(step: StepRecord) -> None:
         nonlocal way, before
-        loaded = np.linalg.norm(moved.forces, axis=1)[: len(world.touching)] > 20.0
+        loaded = np.linalg.norm(step.forces, axis=1)[: len(step.touching)] > 20.0
         if len(before) == len(loaded):
-            along = np.linalg.norm(moved.ways[: len(loaded), :2], axis=1)
+            along = np.linalg.norm(step.ways[: len(loaded), :2], axis=1)
             way += float(along[loaded & before].max(initial=0.0))
         before = loaded
 
@@ -163,13 +164,13 @@ def observation_of(velocity: tuple[float, float], behavior: str = "step", name: 
     views: list[Observation] = []
     world.v = world.v.copy()
     world.v[:2] = velocity
-    seen = type(world)._observation
+    seen = type(world)._observe
 
     def keep(*arguments: object) -> Observation:
         views.append(seen(*arguments))  # type: ignore[arg-type]
         return views[-1]
 
-    world._observation = keep.__get__(world)  # type: ignore[method-assign]
+    world._observe = keep.__get__(world)  # type: ignore[method-assign]
     world.step()
     return replace(views[0], memory={})
 

@@ -21,7 +21,8 @@ from poise.physics.from_character import model_of
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.behaviors.climb import NEAREST, START, random_holds
 from poise.synthesis.contacts import Grips
-from poise.synthesis.poses import limber, placed, standing
+from poise.synthesis.poses import placed, standing
+from poise.synthesis.prepared import limber
 from poise.synthesis.run import synthesize, world_of
 from poise.synthesis.world import World
 
@@ -98,7 +99,7 @@ def test_a_foot_stands_on_a_hold_only_from_above_and_leaves_when_it_slips() -> N
     footing = grips.footing(0.0, 0.01)
     assert footing.gaps(state.centers, radii) == pytest.approx(0.0, abs=1e-9)
     assert footing.normals == pytest.approx(np.tile(UP, (2, 1)))
-    grips.feet[0].drift = 0.05
+    grips.feet[0] = replace(grips.feet[0], drift=0.05)
     assert [(f.figure, f.drift) for f in grips.lose(0.0)] == [(0, 0.05)]
     assert len(grips.feet) == 1
 
@@ -129,13 +130,13 @@ def test_no_foot_leaves_where_the_body_would_swing_like_a_door(monkeypatch: pyte
     setup = BEHAVIORS["climb"].setup()
     world = world_of(replace(setup, roles=(replace(setup.roles[0], pose=pose),)))
     views: list[Observation] = []
-    seen = World._observation
+    seen = World._observe
 
     def keep(self: World, *arguments: Any) -> Observation:
         views.append(seen(self, *arguments))
         return views[-1]
 
-    monkeypatch.setattr(World, "_observation", keep)
+    monkeypatch.setattr(World, "_observe", keep)
     world.step()
     choice = next_hold(views[0], "foot")
     assert choice is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,12 @@ from poise.physics import Model, State, model_of, model_of_scene
 from poise.physics.capsules import CapsulePairs
 from poise.physics.mujoco_backend import Point
 from poise.physics.mujoco_engine import Engine, Slab
-from poise.step import StepResult
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.engine import EngineMover
+from poise.synthesis.records import Applied
 from poise.synthesis.run import synthesize, world_of
 from poise.synthesis.settings import Settings
-from poise.synthesis.world import World
+from poise.synthesis.world import Moved, World
 from tests.figures import biped, random_state
 
 Array = npt.NDArray[np.float64]
@@ -220,9 +221,12 @@ class _Expected:
 
     rest = 0.0
 
-    def __call__(self, world: World, result: StepResult) -> tuple[Array, Array]:
-        v = world.v + world.settings.dt * result.a
-        return world.model.integrate(world.q, v, world.settings.dt), v
+    def __init__(self, world: World) -> None:
+        self.q, self.model, self.forces, self.felt = world.q, world.cast.model, world.forces, 0
+
+    def __call__(self, torque: Array, expected: Array, applied: Sequence[Applied], dt: float) -> Moved:
+        self.q, self.felt = self.model.integrate(self.q, expected, dt), self.felt + len(applied)
+        return Moved(self.q, expected, self.forces)
 
     def report(self) -> dict[str, float | str]:
         return {}
@@ -231,19 +235,17 @@ class _Expected:
 def test_a_mover_that_does_what_is_expected_changes_nothing_but_that_pushes_come_unknown() -> None:
     push = Push("chest", (100.0, 0.0, 0.0), 0.1, 0.1)
     alone, pushed, moved = balancing(), balancing(), balancing()
-    moved.mover = _Expected()
+    moved.mover = mover = _Expected(moved)
     pushed.push(push)
     moved.push(push)
-    felt = 0
     for k in range(30):
         for world in (alone, pushed, moved):
             world.step()
         if k < 10:
             np.testing.assert_array_equal(moved.q, alone.q)
-        felt += len(moved.pushed)
-    assert felt == 10
+    assert mover.felt == 10
     assert pushed.q[0] - alone.q[0] > 0.005
-    # the mover leaves the push out, so nothing pushes this one; it is startled all the same
+    # the mover leaves the push out, so nothing pushes this one; its delay starts all the same
     assert abs(moved.q[0] - alone.q[0]) < 0.002
     assert moved.figures[0].held is not None
 
@@ -265,9 +267,10 @@ def test_what_the_engine_does_not_simulate_is_refused(scene: Scene) -> None:
 
 
 def test_times_that_do_not_fit_are_refused() -> None:
+    world = balancing()
     with pytest.raises(InvalidValue, match="no whole number"):
-        EngineMover(balancing(), timestep=0.0015)
+        EngineMover(world.cast, world.q, world.v, 0.01, timestep=0.0015)
     with pytest.raises(InvalidValue, match=r"up to 0\.0003\d* s"):
-        EngineMover(balancing(), timestep=0.005)
+        EngineMover(world.cast, world.q, world.v, 0.01, timestep=0.005)
     with pytest.raises(UnknownName, match="poise, mujoco"):
         Settings(engine="bullet")

@@ -12,10 +12,9 @@ from poise.filter.forces import Push
 from poise.goals.objectives import ComHeight, ComOver, Facing, Follow, Reach, Still, Upright
 from poise.goals.reaching import Circle
 from poise.goals.state_machine import ControlState, StateMachine
-from poise.synthesis.audit import Audit
 from poise.synthesis.behaviors import BEHAVIORS, Role, Setup
-from poise.synthesis.clip import MotionClip
-from poise.synthesis.run import SynthesisResult, motion_of, synthesize, world_of
+from poise.synthesis.recorders import Audit
+from poise.synthesis.run import MotionClip, SynthesisResult, motion_of, synthesize, world_of
 from poise.synthesis.world import World
 from tests.clips import MOTIONS, needs_motions
 
@@ -144,7 +143,7 @@ def test_two_figures_feel_one_another_and_nothing_else() -> None:
     state, pull = world.state, np.zeros(3)
     for figure in world.figures:
         jacobian, bias = state.com_rows(figure.body.root)
-        pull += figure.character.mass * (jacobian @ result.a + bias - world.model.gravity)
+        pull += figure.character.mass * (jacobian @ result.a + bias - world.cast.model.gravity)
     np.testing.assert_allclose(pull, feet.sum(axis=0), atol=1e-6)
     assert np.linalg.norm(world.grips[0].force) > 5.0
 

@@ -14,16 +14,16 @@ from poise.physics.mujoco_backend import Point
 from poise.step import Equal, StepResult
 from poise.step.quantities import RootWrench
 from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.records import SolverCounts
 from poise.synthesis.run import synthesize, world_of
 from poise.synthesis.solving import Problem, solve
-from poise.synthesis.tally import Tally
 from poise.synthesis.world import World
 
 MU, TILT = 3.0, np.radians(60.0)
 """Painlevé's rod: with so much friction, at this slope, a point that slides one way cannot stay on the ground."""
 
 
-def rod_on_the_ground(way: float) -> tuple[StepResult, str, Tally]:
+def rod_on_the_ground(way: float) -> tuple[StepResult, str, SolverCounts]:
     """A step of a rod of 1 kg and 2 m that leans along +x on its lower end, which slides along x this way [m/s]."""
     inertia = '<inertial pos="0 0 0" mass="1" diaginertia="0.01 0.3333333333 0.3333333333"/>'
     body = f'<body name="rod"><freejoint/>{inertia}</body>'
@@ -33,9 +33,9 @@ def rod_on_the_ground(way: float) -> tuple[StepResult, str, Tally]:
     q[:3] = [0.0, 0.0, np.sin(TILT)]
     q[3:7] = [np.cos(TILT / 2.0), 0.0, -np.sin(TILT / 2.0), 0.0]
     v[0] = way
-    tally, one, no_joints = Tally(), np.zeros(1), np.zeros(6, dtype=np.bool_)
+    counts, one, no_joints = SolverCounts(), np.zeros(1), np.zeros(6, dtype=np.bool_)
     root = Equal(RootWrench(), 0.0, "root wrench")
-    problem = Problem(State(model).at(q, v), dt, [], [root], np.zeros(6), Weights(), tally, dt, no_joints, np.zeros(6))
+    problem = Problem(State(model).at(q, v), dt, [], [root], np.zeros(6), Weights(), counts, dt, no_joints, np.zeros(6))
     touching = Touching(
         np.array([0]), np.array([-1]), np.array([[0.0, 0.0, 1.0]]), one, one, np.zeros((1, 3)), np.zeros(1),
         np.array([dt]), np.zeros(1, dtype=np.bool_),
@@ -43,21 +43,21 @@ def rod_on_the_ground(way: float) -> tuple[StepResult, str, Tally]:
     nothing = Held(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
     slips = np.array([[np.sign(way), 0.0, 0.0]])
     result, change = solve(problem, touching, nothing, np.array([MU]), slips)
-    return result, change, tally
+    return result, change, counts
 
 
 def test_a_sliding_rod_is_carried_by_the_friction_of_its_way() -> None:
-    result, change, tally = rod_on_the_ground(1.0)
+    result, change, counts = rod_on_the_ground(1.0)
     cosine, sine = np.cos(TILT), np.sin(TILT)
     # a force λ (n − μ t) on the end accelerates it by λ (1 + 3 c (c + μ s)) / m upward
     carried = GRAVITY / (1.0 + 3.0 * cosine * (cosine + MU * sine))
     assert result.forces[0] == pytest.approx([-MU * carried, 0.0, carried], rel=1e-4, abs=1e-6)
-    assert (change, tally.solves, tally.failures) == ("", 1, 0)
+    assert (change, counts.solves, counts.failures) == ("", 1, 0)
 
 
 def test_a_rod_that_cannot_slide_that_way_sticks_and_that_is_told() -> None:
-    result, change, tally = rod_on_the_ground(-1.0)
-    assert (change, tally.solves, tally.failures) == ("sliding made sticking", 1, 0)
+    result, change, counts = rod_on_the_ground(-1.0)
+    assert (change, counts.solves, counts.failures) == ("sliding made sticking", 1, 0)
     x, _, z = result.forces[0]
     assert z > 0.0
     assert abs(x) < MU * z * (1.0 - 1e-3), "inside the cone, where sliding would be on its edge"

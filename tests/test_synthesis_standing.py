@@ -27,10 +27,10 @@ from poise.show.scene import Polygon
 from poise.show.synthesis_scene import scene_of_synthesis
 from poise.step import Objective
 from poise.synthesis.behaviors import BEHAVIORS
-from poise.synthesis.poses import places_of, standing, stands, steadied, upright
+from poise.synthesis.poses import places_of, standing, stands, upright
+from poise.synthesis.prepared import soled, steadied
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.scene_file import scene_of
-from poise.synthesis.soles import soled
 from tests.clips import MOTIONS, needs_motions
 
 

@@ -13,7 +13,8 @@ from poise.goals.swinging import arc_about
 from poise.physics import State
 from poise.physics.from_character import model_of
 from poise.synthesis.behaviors.swing import BAR
-from poise.synthesis.poses import hanging, limber
+from poise.synthesis.poses import hanging
+from poise.synthesis.prepared import limber
 from poise.synthesis.run import Settings, SynthesisResult, synthesize
 
 LEFT = np.array([0.0, 1.0, 0.0])

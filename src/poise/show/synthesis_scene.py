@@ -38,7 +38,7 @@ from poise.show.scene import (
 from poise.show.scene_things import HOLD_COLOR, clear_view, ground_of, is_ground, props_of
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import FigureResult, SynthesisResult
-from poise.synthesis.trace import GripSpan
+from poise.synthesis.recorders import GripSpan
 
 Array = npt.NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,7 @@ FARTHEST = 1.0
 """No two bodies farther apart than this meet in one step [m]."""
 NEAR = 24
 """Most pairs of bodies that may touch in one step."""
-FLESH = 0.002
+OVERLAPPING = 0.002
 """Pairs nearer than this at the start count as overlapping [m]."""
 BODY_FRICTION = 0.5
 """Coulomb coefficient between bodies."""
@@ -49,9 +49,11 @@ class Footing:
 
 
 @dataclass(frozen=True)
-class Spots:
-    """Every place where something may touch in this step: all contact points with the surface nearest to each, then
-    near pairs of bodies, then contact points again with further surfaces they are near to, as in the corner of a room.
+class Candidates:
+    """Contact candidates: every place where something may touch in this step.
+
+    First all contact points with the surface nearest to each, then near pairs of bodies, then contact points again with
+    further surfaces they are near to, as in the corner of a room.
 
     A point that is a sphere pushes on a further surface from where it touches the first; soles are points.
 
@@ -61,8 +63,8 @@ class Spots:
         gaps: [m], shape (S,).
         friction: Shape (S,).
         surface: Index of the surface of each contact point, shape (P,).
-        pairs: Which pair of capsules each spot after the points is, shape (K,).
-        corners: Index of the surface of each spot after those, shape (S − P − K,).
+        pairs: Which pair of capsules each candidate after the points is, shape (K,).
+        corners: Index of the surface of each candidate after those, shape (S − P − K,).
         footing: Contact points on holds.
     """
 
@@ -78,22 +80,22 @@ class Spots:
 
     @property
     def point_count(self) -> int:
-        """Contact points of the figures and balls, the first of the spots."""
+        """Contact points of the figures and balls, the first of the candidates."""
         return len(self.surface)
 
     @property
     def between(self) -> slice:
-        """The spots that are pairs of bodies."""
+        """The candidates that are pairs of bodies."""
         return slice(len(self.surface), len(self.surface) + len(self.pairs))
 
     @property
     def at_corners(self) -> slice:
-        """The spots that are points near a further surface."""
+        """The candidates that are points near a further surface."""
         return slice(len(self.surface) + len(self.pairs), len(self.points))
 
     @cached_property
     def keys(self) -> list[tuple[int, int]]:
-        """What each spot is, so that it is known again in the next step: a point and its surface, or −1 and a pair."""
+        """Key of each candidate, the same in the next step: a point and its surface, or −1 and a pair."""
         first = list(enumerate(self.surface.tolist()))
         last = zip(self.points[self.at_corners].tolist(), self.corners.tolist(), strict=True)
         return [*first, *((-1, pair) for pair in self.pairs.tolist()), *last]
@@ -104,22 +106,22 @@ class Spots:
 
 
 def overlaps(capsules: CapsulePairs, state: State) -> Array:
-    """How far pairs of capsules overlap in a state [m], shape (N,): that much is flesh, and touches nobody later."""
+    """How far pairs of capsules overlap in a state [m], shape (N,): that much is allowed later."""
     every = np.arange(len(capsules.pairs))
-    return np.maximum(FLESH - capsules.gaps_at(every, state.data.xpos, state.data.xmat), 0.0)
+    return np.maximum(OVERLAPPING - capsules.gaps_at(every, state.data.xpos, state.data.xmat), 0.0)
 
 
-def look(
-    state: State, faces: Faces, capsules: CapsulePairs, flesh: Array, radii: Array, gripped: Flags, footing: Footing,
+def find_candidates(
+    state: State, faces: Faces, capsules: CapsulePairs, allowed: Array, radii: Array, gripped: Flags, footing: Footing,
     dt: float, met: Index,
-) -> Spots:  # fmt: skip
-    """The spots of a state that has been moved; places its roving points and completes it.
+) -> Candidates:  # fmt: skip
+    """What may touch in a state that has been moved; places its roving points and completes it.
 
     Args:
         state: After `move_to`.
         faces: The surfaces now.
         capsules: Of all bodies.
-        flesh: How far each pair of them overlaps without touching [m], shape (N,).
+        allowed: How far each pair of them may overlap without touching [m], shape (N,).
         radii: Of the figures' own contact points [m], shape (P,).
         gripped: Points that hold something and touch nothing else, shape (P,).
         footing: Points that stand on holds and touch nothing else.
@@ -139,7 +141,7 @@ def look(
     friction[footing.points] = footing.friction
     if len(capsules.pairs):
         near = capsules.near_pairs(state.data.xpos, state.data.xmat, FARTHEST if len(met) else REACH)
-        free = near.gaps + flesh[near.pairs]
+        free = near.gaps + allowed[near.pairs]
         chosen = _nearest_soon(state, capsules, near, free, dt, met)
         if len(chosen):
             pairs = near.pairs[chosen]
@@ -162,7 +164,7 @@ def look(
         friction = np.concatenate([friction, faces.friction[corners]])
     state.touch(every)
     state.complete()
-    return Spots(points, others, normals, gaps, friction, ground.surface, pairs, corners, footing)
+    return Candidates(points, others, normals, gaps, friction, ground.surface, pairs, corners, footing)
 
 
 def _nearest_soon(state: State, capsules: CapsulePairs, near: Near, free: Array, dt: float, met: Index) -> Index:
@@ -172,45 +174,45 @@ def _nearest_soon(state: State, capsules: CapsulePairs, near: Near, free: Array,
         state: After `move_to`.
         capsules: Of all bodies.
         near: Pairs, K of them.
-        free: Their gaps less what is flesh [m], shape (K,).
+        free: Their gaps plus the allowed overlap [m], shape (K,).
         dt, met: As in `look`.
     """
-    ahead = np.isin(near.pairs, met) if len(met) else np.zeros(len(free), dtype=np.bool_)
+    integrator = np.isin(near.pairs, met) if len(met) else np.zeros(len(free), dtype=np.bool_)
     order = np.argsort(free, kind="stable")
-    order = order[(near.gaps < REACH)[order] | ahead[order]]
+    order = order[(near.gaps < REACH)[order] | integrator[order]]
     if len(order) <= NEAR:
         return order
     firsts = state.body_velocities(capsules.first_body[near.pairs], near.firsts)
     seconds = state.body_velocities(capsules.second_body[near.pairs], near.seconds)
     closing = np.einsum("ki,ki->k", near.normals, firsts - seconds)
-    soon = np.where(ahead, -np.inf, free + dt * np.minimum(closing, 0.0))
+    soon = np.where(integrator, -np.inf, free + dt * np.minimum(closing, 0.0))
     kept = np.zeros(len(free), dtype=np.bool_)
     kept[order[np.argsort(soon[order], kind="stable")[:NEAR]]] = True
     return order[kept[order]]
 
 
-def pairs_met(spots: Spots, state: State, capsules: CapsulePairs, flesh: Array, depth: float) -> Index:
-    """Pairs that no spot watches and that overlap by more than `depth` [m] in a state."""
+def pairs_that_met(candidates: Candidates, state: State, capsules: CapsulePairs, allowed: Array, depth: float) -> Index:
+    """Pairs that no candidate watches and that overlap by more than `depth` [m] in a state."""
     near = capsules.near_pairs(state.data.xpos, state.data.xmat, -depth)
-    deep = near.pairs[near.gaps + flesh[near.pairs] < -depth]
-    return deep[~np.isin(deep, spots.pairs)] if len(deep) else deep
+    deep = near.pairs[near.gaps + allowed[near.pairs] < -depth]
+    return deep[~np.isin(deep, candidates.pairs)] if len(deep) else deep
 
 
 def gaps_after(
-    spots: Spots, state: State, faces: Faces, capsules: CapsulePairs, flesh: Array, radii: Array
+    candidates: Candidates, state: State, faces: Faces, capsules: CapsulePairs, allowed: Array, radii: Array
 ) -> Array:  # fmt: skip
-    """Gaps of the same spots in another state [m], shape (S,)."""
-    count = spots.point_count
-    own = faces.gaps(state.centers[:count], radii, spots.surface) if len(faces.origins) else np.full(count, np.inf)
+    """Gaps of the same candidates in another state [m], shape (S,)."""
+    count = candidates.point_count
+    own = faces.gaps(state.centers[:count], radii, candidates.surface) if len(faces.origins) else np.full(count, np.inf)
     # what was beside or behind every face, or whose face is gone, has nothing to sink into
-    parts = [np.where(spots.gaps[:count] < 0.5 * FAR, own, np.inf)]
-    parts[0][spots.footing.points] = spots.footing.gaps(state.centers, radii, is_after=True)
-    if len(spots.pairs):
-        parts.append(capsules.gaps_at(spots.pairs, state.data.xpos, state.data.xmat) + flesh[spots.pairs])
-    if len(spots.corners):
-        again = spots.points[spots.at_corners]
-        own = faces.gaps(state.centers[again], radii[again], spots.corners)
-        parts.append(np.where(spots.gaps[spots.at_corners] < 0.5 * FAR, own, np.inf))
+    parts = [np.where(candidates.gaps[:count] < 0.5 * FAR, own, np.inf)]
+    parts[0][candidates.footing.points] = candidates.footing.gaps(state.centers, radii, is_after=True)
+    if len(candidates.pairs):
+        parts.append(capsules.gaps_at(candidates.pairs, state.data.xpos, state.data.xmat) + allowed[candidates.pairs])
+    if len(candidates.corners):
+        again = candidates.points[candidates.at_corners]
+        own = faces.gaps(state.centers[again], radii[again], candidates.corners)
+        parts.append(np.where(candidates.gaps[candidates.at_corners] < 0.5 * FAR, own, np.inf))
     return np.concatenate(parts)
 
 
@@ -230,7 +232,7 @@ TIRED = 0.5
 """A hand that slipped does not close again for so long [s]."""
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Grip:
     """A hand that has closed around something.
 
@@ -244,6 +246,7 @@ class Grip:
         start: When it closed [s].
         force: On the point in the last step [N], shape (3,).
         way: Of the point against what it holds, in the last step [m], shape (3,).
+        carried: Way of what it holds by itself in the last step, zero for another figure's hand [m], shape (3,).
         drift: Distance between the point and what it holds after the last step [m].
     """
 
@@ -256,10 +259,11 @@ class Grip:
     start: float
     force: Array = field(default_factory=lambda: np.zeros(3))
     way: Array = field(default_factory=lambda: np.zeros(3))
+    carried: Array = field(default_factory=lambda: np.zeros(3))
     drift: float = 0.0
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Foothold:
     """A point of a foot that stands on a hold, a little face of its own: it pushes, slides and leaves like any contact.
 
@@ -320,8 +324,7 @@ class Grips:
 
     def slip(self, after: State, time: float, dt: float) -> list[Grip]:
         """Open the grips that a step from a time on would tear apart, given the state after it; all of them."""
-        off = {id(g): after.centers[g.point] - self.anchor(g, after, time + dt) for g in self.all}
-        torn = [g for g in self.all if float(np.linalg.norm(off[id(g)])) > SLIP]
+        torn = [g for g in self.all if np.linalg.norm(after.centers[g.point] - self.anchor(g, after, time + dt)) > SLIP]
         self._drop(torn)
         self.slipped.update({(g.figure, g.part): time for g in torn})
         return torn
@@ -392,6 +395,11 @@ class Grips:
         return grip
 
     @property
+    def holding(self) -> list[int]:
+        """Points that hold or stand on something by name."""
+        return [g.point for g in (*self.all, *self.feet)]
+
+    @property
     def points(self) -> tuple[Index, Index]:
         """The model's point of each grip, and the point it holds or -1, shapes (G,)."""
         return (
@@ -428,20 +436,24 @@ class Grips:
 
     def note(self, forces: Array, state: State, after: State, time: float, dt: float) -> None:
         """Take in a step: forces (G, 3) [N], and the states before and after it."""
+        feet, grips = [], []
         for foot in self.feet:
             place = self.scene.hold(foot.what).middle(time + dt) + foot.anchor
-            foot.drift = float(np.linalg.norm(after.centers[foot.point] - place))
+            feet.append(replace(foot, drift=float(np.linalg.norm(after.centers[foot.point] - place))))
         for grip, force in zip(self.all, forces, strict=True):
-            off = after.centers[grip.point] - self.anchor(grip, after, time + dt)
-            grip.force = force
-            grip.way = off - (state.centers[grip.point] - self.anchor(grip, state, time))
-            grip.drift = float(np.linalg.norm(off))
+            before, then = self.anchor(grip, state, time), self.anchor(grip, after, time + dt)
+            off = after.centers[grip.point] - then
+            way = off - (state.centers[grip.point] - before)
+            anchor, carried = grip.anchor, then - before if grip.other < 0 else np.zeros(3)
             if grip.other >= 0:  # hands that met close until they touch
-                apart = float(np.linalg.norm(grip.anchor))
+                apart = float(np.linalg.norm(anchor))
                 close = min(self.radii[grip.point] + self.radii[grip.other], apart)
-                grip.anchor = grip.anchor * (max(apart - CLOSING * dt, close) / max(apart, 1e-9))
+                anchor = anchor * (max(apart - CLOSING * dt, close) / max(apart, 1e-9))
+            drift = float(np.linalg.norm(off))
+            grips.append(replace(grip, anchor=anchor, force=force, way=way, carried=carried, drift=drift))
+        self.feet, self.all = feet, grips
 
-    def flesh(self, overlaps: Array, capsules: CapsulePairs, state: State) -> Array:
+    def allowed_overlaps(self, overlaps: Array, capsules: CapsulePairs, state: State) -> Array:
         """How far pairs of bodies overlap without touching [m], shape (N,): hands that hold one another do not push.
 
         Hands that let go push no more than keeps them from overlapping further, until they are apart.
@@ -452,7 +464,7 @@ class Grips:
         out = overlaps.copy()
         for ends in list(self.parted):
             pairs = np.flatnonzero(_pairs_of(ends, capsules, state))
-            deep = np.maximum(FLESH - capsules.gaps_at(pairs, state.data.xpos, state.data.xmat), 0.0)
+            deep = np.maximum(OVERLAPPING - capsules.gaps_at(pairs, state.data.xpos, state.data.xmat), 0.0)
             if (deep <= overlaps[pairs]).all():
                 self.parted.remove(ends)
             out[pairs] = np.maximum(out[pairs], deep)

@@ -8,15 +8,17 @@ The tissue's damping is in both, implicit in both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
-from poise.goals.surroundings import Surface
+from poise.goals.surroundings import Scene, Surface
 from poise.physics.mujoco_engine import Engine, Slab
-from poise.step import StepResult
 from poise.synthesis.contacts import BODY_FRICTION
-from poise.synthesis.world import World
+from poise.synthesis.records import Applied, Cast
+from poise.synthesis.world import Moved
 
 TIMESTEP = 0.00025
 """Of the engine [s]. At 0.001 s a hand that comes to a wall goes 4 mm into it."""
@@ -26,7 +28,7 @@ hair; who stops that within one step of 0.01 s throws the whole weight from foot
 
 
 class EngineMover:
-    """Moves the figures of a world by MuJoCo; see `World.mover`.
+    """Moves the figures of a run by MuJoCo; see `world.Mover`.
 
     Attributes:
         engine: The simulation.
@@ -34,45 +36,40 @@ class EngineMover:
         surprise: Largest difference of a joint's speed from what the step expected [rad/s].
     """
 
-    def __init__(self, world: World, timestep: float = TIMESTEP) -> None:
-        """Start the engine where the world is.
+    def __init__(self, cast: Cast, q: Array, v: Array, dt: float, timestep: float = TIMESTEP) -> None:
+        """Start the engine in a state.
+
+        Args:
+            cast: Who takes part.
+            q, v: Coordinates (nq,) and velocities (nv,).
+            dt: Length of the run's steps [s].
+            timestep: Of the engine [s].
 
         Raises:
-            InvalidValue: if the world has things that the engine does not simulate, or the times do not fit.
+            InvalidValue: if there are things that the engine does not simulate, or the times do not fit.
         """
-        _require_simple(world)
-        steps = world.settings.dt / timestep
-        if abs(steps - round(steps)) > 1e-6:
-            raise InvalidValue(
-                f"A step of {world.settings.dt} s is no whole number of the engine's {timestep} s; change one of them."
-            )
-        damping = np.zeros(world.model.nv)
-        for figure in world.figures:
-            first, end = figure.body.joints
-            damping[first:end] = figure.damping
-        apart = np.flatnonzero(world.overlaps == 0.0)
+        _require_simple(cast.scene)
+        if abs(dt / timestep - round(dt / timestep)) > 1e-6:
+            raise InvalidValue(f"A step of {dt} s is no whole number of the engine's {timestep} s; change one of them.")
+        damping = np.zeros(cast.model.nv)
+        self._joints = np.zeros(cast.model.nv, dtype=np.bool_)
+        for figure in cast.figures:
+            damping[slice(*figure.body.joints)] = figure.damping
+            self._joints[slice(*figure.body.joints)] = True
+        apart = np.flatnonzero(cast.overlaps == 0.0)
         self.engine = Engine(
-            world.model, [_slab(s) for s in world.scene.surfaces], damping=damping, pairs=world.capsules.pairs[apart],
+            cast.model, [_slab(s) for s in cast.scene.surfaces], damping=damping, pairs=cast.capsules.pairs[apart],
             friction=BODY_FRICTION, timestep=timestep,
         )  # fmt: skip
-        self.engine.place(world.q, world.v)
+        self.engine.place(q, v)
         self.rest, self.surprise = REST, 0.0
 
-    def __call__(self, world: World, result: StepResult) -> tuple[Array, Array]:
-        """The state after the step (q, v), as the engine has it; the world's contact forces become the engine's."""
-        torque = np.zeros(world.model.nv)
-        for figure in world.figures:
-            first, end = figure.body.joints
-            assert figure.torque is not None
-            torque[first:end] = figure.torque
-        self.engine.advance(torque, world.settings.dt, world.pushed)
-        world.forces[:] = self.engine.forces[: len(world.forces)]
-        expected = world.v + world.settings.dt * result.a
-        q, v = self.engine.q, self.engine.v
-        for figure in world.figures:
-            first, end = figure.body.joints
-            self.surprise = max(self.surprise, float(np.abs(v - expected)[first:end].max()))
-        return q, v
+    def __call__(self, torque: Array, expected: Array, applied: Sequence[Applied], dt: float) -> Moved:
+        """Hold the torques for the length of a step; the state and the contact forces after it."""
+        self.engine.advance(torque, dt, list(applied))
+        off = np.abs(self.engine.v - expected)[self._joints]
+        self.surprise = max(self.surprise, float(off.max(initial=0.0)))
+        return Moved(self.engine.q, self.engine.v, self.engine.forces)
 
     def report(self) -> dict[str, float | str]:
         """What the engine saw: for the run's report."""
@@ -86,9 +83,9 @@ class EngineMover:
         }
 
 
-def _require_simple(world: World) -> None:
-    lacking = [f"{b.name} (a ball)" for b in world.scene.balls] + [f"{h.name} (a hold)" for h in world.scene.holds]
-    for s in world.scene.surfaces:
+def _require_simple(scene: Scene) -> None:
+    lacking = [f"{b.name} (a ball)" for b in scene.balls] + [f"{h.name} (a hold)" for h in scene.holds]
+    for s in scene.surfaces:
         if s.movement is not None or np.isfinite(s.until):
             lacking.append(f"{s.name} ({'moves' if s.movement is not None else 'is taken away'})")
     if lacking:

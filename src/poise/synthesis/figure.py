@@ -15,13 +15,14 @@ from poise.filter.limits import JointLimits
 from poise.filter.preset import Bounds
 from poise.goals.body import Body, body_of
 from poise.goals.goal import Goal
-from poise.goals.lists import Muscles
+from poise.goals.lists import Muscles, Weights, figure_control
 from poise.goals.observation import Clip, Observation
 from poise.goals.state_machine import Controller, StateMachine
 from poise.goals.surroundings import INSTANT
 from poise.physics import State
 from poise.step import AtLeast, Constraint, Objective, Within
 from poise.step.quantities import JointAcceleration, JointTorque
+from poise.synthesis.settings import Settings
 
 FASTEST = 20.0
 """No joint is asked to turn faster than this [rad/s]; a living knee in a kick reaches it."""
@@ -117,7 +118,7 @@ class Figure:
         """Its coordinates in the model."""
         return self._q
 
-    def startle(self, time: float, delay: float) -> None:
+    def start_delay(self, time: float, delay: float) -> None:
         """Hold the present torques for the reaction delay: what a push, a hit or a lost support does."""
         if self.torque is not None and delay > 0.0:
             self.held, self.held_until = self.torque.copy(), time + delay
@@ -179,6 +180,26 @@ class Figure:
     def remember(self, torque: Array, *, is_limited: bool) -> None:
         """Take in the torques of a step (nv − 6,) [N m]: what is beyond a muscle's limit was bones and ligaments."""
         self.torque = np.clip(torque, *self._range) if is_limited else torque
+
+    def lists(
+        self, observed: Observation, q: Array, v: Array, settings: Settings, weights: Weights, *, is_stopped: bool
+    ) -> tuple[list[Objective], list[Constraint]]:
+        """Objectives and constraints of the figure in this step, after its controller has advanced.
+
+        Args:
+            observed: What it observes.
+            q, v: Coordinates (nq,) and velocities (nv,) of the whole model.
+            settings, weights: Of the run.
+            is_stopped: As in `muscles`.
+        """
+        goals, required = self.objectives(observed, settings.responsiveness)
+        limits = self.limits(q, v, weights.bounds)
+        muscles = self.muscles(
+            observed.time, v, is_limited=settings.torque_limits, band=settings.band, is_literal=settings.is_literal,
+            is_stopped=is_stopped,
+        )  # fmt: skip
+        objectives, constraints = figure_control(observed, goals, required, muscles, weights)
+        return objectives, [*constraints, *self.bounds(limits, v, settings.dt, weights.bounds)]
 
     def objectives(self, observed: Observation, factor: float) -> tuple[list[Objective], list[Objective]]:
         """Objectives of the controller and the user now, times `factor`, and those that must be met."""

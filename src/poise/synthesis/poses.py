@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
-from poise.body.anthropometry import PERSON_MASS
-from poise.body.character import Body, Character, Limits
+from poise.body.character import Character
 from poise.body.holding import hold_points
 from poise.body.limits import clamp_rotation
 from poise.body.posing import hinge_angle
@@ -184,23 +182,6 @@ EVEN = 1e-3
 """Soles whose heights differ by less than this part of a leg are at one height."""
 MOST_BENT = 1.5
 """No leg is longer than the other by more than this bend of its knee takes away [rad]."""
-LEAST_INERTIA = 4e-3
-"""No body of a person of `PERSON_MASS` with legs of `HUMAN_LEG` turns more easily than this about any axis [kg m²]."""
-
-
-def steadied(character: Character) -> Character:
-    """The figure with no body that turns too easily for a step of 0.01 s.
-
-    A hand of 0.4 kg turns about its own length with 1e-4 kg m²; a wrist's 20 N m would spin it by 2000 rad/s in a step.
-    A living wrist turns the forearm with it. Masses stay, inertias are widened, in proportion to mass times leg².
-    """
-    least = LEAST_INERTIA * character.mass / PERSON_MASS * character.leg_scale**2
-    bodies: list[Body] = []
-    for body in character.bodies:
-        values, vectors = np.linalg.eigh(body.inertia)
-        wide = (vectors * np.maximum(values, least)) @ vectors.T
-        bodies.append(replace(body, inertia=wide) if values.min() < least else body)
-    return replace(character, bodies=tuple(bodies))
 
 
 def standing(
@@ -327,47 +308,6 @@ def _coordinates(character: Character, turned: Array) -> Array:
 
 
 SIDES = ("left", "right")
-RAISED = np.radians(60.0)
-"""A shoulder's range is measured from an arm raised forward by so much [rad] …"""
-BACK, OVERHEAD = np.radians(-120.0), np.radians(125.0)
-"""… and goes so far back and up from there [rad]."""
-
-
-def limber(character: Character) -> Character:
-    """The figure with shoulders that reach overhead; one without arms as it is.
-
-    A range of ±130° about a hanging arm, which is what a character fitted without clips gets, ends 50° short of
-    overhead and goes as far back as forward.
-    """
-    roles = character.roles
-    armed = [s for s in SIDES if {f"{s}_shoulder", f"{s}_elbow"} <= set(roles)]
-    arms = [(roles[f"{s}_shoulder"], roles[f"{s}_elbow"]) for s in armed]
-    if not arms:
-        return character
-    model = model_of(character)
-    state = State(model).at(standing(character), np.zeros(model.nv))
-    turns = state.data.xmat[model.roots[0] :].reshape(-1, 3, 3)
-    hips = state.data.xpos[model.roots[0] :][[roles["left_hip"], roles["right_hip"]]]
-    left = hips[0] - hips[1]
-    left = np.array([left[0], left[1], 0.0]) / np.linalg.norm(left[:2])
-    up = rotations.to_matrix(rotations.from_rotation_vector(-RAISED * left))
-    bodies = list(character.bodies)
-    for shoulder, elbow in arms:
-        body = bodies[shoulder]
-        if body.kind != "ball" or body.limits is None:
-            continue
-        axis = bodies[elbow].offset / np.linalg.norm(bodies[elbow].offset)
-        raised = up @ turns[shoulder]
-        bend = -raised.T @ left
-        bend -= (bend @ axis) * axis
-        rest = rotations.from_matrix(turns[body.parent].T @ raised)
-        old = body.limits
-        limits = Limits(
-            rest, axis, bend / np.linalg.norm(bend), old.twist_lower, old.twist_upper, BACK, OVERHEAD,
-            old.side_lower, old.side_upper,
-        )  # fmt: skip
-        bodies[shoulder] = replace(body, limits=limits)
-    return replace(character, bodies=tuple(bodies))
 
 
 def hanging(character: Character, bar: Array, angle: float = 0.0) -> Array:

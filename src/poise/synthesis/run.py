@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.body.figure import figure
-from poise.body.posing import apply_deviation, motion_to_q
+from poise.body.posing import apply_deviation, interpolate_q, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible
 from poise.core.motion import Motion
@@ -21,22 +21,18 @@ from poise.filter.forces import Force, Pull, Push
 from poise.filter.report import Report
 from poise.goals.state_machine import Visit
 from poise.goals.surroundings import Ball, Scene
-from poise.synthesis.arguments import require_kinds
-from poise.synthesis.audit import Audit, Energy
-from poise.synthesis.beginning import on_top
+from poise.physics import Model
+from poise.physics.from_character import model_of
 from poise.synthesis.behaviors import Role, Setup
-from poise.synthesis.clip import MotionClip
 from poise.synthesis.controller_file import Wanted, find_behavior
-from poise.synthesis.ending import why_it_ended
 from poise.synthesis.engine import EngineMover
 from poise.synthesis.figure import Start
-from poise.synthesis.hanging import Hanging
-from poise.synthesis.poses import limber, steadied
+from poise.synthesis.guards import on_top
+from poise.synthesis.prepared import prepared
+from poise.synthesis.recorders import Audit, Energy, Hanging, Trace, Tracer
 from poise.synthesis.report import report_of
 from poise.synthesis.scene_file import load_scene
 from poise.synthesis.settings import Settings
-from poise.synthesis.soles import soled
-from poise.synthesis.trace import Trace, Tracer
 from poise.synthesis.world import World
 
 FALLEN = 0.65
@@ -140,6 +136,41 @@ class SynthesisResult:
         return self.figures[0].visits
 
 
+SPAN = 0.01
+"""Velocities are differences over this time [s]."""
+
+
+class MotionClip:
+    """A motion of a character at any time, its ends held; see `goals.observation.Clip`."""
+
+    def __init__(self, motion: Motion, character: Character) -> None:
+        """Take a motion.
+
+        Args:
+            motion: Of the character's own skeleton.
+            character: Who follows it.
+
+        Raises:
+            InvalidValue: if the motion is another skeleton's.
+        """
+        if motion.skeleton.names != character.skeleton.names:
+            raise InvalidValue(
+                f"The clip moves a skeleton of {len(motion.skeleton.names)} joints, the figure has another of "
+                f"{len(character.skeleton.names)}. Fit the figure to the clip's own skeleton."
+            )
+        self._character = character
+        self._model: Model = model_of(character)
+        self._times = motion.times - motion.times[0]
+        self._q = motion_to_q(character, motion)
+
+    def at(self, time: float) -> tuple[Array, Array]:
+        """Coordinates (nq,) and velocities (nv,) at a time [s]."""
+        ends = np.clip([time - SPAN / 2.0, time, time + SPAN / 2.0], 0.0, self._times[-1])
+        before, now, after = interpolate_q(self._character, self._times, self._q, ends)
+        span = float(ends[2] - ends[0])
+        return now, self._model.difference(before, after, span) if span > 0.0 else np.zeros(self._character.nv)
+
+
 def world_of(
     setup: Setup, character: Character | None = None, *, scene: Scene | None = None, clip: Motion | None = None,
     settings: Settings | None = None,
@@ -157,13 +188,13 @@ def world_of(
     scene = scene or setup.scene
     for k, role in enumerate(setup.roles):
         who = character if k == 0 and character is not None else figure(role.character or "adult")
-        who = limber(steadied(soled(who)))
+        who = prepared(who)
         seen = MotionClip(clip, who) if clip is not None and k == 0 else None
         q = on_top(role.name, who, _placed(role, role.pose(who)), scene)
         starts.append(Start(role.name, who, role.machine, q, seen))
     world = World(starts, scene, settings)
     if world.settings.engine == "mujoco":
-        world.mover = EngineMover(world)
+        world.mover = EngineMover(world.cast, world.q, world.v, world.settings.dt)
     return world
 
 
@@ -208,7 +239,7 @@ def synthesize(
     """
     scene = load_scene(scene) if isinstance(scene, str | os.PathLike) else scene
     pushes = list(pushes)
-    require_kinds(character=character, scene=scene, clip=clip, settings=settings, pushes=pushes)
+    _require_kinds(character=character, scene=scene, clip=clip, settings=settings, pushes=pushes)
     settings, wanted = settings or Settings(), find_behavior(behavior)
     setup = wanted.setup(options, is_literal=settings.is_literal)
     seconds = setup.seconds if seconds is None else seconds
@@ -241,7 +272,7 @@ def synthesize(
     except KeyboardInterrupt:
         complete, stopped = False, "interrupted"
     except (StepInfeasible, SimulationDiverged) as error:
-        stopped = why_it_ended(world, error)
+        stopped = world.why_it_ended(error)
         if len(poses) == 1:
             raise StepInfeasible(f"The run did not begin: {stopped}.") from error
         complete = False
@@ -255,10 +286,13 @@ def synthesize(
         for f in world.figures
     )  # fmt: skip
     balls = tuple(BallResult(b, q[:, at]) for b, at in zip(world.scene.balls, world.ball_places, strict=True))
-    trace = tracer.trace(world)
+    trace = tracer.trace(world.cast, world.time)
     report = report_of(
-        wanted.name, world, audit, energy, trace, hanging, figures, wall=time.perf_counter() - began,
-        options=wanted.chosen(options), stopped=stopped,
+        wanted.name, audit, energy, trace, hanging, [(f.name, f.character.mass, f.fell, f.visits) for f in figures],
+        seconds=(len(q) - 1) * settings.dt, stuck=world.figures[0].controller.stuck, counts=world.counts,
+        supports=world.supports, losses=world.losses, hits=world.hits, pushes=world.pushes,
+        engine=None if world.mover is None else world.mover.report(), settings=settings, weights=world.weights,
+        wall=time.perf_counter() - began, options=wanted.chosen(options), stopped=stopped,
     )  # fmt: skip
     return SynthesisResult(
         figures, balls, world.scene, world.pushes, world.push_owners, trace, report, complete, setup.view
@@ -279,3 +313,26 @@ def motion_of(character: Character, q: Array, dt: float) -> Motion:
         np.tile(skeleton.rest_rotations, (frames, 1, 1)),
     )
     return apply_deviation(character, rest, motion_to_q(character, rest), q)
+
+
+_NEEDED: dict[str, tuple[type, str]] = {
+    "character": (Character, "poise.Character.fit(poise.load(FILE)), or poise.body.figure.figure('child')"),
+    "scene": (Scene, "a scene file's path, or poise.synthesis.load_scene(FILE)"),
+    "clip": (Motion, "poise.load(FILE)"),
+    "settings": (Settings, "poise.synthesis.Settings(...)"),
+}
+
+
+def _require_kinds(*, pushes: Sequence[Any], **given: Any) -> None:
+    """Refuse what is of another kind than a run needs.
+
+    Raises:
+        InvalidValue: naming the argument, what was seen, and how to make what is needed.
+    """
+    for name, value in given.items():
+        kind, cure = _NEEDED[name]
+        if value is not None and not isinstance(value, kind):
+            raise InvalidValue(f"{name} is {value!r}, which is no {kind.__name__}; give {cure}.")
+    for push in pushes:
+        if not isinstance(push, Push | Pull):
+            raise InvalidValue(f"pushes holds {push!r}, which is no Push; give poise.Push('chest', (100.0, 0.0, 0.0)).")

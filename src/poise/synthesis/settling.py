@@ -19,7 +19,7 @@ from poise.goals.surroundings import Faces
 from poise.physics import State
 from poise.physics.capsules import CapsulePairs
 from poise.step import StepResult
-from poise.synthesis.contacts import Grips, Spots, gaps_after, pairs_met
+from poise.synthesis.contacts import Candidates, Grips, gaps_after, pairs_that_met
 from poise.synthesis.figure import BRAKED, FASTEST, speed_limit, with_ligaments
 from poise.synthesis.solving import STICKING, Problem, solve
 
@@ -57,7 +57,7 @@ MOST_BEND = 0.1
 
 
 @dataclass(frozen=True)
-class Ahead:
+class Integrator:
     """Where a step leads: what it starts from, and all that is needed to measure where it ends.
 
     Attributes:
@@ -66,7 +66,7 @@ class Ahead:
         after: Storage for the state after it; `settle` leaves it at the end of the answer.
         mean: Storage for the state before it with the step's mean velocities.
         faces: The surfaces then.
-        capsules, flesh, radii: As in `contact.gaps_after`.
+        capsules, allowed, radii: As in `contact.gaps_after`.
     """
 
     q: Array
@@ -76,7 +76,7 @@ class Ahead:
     mean: State
     faces: Faces
     capsules: CapsulePairs
-    flesh: Array
+    allowed: Array
     radii: Array
 
     def move(self, dt: float, a: Array) -> tuple[Array, Array]:
@@ -110,9 +110,9 @@ class Settled:
         q, v: Coordinates (nq,) and velocities (nv,) after it.
         result: The solved step.
         touches: Spots that still touch after it, shape (S,).
-        forces: On each spot's point [N], shape (S, 3).
+        forces: On each candidate's point [N], shape (S, 3).
         gaps: After it [m], shape (S,).
-        met: Pairs of bodies that no spot watches and that would overlap: look again with them, and settle anew.
+        met: Pairs of bodies that are no candidates and would overlap: search again with them, and settle anew.
         grip_forces: [N], shape (G, 3).
         jacobians: Of all points' velocities, shape (P, 3, nv).
         external: Generalized force of pushes, and what the Coriolis force is less than at the state, shape (nv,).
@@ -130,79 +130,81 @@ class Settled:
     external: Array
 
 
-def touching_now(spots: Spots, known: Flags, state: State) -> Flags:
+def touching_now(candidates: Candidates, known: Flags, state: State) -> Flags:
     """Spots that touch as a step begins: those that did, and those that are closing within a hair, shape (S,)."""
-    closing = spots.along(state.point_velocities) <= 1e-6
-    return (known | (spots.gaps < 0.0) | ((spots.gaps < MADE) & closing)) & (spots.gaps < FAR_AWAY)
+    closing = candidates.along(state.point_velocities) <= 1e-6
+    return (known | (candidates.gaps < 0.0) | ((candidates.gaps < MADE) & closing)) & (candidates.gaps < FAR_AWAY)
 
 
 def settle(
-    problem: Problem, ahead: Ahead, spots: Spots, drifts: Array, grips: Grips, known: Flags, keeps: Array, *,
-    looks_again: bool = False,
+    problem: Problem, integrator: Integrator, candidates: Candidates, drifts: Array, grips: Grips, known: Flags,
+    stay_weights: Array, *, looks_again: bool = False,
 ) -> Settled:  # fmt: skip
     """Solve a step, and again until its contacts hold.
 
     Args:
         problem: What the contacts do not change.
-        ahead: Where it leads.
-        spots: What may touch.
+        integrator: Where it leads.
+        candidates: What may touch.
         drifts: Way of the touched matter in this step [m], shape (S, 3).
         grips: Closed hands.
         known: Spots that touched in the step before, shape (S,).
-        keeps: How much it matters that each point stays where it touches, 1 as usual, shape (point_count,).
-        looks_again: Whether to come back as soon as bodies meet that no spot watches.
+        stay_weights: How much it matters that each point stays where it touches, 1 as usual, shape (point_count,).
+        looks_again: Whether to come back as soon as bodies meet that are no candidates.
 
     Raises:
         StepInfeasible: if the first round has no solution even with every bound soft.
     """
-    s, dt, tally = problem.state, problem.dt, problem.tally
-    on = touching_now(spots, known, s)
+    s, dt, counts = problem.state, problem.dt, problem.counts
+    on = touching_now(candidates, known, s)
     jacobians = s.point_jacobians
     # a new contact stands in its first step
-    slips = np.where(known[:, None], _slips(spots, drifts / dt, s.point_velocities), 0.0)
-    own_bias = spots.along(s.point_biases)
-    drifting = np.einsum("si,si->s", spots.normals, drifts)
+    slips = np.where(known[:, None], _slips(candidates, drifts / dt, s.point_velocities), 0.0)
+    own_bias = candidates.along(s.point_biases)
+    drifting = np.einsum("si,si->s", candidates.normals, drifts)
     # what a gap's way has beyond Δt n · ẋ⁺: half of the point's own curve to begin with, then as the last solve had it
-    curve = np.where(spots.others < 0, 0.5 * dt**2 * own_bias, 0.0)
-    ways = grips.ways(s, ahead.time + dt)
+    curve = np.where(candidates.others < 0, 0.5 * dt**2 * own_bias, 0.0)
+    ways = grips.ways(s, integrator.time + dt)
     grip_bends = -0.5 * dt**2 * grips.at(s.point_biases)
     none = np.zeros(len(on), dtype=np.bool_)
     yielding = known & (problem.rest > dt)  # another simulation carries them
     kept, dropped = none.copy(), none.copy()
-    turned, friction = np.zeros(len(on), dtype=np.int64), spots.friction.copy()
+    turned, friction = np.zeros(len(on), dtype=np.int64), candidates.friction.copy()
     # ways, up and down, in which a dof turns no faster: those that are fast have their speed limits
-    braked = ~problem.joints | (np.array([ahead.v, -ahead.v]) > BRAKED * FASTEST)
+    braked = ~problem.joints | (np.array([integrator.v, -integrator.v]) > BRAKED * FASTEST)
     answer: Settled | None = None
     last: Settled | None = None
     changes: set[str] = set()
-    spin = np.zeros(len(ahead.v))
+    spin = np.zeros(len(integrator.v))
     best = np.inf
     for attempt in range(ROUNDS):
         k = np.flatnonzero(on)
         touching = Touching(
-            spots.points[k], spots.others[k], spots.normals[k], spots.gaps[k],
-            (curve - drifting - dt**2 * own_bias)[k], drifts[k], _stays(spots, keeps, slips)[k],
+            candidates.points[k], candidates.others[k], candidates.normals[k], candidates.gaps[k],
+            (curve - drifting - dt**2 * own_bias)[k], drifts[k], _stays(candidates, stay_weights, slips)[k],
             np.where(known[k], problem.rest, dt), kept[k],
         )  # fmt: skip
         try:
-            result, told = solve(problem, touching, Held(*grips.points, ways, grip_bends), friction[k], slips[k])
+            result, change = solve(problem, touching, Held(*grips.points, ways, grip_bends), friction[k], slips[k])
         except StepInfeasible:
             if answer is None:
                 raise
             changes.add("contacts not settled")
             break
-        changes |= {told} - {""}
-        q, v = ahead.move(dt, result.a)
+        changes |= {change} - {""}
+        q, v = integrator.move(dt, result.a)
         if slips.any() and float(np.abs(v[problem.joints]).max(initial=0.0)) > JAMMED * FASTEST:
             slips = np.zeros_like(slips)
             changes.add(STICKING)
             continue
-        gaps = gaps_after(spots, ahead.after, ahead.faces, ahead.capsules, ahead.flesh, ahead.radii)
-        met = pairs_met(spots, ahead.after, ahead.capsules, ahead.flesh, DEEPER)
+        gaps = gaps_after(
+            candidates, integrator.after, integrator.faces, integrator.capsules, integrator.allowed, integrator.radii
+        )
+        met = pairs_that_met(candidates, integrator.after, integrator.capsules, integrator.allowed, DEEPER)
         forces = np.zeros((len(on), 3))
         forces[k] = result.forces[: len(k)]
         velocities = (jacobians @ v).reshape(-1, 3)
-        rising = spots.along(velocities) - drifting / dt
+        rising = candidates.along(velocities) - drifting / dt
         leaving = on & (gaps > LEFT) & (rising > LEAVING)
         last = Settled(
             q, v, result, on & ~leaving, forces, gaps, met, result.forces[len(k) :],
@@ -210,7 +212,7 @@ def settle(
         )  # fmt: skip
         if len(met) and looks_again:
             return last
-        depth = float(-(gaps - np.minimum(spots.gaps, 0.0)).min(initial=0.0))
+        depth = float(-(gaps - np.minimum(candidates.gaps, 0.0)).min(initial=0.0))
         fast = ~braked & (np.array([v, -v]) > TOO_FAST * FASTEST)
         if answer is None or (depth <= max(best, DEEPER) and not fast.any()):
             answer, best = last, np.inf if fast.any() else depth
@@ -218,12 +220,12 @@ def settle(
         pulls = leaving & (np.linalg.norm(forces, axis=1) > PULLED) & ~kept
         pulled = pulls & (attempt < ROLLBACKS)
         mean = 0.5 * (s.point_velocities + velocities)
-        helped = _helped(spots, forces, drifts / dt, mean, dt)
-        sunk = on & ~yielding & (gaps < -DEEPER) & (gaps < spots.gaps - 0.1 * DEEPER)
-        moves = grips.moves(s, ahead.after)
+        helped = _helped(candidates, forces, drifts / dt, mean, dt)
+        sunk = on & ~yielding & (gaps < -DEEPER) & (gaps < candidates.gaps - 0.1 * DEEPER)
+        moves = grips.moves(s, integrator.after)
         strained = len(moves) > 0 and float(np.abs(moves - ways).max()) > DEEPER
-        now = ahead.spin(s.bias, v)
-        spun = attempt < PATIENT and 0.5 * dt * abs(float((ahead.v + v) @ (now - spin))) > SPUN
+        now = integrator.spin(s.bias, v)
+        spun = attempt < PATIENT and 0.5 * dt * abs(float((integrator.v + v) @ (now - spin))) > SPUN
         if not (strained or spun or fast.any() or (made | pulls | helped | sunk).any()):
             answer = last
             break
@@ -233,54 +235,54 @@ def settle(
         if fast.any():
             braked |= fast
             dofs = np.flatnonzero(fast.any(axis=0))
-            more = speed_limit(ahead.v, np.sign(v), dofs, dt, problem.weights.bounds)
+            more = speed_limit(integrator.v, np.sign(v), dofs, dt, problem.weights.bounds)
             constraints = with_ligaments(problem.constraints, problem.strength, np.sign(v), dofs)
             problem = replace(problem, constraints=[*constraints, more])
         if spun:
             change = (now - spin) * (1.0 if attempt < HASTY else 0.5)
             problem, spin = replace(problem, external=problem.external + change), spin + change
         k = np.flatnonzero(on | made)
-        bend = np.clip(gaps[k] - spots.gaps[k] - dt * rising[k], -MOST_BEND, MOST_BEND)
+        bend = np.clip(gaps[k] - candidates.gaps[k] - dt * rising[k], -MOST_BEND, MOST_BEND)
         curve[k] += (bend - curve[k]) * (1.0 if attempt < HASTY else 0.5)
         if len(moves):
             grip_bends = moves - dt * grips.at(velocities) - dt**2 * grips.at(s.point_biases)
-        tally.rollbacks += int(pulled.sum())
-        tally.rounds += 1
+        counts.rollbacks += int(pulled.sum())
+        counts.rounds += 1
         kept |= (made & dropped) | (pulls & ~pulled)
         dropped |= pulled
-        slips = np.where(helped[:, None], _slips(spots, drifts / dt, mean), slips)
+        slips = np.where(helped[:, None], _slips(candidates, drifts / dt, mean), slips)
         turned += helped
         friction[turned > TURNS] = 0.0
         on = (on | made) & ~pulled
     assert answer is not None
     for change in sorted(changes):
-        tally.count(change)
+        counts.count(change)
     if answer is not last:
-        ahead.after.move_to(answer.q, answer.v)
+        integrator.after.move_to(answer.q, answer.v)
     return answer
 
 
-def _stays(spots: Spots, keeps: Array, slips: Array) -> Array:
-    """How much it matters that spots stay, shape (S,): what only friction holds in place does not while it slides."""
-    own = np.where(spots.others < 0, keeps[spots.points], 0.0)
+def _stays(candidates: Candidates, stay_weights: Array, slips: Array) -> Array:
+    """How much it matters that candidates stay, shape (S,); zero for one that only friction holds and that slides."""
+    own = np.where(candidates.others < 0, stay_weights[candidates.points], 0.0)
     return np.where((own < 1.0) & slips.any(axis=1), 0.0, own)
 
 
-def _across(spots: Spots, drift: Array, velocities: Array) -> Array:
-    """Velocity of each spot's point along what it touches [m/s], for velocities of all points, shape (S, 3)."""
-    velocities = relative(velocities, spots.points, spots.others) - drift
-    return velocities - np.einsum("si,si->s", velocities, spots.normals)[:, None] * spots.normals
+def _across(candidates: Candidates, drift: Array, velocities: Array) -> Array:
+    """Velocity of each candidate's point along what it touches [m/s], for velocities of all points, shape (S, 3)."""
+    velocities = relative(velocities, candidates.points, candidates.others) - drift
+    return velocities - np.einsum("si,si->s", velocities, candidates.normals)[:, None] * candidates.normals
 
 
-def _slips(spots: Spots, drift: Array, velocities: Array) -> Array:
+def _slips(candidates: Candidates, drift: Array, velocities: Array) -> Array:
     """Direction in which points slide along what they touch, zero where they stand, shape (S, 3)."""
-    across = _across(spots, drift, velocities)
+    across = _across(candidates, drift, velocities)
     speed = np.linalg.norm(across, axis=1)
     return np.where((speed > SLIDING)[:, None], across / np.maximum(speed, SLIDING)[:, None], 0.0)
 
 
-def _helped(spots: Spots, forces: Array, drift: Array, velocities: Array, dt: float) -> Flags:
+def _helped(candidates: Candidates, forces: Array, drift: Array, velocities: Array, dt: float) -> Flags:
     """Spots that slide the way their friction pushes: friction cannot do that, shape (S,)."""
-    across = _across(spots, drift, velocities)
+    across = _across(candidates, drift, velocities)
     work = dt * np.einsum("si,si->s", forces, across)
     return (np.linalg.norm(across, axis=1) > SLIDING) & (work > HELPED)

@@ -13,7 +13,7 @@ from poise.core.typing import Array
 from poise.goals.lists import GOAL, Held, Touching, Weights, contact_control
 from poise.physics import State
 from poise.step import AtLeast, Constraint, Contacts, Equal, Objective, Step, StepResult, Within, solve_step
-from poise.synthesis.tally import Tally
+from poise.synthesis.records import SolverCounts
 
 SOFT = {"torque limit": 1.0, "reaction delay": 1.0, "ground": 1e4, "grip": 1e4}
 """Weights of hard rows where they cannot all hold; goals get `SOFT_GOAL`."""
@@ -43,7 +43,7 @@ class Problem:
         objectives, constraints: Of all figures and things.
         external: Generalized force of pushes, shape (nv,).
         weights: Of everything that is no goal.
-        tally: Counts.
+        counts: Of the run so far.
         rest: Time in which contacts that last come to rest [s]; the step's, where nothing but the step stops them.
         joints: Dofs that are joints of figures, shape (nv,).
         strength: Of what holds each joint together when it turns too fast [N m], zero for none, shape (nv,).
@@ -55,7 +55,7 @@ class Problem:
     constraints: Sequence[Constraint]
     external: Array
     weights: Weights
-    tally: Tally
+    counts: SolverCounts
     rest: float
     joints: npt.NDArray[np.bool_]
     strength: Array
@@ -85,7 +85,7 @@ def solve(
     grips = np.arange(len(points)) >= len(touching.points)
     friction = np.concatenate([friction, np.ones(len(held.points))])
     slips = np.concatenate([slips, np.zeros((len(held.points), 3))])
-    tally = problem.tally
+    counts = problem.counts
 
     def attempt(slips: Array | None, soft: Callable[[Constraint], float | None] | None) -> StepResult:
         contacts = None
@@ -102,10 +102,10 @@ def solve(
         desired, hard, softened = _softened(step, desired, hard, soft)
         result = solve_step(step, desired, hard, readable=True, costs=False)
         for name, slack in _slack(step, softened, result).items():
-            tally.slack[name] = max(tally.slack.get(name, 0.0), slack)
+            counts.slack[name] = max(counts.slack.get(name, 0.0), slack)
         return result
 
-    tally.solves += 1
+    counts.solves += 1
     # a sliding point whose friction is fixed can be asked for the impossible; as one that sticks it cannot
     constraints = [c for c in problem.constraints if isinstance(c, Equal) and _is_goal(c)]
     ways: list[tuple[str, Array | None, Callable[[Constraint], float | None] | None]] = []
@@ -119,10 +119,10 @@ def solve(
             result = attempt(slide, soft)
         except StepInfeasible:
             if soft is _weight_of_any:
-                tally.failures += 1
+                counts.failures += 1
                 raise
             continue
-        t, c = tally, result.certificate
+        t, c = counts, result.certificate
         t.primal, t.dual, t.dynamics = max(t.primal, c.primal), max(t.dual, c.dual), max(t.dynamics, c.dynamics)
         return result, kind
     raise AssertionError("the last attempt returns or raises")

@@ -2,25 +2,28 @@
 
     v⁺ = v + Δt a,    q⁺ = q ⊕ Δt v⁺
 
-Source: [Jain2009]_ section 4; deviates where `methods.goals` and `synthesis.settling` say so.
+A step goes: state → contact candidates → observations → lists of objectives and constraints → `settle`, which solves
+them until the contacts hold → new state and a `StepRecord`.
+
+Source: [Jain2009]_ section 4; deviates where `goals.lists` and `synthesis.settling` say so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from poise.body.character import Q_SIZES
 from poise.body.holding import hold_points
 from poise.body.thing import ball
-from poise.core.errors import InvalidValue, UnknownName
+from poise.core.errors import InvalidValue, PoiseError, UnknownName
 from poise.core.typing import Array, Flags, Index
 from poise.filter.forces import Force, Pull, Push
 from poise.filter.hand import Hand
-from poise.goals.lists import LITERAL, Weights, figure_control
+from poise.goals.lists import LITERAL, Weights
 from poise.goals.observation import BallState, Observation
 from poise.goals.surroundings import EDGE, Faces, Scene
 from poise.physics import State
@@ -28,24 +31,44 @@ from poise.physics.capsules import CapsulePairs
 from poise.physics.from_character import model_of_scene
 from poise.step import Constraint, Equal, Objective, StepResult
 from poise.step.quantities import JointAcceleration, RootWrench
-from poise.synthesis.beginning import require_outside
-from poise.synthesis.contacts import NEAR, Grip, Grips, Spots, look, overlaps
-from poise.synthesis.ending import require_followed
+from poise.synthesis.contacts import NEAR, Candidates, Grip, Grips, find_candidates, overlaps
 from poise.synthesis.figure import Figure, Start
+from poise.synthesis.guards import blows_of, require_followed, require_outside, why_it_ended
+from poise.synthesis.records import (
+    Applied,
+    Cast,
+    FigureRecord,
+    Hit,
+    Loss,
+    SolverCounts,
+    StepRecord,
+    Support,
+    hits_of,
+    losses_of,
+    supports_of,
+    with_hit,
+)
 from poise.synthesis.settings import Settings
-from poise.synthesis.settling import Ahead, Settled, settle
+from poise.synthesis.settling import Integrator, Settled, settle
 from poise.synthesis.solving import Problem
-from poise.synthesis.tally import Hit, Loss, Moved, Support, Tally, add_hit, hits_of, supports_of, tell_losses
 
 NONE = np.zeros(0, dtype=np.int64)
 LOOSE = 0.01
 """How much it matters that a body that lies stays where it touches: friction holds it, its muscles do not."""
-LOOKS = 4
-"""How often a step looks what may touch: again where bodies would meet that it did not watch."""
+SEARCHES = 4
+"""How often a step searches contact candidates: again where bodies would meet that were none."""
+
+
+class Moved(NamedTuple):
+    """Where another simulation has come to: the state (q, v), and forces on contact points [N], shape (P, 3)."""
+
+    q: Array
+    v: Array
+    forces: Array
 
 
 class Mover(Protocol):
-    """Another simulation that moves a world's figures; see `synthesis.engine`.
+    """Another simulation that moves the figures; see `synthesis.engine`.
 
     Attributes:
         rest: Time in which a step asks contacts that last to come to rest [s].
@@ -53,8 +76,15 @@ class Mover(Protocol):
 
     rest: float
 
-    def __call__(self, world: World, result: StepResult) -> tuple[Array, Array]:
-        """The state (q, v) after a step, given the step as it was solved."""
+    def __call__(self, torque: Array, expected: Array, applied: Sequence[Applied], dt: float) -> Moved:
+        """Move on by one step.
+
+        Args:
+            torque: Of the muscles [N m], zero for other dofs, shape (nv,).
+            expected: Velocities after the step as it was solved, shape (nv,).
+            applied: Pushes.
+            dt: Length of the step [s].
+        """
         ...
 
     def report(self) -> dict[str, float | str]:
@@ -66,20 +96,18 @@ class World:
     """Figures, their controllers, and what stands around them; holds the changing state of a run.
 
     Attributes:
+        cast: What stays the same: scene, model, figures.
         figures: All of them; the first is the one that pushes and reports mean if nobody is named.
-        scene: What stands around.
-        model, state: Of everything that moves; complete for the present state only within a step.
+        state: Of everything that moves; complete for the present state only within a step.
         q, v: Coordinates (nq,) and velocities (nv,).
         time: [s].
-        ball_roots: The model's body of each ball.
         ball_places: Which of the coordinates are the place of each ball's middle.
         touching: Contact points of the figures that touch a surface, shape (P,).
         forces: Contact forces of the last step on them, from surfaces and grips [N], shape (P, 3).
         hits, supports, losses: What happened, in order.
-        tally: What was counted.
-        watchers: Called with the world and each step as it was made.
+        counts: What the solver did.
+        watchers: Called with the record of each step.
         mover: Gives the state after a step instead of the step's own; then the step does not know of pushes.
-        pushed: Body, place [m] and force [N] of each push in this step.
     """
 
     def __init__(self, starts: Sequence[Start], scene: Scene | None = None, settings: Settings | None = None) -> None:
@@ -88,54 +116,61 @@ class World:
         names = [s.name for s in starts]
         if len(set(names)) < len(names):
             raise InvalidValue(f"Figures need names of their own; they are {', '.join(names)}.")
-        self.scene, self.settings = scene or Scene(), settings or Settings()
-        characters = [s.character for s in starts]
-        balls = [ball(b.name, b.radius, b.mass) for b in self.scene.balls]
-        self.capsules = CapsulePairs([*characters, *balls])
-        self.model = model_of_scene(
-            [*characters, *balls], 2 * NEAR, names=[*names, *(b.name for b in self.scene.balls)]
-        )
-        self._count = self.model.point_count - 2 * NEAR
-        self._radii = self.model.point_radii[: self._count].copy()
-        balls = [np.array([*b.place, 1.0, 0.0, 0.0, 0.0]) for b in self.scene.balls]
-        self.q, self.v, self.time = np.concatenate([*(s.q for s in starts), *balls]), np.zeros(self.model.nv), 0.0
-        self.state, self._other, self._mean = State(self.model).at(self.q, self.v), State(self.model), State(self.model)
-        self.overlaps = overlaps(self.capsules, self.state)
-        self.figures: list[Figure] = []
+        scene, self.settings = scene or Scene(), settings or Settings()
+        bodies = [*(s.character for s in starts), *(ball(b.name, b.radius, b.mass) for b in scene.balls)]
+        capsules = CapsulePairs(bodies)
+        model = model_of_scene(bodies, 2 * NEAR, names=[*names, *(b.name for b in scene.balls)])
+        self._count = model.point_count - 2 * NEAR
+        places = [np.array([*b.place, 1.0, 0.0, 0.0, 0.0]) for b in scene.balls]
+        self.q, self.v, self.time = np.concatenate([*(s.q for s in starts), *places]), np.zeros(model.nv), 0.0
+        self.state, self._other, self._mean = State(model).at(self.q, self.v), State(model), State(model)
+        figures: list[Figure] = []
         point = coordinate = 0
         for k, start in enumerate(starts):
-            self.figures.append(Figure(start, self.state, k, point, coordinate))
+            figures.append(Figure(start, self.state, k, point, coordinate))
             point, coordinate = point + len(start.character.contact_points), coordinate + start.character.nq
-        self._joints = np.zeros(self.model.nv, dtype=np.bool_)
-        self._strength = np.zeros(self.model.nv)
-        for figure in self.figures:
-            self._joints[slice(*figure.body.joints)] = True
-            self._strength[slice(*figure.body.joints)] = figure.strength
-        self.ball_places = [slice(k, k + 3) for k in range(coordinate, self.model.nq, Q_SIZES["free"])]
-        self.ball_roots = [int(self.model.roots[len(starts) + k]) for k in range(len(balls))]
-        self._ball_dofs = [int(self.model.dof_first[root]) for root in self.ball_roots]
-        self._free = [False] * len(balls)
+        radii, roots = model.point_radii[: self._count].copy(), model.roots[len(starts) : len(bodies)]
+        ball_roots = tuple(int(root) for root in roots)
+        touched = overlaps(capsules, self.state)
+        self.cast = Cast(scene, model, tuple(figures), capsules, touched, radii, ball_roots)
+        self.ball_places = [slice(k, k + 3) for k in range(coordinate, model.nq, Q_SIZES["free"])]
         self.touching: Flags = np.zeros(self._count, dtype=np.bool_)
         self.forces = np.zeros((self._count, 3))
-        self._grips = Grips(self.scene, self._radii)
         self.hits: list[Hit] = []
         self.supports: list[Support] = []
         self.losses: list[Loss] = []
-        self.tally = Tally()
-        self.watchers: list[Callable[[World, Moved], None]] = []
+        self.counts = SolverCounts()
+        self.watchers: list[Callable[[StepRecord], None]] = []
         self.mover: Mover | None = None
-        self.pushed: list[tuple[int, Array, Array]] = []
         self.weights = self.settings.weights or (LITERAL if self.settings.is_literal else Weights())
-        self._known: set[tuple[int, int]] = set()
+        self._joints = np.zeros(model.nv, dtype=np.bool_)
+        self._strength = np.zeros(model.nv)
+        for figure in figures:
+            self._joints[slice(*figure.body.joints)] = True
+            self._strength[slice(*figure.body.joints)] = figure.strength
+        self._ball_dofs = [int(model.dof_first[root]) for root in ball_roots]
+        self._free = [False] * len(ball_roots)
+        self._grips = Grips(scene, radii)
+        self._were_touching: set[tuple[int, int]] = set()
         self._pushes: list[tuple[int, Force]] = []
         self._carried: list[tuple[int, Hand]] = []
         self._felt: set[int] = set()
         self._surface: Index | None = None
-        self._stays = not any(s.movement is not None or np.isfinite(s.until) for s in self.scene.surfaces)
-        self._faces = Faces.at(self.scene.surfaces, 0.0)
-        require_outside(self, self._faces, self._radii)
+        self._is_at_rest = not any(s.movement is not None or np.isfinite(s.until) for s in scene.surfaces)
+        self._faces = Faces.at(scene.surfaces, 0.0)
+        require_outside(self.cast, self.state, self._faces)
 
     # --- what a user does to it while it runs
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All figures."""
+        return self.cast.figures
+
+    @property
+    def scene(self) -> Scene:
+        """What stands around."""
+        return self.cast.scene
 
     def figure(self, name: str | None = None) -> Figure:
         """The figure with this name; the first by default.
@@ -179,10 +214,6 @@ class World:
         """Closed hands and feet."""
         return self._grips.all
 
-    def grip_anchor(self, grip: Grip, later: float) -> Array:
-        """Where a grip's point belongs, so long after the present step began [m], shape (3,)."""
-        return self._grips.anchor(grip, self.state, self.time - self.settings.dt + later)
-
     @property
     def pushes(self) -> tuple[Force, ...]:
         """All pushes and pulls so far."""
@@ -195,12 +226,19 @@ class World:
 
     def balls(self) -> tuple[BallState, ...]:
         """The balls as they are now."""
-        out: list[BallState] = []
-        for spec, root, dof, is_free in zip(
-            self.scene.balls, self.ball_roots, self._ball_dofs, self._free, strict=True
-        ):
-            out.append(BallState(spec, self.state.data.xpos[root].copy(), self.v[dof : dof + 3].copy(), is_free))
-        return tuple(out)
+        data, v = self.state.data, self.v
+        return tuple(
+            BallState(ball, data.xpos[root].copy(), v[dof : dof + 3].copy(), is_free)
+            for ball, root, dof, is_free in zip(
+                self.scene.balls, self.cast.ball_roots, self._ball_dofs, self._free, strict=True
+            )
+        )
+
+    def why_it_ended(self, error: PoiseError) -> str:
+        """Why the run ended in the step after this time: what was seen, and what to change."""
+        dt = self.settings.dt
+        blows = blows_of(self.figures, self.state, self.balls(), self.hits, self.time, dt)
+        return why_it_ended(error, self.time, dt, [(self.figures[who], push) for who, push in self._pushes], blows)
 
     # --- one step
 
@@ -210,87 +248,121 @@ class World:
         Raises:
             StepInfeasible: if no solver got through, even with every bound soft.
         """
-        s, dt = self.state, self.settings.dt
-        after = self._faces if self._stays else Faces.at(self.scene.surfaces, self.time + dt)
-        self._throw()
-        s.move_to(self.q, self.v)
-        self._startle_by_loss()
-        flesh = self._grips.flesh(self.overlaps, self.capsules, s)
-        spots = self._look(flesh)
-        external = self._external()
-        holding = self._holding()
-        objectives, constraints, keeps = self._lists(spots)
-        if holding != self._holding():
-            flesh = self._grips.flesh(self.overlaps, self.capsules, s)
-            spots = self._look(flesh)
+        state, dt = self.state, self.settings.dt
+        later = self._faces if self._is_at_rest else Faces.at(self.scene.surfaces, self.time + dt)
+        self._throw_balls()
+        state.move_to(self.q, self.v)
+        self._lose_supports()
+        allowed = self._grips.allowed_overlaps(self.cast.overlaps, self.cast.capsules, state)
+        candidates = self._candidates(allowed)
+        applied = self._applied()
+        holding, balls = self._grips.holding, self.balls()
+        observations = [self._observe(who, candidates, balls) for who in range(len(self.figures))]
+        stay_weights = self._change_contacts(observations)
+        if holding != self._grips.holding:
+            allowed = self._grips.allowed_overlaps(self.cast.overlaps, self.cast.capsules, state)
+            candidates = self._candidates(allowed)
+        objectives, constraints = self._lists(observations)
+        external = np.zeros(self.cast.model.nv)
+        if self.mover is None:
+            for body, place, force in applied:
+                external += state.external_torque(body, place, force)
         rest = dt if self.mover is None else max(self.mover.rest, dt)
         problem = Problem(
-            s, dt, objectives, constraints, external, self.weights, self.tally, rest, self._joints, self._strength
+            state, dt, objectives, constraints, external, self.weights, self.counts, rest, self._joints, self._strength
         )
-        ahead = Ahead(self.q, self.v, self.time, self._other, self._mean, after, self.capsules, flesh, self._radii)
-        spots, known, drifts, settled = self._settled(problem, ahead, spots, keeps)
+        integrator = Integrator(
+            self.q, self.v, self.time, self._other, self._mean, later, self.cast.capsules, allowed, self.cast.radii
+        )
+        candidates, known, drifts, settled = self._settle(problem, integrator, candidates, stay_weights)
         if self.mover is None:
-            require_followed(self, settled.v)
-        moved = Moved(spots, settled.forces, self._ways(spots, settled), drifts, settled.gaps, settled.result)
-        self._note(spots, settled, known)
-        self.q, self.v = (settled.q, settled.v) if self.mover is None else self.mover(self, settled.result)
-        self._faces = after
-        self.time += dt
+            require_followed(self.figures, settled.v, self.time, dt)
+        self._accept(candidates, settled, known)
+        self._move(settled, applied)
+        self._faces, self.time = later, self.time + dt
+        record = StepRecord(
+            self.cast, self.time, dt, state, self.v,
+            tuple(FigureRecord(f.torque, f.root_wrench, f.effort, f.is_delayed(self.time)) for f in self.figures),
+            candidates, settled.forces, self._ways(candidates, settled), drifts, settled.gaps, self.touching,
+            self.forces, tuple(self._grips.all), tuple(applied), settled.result,
+        )  # fmt: skip
         for watch in self.watchers:
-            watch(self, moved)
+            watch(record)
         return settled.result
 
-    def _settled(
-        self, problem: Problem, ahead: Ahead, spots: Spots, keeps: Array
-    ) -> tuple[Spots, Flags, Array, Settled]:  # fmt: skip
-        """The step with its contacts settled, looked at again while bodies would meet that are not watched.
+    # --- contacts
+
+    def _candidates(self, allowed: Array, met: Index = NONE) -> Candidates:
+        """What may touch in this step, pairs of bodies included that were found to meet."""
+        grips, cast, dt = self._grips, self.cast, self.settings.dt
+        found = find_candidates(
+            self.state, self._faces, cast.capsules, allowed, cast.radii, grips.closed(), grips.footing(self.time, dt),
+            dt, met,
+        )  # fmt: skip
+        # friction for a whole step of 0.01 s would over-spin a ball that lands
+        found.friction[self.figures[-1].points.stop : self._count] = 0.0
+        return found
+
+    def _settle(
+        self, problem: Problem, integrator: Integrator, candidates: Candidates, stay_weights: Array
+    ) -> tuple[Candidates, Flags, Array, Settled]:
+        """The step with its contacts settled; searched again while bodies would meet that were no candidates.
 
         And while grips would tear: they open, and the step is made without them.
 
         Returns:
-            The spots, which of them touched before, the ways of the matter they touch, and the step.
+            The candidates, which of them touched before, the ways of the matter they touch, and the step.
         """
-        met, looks = NONE, 1
+        met, searches = NONE, 1
         while True:
-            known = np.array([key in self._known for key in spots.keys], dtype=np.bool_)
-            self._let_through(spots, known)
-            drifts, is_last = self._drifts(spots, ahead.faces), looks == LOOKS
-            settled = settle(problem, ahead, spots, drifts, self._grips, known, keeps, looks_again=not is_last)
+            known = np.array([key in self._were_touching for key in candidates.keys], dtype=np.bool_)
+            self._let_balls_through(candidates, known)
+            drifts, is_last = self._drifts(candidates, integrator.faces), searches == SEARCHES
+            settled = settle(
+                problem, integrator, candidates, drifts, self._grips, known, stay_weights, looks_again=not is_last
+            )
             if len(settled.met) and not is_last:
-                met, looks = np.union1d(met, settled.met), looks + 1
+                met, searches = np.union1d(met, settled.met), searches + 1
             elif torn := self._grips.slip(self._other, self.time, self.settings.dt):
-                tell_losses(self, torn)
-                ahead = replace(ahead, flesh=self._grips.flesh(self.overlaps, self.capsules, self.state))
+                self._lose(losses_of(self.cast, torn, self.time))
+                allowed = self._grips.allowed_overlaps(self.cast.overlaps, self.cast.capsules, self.state)
+                integrator = replace(integrator, allowed=allowed)
             else:
-                return spots, known, drifts, settled
-            spots = self._look(ahead.flesh, met)
+                return candidates, known, drifts, settled
+            candidates = self._candidates(integrator.allowed, met)
 
-    # --- what stands around
-
-    def _look(self, flesh: Array, met: Index = NONE) -> Spots:
-        """What may touch in this step, pairs of bodies included that were found to meet."""
-        grips = self._grips
-        dt = self.settings.dt
-        footing = grips.footing(self.time, dt)
-        spots = look(self.state, self._faces, self.capsules, flesh, self._radii, grips.closed(), footing, dt, met)
-        # friction for a whole step of 0.01 s would over-spin a ball that lands
-        spots.friction[self.figures[-1].points.stop : self._count] = 0.0
-        return spots
-
-    def _let_through(self, spots: Spots, known: Flags) -> None:
+    def _let_balls_through(self, candidates: Candidates, known: Flags) -> None:
         """Walls push from the side they face: a ball that comes out of one from behind touches nothing."""
         first = self.figures[-1].points.stop
         if first == self._count:
             return
-        balls = (spots.others < 0) & (spots.points >= first) & (spots.points < self._count)
-        out = spots.along(self.state.point_velocities) > 0.0
-        spots.gaps[balls & ~known & out & (spots.gaps < -EDGE)] = np.inf
+        balls = (candidates.others < 0) & (candidates.points >= first) & (candidates.points < self._count)
+        out = candidates.along(self.state.point_velocities) > 0.0
+        candidates.gaps[balls & ~known & out & (candidates.gaps < -EDGE)] = np.inf
 
-    def _holding(self) -> list[int]:
-        """Points that hold or stand on something by name."""
-        return [g.point for g in (*self._grips.all, *self._grips.feet)]
+    def _drifts(self, candidates: Candidates, later: Faces) -> Array:
+        """Way of the matter that candidates touch in this step [m], shape (S, 3)."""
+        out = np.zeros((len(candidates.points), 3))
+        if not self._is_at_rest:
+            points, again = self.state.points, candidates.points[candidates.at_corners]
+            out[: self._count] = self._faces.carried(later, points[: self._count], candidates.surface)
+            out[candidates.at_corners] = self._faces.carried(later, points[again], candidates.corners)
+        out[candidates.footing.points] = candidates.footing.after - candidates.footing.places
+        return out
 
-    def _throw(self) -> None:
+    def _ways(self, candidates: Candidates, settled: Settled) -> Array:
+        """Way of each candidate's point in this step [m], shape (S, 3); zero for pairs of bodies."""
+        ways = np.zeros((len(candidates.points), 3))
+        ways[: self._count] = self._other.centers[: self._count] - self.state.centers[: self._count]
+        round_ones = np.flatnonzero(self.cast.radii > 0.0)
+        # a sphere rolls: where it touches is not where its middle goes
+        ways[round_ones] = self.settings.dt * (settled.jacobians[round_ones] @ settled.v)
+        ways[candidates.at_corners] = ways[candidates.points[candidates.at_corners]]
+        return ways
+
+    # --- pushes, balls and losses
+
+    def _throw_balls(self) -> None:
         """Let go the balls whose time has come."""
         for k, spec in enumerate(self.scene.balls):
             if not self._free[k] and spec.is_thrown(self.time):
@@ -299,32 +371,27 @@ class World:
                 self.v = self.v.copy()
                 self.v[dof : dof + 3] = spec.velocity
 
-    def _startle_by_loss(self) -> None:
-        """Open grips on what is gone, and startle those who held it or stood on it."""
-        delay = self.settings.delay
-        tell_losses(self, self._grips.lose(self.time))
+    def _lose_supports(self) -> None:
+        """Open grips on what is gone, and start the delay of those who held it or stood on it."""
+        self._lose(losses_of(self.cast, self._grips.lose(self.time), self.time))
         if self._surface is None or self._faces.exists.all():
             return
         for figure in self.figures:
             own = np.flatnonzero(self.touching[figure.points]) + figure.points.start
             if (~self._faces.exists[self._surface[own]]).any() and not figure.is_delayed(self.time):
-                figure.startle(self.time, delay)
+                figure.start_delay(self.time, self.settings.delay)
 
-    def _drifts(self, spots: Spots, after: Faces) -> Array:
-        """Way of the matter that spots touch in this step [m], shape (S, 3)."""
-        out = np.zeros((len(spots.points), 3))
-        if not self._stays:
-            points = self.state.points
-            out[: self._count] = self._faces.carried(after, points[: self._count], spots.surface)
-            again = spots.points[spots.at_corners]
-            out[spots.at_corners] = self._faces.carried(after, points[again], spots.corners)
-        out[spots.footing.points] = spots.footing.after - spots.footing.places
-        return out
+    def _lose(self, losses: Sequence[Loss]) -> None:
+        """List losses, and start the delay of who held or was held."""
+        self.losses += losses
+        for loss in losses:
+            for figure in self.figures:
+                if figure.name in (loss.figure, loss.what.partition(":")[0]):
+                    figure.start_delay(self.time, self.settings.delay)
 
-    def _external(self) -> Array:
-        """Generalized force of the pushes; the first step of each starts the reaction delay."""
-        external = np.zeros(self.model.nv)
-        self.pushed.clear()
+    def _applied(self) -> list[Applied]:
+        """Forces of pushes and of a user's hands; the first step of a push starts the reaction delay."""
+        out: list[Applied] = []
         for k, (who, push) in enumerate(self._pushes):
             if not push.is_on(self.time):
                 continue
@@ -334,70 +401,59 @@ class World:
             if push.offset is not None:
                 place = self.state.body_place(body, push.offset)
             velocity, _ = self.state.body_point_motion(body, place)
-            force = push.force_at(place, velocity, self.time, float(self.model.body_masses[body]))
-            self.pushed.append((body, place, force))
-            if self.mover is None:
-                external += self.state.external_torque(body, place, force)
+            mass = float(self.cast.model.body_masses[body])
+            out.append(Applied(body, place, push.force_at(place, velocity, self.time, mass)))
             if k not in self._felt:
                 self._felt.add(k)
-                figure.startle(self.time, self.settings.delay)
+                figure.start_delay(self.time, self.settings.delay)
         self._carried = [(k, hand) for k, hand in self._carried if hand.is_held]
         for k, hand in self._carried:
             self._free[k] = True
-            body = self.ball_roots[k]
+            body = self.cast.ball_roots[k]
             place, velocity = self.state.data.xipos[body].copy(), self.v[self._ball_dofs[k] :][:3]
-            force = hand.force_at(place, velocity, self.time, self.scene.balls[k].mass)
-            self.pushed.append((body, place, force))
-            if self.mover is None:
-                external += self.state.external_torque(body, place, force)
-        return external
+            out.append(Applied(body, place, hand.force_at(place, velocity, self.time, self.scene.balls[k].mass)))
+        return out
 
     # --- goals
 
-    def _observation(self, who: int, spots: Spots, balls: tuple[BallState, ...]) -> Observation:
-        figure = self.figures[who]
+    def _observe(self, who: int, candidates: Candidates, balls: tuple[BallState, ...]) -> Observation:
+        """What a figure observes now."""
+        figure, settings = self.figures[who], self.settings
         return Observation(
-            figure.body, self.state, self.time, self.settings.dt, self.time - figure.controller.entered, self.touching,
-            spots.gaps[: self._count], self.forces, figure.is_delayed(self.time), self.settings.is_literal,
-            scene=self.scene, balls=balls,
-            others={f.name: f.body for f in self.figures if f is not figure},
-            grips=self._grips.of(who), clip=figure.clip,
-            memory=figure.controller.memory,
+            figure.body, self.state, self.time, settings.dt, self.time - figure.controller.entered, self.touching,
+            candidates.gaps[: self._count], self.forces, figure.is_delayed(self.time), settings.is_literal,
+            scene=self.scene, balls=balls, others={f.name: f.body for f in self.figures if f is not figure},
+            grips=self._grips.of(who), clip=figure.clip, memory=figure.controller.memory,
         )  # fmt: skip
 
-    def _lists(self, spots: Spots) -> tuple[list[Objective], list[Constraint], Array]:
-        """Goals and bounds of everybody, and how much it matters that points stay, shape (point_count,)."""
+    def _change_contacts(self, observations: Sequence[Observation]) -> Array:
+        """Advance the controllers, open and close hands; how much it matters that points stay, shape (point_count,)."""
+        weights = np.ones(self.cast.model.point_count)
+        weights[self.figures[-1].points.stop : self._count] = 0.0  # a ball may roll
+        for who, (figure, observed) in enumerate(zip(self.figures, observations, strict=True)):
+            figure.controller.advance(observed)
+            for part in figure.controller.releases():
+                weights[observed.part(part)] = LOOSE if part == "body" else 0.0
+                self._grips.open(who, observed.named(part))
+            for part in figure.controller.grips():
+                self._close(who, observed.named(part), observed)
+        return weights
+
+    def _lists(self, observations: Sequence[Observation]) -> tuple[list[Objective], list[Constraint]]:
+        """Objectives and constraints of all figures and balls."""
         objectives: list[Objective] = []
         constraints: list[Constraint] = []
-        keeps = np.ones(self.model.point_count)
-        keeps[self.figures[-1].points.stop : self._count] = 0.0  # a ball may roll
-        balls = self.balls()
-        settings = self.settings
-        for who, figure in enumerate(self.figures):
-            observed = self._observation(who, spots, balls)
-            controller = figure.controller
-            controller.advance(observed)
-            for part in controller.releases():
-                keeps[observed.part(part)] = LOOSE if part == "body" else 0.0
-                self._grips.open(who, observed.named(part))
-            for part in controller.grips():
-                self._close(who, observed.named(part), observed)
-            goals, required = figure.objectives(observed, settings.responsiveness)
-            limits = figure.limits(self.q, self.v, self.weights.bounds)
-            muscles = figure.muscles(
-                self.time, self.v, is_limited=settings.torque_limits, band=settings.band,
-                is_literal=settings.is_literal, is_stopped=self.mover is None,
-            )  # fmt: skip
-            more, bounds = figure_control(observed, goals, required, muscles, self.weights)
+        for figure, observed in zip(self.figures, observations, strict=True):
+            more, bounds = figure.lists(
+                observed, self.q, self.v, self.settings, self.weights, is_stopped=self.mover is None
+            )
             objectives += more
             constraints += bounds
-            constraints += figure.bounds(limits, self.v, settings.dt, self.weights.bounds)
         for k, dof in enumerate(self._ball_dofs):
-            if self._free[k]:
-                constraints.append(Equal(RootWrench(of=len(self.figures) + k), 0.0, "ball"))
-            else:
-                constraints.append(Equal(JointAcceleration((dof, dof + 6)), 0.0, "ball"))
-        return objectives, constraints, keeps
+            free = Equal(RootWrench(of=len(self.figures) + k), 0.0, "ball")
+            held = Equal(JointAcceleration((dof, dof + 6)), 0.0, "ball")
+            constraints.append(free if self._free[k] else held)
+        return objectives, constraints
 
     def _close(self, who: int, part: str, observed: Observation) -> None:
         """Close a hand that has arrived at what it reaches for."""
@@ -419,36 +475,29 @@ class World:
             self.touching[grip.point] = False
             self.supports.append(Support(self.figures[who].name, part, grip.what, self.time))
 
-    # --- what is remembered
+    # --- the end of a step
 
-    def _ways(self, spots: Spots, settled: Settled) -> Array:
-        """Way of each spot's point in this step [m], shape (S, 3); none is told of pairs of bodies."""
-        ways = np.zeros((len(spots.points), 3))
-        ways[: self._count] = self._other.centers[: self._count] - self.state.centers[: self._count]
-        round_ones = np.flatnonzero(self._radii > 0.0)
-        # a sphere rolls: where it touches is not where its middle goes
-        ways[round_ones] = self.settings.dt * (settled.jacobians[round_ones] @ settled.v)
-        ways[spots.at_corners] = ways[spots.points[spots.at_corners]]
-        return ways
-
-    def _note(self, spots: Spots, settled: Settled, known: Flags) -> None:
+    def _accept(self, candidates: Candidates, settled: Settled, known: Flags) -> None:
+        """Keep what the step did: touching points, forces, events, torques."""
         count, on, dt = self._count, settled.touches, self.settings.dt
-        again = spots.points[spots.at_corners]
+        again = candidates.points[candidates.at_corners]
         self.forces = settled.forces[:count].copy()
-        np.add.at(self.forces, again, settled.forces[spots.at_corners])
+        np.add.at(self.forces, again, settled.forces[candidates.at_corners])
         self._grips.note(settled.grip_forces, self.state, self._other, self.time, dt)
-        for grip in self.grips:
+        for grip in self._grips.all:
             self.forces[grip.point] = grip.force
-        self._surface = spots.surface
+        self._surface = candidates.surface
         self.touching = on[:count].copy()
-        np.logical_or.at(self.touching, again, on[spots.at_corners])
-        self._known = {key for key, touches in zip(spots.keys, on.tolist(), strict=True) if touches}
+        np.logical_or.at(self.touching, again, on[candidates.at_corners])
+        self._were_touching = {key for key, touches in zip(candidates.keys, on.tolist(), strict=True) if touches}
         new = np.flatnonzero(on & ~known)
-        supports_of(self, spots, new)
-        for hit in hits_of(self, spots, settled.forces):
-            if add_hit(self.hits, hit):
-                self.figure(hit.figure).startle(self.time, self.settings.delay)
-        wrench = self.state.data.inverse_dynamics(settled.result.a) - self._reaction(spots, settled) - settled.external
+        self.supports += supports_of(self.cast, candidates, new, self.time, self.supports)
+        for hit in hits_of(self.cast, candidates, settled.forces, self.time, dt):
+            self.hits, has_begun = with_hit(self.hits, hit)
+            if has_begun:
+                self.figure(hit.figure).start_delay(self.time, self.settings.delay)
+        reaction = self._reaction(candidates, settled)
+        wrench = self.state.data.inverse_dynamics(settled.result.a) - reaction - settled.external
         for figure in self.figures:
             first = figure.dofs.start
             joints = slice(first + 6, figure.dofs.stop)
@@ -457,13 +506,26 @@ class World:
             torque = settled.result.torque[joints] + figure.damping * speed
             figure.remember(torque, is_limited=self.settings.torque_limits)
 
-    def _reaction(self, spots: Spots, settled: Settled) -> Array:
+    def _reaction(self, candidates: Candidates, settled: Settled) -> Array:
         """Generalized force of all contacts and grips, shape (nv,)."""
         held, holding = self._grips.points
-        points, others = np.concatenate([spots.points, held]), np.concatenate([spots.others, holding])
+        points, others = np.concatenate([candidates.points, held]), np.concatenate([candidates.others, holding])
         forces = np.concatenate([settled.forces, settled.grip_forces])
         loaded = np.flatnonzero(forces.any(axis=1))
         paired = loaded[others[loaded] >= 0]
         nv = settled.jacobians.shape[-1]
         on_points = forces[loaded].ravel() @ settled.jacobians[points[loaded]].reshape(-1, nv)
         return on_points - forces[paired].ravel() @ settled.jacobians[others[paired]].reshape(-1, nv)
+
+    def _move(self, settled: Settled, applied: Sequence[Applied]) -> None:
+        """Go to the state after the step, the step's own or that of the other simulation."""
+        if self.mover is None:
+            self.q, self.v = settled.q, settled.v
+            return
+        torque = np.zeros(self.cast.model.nv)
+        for figure in self.figures:
+            assert figure.torque is not None
+            torque[slice(*figure.body.joints)] = figure.torque
+        moved = self.mover(torque, self.v + self.settings.dt * settled.result.a, applied, self.settings.dt)
+        self.q, self.v = moved.q, moved.v
+        self.forces = moved.forces[: self._count].copy()

@@ -1,4 +1,4 @@
-"""A child and a grown-up: when the child is about to fall it takes the other's hand. [Jain2009]_ 6.1.5."""
+"""Hands: a child takes a grown-up's hand when it is about to fall, [Jain2009]_ 6.1.5; a hand goes round a circle."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from poise.goals.conditions import Always, Balanced, Standing
 from poise.goals.objectives import ComOver, Land
-from poise.goals.reaching import OfferHand, TakeHand, choose_partner_hand
+from poise.goals.reaching import Circle, OfferHand, TakeHand, choose_partner_hand
 from poise.goals.state_machine import ControlState, Part, StateMachine
 from poise.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, LITERAL, POSTURE, REACHED, quiet
@@ -87,4 +87,31 @@ HANDS = Behavior(
         "step": Option(True, "whether both may step where the hands do not suffice"),
         "friction": friction(),
     }, _literal,
+)  # fmt: skip
+
+
+def _reach(options: Options) -> Setup:
+    goals = (ComOver(0.3), *POSTURE, Land(0.2), _circle(3.0, options))
+    machine = StateMachine("reach", (ControlState("reach", goals, Standing(Always()), ("fallen",)), FALLEN))
+    return Setup((Role(machine),), floor(options["friction"]), 8.0)
+
+
+def _reach_literal(options: Options) -> Setup:
+    machine = StateMachine("reach", (ControlState("reach", (*LITERAL, _circle(REACHED, options))),))
+    return Setup((Role(machine, pose=quiet),), floor(options["friction"]), 8.0)
+
+
+def _circle(weight: float, options: Options) -> Circle:
+    hand = "left_hand" if options["left"] else "right_hand"
+    return Circle(weight, hand, radius=options["radius"], period=options["period"])
+
+
+REACH = Behavior(
+    "reach", "A hand goes round a circle while the figure balances.", _reach,
+    {
+        "left": Option(False, "with the left hand, not with the right one"),
+        "radius": Option(0.12, "of the circle", "m", 0.0, 1.0),
+        "period": Option(3.0, "of one round", "s", 0.2, 60.0),
+        "friction": friction(),
+    }, _reach_literal,
 )  # fmt: skip
