@@ -169,6 +169,101 @@ class Lying(Condition):
 
 
 @dataclass(frozen=True)
+class Touching(Condition):
+    """A part of the body touches a floor, a wall or a box.
+
+    Attributes:
+        part: A hand or foot ("left_hand", "swing", …), or a body by its name or role ("pelvis").
+        thing: Name of what it touches; anything if it is empty.
+    """
+
+    part: str
+    thing: str = ""
+
+    def holds(self, observed: Observation) -> bool:
+        return bool(observed.touches(self.part, self.thing).any())
+
+
+@dataclass(frozen=True)
+class On(Condition):
+    """Both feet stand on something, and carry the figure.
+
+    Attributes:
+        thing: Name of a floor or box.
+        load: Least force on each foot, in parts of body weight.
+    """
+
+    thing: str
+    load: float = 0.1
+
+    def holds(self, observed: Observation) -> bool:
+        return all(
+            observed.touches(f"{side}_foot", self.thing).any() and observed.load(points) > self.load * observed.weight
+            for side, points in observed.body.feet.items()
+        )
+
+
+@dataclass(frozen=True)
+class Near(Condition):
+    """A part of the body is near something.
+
+    Attributes:
+        part: As in `Touching`.
+        thing: Name of a floor, wall, box, hold or ball.
+        distance: From the middle of the part's contact points, in a grown-up [m].
+    """
+
+    part: str
+    thing: str
+    distance: float = 0.15
+
+    def holds(self, observed: Observation) -> bool:
+        middle = observed.place(observed.points_of(self.part))
+        away = observed.nearest_place(self.thing, middle) - middle
+        return float(np.linalg.norm(away)) < self.distance * observed.body.scale
+
+
+@dataclass(frozen=True)
+class Holds(Condition):
+    """A hand or foot has closed around something, or stands on a hold.
+
+    Attributes:
+        part: "left_hand", "right_hand", "left_foot" or "right_foot".
+        thing: Name of a hold, a bar or a ball; anything if it is empty.
+    """
+
+    part: str
+    thing: str = ""
+
+    def holds(self, observed: Observation) -> bool:
+        held = observed.grips.get(observed.named(self.part))
+        return held is not None and self.thing in ("", held)
+
+
+@dataclass(frozen=True)
+class Happened(Condition):
+    """An event has happened to a thing: it was thrown, taken away, or has begun to move; or the figure was pushed.
+
+    Attributes:
+        event: Name of the ball, hold, floor, wall or box; or "push".
+    """
+
+    event: str
+
+    def holds(self, observed: Observation) -> bool:
+        if self.event == "push":
+            if observed.is_delayed:
+                observed.memory["pushed"] = True
+            return observed.memory.get("pushed", False)
+        scene, now = observed.scene, observed.time
+        own = [scene.surfaces[k] for k in observed.faces_of(self.event)]
+        still = [*own, *(h for h in scene.holds if h.name == self.event)]
+        return any(b.is_free for b in observed.balls if b.ball.name == self.event) or any(
+            not x.exists(now) or (x.movement is not None and now >= x.movement.times[0]) for x in still
+        )
+
+
+@dataclass(frozen=True)
 class AllOf(Condition):
     """Every one of them holds; all are asked, in this order, since some take notes."""
 

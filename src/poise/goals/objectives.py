@@ -82,14 +82,23 @@ class ComeToRest(Goal):
 
 @dataclass(frozen=True)
 class ComHeight(Goal):
-    """The center of mass keeps a height over the ground, in parts of its height at rest, lower over feet far apart."""
+    """The center of mass keeps a height over the ground, lower over feet far apart.
+
+    Attributes:
+        weight: Against its acceleration.
+        height: In parts of its height at rest.
+        horizon: [s].
+        foot: Below which the ground counts: "both", "left", "right", "swing" or "stance".
+    """
 
     weight: float
     height: float = 1.0
     horizon: float = HORIZON
+    foot: str = "both"
 
     def objectives(self, observed: Observation) -> list[Objective]:
-        desired = observed.ground_height + self.height * observed.body.com_height - observed.stretch
+        ground = observed.ground_height_below(self.foot)
+        desired = ground + self.height * observed.body.com_height - observed.stretch
         error, speed = np.array([desired - observed.com[2]]), observed.com_velocity[2:]
         quantity = ComAcceleration("z", of=observed.body.index)
         return [toward(observed, quantity, error, speed, self.weight, self.horizon, "com height")]

@@ -67,6 +67,7 @@ class Observation:
         others: The other figures.
         grips: Name of the hold, or "figure:part", that each closed hand or foot has: "left_hand" → "bar".
         clip: What `Follow` follows, if there is one.
+        nearest: Index of the surface nearest to each point in the scene, shape (P,).
         memory: Shared by all states; conditions and actions may write here, goals only read.
     """
 
@@ -85,6 +86,7 @@ class Observation:
     others: Mapping[str, Body] = field(default_factory=dict)
     grips: Mapping[str, str] = field(default_factory=dict)
     clip: Clip | None = None
+    nearest: Index = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     memory: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -208,6 +210,51 @@ class Observation:
         if which.endswith("_hand"):
             return self.body.hands.get(which.removesuffix("_hand"), np.zeros(0, dtype=np.int64))
         return self.foot(which.removesuffix("_foot"))
+
+    def points_of(self, part: str) -> Index:
+        """Contact points of a part as in `part`, or of a body by its name or role.
+
+        Raises:
+            UnknownName: if the figure has no such part or body.
+        """
+        character = self.body.character
+        if part not in character.roles and part not in {b.name for b in character.bodies}:
+            return self.part(part)
+        if part.endswith(("_hand", "_foot")) and part in character.roles:
+            return self.part(part)
+        body = character.body_index(part)
+        own = [k for k, point in enumerate(character.contact_points) if point.body == body]
+        return self.body.points[np.array(own, dtype=np.int64)]
+
+    def faces_of(self, thing: str) -> list[int]:
+        """Indices of the surfaces of a thing: itself, or the six faces of a box.
+
+        Raises:
+            UnknownName: if no surface, box, hold or ball of the scene has this name.
+        """
+        faces = [k for k, s in enumerate(self.scene.surfaces) if thing in (s.name, s.solid)]
+        others = [x.name for x in (*self.scene.holds, *self.scene.balls)]
+        if not faces and thing not in others:
+            known = dict.fromkeys([*(s.name for s in self.scene.surfaces), *others])
+            raise UnknownName(f"Nothing is called {thing!r} in the scene. Things: {', '.join(known) or 'none'}.")
+        return faces
+
+    def touches(self, part: str, thing: str = "") -> Flags:
+        """Which contact points of a part touch a floor, wall or box; any if it is empty."""
+        points = self.points_of(part)
+        touching = self.touching[points]
+        return touching & np.isin(self.nearest[points], self.faces_of(thing)) if thing else touching
+
+    def nearest_place(self, thing: str, place: Array) -> Array:
+        """The place of a thing that is nearest to another place [m], shape (3,)."""
+        found = [h.nearest(place, self.time) for h in self.scene.holds if h.name == thing]
+        for state in (b for b in self.balls if b.ball.name == thing):
+            away = place - state.place
+            found.append(state.place + away * min(1.0, state.ball.radius / max(float(np.linalg.norm(away)), 1e-9)))
+        for k in self.faces_of(thing):
+            surface = self.scene.surfaces[k]
+            found.append(on_wall(self, surface, place, place, np.inf)[2])
+        return min(found, key=lambda p: float(np.linalg.norm(p - place)))
 
     def named(self, which: str) -> str:
         """The part stored as "mover" in the memory; any other name as it is."""
@@ -358,10 +405,7 @@ def on_wall(
     observed: Observation, wall: Surface, hand: Array, shoulder: Array, most: float
 ) -> tuple[str, str, Array, Array]:
     """Where a hand would push a wall: its projection, drawn toward the shoulder's until the arm is long enough."""
-    origin, frame = np.array(wall.origin), wall.frame
-    if wall.movement is not None:
-        origin, turn = wall.movement.placed(origin, observed.time)
-        frame = frame @ turn.T
+    origin, frame = wall.place(observed.time)
     half = 0.5 * np.array(wall.size)
 
     def onto(place: Array) -> Array:

@@ -84,6 +84,7 @@ class Surface:
         depth: Points deeper inside than this are behind the face and do not touch it [m].
         movement: How it moves, if it does.
         until: When it is taken away [s].
+        solid: Name of the box that it is a face of; a point in a box is pushed out by the nearest face alone.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Surface:
     depth: float = 0.2
     movement: Movement | None = None
     until: float = np.inf
+    solid: str = ""
 
     def __post_init__(self) -> None:
         if abs(np.linalg.norm(self.normal) - 1.0) > 1e-6:
@@ -104,6 +106,13 @@ class Surface:
     def exists(self, time: float) -> bool:
         """Whether it is still there at a time [s]."""
         return time < self.until - INSTANT
+
+    def place(self, time: float) -> tuple[Array, Array]:
+        """Its middle [m], shape (3,), and its frame, shape (3, 3), at a time [s]."""
+        if self.movement is None:
+            return np.array(self.origin), self.frame
+        origin, turn = self.movement.placed(np.array(self.origin), time)
+        return origin, self.frame @ turn.T
 
     @cached_property
     def frame(self) -> Array:
@@ -263,6 +272,7 @@ class Faces:
         half: Half of width and height [m], shape (S, 2).
         depth, friction: Shape (S,).
         exists: False for one that was taken away, shape (S,).
+        solids: The same number for faces of one box, shape (S,).
     """
 
     origins: Array
@@ -271,6 +281,7 @@ class Faces:
     depth: Array
     friction: Array
     exists: npt.NDArray[np.bool_]
+    solids: Index
 
     @staticmethod
     def at(surfaces: Sequence[Surface], time: float) -> Faces:
@@ -281,10 +292,12 @@ class Faces:
             if surface.movement is not None:
                 origins[i], turn = surface.movement.placed(origins[i], time)
                 frames[i] = frames[i] @ turn.T
+        names = [s.solid or s.name for s in surfaces]
         return Faces(
             origins, frames, np.array([s.size for s in surfaces], dtype=np.float64).reshape(-1, 2) / 2.0,
             np.array([s.depth for s in surfaces]), np.array([s.friction for s in surfaces]),
             np.array([s.exists(time) for s in surfaces], dtype=np.bool_),
+            np.array([names.index(s.solid or s.name) for s in surfaces], dtype=np.int64),
         )  # fmt: skip
 
     def heights(self, places: Array) -> Array:

@@ -37,8 +37,8 @@ from poise.show.scene import (
 )  # fmt: skip
 from poise.show.scene_things import HOLD_COLOR, clear_view, ground_of, is_ground, props_of
 from poise.synthesis.behaviors import BEHAVIORS
-from poise.synthesis.run import FigureResult, SynthesisResult
 from poise.synthesis.recorders import GripSpan
+from poise.synthesis.run import FigureResult, SynthesisResult
 
 Array = npt.NDArray[np.float64]
 

@@ -156,6 +156,7 @@ def find_candidates(
     if len(near_too):
         first = np.setdiff1d(np.arange(count), footing.points)
         near_too[ground.surface[first], first] = False
+        near_too &= faces.solids[:, None] != faces.solids[ground.surface]  # a box pushes out by its nearest face
     corners, again = np.nonzero(near_too)
     if len(corners):
         points, others = np.concatenate([points, again]), np.concatenate([others, np.full(len(again), -1)])

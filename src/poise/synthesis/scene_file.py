@@ -303,7 +303,9 @@ def _box(table: BoxTable) -> list[Surface]:
             (x, y, z), (nx, ny, nz) = middle, normal
             size = _extents((nx, ny, nz), table.sides)
             depth = min(INSIDE, 0.5 * table.sides[axis])
-            faces.append(Surface(f"{table.name} {end}", (x, y, z), (nx, ny, nz), size, table.friction, depth))
+            faces.append(
+                Surface(f"{table.name} {end}", (x, y, z), (nx, ny, nz), size, table.friction, depth, solid=table.name)
+            )
     return faces
 
 

@@ -423,7 +423,7 @@ class World:
             figure.body, self.state, self.time, settings.dt, self.time - figure.controller.entered, self.touching,
             candidates.gaps[: self._count], self.forces, figure.is_delayed(self.time), settings.is_literal,
             scene=self.scene, balls=balls, others={f.name: f.body for f in self.figures if f is not figure},
-            grips=self._grips.of(who), clip=figure.clip, memory=figure.controller.memory,
+            grips=self._grips.of(who), clip=figure.clip, nearest=candidates.surface, memory=figure.controller.memory,
         )  # fmt: skip
 
     def _change_contacts(self, observations: Sequence[Observation]) -> Array:
