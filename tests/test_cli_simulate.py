@@ -472,3 +472,28 @@ def test_a_figure_that_flies_is_cautioned_about(walk: Path, tmp_path: Path, caps
     assert "leaves the ground" in capsys.readouterr().out
     simulate(walk, tmp_path / "low.bvh", "--push", SHOVE)
     assert "leaves the ground" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["--push", "chst 300 0 0 @0.1+0.1"], "'chest'"),
+        (["--freeze", "LeftHnd"], "'LeftHand'"),
+        (["--preset", "recomended"], "'recommended'"),
+        (["--terrain", "star:0.2,0.6"], "'stairs'"),
+    ],
+)
+def test_a_name_with_a_slip_is_answered_by_the_name_that_was_meant(
+    words: list[str], meant: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", str(poise.sample_path("walk")), "-o", str(tmp_path / "a.bvh"), *words]) == 2
+    assert f"id you mean {meant}" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_with_a_slip_in_its_name_is_answered_by_its_neighbor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 0.2), tmp_path / "walk.bvh")
+    assert run(["info", str(tmp_path / "wlk.bvh")]) == 2
+    assert "Did you mean 'walk.bvh'?" in capsys.readouterr().err

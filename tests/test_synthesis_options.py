@@ -123,10 +123,13 @@ def test_what_changes_nothing_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
     from poise import sample_path
 
     words = ["--seconds", "0.02", "--clip", str(sample_path("walk")), "--push", "chest 9 0 0 @3"]
-    assert run(["synthesize", "balance", "-o", str(tmp_path / "a.bvh"), *words]) == 0
+    assert run(["synthesize", "balance", "-o", str(tmp_path / "a.bvh"), *words]) == 2
+    assert "--allow" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    assert run(["synthesize", "balance", "-o", str(tmp_path / "a.bvh"), "--allow", *words]) == 0
     said = capsys.readouterr().err
     assert "no goal Follow" in said
-    assert "at 3 s is after the end at 0.02 s" in said
+    assert "starts at 3 s, but the run ends at 0.02 s" in said
     assert run(["synthesize", "one-foot", "-o", str(tmp_path / "b.bvh"), *words[:4]]) == 0
     assert "Follow" not in capsys.readouterr().err
 

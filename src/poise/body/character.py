@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from poise.body.fit_stages import fit_stages
 from poise.body.parts import Body, Capsule, ContactPoint, Limb, Limits
-from poise.core.errors import InvalidValue, UnknownName
+from poise.core.errors import InvalidValue, UnknownName, did_you_mean
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.core.units import HUMAN_LEG
@@ -138,9 +137,7 @@ class Character:
         wanted = name.strip().lower()
         if wanted in self._indices:
             return self._indices[wanted]
-        known = [*self.roles, *(b.name.lower() for b in self.bodies)]
-        close = difflib.get_close_matches(wanted, known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name, [*self.roles, *(b.name for b in self.bodies)])
         raise UnknownName(
             f"No body or role {name!r}.{hint} Roles: {', '.join(sorted(self.roles))}. "
             f"Joints: {', '.join(b.name for b in self.bodies)}."

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from poise.check.finding import FLAWS
-from poise.core.errors import FileFormatError, UnknownName
+from poise.core.errors import FileFormatError, UnknownName, did_you_mean
 from poise.io.files import read_text
 from poise.io.toml_text import parse_toml
 
@@ -99,8 +99,9 @@ def load_profile(which: str) -> Profile:
         return _parse(text, which, which)
     path = Path(which)
     if not path.is_file():
+        hint = did_you_mean(which, profile_names())
         raise UnknownName(
-            f"No profile {which!r}: neither a name nor a file. Names: {', '.join(profile_names())}; "
+            f"No profile {which!r}: neither a name nor a file.{hint} Names: {', '.join(profile_names())}; "
             "or give a TOML file that changes one of them."
         )
     return _parse(read_text(path), path.stem, str(path))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from poise.core.motion import Motion
 
 OUTPUT = "Output"
+PUSHES = "Pushes and ground"
 READING = "Reading the file"
 FIGURE = "Figure"
 CHANGE = "How much may change"
@@ -74,6 +75,10 @@ FramesFromData = Annotated[
         help="Read the frames that are there if the stated count is wrong.",
         rich_help_panel=READING,
     ),
+]
+Allow = Annotated[
+    bool,
+    typer.Option("--allow", help="Accept pushes that start after the end.", rich_help_panel=PUSHES),
 ]
 Start = Annotated[
     float | None, typer.Option(metavar="S", help="Start of the part to use, in seconds.", rich_help_panel=READING)

@@ -36,7 +36,7 @@ RECOVERY = 3.0
 MOST_ROUNDS = 200
 """What `--loop` plays at most [1]."""
 
-DISTURB = "Pushes and ground"
+DISTURB = options.PUSHES
 REACTION = "Reaction"
 CONTROL = "Control (rarely needed; --settings FILE or --preset FILE can hold them)"
 
@@ -87,10 +87,7 @@ def simulate(
     friction: Annotated[
         float, typer.Option(metavar="MU", help="Friction coefficient of the ground.", rich_help_panel=DISTURB)
     ] = 0.8,
-    allow: Annotated[
-        bool,
-        typer.Option("--allow", help="Accept pushes that start after the clip ends.", rich_help_panel=DISTURB),
-    ] = False,
+    allow: options.Allow = False,
     seed: Annotated[
         int | None,
         typer.Option(metavar="N", help="Seed of rough ground, if SPEC has none.", rich_help_panel=DISTURB),

@@ -69,9 +69,10 @@ def synthesize(
         typer.Option(
             metavar="'BODY FX FY FZ @START+DURATION'",
             help="Push a body: newtons, Z up, seconds. With several figures: adult.chest. Can be repeated.",
-            rich_help_panel=SCENE,
+            rich_help_panel=options.PUSHES,
         ),
     ] = None,
+    allow: options.Allow = False,
     seconds: Annotated[
         float | None,
         typer.Option(metavar="S", help="Length in seconds. Default: the behavior's own.", rich_help_panel=SCENE),
@@ -198,7 +199,7 @@ def synthesize(
     followed = None if clip is None else captured(clip)
     figure = None if character is None else figure_of(character)
     output_paths((output, report, record), "-o, --report and --record", inputs=files, overwrite=overwrite)
-    tell_useless(behavior, pushes, arguments, is_clip_given=clip is not None)
+    tell_useless(behavior, pushes, arguments, is_clip_given=clip is not None, is_allowed=allow)
     with telling_interrupts(output, report, record):
         if live:
             result = _run_live(
@@ -277,7 +278,7 @@ def require_length(seconds: float | None) -> None:
 
 
 def tell_useless(
-    behavior: Behavior, pushes: Sequence[Push], arguments: dict[str, Any], *, is_clip_given: bool
+    behavior: Behavior, pushes: Sequence[Push], arguments: dict[str, Any], *, is_clip_given: bool, is_allowed: bool
 ) -> None:  # fmt: skip
     """Warn of what changes nothing: a clip that nobody follows, a goal without its clip, pushes after the end."""
     from poise.synthesis.behaviors import BEHAVIORS
@@ -289,8 +290,14 @@ def tell_useless(
         note(f"warning: {behavior.name!r} has a goal Follow and no clip to follow; give --clip FILE.")
     end = arguments["seconds"] or setup.seconds
     for push in pushes:
-        if push.start >= end:
-            note(f"warning: the push on {push.body} at {push.start:g} s is after the end at {end:g} s; see --seconds.")
+        if push.start < end:
+            continue
+        what = (
+            f"The push of {push.body!r} starts at {push.start:g} s, but the run ends at {end:g} s, so it has no effect."
+        )
+        if not is_allowed:
+            raise InvalidValue(f"{what} Start it earlier, make the run longer (--seconds), or accept it (--allow).")
+        note(f"warning: {what}")
 
 
 def follows(machine: StateMachine) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Any
 
@@ -41,6 +43,13 @@ def with_arguments(text: str) -> str:
         return f"{name}={found['value'].strip()}" if found["value"] else f"`{name}`"
 
     return _OPTION.sub(argument, text.replace(*SKELETON_ALONE))
+
+
+def did_you_mean(wanted: str, known: Iterable[str]) -> str:
+    """A question to end a message with, for a name close to one that is known; else nothing."""
+    by_lower = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(wanted.strip().lower(), by_lower, n=1)
+    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
 class InvalidValue(PoiseError, ValueError):

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from poise.core.errors import FileFormatError, UnknownName
+from poise.core.errors import FileFormatError, UnknownName, did_you_mean
 from poise.io.files import read_text
 from poise.io.toml_text import parse_toml
 
@@ -233,7 +233,8 @@ def load_preset(name: str | Path) -> Preset:
     elif Path(name).is_file():
         text, where = read_text(Path(name)), str(name)
     else:
-        raise UnknownName(f"No preset {str(name)!r}. Presets: {', '.join(preset_names())}; or give a TOML file.")
+        hint = did_you_mean(str(name), preset_names())
+        raise UnknownName(f"No preset {str(name)!r}.{hint} Presets: {', '.join(preset_names())}; or give a TOML file.")
     data = parse_toml(text, where)
     unknown = sorted(set(data) - set(_SECTIONS))
     if unknown:

@@ -9,15 +9,19 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from itertools import islice
 from pathlib import Path
 
-from poise.core.errors import FileFormatError, PoiseError, UnreadableFile
+from poise.core.errors import FileFormatError, PoiseError, UnreadableFile, did_you_mean
 
 MAX_BYTES = 1 << 30
 """No file is read past this size [bytes]."""
 
 HEAD_BYTES = 4096
 """How much of a file is looked at to tell its format [bytes]."""
+
+MOST_NAMES = 1000
+"""Files of a folder among which a name that was meant is looked for."""
 
 
 def file_size(path: Path, *, limit: int = MAX_BYTES) -> int:
@@ -29,7 +33,8 @@ def file_size(path: Path, *, limit: int = MAX_BYTES) -> int:
     """
     try:
         if not path.exists():
-            raise UnreadableFile(f"There is no file {path}. Check the name.")
+            beside = [p.name for p in islice(path.parent.iterdir(), MOST_NAMES)] if path.parent.is_dir() else []
+            raise UnreadableFile(f"There is no file {path}.{did_you_mean(path.name, beside) or ' Check the name.'}")
         if not path.is_file():
             raise UnreadableFile(f"{path} is a folder or a device, not a file. Name a file in it.")
         size = path.stat().st_size

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.core.errors import FileFormatError, InvalidValue, MissingExtra
+from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, did_you_mean
 from poise.core.typing import Array, Index
 from poise.terrain.shapes import Heightfield
 from poise.terrain.terrain import Terrain
@@ -241,7 +241,8 @@ def parse(spec: str) -> Terrain:
         rest, heading = _split_heading(rest)
     kind = kind.strip().lower()
     if kind not in ARGUMENTS:
-        raise _wrong(spec, f"there is no terrain {kind!r}")
+        hint = did_you_mean(kind, ARGUMENTS).replace(" Did", "; did").rstrip("?")
+        raise _wrong(spec, f"there is no terrain {kind!r}{hint}")
     low, high = ARGUMENTS[kind]
     if kind in ("image", "mesh", "platform"):
         words = rest.rsplit(",", high - 1)
