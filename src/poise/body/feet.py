@@ -14,11 +14,28 @@ from poise.body.fit_poses import Poses, gather_poses
 from poise.body.limbs import find_anatomy
 from poise.body.parts import ContactPoint
 from poise.core import rotations
+from poise.phases.runs import runs
 
 Array = npt.NDArray[np.float64]
 
 SLOW_SHARE = 0.25
 """A foot's slowest quarter of frames tells where it stands."""
+
+HIGH_HEEL = 0.17
+"""An ankle higher than this above the toes belongs to a paw or hoof, as a share of thigh and shin [1]."""
+
+SUNK = 0.08
+"""A hand that is seen no deeper than this below the feet does not lower the floor, on a figure of a person's size [m]."""
+
+STEEP = 0.75
+"""A foot in the rest pose that points down more steeply than this does not stand: sine of its angle [1]."""
+
+ODD_SOLE, ODD_HEIGHT = np.radians(45.0), (0.25, 3.5)
+"""A sole turned more than this from that of the rest pose [rad], or so much nearer to or further from the ankle [1], is
+not the foot's own."""
+
+STEP = 0.06
+"""A foot that stands higher above the floor than this stands on a step, as a share of thigh and shin [1]."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +52,7 @@ class Foot:
         pace: Speed of its outermost body [m/s], shape (F,).
         slow: Frames in which the foot moves slowest, shape (F,).
         heading: Level direction the foot points in each frame, shape (F, 3).
+        drop: Height of the ankle over ball and tip where the foot moves slowly [m].
     """
 
     chain: Chain
@@ -46,11 +64,25 @@ class Foot:
     pace: Array
     slow: npt.NDArray[np.bool_]
     heading: Array
+    drop: float = 0.0
 
     @property
     def last(self) -> int:
         """Outermost body."""
         return self.ankle if self.toe is None else self.toe
+
+
+@dataclass(frozen=True)
+class RestPose:
+    """The figure as its skeleton draws it, without any motion.
+
+    Attributes:
+        frames: Body frames of the one pose.
+        feet: Of all legs.
+    """
+
+    frames: Frames
+    feet: tuple[Foot, ...]
 
 
 @dataclass(frozen=True)
@@ -61,11 +93,13 @@ class Ground:
         feet: Of all legs.
         floor: Height of the clip's floor [m].
         soles: Points of all feet that touch it.
+        rest: The rest pose, which gives the sizes.
     """
 
     feet: tuple[Foot, ...]
     floor: float
     soles: tuple[ContactPoint, ...]
+    rest: RestPose
 
     def plane(self, body: int) -> tuple[Array, Array, Array] | None:
         """Middle of the heel and of the ball of a foot's body, and unit normal to the ankle; None for paws."""
@@ -81,84 +115,138 @@ def find_ground(poses: Poses, anatomy: Anatomy, frames: Frames, names: tuple[str
         frames: Body frames over the poses.
         names: Unique name of each body.
     """
-    feet = find_feet(poses, anatomy, frames)
+    rest = _rest_pose(poses, anatomy, frames)
+    feet = find_feet(poses, anatomy, frames, rest)
     floor = find_floor(frames, feet)
-    return Ground(feet, floor, tuple(_soles(poses, anatomy, frames, feet, names, floor)))
+    return Ground(feet, floor, tuple(_soles(frames, feet, rest, names, floor)), rest)
 
 
-def find_feet(poses: Poses, anatomy: Anatomy, frames: Frames) -> tuple[Foot, ...]:
-    """The feet of all legs, with ball and tip guessed where the file gives none."""
+def _rest_pose(poses: Poses, anatomy: Anatomy, frames: Frames) -> RestPose:
+    if poses.is_bare:
+        return RestPose(frames, find_feet(poses, anatomy, frames))
+    rest = gather_poses(poses.skeleton)
+    rest_frames = make_frames(rest, anatomy)
+    return RestPose(rest_frames, find_feet(rest, replace(anatomy, forward=find_anatomy(rest).forward), rest_frames))
+
+
+def find_feet(poses: Poses, anatomy: Anatomy, frames: Frames, rest: RestPose | None = None) -> tuple[Foot, ...]:
+    """The feet of all legs, with ball and tip guessed where the file gives none.
+
+    Args:
+        poses: What the figure does.
+        anatomy: What the joints are for.
+        frames: Body frames over the poses.
+        rest: The rest pose, which is asked as well whether a heel is high.
+    """
     joints = list(frames.joints)
     speeds, rises = poses.speeds[:, joints], poses.rises[:, joints]
-    return tuple(_foot(frames, anatomy, chain, speeds, rises) for chain in anatomy.limbs("leg"))
+    return tuple(_foot(frames, anatomy, chain, speeds, rises, rest) for chain in anatomy.limbs("leg"))
 
 
 def find_floor(frames: Frames, feet: tuple[Foot, ...]) -> float:
     """Height of the floor [m]: median height of the lowest foot point over the slowest quarter of its frames.
 
     "Its frames" are the ones in which that foot is the lowest, so that a leg held still in the air does not count.
-    Where an ankle, a knee, a hand, the trunk or the head is seen lower still (crawling, lying, a cartwheel, toes bent
+    Where an ankle, a knee, a hand, the trunk or the head is seen lower still (crawling, lying, a handstand, toes bent
     up), the floor is as low as the lowest of them less half its thickness: a joint's center cannot be under the floor.
+    A hand a little lower than standing feet is the capture's error: wrists sink when hands carry.
     """
-    centers = [
-        _resting_height(frames.positions[:, i, 2], frames.scale) - _least_thickness(part) * frames.scale
-        for i, part in enumerate(frames.parts)
-        if part != "toe"
-    ]
-    seen = float(min(centers, default=0.0))
+    seen: dict[str, float] = {"": np.inf, "hand": np.inf}
+    for i, part in enumerate(frames.parts):
+        if part != "toe":
+            level = _resting_height(frames.positions[:, i, 2], frames.scale) - _least_thickness(part) * frames.scale
+            kind = "hand" if part == "hand" else ""
+            seen[kind] = min(seen[kind], level)
     if not feet:
-        return seen
+        return min(seen.values())
     heights = np.stack([_lowest(frames, foot) for foot in feet], axis=1)
     lowest = np.argmin(heights, axis=1)
     pace = np.stack([foot.pace for foot in feet], axis=1)[np.arange(len(lowest)), lowest]
     slow = pace <= np.quantile(pace, SLOW_SHARE) + 1e-9
-    return min(float(np.median(heights.min(axis=1)[slow])), seen)
+    standing = heights.min(axis=1)[slow]
+    floor = float(np.median(standing))
+    if seen[""] < floor:  # perhaps the feet stand on several levels, as on stairs: the lowest of them counts
+        lowest_level = standing <= np.quantile(standing, 0.05) + 0.03 * frames.scale
+        floor = min(float(np.median(standing[lowest_level])), seen[""])
+    return seen["hand"] if seen["hand"] < floor - SUNK * frames.scale else floor
 
 
 def _soles(
-    poses: Poses, anatomy: Anatomy, frames: Frames, feet: tuple[Foot, ...], names: tuple[str, ...], floor: float
+    frames: Frames, feet: tuple[Foot, ...], rest: RestPose, names: tuple[str, ...], floor: float
 ) -> list[ContactPoint]:
-    """Sole points of all feet: from the clip where the foot stands in it, else from the skeleton's rest pose."""
+    """Sole points of all feet: from the clip where the foot stands in it, else from the skeleton's rest pose.
+
+    A clip may stand on its toes or on a ledge all the time. A sole that is far from that of a standing rest pose is not
+    believed.
+    """
     points: list[ContactPoint] = []
-    rest = gather_poses(poses.skeleton)
-    for n, foot in enumerate(feet):
-        standing = stands(frames, foot)
-        if standing.sum() < min(3, poses.frame_count):
-            rest_frames = make_frames(rest, anatomy)
-            as_rest = replace(anatomy, forward=find_anatomy(rest).forward)
-            rest_foot = find_feet(rest, as_rest, rest_frames)[n]
-            if stands(rest_frames, rest_foot).any():
-                level = find_floor(rest_frames, (rest_foot,))
-                at = np.ones(1, dtype=bool)
-                points += sole_points(rest_frames, rest_foot, names[foot.ankle], level, at)
-                continue
-            standing = foot.slow
-        points += sole_points(frames, foot, names[foot.ankle], floor, standing)
+    for foot, at_rest in zip(feet, rest.feet):
+        name, standing = names[foot.ankle], stands(frames, foot)
+        can_stand = bool(stands(rest.frames, at_rest).any())
+        seen = sole_points(frames, foot, name, floor, standing if standing.any() else foot.slow)
+        drawn: list[ContactPoint] = []
+        if can_stand:
+            level = find_floor(rest.frames, (at_rest,))
+            drawn = sole_points(rest.frames, at_rest, name, level, np.ones(1, dtype=bool))
+        is_seen = standing.sum() >= min(3, len(frames.positions))
+        points += seen if not can_stand or (is_seen and _agrees(seen, drawn, rest.frames, at_rest)) else drawn
     return points
 
 
-def leg_length(frames: Frames, ground: Ground) -> float:
-    """Thigh, shin and what lies below the ankle of the longest leg [m]; without legs, the root's median height.
+def _agrees(seen: list[ContactPoint], drawn: list[ContactPoint], rest: Frames, at_rest: Foot) -> bool:
+    """Whether the sole that a clip shows may be the foot's own, against the one of the rest pose."""
+    if _is_steep(rest, at_rest):
+        return True  # the rest pose points its toes
+    planes = [_sole_plane([p for p in own if p.body == at_rest.ankle]) for own in (seen, drawn)]
+    if planes[0] is None or planes[1] is None:
+        return planes[1] is None or at_rest.ball_body != at_rest.ankle
+    (heel, _, up), (drawn_heel, _, drawn_up) = planes
+    ratio = float(heel @ up) / float(drawn_heel @ drawn_up)
+    return float(up @ drawn_up) > np.cos(ODD_SOLE) and ODD_HEIGHT[0] < ratio < ODD_HEIGHT[1]
 
-    Below a person's ankle lies its height over the sole, below a paw's the bone down to the ball.
+
+def _is_steep(frames: Frames, foot: Foot) -> bool:
+    """Whether a rest pose points a foot down or up, so that it does not show how the foot stands."""
+    along = frames.world(foot.last, foot.tip)[0] - frames.positions[0, foot.ankle]
+    return abs(float(along[2])) > STEEP * float(np.linalg.norm(along))
+
+
+ANKLE_HEIGHT = 0.08
+"""Height of an ankle over the sole where the rest pose does not show it, as a share of thigh and shin [1]."""
+
+LOW_ANKLE = 0.05
+"""No ankle is lower over its sole than this; a rest pose ends at joints, which lie inside the flesh [1]."""
+
+
+def leg_length(ground: Ground) -> float:
+    """Thigh, shin and what lies below the ankle of the longest leg [m], by the skeleton alone.
+
+    Below a person's ankle lies its height over the sole in the rest pose, below a paw's the bone down to the ball.
+    A figure without legs has the height of its root over its lowest point, a fifth of its span at the least.
     """
+    frames = ground.rest.frames
     lengths: list[float] = []
-    for foot in ground.feet:
-        body, length = foot.ankle, 0.0
-        while frames.parts[body] in ("foot", "shin"):
-            length += float(np.linalg.norm(frames.offsets[body]))
-            body = frames.parents[body]
-        plane = ground.plane(foot.ankle)
-        if plane is not None:
-            length += float(-plane[0] @ plane[2])
-        elif foot.ball_body != foot.ankle or frames.parts[foot.ankle] == "foot":
-            length += float(np.linalg.norm(foot.ball if foot.ball_body == foot.ankle else frames.offsets[foot.last]))
+    for foot, in_clip in zip(ground.rest.feet, ground.feet):
         if frames.parts[foot.ankle] == "shin":
-            length = float(np.linalg.norm(frames.offsets[foot.ankle]) + np.linalg.norm(foot.tip))
-        lengths.append(length)
+            lengths.append(float(np.linalg.norm(frames.offsets[foot.ankle]) + np.linalg.norm(foot.tip)))
+            continue
+        body, bones = foot.ankle, 0.0
+        while frames.parts[body] in ("foot", "shin"):
+            bones += float(np.linalg.norm(frames.offsets[body]))
+            body = frames.parents[body]
+        if in_clip.ball_body != in_clip.ankle:
+            lengths.append(bones + float(np.linalg.norm(frames.offsets[foot.last])))
+        else:
+            drop = float(foot.drop) / max(bones, 1e-12)
+            if (0.5 * (drop + in_clip.drop / max(bones, 1e-12)) if _is_steep(frames, foot) else drop) > HIGH_HEEL:
+                lengths.append(bones + float(np.linalg.norm(foot.ball)))
+            else:
+                lengths.append(bones * (1.0 + (max(drop, LOW_ANKLE) if 0.0 < drop < HIGH_HEEL else ANKLE_HEIGHT)))
     if lengths and max(lengths) > 0.0:
         return max(lengths)
-    return max(float(np.median(frames.positions[:, 0, 2])) - ground.floor, 0.2 * PERSON_SPAN * frames.scale)
+    low = min(float((frames.positions[0, i] + rotations.rotate(frames.orientations[0, i], tip))[2])
+              for i, tips in enumerate(frames.tips) for tip in (np.zeros(3), *tips))
+    return max(float(frames.positions[0, 0, 2]) - low, 0.2 * PERSON_SPAN * frames.scale)
 
 
 def _least_thickness(part: str) -> float:
@@ -214,17 +302,19 @@ def sole_points(
     tip_at = frames.world(foot.last, foot.tip)
     across = np.cross(np.array([0.0, 0.0, 1.0]), foot.heading)
     half = 0.035 * scale
+    level = _level_under(frames, foot, floor, standing)
     points: list[ContactPoint] = []
 
     def add(label: str, body: int, at: Array, shift: Array) -> None:
-        low = standing & (at[:, 2] <= np.quantile(at[standing, 2], 0.3) + 0.002 * scale)
+        height = at[:, 2] - level
+        low = standing & (height <= np.quantile(height[standing], 0.3) + 0.002 * scale)
         world = at + shift
-        world[:, 2] = np.maximum(floor, at[:, 2] - 0.15 * leg)
+        world[:, 2] = np.maximum(level, at[:, 2] - 0.15 * leg)
         offset = np.median(frames.local(body, world)[low], axis=0)
         points.append(ContactPoint(f"{name}.{label}", body, offset, 0.0, "foot"))
 
     outward = 1.0 if foot.chain.side == "left" else -1.0
-    low_ankle = float(np.quantile(ankle_at[standing, 2], 0.2)) - floor
+    low_ankle = float(np.quantile((ankle_at[:, 2] - level)[standing], 0.2))
     if low_ankle < 0.17 * leg and foot.ball_body == foot.ankle:
         for label, sign in (("heel.in", -outward), ("heel.out", outward)):
             add(label, foot.ankle, ankle_at, sign * 0.8 * half * across - 0.045 * scale * foot.heading)
@@ -235,7 +325,18 @@ def sole_points(
     return points
 
 
-def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array, rises: Array) -> Foot:
+def _level_under(frames: Frames, foot: Foot, floor: float, standing: npt.NDArray[np.bool_]) -> Array:
+    """Height of the ground under a foot in each frame [m], shape (F,): the floor, or the step that it stands on."""
+    lowest = _lowest(frames, foot)
+    level = np.full(len(lowest), floor)
+    for first, last in runs(standing & (lowest > floor + STEP * _leg_bones(frames, foot))):
+        level[first : last + 1] = np.median(lowest[first : last + 1])
+    return level
+
+
+def _foot(
+    frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array, rises: Array, rest: RestPose | None
+) -> Foot:
     by_joint = {j: i for i, j in enumerate(frames.joints)}
     bodies = [by_joint[j] for j in chain.joints[chain.upper :]]
     ankle = bodies[2] if len(bodies) > 2 else bodies[-1]
@@ -249,7 +350,7 @@ def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array, rises: 
         tip = tips[0]
     else:
         tip = _guessed_tip(frames, anatomy, last, slow, leg, is_toe=toe is not None)
-    if toe is not None and (len(bodies) < 4 or _heel_is_high(frames, ankle, toe, slow, leg)):
+    if toe is not None and (len(bodies) < 4 or _heel_is_high(frames, ankle, toe, slow, leg, rest)):
         ball_body, ball = toe, np.zeros(3)
     elif toe is not None:
         ball_body, ball = ankle, frames.offsets[toe]
@@ -259,7 +360,8 @@ def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array, rises: 
     along[:, 2] = 0.0
     size = np.linalg.norm(along, axis=-1, keepdims=True)
     heading = np.where(size > 0.02 * leg, along / np.maximum(size, 1e-9), anatomy.forward)
-    return Foot(chain, ankle, toe, ball, ball_body, tip, pace, slow, heading)
+    foot = Foot(chain, ankle, toe, ball, ball_body, tip, pace, slow, heading)
+    return replace(foot, drop=float(np.median((frames.positions[:, ankle, 2] - _lowest(frames, foot))[slow])))
 
 
 def _pace(frames: Frames, body: int, speed: Array, rise: Array) -> Array:
@@ -273,10 +375,16 @@ def _pace(frames: Frames, body: int, speed: Array, rise: Array) -> Array:
     return rise if treads else speed
 
 
-def _heel_is_high(frames: Frames, ankle: int, toe: int, slow: npt.NDArray[np.bool_], leg: float) -> bool:
-    """True for paws and hooves: the ankle stays far above the toes."""
-    rise = frames.positions[slow, ankle, 2] - frames.positions[slow, toe, 2]
-    return bool(np.median(rise) > 0.17 * leg)
+def _heel_is_high(
+    frames: Frames, ankle: int, toe: int, slow: npt.NDArray[np.bool_], leg: float, rest: RestPose | None
+) -> bool:
+    """True for paws and hooves: the ankle is far above the toes, by the rest pose and, if that points its toes, the clip."""
+    rise = float(np.median(frames.positions[slow, ankle, 2] - frames.positions[slow, toe, 2]))
+    foot = None if rest is None else next((f for f in rest.feet if f.ankle == ankle), None)
+    if rest is not None and foot is not None:
+        drawn = float(rest.frames.positions[0, ankle, 2] - rest.frames.positions[0, toe, 2])
+        rise = 0.5 * (rise + drawn) if _is_steep(rest.frames, foot) else drawn
+    return rise > HIGH_HEEL * leg
 
 
 def _guessed_tip(

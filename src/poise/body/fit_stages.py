@@ -62,8 +62,8 @@ def fit_stages(source: Motion | Skeleton | Sequence[Motion], *, mass: float | No
     names = unique_names(poses.skeleton.names[j] for j in frames.joints)
     ground = find_ground(poses, anatomy, frames, names)
     shapes = make_shapes(frames, ground)
-    leg = leg_length(frames, ground)
-    total = _default_mass(frames, anatomy, leg) if mass is None else mass
+    leg = leg_length(ground)
+    total = _default_mass(ground.rest.frames, anatomy, leg) if mass is None else mass
     two_legged = not anatomy.four_legged
     shares = anthropometry.shares(masses, frames.parts, frames.sides, shapes.lengths, two_legged=two_legged)
     joints = fit_joints(every_pose, frames, anatomy)

@@ -21,6 +21,9 @@ Pair = tuple[int, int, int]
 LIMB, SMALL = 0.15, 0.05
 """Least length of a limb, and of a neck or tail, as shares of the longest path through the bones [1]."""
 
+STRETCH = 0.01
+"""A bone whose length varies by more than this over a clip is stretched by it: standard deviation over median [1]."""
+
 MOST_PIECES = 4
 """A bone is divided into no more pieces than this."""
 
@@ -42,12 +45,24 @@ def sound_ends(skeleton: Skeleton) -> tuple[EndSite, ...]:
     return tuple(site for site in skeleton.end_sites if is_sound(site))
 
 
+def bone_lengths(poses: Poses) -> Array:
+    """Bone length from each joint's parent to it [m], shape (J,).
+
+    It is the skeleton's own where the clip stretches the bone, and the clip's where that has another length throughout.
+    """
+    moved = np.linalg.norm(poses.positions[:, 1:] - poses.positions[:, poses.skeleton.parents[1:]], axis=-1)
+    typical = np.median(moved, axis=0)
+    drawn = np.linalg.norm(poses.skeleton.offsets[1:], axis=-1)
+    is_stretched = (moved.std(axis=0) > STRETCH * typical) & (drawn > 0.0)
+    return np.concatenate([[0.0], np.where(is_stretched, drawn, typical)])
+
+
 class JointTree:
     """The joints of a skeleton as a tree, with the lengths that decide what is a limb; never changed once made.
 
     Attributes:
         poses, skeleton: What it was made from.
-        lengths: Bone length from each joint's parent to it, the median over the poses [m], shape (J,).
+        lengths: Bone length from each joint's parent to it [m], shape (J,).
         reach: From each joint along its longest branch to the end of it [m], shape (J,).
         span: Longest path through the bones [m].
         asides: Joints that are no part of trunk or limbs: controls, fingers, faces, hair, twist bones, things held.
@@ -57,8 +72,7 @@ class JointTree:
         self.poses, self.skeleton = poses, poses.skeleton
         count = self.skeleton.joint_count
         parents = self.skeleton.parents
-        moved = poses.positions[:, 1:] - poses.positions[:, parents[1:]]
-        self.lengths = np.concatenate([[0.0], np.median(np.linalg.norm(moved, axis=-1), axis=0)])
+        self.lengths = bone_lengths(poses)
         self.asides = self._find_asides()
         markers = self._find_markers()
         self.asides |= markers
