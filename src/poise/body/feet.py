@@ -244,8 +244,11 @@ def leg_length(ground: Ground) -> float:
                 lengths.append(bones * (1.0 + (max(drop, LOW_ANKLE) if 0.0 < drop < HIGH_HEEL else ANKLE_HEIGHT)))
     if lengths and max(lengths) > 0.0:
         return max(lengths)
-    low = min(float((frames.positions[0, i] + rotations.rotate(frames.orientations[0, i], tip))[2])
-              for i, tips in enumerate(frames.tips) for tip in (np.zeros(3), *tips))
+    low = min(
+        float((frames.positions[0, i] + rotations.rotate(frames.orientations[0, i], tip))[2])
+        for i, tips in enumerate(frames.tips)
+        for tip in (np.zeros(3), *tips)
+    )
     return max(float(frames.positions[0, 0, 2]) - low, 0.2 * PERSON_SPAN * frames.scale)
 
 
@@ -334,9 +337,7 @@ def _level_under(frames: Frames, foot: Foot, floor: float, standing: npt.NDArray
     return level
 
 
-def _foot(
-    frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array, rises: Array, rest: RestPose | None
-) -> Foot:
+def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array, rises: Array, rest: RestPose | None) -> Foot:
     by_joint = {j: i for i, j in enumerate(frames.joints)}
     bodies = [by_joint[j] for j in chain.joints[chain.upper :]]
     ankle = bodies[2] if len(bodies) > 2 else bodies[-1]

@@ -71,7 +71,6 @@ class JointTree:
     def __init__(self, poses: Poses) -> None:
         self.poses, self.skeleton = poses, poses.skeleton
         count = self.skeleton.joint_count
-        parents = self.skeleton.parents
         self.lengths = bone_lengths(poses)
         self.asides = self._find_asides()
         markers = self._find_markers()
