@@ -25,7 +25,7 @@ HIGH_HEEL = 0.17
 """An ankle higher than this above the toes belongs to a paw or hoof, as a share of thigh and shin [1]."""
 
 SUNK = 0.08
-"""A hand that is seen no deeper than this below the feet does not lower the floor, on a figure of a person's size [m]."""
+"""A hand seen no deeper than this below the feet does not lower the floor, on a figure of a person's size [m]."""
 
 STEEP = 0.75
 """A foot in the rest pose that points down more steeply than this does not stand: sine of its angle [1]."""
@@ -226,6 +226,8 @@ def leg_length(ground: Ground) -> float:
     """
     frames = ground.rest.frames
     lengths: list[float] = []
+    flat: list[float] = []  # feet that stand flat: their bones, and how far they reach below the ankle
+    drops: list[float] = []
     for foot, in_clip in zip(ground.rest.feet, ground.feet):
         if frames.parts[foot.ankle] == "shin":
             lengths.append(float(np.linalg.norm(frames.offsets[foot.ankle]) + np.linalg.norm(foot.tip)))
@@ -234,14 +236,16 @@ def leg_length(ground: Ground) -> float:
         while frames.parts[body] in ("foot", "shin"):
             bones += float(np.linalg.norm(frames.offsets[body]))
             body = frames.parents[body]
+        drop = foot.drop / max(bones, 1e-12)
         if in_clip.ball_body != in_clip.ankle:
             lengths.append(bones + float(np.linalg.norm(frames.offsets[foot.last])))
+        elif (0.5 * (drop + in_clip.drop / max(bones, 1e-12)) if _is_steep(frames, foot) else drop) > HIGH_HEEL:
+            lengths.append(bones + float(np.linalg.norm(foot.ball)))
         else:
-            drop = float(foot.drop) / max(bones, 1e-12)
-            if (0.5 * (drop + in_clip.drop / max(bones, 1e-12)) if _is_steep(frames, foot) else drop) > HIGH_HEEL:
-                lengths.append(bones + float(np.linalg.norm(foot.ball)))
-            else:
-                lengths.append(bones * (1.0 + (max(drop, LOW_ANKLE) if 0.0 < drop < HIGH_HEEL else ANKLE_HEIGHT)))
+            flat.append(bones)
+            drops += [drop] if 0.0 < drop < HIGH_HEEL else []
+    if flat:  # a foot that points down in the rest pose seems to reach further: the other one counts
+        lengths.append(max(flat) * (1.0 + max(min(drops, default=ANKLE_HEIGHT), LOW_ANKLE)))
     if lengths and max(lengths) > 0.0:
         return max(lengths)
     low = min(
@@ -379,7 +383,7 @@ def _pace(frames: Frames, body: int, speed: Array, rise: Array) -> Array:
 def _heel_is_high(
     frames: Frames, ankle: int, toe: int, slow: npt.NDArray[np.bool_], leg: float, rest: RestPose | None
 ) -> bool:
-    """True for paws and hooves: the ankle is far above the toes, by the rest pose and, if that points its toes, the clip."""
+    """True for paws and hooves, whose ankle is far above the toes: at rest, and in the clip if the rest points its toes."""
     rise = float(np.median(frames.positions[slow, ankle, 2] - frames.positions[slow, toe, 2]))
     foot = None if rest is None else next((f for f in rest.feet if f.ankle == ankle), None)
     if rest is not None and foot is not None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 
+_FINGERS = "finger|thumb|index|middle|ring|pinky|pinkie|metacarpal"
 _ASIDE = (
-    "finger|thumb|index|middle|ring|pinky|pinkie|metacarpal|eye|jaw|brow|eyebrow|lip|tongue|teeth|cheek|ear|nose|hair|"
+    f"{_FINGERS}|eye|jaw|brow|eyebrow|lip|tongue|teeth|cheek|ear|nose|hair|"
     "breast|skirt|cape|cloth|twist|roll|weapon|prop"
 )
 _CONTROL = "helper|socket|ik|pole|target|nub|end"
 _LIMB = {
     "leg": "leg|legs|thigh|calf|shin|knee|hip|hips|foot|feet|ankle|toe|toes|femur|tibia|upleg|paw|hoof",
     "arm": "arm|arms|forearm|shoulder|elbow|wrist|hand|hands|humerus|radius|clavicle|collar|shldr|upperarm|lowerarm",
-    "head": "head|skull",
+    "head": "head|skull|face",
     "neck": "neck|neck1|lowerneck|upperneck",
     "tail": "tail",
     "other": "wing|wings|fin|fins|flipper|flippers|antenna|mandible|horn|claw",
@@ -62,6 +63,16 @@ def is_aside(name: str, *, has_skin: bool = False) -> bool:
     return bool(found) and not ("leg" in words(name) and set(found) <= {"middle", "ring", "index"})
 
 
+def is_end(name: str) -> bool:
+    """True for a joint that only marks where a bone ends: "toe_end", "HeadNub"."""
+    return bool({"end", "nub", "tip", "site"} & set(words(name)))
+
+
+def is_finger(name: str) -> bool:
+    """True for the joints of a finger."""
+    return any(re.fullmatch(rf"[lr]?({_FINGERS})s?", w) for w in words(name))
+
+
 def stem(name: str) -> str:
     """The name without its numbers, the same for the pieces of a divided bone: "upperarm01.L", "DEF-thigh.L.001"."""
     return re.sub(r"[^a-z]", "", name.lower())
@@ -76,6 +87,8 @@ def hints(name: str) -> frozenset[str]:
             rf"[lr]?({pattern})(left|right)?", joined
         ):
             found.add(kind)
+    if "leg" in found and "trunk" in found and set(words(name)) & {"back"}:
+        found.discard("trunk")  # a hind leg
     if "arm" in found and "forearm" in joined:
         found.discard("leg")
     return frozenset(found)

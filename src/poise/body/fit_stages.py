@@ -113,12 +113,15 @@ def _height(frames: Frames, anatomy: Anatomy, leg_length: float) -> float:
     (Files that lose a trunk bone would otherwise make a child of a grown-up.)
     """
     by_joint = {j: i for i, j in enumerate(frames.joints)}
-    height = leg_length
-    for chain in (*anatomy.limbs("spine"), *anatomy.limbs("neck")):
-        height += sum(float(np.linalg.norm(frames.offsets[by_joint[j]])) for j in chain.joints)
+    heights = [leg_length]
     for chain in anatomy.limbs("neck"):
-        height += max((float(np.linalg.norm(t)) for t in frames.tips[by_joint[chain.joints[-1]]]), default=0.0)
-    return height if anatomy.four_legged else max(height, 2.0 * leg_length)
+        body = by_joint[chain.joints[-1]]
+        height = leg_length + max((float(np.linalg.norm(t)) for t in frames.tips[body]), default=0.0)
+        while body > 0:
+            height += float(np.linalg.norm(frames.offsets[body]))
+            body = frames.parents[body]
+        heights.append(height)
+    return max(heights) if anatomy.four_legged else max(*heights, 2.0 * leg_length)
 
 
 def _limbs(frames: Frames, anatomy: Anatomy) -> tuple[Limb, ...]:

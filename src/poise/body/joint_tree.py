@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.body.anatomy import Chain
-from poise.body.fit_names import is_aside, side_of, stem, without_side
+from poise.body.fit_names import is_aside, is_end, is_finger, side_of, stem, without_side
 from poise.body.fit_poses import Poses
 from poise.core import rotations
 from poise.core.skeleton import EndSite, Skeleton
@@ -91,10 +91,10 @@ class JointTree:
     def _find_asides(self) -> frozenset[int]:
         """Joints aside by their skin (they and all below them move none) or by name, where the skin says nothing."""
         skin, names = self.skeleton.skin, self.skeleton.names
-        if skin is None:
-            return frozenset(j for j, name in enumerate(names) if is_aside(name))
-        below = self.below_skin
-        return frozenset(j for j, name in enumerate(names) if below[j] <= 0.0 or is_aside(name, has_skin=True))
+        by_name = frozenset(j for j, name in enumerate(names) if is_aside(name, has_skin=skin is not None))
+        if sum(map(is_finger, names)) > 0.7 * len(names):  # a hand alone
+            by_name = frozenset(j for j in by_name if not is_finger(names[j]))
+        return by_name if skin is None else by_name | frozenset(np.flatnonzero(self.below_skin <= 0.0).tolist())
 
     def _find_markers(self) -> frozenset[int]:
         """Joints that only mark a place: a control without skin, and a far last joint that never turns, beside others.
@@ -202,7 +202,7 @@ class JointTree:
         pairs: list[tuple[int, int]] = []
         scored = []
         names = self.skeleton.names
-        across = self._across(kids)
+        across = self.across
         for n, a in enumerate(kids):
             for b in kids[n + 1 :]:
                 unlike = abs(self.weight(a) - self.weight(b)) / max(self.weight(a), self.weight(b))
@@ -211,6 +211,8 @@ class JointTree:
                 if sides & {"left", "right"} and not mirrored and len(sides) == 2:
                     continue
                 if not mirrored and across is not None and not self._is_apart_along(a, b, across):
+                    continue
+                if not mirrored and min(self.bone_count(a), self.bone_count(b)) < 2:
                     continue
                 if unlike < (0.9 if mirrored else 0.12) and min(self.weight(a), self.weight(b)) >= 0.1:
                     scored.append((unlike - (1.0 if mirrored else 0.0), a, b))
@@ -221,19 +223,21 @@ class JointTree:
                 left_over.remove(b)
         return pairs, left_over
 
-    def _across(self, kids: list[int]) -> Array | None:
-        """Direction from right to left in the rest pose, by branches whose names say their sides; None without."""
+    @cached_property
+    def across(self) -> Array | None:
+        """Direction from right to left in the rest pose, by all joints whose names say their sides; None without."""
         names, rest = self.skeleton.names, self.skeleton.rest[0]
-        for n, a in enumerate(kids):
-            for b in kids[n + 1 :]:
-                sides = (side_of(names[a]), side_of(names[b]))
-                if set(sides) == {"left", "right"} and without_side(names[a]) == without_side(names[b]):
-                    top_a, top_b = self.parted(a, b)
-                    apart = rest[top_a] - rest[top_b]
-                    size = float(np.linalg.norm(apart))
-                    if size > 0.02 * self.span:
-                        return apart / size if sides[0] == "left" else -apart / size
-        return None
+        sided = {(side_of(n), without_side(n), self._depth(j)): j for j, n in enumerate(names) if side_of(n)}
+        total = np.zeros(3)
+        for (side, name, depth), left in sided.items():
+            right = sided.get(("right", name, depth))
+            if side == "left" and right is not None:
+                total += rest[left] - rest[right]
+        size = float(np.linalg.norm(total))
+        return total / size if size > 0.02 * self.span else None
+
+    def _depth(self, joint: int) -> int:
+        return len(self.skeleton.ancestors(joint))
 
     def _is_apart_along(self, a: int, b: int, across: Array) -> bool:
         """Whether two branches part sideways, not one ahead and one behind."""
@@ -264,6 +268,9 @@ class JointTree:
     def tips(self, positions: Array, orientations: Array, joint: int) -> Array:
         """Far end of the joint's longest branch, its end site if it has one, in poses (..., J, 3): shape (..., 3)."""
         last = self.path(joint)[-1]
+        ends = [c for c in self.skeleton.children[last] if is_end(self.skeleton.names[c])]
+        if ends:
+            last = max(ends, key=lambda c: float(self.lengths[c]))
         at = positions[..., last, :]
         sites = [s.offset for s in sound_ends(self.skeleton) if s.joint == last]
         if not sites:
@@ -368,7 +375,7 @@ class JointTree:
 
     def _is_hip_link(self, path: list[int], mirror: list[int], k: int) -> bool:
         """A piece of the pelvis before the thigh: it never turns, begins at the middle line, and a leg follows."""
-        if k + 3 >= len(path) or k + 1 >= len(mirror) or self.poses.is_bare:
+        if k + 3 >= len(path) or k + 1 >= len(mirror) or self.poses.frame_count < 2:
             return False
         if self.turns(path[k]) or self.turns(mirror[k]):
             return False

@@ -129,22 +129,31 @@ STANDING = 0.55
 """Least score of a pair of limbs that a figure stands on, beside its main legs; see `_standing_pairs`."""
 
 
+AS_MUCH = 0.25
+"""A leg may be on the ground this much less than the main legs, as a share of the frames [1]."""
+
+
 def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> list[Pair]:
     """Pairs that the figure stands on, the main legs among them, where the trunk cannot tell: many legs, one hub.
 
-    A pair stands if its tips are on the ground at rest and through most of the clip, as long as the main legs are.
+    A pair stands if its tips are on the ground at rest and through most of the clip, or as much as those of the main
+    legs if it is called a leg like them: an insect in flight.
     Pairs on two hubs, one ahead of the other, are left to `_stands_on_four`.
     """
     if legs is None:
         return []
     found = [legs]
+    main = _share_on_ground(tree, legs)
+    is_called_leg = _named(tree, legs) & {"leg", "arm"} == {"leg"}
     for pair in pairs:
         if pair != legs and tree.reach[pair[1]] > 0.5 * tree.reach[legs[1]]:
             if pair[0] != legs[0] and len(pairs) < 4:
                 continue
             named = _named(tree, pair)
             name = 0.2 * ("leg" in named) - 0.4 * ("arm" in named and "leg" not in named) - 0.8 * ("other" in named)
-            if _share_on_ground(tree, pair) + name > STANDING:
+            share = _share_on_ground(tree, pair)
+            as_main = is_called_leg and named & {"leg", "arm", "other"} == {"leg"} and share > main - AS_MUCH
+            if share + name > STANDING or as_main:
                 found.append(pair)
     return found
 
@@ -245,9 +254,10 @@ def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, ha
     rises = float(np.mean(away[:, 2])) > 0.4 * float(np.mean(np.linalg.norm(away, axis=-1)))
     if not path:
         return None
-    if named & {"head", "neck"} or (hub == chest and hub != root and "tail" not in named):
+    above = hub == chest != root and "tail" not in named and (rises or "trunk" not in named)
+    if named & {"head", "neck"} or above:
         kind = "neck"
-    elif hub == root and "trunk" in named and "tail" not in named and not rises:
+    elif "trunk" in named and "tail" not in named:
         kind = "spine"
     elif "tail" in named or (hub == root and not rises):
         kind = "tail"

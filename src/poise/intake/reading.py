@@ -117,7 +117,7 @@ def _doubt_rate(figure: Figure, source: Source, evidence: dict[str, Evidence], w
             sizes[f"leg of {leg} m"], meters[f"leg of {leg} m"] = 0.3, leg / figure.leg
     sizes = {name: share / sum(sizes.values()) for name, share in sizes.items()}
     candidates, prior = scale_candidates(label, sizes, {0.5: 0.03, 2.0: 0.03}, meters, True)
-    table = weigh_scale(figure, "z", candidates, prior, WITNESSES[1:])
+    table = weigh_scale(figure, "z", candidates, prior, WITNESSES[2:])
     stated = source.evidence["fps"].reason if "fps" in source.evidence else f"the file says {label:.6g} Hz"
     chance = table.chance_of(lambda s: s.fps == label)
     _rate(

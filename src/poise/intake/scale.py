@@ -26,6 +26,8 @@ UNIT_WORDS = {
 }  # fmt: skip
 PEOPLE = ((0.72, HUMAN_LEG, 0.10), (0.13, 0.6, 0.25), (0.15, HUMAN_LEG, 0.8))
 """Share, leg [m] and spread of its logarithm of grown people, of small ones, and of everything else with legs."""
+RECORDED = (0.12, 2.2)
+"""Legs of figures that are recorded, from a cat to an elephant [m]."""
 WALK_FREQUENCY, WALK_STEP, WALK_POWER = 0.52, 0.83, 0.25
 """A walk with steps of WALK_STEP leg lengths has the dimensionless frequency WALK_FREQUENCY; longer steps are quicker,
 with this power. The correctly labeled walks of the test clips keep to it within 25 %, but for a sleepwalker's."""
@@ -71,6 +73,15 @@ def leg_is_a_leg(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testim
         return f"{figure.anatomy.size_words} {leg * scale.unit:.2f} m in {_unit_words(scale.unit)}"
 
     return Testimony("leg", np.array(likely), why)
+
+
+def bodies_are_of_a_size(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testimony[Scale] | None:
+    """What walks and is recorded has legs between a cat's and an elephant's."""
+    if not figure.anatomy.legs:
+        return None
+    sizes = [figure.leg * c.unit for c in candidates]
+    likely = [1.0 if RECORDED[0] < size < RECORDED[1] else 0.02 for size in sizes]
+    return Testimony("its size", np.array(likely), lambda c: "")
 
 
 def flights_fall(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testimony[Scale] | None:
@@ -166,6 +177,7 @@ def bodies_are_slow(figure: Figure, up: str, candidates: Sequence[Scale]) -> Tes
 Witness = Callable[[Figure, str, Sequence[Scale]], Testimony[Scale] | None]
 WITNESSES: tuple[Witness, ...] = (
     leg_is_a_leg,
+    bodies_are_of_a_size,
     flights_fall,
     nothing_falls_faster,
     steps_keep_time,
