@@ -383,7 +383,7 @@ def _pace(frames: Frames, body: int, speed: Array, rise: Array) -> Array:
 def _heel_is_high(
     frames: Frames, ankle: int, toe: int, slow: npt.NDArray[np.bool_], leg: float, rest: RestPose | None
 ) -> bool:
-    """True for paws and hooves: the ankle is far above the toes at rest, and in the clip if the rest points its toes."""
+    """True for paws and hooves: the ankle is far above the toes at rest, and in the clip if the rest pose is steep."""
     rise = float(np.median(frames.positions[slow, ankle, 2] - frames.positions[slow, toe, 2]))
     foot = None if rest is None else next((f for f in rest.feet if f.ankle == ankle), None)
     if rest is not None and foot is not None:

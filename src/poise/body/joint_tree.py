@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.body.anatomy import Chain
-from poise.body.fit_names import is_aside, is_end, is_finger, side_of, stem, without_side
+from poise.body.fit_names import hints, is_aside, is_end, is_finger, side_of, stem, without_side
 from poise.body.fit_poses import Poses
 from poise.core import rotations
 from poise.core.skeleton import EndSite, Skeleton
@@ -23,6 +23,9 @@ LIMB, SMALL = 0.15, 0.05
 
 STRETCH = 0.01
 """A bone whose length varies by more than this over a clip is stretched by it: standard deviation over median [1]."""
+
+ANCHOR = 0.25
+"""Limbs that part this near to the trunk are limbs of their own: way to the fork over the shortest of them [1]."""
 
 MOST_PIECES = 4
 """A bone is divided into no more pieces than this."""
@@ -70,11 +73,17 @@ class JointTree:
 
     def __init__(self, poses: Poses) -> None:
         self.poses, self.skeleton = poses, poses.skeleton
-        count = self.skeleton.joint_count
         self.lengths = bone_lengths(poses)
         self.asides = self._find_asides()
         markers = self._find_markers()
         self.asides |= markers
+        self._measure(markers)
+        if self._without_trajectory():
+            self._measure(markers)
+
+    def _measure(self, markers: frozenset[int]) -> None:
+        """Reach of every joint and the span, from the lengths."""
+        count = self.skeleton.joint_count
         self.reach = np.zeros(count)
         for site in sound_ends(self.skeleton):
             if site.joint not in markers:
@@ -87,6 +96,16 @@ class JointTree:
                 span = max(span, self.reach[j], sum(below[:2]))
                 self.reach[j] = max(self.reach[j], below[0])
         self.span = span if span > 0.0 else 1.0
+
+    def _without_trajectory(self) -> bool:
+        """Take the length from links above the pelvis that are as long as half the figure: they are where it went."""
+        joint, changed = 0, False
+        while len(kids := self.skeleton.children[joint]) == 1:
+            joint = kids[0]
+            below = sorted((self.lengths[c] + self.reach[c] for c in self.skeleton.children[joint]), reverse=True)
+            if self.lengths[joint] > 0.5 * max(sum(below[:2]), self.reach[joint]) > 0.0:
+                self.lengths[joint], changed = 0.0, True
+        return changed
 
     def _find_asides(self) -> frozenset[int]:
         """Joints aside by their skin (they and all below them move none) or by name, where the skin says nothing."""
@@ -166,17 +185,39 @@ class JointTree:
                 if kid in paired:
                     continue  # a limb, whatever its hand looks like
                 path: list[int] = [kid]
-                while len(kids := self.major(path[-1], LIMB)) == 1:
+                while len(kids := self.major(path[-1], LIMB)) == 1 and not self._bears_legs(path[-1]):
                     path.append(kids[0])
-                if len(kids) > 1 and self._is_trunk_hub(path[-1], kids):
+                if self._bears_legs(path[-1]) or (len(kids) > 1 and self._is_trunk_hub(path[-1], kids)):
                     paths.append(tuple(path))
                     hubs.append(path[-1])
                     waiting.append(path[-1])
         return paths, hubs
 
+    def limbs_of(self, hub: int) -> list[int]:
+        """First joints of the branches of a hub; where some of them begin at one anchor, the joints after the anchor."""
+        waiting, found = self.major(hub, SMALL), []
+        while waiting:
+            kid = waiting.pop(0)
+            way, fork = float(self.lengths[kid]), kid
+            while len(kids := self.major(fork, LIMB)) == 1:
+                fork = kids[0]
+                way += float(self.lengths[fork])
+            is_anchor = len(kids) > 1 and self.is_sided(kid)
+            if is_anchor and way < ANCHOR * min(float(self.lengths[c] + self.reach[c]) for c in kids):
+                waiting = [*kids, *waiting]
+            else:
+                found.append(kid)
+        return found
+
     def is_sided(self, joint: int) -> bool:
         """Whether the name claims a side."""
         return side_of(self.skeleton.names[joint]) != ""
+
+    def _bears_legs(self, joint: int) -> bool:
+        """Whether a pair hangs on the joint whose names say that they are legs, however short beside a long tail."""
+        small = self.major(joint, SMALL)
+        paired, _ = self.pair_up(small) if len(small) > 1 else ([], [])
+        return any("leg" in hints(self.skeleton.names[a]) and self.is_sided(a) for a, _ in paired)
 
     def _is_trunk_hub(self, joint: int, kids: list[int]) -> bool:
         """A fork of the trunk, not of a hand or a branching tail: it carries a pair, or asymmetric big parts."""
@@ -214,7 +255,8 @@ class JointTree:
                     continue
                 if not mirrored and min(self.bone_count(a), self.bone_count(b)) < 2:
                     continue
-                if unlike < (0.9 if mirrored else 0.12) and min(self.weight(a), self.weight(b)) >= 0.1:
+                least = SMALL if mirrored and "leg" in hints(names[a]) else 0.1
+                if unlike < (0.9 if mirrored else 0.12) and min(self.weight(a), self.weight(b)) >= least:
                     scored.append((unlike - (1.0 if mirrored else 0.0), a, b))
         for _, a, b in sorted(scored):
             if a in left_over and b in left_over:

@@ -15,7 +15,7 @@ from poise.body.anatomy import Anatomy, Chain
 from poise.body.fit_names import hints, side_of, words
 from poise.body.fit_poses import Poses
 from poise.body.heading import heading
-from poise.body.joint_tree import LIMB, SMALL, JointTree, Pair
+from poise.body.joint_tree import LIMB, JointTree, Pair
 from poise.core.skeleton import Skeleton, rest_pose
 
 Array = npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ def find_anatomy(poses: Poses) -> Anatomy:
         kept = tuple(j for j in path if tree.is_spine_bone(j))
         if kept:
             chains.append(Chain("spine", "", "", root, kept))
-    loose = {hub: [c for c in tree.major(hub, SMALL) if c not in trunk] for hub in (root, *hubs)}
+    loose = {hub: [c for c in tree.limbs_of(hub) if c not in trunk] for hub in (root, *hubs)}
     pairs: list[Pair] = []
     single: list[tuple[int, int]] = []
     for hub, kids in loose.items():
@@ -69,6 +69,7 @@ def find_anatomy(poses: Poses) -> Anatomy:
     for hub, kid in single:
         if chain := _single_chain(tree, root, chest, hub, kid, bool(hubs)):
             chains += _spine_and_neck(tree, chain) if hub == root and not hubs else [chain]
+            chains += _beyond_head(tree, chain)
     if not hubs:
         chest = max((c.joints[-1] for c in chains if c.kind == "spine"), default=chest)
     chains = _unique(chains)
@@ -112,6 +113,18 @@ def _named(tree: JointTree, pair: Pair) -> frozenset[str]:
     return frozenset().union(*(hints(tree.skeleton.names[j]) for j in joints)) - ({"other"} - first)
 
 
+def _is_wing(tree: JointTree, pair: Pair) -> bool:
+    """Whether the names along a pair speak of wings, fins or the like before they speak of a leg or an arm."""
+    for joint in tree.path(pair[1]):
+        said = hints(tree.skeleton.names[joint])
+        if said & {"other", "leg", "arm"}:
+            if "other" in said:
+                return True
+            if not {"shoulder", "collar", "clavicle"} & set(words(tree.skeleton.names[joint])):
+                return False
+    return False
+
+
 def _comes_near_ground(tree: JointTree, pair: Pair) -> bool:
     """Whether a tip of the pair is ever about as low as the lowest joint, at rest or in the clip."""
     rest, turned = rest_pose(tree.skeleton)
@@ -121,6 +134,9 @@ def _comes_near_ground(tree: JointTree, pair: Pair) -> bool:
         gaps.append(float(np.min(tips - np.minimum(positions[..., 2].min(axis=-1), tips))))
     return min(gaps) < 0.06 * tree.span
 
+
+BODY = 0.4
+"""Least length of what goes on behind a head to be a body, as a share of the span [1]."""
 
 MOST_PAIRS = 8
 """More pairs than this, none of them named, are the tracks of a vehicle and no limbs."""
@@ -190,7 +206,7 @@ def _stands_on_four(
     single: list[tuple[int, int]],
 ) -> bool:
     """Whether the front pair are legs: votes of rest pose, trunk and tips in motion, lengths, and a tail."""
-    front = [p for p in pairs if p is not legs and p[0] == chest and chest != root]
+    front = [p for p in pairs if p is not legs and p[0] == chest and chest != root and not _is_wing(tree, p)]
     if legs is None or not front:
         return False
     at, rest = tree.poses.positions, rest_pose(tree.skeleton)[0]
@@ -228,8 +244,8 @@ def _pair_kind(
     if legs is not None and pair == legs[1:]:
         return "leg", "hind" if four_legged else ""
     weight = tree.weight(pair[0])
-    rivals = [tree.weight(p[1]) for p in pairs if p[0] == hub and p != legs]
-    if weight < max(rivals) or weight < LIMB:
+    rivals = [tree.weight(p[1]) for p in pairs if p[0] == hub and p != legs and not _is_wing(tree, p)]
+    if _is_wing(tree, (hub, *pair)) or weight < max(rivals) or weight < LIMB:
         return "other", ""
     return ("leg", "front") if four_legged else ("arm", "")
 
@@ -280,6 +296,14 @@ def _spine_and_neck(tree: JointTree, chain: Chain) -> list[Chain]:
         return [chain]
     spine = Chain("spine", "", "", chain.hub, chain.joints[: named[0]])
     return [spine, Chain("neck", "", "", spine.joints[-1], chain.joints[named[0] :])]
+
+
+def _beyond_head(tree: JointTree, chain: Chain) -> list[Chain]:
+    """A snake's body that hangs on its head: what goes on from the last joint of a neck for longer than a limb."""
+    path = [j for j in tree.path(chain.joints[-1])[1:] if j not in tree.skeleton.fixed]
+    if chain.kind != "neck" or len(path) < 3 or tree.weight(path[0]) < BODY:
+        return []
+    return [Chain("tail", "", "", chain.joints[-1], tuple(path))]
 
 
 def _to_head(tree: JointTree, path: list[int]) -> tuple[int, ...]:
