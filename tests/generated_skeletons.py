@@ -1,15 +1,9 @@
 """Skeletons of every shape with random motion: what strangers' files may hold, made from one number.
 
-A long run, which tells what failed by its number: python -m tests.generated_skeletons FIRST COUNT SECONDS [simulate]
+`python -m benchmarks.skeletons` runs thousands of them.
 """
 
 from __future__ import annotations
-
-import sys
-import time
-import traceback
-import warnings
-from collections import Counter, defaultdict
 
 import numpy as np
 
@@ -248,46 +242,3 @@ _GROW = {
     "tree": _random_tree, "biped": _biped, "quadruped": _quadruped, "star": _star, "chain": _chain, "one": _one,
     "spider": _spider, "detached": _detached, "helpers": _helpers, "long": _long, "doubled": _doubled,
 }  # fmt: skip
-
-
-def _long_run(first: int, count: int, seconds: float, *, with_push: bool) -> int:
-    """Fit, and simulate with a push, many of them within a time; prints what came out and returns the failures."""
-    import poise
-    from poise.core.errors import PoiseError
-
-    warnings.simplefilter("error")
-    refused: Counter[str] = Counter()
-    failed: dict[str, list[int]] = defaultdict(list)
-    end, done = time.monotonic() + seconds, 0
-    for seed in range(first, first + count):
-        if time.monotonic() > end:
-            break
-        motion = generated_motion(seed)
-        done += 1
-        try:
-            character = poise.Character.fit(motion)
-            numbers = [[*b.offset, *b.com, *b.inertia.ravel()] for b in character.bodies]
-            assert np.isfinite(numbers).all(), "a body is not finite"
-            if with_push and motion.frame_count > 2:
-                force = (2.0 * character.mass, 0.0, 0.0)
-                push = poise.Push(character.bodies[0].name, force, start=0.3 * motion.duration, duration=0.1)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", poise.MotionWarning)
-                    result = poise.simulate(motion, character, pushes=[push])
-                assert np.isfinite(result.motion.rotations).all(), "a rotation is not finite"
-        except PoiseError as error:
-            refused[str(error)[:50]] += 1
-        except Exception as error:  # what must never happen is counted, with where it happened
-            place = [f for f in traceback.extract_tb(error.__traceback__) if "poise" in f.filename][-1]
-            failed[f"{type(error).__name__} {str(error)[:60]} at {place.filename}:{place.lineno}"].append(seed)
-    print(f"{done} skeletons, {sum(refused.values())} refused in words, {sum(map(len, failed.values()))} failed")
-    for what, times in refused.most_common(8):
-        print(f"  {times} × {what}")
-    for what, seeds in failed.items():
-        print(f"  FAILED {len(seeds)} × {what}: {seeds[:5]}")
-    return sum(map(len, failed.values()))
-
-
-if __name__ == "__main__":
-    start, many, limit = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-    sys.exit(1 if _long_run(start, many, limit, with_push="simulate" in sys.argv) else 0)

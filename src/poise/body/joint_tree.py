@@ -194,7 +194,7 @@ class JointTree:
         return paths, hubs
 
     def limbs_of(self, hub: int) -> list[int]:
-        """First joints of the branches of a hub; where some of them begin at one anchor, the joints after the anchor."""
+        """First joints of the branches of a hub; of limbs that begin at one anchor, the joints after the anchor."""
         waiting, found = self.major(hub, SMALL), []
         while waiting:
             kid = waiting.pop(0)
