@@ -15,11 +15,11 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
+from tests.generated_skeletons import generated_motion
 
 import poise
 from poise.cli.describe import describe_motion
 from poise.core.errors import PoiseError
-from tests.generated_skeletons import generated_motion
 
 
 def run_one(seed: int) -> str:
