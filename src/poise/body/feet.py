@@ -197,10 +197,10 @@ def _agrees(seen: list[ContactPoint], drawn: list[ContactPoint], rest: Frames, a
     """Whether the sole that a clip shows may be the foot's own, against the one of the rest pose."""
     if _is_steep(rest, at_rest):
         return True  # the rest pose points its toes
-    planes = [_sole_plane([p for p in own if p.body == at_rest.ankle]) for own in (seen, drawn)]
-    if planes[0] is None or planes[1] is None:
-        return planes[1] is None or at_rest.ball_body != at_rest.ankle
-    (heel, _, up), (drawn_heel, _, drawn_up) = planes
+    shown, expected = (_sole_plane([p for p in own if p.body == at_rest.ankle]) for own in (seen, drawn))
+    if shown is None or expected is None:
+        return expected is None or at_rest.ball_body != at_rest.ankle
+    (heel, _, up), (drawn_heel, _, drawn_up) = shown, expected
     ratio = float(heel @ up) / float(drawn_heel @ drawn_up)
     return float(up @ drawn_up) > np.cos(ODD_SOLE) and ODD_HEIGHT[0] < ratio < ODD_HEIGHT[1]
 
