@@ -9,6 +9,7 @@ import pytest
 from poise.body import Character
 from poise.body.posing import body_positions, joint_deviations
 from poise.core.motion import Motion
+from poise.filter.falling import presses
 from poise.filter.forces import Push
 from poise.filter.giving import Give, GivingBody, Hit, advance, giving_body, strengths
 from poise.filter.options import Options
@@ -178,6 +179,26 @@ def test_a_push_is_held_or_stepped_after_or_ends_in_a_fall(newtons: float, outco
         assert event["com_back_s"] is not None
 
 
+@pytest.mark.parametrize("way", [(0.0, 1000.0), (1000.0, 0.0), (-1000.0, 0.0)])
+def test_a_fall_gains_no_energy_and_comes_to_rest(way: tuple[float, float]) -> None:
+    """Energy beyond the work of muscles; it rose by up to 60 J where the ground pushed what left it."""
+    motion, character = longer(4.5)
+    run = simulate(motion, character, pushes=[Push("chest", (*way, 0.0), START, 0.2)])
+    fall = run.report["fall"]
+    assert run.report["events"][0]["outcome"] == "fallen"
+    assert fall["unexplained_rise_J"] < 10.0
+    assert fall["still_after_s"] is not None
+    assert fall["still_after_s"] < 3.0
+    lowest = max(2.0 * body_positions(character, run.q)[-1, [0, character.roles["chest"]], 2])
+    assert lowest - 2.0 * character.floor < 0.5, "it lies flat, no bridge and no headstand"
+
+
+def test_what_leaves_the_ground_is_not_pushed_by_it() -> None:
+    up = np.tile([0.0, 0.0, 1.0], (3, 1))
+    pressed = presses(np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]), up, np.array([0.01, 0.01, -0.01]))
+    assert pressed.tolist() == [True, False, True]
+
+
 def test_a_standing_figure_steps_to_where_it_can_come_to_rest() -> None:
     from tests.test_push import held
 
@@ -215,6 +236,8 @@ def test_a_fallen_figure_gets_up_where_it_lies_and_goes_back(by_clip: bool) -> N
     # it stays where it lay while it gets up: nothing flies
     root = run.q[:, :2]
     assert np.linalg.norm(np.diff(root[k:], axis=0), axis=1).max() * 60.0 < 3.0
+    # and stands on its feet where it has come to: with the places of before its legs flew
+    assert joint_deviations(character, run.q[k:-1], run.q[k + 1 :]).max() < 30.0
 
 
 def test_a_glitch_does_not_drop_the_figure_into_the_hill() -> None:

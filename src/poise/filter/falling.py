@@ -1,7 +1,8 @@
 """What a figure targets for that has lost its balance: its hands go to the ground first, then its muscles let go.
 
-Nobody holds the root any more. Joints are asked for a half bent pose ever less as the figure comes down, and to slow
-down ever more; what touches the ground is asked to stay where it is, as far as friction can.
+Nobody holds the root any more. Knees and hips are asked to bend, ever less as the figure comes down; then
+its limbs sink by their own weight, slowed down by tissue, so that a figure that lies gains no energy. What touches the
+ground is asked to stay where it is, as far as friction can.
 """
 
 from __future__ import annotations
@@ -12,21 +13,36 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from poise.body.character import Character
+from poise.core import rotations
 from poise.core.units import GRAVITY
+from poise.physics import Model, State
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-TENSE, LIMP = 8.0, 1.0
-"""Frequency of the pose servo of a figure that has just lost its balance, and of one that lies [1/s]."""
+TENSE = 8.0
+"""Frequency of the pose servo of a figure that has just lost its balance; one that lies has none [1/s]."""
 BRAKE = 5.0
 """How fast joints slow down by themselves [1/s]."""
+TONE = 0.2
+"""Factor on the weight of the pose while the figure falls."""
+SLACK, BRISK = 0.01, 2.0
+"""Part of it that is left of a joint that lies still, and speed of a joint that has all of it [rad/s]."""
+FASTEST_SINKING = 60.0
+"""A light limb sinks no faster than so [rad/s²]."""
+BENT = {"knee": 0.9, "hip": 0.35, "hip backward": 0.9}
+"""How far knees and hips bend in a fall [rad]."""
 HASTE = 12.0
 """Frequency with which hands go to the ground [1/s]."""
 STOP = 0.05
 """What touches the ground is asked to stop within so long [s]."""
 AHEAD, ASIDE = 0.45, 0.22
 """Where the hands go: before the chest along its way, and to each side of it [m], for a leg of 0.82 m."""
+SETTLING = 0.5
+"""So long after it has come down limbs sink, then they settle where they are [s]."""
+LEAVING = 0.1
+"""A point that rises faster than this from the ground is not pushed by it [m/s]."""
 SLOW = 0.05
 """A figure whose center of mass moves slower than this [m/s] while it lies has come to rest."""
 
@@ -35,16 +51,20 @@ class Fall(NamedTuple):
     """A fall that has begun.
 
     Attributes:
-        q: The pose in which it began, which the joints keep at first, shape (nq,).
+        q: The pose that the joints go to while it comes down, shape (nq,).
         way: Horizontal way of the fall, a unit vector, shape (2,).
         since: How long ago [s].
         rested: How long it has lain still [s].
+        high: How high it still is; see `highness`.
+        low: How long it has been down [s].
     """
 
     q: Array
     way: Array
     since: float = 0.0
     rested: float = 0.0
+    high: float = 1.0
+    low: float = 0.0
 
 
 def highness(height: float, standing: float) -> float:
@@ -56,16 +76,74 @@ def highness(height: float, standing: float) -> float:
     return min(max((height / max(standing, 1e-9) - 0.3) / 0.5, 0.0), 1.0)
 
 
-def joint_wishes(error: Array, velocity: Array, high: float) -> Array:
-    """Wished acceleration of every dof: of the pose in which the fall began, and slower, shape (nv,).
+def joint_wishes(error: Array, velocity: Array, weight: Array, high: float) -> Array:
+    """Wished acceleration of every dof: to the pose of the fall while it comes down, then as limbs sink, shape (nv,).
 
     Args:
-        error: That pose less the present one, shape (nv,).
+        error: The pose of the fall less the present one, shape (nv,).
         velocity: Shape (nv,).
+        weight: Acceleration by the weight of what hangs on each joint; see `sinking`, shape (nv,).
         high: See `highness`.
     """
-    w = LIMP + high * (TENSE - LIMP)
-    return w * w * np.clip(error, -1.0, 1.0) - (2.0 * w + BRAKE) * velocity
+    w = high * TENSE
+    return w * w * np.clip(error, -1.0, 1.0) - (2.0 * w + BRAKE) * velocity + (1.0 - high) * weight
+
+
+def sinking(model: Model, state: State, touches: Flags) -> Array:
+    """Acceleration that each joint would have by the weight of what hangs on it alone [rad/s²], shape (nv,).
+
+    That is (c − x) × m g over the inertia about each axis, with the center of mass c of all that hangs on a joint at x;
+    zero where anything of that lies on the ground.
+
+    Args:
+        model, state: Of the figure.
+        touches: Contact points on the ground, shape (P,).
+    """
+    data = state.data
+    turn = np.cross(data.subtree_com - data.xpos, [0.0, 0.0, -GRAVITY]) * model.subtree_masses[:, None]
+    out = np.einsum("dc,dc->d", turn[model.dof_body], data.cdof[:, :3]) / state.M.diagonal()
+    out[:6] = 0.0
+    lies = np.zeros(model.body_count, dtype=np.bool_)
+    for body in model.point_body[touches]:
+        while body > 0 and not lies[body]:
+            lies[body], body = True, int(model.parents[body])
+    out[lies[model.dof_body]] = 0.0
+    return np.clip(out, -FASTEST_SINKING, FASTEST_SINKING)
+
+
+def tone(velocity: Array, fall: Fall) -> Array:
+    """Factor on the weight of the pose of every joint, shape (nv − 6,): one that lies still is left to its weight.
+
+    A joint that moves is slowed down with full weight, else light limbs would whirl; so is all that has settled.
+    """
+    settled = max(0.0, fall.low - SETTLING)
+    return TONE * np.clip(fall.high + SLACK + np.abs(velocity[6:]) / BRISK + settled, 0.0, 1.0)
+
+
+def bent(character: Character, q: Array, way: Array, facing: Array) -> Array:
+    """The pose (nq,) of a fall: that in which it begins with knees and hips bent, the hips more in a fall backward.
+
+    Args:
+        character: The bodies.
+        q: The pose in which it begins, shape (nq,).
+        way, facing: Horizontal ways of the fall and of the figure, unit vectors, shape (2,).
+    """
+    out = q.copy()
+    backward = max(0.0, -float(way @ facing))
+    for limb in character.limbs:
+        if limb.kind != "leg":
+            continue
+        angles = (BENT["hip"] + backward * (BENT["hip backward"] - BENT["hip"]), BENT["knee"])
+        for body, angle in zip(limb.bodies, angles, strict=False):
+            limits, at = character.bodies[body].limits, character.q_addresses[body]
+            if limits is None:
+                continue
+            if character.bodies[body].kind == "hinge":
+                out[at] = angle if limits.twist_upper > -limits.twist_lower else -angle
+            elif character.bodies[body].kind == "ball":
+                turn = rotations.from_rotation_vector(angle * np.asarray(limits.swing_axis))
+                out[at : at + 4] = rotations.multiply(np.asarray(limits.rest), turn)
+    return out
 
 
 def resting_wishes(velocities: Array, axes: Array, touches: Flags) -> tuple[Array, Array]:
@@ -79,6 +157,18 @@ def resting_wishes(velocities: Array, axes: Array, touches: Flags) -> tuple[Arra
     along = np.einsum("pec,pc->pe", axes, velocities)
     shares = np.repeat(touches.astype(np.float64), 3)
     return (-along / STOP).ravel(), shares
+
+
+def presses(velocities: Array, normals: Array, gaps: Array) -> Flags:
+    """Points that the ground may push: on it, and not leaving it, shape (K,). Else it would throw what leaves it.
+
+    Args:
+        velocities: Against the ground [m/s], shape (K, 3).
+        normals: Of the ground, shape (K, 3).
+        gaps: To the ground [m], shape (K,).
+    """
+    leaving = np.einsum("kc,kc->k", velocities, normals)
+    return (leaving < LEAVING) | (gaps < 0.0)
 
 
 def hand_target(chest: Array, way: Array, side: float, ground: float, scale: float) -> Array:
@@ -111,10 +201,23 @@ def hand_wish(target: Array, place: Array, velocity: Array) -> Array:
 def later(fall: Fall, speed: float, high: float, dt: float) -> Fall:
     """One step later, with the center of mass at this speed [m/s]."""
     lies = high < 0.5 and speed < SLOW
-    return fall._replace(since=fall.since + dt, rested=fall.rested + dt if lies else 0.0)
+    rested, low = fall.rested + dt if lies else 0.0, fall.low + dt if high < 0.2 else 0.0
+    return fall._replace(since=fall.since + dt, rested=rested, high=high, low=low)
 
 
-def begun(q: Array, velocity: Array) -> Fall:
-    """A fall that begins in a pose (nq,) with the center of mass at a velocity [m/s], shape (3,)."""
-    size = math.hypot(velocity[0], velocity[1])
-    return Fall(q.copy(), velocity[:2] / size if size > 1e-6 else np.array([1.0, 0.0]))
+def begun(character: Character, q: Array, velocity: Array, places: Array) -> Fall:
+    """A fall that begins.
+
+    Args:
+        character: The bodies.
+        q: The pose now, shape (nq,).
+        velocity: Of the center of mass [m/s], shape (3,).
+        places: Of the bodies [m], shape (B, 3).
+    """
+    size, facing = math.hypot(velocity[0], velocity[1]), np.array([1.0, 0.0])
+    hips = [character.roles.get(name) for name in ("left_hip", "right_hip")]
+    if hips[0] is not None and hips[1] is not None:
+        x, y, _ = (places[hips[0]] - places[hips[1]]).tolist()
+        facing = np.array([y, -x]) / max(math.hypot(x, y), 1e-9)
+    way = velocity[:2] / size if size > 1e-6 else facing
+    return Fall(bent(character, q, way, facing), way)

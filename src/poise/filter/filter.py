@@ -234,7 +234,7 @@ class Machine:
         self.tally.in_a_row = 0
         if self.recovery.falls and self.fall is None:
             velocity = self.state.com_jacobian(self.model.roots[0]) @ self.v
-            self.fall = begun(self.q, velocity)
+            self.fall = begun(self.character, self.q, velocity, self.state.data.xpos[1:])
             self.standing_height = float(self.state.com(self.model.roots[0])[2]) - self.floor
         self.v = self.v + self.dt * result.a
         self.q = self.model.integrate(self.q, self.v, self.dt)
@@ -253,8 +253,8 @@ class Machine:
 
     def _rise(self, reference: ReferenceFrame, following: Array, following_v: Array) -> Array:
         """Move to the next pose of getting up; at its end the figure stands beside the clip's way and goes back."""
-        now = rising.begin(self.q, self.get_up) if self.rising is None else self.rising
-        self.rising = now = rising.later(now, self.dt)
+        now = rising.begin(self.q, self.get_up, reference.q) if self.rising is None else self.rising
+        self.rising = now = rising.later(now, following[:2] - reference.q[:2], self.dt)
         q = rising.pose(now, following, self.character, self.dt, self._depth)
         self.v = self.model.difference(self.q, q, self.dt)
         self.q = q
@@ -268,6 +268,7 @@ class Machine:
             self.particle.rest = x - self.particle.ground[0], y - self.particle.ground[1]
             self.recovery = Recovery(self.particle.rest, 0.0, steps=True)
             self.routine.rest()
+            self.problem.stood[:] = self.problem.swung[:] = False  # feet stand where they have come to
         return self.q
 
     def _depth(self, q: Array) -> float:

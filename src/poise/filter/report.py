@@ -14,15 +14,19 @@ import numpy.typing as npt
 
 from poise.body.posing import body_positions, joint_deviations
 from poise.core.motion import Motion
+from poise.core.units import GRAVITY
 from poise.filter.forces import Force
 from poise.io.files import write_atomically
 from poise.phases.skating import skating_frames
 
 if TYPE_CHECKING:
     from poise.filter.filter import Machine
+    from poise.filter.solving import StepRecord
 
 Array = npt.NDArray[np.float64]
 
+STILL = 0.1
+"""A figure that lies is still where no joint moves faster than this [m/s], for a leg of 0.82 m."""
 NEAR = 0.02
 """A place is back when it is no further off than this [m], for a leg of 0.82 m."""
 
@@ -66,6 +70,7 @@ class Recorder:
         self._foot_velocities = np.zeros((frames, len(self._foot_points), 3))
         self._now = machine.q.copy()
         self._steps, self._falls = np.zeros((2, frames), dtype=np.bool_)
+        self._energy, self._work = np.full(frames, np.nan), np.zeros(frames)
 
     def record(self, k: int, seconds: float) -> None:
         """Take in frame k, after the machine has stepped to frame k + 1."""
@@ -81,6 +86,8 @@ class Recorder:
         self._root_force[k] = np.linalg.norm(wrench[:3])
         self._root_moment[k] = np.linalg.norm(wrench[3:])
         self._com[k], self._com_reference[k] = last.com, last.reference.com
+        if m.fall is not None:
+            self._energy[k], self._work[k] = self._energies(last)
         forces = last.result.forces
         self._contacts[k] = int((np.linalg.norm(forces, axis=1) > 1.0).sum())
         own = last.reference.points[:, 2] - m.floor
@@ -100,6 +107,30 @@ class Recorder:
             tangent = moving - np.einsum("ki,ki->k", moving, normals)[:, None] * normals
             self._power[k] = float(np.maximum(0.0, np.einsum("ki,ki->k", sliding, tangent)).sum())
         self._foot_gaps[k], self._foot_velocities[k] = last.gaps[self._foot_points], last.velocities[self._foot_points]
+
+    def _energies(self, last: StepRecord) -> tuple[float, float]:
+        """Energy of the figure [J], and the work of muscles and pushes in the step [J]."""
+        m, s = self._machine, self._machine.state
+        height = float(s.com(m.model.roots[0])[2]) - m.floor
+        speed = s.v + 0.5 * m.dt * last.result.a
+        work = m.dt * float(last.result.torque @ speed + last.step.external @ speed)
+        return 0.5 * float(s.v @ s.M @ s.v) + GRAVITY * m.mass * height, work
+
+    def _fall(self, simulated: Array, n: int) -> dict[str, Any] | None:
+        """How the last fall went: by how much energy rose without muscles' or pushes' work, and until it lay still."""
+        frames = np.flatnonzero(np.isfinite(self._energy[:n]))
+        if not frames.size:
+            return None
+        first = int(frames[np.flatnonzero(np.diff(frames, prepend=-9) > 1)[-1]])
+        span = frames[frames >= first]
+        places = body_positions(self._machine.character, simulated[span])
+        speeds = np.linalg.norm(np.diff(places, axis=0), axis=2).max(axis=1) / self._machine.dt
+        own = self._energy[span] - np.concatenate([[0.0], np.cumsum(self._work[span])[:-1]])
+        return {
+            "start": float(self._times[first]),
+            "unexplained_rise_J": float((own - np.minimum.accumulate(own)).max()),
+            "still_after_s": _settled(speeds < STILL * self._machine.scale, self._machine.dt),
+        }
 
     def report(
         self, *, motion: Motion, glitches: npt.NDArray[np.bool_], wall: float,
@@ -179,6 +210,7 @@ class Recorder:
                 "deviation_rms_deg": np.sqrt(np.mean(angles**2, axis=1)).tolist(),
                 "contacts": self._contacts[:n].tolist(),
             },
+            "fall": self._fall(simulated, n),
             "ground_m": m.floor,
         }
         return Report(data)

@@ -22,6 +22,8 @@ JOIN = 0.6
 """A clip of getting up is joined to the lying pose, and to the reference, in so long [s]."""
 BLEND = 2.0
 """Without one the figure turns into the reference in so long [s]."""
+CROUCH = 1.3, 1.7
+"""Bend of hips and knees half way up [rad]."""
 REST = 1.0
 """It lies still so long before it gets up [s]."""
 
@@ -33,11 +35,13 @@ class Rising:
     Attributes:
         start: The lying pose, shape (nq,).
         clip: Poses of getting up, placed where it lies, shape (F, nq); none where it blends.
+        place: Where the figure has come to against the reference's own place, horizontally [m], shape (2,).
         since: [s].
     """
 
     start: Array
     clip: Array | None
+    place: Array
     since: float = 0.0
 
     def duration(self, dt: float) -> float:
@@ -45,10 +49,16 @@ class Rising:
         return BLEND if self.clip is None else 2.0 * JOIN + dt * (len(self.clip) - 1)
 
 
-def begin(q: Array, clip: Array | None) -> Rising:
-    """Get up from a pose (nq,) by the frames of a clip (F, nq), turned and moved to where the figure lies."""
+def begin(q: Array, clip: Array | None, reference: Array) -> Rising:
+    """Get up from a pose (nq,) by the frames of a clip (F, nq), turned and moved to where the figure lies.
+
+    Args:
+        q: The pose, shape (nq,).
+        clip: Of getting up, shape (F, nq); none blends.
+        reference: Of the clip that is run, now, shape (nq,).
+    """
     if clip is None:
-        return Rising(q.copy(), None)
+        return Rising(q.copy(), None, q[:2] - reference[:2])
     placed = clip.copy()
     turn = rotations.multiply(q[3:7], rotations.conjugate(clip[0, 3:7]))
     size = max(float(np.hypot(turn[0], turn[3])), 1e-9)
@@ -56,12 +66,25 @@ def begin(q: Array, clip: Array | None) -> Rising:
     placed[:, :3] = rotations.rotate(upright, clip[:, :3] - clip[0, :3] * [1.0, 1.0, 0.0])
     placed[:, :2] += q[:2]
     placed[:, 3:7] = rotations.multiply(upright, clip[:, 3:7])
-    return Rising(q.copy(), placed)
+    return Rising(q.copy(), placed, placed[-1, :2] - reference[:2])
 
 
-def later(rising: Rising, dt: float) -> Rising:
-    """One step later."""
-    return replace(rising, since=rising.since + dt)
+def later(rising: Rising, way: Array, dt: float) -> Rising:
+    """One step later, in which the reference went a way [m], shape (2,): the more it stands the more it goes along."""
+    goes = _eased(_joining(rising, dt))
+    return replace(rising, place=rising.place - (1.0 - goes) * way, since=rising.since + dt)
+
+
+def _joining(rising: Rising, dt: float) -> float:
+    """Part of the last blend, into the reference, that is done."""
+    if rising.clip is None:
+        return rising.since / BLEND
+    return (rising.since - JOIN - dt * (len(rising.clip) - 1)) / JOIN
+
+
+def _eased(part: float) -> float:
+    s = min(max(part, 0.0), 1.0)
+    return s * s * (3.0 - 2.0 * s)
 
 
 def pose(rising: Rising, reference: Array, character: Character, dt: float, depth: Callable[[Array], float]) -> Array:
@@ -77,20 +100,39 @@ def pose(rising: Rising, reference: Array, character: Character, dt: float, dept
     clip, t = rising.clip, rising.since
     last = rising.start if clip is None else clip[-1]
     there = reference.copy()
-    there[:2] = last[:2]
+    there[:2] += rising.place
     if clip is None:
-        q = _between(character, rising.start, there, t / BLEND)
+        part = _joining(rising, dt)
+        q = crouched(character, _between(character, rising.start, there, part), 4.0 * part * (1.0 - part))
     elif t < JOIN:
         q = _between(character, rising.start, clip[0], t / JOIN)
     elif t < JOIN + dt * (len(clip) - 1):
         q = clip[min(round((t - JOIN) / dt), len(clip) - 1)].copy()
     else:
-        q = _between(character, last, there, (t - JOIN - dt * (len(clip) - 1)) / JOIN)
+        q = _between(character, last, there, _joining(rising, dt))
     q[2] += depth(q)
     return q
 
 
+def crouched(character: Character, q: Array, part: float) -> Array:
+    """A pose (nq,) with hips and knees bent further by a part of a crouch: nobody rises like a board."""
+    out = q.copy()
+    for limb in character.limbs:
+        if limb.kind != "leg" or part <= 0.0:
+            continue
+        for body, angle in zip(limb.bodies, CROUCH, strict=False):
+            limits, at = character.bodies[body].limits, character.q_addresses[body]
+            if limits is None:
+                continue
+            if character.bodies[body].kind == "hinge":
+                out[at] += part * angle * (1.0 if limits.twist_upper > -limits.twist_lower else -1.0)
+            elif character.bodies[body].kind == "ball":
+                rest = np.asarray(limits.rest)
+                turn = rotations.from_rotation_vector(part * angle * np.asarray(limits.swing_axis))
+                own = rotations.multiply(rotations.conjugate(rest), q[at : at + 4])
+                out[at : at + 4] = rotations.multiply(rest, rotations.multiply(turn, own))
+    return out
+
+
 def _between(character: Character, first: Array, second: Array, part: float) -> Array:
-    s = min(max(part, 0.0), 1.0)
-    s = s * s * (3.0 - 2.0 * s)
-    return interpolate_q(character, np.array([0.0, 1.0]), np.stack([first, second]), np.array([s]))[0]
+    return interpolate_q(character, np.array([0.0, 1.0]), np.stack([first, second]), np.array([_eased(part)]))[0]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.units import GRAVITY
+from poise.filter.falling import presses
 from poise.filter.footing import Footholds
 from poise.filter.forces import Force
 from poise.filter.frame import give_way
@@ -85,7 +86,11 @@ def sense(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planne
     m.sway_share[:] = m.own_share + m.sway.whole * (1.0 - m.own_share) if m.sway.whole > 1e-3 else m.own_share
     footholds = m.footing.place(reference, s.points, shift, home, m.time, m.dt, planned, m.recovery)
     near = problem.touching_count
-    contacts = Contacts(problem.touching[:near].copy(), problem.normals[:near].copy(), m.options.friction)
+    points, normals = problem.touching[:near].copy(), problem.normals[:near].copy()
+    if m.fall is not None:
+        held = presses(s.point_velocities[points] - problem.ground_velocities[points], normals, problem.gaps[points])
+        points, normals = points[held], normals[held]
+    contacts = Contacts(points, normals, m.options.friction)
     return Sensed(Step(s, contacts, dt=m.dt, external=limbs.external), problem.gaps, footholds, planned)
 
 

@@ -28,8 +28,6 @@ RISE = 10.0
 
 GRIP, LET_GO = 0.2, 1e-3
 """Factors on the weights of what touches the ground, and of the root, while a figure falls."""
-FALLEN = 0.2
-"""Factor on the weight of the pose of a figure that falls."""
 HANDS = 2.0
 """Weight of the hands of a falling figure, times its mass [kg]."""
 
@@ -80,8 +78,9 @@ def _falling(m: Machine, reference: ReferenceFrame, fall: Fall, sensed: Sensed) 
     ground = float(m.terrain.heights(com[None, :2], m.time)[0])
     high = falling.highness(float(com[2]) - ground, m.standing_height)
     m.fall = falling.later(fall, float(np.linalg.norm(velocity)), high, m.dt)
-    joints = falling.joint_wishes(m.model.difference(s.q, fall.q, 1.0), s.v, high)
     touches = sensed.gaps < 0.5 * m.preset.contact.height * m.scale
+    weight = falling.sinking(m.model, s, touches)
+    joints = falling.joint_wishes(m.model.difference(s.q, fall.q, 1.0), s.v, weight, high)
     targets, shares = falling.resting_wishes(s.point_velocities - problem.ground_velocities, problem.axes, touches)
     places: list[PlaceGoal] = []
     trunk = m.character.roles.get("chest", 0) + 1
@@ -98,7 +97,7 @@ def _falling(m: Machine, reference: ReferenceFrame, fall: Fall, sensed: Sensed) 
         places.append(PlaceGoal(body + 1, offset, wish, HANDS * high * m.mass, f"{role} breaks the fall"))
     joint_weight = m.preset.weights.pose * m.hanging
     joint_weight[3:6] *= LET_GO
-    joint_weight[6:] *= FALLEN
+    joint_weight[6:] *= falling.tone(s.v, m.fall)
     return m.usual._replace(
         root=np.zeros(3), points=targets, point_weight=GRIP * m.preset.weights.end_effector * m.mass * shares,
         goal=None, places=places, joints=joints, joint_weight=joint_weight,
