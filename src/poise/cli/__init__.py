@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from poise.cli import character, check, convert, demo, edit, info, record_stream, simulate, synthesize, track, view
+from poise.cli import (
+    character,
+    check,
+    convert,
+    demo,
+    edit,
+    info,
+    record_stream,
+    setup,
+    simulate,
+    synthesize,
+    track,
+    view,
+)
 from poise.cli.app import app, main, run
 
 __all__ = [
@@ -16,6 +29,7 @@ __all__ = [
     "main",
     "record_stream",
     "run",
+    "setup",
     "simulate",
     "synthesize",
     "track",

@@ -17,7 +17,8 @@ from poise.core.errors import PoiseError
 
 Options = Mapping[str, str | int | float | bool]
 
-BUNDLE = Path(__file__).parent / "web" / "dist" / "page.html"
+WEB = Path(__file__).parent / "web"
+BUNDLE = WEB / "dist" / "page.html"
 """The built page; not in the repository, but in every wheel."""
 
 KEPT = 20
@@ -30,14 +31,14 @@ class MissingPage(PoiseError):
     """The page's code was not built when this Poise was installed."""
 
 
-def has_page() -> bool:
-    """True if pages can be written."""
-    return BUNDLE.is_file()
+def has_page(bundle: Path | None = None) -> bool:
+    """True if pages can be written; `bundle` is the player's by default."""
+    return (bundle or BUNDLE).is_file()
 
 
-def require_page() -> None:
+def require_page(bundle: Path | None = None) -> None:
     """Raises MissingPage with its cure if the page was not built."""
-    if not has_page():
+    if not has_page(bundle):
         raise MissingPage(
             "The player is not in this installation: it was built without node or network. Install a released wheel, "
             f"or run `npm ci` and `npm run build` in {BUNDLE.parents[1]}; pictures and films (.png, .gif, .mp4) work "
@@ -97,35 +98,40 @@ def recording_page(pack: bytes, title: str, options: Options | None = None) -> s
     return _filled(title, script, options)
 
 
-def live_page(socket: str, title: str, options: Options | None = None) -> str:
+def live_page(socket: str, title: str, options: Options | None = None, *, bundle: Path | None = None) -> str:
     """A page that shows what comes through a WebSocket of its own server.
 
     Args:
         socket: Path and query of the socket.
         title: Of the page.
         options: How it opens.
+        bundle: The built page; the player by default.
 
     Raises:
         MissingPage: if the player is not in this installation.
     """
     script = f'<script type="application/json" id="poise-live">{_json({"socket": socket})}</script>'
-    return _filled(title, script, options).replace(_CONNECT, "connect-src 'self'", 1)
+    return _filled(title, script, options, bundle).replace(_CONNECT, "connect-src 'self'", 1)
 
 
-def _filled(title: str, script: str, options: Options | None) -> str:
+def _filled(title: str, script: str, options: Options | None, bundle: Path | None = None) -> str:
     if options:
         script += f'<script type="application/json" id="poise-options">{_json(options)}</script>'
-    before, after = _page().split(_DATA, 1)
+    before, after = (_page() if bundle is None else _page_of(bundle)).split(_DATA, 1)
     return before.replace(_TITLE, html.escape(title or "Poise"), 1) + script + after
 
 
 @functools.cache
 def _page() -> str:
-    require_page()
-    page = BUNDLE.read_text(encoding="utf-8")
+    return _page_of(BUNDLE)
+
+
+def _page_of(bundle: Path) -> str:
+    require_page(bundle)
+    page = bundle.read_text(encoding="utf-8")
     for part in (_TITLE, _DATA, _CONNECT):
         if part not in page:
-            raise MissingPage(f"The player in {BUNDLE} is of another version: it has no {part!r}. Build it again.")
+            raise MissingPage(f"The player in {bundle} is of another version: it has no {part!r}. Build it again.")
     return page
 
 

@@ -83,16 +83,19 @@ class Server:
         page: Gives the page's text, from the path and query of its socket.
         port: 0 takes a free one.
         token: Who knows it may look and command; a random one if not given.
+        read: Reads a message of a page; raises InvalidValue for what is malformed.
 
     Raises:
         MissingExtra: without websockets.
         PoiseError: if the port is taken.
     """
 
-    def __init__(self, page: Callable[[str], str], *, port: int = 0, token: str | None = None) -> None:
+    def __init__(self, page: Callable[[str], str], *, port: int = 0, token: str | None = None,
+        read: Callable[[str, int], Command] = read_command,
+    ) -> None:  # fmt: skip
         require_server()
         self.token = secrets.token_urlsafe(18) if token is None else token
-        self._page = page
+        self._page, self._read = page, read
         self._scene, self._generation = b"", -1
         self._state: tuple[int, int, float, bool, bytes] | None = None
         self._greeting: str | None = None
@@ -314,7 +317,7 @@ class Server:
                     if isinstance(message, bytes):
                         self._acknowledge(page, read_ack(message))
                     else:
-                        self._commands.append(read_command(message, page.number))
+                        self._commands.append(self._read(message, page.number))
                 except InvalidValue as error:
                     page.refused += 1
                     log.warning("Refused a message of page %d: %s", page.number, error)

@@ -1,5 +1,5 @@
-// Builds the page: one HTML file with one inline script and one inline style, each allowed by its hash alone.
-//   node build.mjs          dist/page.html and dist/notices.txt
+// Builds the pages: each one HTML file with one inline script and one inline style, each allowed by its hash alone.
+//   node build.mjs          dist/page.html (the player), dist/setup.html (the set-up page) and dist/notices.txt
 //   node build.mjs watch    the same, again at every change, without minifying
 //   node build.mjs test     the unit tests of the pure modules
 import { createHash } from "node:crypto";
@@ -45,10 +45,10 @@ const plainPlots = {
   },
 };
 
-async function script(minify) {
+async function script(entry, minify) {
   const result = await build({
     absWorkingDir: here,
-    entryPoints: ["src/main.ts"],
+    entryPoints: [entry],
     bundle: true,
     write: false,
     minify,
@@ -63,8 +63,7 @@ async function script(minify) {
   return result.outputFiles[0].text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--").trim();
 }
 
-async function style(minify) {
-  const source = text("node_modules", "uplot", "dist", "uPlot.min.css") + text("src", "page.css");
+async function style(source, minify) {
   const result = await build({ stdin: { contents: source, loader: "css" }, write: false, minify, logLevel: "warning" });
   return result.outputFiles[0].text.trim();
 }
@@ -79,8 +78,14 @@ function write(name, content) {
   renameSync(part, join(here, "dist", name));
 }
 
-async function page(minify = true) {
-  const [js, css] = await Promise.all([script(minify), style(minify)]);
+async function pages(minify = true) {
+  await page("page", "src/main.ts", text("node_modules", "uplot", "dist", "uPlot.min.css") + text("src", "page.css"), minify);
+  await page("setup", "src/setup/main.ts", text("src", "setup", "setup.css"), minify);
+  write("notices.txt", notices());
+}
+
+async function page(name, entry, look, minify) {
+  const [js, css] = await Promise.all([script(entry, minify), style(look, minify)]);
   const policy = [
     "default-src 'none'",
     `script-src ${hash(js)}`,
@@ -91,10 +96,9 @@ async function page(minify = true) {
     "form-action 'none'",
   ].join("; ");
   const put = { policy, css, js, notices: notices().replaceAll("--", "- -") };
-  const html = text("src", "page.html").replace(/\{\{(\w+)\}\}/g, (_, key) => put[key]);
-  write("page.html", html);
-  write("notices.txt", notices());
-  console.log(`dist/page.html ${(html.length / 1000).toFixed(0)} kB (script ${(js.length / 1000).toFixed(0)} kB)`);
+  const html = text(...(name === "page" ? ["src", "page.html"] : ["src", name, `${name}.html`])).replace(/\{\{(\w+)\}\}/g, (_, key) => put[key]);
+  write(`${name}.html`, html);
+  console.log(`dist/${name}.html ${(html.length / 1000).toFixed(0)} kB (script ${(js.length / 1000).toFixed(0)} kB)`);
 }
 
 async function test() {
@@ -119,11 +123,11 @@ async function test() {
 
 const mode = process.argv[2] ?? "build";
 if (mode === "test") await test();
-else await page(mode === "build");
+else await pages(mode === "build");
 if (mode === "watch") {
   let timer;
   watch(join(here, "src"), () => {
     clearTimeout(timer);
-    timer = setTimeout(() => page(false).catch((error) => console.error(error.message)), 100);
+    timer = setTimeout(() => pages(false).catch((error) => console.error(error.message)), 100);
   });
 }

@@ -12,9 +12,8 @@ import numpy as np
 from poise.body.character import Character
 from poise.body.posing import body_poses
 from poise.core import rotations
-from poise.core.errors import InvalidValue
 from poise.core.typing import Array
-from poise.tracking.setup.model import ACTOR_LIMBS, Chain, Setup
+from poise.tracking.setup.model import ACTOR_LIMBS, DENSITIES, Chain, Setup, volume
 from poise.tracking.tracker import standing_pose
 
 LOW = 0.06
@@ -176,26 +175,29 @@ def _off_balance(setup: Setup, character: Character) -> list[Check]:
     for lever, name in levers:  # by the longest lever first, as far as it may go
         if missing <= 0.0 or abs(lever) < 1e-9:
             break
-        factor = min(max(1.0 + missing / lever, FACTORS[0]), FACTORS[1])
-        edit = {"do": "scale", "limb": name, "factor": factor}
-        if _is_possible(setup, edit):
+        low, high = _range(setup, name)
+        factor = min(max(1.0 + missing / lever, low), high)
+        if abs(factor - 1.0) > 1e-3:
             missing -= (factor - 1.0) * lever
             changes.append((name, factor))
     if missing > 1e-9 * float(masses.sum()) or not changes:
         return [Check("off_balance", text + " Change masses, or give it a rest pose that stands.")]
-    words = [f"{_said(n)} {100 * abs(1 - f):.0f} % {'lighter' if f < 1 else 'heavier'}" for n, f in changes]
+    alike: dict[str, list[str]] = {}
+    for name, factor in changes:
+        change = f"{100 * abs(1 - factor):.0f} % {'lighter' if factor < 1 else 'heavier'}"
+        alike.setdefault(change, []).append(name)
+    words = [f"{_listed(names)} {change}" for change, names in alike.items()]
     edits = tuple({"do": "scale", "limb": n, "factor": f} for n, f in changes)
-    return [Check("off_balance", text, f"Make {' and '.join(words)}", edits, changes[0][0])]
+    return [Check("off_balance", text, f"Make {', '.join(words)}", edits, changes[0][0])]
 
 
-def _is_possible(setup: Setup, edit: Mapping[str, Any]) -> bool:
-    from poise.tracking.setup.model import edited
-
-    try:
-        edited(setup, edit)
-    except InvalidValue:
-        return False
-    return True
+def _range(setup: Setup, name: str) -> tuple[float, float]:
+    """How much lighter and heavier a limb may become [1]."""
+    limb = next(c for c in setup.limbs if c.name == name)
+    bodies = [setup.parts[j].body for j in limb.joints if j in setup.parts]
+    densities = [b.mass / volume(b.capsules) for b in bodies]
+    low, high = DENSITIES[0] / min(densities), DENSITIES[1] / max(densities)
+    return min(1.0, max(FACTORS[0], 1.001 * low)), max(1.0, min(FACTORS[1], 0.999 * high))
 
 
 def _outside(points: Array, at: Array) -> Array:

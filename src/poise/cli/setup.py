@@ -1,0 +1,113 @@
+"""`poise setup`: bodies, limbs and roles of a character, by mouse and keyboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from poise.cli import options
+from poise.cli.app import app, note, note_warnings, output_path
+from poise.core.errors import FileFormatError, InvalidValue
+
+if TYPE_CHECKING:
+    from poise.body import Character
+    from poise.core.motion import Motion
+
+
+@app.command()
+def setup(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CHARACTER", help="Any file with a skeleton, or a character (TOML).", show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="OUT.toml",
+            help="The character's file, written after every edit. Default: the name of the file, here; a character is "
+            "edited in place.",
+        ),
+    ] = None,
+    mass: Annotated[float | None, typer.Option(metavar="KG", help="Whole mass; default: 70 kg if human-sized.")] = None,
+    skeleton: options.Skeleton = None,
+    clip: options.Clip = None,
+    unit: options.SourceUnit = None,
+    up: options.SourceUp = None,
+    height: options.Height = None,
+    port: options.Port = 0,
+    headless: options.Headless = False,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Set a character up in the browser: bodies on bones, and which limb of an actor drives which of its limbs.
+
+    What Poise proposes is there when the page opens. Every edit is kept in the character's file at once; Ctrl-C ends.
+
+    Example: [bold]poise setup raptor.glb -o rex.toml[/bold]
+    """
+    from poise.show.setup import SetupPage, SetupSession
+
+    is_character = file.suffix.lower() == ".toml"
+    target = output or (file if is_character else Path(file.stem).with_suffix(".toml"))
+    if target.suffix.lower() != ".toml":
+        raise InvalidValue(f"{target} is no .toml file; a character is kept as TOML.")
+    character, motion = open_character(
+        file, mass=mass, skeleton=skeleton, clip=clip, unit=unit, up=up, height=height
+    )  # fmt: skip
+    if target.exists() and not (is_character and target.resolve() == file.resolve()) and not overwrite:
+        character = _continued(target, character)
+    elif not is_character:
+        output_path(target, inputs=[file], overwrite=overwrite)
+    session = SetupSession(character, target, motion=motion, title=f"Set up {file.stem}")
+    if session.saved:
+        raise InvalidValue(session.saved)
+    with SetupPage(session, port=port, is_opened=not headless) as page:
+        note(f"Set-up at {page.url} (kept in {target}; Ctrl-C ends)")
+        page.play()
+    note(f"{target}: {len(session.setup.parts)} bodies, {len(session.setup.limbs)} limbs")
+
+
+def open_character(
+    file: Path, *, mass: float | None = None, skeleton: Path | None = None, clip: str | None = None,
+    unit: str | None = None, up: str | None = None, height: str | None = None,
+) -> tuple[Character, Motion | None]:  # fmt: skip
+    """A character from any file with a skeleton, and its motion where it has one; of several clips the first."""
+    import poise.io
+    from poise.body import fit, load_character
+
+    if file.suffix.lower() == ".toml":
+        if mass is not None:
+            raise InvalidValue("--mass is for fitting; edit the masses of a character on the page.")
+        return load_character(file), None
+    size = {"unit": unit, "up": up, "height": height}
+    try:
+        motion = poise.io.load(file, skeleton=skeleton, clip=options.clip_key(clip), **size)
+    except FileFormatError as refusal:
+        if "load_skeleton" in refusal.cure:
+            bare = poise.io.load_skeleton(file, skeleton=skeleton, **size)
+            return fit(bare, mass=mass), None
+        if clip is not None or "--clip" not in str(refusal) and "clip=" not in str(refusal):
+            raise
+        motion = poise.io.load(file, skeleton=skeleton, clip=0, **size)
+    note_warnings(motion)
+    return fit(motion, mass=mass), motion
+
+
+def _continued(target: Path, character: Character) -> Character:
+    """The character that was kept before, if it is of the same skeleton.
+
+    Raises:
+        InvalidValue: if it is of another.
+    """
+    from poise.body import load_character
+
+    kept = load_character(target)
+    if kept.skeleton.names != character.skeleton.names:
+        raise InvalidValue(f"{target} is a character of another skeleton. Give another -o, or --overwrite.")
+    note(f"Going on with {target}; --overwrite begins anew.")
+    return kept
