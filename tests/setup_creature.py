@@ -1,4 +1,4 @@
-"""A creature nobody has seen, for tests of its set-up: two legs, a tail, a long neck, two little arms; names say nothing."""
+"""A creature nobody has seen, for tests of its set-up: two legs, a tail, a long neck, two little arms, odd names."""
 
 from __future__ import annotations
 

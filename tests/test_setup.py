@@ -86,7 +86,8 @@ def from_nothing(beast: Character) -> Setup:
     assert len(setup.parts) == 1
     setup = edited(setup, {"do": "fill", "from": joint(setup, "n0"), "to": joint(setup, "n2")})
     for actor, name in (
-        ("left_leg", "a3"), ("right_leg", "b2"), ("left_arm", "a8"), ("right_arm", "b9"), ("neck", "k2"), ("free", "w3"),
+        ("left_leg", "a3"), ("right_leg", "b2"), ("left_arm", "a8"), ("right_arm", "b9"), ("neck", "k2"),
+        ("free", "w3"),
     ):  # fmt: skip
         setup = edited(setup, {"do": "assign", "joint": joint(setup, name), "actor": actor})
     return setup
@@ -162,7 +163,8 @@ def test_a_figure_that_tips_over_is_balanced(beast: Character) -> None:
     "edit",
     [
         {}, {"do": "fly"}, {"do": "body"}, {"do": "body", "joint": 10**6}, {"do": "body", "joint": True},
-        {"do": "remove", "joint": 0}, {"do": "mass", "joint": 0, "kg": 0.0}, {"do": "mass", "joint": 0, "kg": float("nan")},
+        {"do": "remove", "joint": 0}, {"do": "mass", "joint": 0, "kg": 0.0},
+        {"do": "mass", "joint": 0, "kg": float("nan")},
         {"do": "capsule", "joint": 0, "index": 9, "start": [0, 0, 0], "end": [0, 0, 1], "radius": 0.1},
         {"do": "capsule", "joint": 0, "index": 0, "start": [0, 0, "x"], "end": [0, 0, 1], "radius": 0.1},
         {"do": "assign", "joint": 3, "actor": "third_arm"}, {"do": "assign", "joint": 0, "actor": "free"},
@@ -265,8 +267,13 @@ def served(beast: Character, path: Path) -> Iterator[Any]:
         page.close()
 
 
+def _read_on(line: Any) -> None:
+    while True:
+        line.recv(timeout=20.0)
+
+
 def test_only_who_knows_the_token_edits(beast: Character, tmp_path: Path) -> None:
-    from websockets.exceptions import InvalidStatus
+    from websockets.exceptions import ConnectionClosed, InvalidStatus
     from websockets.sync.client import connect
 
     path = tmp_path / "beast.toml"
@@ -297,9 +304,8 @@ def test_only_who_knows_the_token_edits(beast: Character, tmp_path: Path) -> Non
             assert changed is not None
         with connect(socket, origin=address, max_size=None) as line:  # type: ignore[arg-type]
             line.send("x" * 5000)
-            with pytest.raises(Exception, match="1009|too big"):
-                while True:
-                    line.recv(timeout=20.0)
+            with pytest.raises(ConnectionClosed):
+                _read_on(line)
     assert poise.load_character(path).mass < begin(beast).character.mass
 
 

@@ -91,7 +91,7 @@ def open_character(
         if "load_skeleton" in refusal.cure:
             bare = poise.io.load_skeleton(file, skeleton=skeleton, **size)
             return fit(bare, mass=mass), None
-        if clip is not None or "--clip" not in str(refusal) and "clip=" not in str(refusal):
+        if clip is not None or not ("--clip" in str(refusal) or "clip=" in str(refusal)):
             raise
         motion = poise.io.load(file, skeleton=skeleton, clip=0, **size)
     note_warnings(motion)

@@ -1,7 +1,7 @@
 """The set-up page: a character on a skeleton, edited in the browser, kept as its file after every edit.
 
-The page sends edits (`poise.tracking.setup.edited`), undo and redo; it is sent what there is now, checks and all. Nothing
-of it is kept in the page: closing it, or ending the server, loses nothing.
+The page sends edits (`poise.tracking.setup.edited`), undo and redo; it is sent what there is now, checks and all.
+Nothing of it is kept in the page: closing it, or ending the server, loses nothing.
 """
 
 from __future__ import annotations
