@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -84,7 +84,7 @@ def open_character(
         if mass is not None:
             raise InvalidValue("--mass is for fitting; edit the masses of a character on the page.")
         return load_character(file), None
-    size = {"unit": unit, "up": up, "height": height}
+    size: dict[str, Any] = {"unit": unit, "up": up, "height": height}
     try:
         motion = poise.io.load(file, skeleton=skeleton, clip=options.clip_key(clip), **size)
     except FileFormatError as refusal:
