@@ -5,6 +5,7 @@ from __future__ import annotations
 from poise.analysis.analyze import Analysis, analyze
 from poise.analysis.flights import FlightFit, fit_flight, fit_parabola
 from poise.analysis.forces import Forces, inverse_dynamics
+from poise.analysis.gait import Exchange, Gait, energy_exchange, gait
 from poise.analysis.measures import Measures, PoseDifference, Standing, measures, pose_difference, standing
 from poise.analysis.momentum import BodyMotion, Momentum, body_motion, center_of_mass, composite_inertia, momentum
 from poise.analysis.scale import ImpliedScale, implied_scale, unlikely_leg
@@ -16,8 +17,10 @@ __all__ = [
     "KINDS",
     "Analysis",
     "BodyMotion",
+    "Exchange",
     "FlightFit",
     "Forces",
+    "Gait",
     "ImpliedScale",
     "LowPass",
     "Measures",
@@ -32,8 +35,10 @@ __all__ = [
     "center_of_mass",
     "choose_filter",
     "composite_inertia",
+    "energy_exchange",
     "fit_flight",
     "fit_parabola",
+    "gait",
     "implied_scale",
     "inverse_dynamics",
     "measures",

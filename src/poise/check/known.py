@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from poise.analysis.analyze import Analysis
+from poise.analysis.gait import is_on_the_spot
 from poise.check import thresholds as at
 from poise.check.finding import Finding
 from poise.phases.floor import find_floor
 from poise.phases.points import pelvis
-from poise.phases.travel import in_place_velocity
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "gravity": ("limbs", "size"),
@@ -72,15 +72,3 @@ def doubts(clip: Analysis, *, is_floor_given: bool = False) -> Doubts:
     if not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]:
         found["size"] = f"legs of {leg:.2g} m are not a person's, so how it should move and weigh is not known"
     return Doubts(found)
-
-
-def is_on_the_spot(clip: Analysis) -> bool:
-    """True if the hips stay where they are while feet go somewhere, as in loops for games and on treadmills."""
-    motion, leg = clip.motion, clip.character.leg_length
-    if np.any(in_place_velocity(motion)):
-        return True
-    hips = motion.world[0][:, pelvis(motion.skeleton), :2]
-    if float(np.ptp(hips, axis=0).max()) > at.STAYS * leg:
-        return False
-    feet = clip.touch.points[:, clip.touch.is_foot, :2]
-    return bool(feet.shape[1]) and float(np.ptp(feet, axis=0).max()) > at.STEPS_OUT * leg

@@ -14,6 +14,7 @@ import numpy as np
 
 from poise.analysis.analyze import Analysis
 from poise.analysis.flights import FlightFit
+from poise.analysis.gait import gait
 from poise.analysis.measures import Measures, standing
 from poise.analysis.scale import ImpliedScale
 from poise.check import thresholds as at
@@ -66,6 +67,7 @@ class Samples:
         cop: Signed distance of the center of pressure from the support over the support's radius, at the frames
             where something carries load; positive outside, shape (m,).
         is_counted: False where the clip's frame rate is wrong: all of this depends on time.
+        gait_measures: Duty factor, double support, energies, cost of transport: `poise.analysis.Gait.as_json`.
     """
 
     frames: int = 0
@@ -73,6 +75,7 @@ class Samples:
     flights: tuple[FlightSample, ...] = ()
     cop: Array = field(default_factory=_none)
     is_counted: bool = True
+    gait_measures: dict[str, Any] = field(default_factory=dict)
 
     @property
     def flight_frames(self) -> int:
@@ -213,7 +216,9 @@ def _strays(quantity: str, named: list[tuple[str, float]]) -> list[tuple[float, 
     return found
 
 
-def measures_of(clip: Analysis, quality: Measures, scale: ImpliedScale) -> dict[str, Any]:
+def measures_of(
+    clip: Analysis, quality: Measures, scale: ImpliedScale, samples: Samples | None = None
+) -> dict[str, Any]:
     """The fields of one clip in poise.check/1, but for file, verdict and findings."""
     error = clip.support.error[np.isfinite(clip.support.error)]
     names, good = clip.motion.skeleton.names, ~clip.is_glitch
@@ -250,6 +255,7 @@ def measures_of(clip: Analysis, quality: Measures, scale: ImpliedScale) -> dict[
             "moment_max_Nm": _most(moment), "moment_rms_Nm": _rms(moment),
             "force_rms_weights": _rms(force) / (clip.mass * GRAVITY),
         },
+        "gait": gait(clip).as_json() if samples is None else samples.gait_measures,
         "glitches": [{"frame": g.frame, "joint": names[g.joint], "kind": g.kind} for g in clip.glitches],
     }  # fmt: skip
 
@@ -280,13 +286,13 @@ def samples_of(clip: Analysis) -> Samples:
     others = clip.touch.flags[:, ~clip.touch.is_foot].any(axis=1)
     air = clip.is_airborne & (on_feet == 0)
     double, single = (on_feet > 1) & ~others, (on_feet == 1) & ~others
-    gait = gait_of(speed, float(air.mean()), float(double.mean()), float(single.mean()), _steps(clip))
+    kind = gait_of(speed, float(air.mean()), float(double.mean()), float(single.mean()), _steps(clip))
     if float(others.mean()) > at.ON_HANDS:
-        gait = "other"
+        kind = "other"
     error = clip.support.error
     return Samples(
-        clip.motion.frame_count, gait, tuple(_sample(clip, f) for f in clip.flights),
-        error[np.isfinite(error) & ~clip.is_glitch],
+        clip.motion.frame_count, kind, tuple(_sample(clip, f) for f in clip.flights),
+        error[np.isfinite(error) & ~clip.is_glitch], gait_measures=gait(clip).as_json(),
     )  # fmt: skip
 
 

@@ -282,6 +282,9 @@ def write_statistics(folder: Path, samples: Sequence[tuple[str, Samples]]) -> li
         for name, s in samples
     ]
     written["clips.csv"] = table(["clip", "gait", "frames", "frames_in_flight", "flights", "counted"], gaits)
+    known = [(name, s.gait_measures) for name, s in _counted(samples) if s.gait_measures.get("strides")]
+    fields = list(known[0][1]) if known else ["kind"]
+    written["gaits.csv"] = table(["clip", *fields], [[name, *(m[f] for f in fields)] for name, m in known])
     for name, data in written.items():
         write_atomically(folder / name, data)
     return [folder / name for name in written]

@@ -122,8 +122,6 @@ SUNK = 0.25
 """A floor that feet are below in more than this share of frames is not known [1]."""
 FLOORS_AGREE = 0.1
 """Floor of the motion and of the fitted character agree within this, in legs [1]."""
-STAYS, STEPS_OUT = 0.1, 0.25
-"""A clip whose hips stay within the first while a foot leaves the second, both in legs, goes on the spot [1]."""
 GROWN_LEGS = (0.65, 1.1)
 """Legs of grown people [m]."""
 HUMAN_LEGS = (0.4, 1.3)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from poise.analysis.analyze import analyze
+from poise.analysis.gait import is_on_the_spot
 from poise.analysis.measures import standing
 from poise.analysis.scale import unlikely_leg
 from poise.body.character import Character
 from poise.body.posing import root_mover
-from poise.check.known import is_on_the_spot
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion

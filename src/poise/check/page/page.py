@@ -124,6 +124,7 @@ def _section(report: ClipReport, number: int, player: str) -> str:
         parts.append(f"<h3>Findings</h3><table><thead>{header}</thead><tbody>{rows}</tbody></table>")
     if report.pictures is not None:
         parts.append(_pictures(report))
+    parts.append(_gait(report))
     if report.notes:
         parts.append("<h3>Worth knowing</h3>" + "".join(f"<p>{escape(n)}</p>" for n in report.notes))
     return f'<section class="{report.verdict}" id="clip-{number}">{"".join(parts)}</section>'
@@ -141,6 +142,25 @@ def _facts(report: ClipReport) -> str:
     if math.isfinite(m["filter"]["hz"]):
         words.append(f"accelerations after a low-pass of {m['filter']['hz']:.3g} Hz")
     return " · ".join(words)
+
+
+def _gait(report: ClipReport) -> str:
+    """How the clip goes from foot to foot, for clips of whole strides."""
+    g = report.measures.get("gait", {}) if report.measures else {}
+    if not g.get("strides"):
+        return ""
+    percent = "{:.0f} %".format
+    cells = [
+        ("gait", g["kind"]), ("whole strides", str(g["strides"])), ("speed", f"{g['speed_m_s']:.2f} m/s"),
+        ("Froude number", _number(g["froude"])), ("duty factor", percent(100.0 * g["duty_factor"])),
+        ("double support", percent(100.0 * g["double_support"])), ("flight", percent(100.0 * g["flight"])),
+        ("energy recovered, as a pendulum does", percent(100.0 * g["recovery"])),
+        ("kinetic with potential energy (−1 walk, +1 run)", f"{g['energy_correlation']:+.2f}".replace("-", "−")),
+        ("mechanical cost of transport", _number(g["cost_of_transport"])),
+    ]  # fmt: skip
+    head = "".join(f'<th class="number">{escape(name)}</th>' for name, _ in cells)
+    row = "".join(f'<td class="number">{escape(value)}</td>' for _, value in cells)
+    return f"<h3>Gait</h3><table><thead><tr>{head}</tr></thead><tbody><tr>{row}</tr></tbody></table>"
 
 
 def _row(finding: Finding, report: ClipReport, player: str) -> str:
