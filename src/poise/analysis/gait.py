@@ -7,12 +7,13 @@ into the other. A run bounces like a pogo stick: both are least in the middle of
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from poise.analysis.analyze import Analysis, analyze
-from poise.core.typing import Array, Flags
+from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.phases.points import pelvis
 from poise.phases.runs import runs
@@ -219,7 +220,7 @@ def _kind(legs: int, duty: float, flight: float, exchange: Exchange) -> str:
     return "grounded run" if duty < GROUNDED and bounces else "walk"
 
 
-def _duty_factor(on: Flags, landed: list[Array], times: Array) -> float:
+def _duty_factor(on: Flags, landed: Sequence[Index], times: Array) -> float:
     """Mean over all feet and strides of the time from landing to lift-off over that from landing to landing."""
     shares = []
     for k, frames in enumerate(landed):
