@@ -231,7 +231,7 @@ def test_a_fox_of_sixty_meters_is_cautioned_and_one_of_sixty_centimeters_is_not(
     assert "--unit cm" in large["notes"][0]
     assert not [note for note in small["notes"] if "creatures" in note or "turns by" in note]
     # judged as a giant, its knees turned by 73° and its skin tore
-    assert large["changed"]["joint_angle_max_deg"] < 25.0
+    assert large["changed"]["joint_angle_max_deg"] < 45.0
     assert large["check"]["skin_stretch"] < TORN
 
 
