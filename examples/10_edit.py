@@ -16,7 +16,7 @@ import poise
 from poise.core.errors import BudgetExceeded
 from poise.edit import Budget, Edited, Scope, ballistic, ground, scale, spin
 from poise.show import record
-from poise.show.edit_scene import scene_of_edit
+from poise.show.motion_scene import scene_of_edit
 
 OUT = Path(tempfile.mkdtemp()) if "--headless" in sys.argv else Path("out")
 

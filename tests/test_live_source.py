@@ -15,11 +15,10 @@ pytest.importorskip("websockets")
 from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged
 from poise.filter.hand import Hand
-from poise.show.live import LiveRun
+from poise.show.live import LiveRun, allowed
 from poise.show.page import has_page
 from poise.show.protocol import Moment
 from poise.show.scene import Box, Control, Prop, Scene
-from poise.show.source import allowed
 from poise.show.viewer import Viewer
 from poise.terrain import Terrain
 from tests.live_pages import Page

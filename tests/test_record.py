@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 
 from poise.core.errors import InvalidValue, MissingExtra, PoiseError
-from poise.show import Camera, gl, record
+from poise.show import Camera, record
 from poise.show.camera import FIELD_OF_VIEW, Follow, grid_cell, travel_heading
-from poise.show.ground import ground_patch, needed
 from poise.show.look import ARROW_COLOR, BACKGROUND, Look, body_sides
+from poise.show.pack_terrain import needed
 from poise.show.plain import PlainPainter
 from poise.show.scene import GHOST, Arrow, Scene, Style
 from poise.terrain import Terrain
@@ -27,22 +27,10 @@ def a_scene(**changes: object) -> Scene:
     return replace(Scene(TIMES, (sliding_track(TIMES),), Terrain.flat()), **changes)  # type: ignore[arg-type]
 
 
-@pytest.fixture(scope="module", params=["plain", "mujoco"])
-def painter(request: pytest.FixtureRequest) -> str:
-    if request.param == "mujoco" and gl.probe()[0] is None:
-        pytest.skip(gl.probe()[1])
-    return request.param
-
-
-def painted(painter: str, scene: Scene, time: float, camera: Camera, size: tuple[int, int] = (160, 200)) -> np.ndarray:
+def painted(scene: Scene, time: float, camera: Camera, size: tuple[int, int] = (160, 200)) -> np.ndarray:
     """One picture, its values as floats."""
     follow = Follow(scene, camera)
-    platform = gl.probe()[0]
-    if painter == "plain":
-        made = PlainPainter(scene, *size)
-    else:
-        made = gl.GLPainter(scene, platform or "", *size, heading=travel_heading(scene), view=follow.height)
-    with made:
+    with PlainPainter(scene, *size) as made:
         return made.paint(Look(scene).still(time), follow.shot(time, size[0] / size[1])).astype(np.float64)
 
 
@@ -53,10 +41,10 @@ def rows_and_columns(picture: np.ndarray, kind: str) -> tuple[np.ndarray, np.nda
     return rows, columns
 
 
-def test_the_figure_stands_upright_on_the_ground_where_the_camera_says(painter: str) -> None:
+def test_the_figure_stands_upright_on_the_ground_where_the_camera_says() -> None:
     scene = a_scene(tracks=(sliding_track(TIMES, style=RED),))
     camera = Camera("side", elevation=-2.0)
-    rows, columns = rows_and_columns(painted(painter, scene, 1.0, camera), "red")
+    rows, columns = rows_and_columns(painted(scene, 1.0, camera), "red")
     shot = Follow(scene, camera).shot(1.0, 0.8)
     scale = 200 / shot.height
     # head of the trunk's capsule at 1.62 m, sole at 0: perspective and rounding within 4 pixels
@@ -70,33 +58,33 @@ def test_the_figure_stands_upright_on_the_ground_where_the_camera_says(painter: 
     assert toe > 80 + 0.15 * scale  # it travels, and so faces, to the right
 
 
-def test_a_figure_above_the_ground_is_seen_above_its_shadow(painter: str) -> None:
+def test_a_figure_above_the_ground_is_seen_above_its_shadow() -> None:
     standing = a_scene(tracks=(sliding_track(TIMES, style=RED),))
     hovering = a_scene(tracks=(sliding_track(TIMES, style=RED, height=0.3),))
     for scene, gap in ((standing, 0.0), (hovering, 0.3)):
         scale = 200 / Follow(scene, Camera()).shot(1.0, 0.8).height
-        rows, columns = rows_and_columns(painted(painter, scene, 1.0, Camera()), "red")
+        rows, columns = rows_and_columns(painted(scene, 1.0, Camera()), "red")
         shot = Follow(scene, Camera()).shot(1.0, 0.8)
         ground = 100 - scale * ((np.array([1.0, -0.12, 0.0]) - shot.target) @ shot.up)  # under the near foot
         assert ground - rows.max() == pytest.approx(scale * gap, abs=5.0)
         assert len(columns) > 300
 
 
-def test_a_figure_of_any_size_is_seen_the_same(painter: str) -> None:
+def test_a_figure_of_any_size_is_seen_the_same() -> None:
     usual = a_scene(tracks=(sliding_track(TIMES, style=RED),))
     for size in (0.02, 100.0):
         track = sliding_track(TIMES, style=RED)
         scaled = replace(track, character=scaled_figure(size), positions=size * track.positions)
         for terrain in (Terrain.flat(), Terrain.slope(10.0)):
-            expected = painted(painter, replace(usual, terrain=terrain), 1.0, Camera())
-            seen = painted(painter, a_scene(tracks=(scaled,), terrain=terrain), 1.0, Camera())
+            expected = painted(replace(usual, terrain=terrain), 1.0, Camera())
+            seen = painted(a_scene(tracks=(scaled,), terrain=terrain), 1.0, Camera())
             assert np.mean(np.abs(seen - expected) > 40.0) < 0.08
 
 
-def test_left_limbs_are_lighter_than_right_ones(painter: str) -> None:
+def test_left_limbs_are_lighter_than_right_ones() -> None:
     assert body_sides(stick_figure()) == ["", "left", "left", "right", "right"]
     scene = a_scene()
-    seen = {view: painted(painter, scene, 1.0, Camera(view, heading=0.0, elevation=0.0)) for view in ("front", "back")}
+    seen = {view: painted(scene, 1.0, Camera(view, heading=0.0, elevation=0.0)) for view in ("front", "back")}
     low = slice(120, 165)
     for view, lighter_on_right in (("front", True), ("back", False)):
         figure = seen[view][low]
@@ -104,13 +92,13 @@ def test_left_limbs_are_lighter_than_right_ones(painter: str) -> None:
         assert darker_left_half == lighter_on_right
 
 
-def test_a_ghost_lets_shine_through_what_is_behind_it(painter: str) -> None:
-    nothing = painted(painter, a_scene(tracks=(sliding_track(TIMES), sliding_track(TIMES, speed=1.0))), 1.0, Camera())
+def test_a_ghost_lets_shine_through_what_is_behind_it() -> None:
+    nothing = painted(a_scene(tracks=(sliding_track(TIMES), sliding_track(TIMES, speed=1.0))), 1.0, Camera())
     away = replace(sliding_track(TIMES), positions=sliding_track(TIMES).positions + np.array([0.3, 0.0, 0.0]))
     solid = painted(
-        painter, a_scene(tracks=(sliding_track(TIMES), replace(away, style=Style("solid", GHOST.color)))), 1.0, Camera()
+        a_scene(tracks=(sliding_track(TIMES), replace(away, style=Style("solid", GHOST.color)))), 1.0, Camera()
     )
-    ghost = painted(painter, a_scene(tracks=(sliding_track(TIMES), replace(away, style=GHOST))), 1.0, Camera())
+    ghost = painted(a_scene(tracks=(sliding_track(TIMES), replace(away, style=GHOST))), 1.0, Camera())
     assert np.abs(ghost - nothing).max() > 15.0
     assert ghost.min() > solid.min() - 1.0
     # one solid figure and a ghost are framed by the solid one alone
@@ -119,11 +107,11 @@ def test_a_ghost_lets_shine_through_what_is_behind_it(painter: str) -> None:
     )
 
 
-def test_a_push_is_an_arrow_that_ends_at_the_body(painter: str) -> None:
+def test_a_push_is_an_arrow_that_ends_at_the_body() -> None:
     push = Arrow(0, 0, 0.8, 1.2, np.array([200.0, 0.0, 0.0]), np.array([0.0, 0.0, 0.5]))
     scene = a_scene(arrows=(push,), tracks=(sliding_track(TIMES, style=BLUE),))
     camera = Camera("side", elevation=0.0)
-    rows, columns = rows_and_columns(painted(painter, scene, 1.0, camera), "red")
+    rows, columns = rows_and_columns(painted(scene, 1.0, camera), "red")
     assert len(rows) > 30
     shot = Follow(scene, camera).shot(1.0, 0.8)
     scale = 200 / shot.height
@@ -133,8 +121,8 @@ def test_a_push_is_an_arrow_that_ends_at_the_body(painter: str) -> None:
     assert columns.max() == pytest.approx(middle, abs=4.0)
     assert columns.max() - columns.min() == pytest.approx(length, abs=5.0)
     assert rows.mean() == pytest.approx(100 - scale * (1.3 - shot.target[2]), abs=4.0)
-    assert not len(rows_and_columns(painted(painter, scene, 0.5, camera), "red")[0])
-    assert not len(rows_and_columns(painted(painter, scene, 1.9, camera), "red")[0])
+    assert not len(rows_and_columns(painted(scene, 0.5, camera), "red")[0])
+    assert not len(rows_and_columns(painted(scene, 1.9, camera), "red")[0])
     assert ARROW_COLOR[0] > 0.5
 
 
@@ -148,14 +136,14 @@ def test_a_push_is_an_arrow_that_ends_at_the_body(painter: str) -> None:
     ],
     ids=["slope", "stairs", "rough", "platform"],
 )
-def test_the_camera_and_the_ground_follow_the_terrain(painter: str, terrain: Terrain) -> None:
+def test_the_camera_and_the_ground_follow_the_terrain(terrain: Terrain) -> None:
     track = sliding_track(TIMES, style=RED)
     ground = np.array([terrain.heights(p[:1, :2], float(t))[0] for p, t in zip(track.positions, TIMES)])
     positions = track.positions.copy()
     positions[..., 2] += ground[:, None]
     scene = a_scene(tracks=(replace(track, positions=positions),), terrain=terrain)
     for time in (0.0, 1.0, 2.0):
-        picture = painted(painter, scene, time, Camera())
+        picture = painted(scene, time, Camera())
         rows, _ = rows_and_columns(picture, "red")
         assert len(rows) > 300
         assert 120 < rows.max() < 200  # the lowest that is seen of the figure stays in the lower part of the picture
@@ -164,28 +152,18 @@ def test_the_camera_and_the_ground_follow_the_terrain(painter: str, terrain: Ter
         assert np.abs(picture[-4, 4] / 255.0 - BACKGROUND).max() > 0.08
 
 
-def test_moving_ground_is_drawn_where_it_is(painter: str) -> None:
+def test_moving_ground_is_drawn_where_it_is() -> None:
     rising = Terrain.platform([[0, 0, 0, 0], [2, 0, 0, 3.0]])
     track = sliding_track(TIMES, style=RED)
     positions = track.positions.copy()
     positions[..., 2] += np.array([rising.heights(np.zeros((1, 2)), float(t))[0] for t in TIMES])[:, None]
     scene = a_scene(tracks=(replace(track, positions=positions),), terrain=rising)
     # half way it has gone one square of the grid and 1.5 m up; the camera has caught up there, as at the start
-    early, late = (painted(painter, scene, time, Camera()) for time in (0.0, 1.0))
+    early, late = (painted(scene, time, Camera()) for time in (0.0, 1.0))
     assert np.mean(np.abs(early - late) > 40.0) < 0.03
 
 
-def test_the_ground_keeps_only_the_lines_its_shape_needs() -> None:
-    slope = ground_patch(a_scene(terrain=Terrain.slope(20.0)), 0.0)
-    assert (len(slope.along), len(slope.across)) == (2, 2)
-    scene = a_scene(terrain=Terrain.stairs(0.2, 0.6))
-    stairs = ground_patch(scene, 0.0)
-    assert len(stairs.across) == 2
-    vertices = stairs.vertices(scene, 0.0)[:, 0]
-    x = np.linspace(-3.0, 5.0, 400)
-    told = np.interp(x, vertices[:, 0], vertices[:, 2])
-    true = scene.terrain.heights(np.column_stack([x, np.zeros(400)]))
-    assert np.mean(np.abs(told - true) > 0.005) < 0.05  # all but the risers, which are one sample wide
+def test_only_rows_that_others_do_not_tell_are_kept() -> None:
     places = np.arange(11.0)
     assert needed(places, np.abs(places - 4.0)[:, None]).tolist() == [0, 4, 10]
 
@@ -233,10 +211,10 @@ def test_a_strip_holds_its_stills_and_a_push_is_in_one_of_them(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_gif_plays_as_long_as_the_scene(tmp_path: Path, painter: str) -> None:
+def test_a_gif_plays_as_long_as_the_scene(tmp_path: Path) -> None:
     push = Arrow(0, 0, 0.55, 0.75, np.array([0.0, 200.0, 0.0]), np.zeros(3))  # in none of five evenly spaced pictures
     scene = a_scene(arrows=(push,), tracks=(sliding_track(TIMES, style=BLUE),))
-    done = record(scene, tmp_path / "film.gif", painter=painter, fps=12.5, width=96, height=64, camera="front")
+    done = record(scene, tmp_path / "film.gif", painter="plain", fps=12.5, width=96, height=64, camera="front")
     assert done.frames == 26
     film = Image.open(done.path)
     ends, red = [], []  # pictures that do not differ are one longer picture in the file
@@ -250,9 +228,9 @@ def test_a_gif_plays_as_long_as_the_scene(tmp_path: Path, painter: str) -> None:
     assert max(shown[0.1], shown[0.4], shown[1.4], shown[1.9]) == 0
 
 
-def test_an_mp4_plays_as_long_as_the_scene(tmp_path: Path, painter: str) -> None:
+def test_an_mp4_plays_as_long_as_the_scene(tmp_path: Path) -> None:
     av = pytest.importorskip("av")
-    done = record(a_scene(), tmp_path / "film.mp4", painter=painter, times=(0.0, 1.0), fps=20, width=95, height=63)
+    done = record(a_scene(), tmp_path / "film.mp4", painter="plain", times=(0.0, 1.0), fps=20, width=95, height=63)
     with av.open(str(done.path)) as film:
         stream = film.streams.video[0]
         assert (stream.width, stream.height) == (96, 64)
@@ -263,7 +241,7 @@ def test_an_mp4_plays_as_long_as_the_scene(tmp_path: Path, painter: str) -> None
     pair = record(
         a_scene(),
         tmp_path / "pair.gif",
-        painter=painter,
+        painter="plain",
         times=(0.0, 0.1),
         width=60,
         height=40,
@@ -318,37 +296,12 @@ def test_a_recording_that_breaks_off_leaves_the_old_file_and_nothing_else(tmp_pa
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_without_gl_the_plain_drawing_takes_its_place_and_says_so(
+def test_without_a_browser_a_plain_drawing_takes_its_place_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gl.probe.cache_clear()
-    monkeypatch.setenv("MUJOCO_GL", "disabled")
-    try:
-        done = record(a_scene(), tmp_path / "a.png", width=40, height=60)
-        assert done.painter == "plain"
-        assert "plain drawing" in done.note
-        assert "switched off" in done.note
-        with pytest.raises(PoiseError, match="apt install"):
-            record(a_scene(), tmp_path / "b.png", painter="mujoco")
-    finally:
-        gl.probe.cache_clear()
-
-
-def test_a_gl_that_hangs_or_crashes_counts_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    gl.probe.cache_clear()
-    monkeypatch.setenv("MUJOCO_GL", "egl")
-    try:
-        with monkeypatch.context() as m:
-            m.setattr(gl, "_PROBE", "import time; time.sleep(60)")
-            m.setattr(gl, "PROBE_SECONDS", 0.5)
-            platform, why = gl.probe()
-            assert platform is None
-            assert "nothing drawn after" in why
-        gl.probe.cache_clear()
-        with monkeypatch.context() as m:
-            m.setattr(gl, "_PROBE", "import os; os.abort()")
-            platform, why = gl.probe()
-            assert platform is None
-            assert "egl: exit code" in why
-    finally:
-        gl.probe.cache_clear()
+    monkeypatch.setenv("POISE_BROWSER", "none")
+    done = record(a_scene(), tmp_path / "a.png", width=40, height=60)
+    assert done.painter == "plain"
+    assert "plain drawing" in done.note
+    with pytest.raises(PoiseError, match="Install Chromium"):
+        record(a_scene(), tmp_path / "b.png", painter="page")

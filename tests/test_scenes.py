@@ -16,15 +16,12 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.units import GRAVITY
 from poise.edit import ballistic
-from poise.show.align import in_step, landings, matched, retimed
 from poise.show.camera import Camera, Follow
-from poise.show.edit_scene import scene_of_edit
-from poise.show.join import side_by_side
-from poise.show.motion_scene import compare, scene_of_motion, scene_of_motions
+from poise.show.join import in_step, landings, matched, retimed, side_by_side
+from poise.show.motion_scene import compare, scene_of_edit, scene_of_motion, scene_of_motions, skins_of
 from poise.show.pack import pack
 from poise.show.physics import with_physics
 from poise.show.scene import Arrow, Curve, Label, Points, Polygon, Scene, Skin, Vectors, track_of_motion
-from poise.show.skins import skins_of
 from poise.show.unpack import unpack
 from poise.terrain import Terrain
 from tests.clips import MOTIONS, needs_motions
@@ -270,11 +267,11 @@ def test_a_skin_under_scaled_nodes_is_as_large_as_its_bones(tmp_path: Path) -> N
 @needs_motions
 def test_a_texture_too_large_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     motion = poise.load(MOTIONS / "gltf" / "cesium_man.gltf")
-    monkeypatch.setattr("poise.show.skins.MAX_PIXELS", 100)
+    monkeypatch.setattr("poise.show.motion_scene.MAX_PIXELS", 100)
     with pytest.warns(poise.MotionWarning, match="texture is left out"):
         (skin, *_) = skins_of(motion)
     assert skin.texture is None
-    monkeypatch.setattr("poise.show.skins.MAX_VERTICES", 10)
+    monkeypatch.setattr("poise.show.motion_scene.MAX_VERTICES", 10)
     with pytest.warns(poise.MotionWarning, match="capsules are shown"):
         assert skins_of(motion) == ()
 
@@ -296,7 +293,6 @@ def test_before_an_edit_a_skinned_figure_wears_its_own_skin(monkeypatch: pytest.
     weights = np.eye(4, dtype=np.float32)[first[:, 0]]
     triangle, binds = np.array([[0, 1, 2]]), np.tile(np.eye(4), (count, 1, 1))
     skin = Skin("cloth", corners, triangle, first, weights, binds, None, None, "")
-    monkeypatch.setattr("poise.show.edit_scene.skins_of", lambda _: (skin,))
     monkeypatch.setattr("poise.show.motion_scene.skins_of", lambda _: (skin,))
     edited = ballistic(motion, character)  # which makes it shorter
     scene = scene_of_edit(motion, edited.motion, edited.report.data)

@@ -53,14 +53,14 @@ def demo(
         _say(f"2 of 3: drawing {strip}")
         view = Camera("quarter", zoom=1.1)
         times = [0.8, 1.4, 1.6, 1.9, 2.6, 4.0, 4.2, 4.6]
-        draw(scene_of(result), strip, width=250, height=360, camera=view, times=times, painter="drawn")
+        draw(scene_of(result), strip, width=250, height=360, camera=view, times=times, painter="plain")
         _say(f"3 of 3: drawing {seen}")
         if has_page():
             scene = scene_of(result, title="A walk over uneven ground, shoved twice")
             page = recording_page(pack(scene), scene.title, {"view": "quarter", "play": 1, "t": 0.6})
             write_atomically(seen, page)
         else:
-            draw(scene_of(result), seen, width=400, height=260, fps=12.5, camera=view, painter="drawn")
+            draw(scene_of(result), seen, width=400, height=260, fps=12.5, camera=view, painter="plain")
     out().print("A walking figure crosses uneven ground and is shoved twice; the ghost is what it was asked to do.")
     summarize_run(result, clip)
     if not has_page():

@@ -178,7 +178,7 @@ def write(asked: Common, motion: Motion, edited: Edited) -> None:
     if asked.report is not None:
         edited.report.save(asked.report)
     if asked.record is not None:
-        from poise.show.edit_scene import scene_of_edit
+        from poise.show.motion_scene import scene_of_edit
 
         has_layers = asked.record.suffix.lower() in (".html", ".htm")
         draw(scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers), asked.record)

@@ -15,8 +15,8 @@ from poise.core.errors import InvalidValue, PoiseError, UnknownName
 
 if TYPE_CHECKING:
     from poise.filter.result import SimulationResult
+    from poise.show.live import Source
     from poise.show.scene import Scene
-    from poise.show.source import Source
     from poise.synthesis.run import SynthesisResult
 
 PREPARING = "Preparing (the first run on a machine compiles, about 10 s)"

@@ -1,4 +1,4 @@
-"""What Poise runs on: versions, GL and the compiled core, for bug reports."""
+"""What Poise runs on: versions, player, browser and the compiled core, for bug reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXTRAS = {"pygltflib": "gltf", "av": "video", "trimesh": "mesh", "websockets": "
 
 
 def describe_system() -> dict[str, Any]:
-    """Versions of Poise, Python and packages, the GL that pictures are made with, and the compiled core."""
+    """Versions of Poise, Python and packages, the player, the browser that draws pictures, and the compiled core."""
     import poise
 
     packages = {name: _version(name) or "missing" for name in CORE}
@@ -29,7 +29,6 @@ def describe_system() -> dict[str, Any]:
         "packages": packages,
         "player": _player(),
         "browser": _browser(),
-        "gl": _gl(),
         "core": _core(),
     }
 
@@ -53,13 +52,6 @@ def _browser() -> str:
     from poise.show.browser import find_browser, why_not
 
     return why_not() or str(find_browser())
-
-
-def _gl() -> str:
-    from poise.show.gl import probe
-
-    name, sentence = probe()
-    return sentence if name else f"{sentence} Recordings are plain drawings."
 
 
 def _core() -> str:

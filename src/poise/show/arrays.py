@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
 
-Array = npt.NDArray[np.float64]
 Header = dict[str, Any]
 
 KINDS = {"f32": "<f4", "u8": "<u1", "u16": "<u2", "u32": "<u4"}
@@ -20,6 +19,13 @@ KINDS = {"f32": "<f4", "u8": "<u1", "u16": "<u2", "u32": "<u4"}
 
 TIME_STEP = 1e-6
 """Times are stored to half of this [s]."""
+
+QUATERNION_STEP = 1.0 / 32767.0
+"""A component's error is half of this: an orientation's at most 0.004 degrees."""
+
+PLACE_STEP = 5e-5
+"""Step of a stored coordinate [m]."""
+
 
 LARGEST = 2**30
 """Largest packed integer in size."""
@@ -136,3 +142,40 @@ def inflate(data: bytes, size: int) -> bytes:
     if len(out) != size or not stream.eof:
         raise InvalidValue(f"A blob says it unpacks to {size} bytes and does not.")
     return out
+
+
+MOST_BODIES = 4096
+"""Bodies of all tracks together."""
+
+MOST_POSES = 40_000_000
+"""Frames times bodies of all tracks together."""
+
+MOST_VERTICES = 4_000_000
+"""Vertices of all skins and meshes together."""
+
+
+def require_within(header: dict[str, Any]) -> None:
+    """Refuse a header that describes more than a page should hold.
+
+    Args:
+        header: Of a pack.
+
+    Raises:
+        InvalidValue: if it has too many bodies, poses or vertices.
+    """
+    bodies = sum(len(track["bodies"]) for track in header["tracks"])
+    frames = 0 if header["times"] is None else int(header["times"]["shape"][0])
+    meshes = [skin for track in header["tracks"] for skin in track["skins"]]
+    meshes += [shape for track in header["tracks"] for body in track["bodies"] for shape in body["shapes"]]
+    meshes += header["terrain"]
+    vertices = sum(int(mesh["vertices"]["shape"][0]) for mesh in meshes if "vertices" in mesh)
+    for name, seen, most in (
+        ("bodies", bodies, MOST_BODIES),
+        ("poses (frames times bodies)", frames * bodies, MOST_POSES),
+        ("vertices", vertices, MOST_VERTICES),
+    ):
+        if seen > most:
+            raise InvalidValue(
+                f"A scene of {seen} {name} is too large for a page; at most {most} are allowed. Show fewer clips "
+                "together, a part of them, or a simpler mesh."
+            )

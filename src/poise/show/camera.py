@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy.ndimage import gaussian_filter1d
 
 from poise.core import rotations
 from poise.core.errors import InvalidValue
-from poise.show.pack_overlays import push_overlays
+from poise.core.typing import Array
+from poise.show.pushes import push_overlays
 from poise.show.scene import Scene
-
-Array = npt.NDArray[np.float64]
 
 VIEWS = {
     "side": (90.0, -8.0),

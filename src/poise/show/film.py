@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import InvalidValue, MissingExtra
+from poise.core.typing import Array
 from poise.show.camera import Follow
 from poise.show.look import ARROW_AFTERGLOW, ARROW_COLOR
 from poise.show.scene import Scene
-
-Array = npt.NDArray[np.float64]
 
 LARGEST_SIDE = 2048
 """Longest side of one picture [px]."""

@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from poise.body.character import Capsule, Character
 from poise.core import rotations
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.show.scene import GOALS, Ball, Box, Color, Cylinder, Points, Prop, Scene, Style
-
-Array = npt.NDArray[np.float64]
 
 GHOST_ALPHA = 0.24
 ARROW_COLOR: Color = (0.85, 0.10, 0.16)
@@ -21,8 +20,6 @@ ARROW_AFTERGLOW = 0.15
 """How long an arrow fades after its push has ended [s]: at 30 pictures a second a short push is else gone at once."""
 BACKGROUND: Color = (0.945, 0.955, 0.965)
 GROUND: Color = (0.80, 0.825, 0.84)
-GROUND_OTHER: Color = (0.76, 0.79, 0.81)
-SHADOW: Color = (0.42, 0.44, 0.46)
 GROUND_LINE: Color = (0.55, 0.59, 0.63)
 
 
@@ -37,16 +34,6 @@ class DrawnArrow:
 
 
 @dataclass(frozen=True)
-class DrawnBox:
-    """A box: center [m], half its sides [m], its axes as columns of a matrix (3, 3), color with alpha (4,)."""
-
-    center: Array
-    half: Array
-    axes: Array
-    color: Array
-
-
-@dataclass(frozen=True)
 class Still:
     """Everything that moves, at one time.
 
@@ -57,7 +44,6 @@ class Still:
         radii: Radius of each capsule [m], shape (N,).
         colors: Red, green, blue, alpha of each capsule, shape (N, 4).
         arrows: Pushes and pulls that act or have just ended.
-        boxes: Sides of things; their edges are among the capsules, for painters that draw nothing else.
     """
 
     time: float
@@ -66,7 +52,6 @@ class Still:
     radii: Array
     colors: Array
     arrows: tuple[DrawnArrow, ...]
-    boxes: tuple[DrawnBox, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,7 +75,6 @@ class _Prop:
     ends: Array
     radii: Array
     colors: Array
-    boxes: tuple[tuple[Array, Array, Array, Array], ...]
 
 
 def body_sides(character: Character) -> list[str]:
@@ -143,7 +127,6 @@ class Look:
             ends.append(p + rotations.rotate(q, shape.ends))
         radii, colors = [s.radii for s in self._shapes], [s.colors for s in self._shapes]
         before, _, _ = self._scene.bracket(time)
-        boxes: list[DrawnBox] = []
         for prop in self._props:
             at = before if len(prop.places) > 1 else 0
             place, turn = prop.places[at], prop.turns[at]
@@ -151,9 +134,6 @@ class Look:
             ends.append(place + rotations.rotate(turn, prop.ends))
             radii.append(prop.radii)
             colors.append(prop.colors)
-            for center, half, own, color in prop.boxes:
-                axes = rotations.to_matrix(rotations.multiply(turn, own))
-                boxes.append(DrawnBox(place + rotations.rotate(turn, center), half, axes, color))
         for center, size, color in self._marks(time):
             starts.append(center - 0.5 * size * np.eye(3))
             ends.append(center + 0.5 * size * np.eye(3))
@@ -166,7 +146,6 @@ class Look:
             np.concatenate(radii),
             np.concatenate(colors),
             tuple(self._arrows(time)),
-            tuple(boxes),
         )
 
     def _marks(self, time: float) -> Iterator[tuple[Array, float, Color]]:
@@ -220,7 +199,6 @@ def _shape(character: Character, style: Style) -> _Shape:
 def _prop(prop: Prop) -> _Prop:
     """A thing as capsules: balls and rods as they are, boxes by their edges; meshes are left out."""
     parts: list[tuple[Array, Array, float, float]] = []
-    boxes: list[tuple[Array, Array, Array, Array]] = []
     for shape in prop.shapes:
         if isinstance(shape, Ball):
             parts.append((shape.center, shape.center, shape.radius, 1.0))
@@ -229,17 +207,13 @@ def _prop(prop: Prop) -> _Prop:
         elif isinstance(shape, Box):
             corners = shape.center + rotations.rotate(shape.rotation, _CORNERS * shape.half)
             parts += [(corners[a], corners[b], EDGE, EDGE_ALPHA) for a, b in _EDGES]
-            alpha = VEIL if prop.is_clear else 1.0
-            boxes.append((shape.center, shape.half, shape.rotation, np.array([*prop.color, alpha])))
     return _Prop(
         prop.positions, prop.orientations,
         np.array([p[0] for p in parts]).reshape(-1, 3), np.array([p[1] for p in parts]).reshape(-1, 3),
-        np.array([p[2] for p in parts]), np.array([[*prop.color, p[3]] for p in parts]).reshape(-1, 4), tuple(boxes),
+        np.array([p[2] for p in parts]), np.array([[*prop.color, p[3]] for p in parts]).reshape(-1, 4),
     )  # fmt: skip
 
 
-VEIL = 0.18
-"""Alpha of a wall through which figures are seen."""
 EDGE_ALPHA = 0.99
 """Alpha of edges: what is not quite solid casts no shadow."""
 EDGE = 0.008

@@ -1,31 +1,43 @@
-"""Clips as scenes: one with its analysis, several in one place, two beside each other in step."""
+"""Clips as scenes: one with its analysis and skin, several in one place or in step, one before and after an edit."""
 
 from __future__ import annotations
 
+import io
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from poise.analysis import Analysis, analyze
+from poise.analysis import Analysis, analyze, center_of_mass
 from poise.body.character import Character
 from poise.body.fit import fit
 from poise.core import rotations
-from poise.core.errors import InvalidValue
+from poise.core.errors import InvalidValue, MotionWarning
 from poise.core.motion import Motion
 from poise.core.units import GRAVITY
 from poise.phases.ground import carried_ground
 from poise.phases.travel import direction_of_travel
-from poise.show.align import in_step
-from poise.show.join import resampled, side_by_side
+from poise.show.join import in_step, paler, resampled, side_by_side
 from poise.show.physics import with_physics
-from poise.show.scene import SOLID, Color, Plot, Scene, Series, Style, track_of_motion
-from poise.show.skins import skins_of
+from poise.show.scene import (
+    GHOST,
+    GHOST_COLOR,
+    SOLID,
+    Color,
+    Curve,
+    Plot,
+    Scene,
+    Series,
+    Skin,
+    Skinned,
+    Style,
+    file_name,
+    track_of_motion,
+)
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
 
 COLORS: tuple[Color, ...] = (
     (0.93, 0.63, 0.29), (0.30, 0.55, 0.80), (0.45, 0.70, 0.40), (0.75, 0.45, 0.70), (0.85, 0.45, 0.40),
@@ -163,3 +175,132 @@ def _names(motions: Sequence[Motion], names: Sequence[str]) -> list[str]:
         name = names[k] if k < len(names) else own
         found.append(name if name not in found else f"{name} ({sum(n.startswith(name) for n in found) + 1})")
     return found
+
+
+MAX_VERTICES = 300_000
+"""Vertices of all skins of a figure; a file with more is shown as capsules."""
+
+MAX_TEXTURE = 16_000_000
+"""Largest texture [bytes]."""
+
+MAX_PIXELS = 4096 * 4096
+"""Largest texture [pixels]: a small file can unpack to a huge picture."""
+
+_FORMATS = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
+
+
+def skins_of(motion: Motion) -> tuple[Skin, ...]:
+    """The skins of the file a motion was read from; none where its format has none.
+
+    What is too large is left out with a warning: the vertices, or only the texture.
+    """
+    document = motion.source.document if motion.source else None
+    meshes = getattr(document, "meshes", ())
+    if not meshes:
+        return ()
+    count = sum(len(m.positions) for m in meshes)
+    if count > MAX_VERTICES:
+        message = f"The skin has {count} vertices, more than the {MAX_VERTICES} a page holds; capsules are shown."
+        warnings.warn(message, MotionWarning, stacklevel=2)
+        return ()
+    scales = document.joint_scales  # pyright: ignore[reportOptionalMemberAccess]  # what has meshes has scales
+    found = []
+    for mesh in meshes:
+        binds = mesh.inverse_binds.copy()
+        binds[:, :3] *= scales[:, None, None]
+        texture, kind = _checked(mesh.texture)
+        order = np.argsort(-mesh.weights, axis=1)[:, :4]
+        joints, weights = (np.take_along_axis(a, order, axis=1) for a in (mesh.joints, mesh.weights))
+        total = np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
+        skin = Skin(
+            mesh.name, mesh.positions, mesh.indices, joints, (weights / total).astype(np.float32), binds, mesh.uvs,
+            texture, kind,
+        )  # fmt: skip
+        found.append(skin)
+    return tuple(found)
+
+
+def _checked(texture: bytes | None) -> tuple[bytes | None, str]:
+    """A texture and its type by its own first bytes, or none if it is too large or no picture a browser shows."""
+    if texture is None:
+        return None, ""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(texture)) as picture:  # reads the header only
+                width, height, kind = *picture.size, _FORMATS.get(picture.format or "", "")
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError):
+        width, height, kind = 0, 0, ""
+    if kind and width * height <= MAX_PIXELS and len(texture) <= MAX_TEXTURE:
+        return texture, kind
+    seen = f"{width} x {height} pixels in {len(texture)} bytes" if kind else "no PNG, JPEG or WebP"
+    warnings.warn(f"A texture is left out: it is {seen}.", MotionWarning, stacklevel=3)
+    return None, ""
+
+
+def scene_of_edit(
+    before: Motion, after: Motion, report: dict[str, Any] | None = None, *, physics: bool = False
+) -> Scene:
+    """What a recording of an edit shows, in the time of the edited clip.
+
+    Args:
+        before: The clip as it was; it stands on its last frame where the edited one lasts longer.
+        after: The edited clip.
+        report: The edit's report, for the title and the notes.
+        physics: Show the analysis of the edited clip (flights, momenta, support, pressure), dashed the path that the
+            center of mass took before, and in each plot the lines of before besides those of after.
+    """
+    own, edited = fit(before), fit(after)
+    lasting = after.times[after.times <= before.times[-1]]
+    seen = before.resampled(lasting) if len(lasting) and before.frame_count > 1 else before
+    ghost = track_of_motion(seen, own, name="before", style=GHOST, skins=skins_of(before))
+    hold = np.minimum(np.arange(after.frame_count), len(ghost.positions) - 1)
+    skin = ghost.skinned
+    if skin is not None:
+        skin = Skinned(skin.skins, skin.positions[hold], skin.orientations[hold])
+    ghost = replace(ghost, positions=ghost.positions[hold], orientations=ghost.orientations[hold], skinned=skin)
+    terrain = Terrain.flat(own.floor)
+    scene = scene_of_motion(after, edited, terrain=terrain, name="after", physics=physics, gravity=_gravity(report))
+    overlays = scene.overlays
+    if any(layer.name == "com" for layer in scene.layers):
+        path = center_of_mass(before, own)
+        overlays += (Curve("center of mass before", "com", GHOST_COLOR, path, is_dashed=True),)
+    if physics:
+        was = scene_of_motion(before, own, terrain=terrain, name="before", gravity=_gravity(report))
+        scene = replace(scene, plots=_both(scene.plots, resampled(was, scene.times).plots))
+    title, notes = file_name(before), scene.notes
+    if report is not None:
+        title, notes = f"{title}: edit {report['edit']}", notes + tuple(report["notes"])
+    return replace(scene, tracks=(*scene.tracks, ghost), overlays=overlays, title=title, notes=notes)
+
+
+def _both(after: tuple[Plot, ...], before: tuple[Plot, ...]) -> tuple[Plot, ...]:
+    """The plots of after, and under them the lines that were there before: pale, or one alone in the ghost's color."""
+    known = {plot.name: plot for plot in before}
+    return tuple(
+        replace(plot, series=_named("before", _pale(known[plot.name].series)) + _named("after", plot.series))
+        if plot.name in known
+        else plot
+        for plot in after
+    )
+
+
+def _named(when: str, lines: tuple[Series, ...]) -> tuple[Series, ...]:
+    return tuple(replace(line, name=f"{when} {line.name}") for line in lines)
+
+
+def _pale(lines: tuple[Series, ...]) -> tuple[Series, ...]:
+    if len(lines) == 1:
+        return (replace(lines[0], color=GHOST_COLOR),)
+    return tuple(replace(line, color=paler(line.color, 0.5)) for line in lines)
+
+
+def _gravity(report: dict[str, Any] | None) -> float:
+    """The gravity that an edit was told to give the flights, where it points down; else that of the Earth [m/s^2]."""
+    told = None if report is None else report["settings"].get("gravity_m_s2")
+    if told is None or np.ndim(told) == 0:
+        return GRAVITY if told is None else float(told)
+    x, y, z = (float(v) for v in told)
+    return -z if z < 0.0 and x == y == 0.0 else GRAVITY

@@ -4,19 +4,39 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from poise.show.arrays import TIME_STEP, Blobs, Header
+from poise.body.character import Capsule
+from poise.core import rotations
+from poise.core.typing import Array
+from poise.show.arrays import PLACE_STEP, QUATERNION_STEP, TIME_STEP, Blobs, Header, require_within
 from poise.show.camera import stature, travel_heading
-from poise.show.limits import require_within
-from poise.show.pack_overlays import pack_overlay, pack_plot, pack_row, push_overlays
+from poise.show.look import body_colors
 from poise.show.pack_terrain import pack_terrain
-from poise.show.pack_tracks import pack_prop, pack_track
-from poise.show.scene import Control, Layer, Scene
-
-Array = npt.NDArray[np.float64]
+from poise.show.pushes import push_overlays
+from poise.show.scene import (
+    Ball,
+    Box,
+    Control,
+    Curve,
+    Cylinder,
+    Label,
+    Layer,
+    Overlay,
+    Plot,
+    Points,
+    Polygon,
+    Prop,
+    Row,
+    Scene,
+    Shape,
+    Skinned,
+    Track,
+    Vectors,
+)
 
 MAGIC = b"POISESC1"
 VERSION = 1
@@ -98,3 +118,222 @@ def _made_by() -> str:
     from poise import __version__
 
     return f"Poise {__version__}"
+
+
+CHUNK = 512
+"""Frames that are packed, and unpacked, together."""
+
+MOST_OFF = 1e-4
+"""Largest error of a body's place [m]; a body that follows from its parent less exactly is stored with its place."""
+
+
+def pack_track(track: Track, blobs: Blobs, *, is_live: bool) -> Header:
+    """A figure: its bodies, or where it has a skin all its joints, in the skeleton's order."""
+    colors = body_colors(track.character, track.style)[:, :3]
+    bodies = track.character.bodies
+    if track.skinned is None:
+        positions, orientations = track.positions, track.orientations
+        parents = [b.parent for b in bodies]
+        entries = [_body(b.name, list(b.capsules), colors[i], b.com) for i, b in enumerate(bodies)]
+    else:
+        positions, orientations = track.skinned.positions, track.skinned.orientations
+        skeleton = track.character.skeleton
+        parents = skeleton.parents.tolist()
+        simulated = {b.joint: i for i, b in enumerate(bodies)}
+        entries = []
+        for j, name in enumerate(skeleton.names):
+            i = simulated.get(j)
+            shapes = [] if i is None else list(bodies[i].capsules)
+            com = np.zeros(3) if i is None else bodies[i].com
+            entries.append(_body(name, shapes, colors[0 if i is None else i], com))
+    return {
+        "name": track.name, "layer": track.name, "style": track.style.kind, "color": _rounded(track.style.color),
+        "mass": round(track.character.mass, 3), **({"view": track.view} if track.view else {}),
+        "skins": [] if track.skinned is None else _skins(track.skinned, blobs),
+        **_posed(entries, parents, positions, orientations, blobs, is_live=is_live),
+    }  # fmt: skip
+
+
+def pack_prop(prop: Prop, frames: int, blobs: Blobs, *, is_live: bool) -> Header:
+    """A rigid thing: a track of one body."""
+    entry = _body(prop.name, [], np.array(prop.color), np.zeros(3))
+    entry["shapes"] = [pack_shape(s, blobs) for s in prop.shapes]
+    entry["draggable"] = prop.is_draggable
+    positions = np.broadcast_to(prop.positions, (frames, 3))[:, None]
+    orientations = np.broadcast_to(prop.orientations, (frames, 4))[:, None]
+    return {
+        "name": prop.name, "layer": "props", "style": "ghost" if prop.is_clear else "solid",
+        "color": _rounded(prop.color), "mass": prop.mass,
+        "skins": [], **_posed([entry], [-1], positions, orientations, blobs, is_live=is_live),
+    }  # fmt: skip
+
+
+def pack_shape(shape: Shape, blobs: Blobs) -> Header:
+    """One shape in its body's frame."""
+    if isinstance(shape, Capsule):
+        ends = {"start": _rounded(shape.start), "end": _rounded(shape.end)}
+        return {"kind": "capsule", **ends, "radius": round(float(shape.radius), 5)}
+    if isinstance(shape, Cylinder):
+        ends = {"start": _rounded(shape.start), "end": _rounded(shape.end)}
+        return {"kind": "cylinder", **ends, "radius": round(float(shape.radius), 5)}
+    if isinstance(shape, Ball):
+        return {"kind": "sphere", "center": _rounded(shape.center), "radius": round(float(shape.radius), 5)}
+    if isinstance(shape, Box):
+        box = {"center": _rounded(shape.center), "half": _rounded(shape.half)}
+        return {"kind": "box", **box, "rotation": _rounded(shape.rotation, 7)}
+    wide = "u16" if len(shape.vertices) < 65536 else "u32"
+    return {
+        "kind": "mesh",
+        "vertices": blobs.packed(shape.vertices, PLACE_STEP),
+        "indices": blobs.plain(shape.indices, wide),
+    }
+
+
+def _body(name: str, capsules: Sequence[Capsule], color: Array, com: Array) -> Header:
+    shapes = [
+        {"kind": "capsule", "start": _rounded(c.start), "end": _rounded(c.end), "radius": round(float(c.radius), 5)}
+        for c in capsules
+    ]
+    return {"name": name, "color": _rounded(color), "shapes": shapes, "com": _rounded(com), "draggable": True}
+
+
+def _posed(
+    entries: list[Header], parents: list[int], positions: Array, orientations: Array, blobs: Blobs, *, is_live: bool
+) -> Header:
+    """Bodies with their parents, and their poses over time unless they come later."""
+    for entry, parent in zip(entries, parents):
+        entry["parent"] = int(parent)
+    if is_live:
+        return {"bodies": entries}
+    turns = rotations.continuous(rotations.normalize(np.asarray(orientations, dtype=np.float64)))
+    told = rotations.normalize(np.round(turns / QUATERNION_STEP) * QUATERNION_STEP)
+    places = np.empty_like(positions)
+    stored: list[int] = []
+    for i, parent in enumerate(parents):
+        if parent >= 0:
+            local = rotations.rotate(rotations.conjugate(turns[:, parent]), positions[:, i] - positions[:, parent])
+            offset = np.round(0.5 * (local.min(axis=0) + local.max(axis=0)), 6)
+            places[:, i] = places[:, parent] + rotations.rotate(told[:, parent], offset)
+            if np.linalg.norm(places[:, i] - positions[:, i], axis=1).max() <= MOST_OFF:
+                entries[i]["offset"] = offset.tolist()
+                continue
+        stored.append(i)
+        places[:, i] = np.round(positions[:, i] / PLACE_STEP) * PLACE_STEP
+    chunks = range(0, len(positions), CHUNK)
+    frames = {
+        "chunk": CHUNK,
+        "orientations": [blobs.packed(turns[k : k + CHUNK], QUATERNION_STEP) for k in chunks],
+        "positions": [blobs.packed(positions[k : k + CHUNK, stored], PLACE_STEP) for k in chunks] if stored else [],
+    }
+    return {"bodies": entries, "frames": frames}
+
+
+def _skins(skinned: Skinned, blobs: Blobs) -> list[Header]:
+    packed = []
+    for skin in skinned.skins:
+        wide = "u16" if len(skin.vertices) < 65536 else "u32"
+        entry = {
+            "name": skin.name,
+            "vertices": blobs.plain(skin.vertices, "f32"),
+            "indices": blobs.plain(skin.indices, wide),
+            "joints": blobs.plain(skin.joints, "u16"),
+            "weights": blobs.plain(skin.weights, "f32"),
+            "inverse_binds": blobs.plain(skin.inverse_binds, "f32"),
+            "color": _rounded(skin.color),
+        }
+        if skin.uvs is not None:
+            entry["uvs"] = blobs.plain(skin.uvs, "f32")
+        if skin.texture is not None:
+            entry["texture"] = {"blob": blobs.bytes(skin.texture, compressed=False), "type": skin.texture_type}
+        packed.append(entry)
+    return packed
+
+
+def _rounded(values: Sequence[float] | Array, digits: int = 5) -> list[float]:
+    return [round(float(x), digits) for x in values]
+
+
+MARK_STEP = 1e-4
+"""Step of a coordinate of an overlay [m]: nobody sees half of it."""
+
+PARTS = 20_000
+"""A plotted value, or a component of an arrow, is stored to half a part of its range."""
+
+
+def pack_overlay(overlay: Overlay, blobs: Blobs, *, is_live: bool) -> Header:
+    """One overlay; live, those over time only say how many there are."""
+    common: Header = {"layer": overlay.layer, "color": [round(c, 4) for c in overlay.color]}
+    if overlay.view:
+        common["view"] = overlay.view
+    if isinstance(overlay, Label):
+        place = [round(float(x), 4) for x in overlay.position]
+        return {"kind": "label", "text": overlay.text, "position": place, **_span(overlay.span), **common}
+    common["name"] = overlay.name
+    if isinstance(overlay, Curve):
+        entry = {"kind": "curve", "vertices": blobs.packed(overlay.vertices, MARK_STEP), "show": overlay.show}
+        if overlay.times is not None:
+            entry["times"] = blobs.packed(overlay.times, TIME_STEP)
+        entry |= {"trail": overlay.trail, "ticks": overlay.has_ticks, "dashed": overlay.is_dashed}
+        return {**entry, **_span(overlay.span), **common}
+    if isinstance(overlay, Points):
+        common |= {"kind": "points", "size": overlay.size, "mark": overlay.mark}
+        if overlay.names:
+            common["names"] = list(overlay.names)
+        arrays = {"positions": (overlay.positions, MARK_STEP)}
+    elif isinstance(overlay, Vectors):
+        tip = "start" if overlay.is_push else "end"
+        common |= {"kind": "vectors", "unit": overlay.unit, "scale": overlay.scale, "width": overlay.width, "tip": tip}
+        arrays = {"points": (overlay.points, MARK_STEP), "vectors": (overlay.vectors, _step(overlay.vectors))}
+    else:
+        common["kind"] = "polygon"
+        arrays = {"vertices": (overlay.vertices, MARK_STEP)}
+    if is_live:
+        return {**common, "count": int(next(iter(arrays.values()))[0].shape[1])}
+    shown = np.all([np.isfinite(a).all(axis=2) for a, _ in arrays.values()], axis=0)
+    if isinstance(overlay, Polygon):
+        shown = np.broadcast_to(shown.all(axis=1, keepdims=True), shown.shape)
+        if not shown.all():
+            common["shown"] = blobs.plain(shown[:, :1], "u8")
+    elif not shown.all():
+        common["shown"] = blobs.plain(shown, "u8")
+    return {**common, **{name: blobs.packed(_held(a, shown), step) for name, (a, step) in arrays.items()}}
+
+
+def pack_plot(plot: Plot, blobs: Blobs, *, is_live: bool) -> Header:
+    """One plot with its lines."""
+    series = []
+    for line in plot.series:
+        entry: Header = {"name": line.name, "color": [round(c, 4) for c in line.color]}
+        if not is_live:
+            shown = np.isfinite(line.values)
+            values = _held(np.asarray(line.values, dtype=np.float64)[:, None, None], shown[:, None])[:, 0, 0]
+            entry["values"] = blobs.packed(values, _step(values))
+            if not shown.all():
+                entry["shown"] = blobs.plain(shown, "u8")
+        series.append(entry)
+    return {"name": plot.name, "unit": plot.unit, "series": series, "lines": [list(level) for level in plot.lines]}
+
+
+def pack_row(row: Row) -> Header:
+    """One row under the timeline."""
+    spans = [[round(a, 6), round(b, 6), word] for a, b, word in row.spans]
+    marks = [[round(t, 6), word] for t, word in row.marks]
+    return {"name": row.name, "color": [round(c, 4) for c in row.color], "spans": spans, "marks": marks}
+
+
+def _span(span: tuple[float, float] | None) -> Header:
+    return {} if span is None else {"from": round(span[0], 6), "to": round(span[1], 6)}
+
+
+def _step(values: Array) -> float:
+    finite = values[np.isfinite(values)]
+    largest = float(np.abs(finite).max()) if finite.size else 0.0
+    return max(largest, 1e-9) / PARTS
+
+
+def _held(values: Array, shown: npt.NDArray[np.bool_]) -> Array:
+    """Values (T, N, k) where hidden ones repeat the last that was shown, which costs nothing to store."""
+    rows = np.where(shown, np.arange(len(values))[:, None], 0)
+    rows = np.maximum.accumulate(rows, axis=0)
+    held = np.take_along_axis(values, rows[:, :, None], axis=0)
+    return np.where(np.isfinite(held), held, 0.0)

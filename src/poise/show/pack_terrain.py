@@ -8,15 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core import rotations
-from poise.show.arrays import Blobs, Header
+from poise.core.typing import Array
+from poise.show.arrays import PLACE_STEP, QUATERNION_STEP, Blobs, Header
 from poise.show.camera import stature
-from poise.show.ground import needed
-from poise.show.pack_tracks import PLACE_STEP, QUATERNION_STEP
 from poise.show.scene import Scene
 from poise.terrain.platform import Platform
 from poise.terrain.shapes import Steps
-
-Array = npt.NDArray[np.float64]
 
 HEIGHT_STEP = 2e-4
 """Step of a height [m]."""
@@ -38,6 +35,8 @@ MOST_LINES = 400
 
 FLATNESS = 1e-3
 """A grid line is left out where its neighbors tell its height to this [m, for a person]."""
+
+_FLATNESS = 0.003  # a grid line is left out where its neighbors tell its height to this [m]
 
 
 def pack_terrain(scene: Scene, blobs: Blobs, *, is_live: bool = False) -> list[Header]:
@@ -128,3 +127,28 @@ def _extent(scene: Scene, margin: float) -> tuple[Array, Array]:
 
 def _lines(first: float, last: float, step: float) -> Array:
     return np.linspace(first, last, int(np.clip(np.ceil((last - first) / step), 1, MOST_LINES)) + 1)
+
+
+def needed(places: Array, values: Array, tolerance: float = _FLATNESS) -> npt.NDArray[np.int64]:
+    """Rows that piecewise linear interpolation needs to tell all rows to a tolerance (Douglas and Peucker).
+
+    Args:
+        places: Rising coordinate of each row, shape (N,).
+        values: The rows, shape (N, K).
+        tolerance: Largest error of a row left out, in the unit of `values`.
+
+    Returns:
+        Indices of the rows kept, rising, the first and the last among them.
+    """
+    keep, spans = {0, len(places) - 1}, [(0, len(places) - 1)]
+    while spans:
+        a, b = spans.pop()
+        if b - a < 2:
+            continue
+        blend = ((places[a + 1 : b] - places[a]) / (places[b] - places[a]))[:, None]
+        error = np.abs(values[a] * (1.0 - blend) + values[b] * blend - values[a + 1 : b]).max(axis=1)
+        if error.max() > tolerance:
+            split = a + 1 + int(np.argmax(error))
+            keep.add(split)
+            spans += [(a, split), (split, b)]
+    return np.array(sorted(keep), dtype=np.int64)

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.analysis import Analysis, FlightFit
+from poise.core.typing import Array, Index
 from poise.core.units import GRAVITY
 from poise.phases.runs import runs
-from poise.show.pack_overlays import force_scale
+from poise.show.pushes import force_scale
 from poise.show.scene import (
     GOALS,
     Color,
@@ -26,9 +27,6 @@ from poise.show.scene import (
     Series,
     Vectors,
 )
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 FORCE_COLOR: Color = (0.13, 0.55, 0.33)
 SUPPORT_COLOR: Color = (0.25, 0.65, 0.45)

@@ -1,4 +1,4 @@
-"""Pictures with nothing but Pillow, where no GL is to be had: orthographic, capsules as thick round lines."""
+"""Pictures with nothing but Pillow, where there is no browser: orthographic, capsules as thick round lines."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from poise.core.typing import Array
 from poise.show.camera import Shot, grid_cell
 from poise.show.look import ARROW_COLOR, BACKGROUND, GHOST_ALPHA, GROUND, GROUND_LINE, Still
 from poise.show.scene import Color, Scene
 
-Array = npt.NDArray[np.float64]
 Picture = npt.NDArray[np.uint8]
 
 _FINER = 2  # drawn this much larger and scaled down: Pillow's lines have no smooth edges
@@ -20,7 +20,7 @@ _LIGHT = np.array([-0.25, 0.35, 0.9]) / np.linalg.norm([-0.25, 0.35, 0.9])
 
 
 class PlainPainter:
-    """Draws stills of one scene in one size with Pillow; same use as the painter with GL.
+    """Draws stills of one scene in one size with Pillow; used as `PagePainter`.
 
     Args:
         scene: What is seen.

@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 from poise.show.scene import Scene
-
-Array = npt.NDArray[np.float64]
 
 MAX_MESSAGE = 4096
 """Largest message a page may send [bytes]."""
@@ -103,7 +101,7 @@ class Moment:
 
 def layout_of(scene: Scene) -> Layout:
     """The layout of a live scene, of its first frame."""
-    from poise.show.pack_overlays import push_overlays
+    from poise.show.pushes import push_overlays
     from poise.show.scene import Points, Polygon, Vectors
 
     bodies = [len(t.character.bodies) if t.skinned is None else t.character.skeleton.joint_count for t in scene.tracks]

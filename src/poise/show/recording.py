@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import InvalidValue, PoiseError
+from poise.core.typing import Array
 from poise.io.files import whole_file, write_atomically
-from poise.show import browser, film, gl, page
-from poise.show.camera import Camera, Follow, travel_heading
+from poise.show import browser, film, page
+from poise.show.camera import Camera, Follow
 from poise.show.film import compose, film_times, labeled, picture_size, still_times, stills_per_row
 from poise.show.join import side_by_side
 from poise.show.look import Look
@@ -24,13 +25,12 @@ from poise.show.pack import pack
 from poise.show.plain import PlainPainter
 from poise.show.scene import Scene
 
-Array = npt.NDArray[np.float64]
 Picture = npt.NDArray[np.uint8]
 Progress = Callable[[int, int], None]
 
 log = logging.getLogger(__name__)
 
-PAINTERS = ("auto", "page", "drawn", "mujoco", "plain")
+PAINTERS = ("auto", "page", "plain")
 
 EXTENSIONS = (".html", ".png", ".gif", ".mp4")
 
@@ -38,7 +38,6 @@ LEAD = 0.3
 """A page of a clip that is pushed opens so long before the push [s]."""
 
 _FPS = {".png": 30.0, ".gif": 25.0, ".mp4": 30.0}
-_SMOOTHING = {".png": (4, 2), ".gif": (0, 2), ".mp4": (0, 2)}  # samples a pixel, and drawn how many times larger
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Recording:
 
     Attributes:
         path: The file.
-        painter: "page", "mujoco/egl", "mujoco/osmesa", … or "plain".
+        painter: "page" or "plain".
         note: A sentence for the user where the pictures are not what was hoped for, else empty.
         frames: Pictures drawn.
         seconds: How long it took [s].
@@ -97,8 +96,8 @@ def record(
         times: For a strip, the times of its stills; for a film, its first and last time [s]. Default: all.
         camera: "side" (travel from left to right), "front", "back", "quarter", "top", or a `Camera`, or several;
             by default the scene's own.
-        painter: "page" (the player in a headless browser: exactly its look), "mujoco" (its renderer) or "plain"; "auto"
-            takes the first of these that works here, "drawn" the first of the last two.
+        painter: "page" (the player in a headless browser: exactly its look), "plain" (a drawing that needs nothing but
+            Pillow: figures as capsules, pushes, ground), or "auto": the page where a browser works, else plain.
         progress: Called with pictures done and pictures in all.
 
     Returns:
@@ -107,7 +106,7 @@ def record(
     Raises:
         InvalidValue: unknown extension, size, rate, times, view or painter, or a folder that does not exist.
         MissingExtra: for `.mp4` without the extra "video".
-        PoiseError: for `.html` where the player was not built, and for painter "mujoco" without GL.
+        PoiseError: for `.html` where the player was not built, and for painter "page" without a browser.
     """
     began = clock.perf_counter()
     path = Path(path)
@@ -132,7 +131,7 @@ def record(
     count = len(moments) * len(panels)
     with ExitStack() as held:
         beside = held.enter_context(whole_file(path))
-        name, note, painters = _painters(painter, panels, size, _SMOOTHING[kind], held)
+        name, note, painters = _painters(painter, panels, size, held)
         done = 0
 
         def paint(k: int, moment: float) -> Picture:
@@ -212,13 +211,13 @@ def _panels(scenes: tuple[Scene, ...], cameras: tuple[Camera, ...]) -> list[_Pan
 
 
 def _painters(
-    painter: str, panels: list[_Panel], size: tuple[int, int], smoothing: tuple[int, int], held: ExitStack
-) -> tuple[str, str, Sequence[browser.PagePainter | gl.GLPainter | PlainPainter]]:
+    painter: str, panels: list[_Panel], size: tuple[int, int], held: ExitStack
+) -> tuple[str, str, Sequence[browser.PagePainter | PlainPainter]]:
     """What draws (its name), what the user should know, and a painter for each panel; `held` closes them."""
     if painter not in PAINTERS:
         raise InvalidValue(f"No painter {painter!r}. Painters: {', '.join(PAINTERS)}.")
     found = ""
-    if painter in ("auto", "page"):
+    if painter != "plain":
         found = browser.why_not()
         if not found:
             try:
@@ -226,22 +225,9 @@ def _painters(
             except PoiseError as error:
                 found = str(error)
         if painter == "page":
-            raise PoiseError(f"{found} Install Chromium and poise[studio], or use painter 'mujoco' or 'plain'.")
-        log.info(found)
-    if painter != "plain":
-        platform, found = gl.probe()
-        if platform is not None:
-            try:
-                return f"mujoco/{platform}", "", _gl_painters(platform, panels, size, smoothing, held)
-            except Exception as error:  # the driver's own: whatever it is, the pictures can still be drawn plainly
-                found = f"GL ({platform}) failed: {error}."
-        if painter == "mujoco":
-            raise PoiseError(
-                f"{found} On Debian or Ubuntu: apt install libegl1 libopengl0 libgl1-mesa-dri. "
-                "Or use painter 'auto' or 'plain'."
-            )
+            raise PoiseError(f"{found} Install Chromium and poise[studio], or use painter 'plain'.")
         found += " The pictures are a plain drawing instead."
-        log.warning(found)
+        log.info(found)
     return "plain", found, [PlainPainter(p.scene, *size) for p in panels]
 
 
@@ -250,19 +236,6 @@ def _page_painters(panels: list[_Panel], size: tuple[int, int], held: ExitStack)
     for p in panels:
         if id(p.scene) not in by_scene:
             by_scene[id(p.scene)] = held.enter_context(browser.PagePainter(p.scene, *size))
-    return [by_scene[id(p.scene)] for p in panels]
-
-
-def _gl_painters(
-    platform: str, panels: list[_Panel], size: tuple[int, int], smoothing: tuple[int, int], held: ExitStack
-) -> list[gl.GLPainter]:
-    samples, finer = smoothing
-    by_scene: dict[int, gl.GLPainter] = {}
-    for p in panels:
-        if id(p.scene) not in by_scene:
-            heading, view = travel_heading(p.scene), max(o.follow.height for o in panels if o.scene is p.scene)
-            made = gl.GLPainter(p.scene, platform, *size, heading=heading, view=view, samples=samples, finer=finer)
-            by_scene[id(p.scene)] = held.enter_context(made)
     return [by_scene[id(p.scene)] for p in panels]
 
 

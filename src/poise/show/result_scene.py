@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.posing import body_poses
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.filter.result import SimulationResult
 from poise.show.look import ARROW_COLOR
-from poise.show.push_arrows import arrow_of, words_of
+from poise.show.motion_scene import skins_of
+from poise.show.pushes import arrow_of, words_of
 from poise.show.scene import (
     GHOST,
     GOALS,
@@ -27,12 +28,10 @@ from poise.show.scene import (
     Track,
     file_name,
 )  # fmt: skip
-from poise.show.skins import skins_of
 
 if TYPE_CHECKING:
     from poise.synthesis.run import SynthesisResult
 
-Array = npt.NDArray[np.float64]
 
 SIMULATED_COLOR: Color = (0.85, 0.50, 0.15)
 REFERENCE_COLOR: Color = (0.25, 0.45, 0.65)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core import rotations
+from poise.core.typing import Array
 from poise.goals.surroundings import Hold, Scene, Surface
 from poise.show.camera import VIEWS, travel_heading
 from poise.show.scene import Ball, Box, Color, Cylinder, Prop
 from poise.show.scene import Scene as Seen
 from poise.synthesis.run import BallResult
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
 
 FLOOR_COLOR: Color = (0.78, 0.80, 0.80)
 WALL_COLOR: Color = (0.66, 0.70, 0.74)

@@ -12,13 +12,13 @@ from poise.analysis.support import hulls
 from poise.body.anthropometry import PERSON_MASS
 from poise.body.character import Character
 from poise.body.posing import body_poses
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.forces import Push
 from poise.goals.surroundings import INSTANT
 from poise.show.look import ARROW_COLOR
-from poise.show.pack_overlays import force_scale
 from poise.show.physics import COM_COLOR, FORCE_COLOR, LEAST_FORCE, ROW_COLOR, SUPPORT_COLOR, TRAIL
-from poise.show.push_arrows import arrow_of, words_of
+from poise.show.pushes import arrow_of, force_scale, words_of
 from poise.show.scene import (
     SOLID_COLOR,
     Color,
@@ -39,8 +39,6 @@ from poise.show.scene_things import HOLD_COLOR, clear_view, ground_of, is_ground
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.recorders import GripSpan
 from poise.synthesis.run import FigureResult, SynthesisResult
-
-Array = npt.NDArray[np.float64]
 
 FIGURE_COLORS: tuple[Color, ...] = (SOLID_COLOR, (0.45, 0.62, 0.80), (0.55, 0.72, 0.45), (0.75, 0.55, 0.75))
 """Of the first figure, the second, and so on."""

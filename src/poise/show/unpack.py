@@ -14,12 +14,10 @@ import numpy.typing as npt
 
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.typing import Array
 from poise.io.files import read_text
-from poise.show.arrays import inflate, read_array
-from poise.show.limits import require_within
+from poise.show.arrays import inflate, read_array, require_within
 from poise.show.pack import MAGIC, VERSION
-
-Array = npt.NDArray[np.float64]
 
 MAX_HEADER = 32_000_000
 """Largest header, unpacked [bytes]."""

@@ -10,11 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from poise.core.errors import InvalidValue, MissingExtra
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.filter.result import SimulationResult
 from poise.show.pack import pack
 from poise.show.page import live_page, passing_page, recording_page, require_page
@@ -25,7 +23,6 @@ from poise.show.server import Server
 if TYPE_CHECKING:
     from poise.synthesis.run import SynthesisResult
 
-Array = npt.NDArray[np.float64]
 
 FETCH_SECONDS = 20.0
 """A script that shows something waits so long at most for the browser to fetch it [s]."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 
-Array = npt.NDArray[np.float64]
 Color = tuple[float, float, float]
 
 

@@ -6,20 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.skeleton import world_pose
+from poise.core.typing import Array
 from poise.show.scene.overlays import Control, Curve, Label, Layer, Overlay, Plot, Points, Polygon, Row
 from poise.show.scene.tracks import SOLID, Prop, Skin, Skinned, Style, Track
 
 if TYPE_CHECKING:
     from poise.core.motion import Motion
     from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

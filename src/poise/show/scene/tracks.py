@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from poise.body.character import Capsule, Character
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 
-Array = npt.NDArray[np.float64]
 Color = tuple[float, float, float]
 
 SOLID_COLOR: Color = (0.93, 0.63, 0.29)
