@@ -25,10 +25,10 @@ from poise.core.errors import InvalidValue, PoiseError
 from poise.core.motion import Motion
 from poise.core.skeleton import rest_pose
 from poise.core.typing import Array
+from poise.show.motion_scene import skins_of
 from poise.show.page import WEB, live_page, require_page
 from poise.show.protocol import Command
 from poise.show.server import Server
-from poise.show.skins import skins_of
 from poise.tracking.setup import ACTOR_LIMBS, Setup, begin, edited, find_checks
 from poise.tracking.setup.model import volume
 
