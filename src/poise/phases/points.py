@@ -15,7 +15,8 @@ Array = npt.NDArray[np.float64]
 def body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
     """World positions of all joints and end sites that belong to the body.
 
-    What stands above the pelvis, an armature or a trajectory joint on the floor, is left out.
+    What stands above the pelvis, an armature or a trajectory joint on the floor, is left out; so are controls, which
+    move no skin and hang on none that does.
 
     Returns:
         Positions [m], shape (F, N, 3), read-only, and the joint each point hangs on, shape (N,).
@@ -29,12 +30,29 @@ def _body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
     skeleton = motion.skeleton
     first = pelvis(skeleton)
     joints = [j for j in range(skeleton.joint_count) if j == first or first in skeleton.ancestors(j)]
+    controls = _controls(skeleton)
+    joints = [j for j in joints if j not in controls] or joints
     sites = [site for site in skeleton.end_sites if site.joint in joints]
     positions = motion.world[0][:, joints]
     if sites:
         positions = np.concatenate([positions, np.stack([motion.end_positions(s) for s in sites], axis=1)], axis=1)
     positions.flags.writeable = False
     return positions, np.array(joints + [site.joint for site in sites], dtype=np.int64)
+
+
+def _controls(skeleton: Skeleton) -> frozenset[int]:
+    """Joints that neither move skin, nor carry any that do, nor hang on any that do."""
+    if skeleton.skin is None:
+        return frozenset()
+    moves = skeleton.skin > 0.0
+    tied = set(np.flatnonzero(moves).tolist())
+    for j in np.flatnonzero(moves).tolist():
+        tied.update(skeleton.ancestors(j))
+    return frozenset(
+        j
+        for j in range(skeleton.joint_count)
+        if j not in tied and not any(moves[a] for a in skeleton.ancestors(j))
+    )
 
 
 def pelvis(skeleton: Skeleton) -> int:
