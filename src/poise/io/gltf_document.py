@@ -244,7 +244,9 @@ def open_gltf(path: Path) -> GltfDocument:
         elif index == 0 and binary is not None:
             data = binary
         elif any("meshopt" in name for name in buffer.get("extensions", {})):
-            raise document.fault("Its data are packed with meshopt compression.", "Export it again without compression.")
+            raise document.fault(
+                "Its data are packed with meshopt compression.", "Export it again without compression."
+            )
         else:
             raise document.fault(
                 f"Buffer {index} names no data.", "Keep the .bin file beside the .gltf, or export a .glb."

@@ -49,9 +49,7 @@ def _controls(skeleton: Skeleton) -> frozenset[int]:
     for j in np.flatnonzero(moves).tolist():
         tied.update(skeleton.ancestors(j))
     return frozenset(
-        j
-        for j in range(skeleton.joint_count)
-        if j not in tied and not any(moves[a] for a in skeleton.ancestors(j))
+        j for j in range(skeleton.joint_count) if j not in tied and not any(moves[a] for a in skeleton.ancestors(j))
     )
 
 
