@@ -724,11 +724,12 @@ def test_expressions_and_a_look_target_beside_a_figure_are_no_joints(tmp_path):
 
 def test_a_base_color_is_drawn_as_its_factor(tmp_path):
     content = parts_of_a_figure()
-    content["materials"] = [{"pbrMetallicRoughness": {"baseColorFactor": [1.0, 0.2158605, 0.0, 1.0]}}]
+    paint: dict[str, Any] = {"baseColorFactor": [1.0, 0.2158605, 0.0, 1.0]}
+    content["materials"] = [{"pbrMetallicRoughness": paint}]
     content["meshes"][0]["primitives"][0]["material"] = 0
     motion = poise.load(saved(tmp_path, content))
     assert [skin.color for skin in skins_of(motion)] == [pytest.approx((1.0, 0.5019, 0.0), abs=1e-3)] * 3
-    content["materials"][0]["pbrMetallicRoughness"]["baseColorFactor"] = ["red", None, 2]
+    paint["baseColorFactor"] = ["red", None, 2]
     assert all(skin.color == (0.8, 0.8, 0.8) for skin in skins_of(poise.load(saved(tmp_path, content))))
 
 
