@@ -140,6 +140,33 @@ def test_every_protocol_reads_its_sender(name: str) -> None:
     assert {"left_leg", "right_leg", "left_arm", "right_arm"} <= limbs
 
 
+def test_every_protocol_has_a_sender() -> None:
+    assert set(SENDERS) == set(PROTOCOLS)
+
+
+def test_a_bvh_stream_is_cut_wherever_its_pieces_end() -> None:
+    """TCP: frames, a text frame among them, and rubbish; in pieces of odd sizes."""
+    frames = list(SENDERS["bvh"](posed("bvh")))[:4]
+    text = b"0 A " + b" ".join(b"%.2f" % x for x in np.frombuffer(frames[0][64:], "<f4")) + b" ||"
+    stream = frames[0] + frames[1] + text + frames[2] + b"rubbish" + frames[3]
+    reader, received, found = PROTOCOLS["bvh"].reader(), bytearray(), []
+    for k in range(0, len(stream), 333):
+        received += stream[k : k + 333]
+        found += reader.cut(received)
+    assert found == [frames[0], frames[1], text, frames[2], b"rubbish", frames[3]]
+    poses = [pose for packet in found if packet != b"rubbish" for pose in reader.read(packet)]
+    assert [pose.number for pose in poses] == [0, 1, None, 2, 3]
+    assert np.abs(poses[2].translations - poses[0].translations).max() < 1e-4
+
+
+def test_an_lz4_frame_that_would_unpack_to_too_much_is_refused() -> None:
+    from poise.tracking.protocols.rokoko import unpacked
+
+    block = b"\x1fA\x01\x00" + b"\xff" * 8000 + b"\x00"
+    with pytest.raises(PacketError, match="too much"):
+        unpacked(b"\x04\x22\x4d\x18\x60\x40\x82" + struct.pack("<I", len(block)) + block + bytes(4))
+
+
 @pytest.mark.parametrize("name", sorted(PROTOCOLS))
 def test_no_packet_does_harm(name: str) -> None:
     """Cut, flipped, doubled and made-up packets are refused in words or read; none raises anything else."""
@@ -471,4 +498,3 @@ def test_a_port_that_is_taken_is_named() -> None:
 def test_human_bones_hang_on_those_before_them() -> None:
     names = list(HUMAN)
     assert all(above == "" or names.index(above) < names.index(bone) for bone, above in HUMAN.items())
-    assert struct.calcsize(">f") == 4

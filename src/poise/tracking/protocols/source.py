@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from poise.core.errors import InvalidValue, UnknownName
-from poise.tracking.protocols import own, vmc
+from poise.tracking.protocols import mocopi, noitom, own, rokoko, unreal, vmc, xsens
 from poise.tracking.protocols.playout import Played, Playout
 from poise.tracking.protocols.pose import Decoder, Encoder, LivePose, PacketError
 from poise.tracking.protocols.sockets import SILENT, TcpReceiver, UdpReceiver, UdpSender
@@ -44,6 +44,12 @@ PROTOCOLS = {
     for p in (
         Protocol("poise", "Poise JSON", own.PORT, own.Reader, own.Writer),
         Protocol("vmc", "VMC (OSC)", vmc.PORT, vmc.Reader, vmc.Writer),
+        Protocol("bvh", "Axis Neuron BVH", noitom.PORT, noitom.Reader, is_served=True),
+        Protocol("axis", "Axis Studio BVH", noitom.PORT, noitom.StudioReader, is_served=True),
+        Protocol("xsens", "Xsens MVN", xsens.PORT, xsens.Reader),
+        Protocol("mocopi", "mocopi", mocopi.PORT, mocopi.Reader),
+        Protocol("rokoko", "Rokoko JSON", rokoko.PORT, rokoko.Reader),
+        Protocol("unreal", "Unreal JSON Live Link", unreal.PORT, unreal.Reader),
     )
 }
 
