@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from poise.body.character import Character
-from poise.body.posing import apply_deviation, body_poses, motion_to_q
+from poise.body.posing import apply_deviation, body_poses, interpolate_q, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, PoiseError
 from poise.core.motion import Motion
@@ -29,6 +29,7 @@ from poise.filter.options import Options
 from poise.filter.stream import QuasiPhysicalFilter
 from poise.terrain import Terrain
 from poise.tracking.protocols.humanoid import Humanoid
+from poise.tracking.protocols.playout import PAUSE
 from poise.tracking.protocols.pose import LivePose
 from poise.tracking.protocols.source import LiveSink, LiveSource
 from poise.tracking.retarget import heading, yaw_turn
@@ -41,6 +42,12 @@ CALIBRATE = 0.25
 """An actor is measured from the poses of so long [s]."""
 BEHIND = 0.03
 """A run that is so late gives up what it missed [s]."""
+EASE = 0.8
+"""Time in which an actor whose stream is silent is brought to stand at ease, and back [s]."""
+TOO_FAST = 15.0
+"""A root of a person's size that is faster than this has flown off [m/s]."""
+LOST_FOR = 1.0
+"""A character that is lost for so long begins again where it was [s]."""
 MOST_KEPT = 2 * 3600
 """A run keeps its motion for so long [s]; what is older is dropped."""
 
@@ -57,8 +64,13 @@ class Follower(Protocol):
         """An actor begins, or another one takes over."""
         ...
 
-    def step(self, pose: Array) -> Array | None:
-        """Coordinates of the character for the actor's; None while there are none yet."""
+    def step(self, pose: Array, still: float = 0.0) -> Array | None:
+        """Coordinates of the character for the actor's; None while there are none yet.
+
+        Args:
+            pose: Of the actor, shape (nq,).
+            still: For so long the stream has been silent, and this is its last pose [s].
+        """
         ...
 
     def report(self) -> dict[str, Any]: ...
@@ -80,7 +92,12 @@ class Tracking:
         self.character = character
         self._roles, self._settings, self._root = roles, settings, root
         self.tracker: PerformanceTracker | None = None
+        self.restarts = 0
         self._tallies: list[Any] = []
+        self._actor: Character | None = None
+        self._neutral: Array = np.zeros(0)
+        self._rested, self._lost = 0.0, 0
+        self._last = standing_pose(character)
 
     def meet(self, actor: Character) -> None:
         before = self.tracker
@@ -96,18 +113,57 @@ class Tracking:
             self.character, actor, dt=1.0 / RATE, roles=roles, settings=self._settings, root=self._root,
             standing=standing, actor_standing=like_standing(actor, self.character, roles),
         )  # fmt: skip
+        self._actor, self._neutral, self._rested, self._lost = actor, grounded(actor, standing_pose(actor)), 0.0, 0
         self._tallies.append(self.tracker.tally)
         self._carried = None if before is None else (before.q.copy(), before.v.copy())
         self._steps = 0
 
-    def step(self, pose: Array) -> Array:
+    def step(self, pose: Array, still: float = 0.0) -> Array:
         assert self.tracker is not None
-        q = self.tracker.step(pose)
+        assert self._actor is not None
+        q = self.tracker.step(self._at_rest(pose, still))
         self._steps += 1
         if self._carried is not None and self._steps <= 2:
             self.tracker.q, self.tracker.v = (x.copy() for x in self._carried)
             q = self.tracker.q.copy()
+        fast = float(np.abs(self.tracker.v[:3]).max()) > TOO_FAST * math.sqrt(self.character.leg_scale)
+        self._lost += int(self.tracker.has_fallen)
+        if fast or not np.isfinite(q).all() or self._lost > LOST_FOR * RATE:
+            self._begin_anew()
+            return self._last.copy()
+        self._last = q
         return q
+
+    def _at_rest(self, pose: Array, still: float) -> Array:
+        """The actor's pose; where nothing has come for a while, standing at ease: nobody can stay in mid-stride."""
+        assert self._actor is not None
+        goal = 1.0 if still > PAUSE else 0.0
+        step = 1.0 / (RATE * EASE)
+        self._rested += max(-step, min(step, goal - self._rested))
+        if self._rested <= 0.0:
+            return pose
+        neutral = self._neutral.copy()
+        facing = heading(self._actor, body_poses(self._actor, pose[None])[0][0])
+        own = heading(self._actor, body_poses(self._actor, neutral[None])[0][0])
+        neutral[3:7] = rotations.multiply(yaw_turn(facing - own), neutral[3:7])
+        neutral[:2] = pose[:2]
+        assert self.tracker is not None
+        neutral[2] += self.tracker.actor_floor or 0.0
+        part = self._rested * self._rested * (3.0 - 2.0 * self._rested)
+        poses = np.stack([pose, neutral])
+        return interpolate_q(self._actor, np.array([0.0, 1.0]), poses, np.array([part]))[0]
+
+    def _begin_anew(self) -> None:
+        """The character is lost: it stands where it was last seen, and begins again."""
+        assert self.tracker is not None
+        assert self._actor is not None
+        self.restarts += 1
+        before, actor = self.tracker, self._actor
+        place = self._last.copy()
+        before.q[:], before.v[:] = before.standing, 0.0
+        before.q[:2] = place[:2]
+        self.meet(actor)
+        self._carried = None
 
     def report(self) -> dict[str, Any]:
         tracker = self.tracker
@@ -115,8 +171,9 @@ class Tracking:
             return {"steps": 0}
         forces = [f for tally in self._tallies for f in tally.root_force]
         return {
-            "complete": not tracker.has_fallen,
+            "complete": not tracker.has_fallen and not self.restarts,
             "steps": sum(t.steps for t in self._tallies),
+            "restarts": self.restarts,
             "fallback_steps": int(sum(t.fallback_steps for t in self._tallies)),
             "carried_steps": sum(t.carried for t in self._tallies),
             "root_residual": {"force_max_N": max(forces, default=0.0)},
@@ -161,6 +218,18 @@ def _role_of(character: Character, body: int) -> str:
     return next((role for role, b in character.roles.items() if b == body), "")
 
 
+def grounded(character: Character, q: Array) -> Array:
+    """The same pose with its lowest contact point at height zero."""
+    places, turned = (x[0] for x in body_poses(character, q[None]))
+    low = [
+        float(places[p.body][2] + rotations.rotate(turned[p.body], p.offset)[2] - p.radius)
+        for p in character.contact_points
+    ]
+    out = q.copy()
+    out[2] -= min(low, default=float(places[:, 2].min()))
+    return out
+
+
 class Filtering:
     """The actor itself passes the quasi-physical filter.
 
@@ -194,7 +263,7 @@ class Filtering:
         for push in self._pushes if is_first else ():
             self.filter.push(push)
 
-    def step(self, pose: Array) -> Array | None:
+    def step(self, pose: Array, still: float = 0.0) -> Array | None:
         assert self.filter is not None
         try:
             return self.filter.step(pose)
@@ -302,6 +371,7 @@ class _Run:
         self.lags: list[float] = []
         self.buffers: list[float] = []
         self.skipped = self.held = 0
+        self.still = 0.0
 
     def play(self, seconds: float | None, patience: float | None, is_over: Callable[[], bool]) -> None:
         dt, began, first = 1.0 / RATE, time.monotonic(), None
@@ -313,6 +383,7 @@ class _Run:
                 self._meet(played.pose)
                 if self.actor is not None:
                     first = due if first is None else first
+                    self.still = self.still + dt if played.is_held else 0.0
                     self._step(played.pose, due, due - first)
                     self.buffers.append(played.buffered)
                     self.held += played.is_held
@@ -353,7 +424,9 @@ class _Run:
         assert self.actor is not None
         if pose.skeleton is self.known:
             self.last = motion_to_q(self.actor, pose.motion())[0]
-        q = None if self.last is None else self.follower.step(self.last)  # held while a new actor is measured
+        q = (
+            None if self.last is None else self.follower.step(self.last, self.still)
+        )  # held while a new actor is measured
         if q is None:
             return
         if self.sinks and self.humanoid is not None:
