@@ -33,6 +33,7 @@ _HOMES = {
     "Terrain": "poise.terrain",
     "View": "poise.show.viewer",
     "Viewer": "poise.show.viewer",
+    "World": "poise.world",
     "UnknownName": "poise.core.errors",
     "analyze": "poise.analysis",
     "load": "poise.io",
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from poise import step as step
     from poise import synthesis as synthesis
     from poise import tracking as tracking
+    from poise import world as world
     from poise.analysis import Analysis as Analysis
     from poise.analysis import analyze as analyze
     from poise.body import load_character as load_character
@@ -99,9 +101,10 @@ if TYPE_CHECKING:
     from poise.synthesis.run import synthesize as synthesize
     from poise.terrain import Terrain as Terrain
     from poise.tracking.run import track as track
+    from poise.world import World as World
 
 
-_FAMILIES = ("analysis", "check", "edit", "io", "step", "synthesis", "tracking")
+_FAMILIES = ("analysis", "check", "edit", "io", "step", "synthesis", "tracking", "world")
 """Packages whose names are reached as `poise.edit.ballistic` after `import poise` alone."""
 
 

@@ -84,6 +84,15 @@ def simulate(
             rich_help_panel=DISTURB,
         ),
     ] = "flat",
+    scene: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|rubble:COUNT,SEED",
+            help="Bodies around the figure that push back: a MuJoCo file (.xml) or rubble on its way.",
+            show_default=False,
+            rich_help_panel=DISTURB,
+        ),
+    ] = None,
     friction: Annotated[
         float, typer.Option(metavar="MU", help="Friction coefficient of the ground.", rich_help_panel=DISTURB)
     ] = 0.8,
@@ -257,6 +266,12 @@ def simulate(
         "amount": amount, "only": _names(only), "freeze": _names(freeze),
         **({} if get_up is None else {"get_up": poise.io.load(get_up, skeleton=skeleton, unit=unit, up=up)}),
     }  # fmt: skip
+    if scene is not None:
+        if live or not ground.is_flat:
+            raise InvalidValue("--scene does not go with --live or --terrain yet; leave one of them out.")
+        from poise.world import World
+
+        arguments["world"] = World(scene, friction=friction)
     with telling_interrupts(output, report, record):
         if live:
             result = run_live(

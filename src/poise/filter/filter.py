@@ -28,6 +28,7 @@ from poise.filter.routine import Routine
 from poise.filter.sensing import feet_of, limbs_of, sense
 from poise.filter.solving import FALLBACK_WEIGHT, StepRecord, solve
 from poise.filter.targets import RISE, shares_of, upright, usual_targets
+from poise.filter.things import Surroundings
 from poise.physics import State
 from poise.physics.from_character import model_of
 from poise.terrain import Terrain
@@ -74,6 +75,7 @@ class Machine:
         self.limits = JointLimits(character, preset.bounds)
         self.giving = giving_body(character, self.model.q_rest(), preset.giving, preset.pose, preset.weights)
         self.get_up: Array | None = None
+        self.world: Surroundings | None = None
         self.mirror = State(self.model)
         self.is_quadruped = sum(limb.kind == "leg" for limb in character.limbs) >= 4
         self.ground_weight = preset.weights.bounds * self.mass
@@ -219,6 +221,8 @@ class Machine:
         if is_glitch and self.fall is None:
             self.tally.fallbacks["glitch_carried"] += 1
             return self._carry(reference, following, following_v, planned)
+        if self.world is not None:
+            pushes = [*pushes, *self.world.felt]
         sensed = sense(self, reference, pushes, planned)
         result = solve(self, reference, sensed)
         if result is None:
@@ -279,6 +283,8 @@ class Machine:
         return float((ground - self.mirror.points[:, 2]).max())
 
     def _finish(self) -> None:
+        if self.world is not None:
+            self.world.advance(self.q, self.v)
         self.particle.advance(self.dt)
         self.sway.advance(self.dt)
         self.time += self.dt

@@ -29,12 +29,14 @@ class Force(abc.ABC):
         body: A joint's own name or a role.
         start, duration: [s].
         kind: What a report calls it.
+        is_solved_for: The step finds the force itself; here it is only felt.
     """
 
     body: str
     start: float
     duration: float
     kind: ClassVar[str] = "push"
+    is_solved_for: ClassVar[bool] = False
 
     @property
     @abc.abstractmethod

@@ -12,6 +12,7 @@ from poise.core.motion import Motion
 from poise.filter.forces import Force
 from poise.filter.goals import PointGoal
 from poise.filter.report import Report
+from poise.filter.things import Thing
 from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]
@@ -32,6 +33,7 @@ class SimulationResult:
         pushes: What pushed and pulled.
         report: Numbers of the run.
         goal_points: Places on bodies that had targets of their own.
+        things: Bodies around the figure.
         is_complete: False if the run was interrupted.
     """
 
@@ -46,6 +48,7 @@ class SimulationResult:
     report: Report
     goal_points: tuple[PointGoal, ...] = ()
     is_complete: bool = True
+    things: tuple[Thing, ...] = ()
 
     def __repr__(self) -> str:
         many = "" if len(self.pushes) == 1 else "es"

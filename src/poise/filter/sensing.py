@@ -91,7 +91,11 @@ def sense(m: Machine, reference: ReferenceFrame, pushes: Sequence[Force], planne
         held = presses(s.point_velocities[points] - problem.ground_velocities[points], normals, problem.gaps[points])
         points, normals = points[held], normals[held]
     contacts = Contacts(points, normals, m.options.friction)
-    return Sensed(Step(s, contacts, dt=m.dt, external=limbs.external), problem.gaps, footholds, planned)
+    external = limbs.external
+    for k, push in enumerate(pushes):
+        if push.is_solved_for:
+            external = external - s.external_torque(int(limbs.hit_body[k]), limbs.hit_place[k], limbs.hit_force[k])
+    return Sensed(Step(s, contacts, dt=m.dt, external=external), problem.gaps, footholds, planned)
 
 
 def _home(m: Machine) -> tuple[float, float] | None:

@@ -27,6 +27,7 @@ from poise.filter.report import Recorder
 from poise.filter.result import SimulationResult
 from poise.filter.schedule import ClipSchedule, reference_velocities
 from poise.filter.stream import require_stable
+from poise.filter.things import Surroundings
 from poise.phases.glitches import glitch_frames
 from poise.phases.ground import carrying, laid_under
 from poise.terrain import Terrain
@@ -36,6 +37,8 @@ Array = npt.NDArray[np.float64]
 
 HIGHEST_RATE = 2000.0
 """Highest simulation rate [1/s]; more is a slip of the keyboard."""
+AMONG_BODIES = 100.0
+"""Least simulation rate among bodies that move [1/s]."""
 SOON = 0.1
 """A clip that begins with glitches is stood up in a pose no later than this after them [s]."""
 
@@ -76,6 +79,7 @@ def simulate(
     freeze: Sequence[str] = (),
     watch: Callable[[Live], bool | None] | None = None,
     get_up: Motion | None = None,
+    world: Surroundings | None = None,
 ) -> SimulationResult:
     """Give a clip physical reactions: shoves, slopes, stairs; with nothing disturbing it, the clip itself.
 
@@ -93,6 +97,7 @@ def simulate(
         freeze: Joints (or roles) that keep their source rotation.
         watch: Called after every step; returning False stops the run, and what is done is kept.
         get_up: A clip of the same skeleton, from lying to standing, that brings a figure back that fell.
+        world: Bodies around the figure, a `poise.World`.
 
     Raises:
         InvalidValue: if the rate is one at which the preset's gains are unstable, or an argument makes no sense.
@@ -113,7 +118,7 @@ def simulate(
             "run makes sense. Read the file with another unit (--unit, or load(unit=...))."
         )
     floor = character.floor if floor is None else floor
-    rate = _rate(motion) if fps is None else fps
+    rate = _rate(motion, 50.0 if world is None else AMONG_BODIES) if fps is None else fps
     if not 0.0 < rate <= HIGHEST_RATE:
         raise InvalidValue(f"fps is {rate:g}; give a rate above 0 and up to {HIGHEST_RATE:g}.")
     dt = 1.0 / rate
@@ -155,6 +160,10 @@ def simulate(
     machine.settle(standing, None if plan is None else plan.frame(first))
     machine.carry_to(q[first], v[first], q[0], v[0])
     simulated[0] = machine.q
+    if world is not None:
+        way = q[:: max(1, round(0.1 * rate)), :2]
+        world.join(machine.model, machine.q, machine.v, dt, way=way, scale=machine.scale)
+        machine.world = world
     recorder = Recorder(machine, q, times)
     felt = list(pushes)
     done = 1
@@ -187,6 +196,8 @@ def simulate(
     report = recorder.report(
         motion=motion, glitches=glitches, wall=wall, pushes=tuple(felt), simulated=simulated,
     )  # fmt: skip
+    if world is not None:
+        report.data["scene"] = world.report()
     return SimulationResult(
         result,
         kept,
@@ -199,6 +210,7 @@ def simulate(
         report,
         machine.goal_points,
         is_complete=done == frames,
+        things=() if world is None else world.things(),
     )
 
 
@@ -226,10 +238,10 @@ def _other_skeleton(own: Sequence[str], wanted: Sequence[str]) -> str:
     )
 
 
-def _rate(motion: Motion) -> float:
-    """The source's rate times the smallest whole number that gives at least 50 Hz."""
+def _rate(motion: Motion, least: float) -> float:
+    """The source's rate times the smallest whole number that gives at least so many frames a second."""
     fps = motion.fps if motion.is_uniform or motion.source is None else max(motion.fps, 60.0)
-    return fps * max(1, math.ceil(50.0 / fps - 1e-3))
+    return fps * max(1, math.ceil(least / fps - 1e-3))
 
 
 def _first_standing(glitches: npt.NDArray[np.bool_], flags: npt.NDArray[np.bool_], dt: float) -> int:

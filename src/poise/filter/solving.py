@@ -52,6 +52,10 @@ def solve(m: Machine, reference: ReferenceFrame, sensed: Sensed) -> StepResult |
                 objectives.append(term)
             else:
                 constraints.append(term)
+    if m.world is not None:
+        step = sensed.step
+        objectives, constraints, force = m.world.meet(step, objectives, constraints)
+        sensed = sensed._replace(step=Step(step.state, step.contacts, dt=step.dt, external=step.external + force))
     result = attempt(m, sensed.step, objectives, constraints, m.warm[points].ravel(), reference.a + m.off)
     if result is None:
         return None

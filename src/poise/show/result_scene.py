@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from poise.body.character import Capsule
 from poise.body.posing import body_poses
+from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.result import SimulationResult
+from poise.filter.things import Thing
 from poise.show.look import ARROW_COLOR
 from poise.show.motion_scene import skins_of
 from poise.show.pushes import arrow_of, words_of
@@ -18,12 +21,17 @@ from poise.show.scene import (
     GHOST,
     GOALS,
     SOLID,
+    Ball,
+    Box,
     Color,
+    Cylinder,
     Plot,
     Points,
+    Prop,
     Row,
     Scene,
     Series,
+    Shape,
     Skinned,
     Track,
     file_name,
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
 
 SIMULATED_COLOR: Color = (0.85, 0.50, 0.15)
 REFERENCE_COLOR: Color = (0.25, 0.45, 0.65)
+THING_COLOR: Color = (0.62, 0.54, 0.44)
 GOAL_COLOR: Color = (0.10, 0.60, 0.30)
 
 FIELDS = {
@@ -71,7 +80,7 @@ def scene_of(
     arrows = tuple(arrow_of(push, 0, tracks[0], result.times) for push in result.pushes)
     scene = Scene(
         result.times, tuple(tracks), result.terrain, arrows, title or _title(result), overlays=_goals(result),
-        timeline=_events(result),
+        timeline=_events(result), props=tuple(prop_of(thing) for thing in result.things),
         plots=report_plots(result), notes=_notes(result),
     )  # fmt: skip
     if not physics or motion.frame_count < 5:
@@ -80,6 +89,22 @@ def scene_of(
     from poise.show.physics import with_physics
 
     return with_physics(scene, analyze(motion, character, terrain=result.terrain))
+
+
+def prop_of(thing: Thing) -> Prop:
+    """A body around a figure as something to see."""
+    shapes: list[Shape] = []
+    for kind, size, place, turn in thing.shapes:
+        along = rotations.rotate(turn, np.array([0.0, 0.0, size[1]]))
+        if kind == "box":
+            shapes.append(Box(place, size, turn))
+        elif kind == "capsule":
+            shapes.append(Capsule(place - along, place + along, float(size[0])))
+        elif kind == "cylinder":
+            shapes.append(Cylinder(place - along, place + along, float(size[0])))
+        else:  # a ball, or an ellipsoid as one of its mean radius
+            shapes.append(Ball(place, float(size[0] if kind == "sphere" else size.mean())))
+    return Prop(thing.name, tuple(shapes), thing.positions, thing.orientations, THING_COLOR, thing.mass)
 
 
 def _goals(result: SimulationResult) -> tuple[Points, ...]:

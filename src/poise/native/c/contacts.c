@@ -1,0 +1,110 @@
+/* Impulses at contacts between bodies; the twins are in `world/contacts.py`. */
+#include "core.h"
+
+/* Velocity along one row of a contact, of both its trees. */
+static real along(const word *trees, const word *first, const word *width, word w, const real *rows, word r,
+                  const real *v) {
+    real sum = 0;
+    for (word side = 0; side < 2; side++)
+        if (trees[side] >= 0) sum += dot(rows + (3 * side + r) * w, v + first[trees[side]], width[trees[side]]);
+    return sum;
+}
+
+static void push(const word *trees, const word *first, const word *width, word w, const real *answers, word r,
+                 real impulse, real *v) {
+    for (word side = 0; side < 2; side++)
+        if (trees[side] >= 0) add(impulse, answers + (3 * side + r) * w, v + first[trees[side]], width[trees[side]]);
+}
+
+API word sweep_contacts(word k, word t, word w, word nv, const word *trees, const word *first, const word *width,
+                        const real *rows, const real *answers, const real *wanted, const real *friction,
+                        const real *diagonal, const real *soft, word sweeps, real tolerance, real *v, real *p) {
+    (void)t, (void)nv;
+    for (word sweep = 0; sweep < sweeps; sweep++) {
+        real largest = 0;
+        for (word i = 0; i < k; i++) {
+            const real *J = rows + 6 * w * i, *W = answers + 6 * w * i, *own_diagonal = diagonal + 3 * i;
+            const real d[3] = {own_diagonal[0] + soft[0], own_diagonal[1] + soft[1], own_diagonal[2] + soft[2]};
+            const word *own = trees + 2 * i;
+            real *impulse = p + 3 * i, step[3];
+            if (!(d[0] > 1e-12)) continue;
+            real old = impulse[0], u = along(own, first, width, w, J, 0, v) - wanted[3 * i] + soft[0] * old;
+            impulse[0] = larger(0, old - u / d[0]);
+            step[0] = impulse[0] - old;
+            if (step[0] != 0) push(own, first, width, w, W, 0, step[0], v);
+            real across = larger(d[1], d[2]), t1 = impulse[1], t2 = impulse[2];
+            if (across > 1e-12) {
+                real next1 = t1 - (along(own, first, width, w, J, 1, v) - wanted[3 * i + 1] + soft[1] * t1) / across;
+                real next2 = t2 - (along(own, first, width, w, J, 2, v) - wanted[3 * i + 2] + soft[2] * t2) / across;
+                real size = sqrt(next1 * next1 + next2 * next2), most = friction[i] * impulse[0];
+                real part = size > most ? most / size : 1;
+                impulse[1] = part * next1;
+                impulse[2] = part * next2;
+            }
+            step[1] = impulse[1] - t1;
+            step[2] = impulse[2] - t2;
+            for (word r = 1; r < 3; r++)
+                if (step[r] != 0) push(own, first, width, w, W, r, step[r], v);
+            for (word r = 0; r < 3; r++) largest = larger(largest, fabs(step[r]) * d[r]);
+        }
+        if (largest < tolerance) return sweep + 1;
+    }
+    return sweeps;
+}
+
+API word split_cones(word n, word k, word m, const real *inverse, const real *g, const real *friction,
+                     const real *scale, real rho, word most, real tolerance, real *y, real *z, real *room,
+                     real *left) {
+    (void)m;
+    real *x = room, *right = room + n;
+    left[0] = left[1] = HUGE_VAL;
+    for (word turn = 0; turn < most; turn++) {
+        for (word j = 0; j < n; j++) right[j] = rho * z[j] + y[j] - g[j];
+        for (word i = 0; i < k; i++)
+            right[3 * i] -= friction[i] * sqrt(y[3 * i + 1] * y[3 * i + 1] + y[3 * i + 2] * y[3 * i + 2]);
+        for (word j = 0; j < n; j++) x[j] = dot(inverse + j * n, right, n);
+        left[0] = left[1] = 0;
+        for (word i = 0; i < k; i++) {
+            real a = x[3 * i] - y[3 * i] / rho, b = x[3 * i + 1] - y[3 * i + 1] / rho;
+            real c = x[3 * i + 2] - y[3 * i + 2] / rho, size = sqrt(b * b + c * c), mu = friction[i];
+            real next[3] = {a, b, c};
+            if (size > mu * a) {
+                real normal = mu * size <= -a ? 0 : (a + mu * size) / (1 + mu * mu);
+                real part = size > 0 ? mu * normal / size : 0;
+                next[0] = normal;
+                next[1] = part * b;
+                next[2] = part * c;
+            }
+            for (word r = 0; r < 3; r++) {
+                word j = 3 * i + r;
+                real gap = x[j] - next[r];
+                left[0] = larger(left[0], fabs(gap) / scale[i]);
+                left[1] = larger(left[1], rho * fabs(next[r] - z[j]) / scale[i]);
+                z[j] = next[r];
+                y[j] -= rho * gap;
+            }
+        }
+        if (left[0] < tolerance && left[1] < tolerance) return turn + 1;
+    }
+    return most;
+}
+
+API void remember(word k, word m, const word *bodies, const real *places, const word *before, const real *places_before,
+                  const real *impulses, real near, flag *taken, real *p) {
+    memset(taken, 0, (size_t)m);
+    for (word i = 0; i < k; i++) {
+        real nearest = near;
+        word found = -1;
+        for (word j = 0; j < m; j++) {
+            if (before[2 * j] != bodies[2 * i] || before[2 * j + 1] != bodies[2 * i + 1] || taken[j]) continue;
+            real away = 0;
+            for (word r = 0; r < 3; r++) away = larger(away, fabs(places[3 * i + r] - places_before[3 * j + r]));
+            if (away < nearest) {
+                nearest = away;
+                found = j;
+            }
+        }
+        for (word r = 0; r < 3; r++) p[3 * i + r] = found < 0 ? 0 : impulses[3 * found + r];
+        if (found >= 0) taken[found] = 1;
+    }
+}

@@ -1,0 +1,269 @@
+"""Figures and bodies in one engine model: which of them touch, and what an impulse at a contact does to the bodies.
+
+MuJoCo finds the contacts, their Jacobians and the bodies' inertia. Which impulses act is for `poise.world` to say, and
+how a figure answers them is for whoever drives it.
+"""
+
+# pyright: reportAttributeAccessIssue=false
+# mujoco's own functions are compiled and carry no types
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+from poise.core.errors import InvalidValue
+from poise.core.typing import Array, Flags, Index
+from poise.physics.mujoco_backend import Model
+
+FIGURE, SCENE = 2, 1
+"""Collision groups: a figure meets everything but the ground, which its own step problem knows, and itself."""
+_GROUND = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+
+
+class Touches(NamedTuple):
+    """Contacts between bodies, and between bodies and figures, K of them.
+
+    Attributes:
+        places: In the world [m], shape (K, 3).
+        normals: From the first body to the second, shape (K, 3).
+        gaps: Distance, negative where they overlap [m], shape (K,).
+        friction: Coulomb coefficients, shape (K,).
+        bodies: The two bodies of the world's model, shape (K, 2).
+        trees: Which tree each of them belongs to, −1 for what never moves, shape (K, 2).
+        rows: Relative velocity (along the normal, then two tangents) per unit velocity of each dof of those trees,
+            shape (K, 2, 3, W); trees with fewer dofs than W leave the rest zero.
+    """
+
+    places: Array
+    normals: Array
+    gaps: Array
+    friction: Array
+    bodies: Index
+    trees: Index
+    rows: Array
+
+
+class Shape(NamedTuple):
+    """What a body looks like, in its frame.
+
+    Attributes:
+        body: Index of the body, 0 for what never moves.
+        kind: "sphere", "box", "capsule", "cylinder" or "ellipsoid".
+        size: Half of its sides, or radius and half length [m], shape (3,).
+        place, turn: In the body's frame [m] (3,), unit wxyz (4,).
+    """
+
+    body: int
+    kind: str
+    size: Array
+    place: Array
+    turn: Array
+
+
+class Bodies:
+    """The bodies of a scene and the figures among them, in one model of the engine.
+
+    Figures come first, with the coordinates and in the order of their own model; `move` puts everything in its place.
+
+    Args:
+        figures: Model of one or several figures.
+        scene: MJCF text of what is around them. A plane or height field of its world is ground.
+        margin: Bodies nearer than this count as touching [m].
+        friction: Coulomb coefficient of the figures; of two that touch the larger counts.
+
+    Attributes:
+        nq, nv: Coordinates and dofs of the whole.
+        first, width: First dof and number of dofs of each tree, shape (T,).
+        is_figure: Which trees are figures, shape (T,).
+        q, v: Coordinates and velocities, views of the engine's.
+        names: Of the bodies, in the engine's order.
+        masses: Of the bodies [kg].
+        shapes: Of everything but figures and ground.
+
+    Raises:
+        InvalidValue: if the scene is no MJCF, or holds equality constraints or tendons.
+    """
+
+    def __init__(self, figures: Model, scene: str, *, margin: float = 0.01, friction: float = 0.8) -> None:
+        spec = mujoco.MjSpec.from_string(figures.xml)
+        for geom in spec.geoms:
+            geom.contype, geom.conaffinity, geom.friction[0] = FIGURE, 0, friction
+        try:
+            around = mujoco.MjSpec.from_string(scene)
+        except ValueError as error:
+            raise InvalidValue(f"MuJoCo cannot read this scene: {error}") from error
+        if around.equalities or around.tendons:
+            raise InvalidValue(
+                "The scene has equality constraints or tendons, which are not simulated. Leave them out, "
+                "or join bodies by hinges and slides."
+            )
+        for geom in around.geoms:
+            is_ground = geom.parent.name == "world" and geom.type in _GROUND
+            geom.contype, geom.conaffinity = SCENE, SCENE if is_ground else SCENE | FIGURE
+            geom.condim = 3
+            geom.margin = max(geom.margin, margin)
+        spec.attach(around, prefix="scene/", frame=spec.worldbody.add_frame())
+        spec.option.cone, spec.option.jacobian = mujoco.mjtCone.mjCONE_ELLIPTIC, mujoco.mjtJacobian.mjJAC_SPARSE
+        try:
+            self._m = m = spec.compile()
+        except ValueError as error:
+            raise InvalidValue(f"MuJoCo cannot compile this scene: {error}") from error
+        self._d = d = mujoco.MjData(m)
+        self.nq, self.nv, self.q, self.v = int(m.nq), int(m.nv), d.qpos, d.qvel
+        self.first, self.width = m.tree_dofadr.astype(np.int64), m.tree_dofnum.astype(np.int64)
+        self.is_figure: Flags = self.first < figures.nv
+        self.figure_nq, self.figure_nv = figures.nq, figures.nv
+        self.names = tuple(m.body(b).name for b in range(m.nbody))
+        self.masses: Array = m.body_mass.copy()
+        self.geom_body: Index = m.geom_bodyid.astype(np.int64)
+        self.gravity: Array = m.opt.gravity.copy()
+        kinds = {
+            int(mujoco.mjtGeom.mjGEOM_SPHERE): "sphere", int(mujoco.mjtGeom.mjGEOM_BOX): "box",
+            int(mujoco.mjtGeom.mjGEOM_CAPSULE): "capsule",
+            int(mujoco.mjtGeom.mjGEOM_CYLINDER): "cylinder", int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): "ellipsoid",
+        }  # fmt: skip
+        self.shapes = tuple(
+            Shape(
+                int(m.geom_bodyid[g]), kinds[int(m.geom_type[g])], m.geom_size[g].copy(), m.geom_pos[g].copy(),
+                m.geom_quat[g].copy(),
+            )
+            for g in range(m.ngeom)
+            if int(m.geom_type[g]) in kinds and m.geom_bodyid[g] not in range(1, figures.body_count)
+        )  # fmt: skip
+        self._tree_of_dof = m.dof_treeid.astype(np.int64)
+        self._tree_of_body = np.array([m.body_treeid[b] for b in range(m.nbody)], dtype=np.int64)
+        moves = np.flatnonzero(~self.is_figure)
+        kind = m.jnt_type[m.dof_jntid[self.first[moves]]] if len(moves) else np.zeros(0)
+        # one free body: its angular bias is left out, which makes small things spin without end at 10 ms
+        is_free = (kind == int(mujoco.mjtJoint.mjJNT_FREE)) & (self.width[moves] == 6)
+        self._free, self._jointed = moves[is_free], moves[~is_free]
+        self._free_dofs = self.first[self._free][:, None] + np.arange(6)
+        self._M = np.zeros((m.nv, m.nv))
+
+    @property
+    def tree_count(self) -> int:
+        return len(self.first)
+
+    def move(self, q: Array, v: Array) -> None:
+        """Put figures and bodies at coordinates (nq,) and velocities (nv,)."""
+        self.q[:], self.v[:] = q, v
+        mujoco.mj_fwdPosition(self._m, self._d)
+        mujoco.mj_fwdVelocity(self._m, self._d)
+        mujoco.mj_fullM(self._m, self._d, self._M)
+
+    def touches(self) -> Touches:
+        """All contacts of the state last moved to."""
+        d = self._d
+        known = np.flatnonzero(d.contact.efc_address >= 0)
+        width = int(self.width.max(initial=1))
+        if not len(known):
+            none, pair = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64)
+            return Touches(none, none, np.zeros(0), np.zeros(0), pair, pair, np.zeros((0, 2, 3, width)))
+        contact, K = d.contact, len(known)
+        bodies = self.geom_body[contact.geom[known]]
+        trees = self._tree_of_body[bodies]
+        numbers = contact.efc_address[known][:, None] + np.arange(3)
+        counts, starts = d.efc_J_rownnz[numbers].ravel(), d.efc_J_rowadr[numbers].ravel()
+        row = np.repeat(np.arange(3 * K), counts)
+        entry = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts, counts)
+        dof = d.efc_J_colind[entry]
+        tree, k = self._tree_of_dof[dof], row // 3
+        side = (tree != trees[k, 0]).astype(np.int64)
+        rows = np.zeros((K, 2, 3, width))
+        rows[k, side, row % 3, dof - self.first[tree]] = d.efc_J[entry]
+        # two bodies of one tree share the first block
+        trees[trees[:, 0] == trees[:, 1], 1] = -1
+        friction = contact.friction[known, 0].copy()
+        frames = contact.frame[known].reshape(-1, 3, 3)
+        return Touches(
+            contact.pos[known].copy(), frames[:, 0].copy(), contact.dist[known].copy(), friction, bodies, trees, rows
+        )
+
+    def falling(self, dt: float, forces: Array | None = None) -> Array:
+        """Velocities (nv,) that the bodies have after dt without any contact; those of figures stay.
+
+        Args:
+            dt: [s].
+            forces: Generalized forces that act besides gravity, shape (nv,).
+        """
+        d, v = self._d, self.v.copy()
+        v[self._free_dofs[:, :3]] += dt * self.gravity
+        if forces is not None and forces.any():
+            for dofs in self._free_dofs:
+                v[dofs] += dt * np.linalg.solve(self._inertia(dofs), forces[dofs])
+        for tree in self._jointed:
+            dofs = np.arange(self.first[tree], self.first[tree] + self.width[tree])
+            acts = d.qfrc_passive[dofs] - d.qfrc_bias[dofs] + (0.0 if forces is None else forces[dofs])
+            v[dofs] += dt * np.linalg.solve(self._inertia(dofs), acts)
+        return v
+
+    def _inertia(self, dofs: Index) -> Array:
+        return self._M[np.ix_(dofs, dofs)]
+
+    def answers(self, touches: Touches) -> Array:
+        """How velocities of the bodies' trees change per unit impulse along each row: M⁻¹ Jᵀ, shape (K, 2, 3, W).
+
+        Those of figures are left zero: who drives them answers for them.
+        """
+        out = np.zeros_like(touches.rows)
+        trees = touches.trees
+        if len(self._free):
+            blocks = self._M[self._free_dofs[:, :, None], self._free_dofs[:, None, :]]
+            inverse = np.zeros((self.tree_count + 1, 6, 6))
+            inverse[self._free] = np.linalg.inv(blocks)
+            narrow = np.einsum("ksri,ksij->ksrj", touches.rows[..., :6], inverse[trees])
+            out[..., :6] = narrow
+        for tree in self._jointed:
+            dofs = np.arange(self.first[tree], self.first[tree] + self.width[tree])
+            inverse = np.linalg.inv(self._inertia(dofs))
+            k, side = np.nonzero(trees == tree)
+            out[k, side, :, : len(dofs)] = touches.rows[k, side][..., : len(dofs)] @ inverse
+        return out
+
+    def after(self, q: Array, v: Array, dt: float) -> Array:
+        """Coordinates q ⊕ v dt, shape (nq,)."""
+        out = q.copy()
+        mujoco.mj_integratePos(self._m, out, v, dt)
+        return out
+
+    def offset(self, body: int, place: Array) -> Array:
+        """A place in the world as one in a body's frame [m], shape (3,)."""
+        return self._d.xmat[body].reshape(3, 3).T @ (place - self._d.xpos[body])
+
+    def momentum(self, v: Array) -> Array:
+        """Linear momentum of the loose bodies at velocities (nv,) [kg m/s], shape (3,)."""
+        blocks = self._M[self._free_dofs[:, :3, None], self._free_dofs[:, None, :]]
+        return np.einsum("tij,tj->i", blocks, v[self._free_dofs])
+
+    def impulses(self, touches: Touches, p: Array) -> tuple[Array, Array]:
+        """Sums of impulses [N s], shapes (3,): of loose bodies on figures, and on loose bodies of what is no figure."""
+        each = np.einsum("ksrc,kr->ksc", touches.rows[..., :3], p)
+        is_figure = np.append(self.is_figure, False)[touches.trees]
+        is_free = np.isin(touches.trees, self._free)
+        on_figures = is_figure & is_free[:, ::-1]
+        others = is_free & ~is_figure[:, ::-1]
+        return each[on_figures].sum(axis=0), each[others].sum(axis=0)
+
+    def work(self, touches: Touches, p: Array, k: Index, side: Index, v: Array) -> float:
+        """Work of impulses of the contacts k on the body at that side, moving at mean velocities v (nv,) [J]."""
+        total = 0.0
+        for i, s, tree in zip(k, side, touches.trees[k, side]):
+            if tree >= 0:
+                w = self.width[tree]
+                total += float(p[i] @ (touches.rows[i, s, :, :w] @ v[self.first[tree] : self.first[tree] + w]))
+        return total
+
+    def places(self) -> tuple[Array, Array]:
+        """Places (B, 3) [m] and orientations (B, 4) of all bodies in the state last moved to."""
+        return self._d.xpos.copy(), self._d.xquat.copy()
+
+    def energy(self) -> float:
+        """Kinetic and potential energy of the bodies in the state last moved to, without the figures [J]."""
+        own = np.concatenate([np.zeros(0, dtype=np.int64), *(
+            np.arange(f, f + w) for f, w, is_figure in zip(self.first, self.width, self.is_figure) if not is_figure
+        )])  # fmt: skip
+        kinetic = 0.5 * float(self.v[own] @ self._M[np.ix_(own, own)] @ self.v[own])
+        bodies = np.flatnonzero(np.append(~self.is_figure, False)[self._tree_of_body])
+        return kinetic - float(self.masses[bodies] @ self._d.xipos[bodies] @ self.gravity)

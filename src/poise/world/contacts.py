@@ -1,0 +1,301 @@
+"""Impulses at contacts between bodies that answer them in their own ways: exact Coulomb cones, one solve a step.
+
+With u = A p + g the relative velocities at the end of the step, less the wanted ones, and p the impulses, each contact
+asks for
+
+    p ∈ K,   ũ = u + (μ |u_t|, 0, 0) ∈ K*,   p · ũ = 0,   K = {|p_t| ≤ μ p_n}:
+
+what does not separate pushes, what sticks stays inside its cone, what slides is held back against its way. The term
+μ |u_t| (De Saxcé) makes the cone of a sliding contact that of Coulomb. A = Σ J B Jᵀ over the trees, where B is M⁻¹ of a
+body and the response of a figure, which is not symmetric, see `poise.step.response`.
+
+Everything is swept a few times (projected Gauss-Seidel), which settles rubble. What hangs together with a figure is
+then solved exactly by splitting (Douglas and Rachford), which needs no symmetry: light bodies under a foot make sweeps
+stall. Source: [Levine2012]_ section 3. Deviates: the paper sweeps alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from poise.core.typing import Array, Flags, Index
+from poise.native import compiled
+from poise.physics.mujoco_bodies import Touches
+
+SWEEPS, LARGEST = 20, 128
+"""Sweeps over all contacts, and the most contacts that are solved exactly; where more hang together they are swept
+`MANY` times."""
+MANY = 500
+TURNS, TURNS_AT_ONCE, TOLERANCE = 1000, 25, 1e-5
+"""Most turns of splitting, how many between two choices of its step, and the velocity at which it ends [m/s]."""
+SOFT = np.array([0.01, 0.1, 0.1])
+"""Added to the diagonal of A along the normal and the tangents, over the mass of a figure [1]: contacts that say the
+same share their load, and what is wedged between a foot and the ground is not held with any force it takes."""
+NEAR = 0.04
+"""A contact of the same two bodies so near an earlier one starts from its impulse [m]."""
+
+
+class Impulses(NamedTuple):
+    """The answer of a step.
+
+    Attributes:
+        p: Impulses along the rows of each contact [N s], shape (K, 3).
+        v: Velocities of all trees after them, shape (nv,).
+        residual: How far each contact is from its law, as a velocity [m/s], shape (K,).
+        turns: Turns of splitting.
+        island: Contacts that hang together with a figure, shape (K,).
+    """
+
+    p: Array
+    v: Array
+    residual: Array
+    turns: int
+    island: Flags
+
+    @staticmethod
+    def none(count: int, v: Array) -> Impulses:
+        """No impulse at so many contacts."""
+        return Impulses(np.zeros((count, 3)), v, np.zeros(count), 0, np.zeros(count, dtype=np.bool_))
+
+
+def solve_contacts(
+    touches: Touches, answers: Array, first: Index, width: Index, is_figure: Flags, v: Array, wanted: Array,
+    start: Array, mass: float,
+) -> Impulses:  # fmt: skip
+    """Impulses at all contacts of a step.
+
+    Args:
+        touches: The contacts, K of them.
+        answers: Change of velocity per unit impulse along each row, shape (K, 2, 3, W).
+        first, width: First dof and number of dofs of each tree, shape (T,).
+        is_figure: Which trees are figures, shape (T,).
+        v: Velocities without contact, shape (nv,).
+        wanted: Relative velocity along each row that counts as zero [m/s], shape (K, 3).
+        start: Impulses to begin with, shape (K, 3).
+        mass: Of a figure [kg].
+    """
+    K, soft = len(touches.gaps), SOFT / mass
+    if not K:
+        return Impulses.none(0, v)
+    trees, friction = touches.trees, touches.friction
+    given = trees, first, width, touches.rows, answers, wanted, friction
+    diagonal = np.einsum("ksrw,ksrw->kr", touches.rows, answers)
+    p, now = start.copy(), v.copy()
+    _apply(trees, first, width, answers, p, now)
+    island = _island(trees, is_figure)
+    sweeps = SWEEPS if island.sum() <= LARGEST else MANY
+    sweep_contacts(*given, diagonal, soft, sweeps, 1e-9, now, p)
+    turns = 0
+    own = np.flatnonzero(island)
+    if 0 < len(own) <= LARGEST:
+        A = _delassus(trees[own], width, touches.rows[own], answers[own])
+        A[np.diag_indices(len(A))] += np.tile(soft, len(own))
+        g = (_speeds(trees[own], first, width, touches.rows[own], v) - wanted[own]).ravel()
+        exact, turns = split(A, g, friction[own], p[own])
+        swept = natural_residual(A, g, friction[own], p[own])
+        if natural_residual(A, g, friction[own], exact).max() < swept.max():
+            p[own] = exact
+        now = v.copy()
+        _apply(trees, first, width, answers, p, now)
+    u = _speeds(trees, first, width, touches.rows, now) - wanted
+    return Impulses(p, now, _natural(u, p, friction, diagonal.mean(axis=1)), turns, island)
+
+
+def split(A: Array, g: Array, friction: Array, start: Array) -> tuple[Array, int]:
+    """Solve the contact problem of a dense A (3 K, 3 K), which need not be symmetric; impulses (K, 3) and turns.
+
+    Each contact is scaled by one number, which keeps its cone round; the step of the splitting follows the two
+    residuals.
+    """
+    K = len(friction)
+    blocks = np.einsum("kikj->kij", A.reshape(K, 3, K, 3))
+    scale = 1.0 / np.sqrt(np.maximum(np.einsum("kii->k", blocks) / 3.0, 1e-9))
+    each = np.repeat(scale, 3)
+    scaled, right = A * np.outer(each, each), g * each
+    rho, turns, changes = 0.1, 0, 0
+    z = start.ravel() / each
+    y, room, left = -(scaled @ z + right), np.empty(6 * K), np.empty(2)
+    inverse = np.linalg.inv(scaled + rho * np.eye(3 * K))
+    while turns < TURNS:
+        turns += split_cones(inverse, right, friction, scale, rho, TURNS_AT_ONCE, TOLERANCE, y, z, room, left)
+        if left.max() < TOLERANCE:
+            break
+        better = float(np.sqrt(left[0] / max(left[1], 1e-14)))
+        if changes < 12 and not 1.0 / 3.0 < better < 3.0:
+            rho, changes = min(max(rho * better, 1e-5), 1e4), changes + 1
+            inverse = np.linalg.inv(scaled + rho * np.eye(3 * K))
+    return (z * each).reshape(-1, 3), turns
+
+
+@compiled(
+    "const word trees[k][2], const word first[t], const word width[t], const real rows[k][2][3][w],"
+    "const real answers[k][2][3][w], const real wanted[k][3], const real friction[k], const real diagonal[k][3],"
+    "const real soft[3], word sweeps, real tolerance, real v[nv], real p[k][3]",
+    returns="word",
+)
+def sweep_contacts(trees, first, width, rows, answers, wanted, friction, diagonal, soft, sweeps, tolerance, v, p):
+    """Bring every contact in turn to its own law, so many times; returns how often.
+
+    Both tangents take the larger of their diagonals, without which the resting point is not Coulomb's.
+    """
+
+    def along(i, r):
+        own = [(s, t) for s, t in enumerate(trees[i]) if t >= 0]
+        return sum(rows[i, s, r, : width[t]] @ v[first[t] : first[t] + width[t]] for s, t in own)
+
+    def push(i, r, impulse):
+        for s, t in enumerate(trees[i]):
+            if t >= 0:
+                v[first[t] : first[t] + width[t]] += impulse * answers[i, s, r, : width[t]]
+
+    for sweep in range(sweeps):
+        largest = 0.0
+        for i, d in enumerate(diagonal + soft):
+            if not d[0] > 1e-12:
+                continue
+            old = p[i].copy()
+            p[i, 0] = max(0.0, old[0] - (along(i, 0) - wanted[i, 0] + soft[0] * old[0]) / d[0])
+            push(i, 0, p[i, 0] - old[0])
+            across = max(d[1], d[2])
+            if across > 1e-12:
+                following = [p[i, r] - (along(i, r) - wanted[i, r] + soft[r] * old[r]) / across for r in (1, 2)]
+                size, most = float(np.hypot(*following)), friction[i] * p[i, 0]
+                p[i, 1:] = np.array(following) * (most / size if size > most else 1.0)
+            for r in (1, 2):
+                push(i, r, p[i, r] - old[r])
+            largest = max(largest, float(np.max(np.abs(p[i] - old) * d)))
+        if largest < tolerance:
+            return sweep + 1
+    return sweeps
+
+
+@compiled(
+    "const real inverse[n][n], const real g[n], const real friction[k], const real scale[k], real rho, word most,"
+    "real tolerance, real y[n], real z[n], real room[m], real left[2]",
+    returns="word",
+)
+def split_cones(inverse, g, friction, scale, rho, most, tolerance, y, z, room, left):
+    """Turns of the splitting with one step ρ; returns how many. z are impulses, −y velocities, both scaled.
+
+    x = (A + ρ)⁻¹ (ρ z + y − g − s), z the point of the cones nearest to x − y / ρ, y less ρ (x − z); s is μ |u_t|.
+    """
+    del room
+    for turn in range(most):
+        right = rho * z + y - g
+        right[::3] -= friction * np.hypot(y[1::3], y[2::3])
+        x = inverse @ right
+        following = project((x - y / rho).reshape(-1, 3), friction).ravel()
+        gap = x - following
+        each = np.repeat(scale, 3)
+        left[:] = np.max(np.abs(gap) / each), np.max(rho * np.abs(following - z) / each)
+        z[:] = following
+        y -= rho * gap
+        if left.max() < tolerance:
+            return turn + 1
+    return most
+
+
+def project(p: Array, friction: Array) -> Array:
+    """The points of the cones |p_t| ≤ μ p_n nearest to p, shape (K, 3)."""
+    normal, size = p[:, 0], np.hypot(p[:, 1], p[:, 2])
+    onto = np.where(friction * size <= -normal, 0.0, (normal + friction * size) / (1.0 + friction**2))
+    inside = size <= friction * normal
+    part = np.divide(friction * onto, size, out=np.zeros_like(size), where=size > 0.0)
+    return np.where(inside[:, None], p, np.column_stack([onto, part * p[:, 1], part * p[:, 2]]))
+
+
+def natural_residual(A: Array, g: Array, friction: Array, p: Array) -> Array:
+    """How far impulses (K, 3) are from the law of each contact, as a velocity [m/s], shape (K,)."""
+    K = len(friction)
+    mean = np.einsum("kiki->k", A.reshape(K, 3, K, 3)) / 3.0
+    return _natural((A @ p.ravel() + g).reshape(-1, 3), p, friction, mean)
+
+
+def _natural(u: Array, p: Array, friction: Array, mean: Array) -> Array:
+    mean = np.maximum(mean, 1e-9)[:, None]
+    wrong = u.copy()
+    wrong[:, 0] += friction * np.hypot(u[:, 1], u[:, 2])
+    return np.max(np.abs(mean * (p - project(p - wrong / mean, friction))), axis=1)
+
+
+def remembered(touches: Touches, before: Touches | None, p: Array) -> Array:
+    """Impulses to start from: of the nearest contact of the same two bodies in the step before, shape (K, 3)."""
+    out = np.zeros((len(touches.gaps), 3))
+    if before is not None:
+        taken = np.zeros(len(p), dtype=np.bool_)
+        remember(touches.bodies, touches.places, before.bodies, before.places, p, NEAR, taken, out)
+    return out
+
+
+@compiled(
+    "const word bodies[k][2], const real places[k][3], const word before[m][2], const real places_before[m][3],"
+    "const real impulses[m][3], real near, flag taken[m], real p[k][3]"
+)
+def remember(bodies, places, before, places_before, impulses, near, taken, p):
+    """Fill p with the impulse of the nearest contact of the same bodies that no other has taken, or zero."""
+    taken[:], p[:] = False, 0.0
+    for i, place in enumerate(places):
+        away = np.abs(places_before - place).max(axis=1)
+        away[taken | (before != bodies[i]).any(axis=1)] = np.inf
+        if len(away) and away.min() < near:
+            j = int(np.argmin(away))
+            taken[j], p[i] = True, impulses[j]
+
+
+def _island(trees: Index, is_figure: Flags) -> Flags:
+    """Contacts that hang together with a figure, shape (K,)."""
+    reached = np.append(is_figure, False)  # the last is what never moves
+    while True:
+        own: Flags = np.logical_or(*reached[trees].T)
+        more = np.unique(trees[own])
+        more = more[more >= 0]
+        if reached[more].all():
+            return own
+        reached[more] = True
+
+
+def _each_tree(trees: Index) -> list[tuple[int, Index, Index]]:
+    """Trees that contacts are on, with the contacts and the side of each."""
+    k, side = np.nonzero(trees >= 0)
+    own = trees[k, side]
+    order = np.argsort(own, kind="stable")
+    k, side, own = k[order], side[order], own[order]
+    found, starts = np.unique(own, return_index=True)
+    ends = [*starts[1:].tolist(), len(own)]
+    return [(int(t), k[a:b], side[a:b]) for t, a, b in zip(found, starts.tolist(), ends)]
+
+
+def _delassus(trees: Index, width: Index, rows: Array, answers: Array) -> Array:
+    """A = Σ J B Jᵀ over the trees, shape (3 K, 3 K)."""
+    K = len(trees)
+    out = np.zeros((K, K, 3, 3))
+    for t, k, side in _each_tree(trees):
+        w = width[t]
+        J, W = rows[k, side, :, :w].reshape(-1, w), answers[k, side, :, :w].reshape(-1, w)
+        block = (J @ W.T).reshape(len(k), 3, len(k), 3)
+        np.add.at(out, (k[:, None], k[None, :]), block.transpose(0, 2, 1, 3))
+    return out.transpose(0, 2, 1, 3).reshape(3 * K, 3 * K)
+
+
+def _speeds(trees: Index, first: Index, width: Index, rows: Array, v: Array) -> Array:
+    """J v, shape (K, 3)."""
+    own = _padded(v, first, width, rows.shape[-1])[trees]
+    return np.einsum("ksrw,ksw->kr", rows, own)
+
+
+def _padded(v: Array, first: Index, width: Index, most: int) -> Array:
+    """Velocities of each tree, and zeros for what never moves, shape (T + 1, W)."""
+    out = np.zeros((len(first) + 1, most))
+    tree = np.repeat(np.arange(len(first)), width)
+    out[tree, np.arange(len(v)) - first[tree]] = v
+    return out
+
+
+def _apply(trees: Index, first: Index, width: Index, answers: Array, p: Array, v: Array) -> None:
+    """Add what impulses do to v (nv,)."""
+    changes = np.zeros((len(first) + 1, answers.shape[-1]))
+    np.add.at(changes, trees, np.einsum("ksrw,kr->ksw", answers, p))
+    tree = np.repeat(np.arange(len(first)), width)
+    v += changes[tree, np.arange(len(v)) - first[tree]]

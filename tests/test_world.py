@@ -1,0 +1,250 @@
+"""Figures among bodies: contact law, answers of figures, momentum and energy, walls, crates, rubble."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import poise
+from poise.cli.app import app
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.filter.result import SimulationResult
+from poise.native import library
+from poise.physics.mujoco_bodies import Bodies
+from poise.step import Objective, Step
+from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque
+from poise.step.response import respond
+from poise.step.solve import solve_step
+from poise.world import World, contacts, rubble, scene_of
+from poise.world.contacts import natural_residual, project, remember, split, split_cones, sweep_contacts
+from tests.figures import FIGURES, random_state
+
+PLANE = '<geom type="plane" size="20 20 1" friction="0.5 0.005 0.0001"/>'
+
+
+def scene(*bodies: str) -> str:
+    return f"<mujoco><worldbody>{PLANE}{''.join(bodies)}</worldbody></mujoco>"
+
+
+@pytest.fixture(scope="module")
+def walk() -> Motion:
+    return poise.load(poise.sample_path("walk.bvh")).cut(0.0, 3.0)
+
+
+def heading(motion: Motion) -> tuple[np.ndarray, np.ndarray]:
+    """Where a clip begins, and which way it goes, shapes (2,)."""
+    character = poise.Character.fit(motion)
+    q = poise.motion_to_q(character, motion)
+    way = q[-1, :2] - q[0, :2]
+    return q[0, :2], way / np.linalg.norm(way)
+
+
+def cube(name: str, half: float, mass: float, place: np.ndarray) -> str:
+    at = f"{place[0]} {place[1]} {half}"
+    return (
+        f'<body name="{name}" pos="{at}"><freejoint/><geom type="box" size="{half} {half} {half}" mass="{mass}" '
+        'friction="0.5 0.005 0.0001"/></body>'
+    )
+
+
+def random_problem(rng: np.random.Generator, K: int, skew: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A contact problem that has an answer, with an operator that is not symmetric."""
+    root = rng.normal(size=(3 * K, 3 * K + 2))
+    other = rng.normal(size=(3 * K, 3 * K))
+    A = root @ root.T / K + skew * (other - other.T) + 0.05 * np.eye(3 * K)
+    return A, rng.normal(size=3 * K), rng.uniform(0.1, 1.0, K)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_splitting_finds_impulses_that_obey_the_law(seed: int) -> None:
+    A, g, friction = random_problem(np.random.default_rng(seed), 6, 0.3)
+    p, _ = split(A, g, friction, np.zeros((6, 3)))
+    assert natural_residual(A, g, friction, p).max() < 1e-4
+    # what the law says, in words: inside the cone; nothing approaches; nothing pushes that separates
+    u = (A @ p.ravel() + g).reshape(-1, 3)
+    assert (np.hypot(p[:, 1], p[:, 2]) <= friction * p[:, 0] + 1e-6).all()
+    assert (u[:, 0] > -1e-3).all()
+    assert np.abs(p[:, 0] * u[:, 0]).max() < 1e-2
+    slides = (np.hypot(u[:, 1], u[:, 2]) > 1e-2) & (p[:, 0] > 1e-2)
+    against = np.sum(p[:, 1:] * u[:, 1:], axis=1)[slides]
+    assert (against <= -0.99 * (friction * p[:, 0] * np.hypot(u[:, 1], u[:, 2]))[slides]).all()
+
+
+def test_projection_is_the_nearest_point_of_the_cone() -> None:
+    rng = np.random.default_rng(0)
+    p, friction = rng.normal(size=(200, 3)), rng.uniform(0.1, 1.5, 200)
+    onto = project(p, friction)
+    assert (np.hypot(onto[:, 1], onto[:, 2]) <= friction * onto[:, 0] + 1e-12).all()
+    # of many points of the cone none is nearer
+    for _ in range(200):
+        other = rng.normal(size=(200, 3))
+        other[:, 0] = np.hypot(other[:, 1], other[:, 2]) / friction + np.abs(other[:, 0])
+        assert (np.linalg.norm(p - onto, axis=1) <= np.linalg.norm(p - other, axis=1) + 1e-12).all()
+
+
+@pytest.mark.skipif(library() is None, reason="there is no C compiler here")
+def test_compiled_contacts_equal_their_twins() -> None:
+    rng = np.random.default_rng(3)
+    K, first, width = 5, np.array([0, 4, 10]), np.array([4, 6, 6])
+    trees = np.array([[0, 1], [1, 2], [2, -1], [-1, 0], [1, -1]])
+    rows, answers = rng.normal(size=(K, 2, 3, 6)), np.zeros((K, 2, 3, 6))
+    answers[:] = 0.3 * rows
+    diagonal = np.einsum("ksrw,ksrw->kr", rows, answers)
+    given = trees, first, width, rows, answers, rng.normal(size=(K, 3)), rng.uniform(0.2, 1.0, K), diagonal
+    v, p = rng.normal(size=16), np.abs(rng.normal(size=(K, 3)))
+    both = []
+    for call in (sweep_contacts, sweep_contacts.twin):
+        own = v.copy(), p.copy()
+        call(*given, contacts.SOFT, 7, 1e-12, *own)
+        both.append(np.concatenate([own[0], own[1].ravel()]))
+    assert np.allclose(*both, rtol=1e-10, atol=1e-10)
+    A, g, friction = random_problem(rng, K, 0.2)
+    inverse, scale = np.linalg.inv(A + 0.5 * np.eye(3 * K)), rng.uniform(0.5, 2.0, K)
+    both = []
+    for call in (split_cones, split_cones.twin):
+        y, z, left = np.sin(np.arange(3.0 * K)), np.cos(np.arange(3.0 * K)), np.zeros(2)
+        call(inverse, g, friction, scale, 0.5, 9, 1e-12, y, z, np.empty(6 * K), left)
+        both.append(np.concatenate([y, z, left]))
+    assert np.allclose(*both, rtol=1e-10, atol=1e-10)
+    pairs = np.array([[0, 1], [0, 1], [1, 2], [0, 2]])
+    places, before = rng.uniform(0.0, 0.02, (4, 3)), rng.uniform(0.0, 0.02, (3, 3))
+    both, impulses = [], rng.normal(size=(3, 3))
+    for call in (remember, remember.twin):
+        out = np.full((4, 3), np.nan)
+        call(pairs, places, pairs[[1, 0, 2]], before, impulses, 0.04, np.zeros(3, dtype=np.bool_), out)
+        both.append(out)
+    assert np.array_equal(*both)
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_the_answer_of_a_figure_changes_as_told(figure: str) -> None:
+    state = random_state(FIGURES[figure](), 4)
+    rng = np.random.default_rng(1)
+    nv = state.model.nv
+    objectives = [
+        Objective(JointTorque((0, None)), rng.normal(size=nv), rng.uniform(0.1, 1.0, nv)),
+        Objective(BodyAngularAcceleration(), rng.normal(size=3 * (state.model.body_count - 1)), 0.3),
+        Objective(JointAcceleration((0, 3)), rng.normal(size=3), 2.0),
+    ]
+    jacobian, force = rng.normal(size=(4, nv)), rng.normal(size=4)
+    step = Step(state, dt=0.01)
+    result, change = respond(step, objectives, [], jacobian)
+    pushed = solve_step(Step(state, dt=0.01, external=force @ jacobian), objectives, [])
+    assert np.allclose(result.a + change @ force, pushed.a, rtol=1e-9, atol=1e-9)
+    assert np.abs(pushed.a - result.a).max() > 1e-3
+
+
+def test_a_block_rests_slides_and_stops() -> None:
+    model = FIGURES["biped"]()
+    far = model.q_rest()
+    far[2] += 50.0
+    world = World(scene(cube("block", 0.1, 2.0, np.array([0.0, 0.0]))), friction=0.5)
+    world.join(model, far, np.zeros(model.nv), 0.01, way=np.zeros((1, 2)), scale=1.0)
+    bodies = world.bodies
+    top = world.q.copy()
+    world.v[model.nv :] = [2.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    for _ in range(100):
+        world.advance(far, np.zeros(model.nv))
+    way = float(world.q[model.nq] - top[model.nq])
+    assert way == pytest.approx(2.0**2 / (2.0 * 0.5 * 9.81), rel=0.05)  # v² / (2 μ g); time steps are 10 ms
+    assert np.abs(world.v[model.nv :]).max() < 1e-3
+    assert abs(float(world.q[model.nq + 2]) - 0.1) < 2e-3
+    assert bodies.energy() == pytest.approx(2.0 * 9.81 * 0.1, rel=0.03)
+
+
+@pytest.fixture(scope="module")
+def among_rubble(walk: Motion) -> tuple[SimulationResult, SimulationResult]:
+    return tuple(poise.simulate(walk, world=World("rubble:25,3")) for _ in range(2))  # type: ignore[return-value]
+
+
+def test_rubble_is_kicked_and_nothing_is_lost(among_rubble: tuple[SimulationResult, SimulationResult]) -> None:
+    result = among_rubble[0]
+    told = result.report["scene"]
+    assert told["bodies"] == 25
+    assert len(result.things) == 25
+    moved = [np.linalg.norm(t.positions[-1] - t.positions[0]) for t in result.things]
+    assert sum(m > 0.02 for m in moved) >= 1
+    assert told["momentum_error_max_Ns"] < 1e-10
+    assert told["energy_error_max_J"] <= 0.05 * told["energy_exchanged_J"]
+    assert told["penetration_p95_m"] < 0.006
+    assert told["penetration_max_m"] < 0.035
+    assert np.isfinite(result.q).all()
+    # it reacts and still follows
+    assert 0.0 < result.report["deviation"]["joint_angle_rms_deg"] < 10.0
+
+
+def test_the_same_seed_gives_the_same_bits(among_rubble: tuple[SimulationResult, SimulationResult]) -> None:
+    one, two = among_rubble
+    assert np.array_equal(one.q, two.q)
+    assert all(np.array_equal(a.positions, b.positions) for a, b in zip(one.things, two.things, strict=True))
+
+
+def test_where_nothing_touches_nothing_changes(walk: Motion) -> None:
+    clip = walk.cut(0.0, 1.0)
+    away = cube("far", 0.2, 5.0, np.array([30.0, 0.0]))
+    alone = poise.simulate(clip, fps=120.0)
+    among = poise.simulate(clip, world=World(scene(away)), fps=120.0)
+    assert np.array_equal(alone.q, among.q)
+
+
+@pytest.mark.long
+def test_a_wall_stops_and_a_light_crate_does_not(walk: Motion) -> None:
+    start, way = heading(walk)
+    place = start + 1.2 * way
+    turn = np.degrees(np.arctan2(way[1], way[0]))
+    wall = f'<geom name="wall" type="box" size="0.1 2 1.2" pos="{place[0]} {place[1]} 1.2" euler="0 0 {turn}"/>'
+    stopped = poise.simulate(walk, world=World(scene(wall)))
+    along = (stopped.q[:, :2] - start) @ way
+    assert np.isfinite(stopped.q).all()
+    assert along.max() < 1.2  # the pelvis stays before it
+    crate = poise.simulate(walk, world=World(scene(cube("crate", 0.2, 5.0, place))))
+    assert ((crate.q[-1, :2] - start) @ way) > 1.5
+    assert np.linalg.norm(crate.things[0].positions[-1] - crate.things[0].positions[0]) > 0.3
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("rubble:many", "rubble:40,1"),
+        ("rubble:0", "from 1 to"),
+        ("stones", "rubble:COUNT,SEED"),
+        ("<mujoco><worldbody><body><geom/></worldbody></mujoco>", "cannot read"),
+    ],
+)
+def test_scenes_that_make_no_sense_are_refused(text: str, words: str) -> None:
+    model = FIGURES["biped"]()
+    with pytest.raises(InvalidValue, match=words):
+        Bodies(model, text if "<" in text else scene_of(text))
+
+
+def test_joined_bodies_by_equalities_are_refused() -> None:
+    text = (
+        '<mujoco><worldbody><body name="a"><freejoint/><geom size="0.1"/></body></worldbody>'
+        '<equality><weld body1="a"/></equality></mujoco>'
+    )
+    with pytest.raises(InvalidValue, match="equality constraints"):
+        Bodies(FIGURES["biped"](), text)
+
+
+def test_rubble_depends_on_its_seed_alone() -> None:
+    assert rubble(5, 1) == rubble(5, 1) != rubble(5, 2)
+
+
+def test_simulate_takes_a_scene(tmp_path: Path) -> None:
+    out, report, page = tmp_path / "out.bvh", tmp_path / "out.json", tmp_path / "out.html"
+    run = CliRunner().invoke(
+        app,
+        [
+            "simulate", str(poise.sample_path("walk.bvh")), "-o", str(out), "--report", str(report), "--record",
+            str(page), "--scene", "rubble:10,2", "--end", "1.5",
+        ],
+    )  # fmt: skip
+    assert run.exit_code == 0, run.output
+    told = json.loads(report.read_text(encoding="utf-8"))["scene"]
+    assert {"contact_residual_p95_m_s", "penetration_p95_m", "momentum_error_max_Ns", "energy_error_max_J"} <= set(told)
+    assert page.stat().st_size > 10_000
