@@ -33,8 +33,10 @@ class Thing:
 class Surroundings(Protocol):
     """Bodies that a figure may run into: `poise.World`."""
 
-    felt: Sequence[Force]
-    """Their forces on the figure in the last step."""
+    @property
+    def felt(self) -> Sequence[Force]:
+        """Their forces on the figure in the last step."""
+        ...
 
     def join(self, model: Model, q: Array, v: Array, dt: float, *, way: Array, scale: float) -> None:
         """Begin with a figure at a pose (nq,) and velocity (nv,), steps of dt [s], its way (N, 2) and its scale."""
