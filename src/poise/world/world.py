@@ -28,7 +28,7 @@ from poise.step.response import respond
 from poise.world.contacts import Impulses, remembered, solve_contacts
 from poise.world.scenes import scene_of
 
-RECOVERED, SLOP, FASTEST = 0.2, 0.001, 2.0
+RECOVERED, SLOP, FASTEST = 0.2, 0.001, 0.5
 """What overlaps by more than the slop [m] comes apart by this share of it a step, at most so fast [m/s]."""
 SOFT_GOAL, LARGEST = 30.0, 40.0
 """While bodies touch a figure, its center of mass follows its path with this weight, times the mass, and asks for no
