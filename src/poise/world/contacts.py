@@ -62,7 +62,7 @@ class Impulses(NamedTuple):
 
 def solve_contacts(
     touches: Touches, answers: Array, first: Index, width: Index, is_figure: Flags, v: Array, wanted: Array,
-    start: Array, mass: float,
+    start: Array, largest: Array, mass: float,
 ) -> Impulses:  # fmt: skip
     """Impulses at all contacts of a step.
 
@@ -74,13 +74,14 @@ def solve_contacts(
         v: Velocities without contact, shape (nv,).
         wanted: Relative velocity along each row that counts as zero [m/s], shape (K, 3).
         start: Impulses to begin with, shape (K, 3).
+        largest: Largest impulse along the normal [N s], shape (K,); what asks for more gives way.
         mass: Of a figure [kg].
     """
     K, soft = len(touches.gaps), SOFT / mass
     if not K:
         return Impulses.none(0, v)
     trees, friction = touches.trees, touches.friction
-    given = trees, first, width, touches.rows, answers, wanted, friction
+    given = trees, first, width, touches.rows, answers, wanted, friction, largest
     diagonal = np.einsum("ksrw,ksrw->kr", touches.rows, answers)
     p, now = start.copy(), v.copy()
     _apply(trees, first, width, answers, p, now)
@@ -93,7 +94,7 @@ def solve_contacts(
         A = _delassus(trees[own], width, touches.rows[own], answers[own])
         A[np.diag_indices(len(A))] += np.tile(soft, len(own))
         g = (_speeds(trees[own], first, width, touches.rows[own], v) - wanted[own]).ravel()
-        exact, turns = split(A, g, friction[own], p[own])
+        exact, turns = split(A, g, friction[own], p[own], largest[own])
         swept = natural_residual(A, g, friction[own], p[own])
         if natural_residual(A, g, friction[own], exact).max() < swept.max():
             p[own] = exact
@@ -103,13 +104,14 @@ def solve_contacts(
     return Impulses(p, now, _natural(u, p, friction, diagonal.mean(axis=1)), turns, island)
 
 
-def split(A: Array, g: Array, friction: Array, start: Array) -> tuple[Array, int]:
+def split(A: Array, g: Array, friction: Array, start: Array, largest: Array | None = None) -> tuple[Array, int]:
     """Solve the contact problem of a dense A (3 K, 3 K), which need not be symmetric; impulses (K, 3) and turns.
 
     Each contact is scaled by one number, which keeps its cone round; the step of the splitting follows the two
     residuals.
     """
     K = len(friction)
+    largest = np.full(K, np.inf) if largest is None else largest
     blocks = np.einsum("kikj->kij", A.reshape(K, 3, K, 3))
     scale = 1.0 / np.sqrt(np.maximum(np.einsum("kii->k", blocks) / 3.0, 1e-9))
     each = np.repeat(scale, 3)
@@ -119,7 +121,9 @@ def split(A: Array, g: Array, friction: Array, start: Array) -> tuple[Array, int
     y, room, left = -(scaled @ z + right), np.empty(6 * K), np.empty(2)
     inverse = np.linalg.inv(scaled + rho * np.eye(3 * K))
     while turns < TURNS:
-        turns += split_cones(inverse, right, friction, scale, rho, TURNS_AT_ONCE, TOLERANCE, y, z, room, left)
+        turns += split_cones(
+            inverse, right, friction, largest / scale, scale, rho, TURNS_AT_ONCE, TOLERANCE, y, z, room, left
+        )
         if left.max() < TOLERANCE:
             break
         better = float(np.sqrt(left[0] / max(left[1], 1e-14)))
@@ -131,11 +135,14 @@ def split(A: Array, g: Array, friction: Array, start: Array) -> tuple[Array, int
 
 @compiled(
     "const word trees[k][2], const word first[t], const word width[t], const real rows[k][2][3][w],"
-    "const real answers[k][2][3][w], const real wanted[k][3], const real friction[k], const real diagonal[k][3],"
+    "const real answers[k][2][3][w], const real wanted[k][3], const real friction[k], const real largest[k],"
+    "const real diagonal[k][3],"
     "const real soft[3], word sweeps, real tolerance, real v[nv], real p[k][3]",
     returns="word",
 )
-def sweep_contacts(trees, first, width, rows, answers, wanted, friction, diagonal, soft, sweeps, tolerance, v, p):
+def sweep_contacts(
+    trees, first, width, rows, answers, wanted, friction, largest, diagonal, soft, sweeps, tolerance, v, p
+):
     """Bring every contact in turn to its own law, so many times; returns how often.
 
     Both tangents take the larger of their diagonals, without which the resting point is not Coulomb's.
@@ -151,12 +158,12 @@ def sweep_contacts(trees, first, width, rows, answers, wanted, friction, diagona
                 v[first[t] : first[t] + width[t]] += impulse * answers[i, s, r, : width[t]]
 
     for sweep in range(sweeps):
-        largest = 0.0
+        change = 0.0
         for i, d in enumerate(diagonal + soft):
             if not d[0] > 1e-12:
                 continue
             old = p[i].copy()
-            p[i, 0] = max(0.0, old[0] - (along(i, 0) - wanted[i, 0] + soft[0] * old[0]) / d[0])
+            p[i, 0] = min(largest[i], max(0.0, old[0] - (along(i, 0) - wanted[i, 0] + soft[0] * old[0]) / d[0]))
             push(i, 0, p[i, 0] - old[0])
             across = max(d[1], d[2])
             if across > 1e-12:
@@ -165,18 +172,19 @@ def sweep_contacts(trees, first, width, rows, answers, wanted, friction, diagona
                 p[i, 1:] = np.array(following) * (most / size if size > most else 1.0)
             for r in (1, 2):
                 push(i, r, p[i, r] - old[r])
-            largest = max(largest, float(np.max(np.abs(p[i] - old) * d)))
-        if largest < tolerance:
+            change = max(change, float(np.max(np.abs(p[i] - old) * d)))
+        if change < tolerance:
             return sweep + 1
     return sweeps
 
 
 @compiled(
-    "const real inverse[n][n], const real g[n], const real friction[k], const real scale[k], real rho, word most,"
+    "const real inverse[n][n], const real g[n], const real friction[k], const real largest[k], const real scale[k],"
+    "real rho, word most,"
     "real tolerance, real y[n], real z[n], real room[m], real left[2]",
     returns="word",
 )
-def split_cones(inverse, g, friction, scale, rho, most, tolerance, y, z, room, left):
+def split_cones(inverse, g, friction, largest, scale, rho, most, tolerance, y, z, room, left):
     """Turns of the splitting with one step ρ; returns how many. z are impulses, −y velocities, both scaled.
 
     x = (A + ρ)⁻¹ (ρ z + y − g − s), z the point of the cones nearest to x − y / ρ, y less ρ (x − z); s is μ |u_t|.
@@ -186,7 +194,7 @@ def split_cones(inverse, g, friction, scale, rho, most, tolerance, y, z, room, l
         right = rho * z + y - g
         right[::3] -= friction * np.hypot(y[1::3], y[2::3])
         x = inverse @ right
-        following = project((x - y / rho).reshape(-1, 3), friction).ravel()
+        following = project((x - y / rho).reshape(-1, 3), friction, largest).ravel()
         gap = x - following
         each = np.repeat(scale, 3)
         left[:] = np.max(np.abs(gap) / each), np.max(rho * np.abs(following - z) / each)
@@ -197,13 +205,18 @@ def split_cones(inverse, g, friction, scale, rho, most, tolerance, y, z, room, l
     return most
 
 
-def project(p: Array, friction: Array) -> Array:
-    """The points of the cones |p_t| ≤ μ p_n nearest to p, shape (K, 3)."""
+def project(p: Array, friction: Array, largest: Array | None = None) -> Array:
+    """The points of the cones |p_t| ≤ μ p_n nearest to p, shape (K, 3); cut off where they are larger than allowed."""
     normal, size = p[:, 0], np.hypot(p[:, 1], p[:, 2])
     onto = np.where(friction * size <= -normal, 0.0, (normal + friction * size) / (1.0 + friction**2))
     inside = size <= friction * normal
     part = np.divide(friction * onto, size, out=np.zeros_like(size), where=size > 0.0)
-    return np.where(inside[:, None], p, np.column_stack([onto, part * p[:, 1], part * p[:, 2]]))
+    out = np.where(inside[:, None], p, np.column_stack([onto, part * p[:, 1], part * p[:, 2]]))
+    if largest is not None:
+        out[:, 0] = np.minimum(out[:, 0], largest)
+        size, held = np.hypot(out[:, 1], out[:, 2]), friction * out[:, 0]
+        out[:, 1:] *= np.divide(held, size, out=np.ones_like(size), where=size > held)[:, None]
+    return out
 
 
 def natural_residual(A: Array, g: Array, friction: Array, p: Array) -> Array:

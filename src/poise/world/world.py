@@ -18,6 +18,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.typing import Array, Index
+from poise.core.units import GRAVITY
 from poise.filter.forces import Force
 from poise.filter.things import Thing
 from poise.physics.mujoco_backend import Model
@@ -40,6 +41,9 @@ SOFT = 0.2
 ROUNDS, CLOSE = 6, 1e-4
 """A figure's answer changes where one of its points begins or ends to push on the ground: contacts are solved so often
 at most, until its velocity at them is the expected one [m/s]."""
+HARDEST = 2.0
+"""Largest force of one contact on a figure, in body weights: flesh gives. What is hit harder goes in, and comes out over
+the next steps."""
 LEAST = 1e-3
 """A figure counts as no heavier at a contact than what its bodies weigh, over this."""
 SETTLED = 1.5
@@ -157,9 +161,12 @@ class World:
         deep = np.maximum(-touches.gaps - SLOP * self.scale, 0.0)
         back = np.minimum(RECOVERED * deep / self.dt, FASTEST * self.scale)
         wanted[:, 0] = np.where(touches.gaps > 0.0, -touches.gaps / self.dt, back)
+        figures = np.append(bodies.is_figure, False)[touches.trees].any(axis=1)
+        most = HARDEST * GRAVITY * self.scale * self.figure_mass * self.dt
         return solve_contacts(
-            touches, answers, bodies.first, bodies.width, bodies.is_figure, v, wanted, start, self.figure_mass
-        )
+            touches, answers, bodies.first, bodies.width, bodies.is_figure, v, wanted, start,
+            np.where(figures, most, np.inf), self.figure_mass,
+        )  # fmt: skip
 
     def meet(
         self, step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint]

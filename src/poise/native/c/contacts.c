@@ -18,10 +18,10 @@ static void push(const word *trees, const word *first, const word *width, word w
 
 API word sweep_contacts(word k, word t, word w, word nv, const word *trees, const word *first, const word *width,
                         const real *rows, const real *answers, const real *wanted, const real *friction,
-                        const real *diagonal, const real *soft, word sweeps, real tolerance, real *v, real *p) {
+                        const real *largest, const real *diagonal, const real *soft, word sweeps, real tolerance, real *v, real *p) {
     (void)t, (void)nv;
     for (word sweep = 0; sweep < sweeps; sweep++) {
-        real largest = 0;
+        real change = 0;
         for (word i = 0; i < k; i++) {
             const real *J = rows + 6 * w * i, *W = answers + 6 * w * i, *own_diagonal = diagonal + 3 * i;
             const real d[3] = {own_diagonal[0] + soft[0], own_diagonal[1] + soft[1], own_diagonal[2] + soft[2]};
@@ -29,7 +29,7 @@ API word sweep_contacts(word k, word t, word w, word nv, const word *trees, cons
             real *impulse = p + 3 * i, step[3];
             if (!(d[0] > 1e-12)) continue;
             real old = impulse[0], u = along(own, first, width, w, J, 0, v) - wanted[3 * i] + soft[0] * old;
-            impulse[0] = larger(0, old - u / d[0]);
+            impulse[0] = smaller(largest[i], larger(0, old - u / d[0]));
             step[0] = impulse[0] - old;
             if (step[0] != 0) push(own, first, width, w, W, 0, step[0], v);
             real across = larger(d[1], d[2]), t1 = impulse[1], t2 = impulse[2];
@@ -45,15 +45,15 @@ API word sweep_contacts(word k, word t, word w, word nv, const word *trees, cons
             step[2] = impulse[2] - t2;
             for (word r = 1; r < 3; r++)
                 if (step[r] != 0) push(own, first, width, w, W, r, step[r], v);
-            for (word r = 0; r < 3; r++) largest = larger(largest, fabs(step[r]) * d[r]);
+            for (word r = 0; r < 3; r++) change = larger(change, fabs(step[r]) * d[r]);
         }
-        if (largest < tolerance) return sweep + 1;
+        if (change < tolerance) return sweep + 1;
     }
     return sweeps;
 }
 
 API word split_cones(word n, word k, word m, const real *inverse, const real *g, const real *friction,
-                     const real *scale, real rho, word most, real tolerance, real *y, real *z, real *room,
+                     const real *largest, const real *scale, real rho, word most, real tolerance, real *y, real *z, real *room,
                      real *left) {
     (void)m;
     real *x = room, *right = room + n;
@@ -74,6 +74,14 @@ API word split_cones(word n, word k, word m, const real *inverse, const real *g,
                 next[0] = normal;
                 next[1] = part * b;
                 next[2] = part * c;
+            }
+            if (next[0] > largest[i]) { /* the largest force: what is beyond it gives way */
+                real across = sqrt(next[1] * next[1] + next[2] * next[2]), held = mu * largest[i];
+                next[0] = largest[i];
+                if (across > held) {
+                    next[1] *= held / across;
+                    next[2] *= held / across;
+                }
             }
             for (word r = 0; r < 3; r++) {
                 word j = 3 * i + r;
