@@ -42,7 +42,7 @@ ROUNDS, CLOSE = 6, 1e-4
 """A figure's answer changes where one of its points begins or ends to push on the ground: contacts are solved so often
 at most, until its velocity at them is the expected one [m/s]."""
 HARDEST = 2.0
-"""Largest force of one contact on a figure, in body weights: flesh gives. What is hit harder goes in, and comes out over
+"""Largest force of one contact on a figure, in body weights: flesh gives. What hits harder goes in and comes out over
 the next steps."""
 LEAST = 1e-3
 """A figure counts as no heavier at a contact than what its bodies weigh, over this."""
