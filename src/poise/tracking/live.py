@@ -369,6 +369,7 @@ class _Run:
         self.misfits: dict[str, int] = {}
         self.kept: list[Array] = []
         self.lags: list[float] = []
+        self.work: list[float] = []
         self.buffers: list[float] = []
         self.skipped = self.held = 0
         self.still = 0.0
@@ -422,6 +423,7 @@ class _Run:
 
     def _step(self, pose: LivePose, due: float, at: float) -> None:
         assert self.actor is not None
+        began = time.thread_time()
         if pose.skeleton is self.known:
             self.last = motion_to_q(self.actor, pose.motion())[0]
         q = (
@@ -434,6 +436,7 @@ class _Run:
             for sink in self.sinks:
                 sink.send(out)
         self.lags.append(time.monotonic() - due)
+        self.work.append(time.thread_time() - began)
         if self.is_kept and len(self.kept) < MOST_KEPT * RATE:
             if self.kept and len(self.kept[-1]) != len(q):  # another skeleton: the motion is that of the last actor
                 self.kept = []
@@ -449,6 +452,7 @@ class _Run:
             "sinks": [sink.report() for sink in self.sinks], "run": self.follower.report(),
             "unreadable_actors": dict(self.misfits), "held_steps": self.held, "skipped_steps": self.skipped,
             "buffer_ms": _spread(self.buffers), "processing_ms": _spread(self.lags),
+            "processor_ms": _spread(self.work),
         }  # fmt: skip
         return LiveResult(character, np.array(self.kept), times, report)
 
