@@ -92,7 +92,8 @@ def measure(command: list[str], protocol: str, hz: float) -> dict[str, float]:
     return {
         "poses": len(ways), "whole_median_ms": float(np.median(ways)), "whole_p99_ms": float(np.percentile(ways, 99)),
         "buffer_median_ms": delay, "less_buffer_p99_ms": float(np.percentile(ways, 99)) - delay,
-        "processing_p99_ms": own["p99"], "processor_p99_ms": data["processor_ms"]["p99"], "skipped_steps": data["skipped_steps"],
+        "processing_p99_ms": own["p99"], "processor_p99_ms": data["processor_ms"]["p99"],
+        "skipped_steps": data["skipped_steps"],
     }  # fmt: skip
 
 
