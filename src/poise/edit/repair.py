@@ -13,6 +13,7 @@ from poise.analysis.analyze import Analysis, analyze
 from poise.body.character import Character
 from poise.body.fit import fit
 from poise.body.posing import root_mover
+from poise.check.air import why_no_flight
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags
@@ -26,8 +27,8 @@ from poise.terrain import Terrain
 
 WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 """Weights of what is left of force and moment, from the least change to the most physical."""
-ROUNDS = 2
-"""Gauss-Newton steps at each weight; each begins where the last one ended."""
+ROUNDS = 1, 2
+"""Gauss-Newton steps at each weight of the search, which begins where the last one ended, and once it is chosen."""
 GAIN = 0.98
 """Share of what is left, below which another weight is worth its change [1]."""
 AGAIN = 2
@@ -162,7 +163,7 @@ def repair(
     for _ in range(AGAIN if len(curve) > 1 else 0):
         # the changed clip is looked at anew: its contacts and its low-pass are no longer quite those of the clip
         anew = problem_of(analyze(changed_by(problem, chosen), body, **how), made=chosen.coefficients, **may)
-        chosen = _within(anew, look(anew, chosen.coefficients), curve[-1].weight, asked)
+        chosen = _within(anew, look(anew, chosen.coefficients), curve[-1].weight, asked, rounds=ROUNDS[1])
     result = changed_by(problem, chosen, scope.amount)
     changes = Changes.between(motion, result, root_mover(body))
     after = _measures(analyze(result, body, **how), interval) | _changed(changes)
@@ -204,10 +205,10 @@ def _search(problem: Problem, start: Look, budget: Budget) -> tuple[Look, list[P
     return state, curve
 
 
-def _within(problem: Problem, state: Look, weight: float, budget: Budget) -> Look:
+def _within(problem: Problem, state: Look, weight: float, budget: Budget, rounds: int = ROUNDS[0]) -> Look:
     """Steps at one weight; offsets beyond the budget become dearer until they keep it."""
     price = problem.price
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         state = improve(problem, state, weight, price)
     for _ in range(TIGHTER):
         over = _excess(problem, state, budget)
@@ -316,10 +317,11 @@ def _bodies_named(body: Character, names: Sequence[str]) -> tuple[int, ...]:
 
 def _require_time(seen: Analysis) -> None:
     """Refuse a clip whose flights fall so fast or so slowly that its frame rate, unit or gravity must be wrong."""
-    if not seen.flights or seen.gravity <= 0.0:
+    flights = [f for f in seen.flights if not why_no_flight(seen, f, needs_ends=False)]
+    if not flights or seen.gravity <= 0.0:
         return
-    falls = np.array([f.gravity for f in seen.flights])
-    trust = 1.0 / np.maximum([f.gravity_error for f in seen.flights], 1e-6) ** 2
+    falls = np.array([f.gravity for f in flights])
+    trust = 1.0 / np.maximum([f.gravity_error for f in flights], 1e-6) ** 2
     order = np.argsort(falls)
     middle = int(np.searchsorted(np.cumsum(trust[order]), 0.5 * trust.sum()))
     share = float(falls[order][middle]) / seen.gravity  # the median: a touch that was missed spoils one flight only

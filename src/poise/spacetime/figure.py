@@ -328,16 +328,25 @@ def carry(wanted: Array, arms: Array, normals: Array, may: Flags, friction: floa
     columns = scale * np.concatenate([edges, np.cross(arms[:, :, None], edges)], axis=-1)
     forces, left = np.zeros((frames, count, 3)), scale * wanted
     root = np.broadcast_to(np.eye(6), (frames, 6, 6)).copy()
-    for k in np.flatnonzero(may.any(axis=1)):
+    borne = np.flatnonzero(may.any(axis=1))
+    spread = np.zeros((len(borne), 6, 6))
+    for n, k in enumerate(borne):
         touching = np.flatnonzero(may[k])
         W = columns[k, touching].reshape(-1, 6).T
-        ridge = RIDGE * float(np.square(W).sum()) / W.shape[1]
-        tall = np.concatenate([W, math.sqrt(ridge) * np.eye(W.shape[1])])
-        best, _ = nnls(tall, np.concatenate([left[k], np.zeros(W.shape[1])]))
-        forces[k, touching] = np.einsum("pe,pei->pi", best.reshape(-1, 4), edges[k, touching])
+        count = W.shape[1]
+        ridge = RIDGE * float(np.square(W).sum()) / count
+        tall = np.zeros((6 + count, count))
+        tall[:6] = W
+        tall[range(6, 6 + count), range(count)] = math.sqrt(ridge)
+        aim = np.zeros(6 + count)
+        aim[:6] = left[k]
+        best, _ = nnls(tall, aim)
+        forces[k, touching] = (best.reshape(-1, 1, 4) @ edges[k, touching])[:, 0]
         left[k] -= W @ best
         acting = W[:, best > 0.0]
-        root[k] = np.linalg.cholesky(np.linalg.inv(np.eye(6) + acting @ acting.T / ridge))
+        spread[n] = acting @ acting.T / ridge
+    if len(borne):
+        root[borne] = np.linalg.cholesky(np.linalg.inv(np.eye(6) + spread))
     return Carried(forces, left, root)
 
 

@@ -12,6 +12,8 @@ from poise.core.typing import Array, Flags, Index
 
 SPAN = 5
 """Coefficients that three neighboring frames see, where knots are at least two frames apart."""
+BLOCK = SPAN - 1
+"""Coefficients of a block of the system: those that see each other lie in neighboring blocks."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Spline:
 
 
 class BlockSystem:
-    """Normal equations H y = −g of spline coefficients (M, N), as blocks of SPAN coefficients beside each other.
+    """Normal equations H y = −g of spline coefficients (M, N), as blocks of BLOCK coefficients beside each other.
 
     What three neighboring frames say reaches SPAN coefficients at most, so H is block tridiagonal and is factored from
     the first block to the last.
@@ -73,15 +75,15 @@ class BlockSystem:
 
     def __init__(self, count: int, size: int) -> None:
         self.count, self.size = count, size
-        self.width = SPAN * size
-        blocks = -(-count // SPAN)
+        self.width = BLOCK * size
+        blocks = -(-count // BLOCK)
         self.diagonal = np.zeros((blocks, self.width, self.width))
         self.below = np.zeros((blocks - 1, self.width, self.width))
-        self.gradient = np.zeros((blocks * SPAN, size))
+        self.gradient = np.zeros((blocks * BLOCK, size))
 
     def add(self, first: int, square: Array, gradient: Array) -> None:
         """Add squares (W N, W N) and a gradient (W, N) for coefficients first … first + W − 1, W ≤ SPAN."""
-        block, row = divmod(first, SPAN)
+        block, row = divmod(first, BLOCK)
         row *= self.size
         here = min(len(square), self.width - row)
         self.diagonal[block, row : row + here, row : row + here] += square[:here, :here]
