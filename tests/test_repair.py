@@ -259,7 +259,9 @@ KICK = "../motions2/asf_amc/HDM_bd_kickLFront1Reps_001_120.amc"
     [
         ("bvh/cmu_3dsmax/143_05.bvh", 60.0),
         ("asf_amc/02_04.amc", None),
-        pytest.param(KICK, None, marks=pytest.mark.skipif(not (MOTIONS / KICK).exists(), reason="no second set of clips")),
+        pytest.param(
+            KICK, None, marks=pytest.mark.skipif(not (MOTIONS / KICK).exists(), reason="no second set of clips")
+        ),
     ],
 )
 def test_captured_jumps_become_physical_within_small_changes(name: str, fps: float | None) -> None:
