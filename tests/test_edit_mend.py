@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import poise
+from poise.check.clip import findings_of
 from poise.core.motion import Motion
 from poise.edit import Budget, ballistic, clean, ground, mend
 from poise.edit.verify import new_findings
@@ -132,7 +133,7 @@ def test_edits_warn_of_a_wrong_rate() -> None:
 
 
 def test_new_findings_are_those_that_were_not_there_or_are_worse() -> None:
-    small, large = (findings(moved(clip("sample"), -depth * bump)) for depth, bump in ((0.11, _dip()), (0.15, _dip())))
+    small, large = (findings_of(moved(clip("sample"), -depth * _dip()), floor=0.0) for depth in (0.11, 0.15))
     assert not new_findings(small, small)
     assert {f.name for f in new_findings(small, large)} == {"penetration"}
     assert not new_findings(large, small)
