@@ -34,7 +34,9 @@ INTERRUPTED = 130
 _UsageError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
-FIRST = ("demo", "simulate", "view", "check", "edit", "synthesize", "track", "info", "convert", "character")
+FIRST = (
+    "demo", "simulate", "view", "check", "edit", "synthesize", "track", "info", "convert", "character", "setup",
+)  # fmt: skip
 """The commands in the order of the help; others follow."""
 
 

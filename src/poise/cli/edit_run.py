@@ -42,7 +42,7 @@ class Common:
     """What every edit is told: each field is an option of every edit (`command`)."""
 
     file: options.File
-    output: options.EditedOutput
+    output: options.OutputNeeded
     amount: options.Amount = 1.0
     budget: options.Budget = None
     interval: options.Interval = None

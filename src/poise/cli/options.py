@@ -115,13 +115,13 @@ Output = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-EditedOutput = Annotated[
+OutputNeeded = Annotated[
     Path,
     typer.Option(
         "-o",
         "--output",
         metavar="OUT",
-        help="File for the edited motion; its extension sets the format.",
+        help="File for the new motion; its extension sets the format.",
         show_default=False,
         rich_help_panel=OUTPUT,
     ),
@@ -162,7 +162,10 @@ Budget = Annotated[
         rich_help_panel=CHANGE,
     ),
 ]
-Port = Annotated[int, typer.Option(metavar="N", help="Port of the page. Default: a free one.", rich_help_panel=LIVE)]
+Port = Annotated[
+    int,
+    typer.Option(metavar="N", help="Port of the page. Default: a free one.", show_default=False, rich_help_panel=LIVE),
+]
 Headless = Annotated[bool, typer.Option("--headless", help="Print the address; open no browser.", rich_help_panel=LIVE)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.", rich_help_panel=OUTPUT)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,29 +26,20 @@ def record_stream(
         str,
         typer.Argument(metavar="PROTOCOL[:HOST]:PORT", help="The live actor, such as vmc:39539.", show_default=False),
     ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="OUT",
-            help="File for the motion; its extension sets the format.",
-            show_default=False,
-        ),
-    ],
-    seconds: Annotated[float, typer.Option(metavar="S", help="End after this long; Ctrl-C ends too.")] = 600.0,
+    output: options.OutputNeeded,
+    seconds: Annotated[
+        float, typer.Option(metavar="S", help="End after this long, in seconds. Ctrl-C ends it earlier.")
+    ] = 600.0,
     fps: Annotated[
         float | None, typer.Option(metavar="N", help="Frame rate of the file. Default: the actor's.")
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="OUT.json", help="Write what was counted.", rich_help_panel=options.OUTPUT)
-    ] = None,
+    report: options.Report = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Record a live actor as a motion file, poses in the order of the sender's clock.
+    """Record a live actor as a motion file, in the order of the sender's clock.
 
-    Exit code 1 if nobody was heard.
+    Exit code 1 if no pose arrived.
 
     Example: [bold]poise record-stream vmc:39539 -o take.bvh --seconds 30[/bold]
     """

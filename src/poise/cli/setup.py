@@ -30,11 +30,12 @@ def setup(
             "-o",
             "--output",
             metavar="OUT.toml",
-            help="The character's file, written after every edit. Default: the name of the file, here; a character is "
-            "edited in place.",
+            help="Character file, written after every edit. Default: named like CHARACTER, in the current folder. A "
+            "character file is edited in place.",
+            rich_help_panel=options.OUTPUT,
         ),
     ] = None,
-    mass: Annotated[float | None, typer.Option(metavar="KG", help="Whole mass; default: 70 kg if human-sized.")] = None,
+    mass: options.Mass = None,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
     unit: options.SourceUnit = None,
@@ -44,9 +45,9 @@ def setup(
     headless: options.Headless = False,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Set a character up in the browser: bodies on bones, and which limb of an actor drives which of its limbs.
+    """Set up a character in the browser: its bodies, and which limb of an actor drives which of its limbs.
 
-    What Poise proposes is there when the page opens. Every edit is kept in the character's file at once; Ctrl-C ends.
+    The page opens with a proposal. Every edit is written to the character file at once. Ctrl-C ends.
 
     Example: [bold]poise setup raptor.glb -o rex.toml[/bold]
     """
