@@ -163,3 +163,83 @@ def test_one_far_end_site_does_not_change_who_the_figure_is() -> None:
     )
     spoiled = replace(motion, skeleton=replace(motion.skeleton, end_sites=sites))
     assert limbs(fit(spoiled)) == limbs(fit(motion))
+
+
+# rigs of other makers, each with what was once read wrongly
+
+
+def test_hair_on_the_head_is_no_arms() -> None:
+    hair = both(("curl.*", "head", (0.0, 0.08, 0.1)), ("curl2.*", "curl.*", (0.0, 0.1, -0.25)))
+    rows = [*TRUNK, *ARMS, *LEGS, *both(*[("curl3.*", "curl2.*", (0.0, 0.0, -0.3))])]
+    rows[len(TRUNK) + len(ARMS) + len(LEGS) :] = [*hair, *rows[len(TRUNK) + len(ARMS) + len(LEGS) :]]
+    found = fit(figure(rows, MOVES))
+    assert "arm" in limbs(found)["left_arm"][-1].lower() or "hand" in limbs(found)["left_arm"][-1].lower()
+    assert not [name for name in limbs(found) if name.startswith("left_arm.")]
+
+
+def test_wings_are_no_front_legs() -> None:
+    bird = [
+        ("hips", "", (0.0, 0.0, 0.5)),
+        ("chest", "hips", (0.2, 0.0, 0.05)),
+        *both(
+            ("thigh.*", "hips", (0.0, 0.06, 0.0)), ("shin.*", "thigh.*", (0.03, 0.0, -0.25)),
+            ("foot.*", "shin.*", (-0.03, 0.0, -0.22)), ("wing.*", "chest", (0.0, 0.06, 0.05)),
+            ("wing2.*", "wing.*", (0.0, 0.3, 0.0)), ("wing3.*", "wing2.*", (0.0, 0.35, 0.0)),
+        ),
+        ("neck", "chest", (0.15, 0.0, 0.15)), ("head", "neck", (0.1, 0.0, 0.1)),
+        ("tail", "hips", (-0.2, 0.0, 0.0)), ("tail2", "tail", (-0.3, 0.0, 0.0)),
+    ]  # fmt: skip
+    found = limbs(fit(figure(bird, ["thigh.L", "thigh.R", "wing.L", "wing.R"])))
+    assert set(found) >= {"left_leg", "right_leg", "left_other", "right_other"}
+    assert not [name for name in found if "front" in name]
+
+
+def test_a_tail_as_long_as_the_trunk_is_no_twin_of_it() -> None:
+    rows = [
+        ("body", "", (0.0, 0.0, 0.8)),
+        ("back", "body", (-0.2, 0.0, 0.0)), ("tail1", "back", (-0.5, 0.0, 0.0)), ("tail2", "tail1", (-0.6, 0.0, 0.0)),
+        ("torso", "body", (0.2, 0.0, 0.0)), ("neck", "torso", (0.5, 0.0, 0.1)), ("head", "neck", (0.6, 0.0, 0.1)),
+        *both(
+            ("hindleg.*", "body", (-0.2, 0.2, 0.0)), ("hindshin.*", "hindleg.*", (0.05, 0.0, -0.4)),
+            ("hindfoot.*", "hindshin.*", (-0.05, 0.0, -0.38)), ("foreleg.*", "body", (0.5, 0.2, 0.0)),
+            ("foreshin.*", "foreleg.*", (0.05, 0.0, -0.4)), ("forefoot.*", "foreshin.*", (-0.05, 0.0, -0.38)),
+        ),
+    ]  # fmt: skip
+    found = limbs(fit(figure(rows, ["hindleg.L", "foreleg.R", "neck"])))
+    assert found["tail"][-1] == "tail2"
+    assert found["neck"][-1] == "head"
+    assert len([name for name in found if name.endswith("leg")]) == 4
+
+
+def test_legs_that_begin_at_one_anchor_are_legs_of_their_own() -> None:
+    rows = [("body", "", (0.0, 0.0, 0.3)), ("abdomen", "body", (-0.3, 0.0, 0.0)), ("head", "body", (0.2, 0.0, 0.0)),
+            *both(("anchor.*", "body", (0.0, 0.02, 0.0)))]  # fmt: skip
+    for n, ahead in enumerate((-0.3, 0.0, 0.3)):
+        rows += both(
+            (f"leg{n}a.*", "anchor.*", (0.05 * n, 0.05, 0.0)), (f"leg{n}b.*", f"leg{n}a.*", (ahead, 0.4, 0.3)),
+            (f"leg{n}c.*", f"leg{n}b.*", (ahead, 0.3, -0.58)),
+        )  # fmt: skip
+    found = limbs(fit(figure(rows, ["leg0a.L", "leg1a.R"])))
+    assert len([name for name in found if "leg" in name]) == 6
+
+
+def test_a_body_that_hangs_on_the_head_is_simulated() -> None:
+    rows: list[Row] = [("root", "", (0.0, 0.0, 0.0)), ("head", "root", (0.0, 0.0, 0.1)), ("jaw", "head", (0.1, 0.0, 0.0))]
+    for n in range(12):
+        rows.append((f"body{n}", f"body{n - 1}" if n else "head", (-0.15, 0.0, 0.0)))
+    bodies = [body.name for body in fit(figure(rows, ["body3", "body5"])).bodies]
+    assert {f"body{n}" for n in range(12)} <= set(bodies)
+
+
+def test_one_pose_says_nothing_of_a_link_of_the_pelvis() -> None:
+    narrow = both(
+        ("thigh.*", "hips", (0.0, 0.02, -0.05)), ("shin.*", "thigh.*", (0.01, 0.1, -0.42)),
+        ("foot.*", "shin.*", (-0.01, 0.0, -0.4)), ("toe.*", "foot.*", (0.14, 0.0, -0.05)),
+    )  # fmt: skip
+    walking = figure([*TRUNK, *ARMS, *narrow], MOVES)
+    assert limbs(fit(walking.frames(np.arange(1))))["left_leg"][0] == "thigh.L"
+
+
+def test_the_way_to_the_pelvis_is_no_bone() -> None:
+    rows = [("world", "", (0.0, 0.0, 0.0)), ("hips", "world", (7.0, 0.0, 0.9)), *TRUNK[1:], *ARMS, *LEGS]
+    assert set(limbs(fit(figure(rows, MOVES)))) >= {"left_leg", "right_leg", "left_arm", "right_arm"}

@@ -6,7 +6,7 @@ import re
 
 _FINGERS = "finger|thumb|index|middle|ring|pinky|pinkie|metacarpal"
 _ASIDE = (
-    f"{_FINGERS}|eye|jaw|brow|eyebrow|lip|tongue|teeth|cheek|ear|nose|hair|"
+    f"{_FINGERS}|eye|jaw|brow|eyebrow|lip|tongue|teeth|cheek|ear|nose|hair|bang|bun|ponytail|braid|"
     "breast|skirt|cape|cloth|twist|roll|weapon|prop"
 )
 _CONTROL = "helper|socket|ik|pole|target|nub|end"

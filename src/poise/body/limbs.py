@@ -29,13 +29,7 @@ def find_anatomy(poses: Poses) -> Anatomy:
     tree = JointTree(poses)
     root = tree.find_root()
     spine_paths, hubs = tree.find_hubs(root)
-    chest = _chest(poses.skeleton, root, hubs)
-    chains: list[Chain] = []
     trunk = {root, *hubs, *(j for path in spine_paths for j in path)}
-    for path in spine_paths:
-        kept = tuple(j for j in path if tree.is_spine_bone(j))
-        if kept:
-            chains.append(Chain("spine", "", "", root, kept))
     loose = {hub: [c for c in tree.limbs_of(hub) if c not in trunk] for hub in (root, *hubs)}
     pairs: list[Pair] = []
     single: list[tuple[int, int]] = []
@@ -43,6 +37,13 @@ def find_anatomy(poses: Poses) -> Anatomy:
         paired, alone = tree.pair_up(kids)
         pairs += [(hub, a, b) for a, b in paired]
         single += [(hub, c) for c in alone]
+    chest = _chest(tree, root, hubs, pairs)
+    chains: list[Chain] = []
+    for path in spine_paths:
+        kept = tuple(j for j in path if tree.is_spine_bone(j))
+        kind = "neck" if chest != path[-1] and chest in poses.skeleton.ancestors(path[-1]) else "spine"
+        if kept:
+            chains.append(Chain(kind, "", "", chest if kind == "neck" else root, kept))
     # tracks and wheels are no limbs
     is_figure = len(pairs) <= MOST_PAIRS or any(_named(tree, p) & {"leg", "arm"} for p in pairs)
     leg_pair = _main_legs(tree, root, pairs) if is_figure else None
@@ -60,6 +61,8 @@ def find_anatomy(poses: Poses) -> Anatomy:
         elif len(standing) > 1 and kind == "leg":
             kind, place = "other", ""
         named = _named(tree, (hub, a, b))
+        if chest in poses.skeleton.ancestors(hub):  # hair, ears and horns of the head
+            kind, place = "other", ""
         if not is_figure or (kind != "leg" and ("other" in named or (tree.bone_count(a) == 1 and "arm" not in named))):
             kind, place = "other", ""
         a, b = _left_first(tree, a, b, left)
@@ -79,9 +82,13 @@ def find_anatomy(poses: Poses) -> Anatomy:
     return Anatomy(root, chest, tuple(chains), forward, tree.lengths, tree.span, four, simulated)
 
 
-def _chest(skeleton: Skeleton, root: int, hubs: list[int]) -> int:
-    """The fork of the trunk that is furthest from the root; the root if there is none."""
-    return max(hubs, key=lambda j: (len(skeleton.ancestors(j)), j), default=root)
+def _chest(tree: JointTree, root: int, hubs: list[int], pairs: list[Pair]) -> int:
+    """The fork of the trunk that bears the arms or front legs, by name or else the last; the root if there is none.
+
+    Hair and horns fork further up, on the head.
+    """
+    bearing = {hub for hub, a, b in pairs if hub != root and _named(tree, (hub, a, b)) & {"arm", "leg"}}
+    return max(bearing or hubs, key=lambda j: (len(tree.skeleton.ancestors(j)), j), default=root)
 
 
 def _main_legs(tree: JointTree, root: int, pairs: list[Pair]) -> Pair | None:
