@@ -224,7 +224,11 @@ def test_legs_that_begin_at_one_anchor_are_legs_of_their_own() -> None:
 
 
 def test_a_body_that_hangs_on_the_head_is_simulated() -> None:
-    rows: list[Row] = [("root", "", (0.0, 0.0, 0.0)), ("head", "root", (0.0, 0.0, 0.1)), ("jaw", "head", (0.1, 0.0, 0.0))]
+    rows: list[Row] = [
+        ("root", "", (0.0, 0.0, 0.0)),
+        ("head", "root", (0.0, 0.0, 0.1)),
+        ("jaw", "head", (0.1, 0.0, 0.0)),
+    ]
     for n in range(12):
         rows.append((f"body{n}", f"body{n - 1}" if n else "head", (-0.15, 0.0, 0.0)))
     bodies = [body.name for body in fit(figure(rows, ["body3", "body5"])).bodies]
