@@ -9,6 +9,7 @@ from poise.body import Character, fit
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import EndSite, Skeleton
+from poise.phases import find_floor
 from tests.generated_skeletons import SHAPES, generated_motion
 
 BATCH = 66
@@ -34,6 +35,11 @@ def _assert_sound(character: Character, seed: int) -> None:
         assert np.isfinite([*point.offset, point.radius]).all(), (seed, point.name)
     assert np.isfinite([character.leg_length, character.floor]).all(), seed
     assert character.leg_length > 0.0, seed
+
+
+@pytest.mark.parametrize("seed", [200681, 202582])
+def test_a_figure_of_hardly_any_size_has_a_floor(seed: int) -> None:
+    assert np.isfinite(find_floor(generated_motion(seed)).value)
 
 
 def test_legs_of_no_length_and_joints_of_no_offset_are_fitted() -> None:

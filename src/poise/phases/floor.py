@@ -80,6 +80,7 @@ def _where_it_rests(height: Array, speed: Array, scale: float) -> Evidence:
     support = (np.exp(-0.5 * away**2) * still).sum(axis=1) - DEEPER * (away < -BELOW).sum(axis=1)
     best = candidates[int(np.argmax(support))]
     near = np.abs(height - best) < 2.0 * spread
+    near[np.argmin(np.abs(height - best))] = True  # of a figure without a size, rounding leaves none near
     slow = np.flatnonzero(near)[np.argsort(speed[near], kind="stable")[: max(1, (int(near.sum()) + 3) // 4)]]
     floor = float(np.median(height[slow]))
     apart = float(np.median(np.abs(height[slow] - floor)))
