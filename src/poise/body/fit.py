@@ -13,8 +13,9 @@ def fit(source: Motion | Skeleton | Sequence[Motion], *, mass: float | None = No
     """Fit a character to a motion, to several motions of one skeleton, or to a bare skeleton's rest pose.
 
     Bodies stand on the joints that matter; fingers, faces, doubled and unturnable joints are carried. Limbs are read
-    from geometry and motion (`poise.body.limbs`), capsules sized from bones (`anthropometry`), contact points and
-    the floor fitted to the clip (`contact_points`), limits widened until every frame is inside (`limits`).
+    from geometry and motion (`poise.body.limbs`). Leg length and mass come from the skeleton alone, so that every clip
+    of it gives the same figure. Capsules are sized from bones (`anthropometry`), contact points and the floor fitted
+    to the clip (`contact_points`), limits widened until every frame is inside (`limits`).
 
     Args:
         source: What to fit to.
