@@ -16,8 +16,9 @@ from poise.goals.state_machine import ControlState, StateMachine
 HANDS_AND_FEET = ("left_hand", "right_hand", "left_foot", "right_foot", "mover")
 RELEASES = (
     *HANDS_AND_FEET, "left", "right", "both", "swing", "stance", "trailing", "hands", "arms", "loose arms", "body",
+    "pelvis", "chest", "head", "left_knee", "right_knee", "left_elbow", "right_elbow",
 )  # fmt: skip
-"""Parts that a state may release: a hand or foot, those stored in the memory, trailing heels, arms."""
+"""Parts that a state may release: hands, feet, those stored in the memory, trailing heels, arms, bodies by their roles."""
 
 
 def require_names(machine: StateMachine) -> None:

@@ -245,15 +245,15 @@ class Observation:
         touching = self.touching[points]
         return touching & np.isin(self.nearest[points], self.faces_of(thing)) if thing else touching
 
-    def nearest_place(self, thing: str, place: Array) -> Array:
-        """The place of a thing that is nearest to another place [m], shape (3,)."""
+    def nearest_place(self, thing: str, place: Array, inside: float = 0.0) -> Array:
+        """The place of a thing nearest to another place, so far inside the edges of its faces [m], shape (3,)."""
         found = [h.nearest(place, self.time) for h in self.scene.holds if h.name == thing]
         for state in (b for b in self.balls if b.ball.name == thing):
             away = place - state.place
             found.append(state.place + away * min(1.0, state.ball.radius / max(float(np.linalg.norm(away)), 1e-9)))
         for k in self.faces_of(thing):
             surface = self.scene.surfaces[k]
-            found.append(on_wall(self, surface, place, place, np.inf)[2])
+            found.append(on_wall(self, surface, place, place, np.inf, inside)[2])
         return min(found, key=lambda p: float(np.linalg.norm(p - place)))
 
     def named(self, which: str) -> str:
@@ -402,11 +402,11 @@ def on_hold(observed: Observation, hold: Hold, hand: Array) -> tuple[str, str, A
 
 
 def on_wall(
-    observed: Observation, wall: Surface, hand: Array, shoulder: Array, most: float
+    observed: Observation, wall: Surface, hand: Array, shoulder: Array, most: float, inside: float = 0.0
 ) -> tuple[str, str, Array, Array]:
     """Where a hand would push a wall: its projection, drawn toward the shoulder's until the arm is long enough."""
     origin, frame = wall.place(observed.time)
-    half = 0.5 * np.array(wall.size)
+    half = np.maximum(0.5 * np.array(wall.size) - inside, 0.0)
 
     def onto(place: Array) -> Array:
         local = frame @ (place - origin)

@@ -11,15 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poise.core.typing import Array
+from poise.core.typing import Array, Index
+from poise.core.units import GRAVITY
 from poise.goals.body import SIDES
 from poise.goals.conditions import Condition
-from poise.goals.goal import HORIZON, Goal, toward
+from poise.goals.goal import HORIZON, UP, Goal, toward
 from poise.goals.memory import reads, writes
 from poise.goals.observation import Observation, reachable
 from poise.step import Objective
 from poise.step.quantities import PlaceAcceleration
 
+HANDS = tuple(f"{side}_hand" for side in SIDES)
 HASTE = 30.0
 """Largest acceleration asked of a reaching hand [m/s²]."""
 
@@ -45,6 +47,14 @@ def part_toward(
     points = observed.part(part)
     if not len(points):
         return []
+    return points_toward(observed, points, target, weight, horizon, label, max_acceleration)
+
+
+def points_toward(
+    observed: Observation, points: Index, target: Target, weight: float, horizon: float, label: str,
+    max_acceleration: float = np.inf,
+) -> list[Objective]:  # fmt: skip
+    """The middle of contact points of one body goes to a target."""
     state = observed.state
     body = int(state.point_body[points[0]])
     points = points[state.point_body[points] == body]
@@ -106,6 +116,103 @@ class Circle(Goal):
         on = -np.sin(angle) * side + np.cos(angle) * np.array([0.0, 0.0, 1.0])
         radius = self.radius * scale
         return Target(observed.memory["reach center"] + radius * out, radius * rate * on, -radius * rate**2 * out)
+
+
+@dataclass(frozen=True)
+class Approach(Goal):
+    """A part of the body goes to the nearest place of a thing, until it touches it.
+
+    Attributes:
+        weight: Against its acceleration.
+        part: A hand or foot ("left_hand", "swing", …), or a body by its name or role ("pelvis").
+        thing: Name of a floor, wall, box, hold or ball.
+        inside: How far inside the edges of a floor, wall or box the place lies [m].
+        above: How high over the place it passes until it is over it [m].
+        horizon: [s].
+        max_acceleration: Largest acceleration asked for [m/s²].
+    """
+
+    weight: float
+    part: str
+    thing: str
+    inside: float = 0.1
+    above: float = 0.0
+    horizon: float = 0.4
+    max_acceleration: float = HASTE
+
+    def objectives(self, observed: Observation) -> list[Objective]:
+        points, scale = observed.points_of(self.part), observed.body.scale
+        if not len(points):
+            return []
+        here = observed.state.centers[points].mean(axis=0)
+        place = observed.nearest_place(self.thing, here, self.inside * scale)
+        if float(np.linalg.norm((place - here)[:2])) > 0.05 * scale:
+            place = place + self.above * scale * UP
+        target = Target(place, np.zeros(3), np.zeros(3))
+        limit = self.max_acceleration * scale
+        return points_toward(observed, points, target, self.weight, self.horizon, "approach", limit)
+
+
+@writes("holds")
+def reach_for_ball(observed: Observation) -> None:
+    """Remember that both hands reach for the ball that is nearest to the figure."""
+    balls = sorted(observed.balls, key=lambda b: float(np.linalg.norm(b.place - observed.com)))
+    for hand in HANDS if balls else ():
+        observed.memory[f"{hand} reaches"] = balls[0].ball.name
+
+
+@reads("holds")
+@dataclass(frozen=True)
+class Catch(Goal):
+    """Both hands go to the sides of the ball that they reach for, give way with it, and carry it before the chest.
+
+    Until the ball is near, they wait where it will come down to `height`.
+
+    Attributes:
+        weight: Against the hands' acceleration.
+        ahead: How far before the feet the ball is carried [m].
+        height: Over the ground, where the ball is awaited and carried [m].
+        soon: The hands go along with a ball that will be there within this time [s].
+        horizon: [s].
+        max_acceleration: Largest acceleration asked for [m/s²].
+    """
+
+    weight: float
+    ahead: float = 0.35
+    height: float = 1.0
+    soon: float = 0.1
+    horizon: float = 0.08
+    max_acceleration: float = 80.0
+
+    def objectives(self, observed: Observation) -> list[Objective]:
+        out: list[Objective] = []
+        scale, ahead = observed.body.scale, np.array([*observed.heading, 0.0])
+        left = np.array([-ahead[1], ahead[0], 0.0])
+        level = observed.ground_height + self.height * scale
+        for ball in observed.balls:
+            for side, out_of in (("left", left), ("right", -left)):
+                hand = f"{side}_hand"
+                if observed.memory.get(f"{hand} reaches") != ball.ball.name or not len(observed.part(hand)):
+                    continue
+                off = ball.ball.radius * out_of
+                velocity, acceleration, horizon = np.zeros(3), np.zeros(3), self.horizon
+                if hand in observed.grips:
+                    feet = observed.state.points[observed.foot("both")].mean(axis=0)
+                    place = np.array([*feet[:2], level]) + self.ahead * scale * ahead + off
+                    horizon = 4.0 * self.horizon
+                else:
+                    fall = ball.velocity[2] + np.sqrt(
+                        max(ball.velocity[2] ** 2 + 2.0 * GRAVITY * (ball.place[2] - level), 0.0)
+                    )
+                    seconds = max(float(fall), 0.0) / GRAVITY
+                    place = ball.place + seconds * ball.velocity + 1.2 * off
+                    place[2] = level
+                    if ball.is_free and seconds < self.soon:
+                        place, velocity, acceleration = ball.place + off, ball.velocity, -GRAVITY * UP
+                target = Target(place, velocity, acceleration)
+                limit = self.max_acceleration * scale
+                out += part_toward(observed, hand, target, self.weight, horizon, "catch", limit)
+        return out
 
 
 @reads("hand")
@@ -190,9 +297,6 @@ def choose_partner_hand(observed: Observation) -> None:
                     best = distance
                     observed.memory["hand"], observed.memory["their hand points"] = part, points
                     observed.memory[f"{part} reaches"] = f"{name}:{their_side}_hand"
-
-
-HANDS = tuple(f"{side}_hand" for side in SIDES)
 
 
 @writes("holds")

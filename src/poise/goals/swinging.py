@@ -77,7 +77,7 @@ def arc(observed: Observation) -> Arc | None:
     left = np.array([-observed.heading[1], observed.heading[0], 0.0])
     for side in SIDES:
         what = observed.grips.get(f"{side}_hand")
-        if what is None or ":" in what:
+        if what not in {hold.name for hold in observed.scene.holds}:
             continue
         places.append(
             observed.scene.hold(what).nearest(observed.state.centers[observed.body.hands[side][-1]], observed.time)

@@ -221,6 +221,8 @@ CLOSE = 0.02
 """A hand this near to the surface of a hold closes [m]."""
 ARRIVED = 2e-4
 """A foot this near over a hold stands on it [m]."""
+CATCH = 0.04
+"""A hand this near to the surface of a ball closes around it [m]."""
 PALM = 0.09
 """Hands whose middles are this near take one another [m]."""
 CLOSING = 0.2
@@ -389,6 +391,17 @@ class Grips:
             return None
         anchor = centers[points[i]] - centers[theirs[j]]
         return self._add(Grip(figure, part, what, int(points[i]), int(theirs[j]), anchor, time), state)
+
+    def take_ball(
+        self, figure: int, part: str, points: Index, name: str, ball: int, state: State, time: float
+    ) -> Grip | None:  # fmt: skip
+        """Close a hand, with its contact points, that has arrived at a ball, with the ball's point."""
+        away = np.linalg.norm(state.centers[points] - state.centers[ball], axis=1) - self.radii[points]
+        if not len(points) or away.min() > self.radii[ball] + CATCH:
+            return None
+        point = int(points[int(away.argmin())])
+        anchor = state.centers[point] - state.centers[ball]
+        return self._add(Grip(figure, part, name, point, ball, anchor, time), state)
 
     def _add(self, grip: Grip, state: State) -> Grip:
         self.all.append(grip)

@@ -19,9 +19,10 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.forces import Force, Pull, Push
 from poise.filter.report import Report
+from poise.goals.body import Body
 from poise.goals.state_machine import Visit
 from poise.goals.surroundings import Ball, Scene
-from poise.physics import Model
+from poise.physics import Model, State
 from poise.physics.from_character import model_of
 from poise.synthesis.behaviors import Role, Setup
 from poise.synthesis.controller_file import Wanted, find_behavior
@@ -35,8 +36,11 @@ from poise.synthesis.scene_file import load_scene
 from poise.synthesis.settings import Settings
 from poise.synthesis.world import World
 
-FALLEN = 0.65
-"""A figure whose center of mass is lower than this part of its height at rest has fallen."""
+FALLEN, LIES = 0.65, 0.45
+"""A figure falls whose center of mass is lower than the first part of its height at rest and sinks faster than
+`SINKING`; it has fallen if it is lower than the second."""
+SINKING = 0.5
+"""[m/s], of a grown-up."""
 
 LONGEST = 3600.0
 """No run is longer than this [s]: what is kept of every step would not fit in memory."""
@@ -265,7 +269,7 @@ def synthesize(
             poses.append(world.q)
             velocities.append(world.v)
             for each in world.figures:
-                if each.name not in fell and _has_fallen(world, each.body.root, each.body.com_height):
+                if each.name not in fell and _has_fallen(world.state, each.body):
                     fell[each.name] = world.time
             if on_step is not None:
                 on_step(world)
@@ -299,8 +303,11 @@ def synthesize(
     )  # fmt: skip
 
 
-def _has_fallen(world: World, root: int, height: float) -> bool:
-    return float(world.state.com(root)[2]) < FALLEN * height
+def _has_fallen(state: State, body: Body) -> bool:
+    """Whether the center of mass is low and sinks fast, or lies; who sits down does neither."""
+    height = float(state.com(body.root)[2])
+    sinks = float(state.com_jacobian(body.root)[2] @ state.v)
+    return height < LIES * body.com_height or (height < FALLEN * body.com_height and sinks < -SINKING * body.tempo)
 
 
 def motion_of(character: Character, q: Array, dt: float) -> Motion:

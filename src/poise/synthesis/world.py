@@ -433,7 +433,7 @@ class World:
         for who, (figure, observed) in enumerate(zip(self.figures, observations, strict=True)):
             figure.controller.advance(observed)
             for part in figure.controller.releases():
-                weights[observed.part(part)] = LOOSE if part == "body" else 0.0
+                weights[observed.points_of(part)] = LOOSE if part == "body" else 0.0
                 self._grips.open(who, observed.named(part))
             for part in figure.controller.grips():
                 self._close(who, observed.named(part), observed)
@@ -466,7 +466,11 @@ class World:
             own, first = self.figures[who].character, self.figures[who].points.start
             self._grips.stand(who, part, [first + p for p in hold_points(own, part)], name, *at)
             return
-        if theirs:
+        balls = [b.name for b in self.scene.balls]
+        if name in balls:
+            point = self.figures[-1].points.stop + balls.index(name)
+            grip = self._grips.take_ball(who, part, points, name, point, *at)
+        elif theirs:
             hand = self.figure(name).body.hands[theirs.removesuffix("_hand")]
             grip = self._grips.take_hand(who, part, points, str(what), hand, *at)
         else:
