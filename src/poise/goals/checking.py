@@ -18,7 +18,7 @@ RELEASES = (
     *HANDS_AND_FEET, "left", "right", "both", "swing", "stance", "trailing", "hands", "arms", "loose arms", "body",
     "pelvis", "chest", "head", "left_knee", "right_knee", "left_elbow", "right_elbow",
 )  # fmt: skip
-"""Parts that a state may release: hands, feet, those stored in the memory, trailing heels, arms, bodies by their roles."""
+"""Parts that a state may release: hands, feet, those stored in the memory, trailing heels, bodies by their roles."""
 
 
 def require_names(machine: StateMachine) -> None:

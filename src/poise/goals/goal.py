@@ -28,6 +28,8 @@ from poise.step.quantities import AxisAcceleration, JointAcceleration, PlaceAcce
 
 HORIZON = 0.1
 """How soon a goal wants to be met when it does not say [s]."""
+LARGEST_TURN = np.pi / 3.0
+"""An axis turns to a direction by way of others that are no farther from it than this [rad]."""
 UP = np.array([0.0, 0.0, 1.0])
 """Unit direction against gravity in the world."""
 
@@ -94,11 +96,19 @@ def place_toward(
 def axis_toward(
     observed: Observation, body: int, axis: Array, desired: Array, weight: float, horizon: float, label: str
 ) -> Objective:
-    """An axis of a body turns to a unit direction of the world; only the part across that direction counts."""
+    """An axis of a body turns to a unit direction of the world; only the part across that direction counts.
+
+    An axis that is farther away than `LARGEST_TURN` first turns by so much: the part across vanishes upside down too.
+    """
     data, model_body = observed.state.data, observed.body.root + body
     u = data.xmat[model_body].reshape(3, 3) @ axis
     turn = data.cvel[model_body, :3]
     speed = _cross(turn, u)
+    if float(u @ desired) < np.cos(LARGEST_TURN):
+        aside = desired - float(u @ desired) * u
+        size = float(np.sqrt(aside @ aside))
+        aside = aside / size if size > 1e-6 else _square_to(*u.tolist())[0]
+        desired = np.cos(LARGEST_TURN) * u + np.sin(LARGEST_TURN) * aside
     across = _square_to(*desired.tolist())
     return toward(
         observed, AxisAcceleration(model_body, axis, across), -across @ u, across @ speed, weight, horizon, label

@@ -26,7 +26,7 @@ class ComOver(Goal):
 
     Attributes:
         weight: Against its acceleration.
-        foot: "both", "left", "right", "swing" or "stance".
+        foot: "both", "left", "right", "swing", "stance", or "touching" for all that touches, hands and knees too.
         horizon: [s].
         near: Points at most this far over the ground count as support [m].
     """

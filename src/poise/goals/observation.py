@@ -278,7 +278,14 @@ class Observation:
         return self.state.points[points[self.gaps[points] < height], :2]
 
     def support_center(self, which: str, height: float) -> Array:
-        """Center of the polygon of points near the ground; the foot's own middle where nothing is near, shape (2,)."""
+        """Center of the polygon of points near the ground; the foot's own middle where nothing is near, shape (2,).
+
+        With "touching", the center of all that touches, hands and knees too.
+        """
+        if which == "touching" and self.touching[self.body.points].any():
+            own = self.body.points[self.touching[self.body.points]]
+            return centroid(self.state.points[own, :2])
+        which = "both" if which == "touching" else which
         near = self.near_ground(which, height)
         return centroid(near if len(near) else self.state.points[self.foot(which), :2])
 
