@@ -7,14 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 from poise.body.posing import motion_to_q
+from poise.core.errors import InvalidValue
 from poise.core.typing import Array
 from poise.filter.forces import Push
 from poise.filter.options import Options
 from poise.filter.reference import ReferenceFrame
 from poise.filter.simulate import simulate
-from poise.filter.stream import QuasiPhysicalFilter
+from poise.filter.stream import QuasiPhysicalFilter, step_all
 from poise.step import Constraint, Equal, Objective, Quantity, Rows, Step
 from poise.step.quantities import JointAcceleration
 from tests.filter_runs import walk
@@ -92,6 +94,27 @@ def test_a_filter_begins_again() -> None:
     assert np.array_equal(_stream(filter_, poses), first)
     filter_.reset()
     assert np.abs(_stream(filter_, poses, push=False) - poses[: len(first)]).max() < 1e-9
+
+
+def test_many_filters_step_together_as_they_do_alone() -> None:
+    alone = [_poses() for _ in range(5)]
+    together = [filter_ for filter_, _ in (_poses() for _ in range(5))]
+    poses = alone[0][1]
+    for k, (filter_, _) in enumerate(alone):
+        for one in (filter_, together[k]):
+            one.push(Push("chest", (100.0 + 30.0 * k, 60.0, 0.0), 0.1 * k))
+    for k in range(30):
+        now = [poses[k + shift] for shift in range(5)]
+        wanted = [filter_.step(pose) for (filter_, _), pose in zip(alone, now, strict=True)]
+        for mine, theirs in zip(step_all(together, now, threads=3), wanted, strict=True):
+            assert (mine is None) if theirs is None else np.array_equal(mine, theirs)
+    with pytest.raises(InvalidValue, match="5 filters and 4 poses"):
+        step_all(together, poses[:4])
+    with pytest.raises(InvalidValue, match="twice"):
+        step_all([together[0], together[0]], poses[:2])
+    with pytest.raises(InvalidValue, match="not finite"):  # and the others go on
+        step_all(together, [np.full_like(poses[0], np.nan), *poses[31:35]], threads=2)
+    assert {filter_.time for filter_ in together[1:]} == {together[0].time + 1.0 / 60.0}
 
 
 def test_characters_in_threads_do_what_they_do_alone() -> None:

@@ -47,6 +47,7 @@ _HOMES = {
     "scene_of": "poise.show.result_scene",
     "scene_of_motion": "poise.show.motion_scene",
     "simulate": "poise.filter.simulate",
+    "step_all": "poise.filter.stream",
     "synthesize": "poise.synthesis.run",
     "track": "poise.tracking.run",
     "view": "poise.show.viewer",
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from poise.filter.result import SimulationResult as SimulationResult
     from poise.filter.simulate import simulate as simulate
     from poise.filter.stream import QuasiPhysicalFilter as QuasiPhysicalFilter
+    from poise.filter.stream import step_all as step_all
     from poise.io import load as load
     from poise.io import load_skeleton as load_skeleton
     from poise.io import save as save

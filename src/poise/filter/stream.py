@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -144,6 +148,52 @@ class QuasiPhysicalFilter:
         self._previous_v = following_v
         del self._poses[0], self._given[0]
         return self._answer.copy()
+
+
+def step_all(
+    filters: Sequence[QuasiPhysicalFilter], poses: Sequence[Array], *, threads: int | None = None
+) -> list[Array | None]:
+    """Give each of many filters its next pose, on threads of this process; the same answers as one after the other.
+
+        crowd = [poise.QuasiPhysicalFilter(character, dt=1 / 50) for _ in range(200)]
+        answers = poise.step_all(crowd, poses)
+
+    Args:
+        filters: The filters, each once.
+        poses: The next pose of each, as for `QuasiPhysicalFilter.step`.
+        threads: How many; as many as there are processors by default.
+
+    Raises:
+        InvalidValue: if there are not as many poses as filters, or a filter stands there twice.
+        SimulationDiverged: as `step` does; the other filters have made their step by then.
+    """
+    if len(poses) != len(filters):
+        raise InvalidValue(f"{len(filters)} filters and {len(poses)} poses; give one pose for each filter.")
+    if len(set(map(id, filters))) < len(filters):
+        raise InvalidValue("One filter stands twice in the list; a filter makes one step at a time.")
+    count = max(1, min(len(filters), threads or os.cpu_count() or 1))
+    out: list[Array | None] = [None] * len(filters)
+    failures: list[Exception] = []
+
+    def some(first: int) -> None:
+        for k in range(first, len(filters), count):
+            try:
+                out[k] = filters[k].step(poses[k])
+            except Exception as error:  # the others go on
+                failures.append(error)
+
+    if count == 1:
+        some(0)
+    else:
+        list(_pool(count).map(some, range(count)))
+    if failures:
+        raise failures[0]
+    return out
+
+
+@functools.cache
+def _pool(count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, thread_name_prefix="poise")
 
 
 def require_stable(preset: Preset, dt: float) -> None:
