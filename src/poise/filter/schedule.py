@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from poise.filter.plan import Track
 from poise.filter.preset import EndEffector
 from poise.filter.reference import ReferenceBuilder, Touch
+from poise.native import compiled
 from poise.phases.contacts import contact_flags, contact_limits, time_to_contact_estimate, times_to_contact
 from poise.physics import Model
 
@@ -93,14 +95,30 @@ def estimated_touch(
 ) -> Touch:
     """Contacts of a streamed frame: low and slow points touch, others will after height over downward speed."""
     height_limit, speed_limit = contact_limits(root_v[None, :3], leg_length)
-    heights = points[:, 2] - floor
-    flags = (heights < height_limit) & (np.linalg.norm(velocities, axis=1) < speed_limit[0])
-    times = time_to_contact_estimate(heights, velocities[:, 2], 10.0 * settings.contact_time)
-    times = np.where(flags, 0.0, np.where(velocities[:, 2] < 0.0, times, np.inf))
-    # a landing is known only when it is near: before that the look-ahead serves
-    near = times < settings.contact_time
-    landings = np.where(near[:, None], points + np.where(near, times, 0.0)[:, None] * velocities, np.nan)
-    progress = np.where(near, 1.0 - times / settings.contact_time, 0.0)
+    slow, count = float(speed_limit[0, 0]), len(points)
+    out = Touch(
+        np.empty(count, dtype=np.bool_), np.empty(count), np.empty((count, 3)), np.empty(count), np.empty(count)
+    )  # fmt: skip
     # nobody knows when a streamed foot lifts; while the root rests it is not soon
-    rests = float(np.linalg.norm(root_v[:2])) < 0.5 * float(speed_limit[0, 0])
-    return Touch(flags, times, landings, np.where(flags, 1.0, progress), np.where(flags & rests, np.inf, 0.0))
+    rests = math.hypot(root_v[0], root_v[1]) < 0.5 * slow
+    estimate_touch(points, velocities, floor, height_limit, slow, settings.contact_time, int(rests), *out)
+    return out
+
+
+@compiled(
+    "const real points[n][3], const real velocities[n][3], real floor_height, real height_limit, real slow, real soon,"
+    "word rests, flag flags[n], real times[n], real landings[n][3], real progress[n], real lifts[n]"
+)
+def estimate_touch(
+    points, velocities, floor_height, height_limit, slow, soon, rests, flags, times, landings, progress, lifts
+):  # fmt: skip
+    """Fill a `Touch` from places and velocities of points."""
+    heights, falling = points[:, 2] - floor_height, velocities[:, 2] < 0.0
+    flags[:] = (heights < height_limit) & (np.linalg.norm(velocities, axis=1) < slow)
+    times[:] = np.where(falling, time_to_contact_estimate(heights, velocities[:, 2], 10.0 * soon), np.inf)
+    times[flags] = 0.0
+    # a landing is known only when it is near: before that the look-ahead serves
+    near = times < soon
+    landings[:] = np.where(near[:, None], points + np.where(near, times, 0.0)[:, None] * velocities, np.nan)
+    progress[:] = np.where(flags, 1.0, np.where(near, 1.0 - times / soon, 0.0))
+    lifts[:] = np.where(flags & bool(rests), np.inf, 0.0)

@@ -84,3 +84,21 @@ API word reference_frame(Actor *s, Reference *r) {
     for (word j = 0; j < nv; j++) r->torque[j] = s->needed[j] - r->torque[j];
     return 1;
 }
+
+/* Contacts of a streamed frame. Twin: filter/schedule.py. */
+API void estimate_touch(word n, const real *points, const real *velocities, real floor_height, real height_limit,
+                        real slow, real soon, word rests, flag *flags, real *times, real *landings, real *progress,
+                        real *lifts) {
+    for (word i = 0; i < n; i++) {
+        const real *v = velocities + 3 * i;
+        real height = points[3 * i + 2] - floor_height, time = INFINITY;
+        flags[i] = height < height_limit && sqrt(dot(v, v, 3)) < slow;
+        if (flags[i]) time = 0.0;
+        else if (v[2] < 0.0) time = smaller(larger(height / larger(-v[2], 1e-9), 0.0), 10.0 * soon);
+        int near = time < soon;
+        times[i] = time;
+        for (int e = 0; e < 3; e++) landings[3 * i + e] = near ? points[3 * i + e] + time * v[e] : NAN;
+        progress[i] = flags[i] ? 1.0 : near ? 1.0 - time / soon : 0.0;
+        lifts[i] = flags[i] && rests ? INFINITY : 0.0;
+    }
+}

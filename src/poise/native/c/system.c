@@ -99,65 +99,61 @@ API word spread(System *s) {
 
 /* ---- the system */
 
-/* Four rows to four rows below: 16 products for 8 loads. */
-static void sixteen(const real *restrict p, const real *restrict q, const real *restrict r, const real *restrict t,
-                    real *restrict x, real *restrict y, real *restrict z, real *restrict u, const real *restrict s,
-                    word n) {
-    for (word i = 0; i < n; i++) {
-        real a = p[i], b = q[i], c = r[i], d = t[i];
-        x[i] += s[0] * a + s[1] * b + s[2] * c + s[3] * d;
-        y[i] += s[4] * a + s[5] * b + s[6] * c + s[7] * d;
-        z[i] += s[8] * a + s[9] * b + s[10] * c + s[11] * d;
-        u[i] += s[12] * a + s[13] * b + s[14] * c + s[15] * d;
+/* Four rows of a matrix, from column `from` to `to` (multiples of 8): each gets Σ part[4 k + i] times row k of others. The
+ * sums of eight columns stay in registers. */
+typedef real four __attribute__((vector_size(32), aligned(8), may_alias));
+
+static void gather_rows(real *const *rows, word m, const real *others, word ld, const word *list, const real *part,
+                        word count, word from, word to) {
+    for (word at = from; at < to; at += 8) {
+        four sum[4][2];
+        for (word i = 0; i < 4; i++)
+            for (int h = 0; h < 2; h++) sum[i][h] = *(const four *)(rows[i < m ? i : 0] + at + 4 * h);
+        for (word k = 0; k < count; k++) {
+            const real *other = others + list[k] * ld + at, *own = part + 4 * k;
+            four left = *(const four *)other, right = *(const four *)(other + 4);
+            sum[0][0] += own[0] * left, sum[0][1] += own[0] * right;
+            sum[1][0] += own[1] * left, sum[1][1] += own[1] * right;
+            sum[2][0] += own[2] * left, sum[2][1] += own[2] * right;
+            sum[3][0] += own[3] * left, sum[3][1] += own[3] * right;
+        }
+        for (word i = 0; i < m; i++)
+            for (int h = 0; h < 2; h++) *(four *)(rows[i] + at + 4 * h) = sum[i][h];
     }
 }
 
-static void four(const real *restrict p, const real *restrict q, const real *restrict r, const real *restrict t,
-                 real *restrict x, const real *restrict s, word n) {
-    for (word i = 0; i < n; i++) x[i] += s[0] * p[i] + s[1] * q[i] + s[2] * r[i] + s[3] * t[i];
-}
-
-/* form += Σ w r rᵀ, r = (A, 0, sign X | target − constant); rows four at a time, columns of four zeros skipped. */
+/* form += Σ w r rᵀ, r = (A, 0, sign X | target − constant); in every four columns only the rows that are not zero there. */
 static void add_rows(System *s, const real *A, const real *X, real sign, const real *w, const real *target,
                      const real *bias, const real *external, word m, real *room) {
     word nv = s->pose->nv, c = s->c, z0 = nv + s->k, order = z0 + c, ld = stride(order);
-    real *form = s->form, *rows = room, *scaled = rows + 4 * ld;
-    word *list = (word *)(scaled + 4 * ld);
-    for (word k = 0; k < m;) {
-        word taken = 0;
-        for (; k < m && taken < 4; k++) {
-            if (w[k] == 0.0) continue;
-            real *r = rows + taken * ld, *v = scaled + taken * ld, own = w[k] > 0.0 ? w[k] : NAN;
-            memcpy(r, A + k * nv, (size_t)nv * sizeof(real));
-            fill(0.0, r + nv, z0 - nv);
-            for (word j = 0; j < c; j++) r[z0 + j] = sign * X[k * c + j];
-            r[order] = target[k] - (bias ? bias[k] - external[k] : 0.0);
-            fill(0.0, r + order + 1, ld - order - 1);
-            for (word j = 0; j < ld; j++) v[j] = own * r[j];
-            taken++;
+    real *form = s->form, *rows = room, *part = rows + m * ld;
+    word *list = (word *)(part + 4 * m), all = 0;
+    for (word k = 0; k < m; k++) {
+        if (w[k] == 0.0) continue;
+        real *r = rows + k * ld;
+        memcpy(r, A + k * nv, (size_t)nv * sizeof(real));
+        fill(0.0, r + nv, z0 - nv);
+        for (word j = 0; j < c; j++) r[z0 + j] = sign * X[k * c + j];
+        r[order] = target[k] - (bias ? bias[k] - external[k] : 0.0);
+        fill(0.0, r + order + 1, ld - order - 1);
+        list[m + all++] = k;
+    }
+    for (word j = 0; j < order; j += 4) {
+        word count = 0, wide = order - j < 4 ? order - j : 4;
+        for (word e = 0; e < all; e++) {
+            word k = list[m + e];
+            const real *r = rows + k * ld + j;
+            real own = w[k] > 0.0 ? w[k] : NAN, *to = part + 4 * count;
+            int is_zero = own == own;
+            for (word i = 0; i < 4; i++) {
+                to[i] = i < wide ? own * r[i] : 0.0;
+                is_zero = is_zero && to[i] == 0.0;
+            }
+            if (!is_zero) list[count++] = k;
         }
-        if (!taken) break;
-        for (; taken < 4; taken++) {
-            fill(0.0, rows + taken * ld, ld);
-            fill(0.0, scaled + taken * ld, ld);
-        }
-        const real *r0 = rows, *r1 = r0 + ld, *r2 = r1 + ld, *r3 = r2 + ld;
-        word count = 0, e = 0;
-        for (word j = 0; j < order; j++)
-            if (r0[j] != 0.0 || r1[j] != 0.0 || r2[j] != 0.0 || r3[j] != 0.0) list[count++] = j;
-        real part[16];
-        for (; e + 3 < count; e += 4) {
-            word at = list[e] & ~(word)7;
-            for (int i = 0; i < 4; i++)
-                for (int q = 0; q < 4; q++) part[4 * i + q] = scaled[q * ld + list[e + i]];
-            sixteen(r0 + at, r1 + at, r2 + at, r3 + at, form + list[e] * ld + at, form + list[e + 1] * ld + at,
-                    form + list[e + 2] * ld + at, form + list[e + 3] * ld + at, part, ld - at);
-        }
-        for (; e < count; e++) {
-            word at = list[e] & ~(word)7;
-            for (int q = 0; q < 4; q++) part[q] = scaled[q * ld + list[e]];
-            four(r0 + at, r1 + at, r2 + at, r3 + at, form + list[e] * ld + at, part, ld - at);
-        }
+        real *to[4];
+        for (word i = 0; i < wide; i++) to[i] = form + (j + i) * ld;
+        gather_rows(to, wide, rows, ld, list, part, count, j & ~(word)7, ld);
     }
 }
 
@@ -361,46 +357,27 @@ API word assemble(System *s) {
     return SOLVED;
 }
 
-/* Eliminate pivots from … to of W, four rows at a time; the first `positive` are positive, the others negative.
- * Returns −1, or the pivot that has the wrong sign. */
-static word eliminate(real *restrict W, word ld, word rows, word wide, word positive, word from, word to,
-                      const real *least, real *restrict d) {
-    for (word k = from; k < to;) {
-        word m = to - k < 4 ? to - k : 4;
+/* Eliminate pivots from … to of W, four rows at a time; the first `positive` are positive, the others negative. Each four
+ * rows first take in all pivots above them. Returns −1, or the pivot that has the wrong sign. Room for 4 (to − from)
+ * numbers and as many pivots. */
+static word eliminate(real *W, word ld, word rows, word positive, word from, word to, const real *least, real *d,
+                      real *room) {
+    word *list = (word *)(room + 4 * (to - from));
+    for (word k = from; k < to; k++) list[k - from] = k;
+    for (word j = from; j < rows; j += 4) {
+        word m = rows - j < 4 ? rows - j : 4, known = (j < to ? j : to) - from, start = j & ~(word)7;
+        real *own[4];
+        for (word k = 0; k < known; k++) *(four *)(room + 4 * k) = -d[from + k] * *(const four *)(W + (from + k) * ld + j);
+        for (word i = 0; i < m; i++) own[i] = W + (j + i) * ld;
+        if (known) gather_rows(own, m, W, ld, list, room, known, start, ld);
         for (word i = 0; i < m; i++) {
-            real *row = W + (k + i) * ld;
-            word at = (k + i) & ~(word)7;
-            for (word q = 0; q < i; q++) {
-                const real *above = W + (k + q) * ld;
-                add(-above[k + i] * d[k + q], above + at, row + at, wide - at);
-            }
-            real pivot = k + i < positive ? row[k + i] : -row[k + i];
-            if (!(pivot > (least ? least[k + i - from] : 0.0) && isfinite(pivot))) return k + i;
-            d[k + i] = 1.0 / row[k + i];
+            for (word q = 0; q < i && j + q < to; q++)
+                add(-own[q][j + i] * d[j + q], own[q] + start, own[i] + start, ld - start);
+            if (j + i >= to) continue;
+            real pivot = j + i < positive ? own[i][j + i] : -own[i][j + i];
+            if (!(pivot > (least ? least[j + i - from] : 0.0) && isfinite(pivot))) return j + i;
+            d[j + i] = 1.0 / own[i][j + i];
         }
-        if (m == 4) {
-            const real *r0 = W + k * ld, *r1 = r0 + ld, *r2 = r1 + ld, *r3 = r2 + ld;
-            real s[16];
-            word j = k + 4;
-            for (; j + 3 < rows; j += 4) {
-                word at = j & ~(word)7;
-                for (int e = 0; e < 4; e++)
-                    for (int q = 0; q < 4; q++) s[4 * e + q] = -W[(k + q) * ld + j + e] * d[k + q];
-                real *x = W + j * ld + at;
-                sixteen(r0 + at, r1 + at, r2 + at, r3 + at, x, x + ld, x + 2 * ld, x + 3 * ld, s, wide - at);
-            }
-            for (; j < rows; j++) {
-                word at = j & ~(word)7;
-                for (int q = 0; q < 4; q++) s[q] = -W[(k + q) * ld + j] * d[k + q];
-                four(r0 + at, r1 + at, r2 + at, r3 + at, W + j * ld + at, s, wide - at);
-            }
-        } else
-            for (word q = 0; q < m; q++)
-                for (word j = k + m; j < rows; j++) {
-                    word at = j & ~(word)7;
-                    add(-W[(k + q) * ld + j] * d[k + q], W + (k + q) * ld + at, W + j * ld + at, wide - at);
-                }
-        k += m;
     }
     return -1;
 }
@@ -571,10 +548,10 @@ API word solve(System *s) {
             W[at * ld + order] -= wished;
             at++;
         }
-        if (eliminate(W, ld, order, ld, nv, 0, nv, NULL, d) >= 0) return NOT_POSITIVE;
+        if (eliminate(W, ld, order, nv, 0, nv, NULL, d, rest) >= 0) return NOT_POSITIVE;
         /* an equality that is a combination of others leaves a pivot of rounding only */
         for (word e = 0; e < k; e++) least[e] = 1e-13 * fabs(W[(nv + e) * ld + nv + e]);
-        if (eliminate(W, ld, order, ld, nv, nv, z0, least, d) >= 0) return DEPENDENT;
+        if (eliminate(W, ld, order, nv, nv, z0, least, d, rest) >= 0) return DEPENDENT;
         /* x = (λ, s): its h here, the rows of its H when they are asked for */
         for (word e = 1; e < size; e++)
             for (word j = 0; j < e; j++) W[(z0 + e) * ld + z0 + j] = W[(z0 + j) * ld + z0 + e];
