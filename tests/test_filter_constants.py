@@ -31,7 +31,7 @@ def test_constraints_that_conflict_give_way_by_little() -> None:
     """`FALLBACK_WEIGHT`: of two hard goals for one hand and the center of mass, none is missed by more than it must."""
     motion, character = walk(0.8)
     place = motion.world[0][30, character.body_index("left_hand")]
-    pair = tuple(PointGoal("left_hand", tuple(place + [x, 0.0, 0.0]), 0.3, 0.3) for x in (0.0, 0.04))
+    pair = tuple(PointGoal("left_hand", (place[0] + x, place[1], place[2]), 0.3, 0.3) for x in (0.0, 0.04))
     result = simulate(motion, character, options=Options(goal_points=pair))
     assert result.report["solver"]["fallbacks"]["goal_soft"] > 10
     assert result.report["goal_error_max_m"] < 7e-5
@@ -41,8 +41,8 @@ def test_a_goal_far_out_of_reach_pulls_no_harder_than_one_at_arm_s_length() -> N
     """`LARGEST_WAY`: a tenth of it hardly moves the hand; without it the figure is torn along."""
     motion, character = walk(1.0)
     body = character.body_index("left_hand")
-    there = motion.world[0][30, body] + [1.5, 0.45, 0.0]
-    far = PointGoal("left_hand", tuple(there), 0.3, 0.4, is_hard=False)
+    x, y, z = motion.world[0][30, body].tolist()
+    far = PointGoal("left_hand", (x + 1.5, y + 0.45, z), 0.3, 0.4, is_hard=False)
     result = simulate(motion, character, options=Options(goal_points=(far,)))
     way = np.linalg.norm(result.motion.world[0][:, body] - motion.world[0][:, body], axis=1).max()
     assert 0.2 < way < 0.5

@@ -107,7 +107,8 @@ def test_many_filters_step_together_as_they_do_alone() -> None:
         now = [poses[k + shift] for shift in range(5)]
         wanted = [filter_.step(pose) for (filter_, _), pose in zip(alone, now, strict=True)]
         for mine, theirs in zip(step_all(together, now, threads=3), wanted, strict=True):
-            assert (mine is None) if theirs is None else np.array_equal(mine, theirs)
+            assert (mine is None) == (theirs is None)
+            assert mine is None or theirs is None or np.array_equal(mine, theirs)
     with pytest.raises(InvalidValue, match="5 filters and 4 poses"):
         step_all(together, poses[:4])
     with pytest.raises(InvalidValue, match="twice"):

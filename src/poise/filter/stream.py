@@ -151,7 +151,7 @@ class QuasiPhysicalFilter:
 
 
 def step_all(
-    filters: Sequence[QuasiPhysicalFilter], poses: Sequence[Array], *, threads: int | None = None
+    filters: Sequence[QuasiPhysicalFilter], poses: Sequence[Array] | Array, *, threads: int | None = None
 ) -> list[Array | None]:
     """Give each of many filters its next pose, on threads of this process; the same answers as one after the other.
 
