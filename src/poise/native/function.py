@@ -112,10 +112,10 @@ class Function:
     def _checked(self, argument: Argument, array: Any, extents: dict[str, int]) -> Any:
         kind = KINDS[argument.kind][0]
         is_fit = isinstance(array, np.ndarray) and array.dtype == kind and array.ndim == len(argument.extents)
-        if is_fit and not (flags := array.flags).c_contiguous:
+        if is_fit and not array.flags.c_contiguous:
             is_fit, array = argument.is_const, np.ascontiguousarray(array)
         elif is_fit:
-            is_fit = argument.is_const or flags.writeable
+            is_fit = argument.is_const or array.flags.writeable
         if is_fit:
             for name, extent in zip(argument.extents, array.shape):
                 expected = int(name) if name.isdigit() else extents.setdefault(name, extent)
