@@ -1,6 +1,6 @@
 """`make bench`: prints the bars. `python -m benchmarks NAME …` runs some: identity, push, terrain, stairs, impossible,
-endurance, step, list_step, start, memory, agreement, analysis, edit, live, recording, load, check, balance, wire;
-`--clips TEXT` takes the clips whose name holds the text, `--all-rows` prints every run."""
+endurance, step, list_step, crowd, start, memory, agreement, analysis, edit, live, recording, load, check, balance,
+wire; `--clips TEXT` takes the clips whose name holds the text, `--all-rows` prints every run."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ NAMES = (
     "endurance",
     "step",
     "list_step",
+    "crowd",
     "start",
     "memory",
     "agreement",
@@ -45,6 +46,7 @@ def main() -> None:
     if set(wanted.names) - {
         "step",
         "list_step",
+        "crowd",
         "start",
         "memory",
         "agreement",

@@ -13,14 +13,15 @@ def main() -> None:
     worst, steps = 0.0, 0
     original = solving.attempt
 
-    def both(machine, step, objectives, constraints, *rest):  # type: ignore[no-untyped-def]
+    def both(step, objectives, constraints, *rest, **options):  # type: ignore[no-untyped-def]
         nonlocal worst, steps
-        fast = original(machine, step, objectives, constraints, *rest)
+        tried = original(step, objectives, constraints, *rest, **options)
+        fast = tried.result
         plain = poise.step.solve_step(step, objectives, constraints, readable=True, costs=False)
         if fast is not None:
             worst = max(worst, float(np.abs(fast.a - plain.a).max() / max(1.0, np.abs(plain.a).max())))
             steps += 1
-        return fast
+        return tried
 
     solving.attempt = both
     try:

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.clips import Clip
 from poise.body.posing import motion_to_q
-from poise.filter.filter import Machine
+from poise.filter.filter import SimulatedCharacter
 from poise.filter.options import Options
 from poise.filter.plan_footholds import footholds, stances
 from poise.filter.preset import load_preset
@@ -34,7 +34,7 @@ def blocked(clip: Clip, terrain: Terrain) -> float:
         return 0.0
     motion, character = clip.motion, clip.character
     preset = load_preset("recommended")
-    machine = Machine(character, preset, terrain, Options(), dt=motion.dt, floor=character.floor)
+    machine = SimulatedCharacter(character, preset, terrain, Options(), dt=motion.dt, floor=character.floor)
     q = motion_to_q(character, motion)
     builder = ReferenceBuilder(machine.model, dt=motion.dt, friction=machine.options.friction)
     v = reference_velocities(machine.model, q, motion.dt)

@@ -37,7 +37,7 @@ def interrupted(words: list[object], sign: Path, method: str, count: int) -> str
     Args:
         words: Of the command.
         sign: A file that does not exist yet, in a folder of the test's own.
-        method: What is called once a step, such as "poise.filter.filter.Machine.advance".
+        method: What is called once a step, such as "poise.filter.filter.SimulatedCharacter.advance".
         count: How many steps it takes before.
     """
     module, kind, name = method.rsplit(".", 2)

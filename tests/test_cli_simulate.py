@@ -438,7 +438,7 @@ def test_a_cured_clip_is_not_warned_of(tmp_path: Path, capsys: pytest.CaptureFix
 def test_ctrl_c_writes_what_is_done(tmp_path: Path) -> None:
     out, report, sign = tmp_path / "out.bvh", tmp_path / "out.json", tmp_path / "under way"
     words = ["simulate", poise.sample_path("walk"), "-o", out, "--report", report, "--fps", "2000", "--push", SHOVE]
-    assert "Interrupted" in interrupted(words, sign, "poise.filter.filter.Machine.advance", 200)
+    assert "Interrupted" in interrupted(words, sign, "poise.filter.filter.SimulatedCharacter.advance", 200)
     done, whole = poise.load(out), poise.load(poise.sample_path("walk"))
     assert 6 <= done.frame_count < whole.frame_count
     assert np.abs(done.rotations[:6] - whole.rotations[:6]).max() < 1e-9, "the push came later"

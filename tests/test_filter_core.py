@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import poise
+import poise.filter.filter as filter_module
 import poise.filter.reference as reference_module
 import poise.filter.routine as routine_module
-import poise.filter.sensing as sensing_module
 from poise.body import fit
 from poise.body.limits import limit_angles as plain_limit_angles
 from poise.core import rotations
@@ -100,7 +100,7 @@ def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: 
     seen: dict[str, int] = {}
     monkeypatch.setattr(routine_module, "sense", _both(routine_module.sense, seen))
     monkeypatch.setattr(routine_module, "set_targets", _both(routine_module.set_targets, seen))
-    monkeypatch.setattr(sensing_module, "give_way", _both(sensing_module.give_way, seen))
+    monkeypatch.setattr(filter_module, "give_way", _both(filter_module.give_way, seen))
     monkeypatch.setattr(reference_module, "reference_frame", _both(reference_module.reference_frame, seen))
     options = dict(RUNS[run])
     if "terrain" in options:

@@ -7,14 +7,12 @@ import numpy.typing as npt
 import pytest
 
 from poise.body.posing import motion_to_q
-from poise.filter.filter import Machine
+from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Push
 from poise.filter.options import Options
 from poise.filter.preset import load_preset
 from poise.filter.reference import ReferenceBuilder
 from poise.filter.schedule import estimated_touch, reference_velocities
-from poise.filter.sensing import sense
-from poise.filter.solving import solve
 from poise.terrain import Terrain
 from tests.filter_runs import walk
 
@@ -28,7 +26,7 @@ def test_ground_in_a_step_equals_the_plain_one(spec: str) -> None:
     terrain = Terrain.platform(keys) if spec == "platform" else Terrain.parse(spec)
     terrain = terrain.placed(origin=motion.translations[0, 0, :2], heading=0.3, ground=character.floor)
     preset, dt = load_preset("recommended"), 1.0 / 60.0
-    machine = Machine(character, preset, terrain, Options(), dt=dt, floor=character.floor)
+    machine = SimulatedCharacter(character, preset, terrain, Options(), dt=dt, floor=character.floor)
     builder = ReferenceBuilder(machine.model, dt=dt, friction=0.8)
     q = motion_to_q(character, motion.resampled(dt * np.arange(40, dtype=np.float64)))
     v = reference_velocities(machine.model, q, dt)
@@ -45,7 +43,7 @@ def test_ground_in_a_step_equals_the_plain_one(spec: str) -> None:
     for k in range(len(q) - 1):
         touch = estimated_touch(*builder.kinematics(q[k], v[k]), character.floor, preset.end_effector, 0.8, v[k])
         reference = builder.frame(q[k], v[k], (v[k + 1] - v[k]) / dt, touch)
-        scene = sense(machine, reference, [Push("chest", (200.0, 80.0, 0.0), 0.1, 0.1)] if 6 <= k < 12 else [], None)
+        scene = machine.sense(reference, [Push("chest", (200.0, 80.0, 0.0), 0.1, 0.1)] if 6 <= k < 12 else [], None)
         s, shift = machine.state, np.array(machine.particle.shift)
         below = terrain.sample(s.centers[:, :2], machine.time)
         assert machine.problem.axes[:, 2] == pytest.approx(below.normal, abs=1e-14)
@@ -63,7 +61,7 @@ def test_ground_in_a_step_equals_the_plain_one(spec: str) -> None:
         follower = machine.follower.state
         assert follower[[0, 1, 2]] == pytest.approx([rise, speed, bend], rel=1e-9, abs=1e-9)
         assert follower[[6, 7, 9, 10]] == pytest.approx([*turn, *turning], rel=1e-9, abs=1e-9)
-        solve(machine, reference, scene)
+        machine.solve(reference, scene, *machine.lists(reference, scene))
         wanted, ground = machine.problem.wanted, machine.problem.wanted_heights
         assert ground == pytest.approx(terrain.heights(wanted, machine.time), abs=1e-12)
         machine.v = machine.v + dt * machine.last.result.a  # pyright: ignore[reportOptionalMemberAccess]

@@ -7,7 +7,7 @@ import pytest
 
 from poise.body import fit
 from poise.body.posing import joint_deviations, motion_to_q
-from poise.filter.filter import Machine
+from poise.filter.filter import SimulatedCharacter
 from poise.filter.options import Options
 from poise.filter.plan import GroundPlan, Track, rates, starts_level
 from poise.filter.plan_footholds import FALL_SPEED, SHIFT_COST, Footholds, footholds, headroom, stances
@@ -88,13 +88,15 @@ def walk():
     return motion, fit(motion)
 
 
-def _plan(walk, ground: str | Terrain) -> tuple[GroundPlan, ClipSchedule, Terrain, Machine]:
+def _plan(walk, ground: str | Terrain) -> tuple[GroundPlan, ClipSchedule, Terrain, SimulatedCharacter]:
     motion, character = walk
     q = motion_to_q(character, motion)
     terrain = (Terrain.parse(ground) if isinstance(ground, str) else ground).placed(
         origin=motion.world[0][0, 0, :2], heading=direction_of_travel(motion), ground=character.floor
     )
-    machine = Machine(character, load_preset("recommended"), terrain, Options(), dt=motion.dt, floor=character.floor)
+    machine = SimulatedCharacter(
+        character, load_preset("recommended"), terrain, Options(), dt=motion.dt, floor=character.floor
+    )
     builder = ReferenceBuilder(machine.model, dt=motion.dt, friction=0.8)
     v = reference_velocities(machine.model, q, motion.dt)
     schedule = ClipSchedule(builder, q, v, dt=motion.dt, floor=character.floor, leg_length=character.leg_length)
@@ -157,7 +159,7 @@ def test_a_leg_does_not_fold_up_on_a_ledge_that_the_body_has_left(walk) -> None:
     assert stands.all(), "the other foot stands by then"
 
 
-def _stances(plan: GroundPlan, schedule: ClipSchedule, terrain: Terrain, machine: Machine) -> list:
+def _stances(plan: GroundPlan, schedule: ClipSchedule, terrain: Terrain, machine: SimulatedCharacter) -> list:
     """Foot, frames, footholds and the planned shift along the stairs of every stance."""
     track, reach, found = schedule.track, 0.25 * machine.scale, []
     for foot in machine.footing.feet:
@@ -240,7 +242,7 @@ def test_a_foot_needs_time_to_come_down(walk) -> None:
 
 def test_nothing_is_planned_for_level_ground(walk) -> None:
     motion, character = walk
-    machine = Machine(
+    machine = SimulatedCharacter(
         character, load_preset("recommended"), Terrain.flat(), Options(), dt=motion.dt, floor=character.floor
     )
     _, schedule, _, _ = _plan(walk, "slope:5")

@@ -106,17 +106,27 @@ def test_written_objectives_equal_their_rows(kind: type[Quantity], figure: str) 
             assert np.allclose(mine, plain, rtol=1e-12, atol=1e-11 * (1.0 + np.abs(plain).max(initial=0.0))), quantity
 
 
-def test_a_second_wish_on_turns_is_made_from_rows() -> None:
+def test_a_second_wish_on_turns_joins_the_first() -> None:
     step = _step("biped", seed=4)
     count = 3 * (step.state.model.body_count - 1)
     turning = Objective(BodyAngularAcceleration(), 0.0, np.linspace(1.0, 2.0, count))
     assert (write(step, [turning], []).has_turns, write(step, [turning], []).rows) == (1, 0)
-    assert (write(step, [turning, turning], []).has_turns, write(step, [turning, turning], []).rows) == (1, count)
     one, other = (Objective(BodyAngularAcceleration(b), 1.0, 2.0) for b in (2, "right_thigh"))
     s = write(step, [one, other], [])
     assert (s.rows, np.count_nonzero(s.turn_weight)) == (0, 6)
-    assert write(step, [one, turning], []).rows == count
-    assert write(step, [turning, one], []).rows == 3
+    for pair in ([turning, turning], [one, turning], [turning, one], [one, one]):
+        s = write(step, pair, [])
+        assert (s.has_turns, s.rows) == (1, 0)
+        given = [o for o in pair for _ in ([0] if o is turning else [])]
+        weights = sum((np.asarray(o.weight) for o in given), np.zeros(count))
+        weights[3:6] += 2.0 * sum(o is one for o in pair)
+        assert np.allclose(s.turn_weight[1:].ravel(), weights)
+        # the pull of both, against targets 0 and 1
+        pull = np.zeros(count)
+        pull[3:6] = 2.0 * sum(o is one for o in pair)
+        assert np.allclose((s.turn_weight * s.turn_target)[1:].ravel(), pull)
+    bad = write(step, [turning, Objective(BodyAngularAcceleration(2), 1.0, -0.5)], [])
+    assert np.isnan(bad.turn_weight).any()
     for wrong in (-1, 99, "wing"):
         with pytest.raises(InvalidValue, match="pelvis"):
             write(step, [Objective(BodyAngularAcceleration(wrong), 1.0)], [])

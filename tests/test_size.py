@@ -9,7 +9,8 @@ import pytest
 from poise.body import fit, mjcf
 from poise.core.motion import Motion
 from poise.edit.scale import scale
-from poise.filter import giving, plan_footholds, sensing, targets
+from poise.filter import filter as advancing
+from poise.filter import giving, plan_footholds, sensing
 from poise.filter.forces import Push
 from poise.filter.options import Options
 from poise.filter.simulate import simulate
@@ -34,9 +35,9 @@ def test_a_figure_of_any_size_does_the_same(
         larger: Motion = scale(motion, size, keep_time=True).motion
         for module, name, share in (
             (mjcf, "GRAVITY", size),
-            (targets, "GRAVITY", size),
             (giving, "GRAVITY", size),
             (sensing, "GRAVITY", size),
+            (advancing, "GRAVITY", size),
             # both are speeds of the ground's gravity, so they go with the root of lengths: the rest is the gravity's
             (contacts, "SPEED_LIMIT", size**0.5),
             (plan_footholds, "FALL_SPEED", size**0.5),

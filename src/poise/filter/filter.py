@@ -1,4 +1,4 @@
-"""The quasi-physical filter as a machine: holds the simulated state and moves it one step at a time."""
+"""The simulated character: holds what changes from pose to pose, and moves it one step at a time."""
 
 from __future__ import annotations
 
@@ -9,28 +9,50 @@ import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core.errors import SimulationDiverged
-from poise.filter import rising
+from poise.core.units import GRAVITY
+from poise.filter import rising, solving
 from poise.filter.falling import Fall, begun
 from poise.filter.footing import Footing
 from poise.filter.forces import Force
+from poise.filter.frame import give_way
 from poise.filter.free_root import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY
-from poise.filter.giving import giving_body
 from poise.filter.goal import GoalParticle, TrunkSway
 from poise.filter.ground import GroundFollower
 from poise.filter.limits import JointLimits
 from poise.filter.options import Options, Tally
+from poise.filter.pd import proportional_derivative
 from poise.filter.plan import GroundPlan, PlannedFrame, Track, starts_level
 from poise.filter.preset import Preset
-from poise.filter.protective import Recovery
-from poise.filter.quasi_physical import HOVERING, Physicality, quasi_physical
+from poise.filter.protective import Recovery, recover
+from poise.filter.quasi_physical import HOVERING, Physicality, Targets, quasi_physical
 from poise.filter.reference import ReferenceFrame
 from poise.filter.routine import Routine
-from poise.filter.sensing import feet_of, limbs_of, sense
-from poise.filter.solving import FALLBACK_WEIGHT, StepRecord, solve
-from poise.filter.targets import RISE, shares_of, upright, usual_targets
+from poise.filter.sensing import (
+    NOTHING,
+    Sensed,
+    contacts_of,
+    feet_of,
+    flies,
+    is_thrown,
+    limbs_of,
+    spin,
+    write_hits,
+)
+from poise.filter.setup import Setup
+from poise.filter.solving import FALLBACK_WEIGHT, StepRecord
+from poise.filter.targets import (
+    LET_GO,
+    RISE,
+    falling_targets,
+    place_goal,
+    shares_of,
+    strict_authority,
+    strict_targets,
+    usual_targets,
+)
 from poise.filter.things import Surroundings
 from poise.physics import State
-from poise.physics.from_character import model_of
+from poise.step import Constraint, Objective, Step, StepResult
 from poise.terrain import Terrain
 
 Array = npt.NDArray[np.float64]
@@ -40,12 +62,12 @@ FASTEST = 1e4
 """A joint faster than this [rad/s, m/s] means that the run diverged; glitches of real captures reach 1e3."""
 
 
-class Machine:
+class SimulatedCharacter:
     """The simulated character between two poses; `advance` makes one step.
 
-    Both the stream and the clip run drive this. It holds everything that changes: state, offsets of standing points,
-    goal particle, ground filter, warm starts, tally. The parts of a step are `sense`, `targets` and `solve`, which read
-    and change it.
+    Both the stream and the clip run drive this. It holds everything that changes: the state, the offsets of standing
+    points, the goal's particle, the ground's filter, warm starts, the tally. A step goes through `sense`, `targets`,
+    `lists` and `solve`; each hands a value to the next, and all that decides is in functions of values beside them.
 
     Attributes:
         q, v, time: The simulated pose (nq,), its velocity (nv,) and the time [s].
@@ -59,27 +81,15 @@ class Machine:
     def __init__(
         self, character: Character, preset: Preset, terrain: Terrain, options: Options, *, dt: float, floor: float
     ) -> None:
+        self.setup = s = Setup.of(character, preset, terrain, options, dt=dt, floor=floor)
         self.character, self.preset, self.terrain, self.options = character, preset, terrain, options
-        self.dt, self.floor, self.is_level = dt, floor, terrain.is_flat
-        self.model = model_of(character)
-        self.state = State(self.model)
-        self.scale = character.leg_scale
-        self.mass = float(self.model.subtree_masses[self.model.roots[0]])
-        strengths = np.ones(self.model.body_count)
-        strengths[1:] = [b.strength for b in character.bodies]
-        self.goal_without = tuple(sorted({character.body_index(name) + 1 for name in options.goal_without}))
+        self.dt, self.floor, self.is_level, self.model = dt, floor, terrain.is_flat, s.model
+        self.scale, self.mass, self.goal_without = s.scale, s.mass, s.goal_without
         self.goal_points = tuple(goal.timed(dt) for goal in options.goal_points)
-        self.strengths, area = strengths, self.scale**2
-        held = (self.model.subtree_masses * np.minimum(strengths, 1.0))[self.model.dof_body]
-        self.hanging = held * np.where(np.arange(self.model.nv) < 3, 1.0, area)
+        self.state, self.mirror = State(self.model), State(self.model)
         self.limits = JointLimits(character, preset.bounds)
-        self.giving = giving_body(character, self.model.q_rest(), preset.giving, preset.pose, preset.weights)
         self.get_up: Array | None = None
         self.world: Surroundings | None = None
-        self.mirror = State(self.model)
-        self.is_quadruped = sum(limb.kind == "leg" for limb in character.limbs) >= 4
-        self.ground_weight = preset.weights.bounds * self.mass
-        self.limit_weight = area * self.ground_weight
         self._begin()
 
     def _begin(self) -> None:
@@ -106,22 +116,22 @@ class Machine:
             self.model.point_count,
             self.scale,
         )
-        sway_share, lean_share = shares_of(character, preset, self.is_quadruped)
+        sway_share, lean_share = shares_of(character, preset, self.setup.is_quadruped)
         self.sway_share, self.own_share = sway_share, sway_share.copy()
         self.warm = np.zeros((self.model.point_count, 4), dtype=np.bool_)
         self.off = np.zeros(self.model.nv)
         self.routine = Routine(
             self.state, self.footing, self.limits, self.terrain, self.follower, preset, sway_share, lean_share,
             dt=self.dt, floor=self.floor, scale=self.scale,
-            is_strict=options.physicality.is_strict, left_out=self.goal_without, giving=self.giving,
+            is_strict=options.physicality.is_strict, left_out=self.goal_without, limbs=self.setup.giving,
         )  # fmt: skip
         self.problem, self.limbs = self.routine.frame, self.routine.limbs
         self.limbs.mass, self.limbs.pivot = self.mass, self.sway.pivot
         f, w = self.problem, preset.weights
         f.torque_share, f.root_share = w.joint_torque, options.physicality.factor * w.root_wrench
         f.pose_share, f.end_share, f.authority, f.rise = w.pose, w.end_effector, 1.0, RISE
-        f.hovering, f.area, f.joint_strength[:] = HOVERING, self.scale**2, self.strengths
-        self.usual = usual_targets(self)
+        f.hovering, f.area, f.joint_strength[:] = HOVERING, self.scale**2, self.setup.strengths
+        self.usual = usual_targets(self.setup, f)
         self.usual_lists = quasi_physical(
             self.usual, coefficient_share=w.coefficients, physicality=options.physicality,
             goal_without=self.goal_without,
@@ -155,7 +165,7 @@ class Machine:
         """The way of a whole clip over the ground; None on level ground, on ground that moves, and where not wanted."""
         if self.is_level or not self.terrain.is_static or not self.options.plans_ahead:
             return None
-        stands = np.array([upright(self, height) for height in track.com[:, 2]])
+        stands = np.array([self.setup.upright(height) for height in track.com[:, 2]])
         feet = feet_of(self.character)
         return GroundPlan(track, self.character, self.terrain, self.preset.end_effector, feet, stands)
 
@@ -223,8 +233,13 @@ class Machine:
             return self._carry(reference, following, following_v, planned)
         if self.world is not None:
             pushes = [*pushes, *self.world.felt]
-        sensed = sense(self, reference, pushes, planned)
-        result = solve(self, reference, sensed)
+        sensed = self.sense(reference, pushes, planned)
+        objectives, constraints = self.lists(reference, sensed)
+        if self.world is not None:
+            step = sensed.step
+            objectives, constraints, force = self.world.meet(step, objectives, constraints)
+            sensed = sensed._replace(step=Step(step.state, step.contacts, dt=step.dt, external=step.external + force))
+        result = self.solve(reference, sensed, objectives, constraints)
         if result is None:
             self.tally.fallbacks["carried"] += 1
             self.tally.in_a_row += 1
@@ -251,6 +266,123 @@ class Machine:
             )  # fmt: skip
         self._finish()
         return self.q
+
+    # --- its stages
+
+    def sense(self, reference: ReferenceFrame, pushes: Sequence[Force], planned: PlannedFrame | None) -> Sensed:
+        """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
+        s, f, limbs, particle, scale = self.state, self.problem, self.limbs, self.particle, self.scale
+        shift, below, is_static = particle.shift, (0.0, 0.0), self.terrain.is_static
+        is_guided = self.options.goal != "none"
+        home = particle.home if particle.is_away and is_guided and not self.physicality.is_strict else None
+        self.follower.plan(planned)
+        s.begin(self.q, self.v)
+        if not self.routine.see(reference, shift, home, planned, self.time):
+            s.move_to(self.q, self.v)  # says which joint
+        if not is_static:
+            below = tuple(f.ground_velocities.mean(axis=0)[:2].tolist())
+        write_hits(limbs, pushes, self.character, s, self.time)
+        limbs.values.pressed = particle.pressed
+        give_way(f)
+        is_moving = self.options.goal == "moving"
+        if self.options.goal in ("auto", "none"):
+            is_moving = bool(pushes) or not particle.is_at_rest or not is_static
+        force, moment, touching = NOTHING, NOTHING, f.touching_count
+        if is_moving and limbs.values.is_pushed:
+            force, moment = tuple(limbs.trunk_force.tolist()), tuple(limbs.trunk_moment.tolist())
+        in_flight = is_moving and flies(touching, reference, self.mass)
+        if in_flight:  # by mechanics alone
+            force = force[0] / scale, force[1] / scale, force[2] / scale
+        elif is_moving and not particle.is_at_rest:
+            self.recovery = recover(
+                self.recovery, self.preset.protective, shift, particle.velocity, particle.ground,
+                self.character.leg_length, self.dt, returns=self.options.after != "stay", is_guided=is_guided,
+            )  # fmt: skip
+            particle.rest = self.recovery.rest
+        thrown = is_moving and not in_flight and is_thrown(touching, reference, particle.height, scale)
+        weight = GRAVITY * scale if thrown else 0.0
+        particle.accelerate(force, self.mass, below, self.dt, flies=in_flight or thrown, weight=weight)
+        self.sway.accelerate(moment, spin=spin(limbs, s) if in_flight else None, dt=self.dt)
+        whole = self.sway.whole
+        self.sway_share[:] = self.own_share + whole * (1.0 - self.own_share) if whole > 1e-3 else self.own_share
+        footholds = self.footing.place(reference, s.points, shift, home, self.time, self.dt, planned, self.recovery)
+        contacts = contacts_of(f, s, self.options.friction, is_falling=self.fall is not None)
+        external = limbs.external
+        for k, push in enumerate(pushes):
+            if push.is_solved_for:
+                external = external - s.external_torque(int(limbs.hit_body[k]), limbs.hit_place[k], limbs.hit_force[k])
+        return Sensed(Step(s, contacts, dt=self.dt, external=external), f.gaps, footholds, planned)
+
+    def targets(self, reference: ReferenceFrame, sensed: Sensed) -> Targets:
+        """What the controllers ask of this step."""
+        setup, f, fall, is_strict = self.setup, self.problem, self.fall, self.options.physicality.is_strict
+        lean, part = None, 1.0
+        if fall is not None:
+            part = LET_GO
+        else:
+            lean = None if self.follower.is_level else setup.lean(float(reference.com[2]))
+            part = strict_authority(setup, self.state, reference, self.follower.height) if is_strict else 1.0
+        f.values.authority, f.values.is_falling = part, fall is not None
+        self.routine.set_targets(
+            reference, sensed.footholds, self.particle, self.sway, lean, sensed.planned,
+            has_goal=fall is None and self.options.goal != "none",
+        )  # fmt: skip
+        if fall is not None:
+            made, self.fall = falling_targets(
+                self.usual, setup, f, self.state, fall, self.standing_height, self.time
+            )  # fmt: skip
+            return made
+        out = strict_targets(self.usual, setup, f, self.state, reference, part) if is_strict else self.usual
+        places = [place_goal(g, setup, self.state, self.time) for g in self.goal_points if g.is_on(self.time)]
+        for place in places:
+            if place.is_out_of_reach:
+                self.tally.conflict(f"{place.label}: out of reach")
+        return out._replace(places=places) if places else out
+
+    def lists(self, reference: ReferenceFrame, sensed: Sensed) -> tuple[list[Objective], list[Constraint]]:
+        """The list of this step: the same objects as in the last step where the targets are the same arrays."""
+        if self.options.engine == "pd":
+            objectives, constraints = proportional_derivative(sensed.step, reference, self.preset.pd)
+        elif (asked := self.targets(reference, sensed)) is self.usual:
+            objectives, constraints = self.usual_lists
+        else:
+            objectives, constraints = quasi_physical(
+                asked, coefficient_share=self.preset.weights.coefficients, physicality=self.physicality,
+                goal_without=self.goal_without,
+            )  # fmt: skip
+        if not self.options.objectives:
+            return objectives, constraints
+        terms = [term for make in self.options.objectives for term in make(sensed.step, reference)]
+        own = [term for term in terms if isinstance(term, Objective)]
+        return [*objectives, *own], [*constraints, *(term for term in terms if not isinstance(term, Objective))]
+
+    def solve(
+        self, reference: ReferenceFrame, sensed: Sensed, objectives: list[Objective], constraints: list[Constraint]
+    ) -> StepResult | None:
+        """Solve this step and keep what the next one starts from; None where nothing helps."""
+        step, state, points = sensed.step, self.state, sensed.step.contacts.points
+        result, conflict, fallback = solving.attempt(
+            step, objectives, constraints, self.warm[points].ravel(), reference.a + self.off, self.mass,
+            readable=self.options.readable,
+        )  # fmt: skip
+        if conflict:
+            self.tally.failures += 1
+            self.tally.conflict(conflict)
+        if fallback:
+            self.tally.fallbacks[fallback] += 1
+        if result is None:
+            return None
+        self.warm[:] = False
+        self.warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
+        self.off = result.a - reference.a
+        self.tally.count(result.certificate)
+        root = self.model.roots[0]
+        com = state.com_without(root, self.goal_without) if self.goal_without else state.com(root)
+        velocities = state.point_velocities.copy()
+        self.last = StepRecord(self.frame, reference, result, step, sensed.gaps.copy(), velocities, com)
+        return result
+
+    # --- what a step may be instead
 
     def _may_rise(self, fall: Fall) -> bool:
         return fall.rested >= rising.REST and (self.get_up is not None or self.options.after == "blend")

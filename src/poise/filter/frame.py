@@ -12,7 +12,6 @@ import numpy as np
 
 from poise.core import rotations
 from poise.core.typing import Array
-from poise.core.units import GRAVITY
 from poise.filter import giving
 from poise.filter.free_root import shortened
 from poise.native import Block, compiled
@@ -166,7 +165,7 @@ def _weigh(f: Block) -> None:
     f.effort[:6] = f.root_share / total * np.array([1.0, 1.0, 1.0, *[1.0 / f.area] * 3])
     f.turn_weight[1:] = (f.pose_share * f.area * hanging * np.minimum(f.joint_strength, 1.0))[1:, None]
     if not f.touching_count and not f.is_falling:
-        f.effort[2:6] *= 1.0 - (1.0 - f.hovering) * min(max(r.torque[2] / (GRAVITY * total), 0.0), 1.0)
+        f.effort[2:6] *= 1.0 - (1.0 - f.hovering) * min(max(r.torque[2] / (k.gravity * total), 0.0), 1.0)
     if k.is_pushed and not f.is_falling:
         f.effort[:] = f.effort / k.strengths[p.dof_body]
         f.turn_weight[1:] *= k.strengths[1:, None]

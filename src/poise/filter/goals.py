@@ -6,18 +6,12 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
 from poise.filter.forces import acts
-from poise.filter.free_root import within
-from poise.filter.quasi_physical import PlaceGoal
-
-if TYPE_CHECKING:
-    from poise.filter.filter import Machine
 
 Array = npt.NDArray[np.float64]
 
@@ -79,28 +73,6 @@ class PointGoal:
             raise InvalidValue(f"The goal of {self.body!r} at {time:.3f} s is {value}; give three finite meters.")
         return value
 
-    def at(self, machine: Machine) -> PlaceGoal:
-        """The wish for this step: a = a_t + 2 ω (v_t − v) + ω² (p_t − p), target rates by differences."""
-        body = machine.character.body_index(self.body) + 1
-        offset = np.array(self.offset)
-        here = machine.state.body_place(body, offset)
-        velocity = machine.state.body_point_motion(body, here)[0]
-        t, dt, w = machine.time, machine.dt, machine.preset.goal.point_frequency
-        now = self.place(t)
-        ahead = self.place(t + dt) if callable(self.target) else now
-        behind = self.place(t - dt) if callable(self.target) else now
-        target_v, target_a = (ahead - behind) / (2.0 * dt), (ahead - 2.0 * now + behind) / dt**2
-        is_hard = self.is_hard
-        if is_hard and not _reaches(machine, body - 1, now):
-            # a constraint that no pose can meet would tear the figure: it gives way, and is counted
-            is_hard = False
-            name = f"goal of {self.body}: out of reach"
-            machine.tally.conflicts[name] = machine.tally.conflicts.get(name, 0) + 1
-        error = now - here if is_hard else within(now - here, machine.scale)
-        wish = target_a + 2.0 * w * (target_v - velocity) + w * w * error
-        weight = None if is_hard else machine.preset.weights.end_effector * machine.mass
-        return PlaceGoal(body, offset, wish, weight, f"goal of {self.body}")
-
 
 def _path(body: str, times: Array, places: Array) -> Callable[[float], Array]:
     """Places over time as a function: a cubic spline, at rest before and after."""
@@ -118,21 +90,6 @@ def _path(body: str, times: Array, places: Array) -> Callable[[float], Array]:
 
     spline = CubicSpline(times, places)
     return lambda time: np.asarray(spline(min(max(time, times[0]), times[-1])))
-
-
-REACH = 0.97
-"""Part of a limb's length up to which a hard goal is held; beyond it no pose may meet it."""
-
-
-def _reaches(machine: Machine, body: int, target: Array) -> bool:
-    """True unless the body ends a limb too short to bring it to the target from where the limb begins."""
-    for limb in machine.character.limbs:
-        if limb.kind in ("arm", "leg") and body in limb.bodies:
-            chain = limb.bodies[: limb.bodies.index(body) + 1]
-            length = sum(float(np.linalg.norm(machine.character.bodies[b].offset)) for b in chain[1:])
-            base = machine.state.data.xpos[chain[0] + 1]
-            return float(np.linalg.norm(target - base)) < REACH * length
-    return True
 
 
 _FORM = "JOINT X,Y,Z [@START+DURATION]"

@@ -82,6 +82,10 @@ class Tally:
     dynamics: float = 0.0
     in_a_row: int = 0
 
+    def conflict(self, name: str) -> None:
+        """Count constraints that could not hold."""
+        self.conflicts[name] = self.conflicts.get(name, 0) + 1
+
     def count(self, proof: Certificate) -> None:
         """Take in one solved step."""
         primal, dual, _, dynamics = proof

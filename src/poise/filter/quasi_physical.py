@@ -40,13 +40,22 @@ HOVERING = 0.1
 
 @dataclass(frozen=True)
 class PlaceGoal:
-    """A place on a body that shall accelerate so; hard without a weight."""
+    """A place on a body that shall accelerate so; hard without a weight.
+
+    Attributes:
+        body, offset: The place [m], in the body's frame.
+        acceleration: [m/s²], shape (3,).
+        weight: Soft with one.
+        label: Name in reports.
+        is_out_of_reach: It was to be hard, but no pose can meet it.
+    """
 
     body: int
     offset: Array
     acceleration: Array
     weight: float | None
     label: str
+    is_out_of_reach: bool = False
 
 
 class Targets(NamedTuple):

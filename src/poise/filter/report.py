@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +15,11 @@ import numpy.typing as npt
 from poise.body.posing import body_positions, joint_deviations
 from poise.core.motion import Motion
 from poise.core.units import GRAVITY
+from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
+from poise.filter.solving import StepRecord
 from poise.io.files import write_atomically
 from poise.phases.skating import skating_frames
-
-if TYPE_CHECKING:
-    from poise.filter.filter import Machine
-    from poise.filter.solving import StepRecord
 
 Array = npt.NDArray[np.float64]
 
@@ -55,7 +53,7 @@ class Report:
 class Recorder:
     """Collects the numbers of every frame while a run goes on."""
 
-    def __init__(self, machine: Machine, q: Array, times: Array) -> None:
+    def __init__(self, machine: SimulatedCharacter, q: Array, times: Array) -> None:
         self._machine, self._reference_q, self._times = machine, q, times
         frames = len(times)
         self._step_seconds: list[float] = []
@@ -262,7 +260,7 @@ def _settled(calm: npt.NDArray[np.bool_], dt: float) -> float | None:
     return float((loud[-1] + 1) * dt) if loud.size else 0.0
 
 
-def _options(machine: Machine) -> dict[str, Any]:
+def _options(machine: SimulatedCharacter) -> dict[str, Any]:
     o = machine.options
     plain = {f.name: getattr(o, f.name) for f in dataclasses.fields(o) if f.name not in ("goal_points", "physicality")}
     plain["goal_without"] = list(o.goal_without)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from poise.core.typing import Array
+from poise.filter import giving
 from poise.filter.footing import Footholds, Footing
 from poise.filter.frame import sense, set_targets
 from poise.filter.free_root import LARGEST_WAY
@@ -44,7 +45,7 @@ class Routine:
         dt, floor, scale: Step [s], height of the reference's own floor [m], leg length / 0.82 m.
         is_strict: Nobody holds the root.
         left_out: Bodies (of the model) that the goal leaves out.
-        giving: The limbs that give way to a push.
+        limbs: Those that give way to a push.
 
     Attributes:
         frame, limbs: The blocks "Frame" and "Limbs" of `native.fields`.
@@ -53,7 +54,7 @@ class Routine:
     def __init__(
         self, state: State, footing: Footing, limits: JointLimits, terrain: Terrain, follower: GroundFollower,
         preset: Preset, sway_share: Array, lean_share: Array, *, dt: float, floor: float, scale: float,
-        is_strict: bool, left_out: tuple[int, ...], giving: GivingBody,
+        is_strict: bool, left_out: tuple[int, ...], limbs: GivingBody,
     ) -> None:  # fmt: skip
         m, e, b = state.model, preset.end_effector, preset.bounds
         self._state, self._is_static = state, terrain.is_static
@@ -63,10 +64,10 @@ class Routine:
             "most_wanted": 4 * m.point_count, "limited": limits.most // 3, "most_limits": limits.most,
             "limbs": len(footing.arrays["ends"]), "most_members": len(footing.arrays["members"]),
         }  # fmt: skip
-        self.limbs = limbs = _limbs(state, giving, preset.giving, dt, scale)
+        self.limbs = _limbs(state, limbs, preset.giving, dt, scale)
         given = {
             "pose": state.pose,
-            "giving": limbs,
+            "giving": self.limbs,
             "ground": self._ground.block,
             "reference": NOWHERE,
             **footing.arrays,
@@ -157,7 +158,7 @@ def _limbs(state: State, body: GivingBody, settings: Giving, dt: float, scale: f
     m, limbs = state.model, body.limbs
     sizes = {"nv": m.nv, "bodies": m.body_count, "limbs": len(limbs), "most_hits": MOST_PUSHES}
     k = Block("Limbs", sizes | {"most_room": 2 * m.body_count + 9 * len(limbs)}, {"pose": state.pose})
-    k.root, k.dt, k.scale = m.roots[0], dt, scale
+    k.root, k.dt, k.scale, k.gravity = m.roots[0], dt, scale, giving.GRAVITY
     for name in ("onset", "halflife", "planting", "lever", "yield_share", "leg_share", "fastest"):
         setattr(k, name, getattr(settings, name))
     k.first_body[:], k.last_body[:] = [1 + limb.bodies[0] for limb in limbs], [1 + limb.bodies[-1] for limb in limbs]

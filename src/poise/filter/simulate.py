@@ -18,7 +18,7 @@ from poise.body.posing import apply_deviation, interpolate_q, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, MotionWarning
 from poise.core.motion import Motion
-from poise.filter.filter import Machine
+from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
 from poise.filter.options import Options
 from poise.filter.preset import Preset, load_preset
@@ -60,7 +60,7 @@ class Live:
 
     time: float
     fraction: float
-    machine: Machine
+    machine: SimulatedCharacter
     push: Callable[[Force], None]
 
 
@@ -129,7 +129,7 @@ def simulate(
     glitches = _glitches(motion, times)
     ground = laid_under(terrain, motion, floor)
     q = motion_to_q(character, reference_motion)
-    machine = Machine(character, preset, ground, options, dt=dt, floor=floor)
+    machine = SimulatedCharacter(character, preset, ground, options, dt=dt, floor=floor)
     if get_up is not None:
         if get_up.skeleton.names != motion.skeleton.names:
             raise InvalidValue(

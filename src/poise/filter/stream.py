@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
-from poise.filter.filter import Machine
+from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
 from poise.filter.options import Options
 from poise.filter.preset import Preset, load_preset
@@ -49,7 +49,7 @@ class QuasiPhysicalFilter:
         options = options or Options()
         if terrain is None:
             terrain = Terrain.flat(character.floor)
-        self.machine = Machine(character, preset, terrain, options, dt=dt, floor=character.floor)
+        self.machine = SimulatedCharacter(character, preset, terrain, options, dt=dt, floor=character.floor)
         self._builder = ReferenceBuilder(
             self.machine.model, dt=dt, friction=options.friction, without=self.machine.goal_without,
             scale=self.machine.scale,

@@ -1,8 +1,6 @@
-"""What the controllers wish for in one step, from the reference and a look at the world."""
+"""What the controllers ask of one step, from the reference and what was sensed: targets and their weights."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +9,15 @@ from poise.body.character import Character
 from poise.filter import falling
 from poise.filter.falling import Fall
 from poise.filter.free_root import authority, joint_servo, within
+from poise.filter.goals import PointGoal
 from poise.filter.preset import Preset
 from poise.filter.quasi_physical import PlaceGoal, Targets
 from poise.filter.reference import ReferenceFrame
-from poise.filter.sensing import Sensed
+from poise.filter.setup import Setup
+from poise.native import Block
+from poise.physics import State
 from poise.step import AtLeast
 from poise.step.quantities import JointAcceleration, PointAcceleration
-
-if TYPE_CHECKING:
-    from poise.filter.filter import Machine
 
 Array = npt.NDArray[np.float64]
 
@@ -28,112 +26,125 @@ RISE = 10.0
 
 GRIP, LET_GO = 0.2, 1e-3
 """Factors on the weights of what touches the ground, and of the root, while a figure falls."""
+REACH = 0.97
+"""Part of a limb's length up to which a hard goal is held; beyond it no pose may meet it."""
+
 HANDS = 2.0
 """Weight of the hands of a falling figure, times its mass [kg]."""
 
 
-def usual_targets(m: Machine) -> Targets:
+def usual_targets(setup: Setup, f: Block) -> Targets:
     """The targets of a figure whose root is held: fields of the block "Frame", which every step fills anew."""
-    f = m.problem
+    near = PointAcceleration(np.arange(setup.model.point_count), f.ground_normals)
+    # not past them next step, nor farther than the reference itself
+    bounds = [
+        AtLeast(
+            JointAcceleration(along=f.limit_rows), f.limit_lower, setup.scale**2 * setup.bound_weight, "joint limits"
+        ),
+        AtLeast(near, f.ground_lower, None if setup.options.hard_contact else setup.bound_weight, "ground"),
+    ]
     return Targets(
         f.torque_target, f.effort, f.turn_target[1:].reshape(-1), f.turn_weight[1:].reshape(-1), f.place_target,
         f.place_weight, f.point_target, f.point_weight, f.axes, f.coefficient_target,
-        None if m.options.goal == "none" else f.goal_target, 0.0, bounds(m),
+        None if setup.options.goal == "none" else f.goal_target, 0.0, bounds,
     )  # fmt: skip
 
 
-def targets(m: Machine, reference: ReferenceFrame, sensed: Sensed) -> Targets:
-    """What the controllers ask of this step."""
-    s, p, problem, routine = m.state, m.preset, m.problem, m.routine
-    feet, ground = sensed.footholds, m.follower
-    if m.fall is not None:
-        return _falling(m, reference, m.fall, sensed)
-    lean = None if ground.is_level else _lean(m, reference)
-    is_strict, has_goal, out = m.options.physicality.is_strict, m.options.goal != "none", m.usual
-    if is_strict:
-        error = m.model.difference(s.q, reference.q, 1.0)
-        joints = joint_servo(error, s.v, reference.v, reference.a, p.pose.speed, p.pose.stiffness)
-        drop = float(error[2]) + ground.height
-        part = authority(float(np.linalg.norm(error[3:6])), drop, m.character.leg_length)
-        weight = p.weights.pose * m.hanging
-        weight[3:6] *= part
-        goal_weight = part * p.weights.end_effector * m.mass
-        out = out._replace(joints=joints, joint_weight=weight, goal_weight=goal_weight)
-        problem.values.authority = part
-    routine.set_targets(reference, feet, m.particle, m.sway, lean, sensed.planned, has_goal=has_goal)
-    if is_strict:
-        problem.place_target += p.pose.stiffness * (within(problem.off, m.scale) - problem.off)
-    places = [g.at(m) for g in m.goal_points if g.is_on(m.time)]
-    return out._replace(places=places) if places else out
+def strict_targets(
+    usual: Targets, setup: Setup, f: Block, state: State, reference: ReferenceFrame, part: float
+) -> Targets:
+    """The targets where nobody holds the root, from those of the step; `part` is what `free_root.authority` says."""
+    pose, weights, error = setup.preset.pose, setup.preset.weights, setup.model.difference(state.q, reference.q, 1.0)
+    joints = joint_servo(error, state.v, reference.v, reference.a, pose.speed, pose.stiffness)
+    weight = weights.pose * setup.hanging
+    weight[3:6] *= part
+    root = usual.root + pose.stiffness * (within(f.off, setup.scale) - f.off)
+    goal_weight = part * weights.end_effector * setup.mass
+    return usual._replace(root=root, joints=joints, joint_weight=weight, goal_weight=goal_weight)
 
 
-def _falling(m: Machine, reference: ReferenceFrame, fall: Fall, sensed: Sensed) -> Targets:
-    """What a figure asks for that has lost its balance."""
-    s, problem, routine, root = m.state, m.problem, m.routine, m.model.roots[0]
-    problem.authority, problem.is_falling = LET_GO, 1
-    # fills the bounds
-    routine.set_targets(reference, sensed.footholds, m.particle, m.sway, None, sensed.planned, has_goal=False)
-    problem.authority, problem.is_falling = 1.0, 0
-    com, velocity = s.com(root), s.com_jacobian(root) @ s.v
-    ground = float(m.terrain.heights(com[None, :2], m.time)[0])
-    high = falling.highness(float(com[2]) - ground, m.standing_height)
-    m.fall = falling.later(fall, float(np.linalg.norm(velocity)), high, m.dt)
-    touches = sensed.gaps < 0.5 * m.preset.contact.height * m.scale
-    weight = falling.sinking(m.model, s, touches)
-    joints = falling.joint_wishes(m.model.difference(s.q, fall.q, 1.0), s.v, weight, high)
-    targets, shares = falling.resting_wishes(s.point_velocities - problem.ground_velocities, problem.axes, touches)
+def strict_authority(setup: Setup, state: State, reference: ReferenceFrame, height: float) -> float:
+    """How much a figure whose root nobody holds can still do about where it is, with the ground so high [m]."""
+    error = setup.model.difference(state.q, reference.q, 1.0)
+    tilt, drop = float(np.linalg.norm(error[3:6])), float(error[2]) + height
+    return authority(tilt, drop, setup.character.leg_length)
+
+
+def falling_targets(
+    usual: Targets, setup: Setup, f: Block, state: State, fall: Fall, standing_height: float, time: float
+) -> tuple[Targets, Fall]:
+    """What a figure asks for that has lost its balance, and its fall one step later.
+
+    Args:
+        usual: The targets of the step.
+        setup: What never changes.
+        f: The block "Frame", sensed.
+        state: Of the figure.
+        fall: As it was.
+        standing_height: Of the center of mass when the figure stood [m].
+        time: [s].
+    """
+    model, root, roles = setup.model, setup.model.roots[0], setup.character.roles
+    com, velocity = state.com(root), state.com_jacobian(root) @ state.v
+    ground = float(setup.terrain.heights(com[None, :2], time)[0])
+    high = falling.highness(float(com[2]) - ground, standing_height)
+    fall = falling.later(fall, float(np.linalg.norm(velocity)), high, setup.dt)
+    touches = f.gaps < 0.5 * setup.preset.contact.height * setup.scale
+    weight = falling.sinking(model, state, touches)
+    joints = falling.joint_wishes(model.difference(state.q, fall.q, 1.0), state.v, weight, high)
+    points, shares = falling.resting_wishes(state.point_velocities - f.ground_velocities, f.axes, touches)
     places: list[PlaceGoal] = []
-    trunk = m.character.roles.get("chest", 0) + 1
-    chest = s.data.xpos[trunk].copy()
-    along = s.body_point_motion(trunk, chest)[0]
+    trunk = roles.get("chest", 0) + 1
+    chest = state.data.xpos[trunk].copy()
+    along = state.body_point_motion(trunk, chest)[0]
     for role, side in (("left_hand", 1.0), ("right_hand", -1.0)):
-        body = m.character.roles.get(role)
-        if body is None or not high or touches[m.model.point_body == body + 1].any():
+        body = roles.get(role)
+        if body is None or not high or touches[model.point_body == body + 1].any():
             continue
-        here = s.data.xipos[body + 1].copy()
-        target = falling.hand_target(chest, fall.way, side, ground, m.scale)
-        wish = falling.hand_wish(target, here, s.body_point_motion(body + 1, here)[0] - along)
-        offset = s.body_offset(body + 1, here)
-        places.append(PlaceGoal(body + 1, offset, wish, HANDS * high * m.mass, f"{role} breaks the fall"))
-    joint_weight = m.preset.weights.pose * m.hanging
+        here = state.data.xipos[body + 1].copy()
+        target = falling.hand_target(chest, fall.way, side, ground, setup.scale)
+        wish = falling.hand_wish(target, here, state.body_point_motion(body + 1, here)[0] - along)
+        offset = state.body_offset(body + 1, here)
+        places.append(PlaceGoal(body + 1, offset, wish, HANDS * high * setup.mass, f"{role} breaks the fall"))
+    joint_weight = setup.preset.weights.pose * setup.hanging
     joint_weight[3:6] *= LET_GO
-    joint_weight[6:] *= falling.tone(s.v, m.fall)
-    return m.usual._replace(
-        root=np.zeros(3), points=targets, point_weight=GRIP * m.preset.weights.end_effector * m.mass * shares,
+    joint_weight[6:] *= falling.tone(state.v, fall)
+    made = usual._replace(
+        root=np.zeros(3), points=points, point_weight=GRIP * setup.preset.weights.end_effector * setup.mass * shares,
         goal=None, places=places, joints=joints, joint_weight=joint_weight,
     )  # fmt: skip
+    return made, fall
 
 
-def _lean(m: Machine, reference: ReferenceFrame) -> tuple[float, float]:
-    """For `Routine.wish`: the upright lean uphill a little, others lie along the slope."""
-    lean = m.preset.ground.lean
-    if lean == 0.0:
-        return 0.0, 0.0
-    if m.is_quadruped:
-        return -1.0, 0.0
-    stands = upright(m, float(reference.com[2]))
-    return stands * lean, 1.0 - stands
+def place_goal(goal: PointGoal, setup: Setup, state: State, time: float) -> PlaceGoal:
+    """The target of a point goal in this step: a = a_t + 2 ω (v_t − v) + ω² (p_t − p), target rates by differences."""
+    body = setup.character.body_index(goal.body) + 1
+    offset = np.array(goal.offset)
+    here = state.body_place(body, offset)
+    velocity = state.body_point_motion(body, here)[0]
+    t, dt, w = time, setup.dt, setup.preset.goal.point_frequency
+    now = goal.place(t)
+    ahead = goal.place(t + dt) if callable(goal.target) else now
+    behind = goal.place(t - dt) if callable(goal.target) else now
+    target_v, target_a = (ahead - behind) / (2.0 * dt), (ahead - 2.0 * now + behind) / dt**2
+    # a constraint that no pose can meet would tear the figure: it gives way
+    is_far = goal.is_hard and not _reaches(setup.character, state, body - 1, now)
+    is_hard = goal.is_hard and not is_far
+    error = now - here if is_hard else within(now - here, setup.scale)
+    wish = target_a + 2.0 * w * (target_v - velocity) + w * w * error
+    weight = None if is_hard else setup.preset.weights.end_effector * setup.mass
+    return PlaceGoal(body, offset, wish, weight, f"goal of {goal.body}", is_far)
 
 
-def upright(m: Machine, height: float) -> float:
-    """1 for a figure that stands on two legs with its center of mass so high, 0 for one that lies or has four."""
-    ground = m.preset.ground
-    if ground.lean == 0.0:
-        return 1.0
-    height = (height - m.floor) / m.character.leg_length
-    part = (height - ground.lies_below) / (ground.stands_above - ground.lies_below)
-    return 0.0 if m.is_quadruped else min(max(float(part), 0.0), 1.0)
-
-
-def bounds(m: Machine) -> list[AtLeast]:
-    """Joint limits and the ground as constraints: not past them next step, nor farther than the reference itself."""
-    f = m.problem
-    near = PointAcceleration(np.arange(m.model.point_count), f.ground_normals)
-    weight = None if m.options.hard_contact else m.ground_weight
-    return [
-        AtLeast(JointAcceleration(along=f.limit_rows), f.limit_lower, m.limit_weight, "joint limits"),
-        AtLeast(near, f.ground_lower, weight, "ground"),
-    ]
+def _reaches(character: Character, state: State, body: int, target: Array) -> bool:
+    """True unless the body ends a limb too short to bring it to the target from where the limb begins."""
+    for limb in character.limbs:
+        if limb.kind in ("arm", "leg") and body in limb.bodies:
+            chain = limb.bodies[: limb.bodies.index(body) + 1]
+            length = sum(float(np.linalg.norm(character.bodies[b].offset)) for b in chain[1:])
+            base = state.data.xpos[chain[0] + 1]
+            return float(np.linalg.norm(target - base)) < REACH * length
+    return True
 
 
 def shares_of(character: Character, preset: Preset, is_quadruped: bool) -> tuple[Array, Array]:

@@ -212,6 +212,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         is_pushed: word  something reaches the trunk, or a limb gives; written by `give_way`
         dt: real  [s]
         mass: real  of the figure [kg]
+        gravity: real  [m/s²]
         scale: real  leg length / 0.82 m
         pivot: real  of the trunk above the center of mass [m]
         pressed: real  how much what stands gives to a load from above, 0 … 1

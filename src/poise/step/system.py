@@ -101,6 +101,14 @@ def numbers_at(address: int, *shape: int, kind: Any = ctypes.c_double) -> Array:
     return np.ctypeslib.as_array((kind * math.prod(shape)).from_address(address)).reshape(shape)
 
 
+def _join(weight: Array, target: Array, more: Array, wished: Array) -> None:
+    """Two squares of one number are one: w (x − t)² with the sum of the weights and the mean of the targets."""
+    more = np.where(more >= 0.0, more, np.nan)
+    mean = (weight * target + more * wished) / np.where(weight + more == 0.0, 1.0, weight + more)
+    target[:] = np.where(weight == 0.0, wished, np.where(more == 0.0, target, mean))
+    weight += more
+
+
 @compiled("System *s", returns="word")
 def write_terms(s):
     """Write the terms in the table, and nothing that stood there before; how many bounds found no room."""
@@ -118,12 +126,12 @@ def write_terms(s):
             wide = s.pose.nv if kind == ROW_BOUND else 3
             axes = numbers_at(rows_at, count, wide)
         if kind == TORQUE:
-            s.torque_weight[own], s.torque_target[own] = weight, target
+            _join(s.torque_weight[own], s.torque_target[own], weight, target)
         elif kind == TURN:
             if not s.has_turns:
                 s.turn_weight[:] = 0.0
             s.has_turns = 1
-            s.turn_weight.reshape(-1)[own], s.turn_target.reshape(-1)[own] = weight, target
+            _join(s.turn_weight.reshape(-1)[own], s.turn_target.reshape(-1)[own], weight, target)
         elif kind == DOF:
             s.dof_weight[own] += weight
             s.dof_pull[own] += weight * target

@@ -7,7 +7,6 @@ numbers are. Every other quantity is written by its own rows, so a new one needs
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,77 +88,74 @@ class Table:
     def __init__(self) -> None:
         self.terms: list[Objective | Constraint] = []
         self.rows: list[Row | None] = []
+        self.slots: list[int] = []
         self.others: list[Objective | Constraint] = []
         self.on_coefficients: list[Objective] = []
 
-    is_fixed = False
-
     def take(self, step: Step, s: Block, terms: list[Objective | Constraint]) -> None:
         """Make the table that of another list."""
-        known = self.terms
-        if len(known) == len(terms) and all(map(is_, known, terms)) and self.is_fixed:
-            return
-        self.rows = [
-            row if k < len(known) and known[k] is term and (row := self.rows[k]) is not None and row.is_fixed
-            else _row(step, term) for k, term in enumerate(terms)
-        ]  # fmt: skip
-        self.terms, self.others, self.on_coefficients = terms, [], []
-        written, claims = [], _Claims()
+        known, rows = self.terms, self.rows
+        changed = range(len(terms))
+        if len(known) == len(terms):
+            changed = [
+                k for k, term in enumerate(terms)
+                if term is not known[k] or ((row := rows[k]) is not None and not row.is_fixed)
+            ]  # fmt: skip
+            if not changed:
+                return
+        fresh = {k: _row(step, terms[k]) for k in changed}
+        is_alike = len(known) == len(terms) and all(
+            [_is_alike(known[k], rows[k], terms[k], row) for k, row in fresh.items()]
+        )
+        self.rows = [fresh[k] if k in fresh else row for k, row in enumerate(rows)] if is_alike else []
+        if not is_alike:
+            self.rows = [fresh[k] if k in fresh else rows[k] for k in range(len(terms))]
+            self._assign(s, terms)
+        for k in changed if is_alike else range(len(terms)):
+            row, slot = self.rows[k], self.slots[k]
+            if slot >= 0 and row is not None:
+                s.table[slot] = row[:7]
+        self.terms = terms
+        left = [term for term, slot in zip(terms, self.slots, strict=True) if slot < 0]
+        self.on_coefficients = [t for t in left if isinstance(t, Objective) and t.quantity.is_on_coefficients]
+        self.others = [t for t in left if not (isinstance(t, Objective) and t.quantity.is_on_coefficients)]
+
+    def _assign(self, s: Block, terms: list[Objective | Constraint]) -> None:
+        """Give the terms their places in the table; −1 for those that are written by their rows."""
+        self.terms, self.slots = [], []
+        directed = equal = count = 0
+        has_com = has_held = are_bounds_over = False
         for term, row in zip(terms, self.rows, strict=True):
-            if row is not None and claims.admit(row):
-                written.append(row)
-            elif term.quantity.is_on_coefficients and isinstance(term, Objective):
-                self.on_coefficients.append(term)
-            else:
-                claims.refuse(term)
-                self.others.append(term)
-        for name, needed in (("terms", len(written)), ("directed", claims.directed), ("k", claims.equal)):
+            kind = -1 if row is None else row.kind
+            takes = row is not None
+            if kind == COM:
+                takes, has_com = not has_com, True
+            elif kind == HELD:
+                takes, has_held = not has_held, True
+            elif isinstance(term, AtLeast | Within):  # bounds keep their order
+                takes = takes and not are_bounds_over
+                are_bounds_over = not takes
+            self.slots.append(count if takes else -1)
+            if row is None or not takes:
+                continue
+            count += 1
+            directed += row.size if kind in (POINT, PLACE) else 0
+            equal += row.size if kind in (COM, HELD) else 0
+        for name, needed in (("terms", count), ("directed", directed), ("k", equal)):
             if needed > s.most[name]:
-                self.terms = []
                 raise _Full(name, needed)
-        self.is_fixed = all([row.is_fixed for row in written])
-        if claims.is_held:
-            written.sort(key=lambda row: row.kind != COM)
-        count = len(written)
+        if has_com and has_held:  # the core makes the rows of a center of mass, and they stand first
+            first = next(k for k, row in enumerate(self.rows) if row is not None and row.kind == COM)
+            place = self.slots[first]
+            self.slots = [0 if k == first else x + 1 if 0 <= x < place else x for k, x in enumerate(self.slots)]
         s.values.terms = count
-        if count:
-            s.table[:count] = [row[:7] for row in written]
 
 
-class _Claims:
-    """What the rows of a table have taken: two of them cannot write the same place."""
-
-    def __init__(self) -> None:
-        self.torques: list[tuple[int, int]] = []
-        self.turns: list[tuple[int, int]] = []
-        self.directed = self.equal = 0
-        self._are_bounds_over = self.is_held = False
-
-    def admit(self, row: Row) -> bool:
-        """Whether the core can write it, after those before it."""
-        span = row.first, row.first + row.size
-        if row.kind in (TORQUE, TURN):
-            taken = self.torques if row.kind == TORQUE else self.turns
-            if any(span[0] < end and first < span[1] for first, end in taken):
-                return False
-            taken.append(span)
-        elif row.kind == COM:  # the core makes the rows of one center of mass, and they stand first
-            if self.equal:
-                return False
-            self.equal = row.size
-        elif row.kind == HELD:
-            if self.is_held:
-                return False
-            self.is_held, self.equal = True, self.equal + row.size
-        elif row.kind in (POINT_BOUND, ROW_BOUND):
-            return not self._are_bounds_over
-        elif row.kind in (POINT, PLACE):
-            self.directed += row.size
-        return True
-
-    def refuse(self, term: Objective | Constraint) -> None:
-        """A term is written by its rows; bounds keep their order."""
-        self._are_bounds_over |= isinstance(term, AtLeast | Within)
+def _is_alike(known: Objective | Constraint, row: Row | None, term: Objective | Constraint, other: Row | None) -> bool:
+    """Whether one term may take the place of another in a table."""
+    if type(known) is not type(term) or known.quantity.is_on_coefficients != term.quantity.is_on_coefficients:
+        return False
+    return (row is None) == (other is None) and (row is None or other is None or row[:3] == other[:3])
 
 
 class Writer:

@@ -20,8 +20,6 @@ typedef uint8_t flag;
 #define API __attribute__((visibility("default")))
 #endif
 
-static const real GRAVITY = 9.81; /* [m/s²] */
-
 static inline real larger(real x, real y) { return y > x ? y : x; }
 static inline real smaller(real x, real y) { return y < x ? y : x; }
 

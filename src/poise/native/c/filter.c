@@ -470,7 +470,7 @@ static void weigh(Frame *f) {
     }
     /* where nothing touches and the root carries the reference, it may bring the figure back: no ground will */
     if (!f->touching_count && !f->is_falling)
-        held = 1.0 - (1.0 - f->hovering) * smaller(larger(r->torque[2] / (GRAVITY * total), 0.0), 1.0);
+        held = 1.0 - (1.0 - f->hovering) * smaller(larger(r->torque[2] / (l->gravity * total), 0.0), 1.0);
     for (word j = 0; j < p->nv; j++) {
         word b = p->dof_body[j];
         f->effort[j] = f->torque_share / (f->area * carried[b] * f->joint_strength[b]);

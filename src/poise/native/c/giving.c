@@ -100,7 +100,7 @@ API void give_way(Frame *f) {
         onto_trunk(l, start, inside, thrown);
         if (stands[k]) continue; /* the rest goes to the ground */
         add(outward, force, on_limbs + 3 * k, 3);
-        real drive = norm(force) / (l->limb_mass[k] * GRAVITY);
+        real drive = norm(force) / (l->limb_mass[k] * l->gravity);
         wanted[b] = larger(wanted[b], drive / (drive + l->yield_share));
     }
     swing(l, on_limbs, carried, accelerations);
@@ -112,7 +112,7 @@ API void give_way(Frame *f) {
         onto_trunk(l, at, carried + 3 * k, thrown);
     }
     /* the trunk is thrown: what hangs on it stays behind */
-    real drive = norm(thrown) / (l->mass * GRAVITY), most = 0, farthest = 0;
+    real drive = norm(thrown) / (l->mass * l->gravity), most = 0, farthest = 0;
     for (word k = 0; k < limbs; k++) {
         if (stands[k] || drive == 0.0) continue;
         real part = (l->is_leg[k] ? l->leg_share : 1.0) * drive / (drive + l->yield_share);

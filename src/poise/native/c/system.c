@@ -159,6 +159,15 @@ static void add_rows(System *s, const real *A, const real *X, real sign, const r
 
 enum { TORQUE, TURN, DOF, POINT, PLACE, COM, HELD, POINT_BOUND, ROW_BOUND };
 
+/* Two squares of one number are one: w (x − t)² with the sum of the weights and the mean of the targets. */
+static void join(real *weight, real *target, const real *more, const real *wished, word n) {
+    for (word i = 0; i < n; i++) {
+        real own = more[i] >= 0.0 ? more[i] : NAN, sum = weight[i] + own;
+        target[i] = weight[i] == 0.0 ? wished[i] : own == 0.0 ? target[i] : (weight[i] * target[i] + own * wished[i]) / sum;
+        weight[i] = sum;
+    }
+}
+
 API word write_terms(System *s) {
     word nv = s->pose->nv;
     s->is_coupled = s->has_turns = s->directed = s->rows = s->com_count = s->held_count = s->k = s->bounds = s->bounds_needed = 0;
@@ -173,14 +182,11 @@ API word write_terms(System *s) {
         const word *points = (const word *)(uintptr_t)term[5];
         const real *rows = (const real *)(uintptr_t)term[6];
         size_t size = (size_t)count * sizeof(real);
-        if (kind == TORQUE) {
-            memcpy(s->torque_weight + first, weight, size);
-            memcpy(s->torque_target + first, target, size);
-        } else if (kind == TURN) {
+        if (kind == TORQUE) join(s->torque_weight + first, s->torque_target + first, weight, target, count);
+        else if (kind == TURN) {
             if (!s->has_turns) fill(0.0, s->turn_weight, 3 * s->pose->bodies);
             s->has_turns = 1;
-            memcpy(s->turn_weight + first, weight, size);
-            memcpy(s->turn_target + first, target, size);
+            join(s->turn_weight + first, s->turn_target + first, weight, target, count);
         } else if (kind == DOF) {
             for (word i = 0; i < count; i++) {
                 s->dof_weight[first + i] += weight[i];
