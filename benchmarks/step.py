@@ -6,6 +6,8 @@ same clip, which are equal; what is printed is the median step. The contact band
 points are active in the median, which is what the bar asks for.
 """
 
+# pyright: reportAttributeAccessIssue=false
+# mujoco's own functions are compiled and carry no types
 from __future__ import annotations
 
 import os
@@ -76,7 +78,7 @@ class Run:
         preset = dataclasses.replace(preset, contact=dataclasses.replace(preset.contact, height=band))
         self.dt = 1.0 / 60.0
         frames = min(frames, int(motion.duration / self.dt))
-        self.q = motion_to_q(self.character, motion.resampled(self.dt * np.arange(frames)))
+        self.q = motion_to_q(self.character, motion.resampled(self.dt * np.arange(frames, dtype=np.float64)))
         start, floor = motion.world[0][0, 0, :2], self.character.floor
         ground = Terrain.parse(terrain).placed(origin=(float(start[0]), float(start[1])), heading=0.0, ground=floor)
         options = Options(readable=readable, objectives=objectives)

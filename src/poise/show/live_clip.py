@@ -16,7 +16,7 @@ from poise.body.posing import body_poses, joint_deviations, motion_to_q
 from poise.core.motion import Motion
 from poise.core.typing import Array, Index
 from poise.core.units import GRAVITY
-from poise.filter.filter import Machine
+from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Push
 from poise.filter.hand import Hand
 from poise.filter.options import Options
@@ -366,7 +366,9 @@ def clip_scene(character: Character, q: Array, terrain: Terrain, *, title: str) 
     )
 
 
-def clip_moment(machine: Machine, reference_q: Array, hands: Sequence[Hand], *, time: float, is_paused: bool) -> Moment:
+def clip_moment(
+    machine: SimulatedCharacter, reference_q: Array, hands: Sequence[Hand], *, time: float, is_paused: bool
+) -> Moment:
     """The state of a running filter, in the layout of `clip_scene`; what touches is that of its last step."""
     character, last = machine.character, machine.last
     positions, orientations = (a[0] for a in body_poses(character, machine.q[None]))

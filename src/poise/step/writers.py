@@ -107,9 +107,8 @@ class Table:
         is_alike = len(known) == len(terms) and all(
             [_is_alike(known[k], rows[k], terms[k], row) for k, row in fresh.items()]
         )
-        self.rows = [fresh[k] if k in fresh else row for k, row in enumerate(rows)] if is_alike else []
+        self.rows = [fresh[k] if k in fresh else rows[k] for k in range(len(terms))]
         if not is_alike:
-            self.rows = [fresh[k] if k in fresh else rows[k] for k in range(len(terms))]
             self._assign(s, terms)
         for k in changed if is_alike else range(len(terms)):
             row, slot = self.rows[k], self.slots[k]
