@@ -1,0 +1,67 @@
+"""A walk among rubble, fresh seeds: `python -m benchmarks.world [FILE] [--seeds N]`; the bundled walk by default."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+
+from poise.core.errors import MotionWarning, SimulationDiverged
+from poise.filter.simulate import Live, simulate
+from poise.io import load
+from poise.samples import sample_path
+from poise.world import World
+
+COUNTS = (0, 20, 40, 60)
+"""Pieces of rubble; with none a single ball lies far away."""
+FAR = (
+    '<mujoco><worldbody><geom type="plane" size="99 99 1"/><body pos="50 0 0.1"><freejoint/><geom size="0.1"/></body>'
+    "</worldbody></mujoco>"
+)
+
+
+def main() -> None:
+    """Print a row for every count: medians over the seeds, and the worst."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", nargs="?", default=str(sample_path("walk.bvh")))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=100)
+    wanted = parser.parse_args()
+    warnings.simplefilter("ignore", MotionWarning)
+    motion = load(wanted.file)
+    print(f"{wanted.file}, seeds {wanted.first} to {wanted.first + wanted.seeds - 1}; median (worst) over the seeds")
+    print(
+        "rubble | diverged | contacts | step ms | residual p95 m/s | penetration p95, max mm | joints rms deg | root kN"
+    )
+    for count in COUNTS:
+        rows, diverged = [], 0
+        for seed in range(wanted.first, wanted.first + (wanted.seeds if count else 1)):
+            times: list[float] = []
+
+            def watch(_: Live, times: list[float] = times) -> None:
+                times.append(time.thread_time())
+
+            try:
+                run = simulate(motion, world=World(f"rubble:{count},{seed}" if count else FAR), watch=watch)
+            except SimulationDiverged:
+                diverged += 1
+                continue
+            told, data = run.report["scene"], run.report
+            rows.append((
+                told["contacts_mean"], 1e3 * float(np.median(np.diff(times))), told["contact_residual_p95_m_s"],
+                1e3 * told["penetration_p95_m"], 1e3 * told["penetration_max_m"],
+                data["deviation"]["joint_angle_rms_deg"], 1e-3 * data["root_residual"]["force_max_N"],
+            ))  # fmt: skip
+        middle, worst = np.median(rows, axis=0), np.max(rows, axis=0)
+        numbers = [f"{m:.3g} ({w:.3g})" for m, w in zip(middle, worst)]
+        print(f"{count} | {diverged} | " + " | ".join(numbers), flush=True)
+
+
+if __name__ == "__main__":
+    main()
