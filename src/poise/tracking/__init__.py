@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from poise.tracking.lists import Settings
 from poise.tracking.roles import Role, parse_roles, propose_roles, with_roles
 from poise.tracking.run import TrackResult, track
-from poise.tracking.tracker import PerformanceTracker, Settings
+from poise.tracking.tracker import PerformanceTracker
 
 __all__ = [
     "PerformanceTracker",

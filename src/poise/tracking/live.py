@@ -28,13 +28,14 @@ from poise.filter.forces import Force
 from poise.filter.options import Options
 from poise.filter.stream import QuasiPhysicalFilter
 from poise.terrain import Terrain
+from poise.tracking.lists import Settings
 from poise.tracking.protocols.humanoid import Humanoid
 from poise.tracking.protocols.playout import PAUSE
 from poise.tracking.protocols.pose import LivePose
 from poise.tracking.protocols.source import LiveSink, LiveSource
 from poise.tracking.retarget import heading, yaw_turn
 from poise.tracking.roles import Role, parse_roles
-from poise.tracking.tracker import PerformanceTracker, Settings, standing_pose
+from poise.tracking.tracker import PerformanceTracker, standing_pose
 
 RATE = 120.0
 """Steps a second."""
@@ -115,19 +116,15 @@ class Tracking:
         )  # fmt: skip
         self._actor, self._neutral, self._rested, self._lost = actor, grounded(actor, standing_pose(actor)), 0.0, 0
         self._tallies.append(self.tracker.tally)
-        self._carried = None if before is None else (before.q.copy(), before.v.copy())
-        self._steps = 0
+        if before is not None:
+            self.tracker.join(before.q)
 
     def step(self, pose: Array, still: float = 0.0) -> Array:
         assert self.tracker is not None
         assert self._actor is not None
         q = self.tracker.step(self._at_rest(pose, still))
-        self._steps += 1
-        if self._carried is not None and self._steps <= 2:
-            self.tracker.q, self.tracker.v = (x.copy() for x in self._carried)
-            q = self.tracker.q.copy()
         fast = float(np.abs(self.tracker.v[:3]).max()) > TOO_FAST * math.sqrt(self.character.leg_scale)
-        self._lost += int(self.tracker.has_fallen)
+        self._lost = self._lost + 1 if self.tracker.mode == "falling" else 0
         if fast or not np.isfinite(q).all() or self._lost > LOST_FOR * RATE:
             self._begin_anew()
             return self._last.copy()
@@ -163,7 +160,6 @@ class Tracking:
         before.q[:], before.v[:] = before.standing, 0.0
         before.q[:2] = place[:2]
         self.meet(actor)
-        self._carried = None
 
     def report(self) -> dict[str, Any]:
         tracker = self.tracker

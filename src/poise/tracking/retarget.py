@@ -2,7 +2,7 @@
 
 Pelvis and feet move by the actor's ways times the ratio of the legs; feet stand at the actor's width. Hands and head
 move against the pelvis by the ratio of their limbs. Turns are those of the actor against a standing pose, put on the
-character's own. Everything but the feet passes two poles at 6 Hz.
+character's own. `poise.tracking.smooth` then gives velocities and accelerations.
 
 Source: [Tracking]_ section 5, equation (2). Deviates: ways of hands and head are taken in the pelvis's frame (taken in
 the world, a hand leaves the body after a meter); the head's ratio is capped.
@@ -11,7 +11,8 @@ the world, a hand leaves the body after a meter); the head's ratio is capped.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,10 +21,6 @@ from poise.core import rotations
 from poise.core.typing import Array
 from poise.tracking.roles import Role
 
-POLE = 6.0
-"""Cut-off of each of the two poles that targets pass, but those of feet [Hz]."""
-SMOOTH_ACCELERATION = 0.03
-"""Time constant of the accelerations of targets [s]."""
 STEEP = 0.8
 """Soles that are further from level than this in the standing pose are not taken for flat feet [rad]."""
 LARGEST_RATIO = 1.3
@@ -77,24 +74,6 @@ class Standing:
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Target:
-    """Where something should be, and how fast.
-
-    Attributes:
-        place, velocity: [m], [m/s], shape (3,).
-        turn: Orientation, wxyz.
-        spin: Angular velocity, world [rad/s], shape (3,).
-        acceleration: [m/s^2], shape (3,).
-    """
-
-    place: Array
-    velocity: Array
-    turn: Array
-    spin: Array
-    acceleration: Array
-
-
 def end_body(character: Character, limb: str) -> int:
     """The body at the end of a limb: the foot of a leg (toes follow it), the last of others."""
     chosen = next(item for item in character.limbs if item.name == limb)
@@ -146,132 +125,100 @@ def heading(character: Character, places: Array) -> float:
     return math.atan2(-across[0], across[1])
 
 
-@dataclass
 class Retargeter:
-    """Turns poses of the actor into targets of the character, one after the other.
+    """Places and turns of the character's targets for a pose of the actor.
+
+    Every target is one row: the pelvis, the center of mass, then the end of each driven limb in the order of `roles`.
+
+        place = base + gain R(about) (actor's place − reference) + R(facing) offset
+
+    where base and reference are where both stood, or for targeted limbs where both pelvises are now.
 
     Attributes:
-        character, actor: The two.
-        roles: Of the character's limbs.
+        roles: Of the limbs that are driven.
         theirs, ours: How they stand.
-        dt: Time between poses [s].
+        ratio: The character's legs over the actor's.
     """
 
-    character: Character
-    actor: Character
-    roles: tuple[Role, ...]
-    theirs: Standing
-    ours: Standing
-    dt: float
-    _poles: dict[str, list[Array]] = field(default_factory=dict)
-    _last: dict[str, tuple[Array, Array, Array, Array]] = field(default_factory=dict)
+    def __init__(
+        self, character: Character, actor: Character, roles: Sequence[Role], theirs: Standing, ours: Standing
+    ) -> None:
+        self.roles = tuple(role for role in roles if role.actor)
+        self.theirs, self.ours = theirs, ours
+        self.ratio = ours.leg / theirs.leg
+        self.actor_ends = np.array([end_body(actor, role.actor) for role in self.roles], dtype=np.int64)
+        self._hips = _hips(actor)
+        self._about = yaw_turn(ours.yaw - theirs.yaw)
+        to_ours, to_theirs = yaw_turn(ours.yaw), yaw_turn(theirs.yaw)
+        begin, their_begin = _under(ours), _under(theirs)
+        own_com, their_com = _into(to_ours, ours.com - begin), _into(to_theirs, theirs.com - their_begin)
+        gains = [self.ratio, self.ratio]
+        offsets = [np.zeros(3), own_com - self.ratio * their_com]
+        turns = [(theirs.turn, ours.turn), (theirs.turn, ours.turn)]
+        for role in self.roles:
+            turns.append((theirs.end_turns[role.actor], ours.end_turns[role.limb]))
+            if role.kind == "support":
+                offset = _into(to_ours, ours.ends[role.limb] - begin)
+                offset -= self.ratio * _into(to_theirs, theirs.ends[role.actor] - their_begin)
+                if ("left" in role.limb) == ("left" in role.actor):
+                    offset[1] = 0.0  # feet go at the actor's width, under the body
+                gains.append(self.ratio)
+                offsets.append(offset)
+                continue
+            gain = ours.lengths[role.limb] / max(theirs.lengths[role.actor], 1e-6)
+            gains.append(min(gain, LARGEST_RATIO * self.ratio))
+            rest = _into(to_ours, ours.ends[role.limb] - ours.pelvis)
+            offsets.append(rest - gains[-1] * _into(to_theirs, theirs.ends[role.actor] - theirs.pelvis))
+        self.gains, self.offsets = np.array(gains)[:, None], np.array(offsets)
+        self.is_targeted = np.array([False, False, *(role.kind != "support" for role in self.roles)])
+        back = rotations.conjugate(np.array([first for first, _ in turns]))
+        put = rotations.multiply(back, rotations.conjugate(self._about))
+        self._put_on = rotations.multiply(put, np.array([second for _, second in turns]))
+        self._from, self._to = their_begin, begin
+        self._turned = _about_z(ours.yaw - theirs.yaw)
 
-    @property
-    def ratio(self) -> float:
-        """The character's legs over the actor's."""
-        return self.ours.leg / self.theirs.leg
+    def heading(self, places: Array) -> float:
+        """Where the character should face for the places (B, 3) of the actor's bodies [rad]."""
+        across = self._hips @ places
+        return math.atan2(-across[0], across[1]) + self.ours.yaw - self.theirs.yaw
 
-    def targets(self, places: Array, turns: Array) -> dict[str, Target]:
-        """Of the pelvis ("pelvis"), of the center of mass ("com") and of each limb that is driven.
+    def targets(self, places: Array, turns: Array, com: Array) -> tuple[Array, Array]:
+        """Places (T, 3) and turns (T, 4) of the targets.
 
         Args:
             places, turns: Of the actor's bodies, shapes (B, 3), (B, 4).
+            com: Its center of mass [m], shape (3,).
         """
-        about = yaw_turn(self.ours.yaw - self.theirs.yaw)
-        facing = heading(self.actor, places) + self.ours.yaw - self.theirs.yaw
-        found: dict[str, Target] = {}
-        pelvis = self._scaled(places[0], about)
-        turn = self._turned(turns[0], self.theirs.turn, self.ours.turn, about)
-        found["pelvis"] = self._moving("pelvis", pelvis, turn, is_smooth=True)
-        lean = self.ours.com - np.array([*self.ours.pelvis[:2], self.ours.floor])
-        lean = _into(yaw_turn(self.ours.yaw), lean) - self.ratio * _into(
-            yaw_turn(self.theirs.yaw), self.theirs.com - np.array([*self.theirs.pelvis[:2], self.theirs.floor])
-        )
-        com = self._scaled(center_of_mass(self.actor, places, turns), about)
-        com = com + rotations.rotate(yaw_turn(facing), lean)
-        found["com"] = self._moving("com", com, turn, is_smooth=True)
-        frame, their_frame = yaw_turn(facing), yaw_turn(heading(self.actor, places))
-        for role in self.roles:
-            if not role.actor:
-                continue
-            end = end_body(self.actor, role.actor)
-            turn = self._turned(turns[end], self.theirs.end_turns[role.actor], self.ours.end_turns[role.limb], about)
-            if role.kind == "support":
-                place = self._scaled(places[end], about) + rotations.rotate(frame, self._foot_offset(role))
-            else:
-                ratio = min(
-                    self.ours.lengths[role.limb] / max(self.theirs.lengths[role.actor], 1e-6),
-                    LARGEST_RATIO * self.ratio,
-                )
-                way = _into(their_frame, places[end] - places[0]) - _into(
-                    yaw_turn(self.theirs.yaw), self.theirs.ends[role.actor] - self.theirs.pelvis
-                )
-                rest = _into(yaw_turn(self.ours.yaw), self.ours.ends[role.limb] - self.ours.pelvis)
-                place = pelvis + rotations.rotate(frame, rest + ratio * way)
-            found[role.limb] = self._moving(role.limb, place, turn, is_smooth=role.kind != "support")
-        return found
+        count = 2 + len(self.roles)
+        at, oriented = np.empty((count, 3)), np.empty((count, 4))
+        at[0], at[1], at[2:] = places[0], com, places[self.actor_ends]
+        oriented[:2], oriented[2:] = turns[0], turns[self.actor_ends]
+        from_there = np.where(self.is_targeted[:, None], places[0], self._from)
+        moved = self.gains * ((at - from_there) @ self._turned.T)
+        moved += self.offsets @ _about_z(self.heading(places)).T
+        moved += self._to
+        moved[self.is_targeted] += moved[0] - self._to
+        return moved, rotations.multiply(rotations.multiply(self._about, oriented), self._put_on)
 
-    def _scaled(self, place: Array, about: Array) -> Array:
-        """A place of the actor on the character's scale, both standing where they stood."""
-        start = np.array([*self.theirs.pelvis[:2], self.theirs.floor])
-        ours = np.array([*self.ours.pelvis[:2], self.ours.floor])
-        return ours + self.ratio * rotations.rotate(about, place - start)
 
-    def _foot_offset(self, role: Role) -> Array:
-        """What the character's standing foot lies ahead of and above the actor's scaled one, in its facing frame [m].
+def _under(standing: Standing) -> Array:
+    return np.array([*standing.pelvis[:2], standing.floor])
 
-        Sideways there is none for a pair of legs: feet go at the actor's width, under the body.
-        """
-        ours = self.ours.ends[role.limb] - np.array([*self.ours.pelvis[:2], self.ours.floor])
-        theirs = self.theirs.ends[role.actor] - np.array([*self.theirs.pelvis[:2], self.theirs.floor])
-        offset = _into(yaw_turn(self.ours.yaw), ours) - self.ratio * _into(yaw_turn(self.theirs.yaw), theirs)
-        own_side = ("left" in role.limb) == ("left" in role.actor)
-        return np.array([offset[0], 0.0 if own_side else offset[1], offset[2]])
 
-    def _turned(self, turn: Array, standing: Array, ours: Array, about: Array) -> Array:
-        """The actor's turn against its standing pose, put on the character's."""
-        moved = rotations.multiply(turn, rotations.conjugate(standing))
-        moved = rotations.multiply(rotations.multiply(about, moved), rotations.conjugate(about))
-        return rotations.normalize(rotations.multiply(moved, ours))
+def _hips(character: Character) -> Array:
+    """A row (B,) that takes the way from the right hips to the left ones out of places (B, 3)."""
+    out = np.zeros(len(character.bodies))
+    legs = [limb for limb in character.limbs if limb.kind == "leg"]
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        own = [limb.bodies[0] for limb in legs if side in limb.name]
+        for body in own:
+            out[body] += sign / len(own)
+    return out
 
-    def _moving(self, name: str, place: Array, turn: Array, *, is_smooth: bool) -> Target:
-        """The target with its velocities, after the poles."""
-        if is_smooth:
-            place, turn = self._smoothed(name, place, turn)
-        before = self._last.get(name)
-        if before is None:
-            self._last[name] = (place, turn, np.zeros(3), np.full(3, np.nan))
-            return Target(place, np.zeros(3), turn, np.zeros(3), np.zeros(3))
-        step = rotations.multiply(turn, rotations.conjugate(before[1]))
-        step = step if step[0] >= 0.0 else -step
-        velocity = (place - before[0]) / self.dt
-        gained = np.zeros(3) if np.isnan(before[3][0]) else (velocity - before[3]) / self.dt
-        share = 1.0 - math.exp(-self.dt / SMOOTH_ACCELERATION)
-        acceleration = before[2] + share * (gained - before[2])
-        self._last[name] = (place, turn, acceleration, velocity)
-        return Target(place, velocity, turn, rotations.to_rotation_vector(step) / self.dt, acceleration)
 
-    def _smoothed(self, name: str, place: Array, turn: Array) -> tuple[Array, Array]:
-        """Place and turn after two poles, ahead by the time that the poles are late."""
-        late = 1.0 / (2.0 * math.pi * POLE)
-        share = 1.0 - math.exp(-self.dt / late)
-        given = np.concatenate([place, turn])
-        poles = self._poles.get(name)
-        if poles is None:
-            self._poles[name] = [given, given, given]
-            return place, turn
-        if given[3:] @ poles[2][3:] < 0.0:
-            given[3:] *= -1.0
-        if len(poles) == 3:  # the second pose: as if it had moved so before
-            speed = (given - poles[2]) / self.dt
-            poles = self._poles[name] = [given - late * speed, given - 2.0 * late * speed, given, given]
-        else:
-            poles[0] = poles[0] + share * (given - poles[0])
-            before = poles[1]
-            poles[1] = before + share * (poles[0] - before)
-            speed = (poles[1] - before) / self.dt
-        ahead = poles[1] + 2.0 * late * speed
-        return ahead[:3], rotations.normalize(ahead[3:])
+def _about_z(angle: float) -> Array:
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def yaw_turn(angle: float) -> Array:

@@ -20,9 +20,11 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.phases.glitches import find_glitches
-from poise.tracking.retarget import Target, end_body
+from poise.physics import State
+from poise.tracking.lists import Settings
+from poise.tracking.retarget import end_body
 from poise.tracking.roles import Role
-from poise.tracking.tracker import NEAR, PerformanceTracker, Settings, standing_pose
+from poise.tracking.tracker import BEGINNING, NEAR, PerformanceTracker, standing_pose
 
 RATE = 120.0
 """Steps a second; an actor recorded at another rate is interpolated."""
@@ -97,19 +99,20 @@ def track(
     poses = interpolate_q(theirs, actor.times, poses, times)
     tracker = PerformanceTracker(
         character, theirs, dt=1.0 / RATE, roles=roles, settings=settings, root=root, standing=still,
-        actor_floor=theirs.floor, floor=0.0,
+        actor_floor=theirs.floor, floor=0.0, actor_rate=actor.fps,
     )  # fmt: skip
-    began = time.perf_counter()
+    seconds = 0.0
     out = np.empty((len(times), character.nq))
     seen = _Seen(tracker)
     begin = int(np.searchsorted(times, actor.times[lead] - 1e-9))  # a rest pose in front is no motion
     for k in range(begin, len(times)):
+        began = time.perf_counter()
         out[k] = tracker.step(poses[k])
+        seconds += time.perf_counter() - began
         seen.add()
         if progress is not None and k % 10 == 9:
             progress(k + 1, len(poses))
     out[:begin] = out[begin]
-    seconds = time.perf_counter() - began
     motion = _motion(character, still, out, times, actor)
     return TrackResult(motion, seen.report(actor, theirs, out, seconds), out, times)
 
@@ -130,34 +133,41 @@ class _Seen:
     """What the report says of the steps, gathered while they are made."""
 
     def __init__(self, tracker: PerformanceTracker) -> None:
-        self.tracker = tracker
+        self.tracker, self.state = tracker, State(tracker.model)
         self.slips: list[float] = []
         self.depths: list[float] = []
         self.swings: list[float] = []
         self.pelvis: list[float] = []
+        self.momentum: list[Array] = []
+        self.modes: list[str] = []
 
     def add(self) -> None:
         tracker = self.tracker
-        places, _ = (x[0] for x in body_poses(tracker.character, tracker.q[None]))
-        state = tracker.state.at(tracker.q, tracker.v)
-        self.depths.append(float(max(0.0, tracker.floor - state.points[:, 2].min())))
-        target: Target = tracker.targets["pelvis"]
-        self.pelvis.append(float(np.linalg.norm(places[0] - target.place)))
-        for limb, stance in tracker.stances.items():
-            foot = end_body(tracker.character, limb)
-            if stance.stands and stance.share >= 1.0:
-                points = tracker.feet[limb]
-                low = points[state.points[points, 2] < tracker.floor + NEAR * tracker.scale]
+        state = self.state.at(tracker.q, tracker.v)
+        count = len(tracker.character.contact_points)
+        heights = state.points[:count, 2] - tracker.floor
+        if tracker.terrain is not None:
+            heights = state.points[:count, 2] - tracker.terrain.heights(state.points[:count, :2], tracker.time)
+        self.depths.append(float(max(0.0, -heights.min(initial=0.0))))
+        self.pelvis.append(float(np.linalg.norm(state.data.xpos[1] - tracker.targets.place[0])))
+        self.momentum.append(state.data.angular_momentum(1))
+        self.modes.append(tracker.mode)
+        for limb, foot in tracker.feet.items():
+            if tracker.mode != "following":
+                continue
+            if foot.stands and foot.share >= 1.0:
+                low = foot.points[heights[foot.points] < NEAR * tracker.scale]
                 if len(low):
-                    speeds = np.linalg.norm(state.point_velocities[low, :2], axis=1)
-                    self.slips.append(float(speeds.min()))
-            elif not stance.stands and stance.share <= 0.0:
-                self.swings.append(float(np.linalg.norm(places[foot] - tracker.targets[limb].place)))
+                    self.slips.append(float(np.linalg.norm(state.point_velocities[low, :2], axis=1).min()))
+            elif not foot.stands and foot.share <= 0.0:
+                end = state.data.xpos[end_body(tracker.character, limb) + 1]
+                self.swings.append(float(np.linalg.norm(end - tracker.targets.place[foot.row])))
 
     def report(self, actor: Motion, theirs: Character, q: Array, seconds: float) -> dict[str, Any]:
-        tracker = self.tracker
-        forces = np.array(tracker.tally.root_force) if tracker.tally.root_force else np.zeros(1)
+        tracker, tally = self.tracker, self.tracker.tally
+        forces = np.array(tally.root_force) if tally.root_force else np.zeros(1)
         source = actor.source
+        rate = np.diff(np.array(self.momentum), axis=0)[BEGINNING:] / tracker.dt
         return {
             "schema": "poise.track/1",
             "source": {"file": source.path if source else None, "frames": actor.frame_count, "fps": actor.fps},
@@ -165,11 +175,15 @@ class _Seen:
             "roles": [
                 {"limb": role.limb, "kind": role.kind, "actor": role.actor or None} for role in tracker.roles
             ],
-            "settings": vars(tracker.settings) | {"root": "hard" if tracker.is_hard else "soft", "dt": tracker.dt},
+            "settings": vars(tracker.settings) | {"root": tracker.root, "dt": tracker.dt},
             "complete": not tracker.has_fallen,
-            "steps": tracker.tally.steps,
-            "fallback_steps": int(tracker.tally.fallback_steps),
-            "carried_steps": tracker.tally.carried,
+            "steps": tally.steps,
+            "beginning_steps": tally.beginning_steps,
+            "fallback_steps": int(tally.fallback_steps),
+            "carried_steps": tally.carried,
+            "falls": tally.falls,
+            "fallen_steps": tally.fallen_steps,
+            "rising_steps": tally.rising_steps,
             "root_residual": {
                 "force_max_N": float(forces.max()), "force_rms_N": float(np.sqrt(np.mean(forces**2))),
             },
@@ -177,6 +191,8 @@ class _Seen:
             "penetration_p95_m": _percentile(self.depths, 95),
             "swing_error_median_m": _percentile(self.swings, 50),
             "pelvis_error_median_m": _percentile(self.pelvis, 50),
+            "way_off_m": float(np.linalg.norm(tracker.shift)),
+            "angular_momentum_rate_rms_N_m": float(np.sqrt(np.mean(np.sum(rate**2, axis=1)))) if len(rate) else None,
             "free_limbs": _free_limbs(tracker, q),
             "step_ms": 1000.0 * seconds / max(1, len(q)),
             "realtime_factor": actor.duration / max(seconds, 1e-9),
@@ -205,19 +221,26 @@ def _free_limbs(tracker: PerformanceTracker, q: Array) -> dict[str, dict[str, fl
                 moved = rotations.multiply(rotations.conjugate(base), moved)
             return np.unwrap(2.0 * np.arctan2(moved[:, 3], moved[:, 0]))
 
-        tip, base, trunk = yaw(bodies[-1], 0), yaw(bodies[0], 0), yaw(0, None)
+        tip, base = yaw(bodies[-1], 0), yaw(bodies[0], 0)
         found[role.limb] = {
-            "tip_yaw_rms_deg": float(np.degrees(np.std(tip))),
-            "lag_to_base_s": _lag(base, tip, tracker.dt), "lag_to_trunk_s": _lag(trunk, -tip, tracker.dt),
+            "tip_yaw_rms_deg": float(np.degrees(np.std(tip))), "lag_to_base_s": _lag(base, tip, tracker.dt),
+            "lag_to_trunk_s": _lag(yaw(0, None), yaw(bodies[-1], None), tracker.dt),
         }  # fmt: skip
     return found
 
 
 def _lag(first: Array, second: Array, dt: float, most: float = 0.5) -> float | None:
     """How much later the second goes like the first [s]: where their correlation is largest."""
-    first, second = first - first.mean(), second - second.mean()
+    first, second = _detrended(first), _detrended(second)
     if first.std() < 1e-4 or second.std() < 1e-4:
         return None
     shifts = np.arange(min(round(most / dt), len(first) // 3))
     scores = [float(np.corrcoef(first[: len(first) - s], second[s:])[0, 1]) for s in shifts]
     return float(shifts[int(np.argmax(scores))] * dt)
+
+
+def _detrended(values: Array) -> Array:
+    """Values less the straight line through them."""
+    at = np.arange(len(values)) - 0.5 * (len(values) - 1)
+    values = values - values.mean()
+    return values - at * float(at @ values) / max(float(at @ at), 1e-12)

@@ -14,7 +14,6 @@ import numpy as np
 
 from poise.core import rotations
 from poise.core.typing import Array
-from poise.tracking.retarget import Target, yaw_turn
 
 LAND_HEIGHT, LEAVE_HEIGHT = 0.045, 0.055
 """Soles of the actor below which a foot may land and above which it leaves, for a leg of 0.82 m [m]."""
@@ -28,97 +27,133 @@ AHEAD = 0.05
 """A landing foot is held where it will be in so long at the most [s]."""
 FLAT = 0.2
 """Turns of a standing foot against the ground up to which it stays flat [rad]."""
-SMOOTH = 0.02
-"""Time constant of the speeds that decide [s]."""
 
 
-@dataclass
-class Stance:
+class Foot:
     """One foot over time.
 
     Attributes:
-        sole: Contact points of the character's foot in the frame of its end body, as it stands [m], shape (n, 3).
-        scale: The character's leg over that of a person [1].
-        dt: Time between poses [s].
+        row: Its row among the targets.
+        points: Its contact points in the model.
+        sole: Those of its end body in that body's frame as it stands, on the sole [m], shape (n, 3).
+        level: Its orientation when it stands facing along x, wxyz.
+        height: Of its joint over the ground then [m].
         stands: Whether it stands.
-        held: Where and how it stands.
+        place, turn: Where and how it stands.
         share: How much of the target is the held one, 0 … 1.
+        shift, drift: How far it is placed off its target [m], and how fast that changes [m/s], shape (2,).
+        has_landed: Whether it has come down since it stands.
     """
 
-    sole: Array
-    scale: float
-    dt: float
-    stands: bool = False
-    held: Target | None = None
-    share: float = 0.0
-    _velocity: Array | None = None
-    _last: Array | None = None
+    def __init__(
+        self, row: int, points: Array, sole: Array, level: Array, height: float, scale: float, dt: float
+    ) -> None:
+        self.row, self.points, self.sole, self.level, self.height = row, points, sole, level, height
+        self.scale, self.dt = scale, dt
+        self.stands, self.has_landed, self.share = False, False, 0.0
+        self.place, self.turn = np.zeros(3), level
+        self.shift, self.drift = np.zeros(2), np.zeros(2)
 
-    def decide(self, sole: Array, floor: float, target: Target, scale: float, level: Array, height: float) -> Target:
-        """The target of a pose, held where the foot stands.
+    def decide(self, over: float, velocity: Array, scale: float, wanted: Goal, ground: float, *, others: bool) -> None:
+        """Whether it stands, from the sole of the actor.
 
         Args:
-            sole: Lowest place of the actor's foot [m], shape (3,).
-            floor: The actor's floor [m].
-            target: Where the character's foot would go.
+            over: Height of the actor's sole over its floor [m].
+            velocity: Of that sole [m/s], shape (3,).
             scale: The actor's leg over that of a person [1].
-            level: Orientation of the character's foot when it stands facing along x, wxyz.
-            height: Height of the foot's joint then, over the character's floor, as a world height [m].
+            wanted: Where the character's foot would go.
+            ground: Height of the character's ground there [m].
+            others: Whether another foot carries; if none does, only one that is lifted, or pulled away, leaves.
         """
-        last, self._last = self._last, sole.copy()
-        if last is None:
-            return target
-        speed = (sole - last) / self.dt
-        share, is_first = 1.0 - math.exp(-self.dt / SMOOTH), self._velocity is None
-        self._velocity = speed if self._velocity is None else self._velocity + share * (speed - self._velocity)
-        over, along = sole[2] - floor, float(np.hypot(*self._velocity[:2]))
-        fast = math.sqrt(scale)
+        along, fast = math.hypot(velocity[0], velocity[1]), math.sqrt(scale)
         if self.stands:
-            assert self.held is not None
-            astray = float(np.hypot(*(target.place - self.held.place)[:2]))
-            turned = abs(_yaw_between(self.held.turn, target.turn))
-            leaves = over > LEAVE_HEIGHT * scale or along > LEAVE_SPEED * fast
-            self.stands = not (leaves or astray > ASTRAY * self.scale or turned > TURNED)
-        elif over < LAND_HEIGHT * scale and along < LAND_SPEED * fast and self._velocity[2] < RISING * fast:
-            falling = max(-float(self._velocity[2]), 1e-6)
-            place = target.place + target.velocity * min(max(over, 0.0) / falling, AHEAD)
-            place = np.array([place[0], place[1], height])
-            flat = rotations.multiply(yaw_turn(_yaw_between(level, target.turn)), level)
-            self.held, self.stands = Target(place, np.zeros(3), flat, np.zeros(3), np.zeros(3)), True
-            if is_first:
-                self.share = 1.0
+            leaves = over > LEAVE_HEIGHT * scale or along > 2.0 * LEAVE_SPEED * fast
+            if others and not leaves:
+                astray = math.hypot(wanted.place[0] - self.place[0], wanted.place[1] - self.place[1])
+                leaves = along > LEAVE_SPEED * fast or astray > ASTRAY * self.scale
+                leaves = leaves or abs(yaw_between(self.turn, wanted.turn)) > TURNED
+            self.stands = not leaves
+            if self.stands and not self.has_landed:
+                self._aim(over, velocity, wanted, ground)
+        elif over < LAND_HEIGHT * scale and along < LAND_SPEED * fast and velocity[2] < RISING * fast:
+            self._aim(over, velocity, wanted, ground)
+            self.stands, self.has_landed = True, False
         self.share = min(1.0, max(0.0, self.share + (1.0 if self.stands else -1.0) * self.dt / BLEND))
-        if self.held is None or self.share <= 0.0:
-            return target
+
+    def _aim(self, over: float, velocity: Array, wanted: Goal, ground: float) -> None:
+        """Where it will stand: where it goes to until it is down."""
+        falling = max(-float(velocity[2]), 1e-6)
+        self.place = wanted.place + wanted.velocity * min(max(over, 0.0) / falling, AHEAD)
+        self.place[2] = ground + self.height
+        self.turn = rotations.multiply(about_z(yaw_between(self.level, wanted.turn)), self.level)
+
+    def arms(self) -> Array:
+        """Where the points of its sole are from its joint, over the ground [m], shape (n, 2)."""
+        if not len(self.sole):
+            return np.zeros((1, 2))
+        return rotations.rotate(self.turn, self.sole)[:, :2]
+
+    def hold(self, wanted: Goal) -> Goal:
+        """The target, held where the foot stands."""
+        if self.share <= 0.0:
+            return wanted
         s = self.share * self.share * (3.0 - 2.0 * self.share)
-        held = self._rolled(target.turn)
-        return Target(
-            (1.0 - s) * target.place + s * held.place, (1.0 - s) * target.velocity,
-            rotations.part_way(target.turn[None], held.turn[None], np.array([s]))[0], (1.0 - s) * target.spin,
-            (1.0 - s) * target.acceleration,
+        place, turn = self._rolled(wanted.turn)
+        rest = 1.0 - s
+        return Goal(
+            rest * wanted.place + s * place, rest * wanted.velocity, rest * wanted.acceleration,
+            turn if s >= 1.0 else rotations.part_way(wanted.turn, turn, s), rest * wanted.spin,
         )  # fmt: skip
 
-    def _rolled(self, wanted: Array) -> Target:
+    def _rolled(self, wanted: Array) -> tuple[Array, Array]:
         """The standing foot with the pitch and roll that are wanted, turned about its lowest point, which stays."""
-        assert self.held is not None
-        turn = rotations.multiply(yaw_turn(_yaw_between(wanted, self.held.turn)), wanted)
-        rolled = rotations.to_rotation_vector(_short(rotations.multiply(turn, rotations.conjugate(self.held.turn))))
+        if abs(_upright(wanted, self.turn)) >= math.cos(0.5 * FLAT):
+            return self.place, self.turn
+        turn = rotations.multiply(about_z(yaw_between(wanted, self.turn)), wanted)
+        rolled = rotations.to_rotation_vector(rotations.multiply(turn, rotations.conjugate(self.turn)))
         size = float(np.linalg.norm(rolled))
         kept = rotations.from_rotation_vector(rolled * max(0.0, size - FLAT) / max(size, 1e-9))
-        turn = rotations.multiply(kept, self.held.turn)
+        turn = rotations.multiply(kept, self.turn)
         if not len(self.sole):
-            return Target(self.held.place, np.zeros(3), turn, np.zeros(3), np.zeros(3))
+            return self.place, turn
         arms = rotations.rotate(turn, self.sole)
         lowest = int(np.argmin(arms[:, 2]))
-        stays = self.held.place + rotations.rotate(self.held.turn, self.sole[lowest])
-        return Target(stays - arms[lowest], np.zeros(3), turn, np.zeros(3), np.zeros(3))
+        stays = self.place + rotations.rotate(self.turn, self.sole[lowest])
+        return stays - arms[lowest], turn
 
 
-def _short(turn: Array) -> Array:
-    return turn if turn[0] >= 0.0 else -turn
+@dataclass
+class Goal:
+    """One target.
+
+    Attributes:
+        place, velocity, acceleration: [m], [m/s], [m/s²], shape (3,).
+        turn: Orientation, wxyz.
+        spin: Angular velocity in the world [rad/s], shape (3,).
+    """
+
+    place: Array
+    velocity: Array
+    acceleration: Array
+    turn: Array
+    spin: Array
 
 
-def _yaw_between(first: Array, second: Array) -> float:
-    """Turn about the vertical from one orientation to another [rad]."""
-    turn = rotations.multiply(second, rotations.conjugate(first))
-    return 2.0 * math.atan2(turn[3], turn[0]) if turn[0] >= 0.0 else 2.0 * math.atan2(-turn[3], -turn[0])
+def about_z(angle: float) -> Array:
+    """Rotation about the vertical, wxyz."""
+    return np.array([math.cos(0.5 * angle), 0.0, 0.0, math.sin(0.5 * angle)])
+
+
+def yaw_between(first: Array, second: Array) -> float:
+    """Turn about the vertical from one orientation to another [rad], −π … π."""
+    a, b, c, d = first.tolist()
+    w, x, y, z = second.tolist()
+    real, up = w * a + x * b + y * c + z * d, z * a - w * d + y * b - x * c
+    return 2.0 * math.atan2(up, real) if real >= 0.0 else 2.0 * math.atan2(-up, -real)
+
+
+def _upright(first: Array, second: Array) -> float:
+    """Cosine of half of the turn between two orientations that no turn about the vertical takes away."""
+    a, b, c, d = first.tolist()
+    w, x, y, z = second.tolist()
+    return math.hypot(w * a + x * b + y * c + z * d, z * a - w * d + y * b - x * c)

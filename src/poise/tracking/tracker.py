@@ -1,110 +1,78 @@
 """Performance tracking, one pose after the other: an actor's pose in, a character's pose out.
 
-The list of every step, for the same step problem as the filter's and the goals':
+    pose → targets (retarget) → smoothed (smooth) → standing feet held (stance) → list (lists) → step → pose
 
-| what | form | target |
-|---|---|---|
-| root wrench | constraint, zero (soft where it cannot hold) | nobody holds the root |
-| pelvis, ends of support limbs | place and turn | the actor's, retargeted |
-| ends of targeted limbs | place | the actor's, retargeted |
-| angular momentum | its rate | fades |
-| pose | joint accelerations | the standing pose |
-| free limbs | joint torques of springs, at the end of the step | the standing pose |
-
-Source: [Tracking]_ sections 5 and 6; weights, and what was changed, are in docs/tracking.md.
+A character that is lost falls by `lists.falling` and gets up where it lies when the actor stands still.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from poise.body.character import Character
-from poise.body.posing import body_poses
-from poise.body.torque_limits import torque_limits
+from poise.body.mjcf import scene_mjcf
+from poise.body.posing import body_poses, hinge_angle, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, StepInfeasible
+from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array, Index
-from poise.core.units import GRAVITY
+from poise.filter import falling, rising
 from poise.physics import State
+from poise.physics.bodies import chain
 from poise.physics.from_character import model_of
-from poise.step import AtLeast, Contacts, Equal, Objective, Step, Within, solve_step
-from poise.step import quantities as y
-from poise.tracking.retarget import Retargeter, Standing, Target, end_body
+from poise.physics.mujoco_backend import Model, Point
+from poise.step import Contacts, Step, StepResult, solve_step
+from poise.terrain import Terrain
+from poise.tracking.balance import Sway, capture_error, com_acceleration
+from poise.tracking.lists import Ground, Lists, Settings, Targets
+from poise.tracking.retarget import Retargeter, Standing, end_body, heading, yaw_turn
 from poise.tracking.roles import Role, propose_roles
-from poise.tracking.stance import Stance
+from poise.tracking.smooth import Smoother, Soles
+from poise.tracking.stance import Foot, Goal
 
-ROOTS = ("hard", "soft")
+ROOTS = ("hard", "soft", "strict")
 NEAR = 0.012
 """Points this near the ground may carry, for a leg of 0.82 m [m]."""
 ASTRAY, TILTED = 0.35, 0.7
 """Where the pelvis is further from its target than this, in legs, or tilted further [rad], the root is held softly."""
-LOST = 2.3
-"""So many times `ASTRAY` or `TILTED`, and the character is lost [1]."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Weights [1] on accelerations in m/s² and rad/s² for a leg of 0.82 m, stiffnesses [1/s²] of critical servos.
-
-    Attributes:
-        com, com_stiffness: Place of the center of mass over the ground.
-        pelvis, pelvis_stiffness: Height of the pelvis; its place over the ground counts `pelvis_along` of that.
-        pelvis_turn, pelvis_turn_stiffness: Its orientation.
-        support, support_stiffness: Place of the end of a support limb; `support_turn` its orientation.
-        held: Points of a standing foot: they stop, by the share `hold` of their velocity a step, and go down to the
-            ground with `hold_stiffness`; the place of the foot then counts a tenth.
-        height_stiffness: Of the height of the pelvis.
-        targeted, targeted_stiffness: Place of the end of a targeted limb.
-        pose_support, pose_targeted, pose_trunk: Joints of these limbs; `pose_stiffness` of all.
-        momentum: Rate of the angular momentum over the inertia at rest; it fades with `momentum_rate` [1/s].
-        tail_frequency, tail_damping: Spring of free limbs [rad/s], [1]; `tail` its weight.
-        root: Weight of the root's wrench where it is soft, over mass² (force) and inertia² (moment).
-        step_reach: How far a foot may be placed off its target to catch the body, in legs.
-        friction: Coulomb coefficient.
-    """
-
-    com: float = 10.0
-    com_stiffness: float = 25.0
-    pelvis: float = 1.0
-    pelvis_along: float = 0.05
-    pelvis_stiffness: float = 25.0
-    height_stiffness: float = 100.0
-    pelvis_turn: float = 0.3
-    pelvis_turn_stiffness: float = 25.0
-    support: float = 0.3
-    support_stiffness: float = 400.0
-    support_turn: float = 0.1
-    targeted: float = 0.1
-    targeted_stiffness: float = 100.0
-    pose_support: float = 0.005
-    pose_targeted: float = 0.01
-    pose_trunk: float = 0.2
-    pose_stiffness: float = 60.0
-    momentum: float = 0.1
-    momentum_rate: float = 0.0
-    tail: float = 0.05
-    tail_frequency: float = 12.0
-    tail_damping: float = 1.0
-    held: float = 30.0
-    hold: float = 0.5
-    hold_stiffness: float = 400.0
-    root: float = 100.0
-    step_reach: float = 0.4
-    friction: float = 0.8
+CAUGHT = 0.6
+"""It is held too where a foot would have to go further than this to catch the body, in legs."""
+HARDEST, HELD_STIFFNESS = 1e4, 36.0
+"""How much more than the soft root a root may be held [1], and the stiffness of its way [1/s²]."""
+LOST, STRICTLY_LOST = 2.3, 1.8
+"""So many times `ASTRAY` or `TILTED`, and the character falls; the second for a root that is never held [1]."""
+BEGINNING = 6
+"""So many poses are taken as they are at least, to see how fast the actor is; more of one that trembles."""
+STILL, STILL_TIME = 0.3, 0.4
+"""An actor whose pelvis is slower [m/s], for a leg of 0.82 m, and for so long [s], stands still."""
+CATCHING = 0.1
+"""A foot that is placed to catch the body is there so long after it was asked to [s]."""
+TREMBLE = 0.03
+"""Time constants of how far feet are placed off their targets [s]."""
+HOMING = 0.05
+"""The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
+SHIFTING = 0.1
+"""Targets follow where the feet stand within so long [s]."""
+FASTEST = 40.0
+"""Joints are not let turn faster [rad/s]."""
 
 
 @dataclass
 class Tally:
     """What a run counts."""
 
+    beginning_steps: int = 0
     steps: int = 0
     fallback_steps: int = 0
     carried: int = 0
+    falls: int = 0
+    fallen_steps: int = 0
+    rising_steps: int = 0
     root_force: list[float] = field(default_factory=list)
 
 
@@ -117,12 +85,20 @@ class PerformanceTracker:
         dt: Time between poses and of a step [s]; up to 1/60 holds.
         roles: Of the character's limbs; proposed if not given.
         settings: Weights.
-        root: "hard": nobody holds the root, but in steps that would lose the character, which are counted; "soft": the
-            root may be held a little throughout.
+        root: "hard": nobody holds the root, but in steps that would lose the character, which are counted; "strict":
+            never, it falls instead; "soft": the root may be held a little throughout.
         standing: Coordinates of the standing character, shape (nq,); the skeleton's rest pose if not given.
         actor_standing: The same of the actor.
         actor_floor: Height of the actor's floor [m]; found while it runs if not given.
         floor: Height of the character's floor [m].
+        actor_rate: Frames a second of the actor [1/s], where poses between them are interpolated; 1/dt if not given.
+        terrain: The character's ground; level at `floor` if not given.
+
+    Attributes:
+        q, v: Coordinates and velocities of the character.
+        targets: Of the last pose; rows are the pelvis, the center of mass, and `rows` of driven limbs.
+        is_beginning: Whether it only takes the actor's poses yet, to see how fast the actor is.
+        mode: "following", "falling" or "rising".
 
     Example:
         >>> tracker = PerformanceTracker(raptor, actor, dt=motion.dt)
@@ -133,58 +109,88 @@ class PerformanceTracker:
         self, character: Character, actor: Character | Skeleton, *, dt: float = 1.0 / 120.0,
         roles: Sequence[Role] | None = None, settings: Settings | None = None, root: str = "hard",
         standing: Array | None = None, actor_standing: Array | None = None, actor_floor: float | None = None,
-        floor: float = 0.0,
+        floor: float = 0.0, terrain: Terrain | None = None, actor_rate: float | None = None,
     ) -> None:  # fmt: skip
         if root not in ROOTS:
-            raise InvalidValue(f"root is {root!r}; give 'hard' or 'soft'.")
+            raise InvalidValue(f"root is {root!r}; give {', '.join(ROOTS)}.")
         if not 0.0 < dt <= 1.0 / 50.0:
             raise InvalidValue(f"dt is {dt:g} s; give up to 0.02 s. Slower actors are interpolated.")
         self.character = character
         self.actor = actor if isinstance(actor, Character) else Character.fit(actor)
-        self.dt, self.floor, self.actor_floor = dt, floor, actor_floor
+        self.dt, self.actor_floor, self.terrain = dt, actor_floor, terrain
+        self.floor = floor if terrain is None else terrain.ground
+        self._every = 1 if actor_rate is None else max(1, round(1.0 / (dt * actor_rate)))
         self.settings = settings or settings_of(character)
         self.roles = tuple(propose_roles(character, self.actor) if roles is None else roles)
         if not any(role.kind == "support" and role.actor for role in self.roles):
             raise InvalidValue("No limb of the character is support; give one a role such as left_leg<-left_leg.")
-        self.is_hard = root == "hard"
+        self.root = root
         self.standing = standing_pose(character) if standing is None else standing.copy()
         self._actor_standing = standing_pose(self.actor) if actor_standing is None else actor_standing.copy()
-        self.model = model_of(character)
+        driven = [role for role in self.roles if role.actor]
+        self.rows = {role.limb: 2 + k for k, role in enumerate(driven)}
+        self._point_count = len(character.contact_points)
+        self.model = _model_with_ends(character, driven)
         self.state = State(self.model)
+        self._actor_state = State(model_of(self.actor))
+        self._actor_still = np.zeros(self.actor.nv)
         self.q, self.v = self.standing.copy(), np.zeros(self.model.nv)
-        self.time, self.tally, self.has_fallen, self._poses = 0.0, Tally(), False, 0
+        self.time, self.tally, self.mode, self._poses = 0.0, Tally(), "following", 0
         self.scale = character.leg_scale
+        self.feet: dict[str, Foot] = {}
+        self._shift, self._catch, self._rise = np.zeros(2), np.zeros(2), 0.0
+        self.softness = 1.0 if root == "soft" else 0.0
+        self._still_since, self.is_beginning = 0.0, True
+        self._fall: falling.Fall | None = None
+        self._rising: tuple[rising.Rising, Array] | None = None
         self._retargeter: Retargeter | None = None
-        self._limits = torque_limits(character)
-        self.feet = {r.limb: _foot_points(character, r.limb) for r in self.roles if r.kind == "support"}
-        self.stances: dict[str, Stance] = {}
-        self._shift, self._foot_shift = np.zeros(2), {limb: np.zeros(2) for limb in self.feet}
-        self._foot_speed = {limb: np.zeros(2) for limb in self.feet}
-        self._has_landed = dict.fromkeys(self.feet, False)
-        self._catch, self._soft = np.zeros(2), 0.0
-        self._pose_weight, self._free = self._joint_weights()
-        self._is_support = self._pose_weight == self.settings.pose_support
-        self.targets: dict[str, Target] = {}
 
-    def step(self, pose: Array) -> Array:
-        """Coordinates of the character (nq,) for the actor's (its nq,)."""
-        places, turns = (x[0] for x in body_poses(self.actor, np.asarray(pose, dtype=np.float64)[None]))
-        is_first = self._retargeter is None
-        if is_first:
+    @property
+    def has_fallen(self) -> bool:
+        """Whether it fell, once or more often."""
+        return self.tally.falls > 0
+
+    @property
+    def shift(self) -> Array:
+        """How far the character is off the actor's way, by the steps that kept it on its feet [m], shape (2,)."""
+        return self._shift.copy()
+
+    def step(self, pose: Array, external: Array | None = None) -> Array:
+        """Coordinates of the character (nq,) for the actor's (its nq,).
+
+        Args:
+            pose: Of the actor.
+            external: Generalized force of pushes on the character, shape (nv,).
+        """
+        actor = self._actor_state
+        actor.move_to(pose, self._actor_still)
+        actor.touch()
+        places, turns = actor.data.xpos[1:], actor.data.xquat[1:]
+        if self._retargeter is None:
             self._begin(places, turns)
         assert self._retargeter is not None
-        raw = self._retargeter.targets(places, turns)
-        soles = {role.limb: _lowest(self.actor, role.actor, places, turns) for role in self.roles if role.actor}
-        self._find_floor([soles[limb] for limb in self.feet if limb in soles])
-        self.targets = self._cleaned(raw, soles)
-        if self._poses < 2:
-            # the first two poses say where it begins and how fast
-            self._pose_at(self.targets, 200 if is_first else 20)
-            if not is_first:
-                self.v = self._velocity_at(self.targets)
+        place, turn = self._retargeter.targets(places, turns, actor.data.subtree_com[1])
+        soles = np.array([self._sole(limb, actor.points, places) for limb in self.feet])
+        self._smoother.add(place, turn)
+        self._soles.add(soles)
+        self._find_floor()
+        self.targets = self._cleaned()
+        self.tally.steps += 1
+        if self.is_beginning and (self._smoother.is_young or self._poses < BEGINNING):
+            # the first poses say where it begins and how fast
+            self.q = self._posed(self.q if self._poses else self._there(), 12 if self._poses else 200)
+            self.q[2] += max(0.0, self._depth(self.q))
+            self.v = self._velocity()
             self._poses += 1
-            return self.q.copy()
-        self._advance(self.targets)
+            self.tally.steps -= 1
+            self.tally.beginning_steps += 1
+        elif self.mode == "following":
+            self.is_beginning = False
+            self._follow(external)
+        elif self.mode == "falling":
+            self._fall_on(external)
+        else:
+            self._rise_on()
         self.time += self.dt
         return self.q.copy()
 
@@ -192,359 +198,406 @@ class PerformanceTracker:
 
     def _begin(self, places: Array, turns: Array) -> None:
         """Count ways and turns from how both stand, the actor where it is now and facing as it does."""
-        from poise.tracking.retarget import heading, yaw_turn
-
+        supports = [role for role in self.roles if role.kind == "support" and role.actor]
+        self._actor_points = {role.limb: _limb_points(self.actor, role.actor) for role in supports}
+        self._actor_ends = {role.limb: end_body(self.actor, role.actor) for role in supports}
+        self._floor_is_found = self.actor_floor is not None
         if self.actor_floor is None:
-            self.actor_floor = min(
-                float(_lowest(self.actor, role.actor, places, turns)[2])
-                for role in self.roles
-                if role.kind == "support"
-            )
-            self._floor_is_found = False
-        else:
-            self._floor_is_found = True
+            points = self._actor_state.points
+            self.actor_floor = min(float(self._sole(role.limb, points, places)[2]) for role in supports)
         still = [x[0] for x in body_poses(self.actor, self._actor_standing[None])]
         about = yaw_turn(heading(self.actor, places) - heading(self.actor, still[0]))
         there = rotations.rotate(about, still[0] - still[0][0])
         oriented = rotations.multiply(np.broadcast_to(about, still[1].shape), still[1])
-        low = min(
-            float(_lowest(self.actor, role.actor, there, oriented)[2]) for role in self.roles if role.kind == "support"
-        )
+        low = min(_lowest(self.actor, role.actor, there, oriented) for role in supports)
         there = there + np.array([*places[0, :2], self.actor_floor - low])
         theirs = Standing.of(self.actor, there, oriented, self.actor_floor)
-        ours_places, ours_turns = (x[0] for x in body_poses(self.character, self.standing[None]))
-        lowest = min(float(_lowest(self.character, limb, ours_places, ours_turns)[2]) for limb in self.feet)
-        ours_places = ours_places + np.array([0.0, 0.0, self.floor - lowest])
-        self.standing = self.standing.copy()
+        own_places, own_turns = (x[0] for x in body_poses(self.character, self.standing[None]))
+        lowest = min(_lowest(self.character, role.limb, own_places, own_turns) for role in supports)
+        own_places = own_places + np.array([0.0, 0.0, self.floor - lowest])
         self.standing[2] += self.floor - lowest
-        ours = Standing.of(self.character, ours_places, ours_turns, self.floor)
-        for limb in self.feet:
-            end = end_body(self.character, limb)
-            ankle, turn = ours_places[end], ours_turns[end]
-            chosen = [self.character.contact_points[int(i)] for i in self.feet[limb]]
-            chosen = [p for p in chosen if p.body == end_body(self.character, limb)] or chosen
-            under = [
-                ours_places[p.body] + rotations.rotate(ours_turns[p.body], p.offset) - np.array([0.0, 0.0, p.radius])
-                for p in chosen
-            ]
-            sole = rotations.rotate(rotations.conjugate(turn), np.array(under).reshape(-1, 3) - ankle)
-            self.stances[limb] = Stance(sole, self.scale, self.dt)
-        self._retargeter = Retargeter(self.character, self.actor, self.roles, theirs, ours, self.dt)
+        ours = Standing.of(self.character, own_places, own_turns, self.floor)
+        self._retargeter = Retargeter(self.character, self.actor, self.roles, theirs, ours)
         self.state.at(self.standing, np.zeros(self.model.nv))
         arms = self.state.data.xipos[1:] - self.state.com()
-        self._inertia = float(np.sum(self.model.body_masses[1:] * np.sum(arms**2, axis=1)) * 2.0 / 3.0)
+        inertia = float(np.sum(self.model.body_masses[1:] * np.sum(arms**2, axis=1)) * 2.0 / 3.0)
+        self.lists = Lists(
+            self.character, self.model, self.roles, self.settings, self.standing, inertia, self._point_count
+        )
+        for role in supports:
+            self.feet[role.limb] = self._foot(role.limb, ours, own_places, own_turns)
+        scale, swift = theirs.leg / 0.95, [foot.row for foot in self.feet.values()]
+        self._smoother = Smoother(2 + len(self.rows), self.dt, scale, self._every, swift)
+        self._soles = Soles(self.dt, scale, self._every)
         self.q = self.standing.copy()
 
-    def _pose_at(self, targets: dict[str, Target], rounds: int = 60) -> None:
-        """Bring the pose to the targets by damped least squares."""
-        goal = targets["pelvis"]
-        self.q = self.q.copy()
-        self.q[:3], self.q[3:7] = goal.place, goal.turn
-        stiff = np.where(self._pose_weight >= self.settings.pose_trunk, 2.0, 0.2)
-        for _ in range(rounds):
-            self.state.at(self.q, np.zeros(self.model.nv))
-            rows, off = [10.0 * np.eye(6, self.model.nv)], [np.zeros(6)]
-            rows[0][:2] = 10.0 * self.state.com_jacobian()[:2]
-            off[0][:2] = 10.0 * (targets["com"].place - self.state.com())[:2]
-            off[0][2] = 10.0 * (goal.place[2] - self.q[2])
-            for role in self.roles:
-                if role.limb in targets:
-                    body = end_body(self.character, role.limb) + 1
-                    place = self.state.data.xpos[body]
-                    weight = 10.0 if role.kind == "support" else 1.0
-                    rows.append(weight * self.state.body_jacobian(body, place))
-                    off.append(weight * (targets[role.limb].place - place))
-            rows.append(3.0 * np.eye(2, self.model.nv))
-            off.append(3.0 * (goal.place - self.q[:3])[:2])
-            rows.append(stiff[:, None] * np.eye(self.model.nv - 6, self.model.nv, 6))
-            off.append(stiff * self.model.difference(self.q, self.standing, 1.0)[6:])
-            A, b = np.concatenate(rows), np.concatenate(off)
-            step = np.asarray(np.linalg.solve(A.T @ A + 0.02 * np.eye(self.model.nv), A.T @ b), dtype=np.float64)
-            self.q = self.model.integrate(self.q, step.clip(-0.1, 0.1), 1.0)
+    def _foot(self, limb: str, ours: Standing, places: Array, turns: Array) -> Foot:
+        end, points = end_body(self.character, limb), _limb_points(self.character, limb)
+        chosen = [self.character.contact_points[int(i)] for i in points]
+        chosen = [p for p in chosen if p.body == end] or chosen
+        under = [places[p.body] + rotations.rotate(turns[p.body], p.offset) - [0.0, 0.0, p.radius] for p in chosen]
+        sole = rotations.rotate(rotations.conjugate(turns[end]), np.array(under).reshape(-1, 3) - places[end])
+        level = rotations.multiply(yaw_turn(-ours.yaw), ours.end_turns[limb])
+        height = float(ours.ends[limb][2]) - self.floor
+        return Foot(self.rows[limb], points, sole, level, height, self.scale, self.dt)
 
-    def _velocity_at(self, targets: dict[str, Target]) -> Array:
+    def _there(self) -> Array:
+        """The standing pose where the pelvis should be."""
+        q = self.standing.copy()
+        q[:3], q[3:7] = self.targets.place[0], self.targets.turn[0]
+        return q
+
+    def _posed(self, q: Array, rounds: int) -> Array:
+        """A pose at the targets, by damped least squares from another."""
+        model, goal = self.model, self.targets
+        still = np.zeros(model.nv)
+        weights = self._posing_weights()
+        stiff = np.where(self.lists.dof_weight[6:] >= self.settings.pose_trunk, 2.0, 0.2)
+        for _ in range(rounds):
+            state = self.state.at(q, still)
+            off = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(q[3:7]), goal.turn[0]))
+            rows = [10.0 * state.com_jacobian()[:2], 10.0 * np.eye(4, model.nv, 2), 3.0 * np.eye(2, model.nv)]
+            ways = [10.0 * (goal.place[1] - state.com())[:2], 10.0 * np.array([goal.place[0, 2] - q[2], *off])]
+            ways.append(3.0 * (goal.place[0] - q[:3])[:2])
+            for k, body in enumerate(self.lists.ends):
+                at = state.data.xpos[body]
+                rows.append(weights[k] * state.body_jacobian(int(body), at))
+                ways.append(weights[k] * (goal.place[2 + k] - at))
+                if weights[k] > 1.0:
+                    turn = rotations.multiply(goal.turn[2 + k], rotations.conjugate(state.data.xquat[body]))
+                    rows.append(3.0 * np.where(chain(state.pose, int(body)), state.data.cdof[:, :3].T, 0.0))
+                    ways.append(3.0 * rotations.to_rotation_vector(turn))
+            rows.append(stiff[:, None] * np.eye(model.nv - 6, model.nv, 6))
+            ways.append(stiff * model.difference(q, self.standing, 1.0)[6:])
+            A, b = np.concatenate(rows), np.concatenate(ways)
+            step = np.asarray(np.linalg.solve(A.T @ A + 0.02 * np.eye(model.nv), A.T @ b), dtype=np.float64)
+            q = model.integrate(q, step.clip(-0.1, 0.1), 1.0)
+            if np.abs(step).max() < 1e-4:
+                break
+        return q
+
+    def _velocity(self) -> Array:
         """Velocities of the joints that move as the targets do, by damped least squares."""
-        nv, goal = self.model.nv, targets["pelvis"]
+        nv, goal = self.model.nv, self.targets
         state = self.state.at(self.q, np.zeros(nv))
-        spin = rotations.rotate(rotations.conjugate(self.q[3:7]), goal.spin)
+        spin = rotations.rotate(rotations.conjugate(self.q[3:7]), goal.spin[0])
         rows = [10.0 * state.com_jacobian()[:2], 10.0 * np.eye(4, nv, 2), 0.3 * np.eye(nv - 6, nv, 6)]
-        off = [10.0 * targets["com"].velocity[:2], 10.0 * np.array([goal.velocity[2], *spin]), np.zeros(nv - 6)]
-        for role in self.roles:
-            if role.limb in targets:
-                body = end_body(self.character, role.limb) + 1
-                weight = 10.0 if role.kind == "support" else 1.0
-                rows.append(weight * state.body_jacobian(body, state.data.xpos[body]))
-                off.append(weight * targets[role.limb].velocity)
-        A, b = np.concatenate(rows), np.concatenate(off)
+        ways = [10.0 * goal.velocity[1, :2], 10.0 * np.array([goal.velocity[0, 2], *spin]), np.zeros(nv - 6)]
+        weights = self._posing_weights()
+        for k, body in enumerate(self.lists.ends):
+            rows.append(weights[k] * state.body_jacobian(int(body), state.data.xpos[body]))
+            ways.append(weights[k] * goal.velocity[2 + k])
+        A, b = np.concatenate(rows), np.concatenate(ways)
         return np.asarray(np.linalg.solve(A.T @ A + 1e-6 * np.eye(nv), A.T @ b), dtype=np.float64)
 
-    # --- one step
+    def _posing_weights(self) -> list[float]:
+        kinds = {role.limb: role.kind for role in self.roles}
+        return [10.0 if kinds[limb] == "support" else 1.0 for limb in self.rows]
 
-    def _find_floor(self, soles: list[Array]) -> None:
+    # --- targets
+
+    def _sole(self, limb: str, points: Array, places: Array) -> Array:
+        """Mean of the contact points of an actor's limb, at the height of the lowest [m]; its end without any."""
+        own = self._actor_points[limb]
+        if not len(own):
+            return places[self._actor_ends[limb]].copy()
+        at = points[own]
+        out = at.sum(axis=0) / len(own)
+        out[2] = at[:, 2].min()
+        return out
+
+    def _find_floor(self) -> None:
         """The actor's floor, where it was not given: what its soles come down to."""
-        assert self.actor_floor is not None
-        if self._floor_is_found or not soles:
+        if self._floor_is_found:
             return
-        lowest = min(float(sole[2]) for sole in soles)
-        rate = 0.05 if lowest < self.actor_floor else 0.5
-        self.actor_floor += (
-            (1.0 - math.exp(-self.dt / rate))
-            * (lowest - self.actor_floor)
-            * (1.0 if lowest < self.actor_floor else 0.02)
-        )
+        assert self.actor_floor is not None
+        lowest = float(self._soles.place[:, 2].min())
+        # down within 0.05 s, up within 25 s: soles in the air say little
+        rate = 0.05 if lowest < self.actor_floor else 25.0
+        self.actor_floor += (1.0 - math.exp(-self.dt / rate)) * (lowest - self.actor_floor)
 
-    def _cleaned(self, raw: dict[str, Target], soles: dict[str, Array]) -> dict[str, Target]:
+    def _cleaned(self) -> Targets:
         """Targets with standing feet held, and all of them where the feet really are."""
-        assert self._retargeter is not None
+        retargeter, smooth = self._retargeter, self._smoother
+        assert retargeter is not None
         assert self.actor_floor is not None
-        found = dict(raw)
-        found["pelvis"] = _shifted(raw["pelvis"], self._shift)
-        found["com"] = _shifted(raw["com"], self._shift)
-        theirs = self._retargeter.theirs
-        for role in self.roles:
-            if role.limb not in raw:
-                continue
-            if role.kind != "support":
-                found[role.limb] = _shifted(raw[role.limb], self._shift)
-                continue
-            wanted = _shifted(raw[role.limb], self._foot_shift[role.limb])
-            wanted = replace(wanted, velocity=wanted.velocity + np.array([*self._foot_speed[role.limb], 0.0]))
-            level, height = self._level(role.limb)
-            wanted = _above(wanted, height, self._clearance(soles[role.limb], theirs))
-            found[role.limb] = self.stances[role.limb].decide(
-                soles[role.limb], self.actor_floor, wanted, theirs.leg / 0.85, level, height
-            )
-        return found
+        count = 2 + len(self.rows)
+        place, velocity, acceleration = smooth.x[:count, :3].copy(), smooth.v[:count, :3].copy(), smooth.a[:count, :3]
+        acceleration, turn, spin = acceleration.copy(), smooth.turns[:count], smooth.spins[:count]
+        place[:, 2] -= retargeter.ratio * (self.actor_floor - retargeter.theirs.floor)
+        held = np.zeros(count, dtype=np.bool_)
+        heights = self._ground_under(np.array([place[foot.row, :2] + foot.shift for foot in self.feet.values()]))
+        place[:, :2] += self._shift
+        scale = retargeter.theirs.leg / 0.95
+        for k, foot in enumerate(self.feet.values()):
+            row = foot.row
+            over = float(self._soles.place[k, 2]) - self.actor_floor
+            goal = Goal(place[row], velocity[row], acceleration[row], turn[row], spin[row])
+            goal.place[:2] += foot.shift - self._shift
+            goal.velocity[:2] += foot.drift
+            # a foot's target is no lower than the actor's sole is over its floor
+            if goal.place[2] < self.floor + foot.height:
+                goal.place[2] = self.floor + foot.height + max(0.0, over) * retargeter.ratio
+            goal.place[2] += heights[k] - self.floor
+            others = any(foot is not other and other.stands and other.has_landed for other in self.feet.values())
+            foot.decide(over, self._soles.velocity[k], scale, goal, heights[k], others=others)
+            goal = foot.hold(goal)
+            place[row], velocity[row], acceleration[row] = goal.place, goal.velocity, goal.acceleration
+            turn[row], spin[row] = goal.turn, goal.spin
+        if self.terrain is not None:
+            self._rise += (1.0 - math.exp(-self.dt / 0.2)) * (float(np.mean(heights)) - self.floor - self._rise)
+            rows = np.array([row for row in range(count) if row not in {foot.row for foot in self.feet.values()}])
+            place[rows, 2] += self._rise
+        return Targets(place, velocity, acceleration, turn, spin, held)
 
-    def _clearance(self, sole: Array, theirs: Standing) -> float:
-        """How far the actor's sole is off its floor, on the character's scale [m]."""
-        assert self._retargeter is not None
-        assert self.actor_floor is not None
-        return max(0.0, float(sole[2]) - self.actor_floor) * self._retargeter.ratio
+    def _ground_under(self, places: Array) -> list[float]:
+        """Height of the character's ground under places (K, 2) [m]."""
+        if self.terrain is None:
+            return [self.floor] * len(places)
+        return self.terrain.heights(places, self.time).tolist()
 
-    def _level(self, limb: str) -> tuple[Array, float]:
-        """How a foot stands facing along x, and the height of its joint then."""
-        from poise.tracking.retarget import yaw_turn
+    def _ground(self) -> Ground:
+        """The ground under the contact points of the state, which are put against it."""
+        count = self._point_count
+        if self.terrain is None:
+            normal = np.zeros((count, 3))
+            normal[:, 2] = 1.0
+            return Ground(self.state.points[:count, 2] - self.floor, normal)
+        self.state.touch(np.ascontiguousarray(self.terrain.sample(self.state.centers[:, :2], self.time).normal))
+        found = self.terrain.sample(self.state.points[:count, :2], self.time)
+        gap = (self.state.points[:count, 2] - found.height) * found.normal[:, 2]
+        return Ground(gap, np.ascontiguousarray(found.normal))
 
-        assert self._retargeter is not None
-        ours = self._retargeter.ours
-        return rotations.multiply(yaw_turn(-ours.yaw), ours.end_turns[limb]), float(ours.ends[limb][2])
+    # --- steps
 
-    def _advance(self, targets: dict[str, Target]) -> None:
-        """Solve one step and move on."""
-        state = self.state.at(self.q, self.v)
-        self._adapt(targets)
-        self._settle(state)
-        self._watch(targets)
-        low = np.flatnonzero(state.points[:, 2] < self.floor + NEAR * self.scale)
-        step = Step(state, Contacts(low, np.tile([0.0, 0.0, 1.0], (len(low), 1)), self.settings.friction), dt=self.dt)
-        is_soft = not self.is_hard or self._soft > 0.0
+    def _follow(self, external: Array | None) -> None:
+        """One step that follows the targets."""
+        self.state.at(self.q, self.v)
+        ground = self._ground()
+        pull = self._balance(ground)
+        self._settle(ground)
+        self._watch()
+        step = self._step(ground, external)
+        held = self._held_points(ground)
         result = None
-        try:
-            result = solve_step(step, *self._lists(step, targets, is_soft=is_soft), costs=False)
-        except StepInfeasible:
+        if self.softness > 0.0 and self.root == "hard":
+            pull = self._held_pull()
+        for softness in dict.fromkeys((self.softness, 1.0)):
             try:
-                is_soft = True
-                result = solve_step(step, *self._lists(step, targets, is_soft=True), costs=False)
+                terms = self.lists.following(step, self.q, self.v, self.targets, pull, ground, held, softness)
+                result = solve_step(step, *terms, costs=False)
+                break
             except StepInfeasible:
-                self.tally.carried += 1
-        self.tally.steps += 1
-        self.tally.fallback_steps += is_soft and self.is_hard
+                if self.root == "strict":
+                    break
+        self.tally.fallback_steps += self.root != "soft" and (self.softness > 0.0 or result is None)
+        self._move(result)
+
+    def _held_pull(self) -> Array:
+        """What is asked of the center of mass where the root is held: the actor's way."""
+        goal, k = self.targets, HELD_STIFFNESS
+        off = goal.place[1, :2] - self.state.data.subtree_com[1][:2]
+        slow = goal.velocity[1, :2] - (self.state.com_jacobian() @ self.v)[:2]
+        return goal.acceleration[1, :2] + k * off + 2.0 * math.sqrt(k) * slow
+
+    def _step(self, ground: Ground, external: Array | None) -> Step:
+        low = np.flatnonzero(ground.gap < NEAR * self.scale)
+        contacts = Contacts(low, ground.normal[low], self.settings.friction)
+        return Step(self.state, contacts, dt=self.dt, external=external)
+
+    def _move(self, result: StepResult | None) -> None:
+        """Advance the state by what was solved; without a solution it is carried on, slower."""
         if result is not None:
-            self.tally.root_force.append(float(np.linalg.norm(result.torque[:3])))
+            self.tally.root_force.append(math.sqrt(float(result.torque[:3] @ result.torque[:3])))
             self.v = self.v + self.dt * result.a
         else:
+            self.tally.carried += 1
             self.v = 0.9 * self.v
-        self.v[6:] = np.clip(self.v[6:], -40.0, 40.0)
+        self.v[6:] = np.clip(self.v[6:], -FASTEST, FASTEST)
         self.q = self.model.integrate(self.q, self.v, self.dt)
 
-    def _lists(
-        self, step: Step, targets: dict[str, Target], *, is_soft: bool
-    ) -> tuple[list[Objective], list[Equal | AtLeast | Within]]:
-        """The one list of performance tracking."""
-        s, state, model = self.settings, step.state, self.model
-        objectives: list[Objective] = []
-        goal = targets["pelvis"]
-        place, turn = state.data.xpos[1], self.q[3:7]
-        stiffness = np.array([s.pelvis_stiffness, s.pelvis_stiffness, s.height_stiffness])
-        pull = goal.acceleration + stiffness * (goal.place - place)
-        pull += 2.0 * np.sqrt(stiffness) * (goal.velocity - self.v[:3])
-        weight = s.pelvis * np.array([s.pelvis_along, s.pelvis_along, 1.0])
-        objectives.append(Objective(y.JointAcceleration((0, 3)), pull, weight, "pelvis"))
-        goal = targets["com"]
-        over, speed = state.com()[:2], (state.com_jacobian() @ self.v)[:2]
-        pull = goal.acceleration[:2] + s.com_stiffness * (goal.place[:2] - over)
-        pull += 2.0 * math.sqrt(s.com_stiffness) * (goal.velocity[:2] - speed)
-        objectives.append(Objective(y.ComAcceleration("xy"), pull, s.com, "center of mass"))
-        goal = targets["pelvis"]
-        off = rotations.rotate(rotations.conjugate(turn), _turn_to(turn, goal.turn))
-        spin = rotations.rotate(rotations.conjugate(turn), goal.spin)
-        pull = s.pelvis_turn_stiffness * off + 2.0 * math.sqrt(s.pelvis_turn_stiffness) * (spin - self.v[3:6])
-        objectives.append(Objective(y.JointAcceleration((3, 6)), pull, s.pelvis_turn, "pelvis turn"))
-        for role in self.roles:
-            if role.limb in targets:
-                held = self._held_points(state, role, targets[role.limb])
-                objectives += self._end_objectives(state, role, targets[role.limb], is_held=len(held) > 0)
-                if len(held):
-                    pull = -state.point_velocities[held] * s.hold / self.dt
-                    pull[:, 2] -= s.hold_stiffness * (state.points[held, 2] - self.floor)
-                    axes = np.broadcast_to(np.eye(3), (len(held), 3, 3))
-                    hold = y.PointAcceleration(held, axes)
-                    objectives.append(Objective(hold, pull.ravel(), s.held, f"{role.limb} held"))
-        if s.momentum:
-            scale = s.momentum / self._inertia**2
-            fade = -s.momentum_rate * state.data.angular_momentum(1)
-            objectives.append(Objective(y.AngularMomentumRate(), fade, scale, "angular momentum"))
-        pose = s.pose_stiffness * model.difference(self.q, self.standing, 1.0)[6:]
-        pose -= 2.0 * math.sqrt(s.pose_stiffness) * self.v[6:]
-        objectives.append(Objective(y.JointAcceleration((6, None)), pose, self._pose_weight, "pose"))
-        objectives += self._tails(state)
-        if step.coefficient_count:
-            objectives.append(Objective(y.ContactCoefficients(), 0.0, 1e-7, "contact coefficients"))
-        constraints: list[Equal | AtLeast | Within] = []
-        if is_soft:
-            size = self._soft if self.is_hard else 1.0
-            weight = np.repeat([s.root / self.model.subtree_masses[1] ** 2, s.root / self._inertia**2], 3)
-            objectives.append(Objective(y.RootWrench(), 0.0, weight / max(size, 1e-3), "root wrench"))
-        else:
-            constraints.append(Equal(y.RootWrench(), 0.0, "root wrench"))
-        near = np.flatnonzero(state.points[:, 2] < self.floor + 0.08 * self.scale)
-        if len(near):
-            gap = state.points[near, 2] - self.floor
-            lower = -(0.3 * gap / self.dt + state.point_velocities[near, 2]) / self.dt
-            up = np.tile([[[0.0, 0.0, 1.0]]], (len(near), 1, 1))
-            constraints.append(AtLeast(y.PointAcceleration(near, up), lower, 10.0, "ground"))
-        limits = self._limits
-        weak = 1.0 / np.maximum(limits, 1e-6) ** 2
-        constraints.append(Within(y.JointTorque((6, None)), -limits, limits, 100.0 * weak, "torque limits"))
-        return objectives, constraints
-
-    def _held_points(self, state: State, role: Role, target: Target) -> Index:
-        """Points of a standing foot that carry: those its target has on the ground and that are there."""
-        stance = self.stances.get(role.limb)
-        if role.kind != "support" or stance is None or not stance.stands or stance.share < 0.5:
-            return np.zeros(0, dtype=np.int64)
-        points, end = self.feet[role.limb], end_body(self.character, role.limb)
-        found = []
-        for i in points:
-            point = self.character.contact_points[int(i)]
-            at = target.place + rotations.rotate(target.turn, point.offset)
-            is_down = point.body != end or at[2] - point.radius < self.floor + NEAR * self.scale
-            if is_down and state.points[i, 2] < self.floor + NEAR * self.scale:
-                found.append(int(i))
+    def _held_points(self, ground: Ground) -> Index:
+        """Points of standing feet that carry: those their target has on the ground and that are there."""
+        found: list[int] = []
+        near = NEAR * self.scale
+        for limb, foot in self.feet.items():
+            if not foot.stands or foot.share < 0.5:
+                continue
+            place, turn, end = self.targets.place[foot.row], self.targets.turn[foot.row], end_body(self.character, limb)
+            count = len(found)
+            for i in foot.points.tolist():
+                if ground.gap[i] >= near:
+                    continue
+                point = self.character.contact_points[i]
+                if point.body == end:
+                    at = place[2] + rotations.rotate(turn, point.offset)[2] - point.radius
+                    if at - (foot.place[2] - foot.height) >= near:
+                        continue
+                found.append(i)
+            self.targets.held[foot.row] = len(found) > count
         return np.array(found, dtype=np.int64)
 
-    def _end_objectives(self, state: State, role: Role, target: Target, *, is_held: bool) -> list[Objective]:
-        s, body = self.settings, end_body(self.character, role.limb) + 1
-        weight, stiffness = (
-            (s.support, s.support_stiffness) if role.kind == "support" else (s.targeted, s.targeted_stiffness)
-        )
-        if is_held:
-            weight *= 0.1
-        place = state.data.xpos[body]
-        speed = state.body_point_motion(body, place)[0]
-        pull = target.acceleration + stiffness * (target.place - place)
-        pull += 2.0 * math.sqrt(stiffness) * (target.velocity - speed)
-        found = [Objective(y.PlaceAcceleration(body, np.zeros(3)), pull, weight, role.limb)]
-        if role.kind == "support":
-            turn = state.data.xquat[body]
-            spin = state.data.cvel[body, :3]
-            off = stiffness * _turn_to(turn, target.turn) + 2.0 * math.sqrt(stiffness) * (target.spin - spin)
-            for axis in np.eye(3)[:2]:
-                # a unit axis u of the body turns with α × u + ω × (ω × u)
-                along = rotations.rotate(turn, axis)
-                rate = np.cross(off, along) + np.cross(spin, np.cross(spin, along))
-                found.append(Objective(y.AxisAcceleration(body, axis), rate, 0.5 * s.support_turn, f"{role.limb} turn"))
-        return found
+    def _balance(self, ground: Ground) -> Array:
+        """What is asked of the center of mass over the ground [m/s²], shape (2,).
 
-    def _tails(self, state: State) -> list[Objective]:
-        """Springs of the free limbs, τ = g + K (rest − q) − D v at the end of the step, K = I ω², D = 2 ζ I ω."""
-        s, model = self.settings, self.model
-        off = model.difference(self.q, self.standing, 1.0)
-        found: list[Objective] = []
-        for name, dofs in self._free.items():
-            k = slice(*dofs)
-            inertia = np.diag(state.M)[k]
-            stiffness = inertia * s.tail_frequency**2
-            damping = 2.0 * s.tail_damping * inertia * s.tail_frequency
-            gravity = np.zeros(dofs[1] - dofs[0])
-            for d in range(*dofs):
-                body = int(model.dof_body[d])
-                lever = state.body_jacobian(body, state.data.subtree_com[body])[2, d]
-                gravity[d - dofs[0]] = model.subtree_masses[body] * GRAVITY * lever
-            after = damping + self.dt * stiffness
-            target = gravity + stiffness * off[k] - after * self.v[k]
-            quantity = y.JointTorque(dofs, after)
-            found.append(Objective(quantity, target, s.tail / inertia**2, name))
-        return found
+        On the way swinging feet are placed to catch the body, and everything follows where feet really stand.
+        """
+        assert self._retargeter is not None
+        ours, theirs, smooth, s = self._retargeter.ours, self._retargeter.theirs, self._smoother, self.settings
+        com, speed = self.state.data.subtree_com[1], (self.state.com_jacobian() @ self.v)[:2]
+        under = self._level_of(ground)
+        own = Sway(com[:2].copy(), speed, np.zeros(2), max(float(com[2]) - under, 0.3 * ours.leg))
+        height = self._retargeter.ratio * float(theirs.com[2] - theirs.floor)
+        wanted = Sway(smooth.x[1, :2], smooth.v[1, :2], smooth.a[1, :2], height)
+        soles = [smooth.x[foot.row, :2] + foot.arms() for foot in self.feet.values() if foot.stands]
+        touching = self.state.points[np.flatnonzero(ground.gap < 2.0 * NEAR * self.scale), :2]
+        size = max(math.hypot(self._shift[0], self._shift[1]), 1e-9)
+        home = self._shift * (1.0 - min(0.5, HOMING * ours.leg / size))
+        pull = com_acceleration(
+            own, wanted, home, np.concatenate(soles) if soles else np.zeros((0, 2)), touching, s.com_gain,
+            s.reach * ours.leg,
+        )  # fmt: skip
+        # the error grows until the foot is there
+        error = capture_error(own, wanted._replace(place=wanted.place + self._shift))
+        error *= math.exp(own.rate * CATCHING)
+        size = math.hypot(error[0], error[1])
+        error *= min(1.0, s.step_reach * ours.leg / max(size, 1e-9))
+        self._catch += (1.0 - math.exp(-self.dt / TREMBLE)) * (error - self._catch)
+        self._place_feet(own.rate)
+        return pull
 
-    def _adapt(self, targets: dict[str, Target]) -> None:
-        """Place swinging feet where they catch the body, and let everything follow where feet really stand."""
-        leg = self._retargeter.ours.leg if self._retargeter else 0.82
-        height = self._retargeter.ours.com[2] - self.floor if self._retargeter else leg
-        rate = math.sqrt(GRAVITY / max(height, 0.1 * leg))
-        goal = targets["com"]
-        place, speed = self.state.com()[:2], (self.state.com_jacobian() @ self.v)[:2]
-        error = place - goal.place[:2] + (speed - goal.velocity[:2]) / rate
-        size = float(np.hypot(*error))
-        error *= min(1.0, self.settings.step_reach * leg / max(size, 1e-9))
-        self._catch += (1.0 - math.exp(-self.dt / 0.06)) * (error - self._catch)
-        standing = [limb for limb, stance in self.stances.items() if stance.stands]
-        for limb, stance in self.stances.items():
-            if not stance.stands:
-                wanted = self._shift + self._catch
-                moved = (1.0 - math.exp(-self.dt / 0.03)) * (wanted - self._foot_shift[limb])
-                self._foot_shift[limb] = self._foot_shift[limb] + moved
-                self._foot_speed[limb] = moved / self.dt
-            else:
-                self._foot_speed[limb] = np.zeros(2)
-        if standing:
-            mean = np.mean([self._foot_shift[limb] for limb in standing], axis=0)
-            self._shift = self._shift + (1.0 - math.exp(-self.dt / 0.15)) * (mean - self._shift)
+    def _level_of(self, ground: Ground) -> float:
+        """Mean height of the ground under the contact points [m]."""
+        return float(np.mean(self.state.points[: len(ground.gap), 2] - ground.gap)) if len(ground.gap) else self.floor
 
-    def _settle(self, state: State) -> None:
+    def _place_feet(self, rate: float) -> None:
+        """Swinging feet go where they catch the body; targets follow the feet that stand."""
+        assert self._retargeter is not None
+        ours = self._retargeter.ours
+        rows, smooth = [foot.row for foot in self.feet.values()], self._smoother
+        ahead = smooth.x[1, :2] + smooth.v[1, :2] / rate
+        aways = np.sum((smooth.x[rows, :2] - ahead) ** 2, axis=1)
+        mean, total = np.zeros(2), 0.0
+        for foot, away in zip(self.feet.values(), aways.tolist(), strict=True):
+            if foot.stands and foot.has_landed:
+                # who is about to carry counts most
+                weight = 1.0 / (away + (0.1 * ours.leg) ** 2)
+                mean, total = mean + weight * foot.shift, total + weight
+                foot.drift = np.zeros(2)
+                continue
+            moved = (1.0 - math.exp(-self.dt / TREMBLE)) * (self._shift + self._catch - foot.shift)
+            foot.shift = foot.shift + moved
+            foot.drift = moved / self.dt
+        if total > 0.0:
+            self._shift = self._shift + (1.0 - math.exp(-self.dt / SHIFTING)) * (mean / total - self._shift)
+
+    def _settle(self, ground: Ground) -> None:
         """A foot that has come down is held where it is, not where it should have come down."""
-        for limb, stance in self.stances.items():
-            is_down = bool(np.any(state.points[self.feet[limb], 2] < self.floor + NEAR * self.scale))
-            if not stance.stands or stance.held is None:
-                self._has_landed[limb] = False
-            elif is_down and not self._has_landed[limb]:
-                self._has_landed[limb] = True
-                off = state.data.xpos[end_body(self.character, limb) + 1][:2] - stance.held.place[:2]
-                self._foot_shift[limb] = self._foot_shift[limb] + off
-                stance.held = _shifted(stance.held, off)
+        for limb, foot in self.feet.items():
+            if not foot.stands or foot.has_landed:
+                continue
+            if not len(foot.points) or ground.gap[foot.points].min() < NEAR * self.scale:
+                foot.has_landed = True
+                off = self.state.data.xpos[end_body(self.character, limb) + 1][:2] - foot.place[:2]
+                foot.shift = foot.shift + off
+                foot.place[:2] += off
 
-    def _watch(self, targets: dict[str, Target]) -> None:
-        """Where the character is about to be lost the root is held softly, until it is back."""
-        leg = self._retargeter.ours.leg if self._retargeter else 0.82
-        goal = targets["pelvis"]
-        off = float(np.linalg.norm(goal.place - self.state.data.xpos[1])) / leg
-        up = rotations.multiply(self.q[3:7], rotations.conjugate(goal.turn))
-        tilt = 2.0 * math.acos(min(1.0, abs(float(up[0]))))
+    def _watch(self) -> None:
+        """Where the character is about to be lost the root is held softly until it is back, or it falls."""
+        assert self._retargeter is not None
+        leg, goal = self._retargeter.ours.leg, self.targets
+        off = float(np.linalg.norm(goal.place[0] - self.state.data.xpos[1])) / leg
+        tilt = 2.0 * math.acos(min(1.0, abs(float(self.q[3:7] @ goal.turn[0]))))
         danger = max(off / ASTRAY, tilt / TILTED)
-        if danger > 1.0:
-            self._soft = 1.0
-        elif danger < 0.4:
-            self._soft = max(0.0, self._soft - self.dt / 0.3)
-        self.has_fallen = self.has_fallen or danger > LOST
+        if self.root == "hard":
+            if max(danger, float(np.linalg.norm(self._catch)) / (CAUGHT * leg)) > 1.0:
+                self.softness = min(HARDEST, max(1.0, self.softness * math.exp(self.dt / 0.03)))
+            elif danger < 0.4:
+                self.softness = self.softness * math.exp(-self.dt / 0.05) if self.softness > 0.1 else 0.0
+        if danger > (STRICTLY_LOST if self.root == "strict" else LOST):
+            self._begin_fall()
 
-    def _joint_weights(self) -> tuple[Array, dict[str, tuple[int, int]]]:
-        """Weight of the pose of each joint dof, and the dofs of each free limb."""
-        s, character = self.settings, self.character
-        weights = np.full(self.model.nv, s.pose_trunk)
-        free: dict[str, tuple[int, int]] = {}
-        kinds = {role.limb: role.kind for role in self.roles}
-        for limb in character.limbs:
-            kind = kinds.get(limb.name)
-            dofs = [d for b in limb.bodies for d in _dofs(character, b)]
-            if kind in ("support", "targeted"):
-                weights[dofs] = s.pose_support if kind == "support" else s.pose_targeted
-            elif kind == "free":
-                weights[dofs] = 1e-3
-                for b in limb.bodies:
-                    own = _dofs(character, b)
-                    free[f"{limb.name}: {character.bodies[b].name}"] = (own[0], own[-1] + 1)
-        return weights[6:], free
+    # --- falling and rising
+
+    def _begin_fall(self) -> None:
+        self.tally.falls += 1
+        self.mode = "falling"
+        self._fall = falling.begun(self.character, self.q, self.state.com_jacobian() @ self.v, self.state.data.xpos[1:])
+        self._still_since = 0.0
+
+    def _fall_on(self, external: Array | None) -> None:
+        """One step of a fall; it gets up when it has lain for a while and the actor stands still."""
+        assert self._fall is not None
+        assert self._retargeter is not None
+        state = self.state.at(self.q, self.v)
+        ground = self._ground()
+        height = float(self._retargeter.ours.com[2]) - self.floor
+        low = np.flatnonzero(ground.gap < NEAR * self.scale)
+        low = low[falling.presses(state.point_velocities[low], ground.normal[low], ground.gap[low])]
+        contacts = Contacts(low, ground.normal[low], self.settings.friction)
+        step = Step(state, contacts, dt=self.dt, external=external)
+        result = None
+        try:
+            terms = self.lists.falling(step, self.q, self.v, self._fall, ground)
+            result = solve_step(step, *terms, costs=False)
+        except StepInfeasible:
+            pass
+        speed = float(np.linalg.norm(state.com_jacobian() @ self.v))
+        high = falling.highness(float(state.com()[2]) - self._level_of(ground), height)
+        self._fall = falling.later(self._fall, speed, high, self.dt)
+        self.tally.fallen_steps += 1
+        self._move(result)
+        fast = float(np.linalg.norm(self.targets.velocity[0])) / math.sqrt(self.scale)
+        self._still_since = self._still_since + self.dt if fast < STILL else 0.0
+        if self._fall.rested > rising.REST and self._still_since > STILL_TIME:
+            self._begin_rising()
+
+    def _begin_rising(self) -> None:
+        """Get up where it lies, into the actor's pose."""
+        self.mode = "rising"
+        self._place_at(self.q[:2])
+        self.targets = self._cleaned()
+        pose = self._posed(self._there(), 200)
+        self._rising = (rising.begin(self.q, None, pose), pose)
+
+    def _place_at(self, where: Array) -> None:
+        """Let all targets follow from a place (2,), standing on no foot."""
+        self._shift = where - self._smoother.x[0, :2]
+        self._catch, self._rise = np.zeros(2), self._rise
+        for foot in self.feet.values():
+            foot.stands, foot.share, foot.shift, foot.drift = False, 0.0, self._shift.copy(), np.zeros(2)
+
+    def _rise_on(self) -> None:
+        assert self._rising is not None
+        state, pose = self._rising
+        before = self.q
+        self.q = rising.pose(state, pose, self.character, self.dt, self._depth)
+        self.v = self.model.difference(before, self.q, self.dt)
+        self.tally.rising_steps += 1
+        state = rising.later(state, np.zeros(2), self.dt)
+        self._rising = (state, pose)
+        if state.since >= state.duration(self.dt):
+            self._place_at(self.q[:2])
+            self.v = np.zeros(self.model.nv)
+            self.mode, self._fall, self._rising = "following", None, None
+            self.softness = 1.0 if self.root == "soft" else 0.0
+
+    def _depth(self, q: Array) -> float:
+        """How deep the deepest contact point of a pose (nq,) is in the ground [m]; negative above it."""
+        self.state.move_to(q, np.zeros(self.model.nv))
+        self.state.touch()
+        gap = self._ground().gap
+        return -float(gap.min()) if len(gap) else 0.0
+
+
+def _model_with_ends(character: Character, driven: Sequence[Role]) -> Model:
+    """The character's model with the origins of the ends of driven limbs as points after its contact points."""
+    points = [
+        Point(p.name, p.body + 1, (float(p.offset[0]), float(p.offset[1]), float(p.offset[2])), p.radius)
+        for p in character.contact_points
+    ]
+    points += [Point(f"end of {role.limb}", end_body(character, role.limb) + 1, (0.0, 0.0, 0.0)) for role in driven]
+    return Model(scene_mjcf((character,)), points)
 
 
 def settings_of(character: Character) -> Settings:
@@ -562,9 +615,6 @@ def settings_of(character: Character) -> Settings:
 
 def standing_pose(character: Character) -> Array:
     """Coordinates of how the character stands, shape (nq,): its rest pose "standing", else the skeleton's own."""
-    from poise.body.posing import hinge_angle, motion_to_q
-    from poise.core.motion import Motion
-
     skeleton = character.skeleton
     still = Motion(skeleton, np.zeros(1), skeleton.offsets[None].copy(), skeleton.rest_rotations[None].copy())
     q = motion_to_q(character, still)[0]
@@ -582,40 +632,16 @@ def standing_pose(character: Character) -> Array:
     return q
 
 
-def _dofs(character: Character, body: int) -> list[int]:
-    first = character.v_addresses[body]
-    last = character.v_addresses[body + 1] if body + 1 < len(character.bodies) else character.nv
-    return list(range(first, last))
-
-
-def _foot_points(character: Character, limb: str) -> Index:
+def _limb_points(character: Character, limb: str) -> Index:
     bodies = next(item.bodies for item in character.limbs if item.name == limb)
     found = [i for i, p in enumerate(character.contact_points) if p.body in bodies]
     return np.array(found, dtype=np.int64)
 
 
-def _lowest(character: Character, limb: str, places: Array, turns: Array) -> Array:
-    """Mean of a limb's contact points, at the height of the lowest [m]; its end where it has none."""
-    points = _foot_points(character, limb)
-    if not len(points):
-        return places[end_body(character, limb)].copy()
-    chosen = [character.contact_points[int(i)] for i in points]
-    at = np.stack([places[p.body] + rotations.rotate(turns[p.body], p.offset) for p in chosen])
-    heights = at[:, 2] - np.array([p.radius for p in chosen])
-    return np.array([*at[:, :2].mean(axis=0), heights.min()])
-
-
-def _turn_to(turn: Array, wanted: Array) -> Array:
-    """Rotation vector in the world from one orientation to another [rad]."""
-    step = rotations.multiply(wanted, rotations.conjugate(turn))
-    return rotations.to_rotation_vector(step if step[0] >= 0.0 else -step)
-
-
-def _shifted(target: Target, shift: Array) -> Target:
-    return replace(target, place=target.place + np.array([*shift, 0.0]))
-
-
-def _above(target: Target, height: float, clearance: float) -> Target:
-    """A foot's target no lower than the actor's sole is over its floor."""
-    lift = max(0.0, height + clearance - target.place[2]) if target.place[2] < height else 0.0
-    return replace(target, place=target.place + np.array([0.0, 0.0, lift]))
+def _lowest(character: Character, limb: str, places: Array, turns: Array) -> float:
+    """Height of a limb's lowest contact point [m]; of its end where it has none."""
+    points = [character.contact_points[int(i)] for i in _limb_points(character, limb)]
+    if not points:
+        return float(places[end_body(character, limb)][2])
+    heights = [places[p.body] + rotations.rotate(turns[p.body], p.offset) - [0.0, 0.0, p.radius] for p in points]
+    return min(float(h[2]) for h in heights)

@@ -426,7 +426,7 @@ def without_limb(setup: Setup, name: str) -> Setup:
 
 def with_weight(setup: Setup, name: str, value: float) -> Setup:
     """A weight of tracking that this character needs."""
-    from poise.tracking.tracker import Settings
+    from poise.tracking.lists import Settings
 
     if name not in vars(Settings()):
         raise InvalidValue(f"There is no weight {name!r} of tracking.")

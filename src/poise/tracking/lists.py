@@ -1,0 +1,343 @@
+"""The one list of performance tracking, for the step problem of the filter and the goals.
+
+| what | form | target |
+|---|---|---|
+| root wrench | constraint, zero (soft where it cannot hold) | nobody holds the root |
+| center of mass, pelvis, ends of support limbs | place and turn | the actor's, retargeted |
+| ends of targeted limbs | place and turn | the actor's, retargeted |
+| angular momentum | its rate | fades |
+| pose | joint accelerations | the standing pose |
+| free limbs | joint torques of springs, at the end of the step | the standing pose |
+
+Source: [Tracking]_ sections 5 and 6; weights, and what was changed, are in docs/tracking.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from poise.body.character import Character
+from poise.body.torque_limits import torque_limits
+from poise.core import rotations
+from poise.core.typing import Array, Index
+from poise.core.units import GRAVITY
+from poise.filter.falling import Fall, joint_wishes, resting_wishes, sinking, tone
+from poise.filter.limits import JointLimits
+from poise.filter.preset import Bounds
+from poise.physics import State
+from poise.physics.mujoco_backend import Model
+from poise.step import AtLeast, Equal, Objective, Step, Within
+from poise.step import quantities as y
+from poise.tracking.retarget import end_body
+from poise.tracking.roles import Role
+
+Terms = tuple[list[Objective], list[Equal | AtLeast | Within]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Weights [1] on accelerations in m/s² and rad/s² for a leg of 0.82 m, stiffnesses [1/s²] of critical servos.
+
+    Attributes:
+        com: Acceleration of the center of mass over the ground; `com_gain` see `poise.tracking.balance`.
+        pelvis, pelvis_stiffness: Height of the pelvis; its place over the ground counts `pelvis_along` of that.
+        pelvis_turn, pelvis_turn_stiffness: Its orientation.
+        support, support_stiffness: Place of the end of a support limb; `support_turn` its orientation.
+        held: Points of a standing foot: they stop, by the share `hold` of their velocity a step, and go down to the
+            ground with `hold_stiffness`; the place of the foot then counts a tenth.
+        height_stiffness: Of the height of the pelvis.
+        targeted, targeted_stiffness: Place of the end of a targeted limb; `targeted_turn` its orientation.
+        pose_support, pose_targeted, pose_trunk: Joints of these limbs; `pose_stiffness` of all.
+        momentum: Rate of the angular momentum over the inertia at rest; it fades with `momentum_rate` [1/s].
+        tail_frequency, tail_damping: Spring of free limbs [rad/s], [1]; `tail` its weight.
+        root: Weight of the root's wrench where it is soft, over mass² (force) and inertia² (moment).
+        step_reach: How far a foot may be placed off its target to catch the body, in legs.
+        reach: How far out of what touches the ground the force may be asked for, in legs.
+        friction: Coulomb coefficient.
+        strength: Largest torques, over those of a strong person of that mass and size [1].
+        responsiveness: Over the stiffness of pelvis and hands [1]: above 1 they follow closer, below 1 calmer.
+    """
+
+    com: float = 10.0
+    com_gain: float = 1.0
+    pelvis: float = 1.0
+    pelvis_along: float = 0.05
+    pelvis_stiffness: float = 25.0
+    height_stiffness: float = 100.0
+    pelvis_turn: float = 0.3
+    pelvis_turn_stiffness: float = 25.0
+    support: float = 0.3
+    support_stiffness: float = 400.0
+    support_turn: float = 0.06
+    targeted: float = 0.1
+    targeted_stiffness: float = 100.0
+    targeted_turn: float = 0.01
+    pose_support: float = 0.005
+    pose_targeted: float = 0.01
+    pose_trunk: float = 0.2
+    pose_stiffness: float = 60.0
+    momentum: float = 0.1
+    momentum_rate: float = 0.0
+    tail: float = 0.05
+    tail_frequency: float = 12.0
+    tail_damping: float = 1.0
+    held: float = 30.0
+    hold: float = 0.5
+    hold_stiffness: float = 400.0
+    root: float = 100.0
+    step_reach: float = 0.7
+    reach: float = 0.03
+    friction: float = 0.8
+    strength: float = 1.0
+    responsiveness: float = 1.0
+
+
+class Targets(NamedTuple):
+    """What a pose of the actor asks for: the pelvis, the center of mass, then the end of each driven limb, as rows.
+
+    Attributes:
+        place, velocity, acceleration: [m], [m/s], [m/s²], shape (T, 3).
+        turn: Orientations, shape (T, 4).
+        spin: Angular velocities in the world [rad/s], shape (T, 3).
+        held: Whether the end stands, shape (T,).
+    """
+
+    place: Array
+    velocity: Array
+    acceleration: Array
+    turn: Array
+    spin: Array
+    held: Array
+
+
+class Ground(NamedTuple):
+    """The ground under the contact points: how far they are above it [m], shape (P,), and its normals (P, 3)."""
+
+    gap: Array
+    normal: Array
+
+
+class _Resting(NamedTuple):
+    """The standing pose, as what joint limits are widened to."""
+
+    q: Array
+    v: Array
+    a: Array
+
+
+class Lists:
+    """Makes the lists of steps; what does not change is prepared once.
+
+    Attributes:
+        ends: Body in the model of the end of each driven limb, shape (E,).
+        free: First dof and the one after the last of each free limb.
+    """
+
+    def __init__(
+        self, character: Character, model: Model, roles: Sequence[Role], settings: Settings, standing: Array,
+        inertia: float, first_end: int,
+    ) -> None:  # fmt: skip
+        self.character, self.model, self.settings, self.standing = character, model, settings, standing
+        self.inertia = inertia
+        driven = [role for role in roles if role.actor]
+        self.ends = np.array([end_body(character, role.limb) + 1 for role in driven], dtype=np.int64)
+        self._end_points = np.arange(first_end, first_end + len(driven))
+        self._is_support = np.array([role.kind == "support" for role in driven])
+        self.dof_weight = np.zeros(model.nv)
+        self.free: dict[str, tuple[int, int]] = {}
+        self._joint_weights(roles)
+        self.set_weights(settings)
+        self._limits = JointLimits(character, Bounds(near_angle=10.0, near_ground=0.0, return_share=0.2))
+        self._rest = _Resting(standing, np.zeros(model.nv), np.zeros(model.nv))
+
+    def set_weights(self, settings: Settings) -> None:
+        """Take other weights."""
+        s = self.settings = settings
+        keen = s.responsiveness
+        self._end_weight = np.where(self._is_support, s.support, s.targeted)
+        self._end_stiffness = np.where(self._is_support, s.support_stiffness, keen * s.targeted_stiffness)[:, None]
+        self._turn_weight = np.where(self._is_support, s.support_turn, s.targeted_turn)
+        self._pelvis_stiffness = np.array([keen * s.pelvis_stiffness, keen * s.pelvis_stiffness, s.height_stiffness])
+        self.dof_weight[:3] = s.pelvis * np.array([s.pelvis_along, s.pelvis_along, 1.0])
+        self.dof_weight[3:6] = s.pelvis_turn
+        kinds = {"support": s.pose_support, "targeted": s.pose_targeted, "free": 1e-3, "trunk": s.pose_trunk}
+        self.dof_weight[6:] = [kinds[kind] for kind in self._kinds[6:]]
+        self.limits = s.strength * torque_limits(self.character)
+        self._weak = 100.0 / np.maximum(self.limits, 1e-6) ** 2
+
+    def _joint_weights(self, roles: Sequence[Role]) -> None:
+        """The part of each dof, and the dofs of each free limb."""
+        character = self.character
+        self._kinds = ["trunk"] * self.model.nv
+        parts = {role.limb: role.kind for role in roles}
+        for limb in character.limbs:
+            kind = parts.get(limb.name)
+            if kind is None:
+                continue
+            dofs = [d for b in limb.bodies for d in dofs_of(character, b)]
+            for d in dofs:
+                self._kinds[d] = kind
+            if kind == "free" and dofs == list(range(dofs[0], dofs[-1] + 1)):
+                self.free[limb.name] = (dofs[0], dofs[-1] + 1)
+            elif kind == "free":
+                for b in limb.bodies:
+                    own = dofs_of(character, b)
+                    self.free[f"{limb.name}: {character.bodies[b].name}"] = (own[0], own[-1] + 1)
+
+    # --- following
+
+    def following(
+        self, step: Step, q: Array, v: Array, targets: Targets, pull: Array, ground: Ground, held: Index,
+        softness: float,
+    ) -> Terms:  # fmt: skip
+        """The list of a step that follows the actor.
+
+        Args:
+            step: The step.
+            q, v: Of the character.
+            targets: Of this pose.
+            pull: Acceleration of the center of mass over the ground [m/s²], shape (2,).
+            ground: Under the contact points.
+            held: Contact points of standing feet that carry.
+            softness: 0 for nobody at the root, 1 for the soft root; above, it is held by that much more.
+        """
+        s, state = self.settings, step.state
+        objectives = [self._joints(state, q, v, targets, softness)]
+        objectives.append(Objective(y.ComAcceleration("xy"), pull, s.com, "center of mass"))
+        objectives.append(self._places(state, targets, ground, held, step.dt))
+        objectives.append(self._turns(state, targets))
+        if s.momentum:
+            fade = -s.momentum_rate * state.data.angular_momentum(1) if s.momentum_rate else 0.0
+            scale = s.momentum / self.inertia**2
+            objectives.append(Objective(y.AngularMomentumRate(), fade, scale, "angular momentum"))
+        if self.free:
+            objectives += self.springs(step, q, v)
+        if step.contacts.count:
+            objectives.append(Objective(y.ContactCoefficients(), 0.0, 1e-7, "contact coefficients"))
+        constraints = self._bounds(step, q, v, ground)
+        if softness > 0.0:
+            weight = np.repeat([s.root / self.model.subtree_masses[1] ** 2, s.root / self.inertia**2], 3)
+            objectives.append(Objective(y.RootWrench(), 0.0, weight / softness, "root wrench"))
+        else:
+            constraints.insert(0, Equal(y.RootWrench(), 0.0, "root wrench"))
+        return objectives, constraints
+
+    def _joints(self, state: State, q: Array, v: Array, targets: Targets, softness: float) -> Objective:
+        """Pelvis and pose, which are accelerations of single dofs."""
+        s = self.settings
+        pull = s.pose_stiffness * self.model.difference(q, self.standing, 1.0)
+        pull -= (2.0 * math.sqrt(s.pose_stiffness)) * v
+        k = self._pelvis_stiffness
+        pull[:3] = targets.acceleration[0] + k * (targets.place[0] - state.data.xpos[1])
+        pull[:3] += 2.0 * np.sqrt(k) * (targets.velocity[0] - v[:3])
+        back = rotations.conjugate(q[3:7])
+        off = rotations.to_rotation_vector(rotations.multiply(back, targets.turn[0]))
+        stiffness = s.responsiveness * s.pelvis_turn_stiffness
+        spin = rotations.rotate(back, targets.spin[0])
+        pull[3:6] = stiffness * off + 2.0 * math.sqrt(stiffness) * (spin - v[3:6])
+        weight = self.dof_weight
+        if softness > 0.0:  # what is held is held to the actor's way
+            weight = weight.copy()
+            weight[:3] = s.pelvis
+            weight[3:6] *= 1.0 + 9.0 * min(softness, 1.0)
+        return Objective(y.JointAcceleration(), pull, weight, "pelvis and pose")
+
+    def _places(self, state: State, targets: Targets, ground: Ground, held: Index, dt: float) -> Objective:
+        """Ends of limbs, and points of standing feet."""
+        s, ends, count = self.settings, self._end_points, len(self._end_points)
+        points = np.concatenate([ends, held])
+        pull = np.empty((len(points), 3))
+        k = self._end_stiffness
+        pull[:count] = targets.acceleration[2:] + k * (targets.place[2:] - state.points[ends])
+        pull[:count] += 2.0 * np.sqrt(k) * (targets.velocity[2:] - state.point_velocities[ends])
+        pull[count:] = (-s.hold / dt) * state.point_velocities[held]
+        pull[count:] -= (s.hold_stiffness * ground.gap[held])[:, None] * ground.normal[held]
+        weight = np.full(len(points), s.held)
+        weight[:count] = self._end_weight * np.where(targets.held[2:], 0.1, 1.0)
+        axes = np.empty((len(points), 3, 3))
+        axes[:] = np.eye(3)
+        quantity = y.PointAcceleration(points, axes)
+        return Objective(quantity, pull.ravel(), np.repeat(weight, 3), "ends of limbs, standing feet")
+
+    def _turns(self, state: State, targets: Targets) -> Objective:
+        turns = state.data.xquat[self.ends]
+        off = rotations.to_rotation_vector(rotations.multiply(targets.turn[2:], rotations.conjugate(turns)))
+        k = self._end_stiffness
+        pull = k * off + 2.0 * np.sqrt(k) * (targets.spin[2:] - state.data.cvel[self.ends, :3])
+        bodies = self.model.body_count - 1
+        weight, target = np.zeros((bodies, 3)), np.zeros((bodies, 3))
+        weight[self.ends - 1], target[self.ends - 1] = self._turn_weight[:, None], pull
+        return Objective(y.BodyAngularAcceleration(), target.ravel(), weight.ravel(), "turns of ends")
+
+    def springs(self, step: Step, q: Array, v: Array) -> list[Objective]:
+        """Springs of the free limbs, τ = g + K (rest − q) − D v at the end of the step, K = I ω², D = 2 ζ I ω."""
+        s, state = self.settings, step.state
+        off = self.model.difference(q, self.standing, 1.0)
+        inertia = state.M.diagonal()
+        stiffness = inertia * s.tail_frequency**2
+        after = 2.0 * s.tail_damping * s.tail_frequency * inertia + step.dt * stiffness
+        target = self.carrying(state) + stiffness * off - after * v
+        found: list[Objective] = []
+        for name, (first, end) in self.free.items():
+            k = slice(first, end)
+            found.append(Objective(y.JointTorque((first, end), after[k]), target[k], s.tail / inertia[k] ** 2, name))
+        return found
+
+    def carrying(self, state: State) -> Array:
+        """Torques of the joints that carry what hangs on them against gravity [N m], shape (nv,)."""
+        body, motion = self.model.dof_body, state.data.cdof
+        arm = state.data.subtree_com[body] - state.data.subtree_com[1]
+        up = motion[:, 5] + motion[:, 0] * arm[:, 1] - motion[:, 1] * arm[:, 0]
+        return self.model.subtree_masses[body] * GRAVITY * up
+
+    def _bounds(self, step: Step, q: Array, v: Array, ground: Ground) -> list[Equal | AtLeast | Within]:
+        """Not into the ground, within the strength of the joints and their limits."""
+        state, dt, scale = step.state, step.dt, self.character.leg_scale
+        found: list[Equal | AtLeast | Within] = []
+        near = np.flatnonzero(ground.gap < 0.08 * scale)
+        if len(near):
+            normal = ground.normal[near]
+            speed = np.einsum("ij,ij->i", normal, state.point_velocities[near])
+            lower = -(0.3 * ground.gap[near] / dt + speed) / dt
+            found.append(AtLeast(y.PointAcceleration(near, normal[:, None]), lower, 10.0, "ground"))
+        rows, lower = np.empty((self._limits.most, self.model.nv)), np.empty(self._limits.most)
+        count = self._limits.fill(q, v, self._rest, dt, rows, lower) if self._limits.most else 0
+        if count:
+            found.append(AtLeast(y.JointAcceleration(along=rows[:count]), lower[:count], 1.0, "joint limits"))
+        found.append(Within(y.JointTorque((6, None)), -self.limits, self.limits, self._weak, "torque limits"))
+        return found
+
+    # --- falling
+
+    def falling(self, step: Step, q: Array, v: Array, fall: Fall, ground: Ground) -> Terms:
+        """The list of a figure that has lost its balance: nobody holds it, and its muscles let go."""
+        state, count = step.state, len(ground.gap)
+        touches = np.zeros(state.model.point_count, dtype=np.bool_)
+        touches[:count] = ground.gap < 0.012 * self.character.leg_scale
+        sinks = sinking(self.model, state, touches)
+        wishes = joint_wishes(self.model.difference(q, fall.q, 1.0), v, sinks, fall.high)
+        wishes[:6] = [0.0, 0.0, -GRAVITY, 0.0, 0.0, 0.0]  # the root falls freely, but for what the constraint says
+        weight = np.concatenate([np.full(6, 1e-6), tone(v, fall)])
+        objectives = [Objective(y.JointAcceleration(), wishes, weight, "muscles")]
+        touching = np.flatnonzero(touches)
+        if len(touching):
+            axes = np.broadcast_to(np.eye(3), (len(touching), 3, 3)).copy()
+            pull, _ = resting_wishes(state.point_velocities[touching], axes, np.ones(len(touching), dtype=np.bool_))
+            objectives.append(Objective(y.PointAcceleration(touching, axes), pull, 1.0, "what lies"))
+        if step.contacts.count:
+            objectives.append(Objective(y.ContactCoefficients(), 0.0, 1e-7, "contact coefficients"))
+        constraints = self._bounds(step, q, v, ground)
+        constraints.insert(0, Equal(y.RootWrench(), 0.0, "root wrench"))
+        return objectives, constraints
+
+
+def dofs_of(character: Character, body: int) -> list[int]:
+    """Dofs of the joint of a body."""
+    first = character.v_addresses[body]
+    last = character.v_addresses[body + 1] if body + 1 < len(character.bodies) else character.nv
+    return list(range(first, last))

@@ -1,0 +1,158 @@
+"""Places and turns of an actor that trembles, with velocities and accelerations: one filter for all rows.
+
+A parabola is fitted to the past of every number, with weights that fade: the fading-memory filter of second order. It
+does not lag behind what accelerates evenly. How long it remembers goes with the noise that is seen in third
+differences, so that a clean actor is followed closely and a trembling one calmly.
+
+    x⁻ = x + v T + a T²/2,  v⁻ = v + a T,  e = z − x⁻
+    x = x⁻ + (1 − θ³) e,  v = v⁻ + 3/2 (1 − θ)² (1 + θ) e / T,  a = a + (1 − θ)³ e / T²
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from poise.core import rotations
+from poise.core.typing import Array
+
+MEMORY = 0.03
+"""Time that a clean actor is remembered [s]."""
+LONGEST = 0.1
+"""The longest memory [s]."""
+CALM = 0.06
+"""What noise may add to velocities of places, for a leg of 0.82 m [m/s]; ten times that to turns [rad/s]."""
+STEADY = 0.15
+"""What noise may add to the speeds of soles, for a leg of 0.82 m [m/s]."""
+SWIFT = 0.045
+"""The longest memory of feet [s]: they stop suddenly."""
+WATCHED = 0.3
+"""Time over which noise is measured [s]."""
+
+
+class Soles:
+    """Places and speeds of soles: straight lines through their last places, so that what they did before is forgotten.
+
+    Attributes:
+        place: At the middle of the time looked at [m], shape (S, 3).
+        velocity: [m/s], shape (S, 3).
+    """
+
+    def __init__(self, dt: float, scale: float, every: int = 1) -> None:
+        self.dt, self.every, self.limit = dt, every, STEADY * scale
+        self._past: list[Array] = []
+        self._noise = 0.0
+        self._most = math.ceil(LONGEST / dt) + 1
+
+    def add(self, places: Array) -> None:
+        """One pose later: places (S, 3)."""
+        past, e = self._past, self.every
+        past.append(places)
+        if len(past) > max(self._most, 3 * e + 1):
+            past.pop(0)
+        if len(past) > 3 * e:
+            third = places - past[-1 - 3 * e] + 3.0 * (past[-1 - 2 * e] - past[-1 - e])
+            # the stillest sole tells: one that swings has third differences of its own
+            seen = float((third * third).sum(axis=1).min()) / 60.0
+            self._noise += max(1.0 - math.exp(-self.dt / WATCHED), 1.0 / (len(past) + 1)) * (seen - self._noise)
+        frame = self.dt * e
+        # the slope of a line over a time W has 12 T / W³ of the variance
+        window = (12.0 * self._noise * frame / self.limit**2) ** (1.0 / 3.0)
+        count = min(len(past), max(round(max(window, 3.0 * frame, 0.025) / self.dt), 2) + 1, self._most)
+        at = np.array(past[-count:])
+        self.place = at.sum(axis=0) / count
+        arms = np.arange(count) - 0.5 * (count - 1)
+        size = float(arms @ arms)
+        self.velocity = np.tensordot(arms, at, 1) / (size * self.dt) if size > 0.0 else np.zeros_like(places)
+
+
+class Smoother:
+    """Rows of (place, turn) over time.
+
+    Args:
+        count: N.
+        dt: Time between poses [s].
+        scale: The actor's leg over that of a person [1].
+        every: So many poses make one frame of the actor, who is recorded slower; those between add no news.
+        swift: Rows of feet.
+
+    Attributes:
+        is_young: Whether it has seen less than it can remember.
+        x, v, a: Present numbers and their rates, rows of place (3) and quaternion (4), shape (N, 7).
+    """
+
+    def __init__(self, count: int, dt: float, scale: float, every: int = 1, swift: Sequence[int] = ()) -> None:
+        self.dt, self.every = dt, every
+        self._longest = np.full(count, LONGEST)
+        self._longest[list(swift)] = SWIFT
+        self.x, self.v, self.a = (np.zeros((count, 7)) for _ in range(3))
+        self._past: list[Array] = []
+        self._noise = np.zeros((count, 2))
+        self._least = np.array([CALM * scale, 5.0 * CALM])  # a quaternion turns half as fast
+        self._count = 0
+        self.is_young = True
+
+    def add(self, places: Array, turns: Array) -> None:
+        """One pose later: places (N, 3) and turns (N, 4)."""
+        z = np.concatenate([places, turns], axis=1)
+        T = self.dt
+        if self._count:
+            z[:, 3:] *= np.where(np.einsum("ij,ij->i", z[:, 3:], self.x[:, 3:]) < 0.0, -1.0, 1.0)[:, None]
+        before = self.x + T * self.v + (0.5 * T * T) * self.a
+        e = z - before
+        self._watch(z)
+        g, h, k = self._gains()
+        self.x = before + g * e
+        self.v += T * self.a + (h / T) * e
+        self.a += (k / (T * T)) * e
+        self._count += 1
+
+    def _watch(self, z: Array) -> None:
+        """Noise by third differences, whose variance is 20 times that of white noise."""
+        past = self._past
+        past.append(z)
+        e = self.every
+        if len(past) < 3 * e + 1:
+            return
+        third = z - past[0] + 3.0 * (past[e] - past[2 * e])
+        past.pop(0)
+        third *= third
+        seen = np.empty_like(self._noise)
+        seen[:, 0] = third[:, :3].sum(axis=1) / 60.0
+        seen[:, 1] = third[:, 3:].sum(axis=1) / 60.0
+        share = max(1.0 - math.exp(-self.dt / WATCHED), 1.0 / (self._count - 3 * e + 1))
+        self._noise += share * (seen - self._noise)
+
+    def _gains(self) -> tuple[Array, Array, Array]:
+        """g, h and k of every row, shape (N, 1): those of a growing memory at first."""
+        n = self._count
+        # the filter passes 1.75 (T / memory)³ / T² of the variance to velocities, T of the actor's frames
+        frame = self.every * self.dt
+        memory = frame * (1.75 * self._noise / (self._least * frame) ** 2) ** (1.0 / 3.0)
+        memory = np.clip(memory.max(axis=1), MEMORY, self._longest)
+        rest = np.exp(-self.dt / memory)[:, None]
+        one = 1.0 - rest
+        g, h, k = 1.0 - rest**3, 1.5 * one * one * (1.0 + rest), one**3
+        d = (n + 1.0) * (n + 2.0) * (n + 3.0)
+        first = 3.0 * (3.0 * n * n + 3.0 * n + 2.0) / d
+        if n < 2:
+            return np.full_like(g, 1.0), np.full_like(g, float(n)), np.zeros_like(g)
+        is_young = first > g
+        self.is_young = bool(is_young.any())
+        if self.is_young:
+            g = np.where(is_young, first, g)
+            h = np.where(is_young, 18.0 * (2.0 * n + 1.0) / d, h)
+            k = np.where(is_young, 60.0 / d, k)
+        return g, h, k
+
+    @property
+    def turns(self) -> Array:
+        """Unit quaternions, shape (N, 4)."""
+        return rotations.normalize(self.x[:, 3:])
+
+    @property
+    def spins(self) -> Array:
+        """Angular velocities in the world, 2 q̇ q*, shape (N, 3)."""
+        return 2.0 * rotations.multiply(self.v[:, 3:], rotations.conjugate(self.x[:, 3:]))[:, 1:]
