@@ -24,7 +24,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.body.torque_limits import torque_limits
 from poise.core import rotations
-from poise.core.typing import Array, Index
+from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.filter.falling import Fall, joint_wishes, resting_wishes, sinking, tone
 from poise.filter.limits import JointLimits
@@ -112,7 +112,7 @@ class Targets(NamedTuple):
     acceleration: Array
     turn: Array
     spin: Array
-    held: Array
+    held: Flags
 
 
 class Ground(NamedTuple):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poise.core import rotations
-from poise.core.typing import Array
+from poise.core.typing import Array, Index
 
 LAND_HEIGHT, LEAVE_HEIGHT = 0.045, 0.055
 """Soles of the actor below which a foot may land and above which it leaves, for a leg of 0.82 m [m]."""
@@ -46,7 +46,7 @@ class Foot:
     """
 
     def __init__(
-        self, row: int, points: Array, sole: Array, level: Array, height: float, scale: float, dt: float
+        self, row: int, points: Index, sole: Array, level: Array, height: float, scale: float, dt: float
     ) -> None:
         self.row, self.points, self.sole, self.level, self.height = row, points, sole, level, height
         self.scale, self.dt = scale, dt
