@@ -47,7 +47,7 @@ EASE = 0.8
 """Time in which an actor whose stream is silent is brought to stand at ease, and back [s]."""
 TOO_FAST = 15.0
 """A root of a person's size that is faster than this has flown off [m/s]."""
-LOST_FOR = 1.0
+LOST_FOR = 10.0
 """A character that is lost for so long begins again where it was [s]."""
 MOST_KEPT = 2 * 3600
 """A run keeps its motion for so long [s]; what is older is dropped."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.body.mjcf import scene_mjcf
-from poise.body.posing import body_poses, hinge_angle, motion_to_q
+from poise.body.posing import body_poses, hinge_angle, interpolate_q, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, StepInfeasible
 from poise.core.motion import Motion
@@ -42,12 +42,14 @@ ASTRAY, TILTED = 0.35, 0.7
 """Where the pelvis is further from its target than this, in legs, or tilted further [rad], the root is held softly."""
 CAUGHT = 0.6
 """It is held too where a foot would have to go further than this to catch the body, in legs."""
-HARDEST, HELD_STIFFNESS = 1e4, 36.0
+HARDEST, HELD_STIFFNESS = 1e3, 36.0
 """How much more than the soft root a root may be held [1], and the stiffness of its way [1/s²]."""
 LOST, STRICTLY_LOST = 2.3, 1.8
 """So many times `ASTRAY` or `TILTED`, and the character falls; the second for a root that is never held [1]."""
 BEGINNING = 6
 """So many poses are taken as they are at least, to see how fast the actor is; more of one that trembles."""
+JOINING = 0.5
+"""A character that another actor takes over comes to the new one's pose within so long [s]."""
 STILL, STILL_TIME = 0.3, 0.4
 """An actor whose pelvis is slower [m/s], for a leg of 0.82 m, and for so long [s], stands still."""
 CATCHING = 0.1
@@ -141,6 +143,7 @@ class PerformanceTracker:
         self._shift, self._catch, self._rise = np.zeros(2), np.zeros(2), 0.0
         self.softness = 1.0 if root == "soft" else 0.0
         self._still_since, self.is_beginning = 0.0, True
+        self._joined: Array | None = None
         self._fall: falling.Fall | None = None
         self._rising: tuple[rising.Rising, Array] | None = None
         self._retargeter: Retargeter | None = None
@@ -149,6 +152,10 @@ class PerformanceTracker:
     def has_fallen(self) -> bool:
         """Whether it fell, once or more often."""
         return self.tally.falls > 0
+
+    def join(self, q: Array) -> None:
+        """Begin in a pose (nq,) in which the character is already, and come to the actor's within half a second."""
+        self._joined = q.copy()
 
     @property
     def shift(self) -> Array:
@@ -176,12 +183,18 @@ class PerformanceTracker:
         self._find_floor()
         self.targets = self._cleaned()
         self.tally.steps += 1
-        if self.is_beginning and (self._smoother.is_young or self._poses < BEGINNING):
+        out = None
+        joins = self._joined is not None and self.time < JOINING
+        if self.is_beginning and (joins or self._smoother.is_young or self._poses < BEGINNING):
             # the first poses say where it begins and how fast
             self.q = self._posed(self.q if self._poses else self._there(), 12 if self._poses else 200)
             self.q[2] += max(0.0, self._depth(self.q))
             self.v = self._velocity()
             self._poses += 1
+            if self._joined is not None:
+                part = min(1.0, (self.time + self.dt) / JOINING)
+                ends, part = np.stack([self._joined, self.q]), part * part * (3.0 - 2.0 * part)
+                out = interpolate_q(self.character, np.array([0.0, 1.0]), ends, np.array([part]))[0]
             self.tally.steps -= 1
             self.tally.beginning_steps += 1
         elif self.mode == "following":
@@ -192,7 +205,7 @@ class PerformanceTracker:
         else:
             self._rise_on()
         self.time += self.dt
-        return self.q.copy()
+        return self.q.copy() if out is None else out
 
     # --- beginning
 
@@ -514,7 +527,8 @@ class PerformanceTracker:
                 self.softness = min(HARDEST, max(1.0, self.softness * math.exp(self.dt / 0.03)))
             elif danger < 0.4:
                 self.softness = self.softness * math.exp(-self.dt / 0.05) if self.softness > 0.1 else 0.0
-        if danger > (STRICTLY_LOST if self.root == "strict" else LOST):
+        is_held = self.root == "hard" and self.softness < HARDEST  # it may still be saved
+        if danger > (STRICTLY_LOST if self.root == "strict" else LOST) and not is_held:
             self._begin_fall()
 
     # --- falling and rising
