@@ -83,7 +83,7 @@ class Settings:
     pose_stiffness: float = 60.0
     momentum: float = 0.1
     momentum_rate: float = 0.0
-    tail: float = 0.05
+    tail: float = 0.2
     tail_frequency: float = 12.0
     tail_damping: float = 1.0
     held: float = 30.0
