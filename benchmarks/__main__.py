@@ -1,6 +1,6 @@
-"""`make bench`: prints the bars. `python -m benchmarks NAME …` runs some: identity, push, terrain, stairs, impossible,
-endurance, step, list_step, crowd, start, memory, agreement, analysis, edit, edit_rigs, live, recording, load, check,
-balance, wire, alive, recovery, skeletons, world; `--clips TEXT` takes the clips whose name holds the text, `--all-rows` prints every run."""
+"""`make bench`: prints the bars. `python -m benchmarks NAME …` runs some, `--help` lists them; `--clips TEXT` takes the
+clips whose name holds the text, `--all-rows` prints every run.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(NAMES))
+    parser.add_argument("names", nargs="*", default=list(NAMES), help=", ".join(NAMES))
     parser.add_argument("--clips", default="")
     parser.add_argument("--all-rows", action="store_true")
     parser.add_argument("--steps", type=int, default=100_000)
