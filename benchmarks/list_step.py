@@ -28,8 +28,8 @@ PLACES = tuple(f"{side}_{part}" for side in ("left", "right") for part in ("hand
 
 def times(run: Run) -> Array:
     """Microseconds of each step of the list, from the clip's own states."""
-    character, machine = run.character, run.machine
-    model, dt = machine.model, run.dt
+    character, figure = run.character, run.figure
+    model, dt = figure.model, run.dt
     state, there = State(model), State(model)
     bodies = [character.body_index(name) + 1 for name in PLACES]
     nowhere, count = np.zeros(3), model.body_count - 1
@@ -45,7 +45,7 @@ def times(run: Run) -> Array:
         q = model.integrate(run.q[k], 0.02 * rng.normal(size=model.nv), 1.0)
         began = clock()
         state.at(q, run.v[k])
-        low = state.points[feet, 2] < machine.floor + 0.05
+        low = state.points[feet, 2] < figure.floor + 0.05
         step = Step(state, Contacts(feet[low], up[low]), dt=dt)
         turn = reference.angular_accelerations[1:] - 10.0 * (state.data.cvel[1:, :3] - reference.angular_velocities[1:])
         objectives = [

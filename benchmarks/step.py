@@ -82,9 +82,9 @@ class Run:
         start, floor = motion.world[0][0, 0, :2], self.character.floor
         ground = Terrain.parse(terrain).placed(origin=(float(start[0]), float(start[1])), heading=0.0, ground=floor)
         options = Options(readable=readable, objectives=objectives)
-        self.machine = SimulatedCharacter(self.character, preset, ground, options, dt=self.dt, floor=floor)
-        self.builder = ReferenceBuilder(self.machine.model, dt=self.dt, friction=options.friction)
-        self.v = reference_velocities(self.machine.model, self.q, self.dt)
+        self.figure = SimulatedCharacter(self.character, preset, ground, options, dt=self.dt, floor=floor)
+        self.builder = ReferenceBuilder(self.figure.model, dt=self.dt, friction=options.friction)
+        self.v = reference_velocities(self.figure.model, self.q, self.dt)
         self.schedule = ClipSchedule(
             self.builder, self.q, self.v, dt=self.dt, floor=floor, leg_length=self.character.leg_length
         )
@@ -92,24 +92,24 @@ class Run:
 
     def times(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Microseconds of each step, of MuJoCo's step in the same state, and the median count of active contacts."""
-        weight = 0.44 * self.machine.mass * 9.81
+        weight = 0.44 * self.figure.mass * 9.81
         pushes = [Push("chest", (weight, 0.3 * weight, 0.0), 0.3 + 0.8 * k, 0.2) for k in range(8)]
         data, clock = mujoco.MjData(self.engine), time.thread_time_ns
         own, engine, active = [], [], []
-        self.machine.start(self.q[0], self.v[0])
+        self.figure.start(self.q[0], self.v[0])
         for k in range(len(self.q) - 1):
-            data.qpos[:], data.qvel[:] = self.machine.q, self.machine.v
+            data.qpos[:], data.qvel[:] = self.figure.q, self.figure.v
             began = clock()
             mujoco.mj_step(self.engine, data)
             between = clock()
             a = (self.v[k + 1] - self.v[k]) / self.dt
             reference = self.builder.frame(self.q[k], self.v[k], a, self.schedule.touch(k))
-            now = [p for p in pushes if p.is_on(self.machine.time)]
-            self.machine.advance(reference, self.q[k + 1], self.v[k + 1], now)
+            now = [p for p in pushes if p.is_on(self.figure.time)]
+            self.figure.advance(reference, self.q[k + 1], self.v[k + 1], now)
             own.append(clock() - between)
             engine.append(between - began)
-            assert self.machine.last is not None
-            active.append(self.machine.last.step.contacts.count)
+            assert self.figure.last is not None
+            active.append(self.figure.last.step.contacts.count)
         return np.array(own[5:]) / 1e3, np.array(engine[5:]) / 1e3, float(np.median(active[5:]))
 
 

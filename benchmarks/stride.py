@@ -34,14 +34,14 @@ def blocked(clip: Clip, terrain: Terrain) -> float:
         return 0.0
     motion, character = clip.motion, clip.character
     preset = load_preset("recommended")
-    machine = SimulatedCharacter(character, preset, terrain, Options(), dt=motion.dt, floor=character.floor)
+    figure = SimulatedCharacter(character, preset, terrain, Options(), dt=motion.dt, floor=character.floor)
     q = motion_to_q(character, motion)
-    builder = ReferenceBuilder(machine.model, dt=motion.dt, friction=machine.options.friction)
-    v = reference_velocities(machine.model, q, motion.dt)
+    builder = ReferenceBuilder(figure.model, dt=motion.dt, friction=figure.options.friction)
+    v = reference_velocities(figure.model, q, motion.dt)
     track = ClipSchedule(builder, q, v, dt=motion.dt, floor=character.floor, leg_length=character.leg_length).track
     reach = preset.end_effector.foothold_shift * character.leg_scale
     worst = 0.0
-    for foot in machine.footing.feet:
+    for foot in figure.footing.feet:
         standing = np.asarray(np.logical_or.reduce(track.flags[:, np.array(foot)], axis=1))
         for span in stances(standing, track.dt):
             worst = max(worst, footholds(track, character, terrain, foot, span, reach).blocked)

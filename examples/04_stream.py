@@ -29,8 +29,8 @@ def stream(character: poise.Character, poses: np.ndarray, dt: float, pressed: se
         if simulated is not None:  # one call behind
             answers.append(simulated.copy())
     answers.append(filter.flush().copy())
-    tally = filter.machine.tally
-    print(f"{len(answers)} poses, {tally.solves} solved, {tally.failures} failures")
+    counts = filter.figure.counts
+    print(f"{len(answers)} poses, {counts.solves} solved, {counts.failures} failures")
     return np.array(answers)
 
 

@@ -62,7 +62,7 @@ def solved_steps(motion: Motion, look: Callable[[StepRecord], None], **arguments
     seen = [0]
 
     def watch(live: Live) -> None:
-        last = live.machine.last
+        last = live.figure.last
         if last is not None and last.frame >= seen[0]:
             seen[0] = last.frame + 1
             look(last)

@@ -139,13 +139,13 @@ def test_contacts_may_be_told() -> None:
     stream = QuasiPhysicalFilter(character, 1.0 / 60.0)
     out = [stream.step(pose, flags=np.zeros(count, dtype=np.bool_)) for pose in q]
     assert np.abs(np.array(out[1:]) - q[:-1]).max() <= 1e-9
-    last = stream.machine.last
+    last = stream.figure.last
     assert last is not None
     assert not last.reference.flags.any()
     stream = QuasiPhysicalFilter(character, 1.0 / 60.0)
     for pose in q:
         stream.step(pose)
-    last = stream.machine.last
+    last = stream.figure.last
     assert last is not None
     assert last.reference.flags.any()
 

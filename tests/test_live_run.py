@@ -204,15 +204,15 @@ def test_a_hand_acts_where_it_holds(live: Running) -> None:
     point = np.array([0.0, 0.25, 0.1])
 
     def watch(run: Live) -> bool:
-        state = run.machine.state
+        state = run.figure.state
         place = state.body_place(chest + 1, point)
         if not hands:
             target = place + np.array([0.2, 0.0, 0.0])
             hands.append(Hand("chest", chest, point, target, live.character.mass, run.time))
             run.push(hands[0])  # pyright: ignore[reportArgumentType]  # a force like Push and Pull
             return True
-        assert run.machine.last is not None
-        external, force = run.machine.last.step.external, hands[0].force
+        assert run.figure.last is not None
+        external, force = run.figure.last.step.external, hands[0].force
         assert np.linalg.norm(force) > 50.0
         expected = state.body_jacobian(chest + 1, place).T @ force
         np.testing.assert_allclose(external, expected, atol=1e-9 * np.abs(external).max())

@@ -76,7 +76,7 @@ def test_centers_of_mass_of_carried_frames_are_true() -> None:
     poses: list[Array] = []
 
     def watch(live: Live) -> None:
-        poses.append(live.machine.q.copy())
+        poses.append(live.figure.q.copy())
 
     bad = glitched(motion, elbow, 45)
     result = simulate(bad, character, pushes=[shove(character)], watch=watch)
@@ -101,9 +101,9 @@ def test_a_foot_that_landed_off_its_place_steps_back() -> None:
     offsets: list[Array] = []
 
     def watch(live: Live) -> None:
-        last = live.machine.last
+        last = live.figure.last
         assert last is not None
-        off = np.where(last.reference.flags[feet, None], (live.machine.state.points - last.reference.points)[feet], 0.0)
+        off = np.where(last.reference.flags[feet, None], (live.figure.state.points - last.reference.points)[feet], 0.0)
         offsets.append(off[:, :2])
 
     result = simulate(lifted, character, pushes=[shove(character, 0.2, y=0.5)], watch=watch)

@@ -127,8 +127,8 @@ def test_who_stands_lets_the_character_stand(walker: poise.Character) -> None:
     assert np.abs(tracker.v).max() < 0.2  # it has come to rest
     assert np.linalg.norm(tracker.q[:3] - begin[:3]) < 0.02
     assert all(foot.stands for foot in tracker.feet.values())
-    assert tracker.tally.fallback_steps == 0
-    assert max(tracker.tally.root_force) < 1e-6
+    assert tracker.counts.fallback_steps == 0
+    assert max(tracker.counts.root_force) < 1e-6
 
 
 def test_a_child_walks_as_the_actor_does(walk: Motion, walker: poise.Character, walked: TrackResult) -> None:
@@ -172,8 +172,8 @@ def test_nobody_holds_the_root(walk: Motion, walker: poise.Character, monkeypatc
     monkeypatch.setattr("poise.tracking.tracker.solve_step", solved)
     for pose in interpolate_q(walker, walk.times, poses, times):
         tracker.step(pose)
-    assert len(left) == tracker.tally.steps > 60
-    assert tracker.tally.fallback_steps == 0
+    assert len(left) == tracker.counts.steps > 60
+    assert tracker.counts.fallback_steps == 0
     assert max(left) < 1e-6
 
 
@@ -183,8 +183,8 @@ def test_the_soft_root_says_what_it_needs(walk: Motion, walker: poise.Character)
     tracker = PerformanceTracker(figure("child"), walker, root="soft", actor_floor=walker.floor)
     for pose in interpolate_q(walker, walk.times, poses, walk.times[0] + times):
         tracker.step(pose)
-    assert tracker.tally.fallback_steps == 0  # it is no fallback
-    assert max(tracker.tally.root_force) > 1e-3
+    assert tracker.counts.fallback_steps == 0  # it is no fallback
+    assert max(tracker.counts.root_force) > 1e-3
 
 
 def test_the_command_writes_what_it_says(tmp_path: Path, walk: Motion) -> None:
@@ -241,11 +241,11 @@ def test_what_cannot_be_held_falls_lies_and_gets_up(walker: poise.Character) -> 
         modes.append(tracker.mode)
         heights.append(tracker.q[2])
         speeds.append(np.abs(tracker.v).max())
-    assert tracker.tally.falls == 1
+    assert tracker.counts.falls == 1
     assert "falling" in modes
     assert "rising" in modes
     assert modes[-1] == "following"
     assert min(heights) < 0.5 * heights[0]
     assert heights[-1] == pytest.approx(heights[0], rel=0.1)
     assert max(speeds) < 40.0
-    assert max(tracker.tally.root_force) < 1e-6
+    assert max(tracker.counts.root_force) < 1e-6

@@ -1,1 +1,1 @@
-"""The quasi-physical filter: reference, targets, the machine that steps, the clip run and the stream."""
+"""The quasi-physical filter: reference, targets, the simulated character, the clip run and the stream."""

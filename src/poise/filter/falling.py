@@ -76,8 +76,8 @@ def highness(height: float, standing: float) -> float:
     return min(max((height / max(standing, 1e-9) - 0.3) / 0.5, 0.0), 1.0)
 
 
-def joint_wishes(error: Array, velocity: Array, weight: Array, high: float) -> Array:
-    """Wished acceleration of every dof: to the pose of the fall while it comes down, then as limbs sink, shape (nv,).
+def joint_accelerations(error: Array, velocity: Array, weight: Array, high: float) -> Array:
+    """Acceleration asked of every dof: to the pose of the fall while it comes down, then as limbs sink, shape (nv,).
 
     Args:
         error: The pose of the fall less the present one, shape (nv,).
@@ -146,8 +146,8 @@ def bent(character: Character, q: Array, way: Array, facing: Array) -> Array:
     return out
 
 
-def resting_wishes(velocities: Array, axes: Array, touches: Flags) -> tuple[Array, Array]:
-    """Wished accelerations of contact points along their axes, and how much they matter, both (3 P,).
+def resting_accelerations(velocities: Array, axes: Array, touches: Flags) -> tuple[Array, Array]:
+    """Accelerations asked of contact points along their axes [m/s²], and how much they matter [1], shapes (3 P,).
 
     Args:
         velocities: Of the points against the ground [m/s], shape (P, 3).
@@ -187,15 +187,15 @@ def hand_target(chest: Array, way: Array, side: float, ground: float, scale: flo
     return np.array([*place, max(ground, float(chest[2]) - 0.35 * scale)])
 
 
-def hand_wish(target: Array, place: Array, velocity: Array) -> Array:
-    """Wished acceleration of a hand towards its target [m/s²], shape (3,), held to what an arm can do.
+def hand_acceleration(target: Array, place: Array, velocity: Array) -> Array:
+    """Acceleration asked of a hand towards its target [m/s²], shape (3,), limited to 8 g.
 
     Args:
         target, place: [m], shape (3,).
         velocity: Of the hand against the chest [m/s], shape (3,).
     """
-    wish = HASTE**2 * (target - place) - 2.0 * HASTE * velocity
-    return wish * min(1.0, 8.0 * GRAVITY / max(float(np.linalg.norm(wish)), 1e-9))
+    pull = HASTE**2 * (target - place) - 2.0 * HASTE * velocity
+    return pull * min(1.0, 8.0 * GRAVITY / max(float(np.linalg.norm(pull)), 1e-9))
 
 
 def later(fall: Fall, speed: float, high: float, dt: float) -> Fall:

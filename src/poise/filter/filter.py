@@ -19,7 +19,7 @@ from poise.filter.free_root import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGE
 from poise.filter.goal import GoalParticle, TrunkSway
 from poise.filter.ground import GroundFollower
 from poise.filter.limits import JointLimits
-from poise.filter.options import Options, Tally
+from poise.filter.options import Options, Counts
 from poise.filter.pd import proportional_derivative
 from poise.filter.plan import GroundPlan, PlannedFrame, Track, starts_level
 from poise.filter.preset import Preset
@@ -66,7 +66,7 @@ class SimulatedCharacter:
     """The simulated character between two poses; `advance` makes one step.
 
     Both the stream and the clip run drive this. It holds everything that changes: the state, the offsets of standing
-    points, the goal's particle, the ground's filter, warm starts, the tally. A step goes through `sense`, `targets`,
+    points, the goal's particle, the ground's filter, warm starts, what the report counts. A step goes through `sense`, `targets`,
     `lists` and `solve`; each hands a value to the next, and all that decides is in functions of values beside them.
 
     Attributes:
@@ -95,7 +95,7 @@ class SimulatedCharacter:
     def _begin(self) -> None:
         """Make everything that changes from step to step."""
         preset, character, options = self.preset, self.character, self.options
-        self.time, self.frame, self.tally = 0.0, -1, Tally()
+        self.time, self.frame, self.counts = 0.0, -1, Counts()
         self.last: StepRecord | None = None
         self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
         self.particle = GoalParticle(preset.goal, character.leg_length)
@@ -189,7 +189,7 @@ class SimulatedCharacter:
             self.advance(reference, reference.q, reference.v, planned=standing)
             self.time = start
         self.v = self.v + v
-        self.tally, self.last, self.frame, self.shifts = Tally(), None, -1, []
+        self.counts, self.last, self.frame, self.shifts = Counts(), None, -1, []
         self.problem.values.has_previous = 0
 
     def carry_to(self, q: Array, v: Array, other_q: Array, other_v: Array) -> None:
@@ -229,7 +229,7 @@ class SimulatedCharacter:
         if self.fall is not None and (self.rising is not None or self._may_rise(self.fall)):
             return self._rise(reference, following, following_v)
         if is_glitch and self.fall is None:
-            self.tally.fallbacks["glitch_carried"] += 1
+            self.counts.fallbacks["glitch_carried"] += 1
             return self._carry(reference, following, following_v, planned)
         if self.world is not None:
             pushes = [*pushes, *self.world.felt]
@@ -241,16 +241,16 @@ class SimulatedCharacter:
             sensed = sensed._replace(step=Step(step.state, step.contacts, dt=step.dt, external=step.external + force))
         result = self.solve(reference, sensed, objectives, constraints)
         if result is None:
-            self.tally.fallbacks["carried"] += 1
-            self.tally.in_a_row += 1
-            if self.tally.in_a_row >= 2:
+            self.counts.fallbacks["carried"] += 1
+            self.counts.in_a_row += 1
+            if self.counts.in_a_row >= 2:
                 raise SimulationDiverged(
                     f"No solution for two steps in a row, at {self.time:.3f} s. Raise friction, soften hard goals, or "
                     "use --goal none.",
                     frame=round(self.time / self.dt), reason="no solution",
                 )  # fmt: skip
             return self._carry(reference, following, following_v, planned)
-        self.tally.in_a_row = 0
+        self.counts.in_a_row = 0
         if self.recovery.falls and self.fall is None:
             velocity = self.state.com_jacobian(self.model.roots[0]) @ self.v
             self.fall = begun(self.character, self.q, velocity, self.state.data.xpos[1:])
@@ -336,7 +336,7 @@ class SimulatedCharacter:
         places = [place_goal(g, setup, self.state, self.time) for g in self.goal_points if g.is_on(self.time)]
         for place in places:
             if place.is_out_of_reach:
-                self.tally.conflict(f"{place.label}: out of reach")
+                self.counts.conflict(f"{place.label}: out of reach")
         return out._replace(places=places) if places else out
 
     def lists(self, reference: ReferenceFrame, sensed: Sensed) -> tuple[list[Objective], list[Constraint]]:
@@ -366,16 +366,16 @@ class SimulatedCharacter:
             readable=self.options.readable,
         )  # fmt: skip
         if conflict:
-            self.tally.failures += 1
-            self.tally.conflict(conflict)
+            self.counts.failures += 1
+            self.counts.conflict(conflict)
         if fallback:
-            self.tally.fallbacks[fallback] += 1
+            self.counts.fallbacks[fallback] += 1
         if result is None:
             return None
         self.warm[:] = False
         self.warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
         self.off = result.a - reference.a
-        self.tally.count(result.certificate)
+        self.counts.count(result.certificate)
         root = self.model.roots[0]
         com = state.com_without(root, self.goal_without) if self.goal_without else state.com(root)
         velocities = state.point_velocities.copy()

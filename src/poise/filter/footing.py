@@ -51,7 +51,7 @@ class Footing:
 
     Attributes:
         stands: Points that touch in the reference and are near the ground here, shape (P,).
-        held: Points whose wished place is at their offset: those that stand or step back, shape (P,).
+        held: Points whose target is at their offset: those that stand or step back, shape (P,).
         arrays: What the block "Frame" reads and keeps up, by field.
     """
 
@@ -87,7 +87,7 @@ class Footing:
         home: tuple[float, float] | None, time: float, dt: float, planned: PlannedFrame | None = None,
         recovery: Recovery | None = None,
     ) -> Footholds:  # fmt: skip
-        """Let limbs step back, and choose treads where there are any; after `see`, before `wish`.
+        """Let limbs step back, and choose treads where there are any: after sensing, before targets.
 
         Args:
             reference: The undisturbed character.

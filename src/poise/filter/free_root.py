@@ -1,4 +1,4 @@
-"""What to wish for when nobody holds the root, so that a figure may fall without tearing itself apart.
+"""Targets for a figure with nothing at its root, so that it may fall without tearing itself apart.
 
 With the root wrench at zero a figure in the air cannot turn itself back, and targets in the world would whirl its limbs
 ever faster in the attempt. So the pose is asked for joint by joint, and what only the ground can give (the root's own
@@ -37,20 +37,20 @@ def authority(tilt: float, drop: float, leg_length: float) -> float:
 
 
 def joint_servo(
-    error: Array, velocity: Array, wished_velocity: Array, wished_acceleration: Array, speed: float, stiffness: float
+    error: Array, velocity: Array, target_velocity: Array, target_acceleration: Array, speed: float, stiffness: float
 ) -> Array:
-    """Wished acceleration of every dof, a* + speed Δv + stiffness Δq, the root's turn shortened, shape (nv,).
+    """Acceleration asked of every dof, a* + speed Δv + stiffness Δq, the root's turn shortened, shape (nv,).
 
     Args:
         error: q* ⊖ q, shape (nv,).
-        velocity, wished_velocity, wished_acceleration: v, v*, a*, shape (nv,).
+        velocity, target_velocity, target_acceleration: v, v*, a*, shape (nv,).
         speed, stiffness: Of the servo [1/s], [1/s²].
     """
     error = error.copy()
     turn = float(np.linalg.norm(error[3:6]))
     if turn > LARGEST_TURN:
         error[3:6] *= LARGEST_TURN / turn
-    return wished_acceleration + speed * (wished_velocity - velocity) + stiffness * error
+    return target_acceleration + speed * (target_velocity - velocity) + stiffness * error
 
 
 def within(errors: Array, scale: float) -> Array:

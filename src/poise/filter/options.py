@@ -68,7 +68,7 @@ class Options:
 
 
 @dataclass
-class Tally:
+class Counts:
     """What the solver did, for the report."""
 
     solves: int = 0

@@ -1,4 +1,4 @@
-"""The quasi-physical filter as two lists: what is wished for, and what must hold.
+"""The quasi-physical filter as two lists: objectives, and constraints.
 
     min  W_τ ‖τ − τ*‖² + W_p ‖pose − servo‖² + W_e ‖end effectors − servo‖² + ε ‖λ − λ*‖²
     s.t. center of mass on its path,  λ ≥ 0,  joint limits,  no point below the ground

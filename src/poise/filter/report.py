@@ -24,9 +24,9 @@ from poise.phases.skating import skating_frames
 Array = npt.NDArray[np.float64]
 
 STILL = 0.1
-"""A figure that lies is still where no joint moves faster than this [m/s], for a leg of 0.82 m."""
+"""A figure that lies is still where no joint moves faster than this [m/s], for a leg of 0.82 figure."""
 NEAR = 0.02
-"""A place is back when it is no further off than this [m], for a leg of 0.82 m."""
+"""A place is back when it is no further off than this [m], for a leg of 0.82 figure."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Report:
 class Recorder:
     """Collects the numbers of every frame while a run goes on."""
 
-    def __init__(self, machine: SimulatedCharacter, q: Array, times: Array) -> None:
-        self._machine, self._reference_q, self._times = machine, q, times
+    def __init__(self, figure: SimulatedCharacter, q: Array, times: Array) -> None:
+        self._figure, self._reference_q, self._times = figure, q, times
         frames = len(times)
         self._step_seconds: list[float] = []
         self._root_force, self._root_moment = np.zeros(frames), np.zeros(frames)
@@ -62,36 +62,36 @@ class Recorder:
         self._contacts = np.zeros(frames, dtype=np.int64)
         self._penetration, self._floating = np.zeros(frames), np.zeros(frames)
         self._friction, self._power = np.zeros(frames), np.zeros(frames)
-        self._foot_points = [i for i, p in enumerate(machine.character.contact_points) if p.part == "foot"]
+        self._foot_points = [i for i, p in enumerate(figure.character.contact_points) if p.part == "foot"]
         # a frame that was carried has no low foot
         self._foot_gaps = np.full((frames, len(self._foot_points)), np.inf)
         self._foot_velocities = np.zeros((frames, len(self._foot_points), 3))
-        self._now = machine.q.copy()
+        self._now = figure.q.copy()
         self._steps, self._falls = np.zeros((2, frames), dtype=np.bool_)
         self._energy, self._work = np.full(frames, np.nan), np.zeros(frames)
 
     def record(self, k: int, seconds: float) -> None:
-        """Take in frame k, after the machine has stepped to frame k + 1."""
+        """Take in frame k, after the figure has stepped to frame k + 1."""
         self._step_seconds.append(seconds)
-        last, m = self._machine.last, self._machine
-        self._steps[k], self._falls[k] = m.recovery.steps, m.fall is not None
+        figure, last = self._figure, self._figure.last
+        self._steps[k], self._falls[k] = figure.recovery.steps, figure.fall is not None
         if last is None or last.frame != k:
             self._place(k, self._now)
-            self._now = m.q.copy()
+            self._now = figure.q.copy()
             return
-        self._now = m.q.copy()
-        wrench = last.result.torque[:6] - (0.0 if m.fall is not None else last.reference.torque[:6])
+        self._now = figure.q.copy()
+        wrench = last.result.torque[:6] - (0.0 if figure.fall is not None else last.reference.torque[:6])
         self._root_force[k] = np.linalg.norm(wrench[:3])
         self._root_moment[k] = np.linalg.norm(wrench[3:])
         self._com[k], self._com_reference[k] = last.com, last.reference.com
-        if m.fall is not None:
+        if figure.fall is not None:
             self._energy[k], self._work[k] = self._energies(last)
         forces = last.result.forces
         self._contacts[k] = int((np.linalg.norm(forces, axis=1) > 1.0).sum())
-        own = last.reference.points[:, 2] - m.floor
+        own = last.reference.points[:, 2] - figure.floor
         self._penetration[k] = max(0.0, float((np.maximum(0.0, -last.gaps) - np.maximum(0.0, -own)).max(initial=0.0)))
         flags = last.reference.flags
-        if flags.any() and m.fall is None:
+        if flags.any() and figure.fall is None:
             self._floating[k] = max(0.0, float((last.gaps - np.maximum(0.0, own))[flags].max()))
         points = last.step.contacts.points
         if len(points):
@@ -99,7 +99,7 @@ class Recorder:
             pressing = np.einsum("ki,ki->k", forces, normals)
             sliding = forces - pressing[:, None] * normals
             self._friction[k] = float(
-                np.maximum(0.0, np.linalg.norm(sliding, axis=1) - m.options.friction * pressing).max()
+                np.maximum(0.0, np.linalg.norm(sliding, axis=1) - figure.options.friction * pressing).max()
             )
             moving = last.velocities[points]
             tangent = moving - np.einsum("ki,ki->k", moving, normals)[:, None] * normals
@@ -108,11 +108,11 @@ class Recorder:
 
     def _energies(self, last: StepRecord) -> tuple[float, float]:
         """Energy of the figure [J], and the work of muscles and pushes in the step [J]."""
-        m, s = self._machine, self._machine.state
-        height = float(s.com(m.model.roots[0])[2]) - m.floor
-        speed = s.v + 0.5 * m.dt * last.result.a
-        work = m.dt * float(last.result.torque @ speed + last.step.external @ speed)
-        return 0.5 * float(s.v @ s.M @ s.v) + GRAVITY * m.mass * height, work
+        figure, s = self._figure, self._figure.state
+        height = float(s.com(figure.model.roots[0])[2]) - figure.floor
+        speed = s.v + 0.5 * figure.dt * last.result.a
+        work = figure.dt * float(last.result.torque @ speed + last.step.external @ speed)
+        return 0.5 * float(s.v @ s.M @ s.v) + GRAVITY * figure.mass * height, work
 
     def _fall(self, simulated: Array, n: int) -> dict[str, Any] | None:
         """How the last fall went: by how much energy rose without muscles' or pushes' work, and until it lay still."""
@@ -121,13 +121,13 @@ class Recorder:
             return None
         first = int(frames[np.flatnonzero(np.diff(frames, prepend=-9) > 1)[-1]])
         span = frames[frames >= first]
-        places = body_positions(self._machine.character, simulated[span])
-        speeds = np.linalg.norm(np.diff(places, axis=0), axis=2).max(axis=1) / self._machine.dt
+        places = body_positions(self._figure.character, simulated[span])
+        speeds = np.linalg.norm(np.diff(places, axis=0), axis=2).max(axis=1) / self._figure.dt
         own = self._energy[span] - np.concatenate([[0.0], np.cumsum(self._work[span])[:-1]])
         return {
             "start": float(self._times[first]),
             "unexplained_rise_J": float((own - np.minimum.accumulate(own)).max()),
-            "still_after_s": _settled(speeds < STILL * self._machine.scale, self._machine.dt),
+            "still_after_s": _settled(speeds < STILL * self._figure.scale, self._figure.dt),
         }
 
     def report(
@@ -135,8 +135,8 @@ class Recorder:
         pushes: tuple[Force, ...], simulated: Array,
     ) -> Report:  # fmt: skip
         """All fields, over the frames that were made."""
-        m, n = self._machine, len(simulated)
-        character, reference = m.character, self._reference_q[:n]
+        figure, n = self._figure, len(simulated)
+        character, reference = figure.character, self._reference_q[:n]
         angles = joint_deviations(character, reference, simulated)
         moved = np.linalg.norm(simulated[:, :3] - reference[:, :3], axis=1)
         bodies = np.linalg.norm(body_positions(character, simulated) - body_positions(character, reference), axis=2)
@@ -146,7 +146,7 @@ class Recorder:
         solved = slice(0, last)
         goal = self._com[solved, :2] - self._com_reference[solved, :2]
         source = motion.source
-        t = m.tally
+        t = figure.counts
         skates = skating_frames(self._foot_gaps, self._foot_velocities, character.leg_length)
         data: dict[str, Any] = {
             "schema": "poise.simulate/1",
@@ -156,14 +156,14 @@ class Recorder:
                 "frames": motion.frame_count,
                 "fps": motion.fps,
                 "joints": motion.skeleton.joint_count,
-                "dof": m.model.nv,
+                "dof": figure.model.nv,
                 "mass": character.mass,
             },
-            "settings": {"preset": m.preset.name, **m.preset.settings(), **_options(m)},
+            "settings": {"preset": figure.preset.name, **figure.preset.settings(), **_options(m)},
             "frames": n,
-            "dt": m.dt,
+            "dt": figure.dt,
             "wall_seconds": wall,
-            "realtime_factor": m.dt / (1e-3 * float(np.median(steps))) if steps.any() else 0.0,
+            "realtime_factor": figure.dt / (1e-3 * float(np.median(steps))) if steps.any() else 0.0,
             "step_ms": {"median": float(np.median(steps)), "p99": float(np.percentile(steps, 99))},
             "deviation": {
                 "joint_angle_max_deg": float(angles.max()),
@@ -171,7 +171,7 @@ class Recorder:
                 "root_position_max_m": float(moved.max()),
                 "body_position_max_m": float(bodies.max()),
             },
-            "goal_error_max_m": float(np.abs(goal - self._shift(n)).max()) if m.options.goal != "none" else None,
+            "goal_error_max_m": float(np.abs(goal - self._shift(n)).max()) if figure.options.goal != "none" else None,
             "root_residual": {
                 "force_max_N": float(self._root_force[solved].max()),
                 "force_rms_N": float(np.sqrt(np.mean(self._root_force[solved] ** 2))),
@@ -189,7 +189,7 @@ class Recorder:
                 "sliding_power_max_W": float(self._power[solved].max()),
             },
             "solver": {
-                "name": "daqp" if m.options.readable or m.options.hard_contact else "active set",
+                "name": "daqp" if figure.options.readable or figure.options.hard_contact else "active set",
                 "solves": t.solves,
                 "failures": t.failures,
                 "fallbacks": dict(t.fallbacks),
@@ -209,33 +209,33 @@ class Recorder:
                 "contacts": self._contacts[:n].tolist(),
             },
             "fall": self._fall(simulated, n),
-            "ground_m": m.floor,
+            "ground_m": figure.floor,
         }
         return Report(data)
 
     def _place(self, k: int, q: Array) -> None:
         """Centers of mass of a frame that no step was solved for, from its pose (nq,)."""
-        state, root, without = self._machine.state, self._machine.model.roots[0], self._machine.goal_without
+        state, root, without = self._figure.state, self._figure.model.roots[0], self._figure.goal_without
         for pose, places in ((q, self._com), (self._reference_q[k], self._com_reference)):
-            state.move_to(pose, np.zeros(self._machine.model.nv))
+            state.move_to(pose, np.zeros(self._figure.model.nv))
             places[k] = state.com_without(root, without)
 
     def _shift(self, n: int) -> Array:
-        return np.array(self._machine.shifts[: max(n - 1, 1)]).reshape(-1, 2)
+        return np.array(self._figure.shifts[: max(n - 1, 1)]).reshape(-1, 2)
 
     def _until(self, push: Force, pushes: tuple[Force, ...], n: int) -> int:
         """Frames up to the next push, so that each event tells of its own."""
         later = [p.start for p in pushes if p.start >= push.start + push.duration]
-        return min([n, *(int(np.ceil(start / self._machine.dt - 1e-9)) for start in later)])
+        return min([n, *(int(np.ceil(start / self._figure.dt - 1e-9)) for start in later)])
 
     def _event(self, push: Force, angles: Array, moved: Array, n: int) -> dict[str, Any]:
         """What one push did in the first n frames, against the reference."""
         angles, moved = angles[:n], moved[:n]
-        dt = self._machine.dt
+        dt = self._figure.dt
         end = push.start + min(push.duration, self._times[n - 1])
         first, after = int(np.ceil(push.start / dt - 1e-9)), min(int(np.ceil(end / dt - 1e-9)), n - 1)
         excursion = np.linalg.norm(self._com[:n, :2] - self._com_reference[:n, :2], axis=1)
-        near = NEAR * self._machine.scale
+        near = NEAR * self._figure.scale
         calm = (angles.max(axis=1) < 2.0) & (moved < near)
         is_felt = first < len(self._times) and first < n - 1
         return {
@@ -260,8 +260,8 @@ def _settled(calm: npt.NDArray[np.bool_], dt: float) -> float | None:
     return float((loud[-1] + 1) * dt) if loud.size else 0.0
 
 
-def _options(machine: SimulatedCharacter) -> dict[str, Any]:
-    o = machine.options
+def _options(figure: SimulatedCharacter) -> dict[str, Any]:
+    o = figure.options
     plain = {f.name: getattr(o, f.name) for f in dataclasses.fields(o) if f.name not in ("goal_points", "physicality")}
     plain["goal_without"] = list(o.goal_without)
     plain["physicality"] = (
@@ -269,6 +269,6 @@ def _options(machine: SimulatedCharacter) -> dict[str, Any]:
     )
     plain["goal_points"] = [g.body for g in o.goal_points]
     plain["objectives"] = [getattr(make, "__name__", type(make).__name__) for make in o.objectives]
-    plain["leg_scale"] = machine.scale
-    plain |= machine.constants
+    plain["leg_scale"] = figure.scale
+    plain |= figure.constants
     return plain

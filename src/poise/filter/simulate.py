@@ -54,13 +54,13 @@ class Live:
     Attributes:
         time: Simulated time [s].
         fraction: Part of the clip that is done.
-        machine: The running filter.
+        figure: The running filter.
         push: Adds a push or pull from now on.
     """
 
     time: float
     fraction: float
-    machine: SimulatedCharacter
+    figure: SimulatedCharacter
     push: Callable[[Force], None]
 
 
@@ -129,14 +129,14 @@ def simulate(
     glitches = _glitches(motion, times)
     ground = laid_under(terrain, motion, floor)
     q = motion_to_q(character, reference_motion)
-    machine = SimulatedCharacter(character, preset, ground, options, dt=dt, floor=floor)
+    figure = SimulatedCharacter(character, preset, ground, options, dt=dt, floor=floor)
     if get_up is not None:
         if get_up.skeleton.names != motion.skeleton.names:
             raise InvalidValue(
                 f"The clip of getting up: {_other_skeleton(get_up.skeleton.names, motion.skeleton.names)}"
             )
-        machine.get_up = motion_to_q(character, get_up.resampled(np.arange(0.0, get_up.duration + 1e-9, dt)))
-    machine.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
+        figure.get_up = motion_to_q(character, get_up.resampled(np.arange(0.0, get_up.duration + 1e-9, dt)))
+    figure.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
     for name in (*(p.body for p in pushes), *(g.body for g in options.goal_points), *only, *freeze):
         character.body_index(name)  # a name nobody answers to is refused before the run
     may = {character.body_index(name) for name in only}
@@ -144,27 +144,27 @@ def simulate(
     if both:
         raise InvalidValue(f"{', '.join(map(repr, both))}: both in only and in freeze; leave each out of one of them.")
     builder = ReferenceBuilder(
-        machine.model, dt=dt, friction=options.friction, without=machine.goal_without, scale=machine.scale
+        figure.model, dt=dt, friction=options.friction, without=figure.goal_without, scale=figure.scale
     )
-    v = reference_velocities(machine.model, q, dt)
+    v = reference_velocities(figure.model, q, dt)
     schedule = ClipSchedule(builder, q, v, dt=dt, floor=floor, leg_length=character.leg_length)
     simulated = np.empty_like(q)
     # a clip often begins with frames that nobody stood in, such as an inserted T-pose
     first = _first_standing(glitches, schedule.flags, dt)
-    machine.start(q[first], v[first])
+    figure.start(q[first], v[first])
     still = np.zeros_like(v[0])
-    plan = machine.plan(schedule.track)
+    plan = figure.plan(schedule.track)
     if plan is not None:
         schedule.let_go(plan.flags)
     standing = builder.frame(q[first], still, still, schedule.touch(first))
-    machine.settle(standing, None if plan is None else plan.frame(first))
-    machine.carry_to(q[first], v[first], q[0], v[0])
-    simulated[0] = machine.q
+    figure.settle(standing, None if plan is None else plan.frame(first))
+    figure.carry_to(q[first], v[first], q[0], v[0])
+    simulated[0] = figure.q
     if world is not None:
         way = q[:: max(1, round(0.1 * rate)), :2]
-        world.join(machine.model, machine.q, machine.v, dt, way=way, scale=machine.scale)
-        machine.world = world
-    recorder = Recorder(machine, q, times)
+        world.join(figure.model, figure.q, figure.v, dt, way=way, scale=figure.scale)
+        figure.world = world
+    recorder = Recorder(figure, q, times)
     felt = list(pushes)
     done = 1
     began = clock.perf_counter()
@@ -172,8 +172,8 @@ def simulate(
         for k in range(frames - 1):
             started = clock.perf_counter()
             reference = builder.frame(q[k], v[k], (v[k + 1] - v[k]) / dt, schedule.touch(k))
-            active = [p for p in felt if p.is_on(machine.time)]
-            simulated[k + 1] = machine.advance(
+            active = [p for p in felt if p.is_on(figure.time)]
+            simulated[k + 1] = figure.advance(
                 reference,
                 q[k + 1],
                 v[k + 1],
@@ -183,10 +183,10 @@ def simulate(
             )
             recorder.record(k, clock.perf_counter() - started)
             done = k + 2
-            if watch is not None and watch(Live(machine.time, done / frames, machine, felt.append)) is False:
+            if watch is not None and watch(Live(figure.time, done / frames, figure, felt.append)) is False:
                 break
     except KeyboardInterrupt:
-        warnings.warn(f"Interrupted at {machine.time:.2f} s; what is done is kept.", MotionWarning, stacklevel=2)
+        warnings.warn(f"Interrupted at {figure.time:.2f} s; what is done is kept.", MotionWarning, stacklevel=2)
     wall = clock.perf_counter() - began
     times, q, simulated = times[:done], q[:done], simulated[:done]
     kept = motion if done == frames else motion.frames(np.flatnonzero(motion.times <= times[-1] + 1e-9))
@@ -208,7 +208,7 @@ def simulate(
         q,
         tuple(felt),
         report,
-        machine.goal_points,
+        figure.goal_points,
         is_complete=done == frames,
         things=() if world is None else world.things(),
     )

@@ -9,9 +9,9 @@ from scipy.linalg import solveh_banded
 Array = npt.NDArray[np.float64]
 
 HOLD = 1e11
-"""Weight of a wish that must be met [1]."""
+"""Weight of a target that must be met [1]."""
 BOUND_WEIGHT = 1e10
-"""Weight of a broken bound against that of a wish of weight 1 [1]."""
+"""Weight of a broken bound against that of a target of weight 1 [1]."""
 STAGES = 4
 """The weight of bounds grows to its full value in so many stages, each by a factor of 100."""
 RIDGE = 1e-12
@@ -24,9 +24,9 @@ def smoothest(
     targets: Array, weights: Array, bends: Array, dt: float, lower: Array | None = None, upper: Array | None = None,
     bound_weight: float = BOUND_WEIGHT,
 ) -> Array:  # fmt: skip
-    """Least Σ bends_k ((x_{k+1} − 2 x_k + x_{k−1}) / Δt²)² + weights_k (x_k − wishes_k)², bounds as one-sided targets.
+    """Least Σ bends_k ((x_{k+1} − 2 x_k + x_{k−1}) / Δt²)² + weights_k (x_k − y_k)², bounds as one-sided targets.
 
-    Where nothing is wished the curve is a cubic, as a beam between its supports. Solved by Newton's method on the set
+    Where weights are zero the curve is a cubic, as a beam between its supports. Solved by Newton's method on the set
     of broken bounds, each step shortened until it improves; a ridge (RIDGE) is added.
 
     Args:

@@ -49,10 +49,10 @@ class QuasiPhysicalFilter:
         options = options or Options()
         if terrain is None:
             terrain = Terrain.flat(character.floor)
-        self.machine = SimulatedCharacter(character, preset, terrain, options, dt=dt, floor=character.floor)
+        self.figure = SimulatedCharacter(character, preset, terrain, options, dt=dt, floor=character.floor)
         self._builder = ReferenceBuilder(
-            self.machine.model, dt=dt, friction=options.friction, without=self.machine.goal_without,
-            scale=self.machine.scale,
+            self.figure.model, dt=dt, friction=options.friction, without=self.figure.goal_without,
+            scale=self.figure.scale,
         )  # fmt: skip
         self.reset()
 
@@ -64,18 +64,18 @@ class QuasiPhysicalFilter:
         self._pushes: list[Force] = []
         self._answer: Array | None = None
         self._builder.reset()
-        m = self.machine
-        m.start(m.model.q_rest(), np.zeros(m.model.nv))
+        figure = self.figure
+        figure.start(figure.model.q_rest(), np.zeros(figure.model.nv))
 
     def push(self, push: Force) -> None:
         """Add a push or pull; its start counts from the first pose. Works at any time."""
-        push.body_of(self.machine.character)
+        push.body_of(self.figure.character)
         self._pushes.append(push)
 
     @property
     def time(self) -> float:
         """Time of the simulated pose last answered [s]; a push that starts now is felt in the next one."""
-        return self.machine.time
+        return self.figure.time
 
     def step(
         self, pose: Array, *, flags: npt.NDArray[np.bool_] | None = None, times_to_contact: Array | None = None
@@ -88,11 +88,11 @@ class QuasiPhysicalFilter:
             times_to_contact: Time until each point touches [s], if known, shape (P,).
         """
         pose = np.array(pose, dtype=np.float64)
-        if pose.shape != (self.machine.model.nq,):
-            raise InvalidValue(f"A pose has {self.machine.model.nq} coordinates; this one has shape {pose.shape}.")
+        if pose.shape != (self.figure.model.nq,):
+            raise InvalidValue(f"A pose has {self.figure.model.nq} coordinates; this one has shape {pose.shape}.")
         if not np.isfinite(pose).all():
             raise InvalidValue(f"Coordinate {int(np.argmin(np.isfinite(pose)))} of the pose is not finite.")
-        points = self.machine.model.point_count
+        points = self.figure.model.point_count
         if times_to_contact is not None and flags is None:
             flags = np.asarray(times_to_contact) <= 0.0
         for name, given in (("flags", flags), ("times_to_contact", times_to_contact)):
@@ -107,20 +107,22 @@ class QuasiPhysicalFilter:
         if len(self._poses) == 1:
             return None
         if len(self._poses) == 2 and self._answer is None:
-            v = self.machine.model.difference(self._poses[0], self._poses[1], self.machine.dt)
-            self.machine.start(self._poses[0], v)
+            v = self.figure.model.difference(self._poses[0], self._poses[1], self.figure.dt)
+            self.figure.start(self._poses[0], v)
             self._settle()
-            self._answer = self.machine.q.copy()
+            self._answer = self.figure.q.copy()
             self._previous_v = v
             return self._answer.copy()
         return self._advance()
 
     def _settle(self) -> None:
         """Stand on the ground before the first answer, as a clip run does."""
-        m, pose, still = self.machine, self._poses[0], np.zeros(self.machine.model.nv)
+        figure, pose, still = self.figure, self._poses[0], np.zeros(self.figure.model.nv)
         points, speeds = self._builder.kinematics(pose, still)
-        touch = estimated_touch(points, speeds, m.floor, m.preset.end_effector, m.character.leg_length, still)
-        m.settle(self._builder.frame(pose, still, still, touch))
+        touch = estimated_touch(
+            points, speeds, figure.floor, figure.preset.end_effector, figure.character.leg_length, still
+        )
+        figure.settle(self._builder.frame(pose, still, still, touch))
 
     def flush(self) -> Array:
         """The simulated pose of the last reference pose; the stream is over."""
@@ -132,19 +134,21 @@ class QuasiPhysicalFilter:
 
     def _advance(self) -> Array:
         """Solve at the oldest pose kept and answer for the one after it."""
-        m = self.machine
+        figure = self.figure
         now, following = self._poses[0], self._poses[1]
         v = self._previous_v
         assert v is not None
-        following_v = m.model.difference(now, following, m.dt)
+        following_v = figure.model.difference(now, following, figure.dt)
         points, speeds = self._builder.kinematics(now, v)
-        touch = estimated_touch(points, speeds, m.floor, m.preset.end_effector, m.character.leg_length, v)
+        touch = estimated_touch(
+            points, speeds, figure.floor, figure.preset.end_effector, figure.character.leg_length, v
+        )
         given = self._given[0]
         if given is not None:
             touch = Touch(given[0], given[1], touch.landings, touch.progress, touch.times_to_lift)
-        reference = self._builder.frame(now, v, (following_v - v) / m.dt, touch)
-        active = [p for p in self._pushes if p.is_on(m.time)]
-        self._answer = m.advance(reference, following, following_v, active)
+        reference = self._builder.frame(now, v, (following_v - v) / figure.dt, touch)
+        active = [p for p in self._pushes if p.is_on(figure.time)]
+        self._answer = figure.advance(reference, following, following_v, active)
         self._previous_v = following_v
         del self._poses[0], self._given[0]
         return self._answer.copy()

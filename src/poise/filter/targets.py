@@ -91,8 +91,8 @@ def falling_targets(
     fall = falling.later(fall, float(np.linalg.norm(velocity)), high, setup.dt)
     touches = f.gaps < 0.5 * setup.preset.contact.height * setup.scale
     weight = falling.sinking(model, state, touches)
-    joints = falling.joint_wishes(model.difference(state.q, fall.q, 1.0), state.v, weight, high)
-    points, shares = falling.resting_wishes(state.point_velocities - f.ground_velocities, f.axes, touches)
+    joints = falling.joint_accelerations(model.difference(state.q, fall.q, 1.0), state.v, weight, high)
+    points, shares = falling.resting_accelerations(state.point_velocities - f.ground_velocities, f.axes, touches)
     places: list[PlaceGoal] = []
     trunk = roles.get("chest", 0) + 1
     chest = state.data.xpos[trunk].copy()
@@ -103,9 +103,9 @@ def falling_targets(
             continue
         here = state.data.xipos[body + 1].copy()
         target = falling.hand_target(chest, fall.way, side, ground, setup.scale)
-        wish = falling.hand_wish(target, here, state.body_point_motion(body + 1, here)[0] - along)
+        pull = falling.hand_acceleration(target, here, state.body_point_motion(body + 1, here)[0] - along)
         offset = state.body_offset(body + 1, here)
-        places.append(PlaceGoal(body + 1, offset, wish, HANDS * high * setup.mass, f"{role} breaks the fall"))
+        places.append(PlaceGoal(body + 1, offset, pull, HANDS * high * setup.mass, f"{role} breaks the fall"))
     joint_weight = setup.preset.weights.pose * setup.hanging
     joint_weight[3:6] *= LET_GO
     joint_weight[6:] *= falling.tone(state.v, fall)
@@ -131,9 +131,9 @@ def place_goal(goal: PointGoal, setup: Setup, state: State, time: float) -> Plac
     is_far = goal.is_hard and not _reaches(setup.character, state, body - 1, now)
     is_hard = goal.is_hard and not is_far
     error = now - here if is_hard else within(now - here, setup.scale)
-    wish = target_a + 2.0 * w * (target_v - velocity) + w * w * error
+    pull = target_a + 2.0 * w * (target_v - velocity) + w * w * error
     weight = None if is_hard else setup.preset.weights.end_effector * setup.mass
-    return PlaceGoal(body, offset, wish, weight, f"goal of {goal.body}", is_far)
+    return PlaceGoal(body, offset, pull, weight, f"goal of {goal.body}", is_far)
 
 
 def _reaches(character: Character, state: State, body: int, target: Array) -> bool:

@@ -216,7 +216,7 @@ class LiveClip:
     def moment(self, hands: Sequence[Hand], *, is_paused: bool) -> Moment:
         live = self._begun()
         frame = min(round(live.time / self._motion.dt), len(self._poses) - 1)
-        return clip_moment(live.machine, self._poses[frame], hands, time=live.time, is_paused=is_paused)
+        return clip_moment(live.figure, self._poses[frame], hands, time=live.time, is_paused=is_paused)
 
     def grab(self, track: int, body: int, point: Array, target: Array) -> Hand:
         live = self._begun()
@@ -232,8 +232,8 @@ class LiveClip:
     def set(self, name: str, value: float | bool | str) -> dict[str, float]:
         self._values[name] = float(value)
         if name == "physicality":
-            machine = self._begun().machine
-            machine.options = replace(machine.options, physicality=self._physicality())
+            figure = self._begun().figure
+            figure.options = replace(figure.options, physicality=self._physicality())
             return {}
         if self._laid is None:
             self._laid = clock.monotonic()
@@ -243,7 +243,7 @@ class LiveClip:
 
     @property
     def _q(self) -> Array:
-        return self._poses[0] if self._live is None else self._live.machine.q
+        return self._poses[0] if self._live is None else self._live.figure.q
 
     def _begun(self) -> Live:
         assert self._live is not None  # commands and states come between steps
@@ -367,23 +367,23 @@ def clip_scene(character: Character, q: Array, terrain: Terrain, *, title: str) 
 
 
 def clip_moment(
-    machine: SimulatedCharacter, reference_q: Array, hands: Sequence[Hand], *, time: float, is_paused: bool
+    figure: SimulatedCharacter, reference_q: Array, hands: Sequence[Hand], *, time: float, is_paused: bool
 ) -> Moment:
     """The state of a running filter, in the layout of `clip_scene`; what touches is that of its last step."""
-    character, last = machine.character, machine.last
-    positions, orientations = (a[0] for a in body_poses(character, machine.q[None]))
+    character, last = figure.character, figure.last
+    positions, orientations = (a[0] for a in body_poses(character, figure.q[None]))
     ghost = tuple(a[0] for a in body_poses(character, reference_q[None]))
-    com = machine.state.com(machine.model.roots[0])
-    below = float(machine.terrain.heights(com[None, :2], machine.time)[0])
-    deviation = joint_deviations(character, reference_q[None], machine.q[None])[0]
+    com = figure.state.com(figure.model.roots[0])
+    below = float(figure.terrain.heights(com[None, :2], figure.time)[0])
+    deviation = joint_deviations(character, reference_q[None], figure.q[None])[0]
     touching, forces, root = np.zeros(0, dtype=np.int64), np.zeros((0, 3)), float("nan")
     if last is not None:
         touching, forces, root = last.step.contacts.points, last.result.forces, _root_force(last)
     return Moment(
         time,
         ((positions, orientations), (ghost[0], ghost[1])),
-        figure_numbers(character, machine.state, touching, forces, hands, below=below),
-        (float(np.sqrt(np.mean(deviation**2))), root, _pull(hands), float(com[2] - machine.floor)),
+        figure_numbers(character, figure.state, touching, forces, hands, below=below),
+        (float(np.sqrt(np.mean(deviation**2))), root, _pull(hands), float(com[2] - figure.floor)),
         is_paused,
         who_touches(character, touching),
     )

@@ -1,4 +1,4 @@
-"""What must hold: the same quantities as in objectives, enforced instead of wished for.
+"""Constraints: the same quantities as in objectives, enforced exactly or as a bound.
 
 With a weight a bound is soft: w ‖y − s − lower‖² with slack s ≥ 0, which costs nothing on the allowed side. Without a
 weight it is hard.

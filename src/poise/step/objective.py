@@ -1,4 +1,4 @@
-"""What is wished for: a quantity, a target, and how much it matters."""
+"""Objectives: a quantity, a target, and how much it matters."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Objective(Named):
 
     Attributes:
         quantity: Something affine in the unknowns.
-        target: Wished value, one number or one per row.
+        target: Target value, one number or one per row.
         weight: Multiplies the squared residual, one number or one per row; never negative. Of contact coefficients
             also a `RelativeWeight`.
         label: Name in reports; the quantity's own name if empty.

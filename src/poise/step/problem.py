@@ -173,10 +173,10 @@ def coefficient_terms(step: Step, objectives: Sequence[Objective]) -> tuple[Arra
     weight, target = np.zeros(n), np.zeros(n)
     for k, objective in enumerate(objectives):
         own = objective.weight.value(step) if isinstance(objective.weight, RelativeWeight) else objective.weight
-        more, wished = as_rows(own, n, objective), coefficient_target(step, objective)
-        mean = weight * target + more * wished
+        more, own_target = as_rows(own, n, objective), coefficient_target(step, objective)
+        mean = weight * target + more * own_target
         weight = weight + more
-        target = np.divide(mean, weight, out=np.zeros(n), where=weight != 0.0) if k else wished
+        target = np.divide(mean, weight, out=np.zeros(n), where=weight != 0.0) if k else own_target
     return weight, target
 
 

@@ -11,7 +11,7 @@ from poise.step.step import Rows, Step
 class Quantity(abc.ABC):
     """Something physical that is affine in the unknowns of one step: y(z) = A z + c.
 
-    It does not know whether it is wished for or enforced; that is said where it is used.
+    It does not know whether it is an objective or a constraint; that is said where it is used.
     """
 
     is_on_coefficients: ClassVar[bool] = False

@@ -34,7 +34,7 @@ def solve_step(
 
     Args:
         step: State, contacts and external forces.
-        objectives: What is wished for.
+        objectives: Weighted targets.
         constraints: What must hold.
         readable: Solve the whole program with daqp instead of the condensed one; the oracle of the tests.
         warm: Coefficients expected to be positive, shape (n,); changes the time, not the answer.
@@ -99,8 +99,8 @@ def _costs(step: Step, objectives: Sequence[Objective], result: StepResult) -> d
     out: dict[str, float] = {}
     for objective in objectives:
         rows = objective.quantity.rows(step)
-        wished = coefficient_target(step, objective) if objective.quantity.is_on_coefficients else objective.target
-        residual = rows.on_a @ result.a + rows.c - wished
+        target = coefficient_target(step, objective) if objective.quantity.is_on_coefficients else objective.target
+        residual = rows.on_a @ result.a + rows.c - target
         if rows.on_lambda is not None:
             residual = residual + rows.on_lambda @ result.coefficients
         weight = objective.weight

@@ -101,11 +101,11 @@ def numbers_at(address: int, *shape: int, kind: Any = ctypes.c_double) -> Array:
     return np.ctypeslib.as_array((kind * math.prod(shape)).from_address(address)).reshape(shape)
 
 
-def _join(weight: Array, target: Array, more: Array, wished: Array) -> None:
+def _join(weight: Array, target: Array, more: Array, other: Array) -> None:
     """Two squares of one number are one: w (x − t)² with the sum of the weights and the mean of the targets."""
     more = np.where(more >= 0.0, more, np.nan)
-    mean = (weight * target + more * wished) / np.where(weight + more == 0.0, 1.0, weight + more)
-    target[:] = np.where(weight == 0.0, wished, np.where(more == 0.0, target, mean))
+    mean = (weight * target + more * other) / np.where(weight + more == 0.0, 1.0, weight + more)
+    target[:] = np.where(weight == 0.0, other, np.where(more == 0.0, target, mean))
     weight += more
 
 
@@ -245,7 +245,7 @@ def _point_rows(p: Block, points: Array, axes: Array) -> Array:
 
 @compiled("System *s", returns="word")
 def assemble(s):
-    """Fill `form`, the weight of λ, and the rows of bounds on points: every wish as rows over (a, η, u).
+    """Fill `form`, the weight of λ, and the rows of bounds on points: every objective as rows over (a, η, u).
 
     Returns a status: NO_SUCH_POINT where an index is none of the model's.
     """
@@ -274,19 +274,19 @@ def assemble(s):
             turns[b] = turns[p.parents[b]]
             own = slice(p.dof_first[b], p.dof_first[b] + p.dof_count[b])
             turns[b, :, own] = p.cdof[own, :3].T
-        wish = s.turn_target[1:] - p.body_biases[1:, :3]
-        blocks.append((turns[1:].reshape(-1, nv), None, s.turn_weight[1:].ravel(), wish.ravel()))
+        asked = s.turn_target[1:] - p.body_biases[1:, :3]
+        blocks.append((turns[1:].reshape(-1, nv), None, s.turn_weight[1:].ravel(), asked.ravel()))
     if count:
         at, axes = s.direction_point[:count], s.direction[:count]
         owner = np.where(at < 0, s.direction_body[:count], p.point_body[at])
         places = np.where(at[:, None] < 0, s.direction_place[:count], p.places[at])
         biases = material(p.cvel[owner], p.body_biases[owner], places - p.subtree_com[p.tree_root[owner]])[1]
-        wish = s.direction_target[:count] - np.sum(axes * biases, axis=1)
-        blocks.append((_place_rows(p, owner, places, axes), None, s.direction_weight[:count], wish))
+        asked = s.direction_target[:count] - np.sum(axes * biases, axis=1)
+        blocks.append((_place_rows(p, owner, places, axes), None, s.direction_weight[:count], asked))
     form = np.zeros((order, order + 1))
-    for on_a, on_u, weight, wish in blocks:
+    for on_a, on_u, weight, asked in blocks:
         rows = np.zeros((len(weight), order + 1))
-        rows[:, :nv], rows[:, order] = on_a, wish
+        rows[:, :nv], rows[:, order] = on_a, asked
         if on_u is not None:
             rows[:, nv + k : order] = on_u
         form += rows[:, :order].T @ (np.where(weight >= 0.0, weight, np.nan)[:, None] * rows)

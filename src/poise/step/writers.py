@@ -283,7 +283,7 @@ class Writer:
         return r.on_a, r.on_lambda, r.c
 
     def rows(self, objective: Objective, on_a: Array, on_u: Array | None, c: Array) -> None:
-        """Append wishes as rows."""
+        """Append an objective as rows."""
         s, at = self.s, self.s.values.rows
         s.values.rows = end = self.room("rows", at + len(c))
         s.row_a[at:end] = on_a

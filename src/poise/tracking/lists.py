@@ -26,7 +26,7 @@ from poise.body.torque_limits import torque_limits
 from poise.core import rotations
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
-from poise.filter.falling import Fall, joint_wishes, resting_wishes, sinking, tone
+from poise.filter.falling import Fall, joint_accelerations, resting_accelerations, sinking, tone
 from poise.filter.limits import JointLimits
 from poise.filter.preset import Bounds
 from poise.physics import State
@@ -320,14 +320,16 @@ class Lists:
         touches = np.zeros(state.model.point_count, dtype=np.bool_)
         touches[:count] = ground.gap < 0.012 * self.character.leg_scale
         sinks = sinking(self.model, state, touches)
-        wishes = joint_wishes(self.model.difference(q, fall.q, 1.0), v, sinks, fall.high)
-        wishes[:6] = [0.0, 0.0, -GRAVITY, 0.0, 0.0, 0.0]  # the root falls freely, but for what the constraint says
+        pull = joint_accelerations(self.model.difference(q, fall.q, 1.0), v, sinks, fall.high)
+        pull[:6] = [0.0, 0.0, -GRAVITY, 0.0, 0.0, 0.0]  # the root falls freely, but for what the constraint says
         weight = np.concatenate([np.full(6, 1e-6), tone(v, fall)])
-        objectives = [Objective(y.JointAcceleration(), wishes, weight, "muscles")]
+        objectives = [Objective(y.JointAcceleration(), pull, weight, "muscles")]
         touching = np.flatnonzero(touches)
         if len(touching):
             axes = np.broadcast_to(np.eye(3), (len(touching), 3, 3)).copy()
-            pull, _ = resting_wishes(state.point_velocities[touching], axes, np.ones(len(touching), dtype=np.bool_))
+            pull, _ = resting_accelerations(
+                state.point_velocities[touching], axes, np.ones(len(touching), dtype=np.bool_)
+            )
             objectives.append(Objective(y.PointAcceleration(touching, axes), pull, 1.0, "what lies"))
         if step.contacts.count:
             objectives.append(Objective(y.ContactCoefficients(), 0.0, 1e-7, "contact coefficients"))

@@ -94,7 +94,7 @@ class Tracking:
         self._roles, self._settings, self._root = roles, settings, root
         self.tracker: PerformanceTracker | None = None
         self.restarts = 0
-        self._tallies: list[Any] = []
+        self._counts: list[Any] = []
         self._actor: Character | None = None
         self._neutral: Array = np.zeros(0)
         self._rested, self._lost = 0.0, 0
@@ -115,7 +115,7 @@ class Tracking:
             standing=standing, actor_standing=like_standing(actor, self.character, roles),
         )  # fmt: skip
         self._actor, self._neutral, self._rested, self._lost = actor, grounded(actor, standing_pose(actor)), 0.0, 0
-        self._tallies.append(self.tracker.tally)
+        self._counts.append(self.tracker.counts)
         if before is not None:
             self.tracker.join(before.q)
 
@@ -165,13 +165,13 @@ class Tracking:
         tracker = self.tracker
         if tracker is None:
             return {"steps": 0}
-        forces = [f for tally in self._tallies for f in tally.root_force]
+        forces = [f for counts in self._counts for f in counts.root_force]
         return {
             "complete": not tracker.has_fallen and not self.restarts,
-            "steps": sum(t.steps for t in self._tallies),
+            "steps": sum(t.steps for t in self._counts),
             "restarts": self.restarts,
-            "fallback_steps": int(sum(t.fallback_steps for t in self._tallies)),
-            "carried_steps": sum(t.carried for t in self._tallies),
+            "fallback_steps": int(sum(t.fallback_steps for t in self._counts)),
+            "carried_steps": sum(t.carried for t in self._counts),
             "root_residual": {"force_max_N": max(forces, default=0.0)},
             "roles": [{"limb": r.limb, "kind": r.kind, "actor": r.actor or None} for r in tracker.roles],
         }
@@ -247,7 +247,7 @@ class Filtering:
     def character(self) -> Character:
         if self.filter is None:
             raise InvalidValue("There is no actor yet.")
-        return self.filter.machine.character
+        return self.filter.figure.character
 
     def meet(self, actor: Character) -> None:
         if self._mass is not None:

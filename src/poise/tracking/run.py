@@ -164,8 +164,8 @@ class _Seen:
                 self.swings.append(float(np.linalg.norm(end - tracker.targets.place[foot.row])))
 
     def report(self, actor: Motion, theirs: Character, q: Array, seconds: float) -> dict[str, Any]:
-        tracker, tally = self.tracker, self.tracker.tally
-        forces = np.array(tally.root_force) if tally.root_force else np.zeros(1)
+        tracker, counts = self.tracker, self.tracker.counts
+        forces = np.array(counts.root_force) if counts.root_force else np.zeros(1)
         source = actor.source
         rate = np.diff(np.array(self.momentum), axis=0)[BEGINNING:] / tracker.dt
         return {
@@ -177,13 +177,13 @@ class _Seen:
             ],
             "settings": vars(tracker.settings) | {"root": tracker.root, "dt": tracker.dt},
             "complete": not tracker.has_fallen,
-            "steps": tally.steps,
-            "beginning_steps": tally.beginning_steps,
-            "fallback_steps": int(tally.fallback_steps),
-            "carried_steps": tally.carried,
-            "falls": tally.falls,
-            "fallen_steps": tally.fallen_steps,
-            "rising_steps": tally.rising_steps,
+            "steps": counts.steps,
+            "beginning_steps": counts.beginning_steps,
+            "fallback_steps": int(counts.fallback_steps),
+            "carried_steps": counts.carried,
+            "falls": counts.falls,
+            "fallen_steps": counts.fallen_steps,
+            "rising_steps": counts.rising_steps,
             "root_residual": {
                 "force_max_N": float(forces.max()), "force_rms_N": float(np.sqrt(np.mean(forces**2))),
             },

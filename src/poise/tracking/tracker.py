@@ -65,7 +65,7 @@ FASTEST = 40.0
 
 
 @dataclass
-class Tally:
+class Counts:
     """What a run counts."""
 
     beginning_steps: int = 0
@@ -137,7 +137,7 @@ class PerformanceTracker:
         self._actor_state = State(model_of(self.actor))
         self._actor_still = np.zeros(self.actor.nv)
         self.q, self.v = self.standing.copy(), np.zeros(self.model.nv)
-        self.time, self.tally, self.mode, self._poses = 0.0, Tally(), "following", 0
+        self.time, self.counts, self.mode, self._poses = 0.0, Counts(), "following", 0
         self.scale = character.leg_scale
         self.feet: dict[str, Foot] = {}
         self._shift, self._catch, self._rise = np.zeros(2), np.zeros(2), 0.0
@@ -151,7 +151,7 @@ class PerformanceTracker:
     @property
     def has_fallen(self) -> bool:
         """Whether it fell, once or more often."""
-        return self.tally.falls > 0
+        return self.counts.falls > 0
 
     def join(self, q: Array) -> None:
         """Begin in a pose (nq,) in which the character is already, and come to the actor's within half a second."""
@@ -182,7 +182,7 @@ class PerformanceTracker:
         self._soles.add(soles)
         self._find_floor()
         self.targets = self._cleaned()
-        self.tally.steps += 1
+        self.counts.steps += 1
         out = None
         joins = self._joined is not None and self.time < JOINING
         if self.is_beginning and (joins or self._smoother.is_young or self._poses < BEGINNING):
@@ -195,8 +195,8 @@ class PerformanceTracker:
                 part = min(1.0, (self.time + self.dt) / JOINING)
                 ends, part = np.stack([self._joined, self.q]), part * part * (3.0 - 2.0 * part)
                 out = interpolate_q(self.character, np.array([0.0, 1.0]), ends, np.array([part]))[0]
-            self.tally.steps -= 1
-            self.tally.beginning_steps += 1
+            self.counts.steps -= 1
+            self.counts.beginning_steps += 1
         elif self.mode == "following":
             self.is_beginning = False
             self._follow(external)
@@ -403,7 +403,7 @@ class PerformanceTracker:
             except StepInfeasible:
                 if self.root == "strict":
                     break
-        self.tally.fallback_steps += self.root != "soft" and (self.softness > 0.0 or result is None)
+        self.counts.fallback_steps += self.root != "soft" and (self.softness > 0.0 or result is None)
         self._move(result)
 
     def _held_pull(self) -> Array:
@@ -421,10 +421,10 @@ class PerformanceTracker:
     def _move(self, result: StepResult | None) -> None:
         """Advance the state by what was solved; without a solution it is carried on, slower."""
         if result is not None:
-            self.tally.root_force.append(math.sqrt(float(result.torque[:3] @ result.torque[:3])))
+            self.counts.root_force.append(math.sqrt(float(result.torque[:3] @ result.torque[:3])))
             self.v = self.v + self.dt * result.a
         else:
-            self.tally.carried += 1
+            self.counts.carried += 1
             self.v = 0.9 * self.v
         self.v[6:] = np.clip(self.v[6:], -FASTEST, FASTEST)
         self.q = self.model.integrate(self.q, self.v, self.dt)
@@ -534,7 +534,7 @@ class PerformanceTracker:
     # --- falling and rising
 
     def _begin_fall(self) -> None:
-        self.tally.falls += 1
+        self.counts.falls += 1
         self.mode = "falling"
         self._fall = falling.begun(self.character, self.q, self.state.com_jacobian() @ self.v, self.state.data.xpos[1:])
         self._still_since = 0.0
@@ -559,7 +559,7 @@ class PerformanceTracker:
         speed = float(np.linalg.norm(state.com_jacobian() @ self.v))
         high = falling.highness(float(state.com()[2]) - self._level_of(ground), height)
         self._fall = falling.later(self._fall, speed, high, self.dt)
-        self.tally.fallen_steps += 1
+        self.counts.fallen_steps += 1
         self._move(result)
         fast = float(np.linalg.norm(self.targets.velocity[0])) / math.sqrt(self.scale)
         self._still_since = self._still_since + self.dt if fast < STILL else 0.0
@@ -587,7 +587,7 @@ class PerformanceTracker:
         before = self.q
         self.q = rising.pose(state, pose, self.character, self.dt, self._depth)
         self.v = self.model.difference(before, self.q, self.dt)
-        self.tally.rising_steps += 1
+        self.counts.rising_steps += 1
         state = rising.later(state, np.zeros(2), self.dt)
         self._rising = (state, pose)
         if state.since >= state.duration(self.dt):

@@ -20,7 +20,7 @@ class BodyAngularAcceleration(Quantity):
 
     As an objective it is written without building its rows. A head that is drawn to an orientation:
 
-        error = rotations.to_rotation_vector(rotations.multiply(wished, rotations.conjugate(state.data.xquat[head])))
+        error = rotations.to_rotation_vector(rotations.multiply(upright, rotations.conjugate(state.data.xquat[head])))
         spin = state.data.cvel[head, :3]
         Objective(BodyAngularAcceleration("head"), 100.0 * error - 20.0 * spin, 5.0)
 
