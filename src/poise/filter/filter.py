@@ -19,7 +19,7 @@ from poise.filter.free_root import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGE
 from poise.filter.goal import GoalParticle, TrunkSway
 from poise.filter.ground import GroundFollower
 from poise.filter.limits import JointLimits
-from poise.filter.options import Options, Counts
+from poise.filter.options import Counts, Options
 from poise.filter.pd import proportional_derivative
 from poise.filter.plan import GroundPlan, PlannedFrame, Track, starts_level
 from poise.filter.preset import Preset
@@ -66,8 +66,9 @@ class SimulatedCharacter:
     """The simulated character between two poses; `advance` makes one step.
 
     Both the stream and the clip run drive this. It holds everything that changes: the state, the offsets of standing
-    points, the goal's particle, the ground's filter, warm starts, what the report counts. A step goes through `sense`, `targets`,
-    `lists` and `solve`; each hands a value to the next, and all that decides is in functions of values beside them.
+    points, the goal's particle, the ground's filter, warm starts, and what the report counts. A step goes through
+    `sense`, `targets`, `lists` and `solve`. Each returns a value that the next one takes; everything else is in
+    functions of values in the files beside this one.
 
     Attributes:
         q, v, time: The simulated pose (nq,), its velocity (nv,) and the time [s].

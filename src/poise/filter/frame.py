@@ -277,7 +277,7 @@ def _foothold_targets(f: Block) -> None:
         shift[:, 2] = np.where(is_known, rest + part[:, 0] * below, np.maximum(lift, ahead))
         highest = np.maximum(np.maximum(edge, half), lift)
         shift[:, 2] = np.maximum(shift[:, 2], highest + np.minimum(height, f.clearance) - height)
-    f.wished[:] = r.points + np.where(f.held[:, None], f.offset, shift)
+    f.point_goal[:] = r.points + np.where(f.held[:, None], f.offset, shift)
 
 
 def _planned_targets(f: Block) -> None:
@@ -287,10 +287,10 @@ def _planned_targets(f: Block) -> None:
     f.lifts[:] = _height(f, landings + f.moved[:2]) - _height(f, landings)
     part = np.where(np.isfinite(r.landings[:, :1]), _smooth(r.progress), 1.0)
     way = np.concatenate([np.broadcast_to(f.moved[:2], (len(part), 2)), f.lifts[:, None]], axis=1)
-    wished = f.base + (1.0 - part) * f.left_with + part * way
+    goal = f.base + (1.0 - part) * f.left_with + part * way
     height = f.base[:, 2] - f.floors
-    wished[:, 2] = np.maximum(wished[:, 2], f.heights + np.minimum(height, f.clearance))
-    f.wished[:] = np.where(f.held[:, None], f.base + f.offset, wished)
+    goal[:, 2] = np.maximum(goal[:, 2], f.heights + np.minimum(height, f.clearance))
+    f.point_goal[:] = np.where(f.held[:, None], f.base + f.offset, goal)
 
 
 def _point_targets(f: Block) -> None:
@@ -300,28 +300,28 @@ def _point_targets(f: Block) -> None:
     h_m, 0 from 2 h_m up, so that a fallen hand is not held down.
     """
     p, r = f.pose, f.reference
-    f.wished_v[:], f.wished_a[:] = r.point_velocities, r.point_accelerations
+    f.point_goal_v[:], f.point_goal_a[:] = r.point_velocities, r.point_accelerations
     height, gap = r.points[:, 2] - f.floor, f.gaps
     if f.is_planned:
-        f.wished_v[:], f.wished_a[:] = f.wished_v + f.plan_rates[0], f.wished_a + f.plan_rates[1]
+        f.point_goal_v[:], f.point_goal_a[:] = f.point_goal_v + f.plan_rates[0], f.point_goal_a + f.plan_rates[1]
         height, gap = np.minimum(height, f.plan_gaps), np.minimum(gap, f.plan_gaps)
-    f.wished_v[f.stands] += f.ground_velocities[f.stands]
+    f.point_goal_v[f.stands] += f.ground_velocities[f.stands]
     if f.is_stepping:
-        f.wished[:], f.wished_v[:] = f.wished + f.stepping[0], f.wished_v + f.stepping[1]
-        f.wished_a[:] = f.wished_a + f.stepping[2]
+        f.point_goal[:], f.point_goal_v[:] = f.point_goal + f.stepping[0], f.point_goal_v + f.stepping[1]
+        f.point_goal_a[:] = f.point_goal_a + f.stepping[2]
     if f.reach > 0.0:
-        way = f.wished - p.places
+        way = f.point_goal - p.places
         size = np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-12)
-        f.wished[:] = p.places + np.minimum(1.0, f.reach / size) * way
+        f.point_goal[:] = p.places + np.minimum(1.0, f.reach / size) * way
     tangent = np.clip(1.0 - r.times_to_contact / f.contact_time, 0.0, 1.0)
     low = np.clip(2.0 - height / f.contact_height, 0.0, 1.0)
     normal = tangent + low * (1.0 - np.clip(gap / f.contact_height, 0.0, 1.0))
     if f.is_planned:
         tangent, normal = np.maximum(tangent, f.plan_climbs), np.maximum(normal, f.plan_climbs)
     f.shares[:] = np.stack([tangent, tangent, normal], axis=1).ravel()
-    speed = f.end_speed * (f.wished_v - p.velocities)
-    wish = f.wished_a + speed + f.end_stiffness * (f.wished - p.places)
-    f.point_target[:] = np.einsum("pec,pc->pe", f.axes, wish).ravel()
+    speed = f.end_speed * (f.point_goal_v - p.velocities)
+    asked = f.point_goal_a + speed + f.end_stiffness * (f.point_goal - p.places)
+    f.point_target[:] = np.einsum("pec,pc->pe", f.axes, asked).ravel()
 
 
 def ball_angles(q: Array, rest: Array, axis: Array, bend: Array, side: Array) -> Array:

@@ -159,7 +159,7 @@ class Recorder:
                 "dof": figure.model.nv,
                 "mass": character.mass,
             },
-            "settings": {"preset": figure.preset.name, **figure.preset.settings(), **_options(m)},
+            "settings": {"preset": figure.preset.name, **figure.preset.settings(), **_options(figure)},
             "frames": n,
             "dt": figure.dt,
             "wall_seconds": wall,

@@ -92,15 +92,15 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         most_bounds: word  room for them
         is_coupled: word  1 where contact forces enter a bound
         is_spread: word  1 where directions, owner, share, first, width and acts are written already
-        directed: word  wishes on points along directions
-        rows: word  wishes given as rows
+        directed: word  objectives on points along directions
+        rows: word  objectives given as rows
         com_count: word  equalities on the center of mass, the first ones
         com_first: word  its first axis, 0 … 2
         com_root: word  of which tree
         held_count: word  equalities on torques, behind those
         held_first: word  their first dof
         has_guess: word  1 where `guess` counts
-        has_turns: word  1 where turns of bodies are wished for
+        has_turns: word  1 where an objective is on turns of bodies
         friction: real  Coulomb coefficient of plain contacts
         relative: real  above zero: weight of λ as a share of the mean diagonal of B W Bᵀ, W = relative_weight
         terms: word  terms of the list that `write_terms` writes, see step/writers.py
@@ -122,7 +122,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         turn_target: real[bodies, 3]  [rad/s²]
         dof_weight: real[nv]  of single accelerations
         dof_pull: real[nv]  weight times target
-        direction_point: word[most_directed]  point of each directed wish, −1 where it is a place on a body
+        direction_point: word[most_directed]  point of each direction, −1 where it is a place on a body
         direction_body: word[most_directed]  then the body
         direction_place: real[most_directed, 3]  and the place in the world [m]
         direction: real[most_directed, 3]  along what it is measured
@@ -149,7 +149,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         guess: real[nv]  accelerations expected
         form: real[most_form]  the symmetric system, see system.c
         room: real[most_room]  room to work in
-        squares: real[bodies, 42]  wishes on the spatial accelerations of bodies: 6 × 6 and 6 numbers each
+        squares: real[bodies, 42]  objectives on the spatial accelerations of bodies: 6 × 6 and 6 numbers each
         a: real[nv]  accelerations
         x: real[most_n]  λ [N]
         slacks: real[most_bounds]  s
@@ -329,7 +329,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         stood: flag[points]  stood in the last step
         swung: flag[points]  swung in the last step
         stands: flag[points]  touches in the reference and is near the ground
-        held: flag[points]  wished at its offset
+        held: flag[points]  its goal is at its offset
         leaving: flag[points]  on their way in a step back
         foot_shift: real[points, 2]  of its landing place [m]
         members: word[most_members]  points of all limbs, limb after limb
@@ -338,9 +338,9 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         wanted: real[most_wanted, 2]  places at which the height of the ground is asked for
         wanted_heights: real[most_wanted]  the heights [m]
         lifts: real[points]  how much higher points land for being shifted [m]
-        wished: real[points, 3]  where points should be [m]
-        wished_v: real[points, 3]  how fast [m/s]
-        wished_a: real[points, 3]  and accelerated [m/s²]
+        point_goal: real[points, 3]  where points should be [m]
+        point_goal_v: real[points, 3]  how fast [m/s]
+        point_goal_a: real[points, 3]  and accelerated [m/s²]
         shares: real[point_rows]  how much each row of a point matters, 0 … 2
         point_target: real[point_rows]  accelerations of the points along their axes [m/s²]
         turn_target: real[bodies, 3]  angular accelerations of the bodies [rad/s²]

@@ -33,15 +33,15 @@ def library() -> ctypes.CDLL | None:
         OSError: if POISE_NATIVE is "require" and there is no core.
     """
     global _reason
-    wish = os.environ.get("POISE_NATIVE", "").strip().lower()
-    if wish == "skip":
+    choice = os.environ.get("POISE_NATIVE", "").strip().lower()
+    if choice == "skip":
         _reason = "POISE_NATIVE=skip"
         return None
     try:
-        return _load("plain" if wish == "plain" else best_level())
+        return _load("plain" if choice == "plain" else best_level())
     except (OSError, build.BuildFailed) as error:
         _reason = str(error)
-    if wish == "require":
+    if choice == "require":
         raise OSError(f"POISE_NATIVE=require, but Poise's compiled core cannot be used: {_reason}.")
     warnings.warn(
         f"Poise runs without its compiled core, many times slower: {_reason}. Install a C compiler, or run "
@@ -90,8 +90,8 @@ def _load(level: str) -> ctypes.CDLL:
 
 def _folders() -> Iterator[Path]:
     """Where libraries are kept: beside the sources, then in a cache of the user."""
-    if os.sep in (wish := os.environ.get("POISE_NATIVE", "")):
-        yield Path(wish)
+    if os.sep in (choice := os.environ.get("POISE_NATIVE", "")):
+        yield Path(choice)
         return
     yield build.BESIDE
     if place := os.environ.get("POISE_CACHE"):

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 
 SIMULATED_COLOR: Color = (0.85, 0.50, 0.15)
-REFERENCE_COLOR: Color = (0.25, 0.45, 0.65)
 THING_COLOR: Color = (0.62, 0.54, 0.44)
 GOAL_COLOR: Color = (0.10, 0.60, 0.30)
 

@@ -40,8 +40,6 @@ MOST_UNDONE = 200
 """Edits that can be undone."""
 MOST_JOINTS = 2000
 """Joints of a skeleton that a page holds."""
-ASIDE = ("undo", "redo", "state")
-"""What a page may ask for beside edits."""
 
 
 def read_edit(message: str, page: int = 0) -> Command:

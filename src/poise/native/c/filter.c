@@ -244,7 +244,7 @@ static void foothold_targets(Frame *f) {
         const real *own = r->points + 3 * i;
         real shift[3], part = r->progress[i] * r->progress[i] * (3.0 - 2.0 * r->progress[i]);
         if (f->held[i]) {
-            for (int c = 0; c < 3; c++) f->wished[3 * i + c] = own[c] + f->offset[3 * i + c];
+            for (int c = 0; c < 3; c++) f->point_goal[3 * i + c] = own[c] + f->offset[3 * i + c];
             continue;
         }
         int is_known = isfinite(r->landings[3 * i]);
@@ -262,7 +262,7 @@ static void foothold_targets(Frame *f) {
             real highest = larger(larger(ground[2 * count + i], ground[3 * count + i]) - f->floor, lift);
             shift[2] = larger(shift[2], highest + smaller(height, f->clearance) - height);
         }
-        for (int c = 0; c < 3; c++) f->wished[3 * i + c] = own[c] + shift[c];
+        for (int c = 0; c < 3; c++) f->point_goal[3 * i + c] = own[c] + shift[c];
     }
 }
 
@@ -275,14 +275,14 @@ static void planned_targets(Frame *f) {
         real x = lands ? landing[0] : 0.0, y = lands ? landing[1] : 0.0;
         f->lifts[i] = height_at(f, x + f->moved[0], y + f->moved[1]) - height_at(f, x, y);
         if (f->held[i]) {
-            for (int c = 0; c < 3; c++) f->wished[3 * i + c] = base[c] + f->offset[3 * i + c];
+            for (int c = 0; c < 3; c++) f->point_goal[3 * i + c] = base[c] + f->offset[3 * i + c];
             continue;
         }
         real part = isfinite(r->landings[3 * i]) ? r->progress[i] * r->progress[i] * (3.0 - 2.0 * r->progress[i]) : 1.0;
         for (int c = 0; c < 2; c++)
-            f->wished[3 * i + c] = base[c] + ((1.0 - part) * left_with[c] + part * f->moved[c]);
-        real wished = base[2] + ((1.0 - part) * left_with[2] + part * f->lifts[i]), height = base[2] - f->floors[i];
-        f->wished[3 * i + 2] = larger(wished, f->heights[i] + smaller(height, f->clearance));
+            f->point_goal[3 * i + c] = base[c] + ((1.0 - part) * left_with[c] + part * f->moved[c]);
+        real goal = base[2] + ((1.0 - part) * left_with[2] + part * f->lifts[i]), height = base[2] - f->floors[i];
+        f->point_goal[3 * i + 2] = larger(goal, f->heights[i] + smaller(height, f->clearance));
     }
 }
 
@@ -294,26 +294,26 @@ static void point_targets(Frame *f) {
     const Pose *p = f->pose;
     const Reference *r = f->reference;
     for (word i = 0; i < p->points; i++) {
-        real wish[3], way = 0, *wished = f->wished + 3 * i;
+        real asked[3], way = 0, *goal = f->point_goal + 3 * i;
         for (int c = 0; c < 3; c++) {
             word at = 3 * i + c;
-            f->wished_v[at] = r->point_velocities[at], f->wished_a[at] = r->point_accelerations[at];
+            f->point_goal_v[at] = r->point_velocities[at], f->point_goal_a[at] = r->point_accelerations[at];
             if (f->is_planned) {
-                f->wished_v[at] += f->plan_rates[at];
-                f->wished_a[at] += f->plan_rates[3 * p->points + at];
+                f->point_goal_v[at] += f->plan_rates[at];
+                f->point_goal_a[at] += f->plan_rates[3 * p->points + at];
             }
-            if (f->stands[i]) f->wished_v[at] += f->ground_velocities[at];
+            if (f->stands[i]) f->point_goal_v[at] += f->ground_velocities[at];
             if (f->is_stepping) {
-                wished[c] += f->stepping[at];
-                f->wished_v[at] += f->stepping[3 * p->points + at];
-                f->wished_a[at] += f->stepping[6 * p->points + at];
+                goal[c] += f->stepping[at];
+                f->point_goal_v[at] += f->stepping[3 * p->points + at];
+                f->point_goal_a[at] += f->stepping[6 * p->points + at];
             }
-            real away = wished[c] - p->places[at];
+            real away = goal[c] - p->places[at];
             way += away * away;
         }
         if (f->reach > 0.0) {
             real part = smaller(1.0, f->reach / larger(sqrt(way), 1e-12));
-            for (int c = 0; c < 3; c++) wished[c] = p->places[3 * i + c] + part * (wished[c] - p->places[3 * i + c]);
+            for (int c = 0; c < 3; c++) goal[c] = p->places[3 * i + c] + part * (goal[c] - p->places[3 * i + c]);
         }
         real height = r->points[3 * i + 2] - f->floor, gap = f->gaps[i];
         if (f->is_planned) height = smaller(height, f->plan_gaps[i]), gap = smaller(gap, f->plan_gaps[i]);
@@ -323,12 +323,12 @@ static void point_targets(Frame *f) {
         if (f->is_planned) tangent = larger(tangent, f->plan_climbs[i]), normal = larger(normal, f->plan_climbs[i]);
         for (int c = 0; c < 3; c++) {
             word at = 3 * i + c;
-            wish[c] = f->wished_a[at] + f->end_speed * (f->wished_v[at] - p->velocities[at]) +
-                      f->end_stiffness * (wished[c] - p->places[at]);
+            asked[c] = f->point_goal_a[at] + f->end_speed * (f->point_goal_v[at] - p->velocities[at]) +
+                      f->end_stiffness * (goal[c] - p->places[at]);
         }
         for (int e = 0; e < 3; e++) {
             f->shares[3 * i + e] = e == 2 ? normal : tangent;
-            f->point_target[3 * i + e] = dot(f->axes + 9 * i + 3 * e, wish, 3);
+            f->point_target[3 * i + e] = dot(f->axes + 9 * i + 3 * e, asked, 3);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* One step: a list of wishes and constraints as one symmetric system, its answer, and the proof. Twins: step/system.py.
+/* One step: a list of objectives and constraints as one symmetric system, its answer, and the proof. Twins: step/system.py.
  *
  *   min ½ aᵀQ a − aᵀ(b + Cᵀz) + ½ zᵀS z + fᵀz + ½ Σ ε (λ − λ*)²   s.t.  G a + D z = g,  λ ≥ 0, s ≥ 0,  z = (u, s)
  *
@@ -160,10 +160,10 @@ static void add_rows(System *s, const real *A, const real *X, real sign, const r
 enum { TORQUE, TURN, DOF, POINT, PLACE, COM, HELD, POINT_BOUND, ROW_BOUND };
 
 /* Two squares of one number are one: w (x − t)² with the sum of the weights and the mean of the targets. */
-static void join(real *weight, real *target, const real *more, const real *wished, word n) {
+static void join(real *weight, real *target, const real *more, const real *other, word n) {
     for (word i = 0; i < n; i++) {
         real own = more[i] >= 0.0 ? more[i] : NAN, sum = weight[i] + own;
-        target[i] = weight[i] == 0.0 ? wished[i] : own == 0.0 ? target[i] : (weight[i] * target[i] + own * wished[i]) / sum;
+        target[i] = weight[i] == 0.0 ? other[i] : own == 0.0 ? target[i] : (weight[i] * target[i] + own * other[i]) / sum;
         weight[i] = sum;
     }
 }
@@ -247,7 +247,7 @@ static void spatial_row(const Pose *p, word body, const real *place, const real 
     memcpy(row + 3, axis, 3 * sizeof(real));
 }
 
-/* Wishes on turns of bodies and on points along directions, gathered by body, then brought to the joints:
+/* Objectives on turns of bodies and on points along directions, gathered by body, then brought to the joints:
  * the entry (i, j) of the sum is cdof_iᵀ (squares summed over the subtree of the deeper body) cdof_j. */
 static void add_bodies(System *s) {
     const Pose *p = s->pose;
@@ -272,9 +272,9 @@ static void add_bodies(System *s) {
         spatial_row(p, body, place, axis, row);
         if (i < 0) point_of_body(p, body, place, p->body_biases, v, bias);
         else memcpy(bias, p->point_biases + 3 * i, sizeof bias);
-        real wish = w * (s->direction_target[k] - dot(axis, bias, 3));
+        real asked = w * (s->direction_target[k] - dot(axis, bias, 3));
         for (int e = 0; e < 6; e++) {
-            own[36 + e] += wish * row[e];
+            own[36 + e] += asked * row[e];
             for (int d = 0; d < 6; d++) own[6 * e + d] += w * row[e] * row[d];
         }
     }
@@ -457,15 +457,15 @@ static void certify(System *s, const real *v, const real *x, real *room) {
     }
     for (word i = 0; i < nv; i++) dual = larger(dual, fabs(gradient[i]) / scale);
     for (word i = 0; i < n; i++) {
-        real wished = 0, got = 0, held = 0;
+        real asked = 0, got = 0, held = 0;
         for (word e = 0; e < s->width[i]; e++) {
             real own = s->share[6 * i + e];
             word at = s->first[i] + e;
-            wished -= own * form[(z0 + at) * ld + order];
+            asked -= own * form[(z0 + at) * ld + order];
             got += own * pushed[at];
             held += own * pulled[at];
         }
-        x_scale = larger(larger(x_scale, fabs(wished - s->weight[i] * s->target[i])), larger(fabs(got), fabs(held)));
+        x_scale = larger(larger(x_scale, fabs(asked - s->weight[i] * s->target[i])), larger(fabs(got), fabs(held)));
     }
     for (word i = 0; i < n + s->bounds; i++) {
         real rate, size;
@@ -535,23 +535,23 @@ API word solve(System *s) {
         for (word i = 0, at = own_order; i < s->bounds; i++) {
             if (!s->taken[i]) continue;
             const real *J = s->J + i * nv, *X = s->X + i * c;
-            real w = s->bound_weight[i], wished = w * s->lower[i];
+            real w = s->bound_weight[i], asked = w * s->lower[i];
             for (word p = 0; p < nv; p++) {
                 if (J[p] == 0.0) continue;
                 real *row = W + p * ld, part = w * J[p];
                 add(part, J + p, row + p, nv - p);
                 if (s->is_coupled) add(part, X, row + z0, c);
                 row[at] -= part;
-                row[order] += wished * J[p];
+                row[order] += asked * J[p];
             }
             for (word e = 0; s->is_coupled && e < c; e++) {
                 real *row = W + (z0 + e) * ld, part = w * X[e];
                 add(part, X + e, row + z0 + e, c - e);
                 row[at] -= part;
-                row[order] += wished * X[e];
+                row[order] += asked * X[e];
             }
             W[at * ld + at] += w;
-            W[at * ld + order] -= wished;
+            W[at * ld + order] -= asked;
             at++;
         }
         if (eliminate(W, ld, order, nv, 0, nv, NULL, d, rest) >= 0) return NOT_POSITIVE;
