@@ -144,6 +144,20 @@ def test_what_stays_on_the_root_in_every_clip_is_left_there() -> None:
     assert find_hanging(rig) == ()
 
 
+def test_a_foot_hangs_on_its_shin_though_each_clip_was_baked_with_another_offset() -> None:
+    rig = as_control_rig(walk())
+    names, parents = rig.skeleton.names, rig.skeleton.parents
+    places, orientations = (np.concatenate([part, part]) for part in rig.world)
+    clips = np.repeat([0, 1], rig.frame_count)
+    for side in "LR":  # in the second clip the ankle sits elsewhere on the shin, as the target's own length said
+        shin, foot = names.index(f"LowerLeg.{side}"), names.index(f"Foot.{side}")
+        off = rotations.rotate(orientations[clips == 1, shin], np.array([0.35, 0.0, 0.1]))
+        places[clips == 1, foot] += off
+    named = {names.index(f"Foot.{s}"): names.index(f"LowerLeg.{s}") for s in "LR"}
+    found = find_hanging(measure(places, orientations, parents, None, None, clips))
+    assert {h.joint: h.bone for h in found} == named
+
+
 def test_no_joint_hangs_in_a_circle_whatever_moves() -> None:
     for seed in range(30):
         rng = np.random.default_rng(seed)

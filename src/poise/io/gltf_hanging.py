@@ -36,7 +36,8 @@ class Rig:
 
     Attributes:
         parents: The file's tree, shape (J,).
-        wander: Root-mean-square wander of joint j in the frame of joint k, as a share of the size, shape (J, J) [k, j].
+        wander: Root-mean-square wander of joint j in the frame of joint k about where it is in that clip, as a share of
+            the size, shape (J, J) [k, j].
         distance: Median distance of two joints as a share of the size, shape (J, J).
         skin: Vertices that each joint moves, by weight, shape (J,); None where no skin can be read.
         seams: Edges of the skin's triangles between the vertices of two joints, by weight, shape (J, J).
@@ -156,23 +157,29 @@ def _depth(parents: Ints, joint: int) -> int:
     return depth
 
 
-def measure(positions: Array, orientations: Array, parents: Ints, skin: Array | None, seams: Array | None) -> Rig:
+def measure(
+    positions: Array, orientations: Array, parents: Ints, skin: Array | None, seams: Array | None, clips: Ints | None = None
+) -> Rig:
     """The rig as the witnesses see it.
 
     Args:
         positions, orientations: Joints in the world, over poses of all clips, shapes (P, J, 3) and (P, J, 4).
         parents: The file's tree, shape (J,).
         skin, seams: Of the skin, see `Rig`; None where it cannot be read.
+        clips: Clip of each pose, shape (P,). Controls may be baked with another offset in each. Default: one clip.
     """
     keep = np.unique(np.linspace(0, len(positions) - 1, MOST_POSES).astype(np.int64))
     positions, orientations = positions[keep], orientations[keep]
+    clips = np.zeros(len(keep), dtype=np.int64) if clips is None else clips[keep]
+    of_clips = [np.flatnonzero(clips == clip) for clip in np.unique(clips)]
     size = max(float(np.median(np.ptp(positions, axis=1).max(axis=1))), 1e-12)
     count = len(parents)
     wander, distance = np.empty((count, count)), np.empty((count, count))
     for bone in range(count):
         away = positions - positions[:, bone, None]
         place = rotations.rotate(rotations.conjugate(orientations[:, bone])[:, None], away)
-        spread = place - np.median(place, axis=0)
-        wander[bone] = np.sqrt(np.mean(np.sum(spread**2, axis=-1), axis=0)) / size
+        for frames in of_clips:
+            place[frames] -= np.median(place[frames], axis=0)
+        wander[bone] = np.sqrt(np.mean(np.sum(place**2, axis=-1), axis=0)) / size
         distance[bone] = np.median(np.linalg.norm(away, axis=-1), axis=0) / size
     return Rig(parents, wander, distance, skin, np.zeros((count, count)) if seams is None else seams)

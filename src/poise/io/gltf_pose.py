@@ -192,7 +192,8 @@ def skeleton_tree(file: GltfDocument) -> GltfTree:
     if not places:
         return tree
     seams = seams_of(meshes, len(tree.nodes))
-    rig = measure(np.concatenate(places), np.concatenate(turns), tree.parents, tree.skin, seams)
+    clips = np.repeat(np.arange(len(places)), [len(at) for at in places])
+    rig = measure(np.concatenate(places), np.concatenate(turns), tree.parents, tree.skin, seams, clips)
     return tree.with_hanging(find_hanging(rig))
 
 
