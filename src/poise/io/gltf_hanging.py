@@ -158,7 +158,12 @@ def _depth(parents: Ints, joint: int) -> int:
 
 
 def measure(
-    positions: Array, orientations: Array, parents: Ints, skin: Array | None, seams: Array | None, clips: Ints | None = None
+    positions: Array,
+    orientations: Array,
+    parents: Ints,
+    skin: Array | None,
+    seams: Array | None,
+    clips: Ints | None = None,
 ) -> Rig:
     """The rig as the witnesses see it.
 
