@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -433,3 +434,34 @@ def test_a_clip_longer_than_one_piece_has_the_same_numbers(tmp_path: Path) -> No
     long = read(tmp_path, text)
     once = poise.io.load(MOTIONS / "bvh" / "cmu_3dsmax" / "143_04.bvh")
     np.testing.assert_array_equal(document(long).values[1085:2170], document(once).values)
+
+
+@pytest.mark.parametrize("kind", ["as written", "short numbers", "wrapped"])
+def test_a_long_file_takes_less_than_ten_times_its_size_in_memory(kind: str, tmp_path: Path) -> None:
+    text = poise.sample_path("walk").read_text()
+    head, rows = text.split("MOTION")[0], text.split("MOTION")[1].strip().split("\n")
+    frame_time, rows = rows[1], rows[2:]
+    if kind == "short numbers":
+        rows = [" ".join(f"{float(x):.2f}" for x in row.split()) for row in rows]
+    times = 8_000_000 // len("\n".join(rows))
+    count = times * len(rows)
+    if kind == "wrapped":
+        rows = [row.replace(" ", "\n", 30).replace("\n", " ", 29) for row in rows]
+    path = tmp_path / "long.bvh"
+    path.write_text(f"{head}MOTION\nFrames: {count}\n{frame_time}\n" + ("\n".join(rows) + "\n") * times)
+    poise.load(poise.sample_path("walk"))  # what is loaded once is not the file's
+    tracemalloc.start()
+    try:
+        motion = poise.load(path)
+        on_reading = tracemalloc.get_traced_memory()[1] / path.stat().st_size
+        _ = motion.world
+        in_all = tracemalloc.get_traced_memory()[1] / path.stat().st_size
+    finally:
+        tracemalloc.stop()
+    assert motion.frame_count == count
+    assert on_reading < 9.0
+    assert in_all < 10.0
+    short = poise.load(poise.sample_path("walk"))  # a short clip is asked where its joints are while it is read
+    tolerance = 2e-3 if kind == "short numbers" else 1e-9
+    for ours, its in zip(motion.world, short.world):
+        np.testing.assert_allclose(ours[: short.frame_count], its, atol=tolerance)

@@ -5,7 +5,7 @@ Nothing here knows which way is up, how long a unit is or how fast the clip was 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -74,9 +74,16 @@ class Figure:
         return self.anatomy.leg_length
 
     @cached_property
+    def _looked_at(self) -> Motion:
+        """The frames that are looked at: of a long clip, a part takes a part of the memory."""
+        if self.step == 1:
+            return self.motion
+        return replace(self.motion, source=None).frames(np.arange(0, self.motion.frame_count, self.step))
+
+    @cached_property
     def _points(self) -> tuple[Array, Array]:
-        positions, joints = body_points(self.motion)
-        return positions[:: self.step] / self.leg, bone_weights(self.motion, joints)
+        positions, joints = body_points(self._looked_at)
+        return positions / self.leg, bone_weights(self._looked_at, joints)
 
     @property
     def points(self) -> Array:
@@ -106,7 +113,7 @@ class Figure:
 
     def places(self, joints: tuple[int, ...] | list[int]) -> Array:
         """Mean place of some joints, shape (F, 3) [leg lengths]."""
-        return self.motion.world[0][:: self.step][:, list(joints)].mean(axis=1) / self.leg
+        return self._looked_at.world[0][:, list(joints)].mean(axis=1) / self.leg
 
     @cached_property
     def rest(self) -> Array:

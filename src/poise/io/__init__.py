@@ -76,6 +76,7 @@ def _read(path: Path, options: ReadOptions) -> Motion:
     if tall < 1e-9:
         raise InvalidValue("This figure has no height; leave --height (height=...) out.")
     sized = replace(options, unit=motion.source.unit * options.height / tall)
+    del motion  # of a long file there is no room for two
     motion = reader.read(path, sized)
     assert motion.source is not None
     told = Evidence(sized.unit, 1.0, f"the figure is {options.height:g} m tall, as its user says")

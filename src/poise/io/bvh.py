@@ -19,7 +19,7 @@ from poise.core.errors import FileFormatError
 from poise.core.motion import Motion, Source
 from poise.core.skeleton import Skeleton
 from poise.io import bvh_guess
-from poise.io.bvh_document import BvhDocument, pose, skeleton_of
+from poise.io.bvh_document import BvhDocument, skeleton_of, through_door
 from poise.io.bvh_hierarchy import finite_number, parse_hierarchy
 from poise.io.bvh_mark import read_ground, with_mark
 from poise.io.bvh_table import normalized, read_table
@@ -36,8 +36,8 @@ ROOM = 500_000_000
 """Memory that a clip of any file may take [bytes]."""
 MOST_TIMES = 10
 """Longer clips may take this many times the size of their file."""
-JOINT_BYTES = 170
-"""Memory for one joint in one frame while a file is read [bytes]."""
+JOINT_BYTES = 112
+"""Memory for one joint in one frame: its pose, and where it then is in the world [bytes]."""
 MAX_HIERARCHY = 1 << 23
 """The hierarchy ends before this byte."""
 
@@ -65,7 +65,8 @@ def read(path: Path, options: ReadOptions) -> Motion:
     guessed = bvh_guess.guess(document, said)
     is_told = any(given is not None for given in (options.unit, options.up, options.height))
     document = replace(document, unit=guessed.unit, up=guessed.up, adds_offset=guessed.adds_offset, is_told=is_told)
-    translations, turned = pose(document)
+    stands = guessed.stands
+    translations, turned = through_door(document, stands.translations, stands.rotations)
     fps = options.fps or 1.0 / document.frame_time
     motion = Motion(
         skeleton=skeleton_of(document),
@@ -86,10 +87,10 @@ def read(path: Path, options: ReadOptions) -> Motion:
             ground=read_ground(document.head),
         ),
     )
-    if guessed.world is None:
-        return motion
+    if "world" not in vars(stands):
+        return motion  # a long clip is looked at in steps
     turn = door_turn(guessed.up)  # where its joints are was asked before; turned and sized it is where they are now
-    places, axes = guessed.world
+    places, axes = stands.world
     return motion.placed(guessed.unit * rotations.rotate(turn, places), rotations.multiply(turn, axes))
 
 

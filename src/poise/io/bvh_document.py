@@ -14,6 +14,9 @@ from poise.io.door import door_turn
 Array = npt.NDArray[np.float64]
 Span = tuple[int, int]
 
+BLOCK = 1 << 15
+"""Angles of so many joints are turned into quaternions at once."""
+
 
 @dataclass(frozen=True)
 class Channel:
@@ -151,7 +154,10 @@ def skeleton_of(document: BvhDocument) -> Skeleton:
 
 
 def file_pose(document: BvhDocument, values: Array) -> tuple[Array, Array]:
-    """Pose in file units and file axes: translations (F, J, 3) and rotations (F, J, 4) of rows `values` (F, C)."""
+    """Pose in file units and file axes: translations (F, J, 3) and rotations (F, J, 4) of rows `values` (F, C).
+
+    Angles are turned in blocks of frames: what lies between them and quaternions takes three times what is returned.
+    """
     joints = document.joints
     translations = np.broadcast_to(np.array([j.offset for j in joints]), (len(values), len(joints), 3)).copy()
     for i, joint in enumerate(joints):
@@ -163,13 +169,20 @@ def file_pose(document: BvhDocument, values: Array) -> tuple[Array, Array]:
     for order in {j.order for j in joints} - {""}:
         same = [i for i, j in enumerate(joints) if j.order == order]
         columns = np.array([joints[i].rotation_columns for i in same])
-        turned[:, same] = rotations.from_euler(order, values[:, columns])
+        step = max(1, BLOCK // len(same))
+        for first in range(0, len(values), step):
+            block = slice(first, first + step)
+            turned[block, same] = rotations.from_euler(order, values[block, columns])
     return translations, turned
 
 
 def pose(document: BvhDocument) -> tuple[Array, Array]:
     """Pose of every frame in meters and Z up: translations (F, J, 3) [m] and rotations (F, J, 4)."""
-    translations, turned = file_pose(document, document.values)
+    return through_door(document, *file_pose(document, document.values))
+
+
+def through_door(document: BvhDocument, translations: Array, turned: Array) -> tuple[Array, Array]:
+    """What `file_pose` returned, in meters and Z up; written into the arrays given."""
     turn = door_turn(document.up)
     translations *= document.unit
     translations[:, 0] = rotations.rotate(turn, translations[:, 0])

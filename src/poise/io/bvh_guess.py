@@ -13,7 +13,7 @@ import numpy.typing as npt
 from poise.core.motion import Evidence, Motion
 from poise.intake.anatomy import Limb, anatomy_of, plain
 from poise.intake.reading import Custom, read_as
-from poise.io.bvh_document import BvhDocument, pose, skeleton_of
+from poise.io.bvh_document import BvhDocument, file_pose, skeleton_of
 from poise.io.format import ReadOptions
 
 Array = npt.NDArray[np.float64]
@@ -29,7 +29,17 @@ CMU_RATES = {0.5: 0.12, 0.25: 0.02, 2.0: 0.02}
 
 @dataclass(frozen=True)
 class Guess:
-    """What was taken, and why."""
+    """What was taken, and why.
+
+    Attributes:
+        unit: Meters per file unit.
+        up: Up axis.
+        adds_offset: True if the position channels of a child are added to its OFFSET.
+        dialect: Which custom, in words.
+        evidence: Each answer with its reason.
+        warnings: What to ask the user.
+        stands: The motion in file units and file axes; its arrays are the caller's to keep.
+    """
 
     unit: float
     up: str
@@ -37,7 +47,7 @@ class Guess:
     dialect: str
     evidence: dict[str, Evidence]
     warnings: tuple[str, ...]
-    world: tuple[Array, Array] | None = None
+    stands: Motion
 
 
 def guess(document: BvhDocument, options: ReadOptions) -> Guess:
@@ -68,7 +78,7 @@ def guess(document: BvhDocument, options: ReadOptions) -> Guess:
         dialect=_dialect(document, who.value, adds),
         evidence=evidence,
         warnings=(*reading.warnings, *_warnings(document)),
-        world=as_it_stands.world if document.frame_count else None,
+        stands=as_it_stands,
     )
 
 
@@ -79,7 +89,7 @@ def _as_it_stands(document: BvhDocument, fps: float | None) -> Motion:
     if not document.frame_count:
         return Motion(skeleton, np.zeros(1), skeleton.offsets[None], skeleton.rest_rotations[None])
     dt = 1.0 / fps if fps else document.frame_time
-    return Motion(skeleton, dt * np.arange(document.frame_count, dtype=np.float64), *pose(document))
+    return Motion(skeleton, dt * np.arange(document.frame_count, dtype=np.float64), *file_pose(document, document.values))
 
 
 def _stated(document: BvhDocument, literal: str) -> str:

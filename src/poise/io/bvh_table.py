@@ -91,18 +91,23 @@ def _wrapped(
     if count != wanted or count == 0:
         return None
     require_room(declared)
-    words: list[bytes] = []
-    values: list[Array] = []
+    table, filled = np.empty(wanted), 0
+    rows, starts = bytearray(), [0]
+    row: list[bytes] = []  # the words of the row that is not complete yet
     for _, text in _pieces(path, begin, first_line):
         numbers = parse_numbers(text)
         found = text.split()
         if numbers is None or numbers.size != len(found) or not (np.abs(numbers) < LIMIT).all():
             return None
-        words += found
-        values.append(numbers)
-    rows = [b" ".join(words[k : k + width]) + b"\n" for k in range(0, wanted, width)]
-    starts = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
-    return np.concatenate(values).reshape(-1, width), b"".join(rows), starts
+        table[filled : filled + numbers.size] = numbers
+        filled += numbers.size
+        row += found
+        ends = range(width, len(row) + 1, width)
+        for end in ends:
+            rows += b" ".join(row[end - width : end]) + b"\n"
+            starts.append(len(rows))
+        row = row[len(ends) * width :]
+    return table.reshape(-1, width), bytes(rows), np.array(starts, dtype=np.int64)
 
 
 def _row_starts(
