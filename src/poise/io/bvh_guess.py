@@ -89,7 +89,8 @@ def _as_it_stands(document: BvhDocument, fps: float | None) -> Motion:
     if not document.frame_count:
         return Motion(skeleton, np.zeros(1), skeleton.offsets[None], skeleton.rest_rotations[None])
     dt = 1.0 / fps if fps else document.frame_time
-    return Motion(skeleton, dt * np.arange(document.frame_count, dtype=np.float64), *file_pose(document, document.values))
+    times = dt * np.arange(document.frame_count, dtype=np.float64)
+    return Motion(skeleton, times, *file_pose(document, document.values))
 
 
 def _stated(document: BvhDocument, literal: str) -> str:
