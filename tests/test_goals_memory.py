@@ -32,7 +32,7 @@ KEYS = {
 }
 WHERE = {
     "choose_bars": "cable-car", "choose_partner_hand": "hands", "choose_wall_hands": "wall", "take_bar": "swing",
-    "settle": "climb", "choose_hand": "climb", "choose_foot": "climb",
+    "settle": "climb", "choose_hand": "climb", "choose_foot": "climb", "reach_for_ball": "dodge",
 }  # fmt: skip
 
 
