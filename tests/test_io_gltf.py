@@ -662,6 +662,9 @@ def test_moving_parts_without_a_skin_are_joints_and_are_drawn(tmp_path):
     meshes = document_of(motion).meshes
     assert sorted(int(mesh.joints[0, 0]) for mesh in meshes) == [0, 1, 2]
     assert all((mesh.weights == 1.0).all() for mesh in meshes)
+    for skin in skins_of(motion):  # the page reads four joints a vertex
+        assert skin.joints.shape == skin.weights.shape == (3, 4)
+        np.testing.assert_allclose(skin.weights, [[1.0, 0.0, 0.0, 0.0]] * 3)
     tip = next(site for site in motion.skeleton.end_sites if site.joint == 2)
     assert np.linalg.norm(tip.offset) == pytest.approx(30.0, rel=0.01)  # where the part ends
     assert motion.skeleton.skin is not None

@@ -211,6 +211,8 @@ def skins_of(motion: Motion) -> tuple[Skin, ...]:
         texture, kind = _checked(mesh.texture)
         order = np.argsort(-mesh.weights, axis=1)[:, :4]
         joints, weights = (np.take_along_axis(a, order, axis=1) for a in (mesh.joints, mesh.weights))
+        spare = ((0, 0), (0, 4 - order.shape[1]))  # a rigid part has one joint a vertex; the page reads four
+        joints, weights = np.pad(joints, spare), np.pad(weights, spare)
         total = np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
         skin = Skin(
             mesh.name, mesh.positions, mesh.indices, joints, (weights / total).astype(np.float32), binds, mesh.uvs,
