@@ -36,6 +36,11 @@ def test_a_terrain_says_how_it_was_asked_for(spec: str) -> None:
     assert Terrain.parse(spec).spec == spec
 
 
+def test_rubble_as_a_terrain_names_the_option_that_makes_it() -> None:
+    with pytest.raises(InvalidValue, match="scene` rubble:COUNT,SEED"):
+        Terrain.parse("rubble:40,1")
+
+
 @pytest.mark.parametrize(
     "spec",
     [

@@ -242,6 +242,8 @@ def parse(spec: str) -> Terrain:
     kind = kind.strip().lower()
     if kind not in ARGUMENTS:
         hint = did_you_mean(kind, ARGUMENTS).replace(" Did", "; did").rstrip("?")
+        if kind == "rubble":
+            hint = "; loose rubble is --scene rubble:COUNT,SEED"
         raise _wrong(spec, f"there is no terrain {kind!r}{hint}")
     low, high = ARGUMENTS[kind]
     if kind in ("image", "mesh", "platform"):
