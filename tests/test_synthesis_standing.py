@@ -11,7 +11,7 @@ import poise
 import poise.io
 from poise.body import fit
 from poise.body.character import Character
-from poise.body.figure import figure
+from poise.body.figure import figure, figure_skeleton
 from poise.body.posing import body_positions
 from poise.core import rotations
 from poise.core.errors import InvalidValue
@@ -28,7 +28,7 @@ from poise.show.synthesis_scene import scene_of_synthesis
 from poise.step import Objective
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.poses import places_of, standing, stands, upright
-from poise.synthesis.prepared import soled, steadied
+from poise.synthesis.prepared import prepared, soled, steadied
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.scene_file import scene_of
 from tests.clips import MOTIONS, needs_motions
@@ -42,6 +42,62 @@ def lying(character: Character) -> Character:
     thigh = character.bodies[character.roles["left_hip"]].joint
     turns[thigh] = rotations.from_rotation_vector(np.array([np.pi, 0.0, 0.0]))
     return replace(character, skeleton=replace(skeleton, rest_rotations=turns))
+
+
+def foreign(turns: dict[str, tuple[float, float, float]], *, hips_meet: bool = False, seed: int = 3) -> Character:
+    """Fitted to a skeleton at rest in another pose, every bone with axes of its own, knees and elbows with all three.
+
+    Args:
+        turns: Turn of joints by the end of their name, about the figure's own axes at rest [rad].
+        hips_meet: Both hip joints are at the middle of the pelvis, as where a bone for each side begins there.
+        seed: Of the axes.
+    """
+    plain = figure_skeleton()
+    names, parents = plain.names, plain.parents.tolist()
+    own = np.array([next((t for end, t in turns.items() if name.endswith(end)), (0.0, 0.0, 0.0)) for name in names])
+    axes = rotations.normalize(np.random.default_rng(seed).normal(size=(len(names), 4)))
+    offsets, rest = plain.offsets.copy(), rotations.from_rotation_vector(own)
+    if hips_meet:
+        for thigh in (names.index("LeftUpLeg"), names.index("RightUpLeg")):
+            offsets[thigh] = 0.0
+    for j, parent in enumerate(parents):
+        rest[j] = rotations.multiply(rest[j], axes[j])
+        if parent >= 0:
+            back = rotations.conjugate(axes[parent])
+            rest[j], offsets[j] = rotations.multiply(back, rest[j]), rotations.rotate(back, offsets[j])
+    tips = tuple(
+        replace(site, offset=rotations.rotate(rotations.conjugate(axes[site.joint]), site.offset))
+        for site in plain.end_sites
+    )
+    return fit(replace(plain, offsets=offsets, rest_rotations=rest, end_sites=tips, hinges={}))
+
+
+BENT = {"UpLeg": (0.0, -1.1, 0.0), "LeftLeg": (0.0, 1.4, 0.0), "RightLeg": (0.0, 1.4, 0.0), "Arm": (0.0, -0.3, 0.0)}
+LIES = {"Hips": (0.0, 1.5, 0.0), "LeftUpLeg": (0.9, 0.0, 0.0), "RightUpLeg": (-0.9, 0.0, 0.0)}
+
+
+@pytest.mark.parametrize(("turns", "hips_meet"), [(BENT, False), (LIES, True)], ids=["bent", "lies, hips meet"])
+def test_a_foreign_rest_pose_is_stood_up(turns: dict[str, tuple[float, float, float]], hips_meet: bool) -> None:
+    own = prepared(foreign(turns, hips_meet=hips_meet))
+    model = model_of(own)
+    q = standing(own)
+    state = State(model).at(q, np.zeros(model.nv))
+    places, roles = body_positions(own, q[None])[0], own.roles
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        hip, knee, foot = (places[roles[f"{side}_{role}"]] for role in ("hip", "knee", "foot"))
+        thigh, shin = ((a - b) / np.linalg.norm(a - b) for a, b in ((knee, hip), (foot, knee)))
+        assert thigh @ shin > 0.97, "nearly straight"
+        assert (hip - foot)[2] > 0.95 * np.linalg.norm(hip - foot), "plumb"
+        assert sign * foot[1] > 0.05
+        arm = places[roles[f"{side}_elbow"]] - places[roles[f"{side}_shoulder"]]
+        assert arm[2] < -0.9 * np.linalg.norm(arm), "hangs"
+    assert places[roles["head"], 2] > places[roles["pelvis"], 2] + 0.4
+    soles = state.points[[p.part == "foot" for p in own.contact_points]]
+    assert np.ptp(soles[:, 2]) < 0.01, "level"
+    assert soles[:, 0].min() < state.com()[0] < soles[:, 0].max()
+    result = synthesize("balance", own, seconds=0.6)
+    assert result.report["fell"] is None
+    assert result.report["penetration_max_m"] < 1e-3
 
 
 def com_height(character: Character) -> float:

@@ -156,6 +156,8 @@ def _turned(observed: Observation, b: int, turn: Array, weight: float, horizon: 
     """A body's joint is turned from its pose at rest by a rotation vector of the world in which the figure stood."""
     state, body = observed.state, observed.body
     kind = body.character.bodies[b].kind
+    if kind == "free":  # a chest that is one with the pelvis turns with the whole figure
+        return []
     first = body.joints[0] - 6 + body.character.v_addresses[b]
     end = first + V_SIZES[kind]
     own = body.rest_turns[b].T @ turn

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
 import numpy as np
 
@@ -23,6 +22,24 @@ STEEP = 0.75
 """Cosine of how far the legs and the trunk of a figure that stands may lean."""
 NARROW = 0.1
 """Sole points whose spread to the side is less than this part of that along the foot tell no plane."""
+STRETCHED = 0.8
+"""Cosine of how far the knee of a leg that counts as straight may be bent."""
+HIGH = 0.2
+"""Ankles higher over the soles than this part of the hips' height are those of legs that stand on their toes."""
+INSIDE = (0.2, 0.8)
+"""The center of mass of a figure that stands is between these parts of the soles' length from the heels."""
+PLUMB = 0.92
+"""Cosine of how far a leg of a rest pose that is kept may lean."""
+SEPARATE = 0.02
+"""Places of left and right joints nearer than this part of a leg do not tell the sides."""
+SHORTEST = 0.15
+"""A trunk shorter than this part of a leg points nowhere."""
+APART = 0.25
+"""Legs that are straightened end at least this part of a leg from one another."""
+LEANING = 0.9
+"""Cosine of how far the shin may be turned to level a foot that is one with it."""
+LEFT = np.array([0.0, 1.0, 0.0])
+"""To the left of a figure that faces +x."""
 LEVEL = 1e-8
 """A sole looks down where the cosine of its way is as near to one."""
 
@@ -30,36 +47,74 @@ LEVEL = 1e-8
 def upright(character: Character) -> Array:
     """World orientations of the bodies of a figure that is upright on level ground, unit wxyz, shape (B, 4).
 
-    Some files keep no pose in their skeleton: bones along one axis, the pose in the channels. For those each joint is
-    in the middle of what the character was fitted to, which knows the clip, and the whole is turned upright, facing +x.
+    The skeleton's rest pose, if it stands. Else its legs are straightened and, where it lies, its trunk is turned
+    upright and to face +x. Some files keep no pose in their skeleton: bones along one axis, the pose in the channels.
+    For those each joint is in the middle of what the character was fitted to, which knows the clip. Only places of
+    hips, knees, feet and the trunk's top count, not the axes of bones.
 
     Args:
         character: With two legs.
 
     Raises:
-        InvalidValue: if neither pose stands.
+        InvalidValue: if it has no two legs, or none of these poses stands.
     """
-    turned = _at_rest(character)
-    if stands(character, turned):
-        return turned
-    turned = _put_together(character)
-    if not stands(character, turned):
-        raise InvalidValue(
-            "This figure does not stand: in its skeleton's rest pose trunk or legs lie, and with legs straight and "
-            "joints in the middle its feet are not level. Fit the character to a clip in which it stands."
-        )
-    return turned
+    missing = [r for side in SIDES for r in (f"{side}_hip", f"{side}_knee") if r not in character.roles]
+    if missing:
+        raise InvalidValue(f"This figure cannot stand: it has no {missing[0]}. Motion from goals needs two legs.")
+    rest = _at_rest(character)
+    if stands(character, rest) and _has_straight_legs(character, rest):
+        return rest
+    for begun in (rest, _in_the_middle(character)):
+        turned = _put_together(character, begun)
+        if turned is not None and stands(character, turned):
+            return turned
+    raise InvalidValue(
+        "This figure does not stand: in its skeleton's rest pose trunk or legs lie, and with legs straight and "
+        "joints in the middle its feet are not level. Fit the character to a clip in which it stands."
+    )
 
 
 def stands(character: Character, turned: Array) -> bool:
     """Whether trunk and legs point upward in these world orientations (B, 4), soles at one height."""
     places, roles = places_of(character, turned), character.roles
-    legs = [places[roles[f"{side}_hip"]] - places[ankle_of(character, side)] for side in SIDES]
-    hips = np.mean([places[roles[f"{side}_hip"]] for side in SIDES], axis=0)
-    ways = [*legs, *([] if (top := _top(character)) is None else [places[top] - hips])]
+    legs = [places[roles[f"{side}_hip"]] - leg_end(character, turned, side) for side in SIDES]
+    way = _trunk(character, places)
+    ways = [*legs, *([] if way is None else [way])]
     if any(way[2] < STEEP * np.linalg.norm(way) for way in ways):
         return False
     return abs(legs[0][2] - legs[1][2]) < (1.0 - STEEP) * max(np.linalg.norm(leg) for leg in legs)
+
+
+def _has_straight_legs(character: Character, turned: Array) -> bool:
+    """Whether hip, knee and the end of the leg are nearly on a plumb line, on both sides.
+
+    Legs that stand on their toes, the ankle high above the ground, are bent as they are: those of a bird or a mech.
+    """
+    places = places_of(character, turned)
+    for side in SIDES:
+        hip, knee = (places[character.roles[f"{side}_{role}"]] for role in ("hip", "knee"))
+        end = leg_end(character, turned, side)
+        thigh, shin = knee - hip, end - knee
+        is_high = end[2] - _lowest(character, turned, side) > HIGH * (hip[2] - _lowest(character, turned, side))
+        is_bent = thigh @ shin < STRETCHED * np.linalg.norm(thigh) * np.linalg.norm(shin)
+        if not is_high and (is_bent or (hip - end)[2] < PLUMB * np.linalg.norm(hip - end)):
+            return False
+    return True
+
+
+def is_one_with_shin(character: Character, side: str) -> bool:
+    """Whether a leg has no joint between its knee and its sole."""
+    return ankle_of(character, side) == character.roles[f"{side}_knee"]
+
+
+def leg_end(character: Character, turned: Array, side: str) -> Array:
+    """Place of the ankle [m], root at zero; of a foot that is one with the shin, the middle of its sole."""
+    ankle = places_of(character, turned)[ankle_of(character, side)]
+    soles = soles_of(character, turned, side)
+    if not is_one_with_shin(character, side) or not len(soles):
+        return ankle
+    far = np.linalg.norm(soles, axis=1)
+    return ankle + soles[far >= 0.5 * far.max()].mean(axis=0)
 
 
 def places_of(character: Character, turned: Array) -> Array:
@@ -80,8 +135,8 @@ def _at_rest(character: Character) -> Array:
     return world[[b.joint for b in character.bodies]]
 
 
-def _put_together(character: Character) -> Array:
-    """Joints in the middle, the trunk turned upright and to face +x, legs straight down, soles level."""
+def _in_the_middle(character: Character) -> Array:
+    """Each joint in the middle of its range, as the fit saw it."""
     turned = np.tile(rotations.IDENTITY, (len(character.bodies), 1))
     for i, body in enumerate(character.bodies):
         if body.parent < 0:
@@ -91,25 +146,66 @@ def _put_together(character: Character) -> Array:
             middle = body.limits.rest
         own = character.skeleton.rest_rotations[body.joint] if middle is None else middle
         turned[i] = rotations.multiply(turned[body.parent], own)
-    roles, places = character.roles, places_of(character, turned)
-    hips = [places[roles[f"{side}_hip"]] for side in SIDES]
-    top = _top(character)
-    up = places[top] - np.mean(hips, axis=0) if top is not None else -places[ankle_of(character, "left")]
-    left = hips[0] - hips[1]
-    up /= max(float(np.linalg.norm(up)), 1e-9)
-    left -= (left @ up) * up
-    left /= max(float(np.linalg.norm(left)), 1e-9)
-    ahead: Array = np.asarray(np.cross(left, up), dtype=np.float64)
-    turn_limb(character, turned, 0, rotations.from_matrix(np.stack([ahead, left, up])))
-    for side in SIDES:
-        chain = [roles[f"{side}_hip"], roles[f"{side}_knee"], ankle_of(character, side)]
-        for body, beyond in pairwise(chain):
+    return turned
+
+
+def _put_together(character: Character, begun: Array) -> Array | None:
+    """A pose with legs straight down and soles level; a trunk that lies is turned upright and to face +x.
+
+    None where the pose has no left and right.
+    """
+    turned, roles = begun.copy(), character.roles
+    places = places_of(character, turned)
+    hips = np.mean([places[roles[f"{side}_hip"]] for side in SIDES], axis=0)
+    trunk = _trunk(character, places)
+    up = hips - np.mean([leg_end(character, turned, side) for side in SIDES], axis=0) if trunk is None else trunk
+    up = up / max(float(np.linalg.norm(up)), 1e-9)
+    if up[2] >= STEEP:
+        up = -DOWN
+    left = across(character, turned, up)
+    if left is None:
+        return None
+    if not np.allclose(up, -DOWN):
+        ahead: Array = np.asarray(np.cross(left, up), dtype=np.float64)
+        turn_limb(character, turned, 0, rotations.from_matrix(np.stack([ahead, left, up])))
+        left = LEFT
+    places = places_of(character, turned)
+    gap = (places[roles["left_hip"]] - places[roles["right_hip"]]) @ left
+    for side, out in (("left", left), ("right", -left)):
+        way = DOWN + max(0.5 * (APART - gap / character.leg_length), 0.0) * out
+        way /= np.linalg.norm(way)
+        chain = list(dict.fromkeys([roles[f"{side}_hip"], roles[f"{side}_knee"], ankle_of(character, side)]))
+        for body, beyond in zip(chain, [*chain[1:], None], strict=True):
+            if beyond is None and not is_one_with_shin(character, side):
+                break
             places = places_of(character, turned)
-            bone = places[beyond] - places[body]
+            end = leg_end(character, turned, side) if beyond is None else places[beyond]
+            bone = end - places[body]
             if (size := float(np.linalg.norm(bone))) > 1e-9:
-                turn_limb(character, turned, body, rotations.between(bone / size, DOWN))
+                turn_limb(character, turned, body, rotations.between(bone / size, way))
         level_sole(character, turned, side)
     return turned
+
+
+def across(character: Character, turned: Array, up: Array) -> Array | None:
+    """Unit way to the left, across `up`: from hip to hip; where hips are at one place, by knees, feet or shoulders."""
+    places, roles = places_of(character, turned), character.roles
+    for role in ("hip", "knee", "foot", "shoulder", "elbow"):
+        if {f"left_{role}", f"right_{role}"} <= set(roles):
+            left = places[roles[f"left_{role}"]] - places[roles[f"right_{role}"]]
+            left = left - (left @ up) * up
+            if (size := float(np.linalg.norm(left))) > SEPARATE * character.leg_length:
+                return left / size
+    return None
+
+
+def _trunk(character: Character, places: Array) -> Array | None:
+    """From the middle of the hips to the top of the trunk [m]; None for a figure whose top is at its hips."""
+    top = _top(character)
+    if top is None:
+        return None
+    way = places[top] - np.mean([places[character.roles[f"{side}_hip"]] for side in SIDES], axis=0)
+    return way if np.linalg.norm(way) > SHORTEST * character.leg_length else None
 
 
 def _top(character: Character) -> int | None:
@@ -159,6 +255,8 @@ def plane_of(points: Array) -> tuple[Array, Array] | None:
 def level_sole(character: Character, turned: Array, side: str) -> None:
     """Turn a foot so that its sole looks down: `turned` (B, 4) is changed, unless it does already."""
     plane = plane_of(soles_of(character, turned, side))
+    if plane is not None and is_one_with_shin(character, side) and plane[1] @ DOWN < LEANING:
+        return  # the shin would be turned with it
     if plane is not None and plane[1] @ DOWN < 1.0 - LEVEL:
         turn_limb(character, turned, ankle_of(character, side), rotations.between(plane[1], DOWN))
 
@@ -172,12 +270,18 @@ def turn_limb(character: Character, turned: Array, body: int, turn: Array) -> No
 BEND = {"hip": -0.55, "knee": 0.45, "elbow": -1.0}
 """Turn of a thigh, a shin and a forearm in the world about the axis to the left, in parts of the bend."""
 
-LEFT = np.array([0.0, 1.0, 0.0])
-"""To the left of a figure that faces +x."""
 STRAIGHT = 1e-6
 """A figure whose left is so near to `LEFT` faces +x."""
+CROSSED = 0.5
+"""A hand that hangs further inside than this part of the upper arm crosses the body."""
 SPREAD = 0.14
 """Slope of hanging upper arms away from the sides."""
+NEAR = 1e-3
+"""The center of mass is where it is wanted when it is as near as this part of the soles' length."""
+MOST_LEANT = 0.3
+"""A figure leans by no more to bring its center of mass over its soles, unless it is asked to [rad]."""
+ROUNDS = 4
+"""Most corrections of the lean."""
 EVEN = 1e-3
 """Soles whose heights differ by less than this part of a leg are at one height."""
 MOST_BENT = 1.5
@@ -190,25 +294,24 @@ def standing(
     """Coordinates of a figure that stands, shape (nq,), with its skeleton's rest pose bent at knees and elbows.
 
     It faces +x, whichever way its rest pose does. The upper arms hang, whatever the rest pose does with them, clear of
-    the sides. Where the rest pose does not stand, joints are in the middle of what the character was fitted to, the
-    trunk upright, legs down. Soles are level and at one height: the longer leg bends its knee.
+    the sides. Where the rest pose does not stand on legs that are nearly straight, they are straightened and
+    the trunk is turned upright. Soles are level and at one height: the longer leg bends its knee.
 
     Args:
         character: With two legs.
         knees, elbows: How far they bend [rad].
         arms: How far they are raised forward, π for overhead [rad].
         over: Where the center of mass stands, in parts of the soles' length from the heels; it leans there from the
-            ankles. None leaves it where the rest pose has it.
+            ankles. None leaves it where the pose has it, if that is over the soles.
 
     Raises:
         InvalidValue: if the figure has no left and right leg, or no such pose stands.
     """
-    missing = [r for side in ("left", "right") for r in (f"{side}_hip", f"{side}_knee") if r not in character.roles]
-    if missing:
-        raise InvalidValue(f"This figure cannot stand: it has no {missing[0]}. Motion from goals needs two legs.")
     turned = upright(character)
     roles = character.roles
-    left = _left(character, turned)
+    left = across(character, turned, -DOWN)
+    if left is None:
+        raise InvalidValue("This figure cannot stand: its left and right joints are at the same places.")
     if np.abs(left - LEFT).max() > STRAIGHT:
         turned = rotations.multiply(rotations.between(left, LEFT), turned)
         left = LEFT
@@ -233,25 +336,28 @@ def standing(
     soles = [i for i, p in enumerate(character.contact_points) if p.part == "foot"]
     q = _coordinates(character, turned)
     state.at(q, np.zeros(state.model.nv))
-    if over is not None:
-        forward = np.array([left[1], -left[0]])
+    forward = np.array([left[1], -left[0]])
+    feet = {b for side in SIDES for b in character.carried(ankle_of(character, side))}
+    before, total = q, 0.0
+    for _ in range(ROUNDS if soles else 0):
         lengthwise, height = state.points[soles, :2] @ forward, state.com()[2] - state.points[soles, 2].min()
-        wanted = lengthwise.min() + over * np.ptp(lengthwise)
-        lean = rotations.from_rotation_vector(np.arctan2(wanted - state.com()[:2] @ forward, height) * left)
-        feet = {character.contact_points[i].body for i in soles}
+        at = (state.com()[:2] @ forward - lengthwise.min()) / max(float(np.ptp(lengthwise)), 1e-9)
+        wanted = float(np.clip(at, *INSIDE)) if over is None else over
+        if abs(wanted - at) < NEAR:
+            break
+        angle = float(np.arctan2((wanted - at) * np.ptp(lengthwise), height))
+        total += angle
+        if over is None and abs(total) > MOST_LEANT:  # soles that are not below the figure: it begins as it is
+            state.at(before, np.zeros(state.model.nv))
+            q = before
+            break
+        lean = rotations.from_rotation_vector(angle * left)
         for b in set(range(len(character.bodies))) - feet:
             turned[b] = rotations.multiply(lean, turned[b])
         q = _coordinates(character, turned)
         state.at(q, np.zeros(state.model.nv))
     q[2] -= state.points[soles, 2].min()
     return q
-
-
-def _left(character: Character, turned: Array) -> Array:
-    """Level unit direction from the right hip to the left."""
-    places, roles = places_of(character, turned), character.roles
-    left = places[roles["left_hip"]] - places[roles["right_hip"]]
-    return np.array([left[0], left[1], 0.0]) / np.linalg.norm(left[:2])
 
 
 def _even_legs(character: Character, turned: Array, left: Array) -> None:
@@ -286,8 +392,12 @@ def _hang(character: Character, turned: Array, places: Array, side: str, way: Ar
     arm = places[elbow] - places[shoulder]
     if np.linalg.norm(arm) < 1e-6 * character.leg_length:  # a rig whose arm is moved by its hand alone
         return
-    hung = rotations.between(arm / np.linalg.norm(arm), way / np.linalg.norm(way))
-    turn_limb(character, turned, shoulder, hung)
+    before = turned.copy()
+    turn_limb(character, turned, shoulder, rotations.between(arm / np.linalg.norm(arm), way / np.linalg.norm(way)))
+    hand, out = character.roles.get(f"{side}_hand", elbow), way * np.array([1.0, 1.0, 0.0])
+    reach = (places_of(character, turned)[hand] - places[shoulder]) @ out / np.linalg.norm(out)
+    if reach < -CROSSED * np.linalg.norm(arm):  # a bent arm that would hang across the body is left as it is
+        turned[:] = before
 
 
 def _coordinates(character: Character, turned: Array) -> Array:
