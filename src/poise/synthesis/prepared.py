@@ -13,9 +13,8 @@ from poise.core.typing import Array
 from poise.physics import State
 from poise.physics.from_character import model_of
 from poise.synthesis.poses import (
-    DOWN,
+    LEFT,
     SIDES,
-    across,
     ankle_of,
     is_one_with_shin,
     places_of,
@@ -34,8 +33,6 @@ BACK, OVERHEAD = np.radians(-120.0), np.radians(125.0)
 """… and goes so far back and up from there [rad]."""
 ALIKE = 0.04
 """Two soles are alike where no point of one, mirrored, is further from the other's than this part of a leg."""
-SOLE_LENGTH, SOLE_WIDTH = 0.25, 0.1
-"""Least size of the sole of a foot that is one with its shin, in parts of a leg."""
 FLAT = 1e-3
 """A sole is flat where no point is further from its plane than this part of a leg."""
 
@@ -51,7 +48,7 @@ def soled(character: Character) -> Character:
     Contact points are fitted to a clip, each foot to what it does there. A foot that the clip never shows flat on level
     ground gets a sole that is bent or lies too high in the foot: what a filter of that clip needs, and nobody can stand
     on. Of two soles that are not alike both become the flatter one; then each is pressed flat. A foot that is one with
-    its shin gets a level sole at its lowest point, no smaller than a small foot. A figure whose soles are
+    its shin gets a level sole at its lowest point. A figure whose soles are
     flat and alike is returned as it is.
 
     Args:
@@ -65,7 +62,7 @@ def soled(character: Character) -> Character:
     of = {side: sole_points(character, side) for side in SIDES}
     ankles = {side: places[ankle_of(character, side)] for side in SIDES}
     soles = {side: soles_of(character, turned, side) for side in SIDES}
-    before, left = dict(soles), across(character, turned, -DOWN)
+    before = dict(soles)
     if len(of["left"]) == len(of["right"]) > 0:
         apart = ankles["left"] - ankles["right"]
         apart[2] = 0.0
@@ -75,8 +72,9 @@ def soled(character: Character) -> Character:
             soles[worse] = soles[better] @ mirror
     for side in SIDES:
         if is_one_with_shin(character, side) and len(soles[side]):
-            sole = _under_shin(soles[side], leg, left)
-            soles[side] = sole if np.abs(sole - soles[side]).max() > FLAT * leg else soles[side]
+            if np.ptp(soles[side][:, 2]) > FLAT * leg:
+                low = np.full(len(soles[side]), soles[side][:, 2].min())
+                soles[side] = np.column_stack([soles[side][:, :2], low])
             continue
         plane = plane_of(soles[side])
         if plane is not None and _unevenness(soles[side]) > FLAT * leg:
@@ -91,19 +89,6 @@ def soled(character: Character) -> Character:
             own = rotations.rotate(rotations.conjugate(turned[body]), at + ankles[side] - places[body])
             points[i] = replace(points[i], offset=own)
     return replace(character, contact_points=tuple(points))
-
-
-def _under_shin(points: Array, leg: float, left: Array | None) -> Array:
-    """A level sole at the lowest of its points, at least as large as a small foot: no joint tells where it ends."""
-    level = np.column_stack([points[:, :2], np.full(len(points), points[:, 2].min())])
-    if left is None:
-        return level
-    middle = level.mean(axis=0)
-    for way, least in ((np.cross(left, -DOWN), SOLE_LENGTH * leg), (left, SOLE_WIDTH * leg)):
-        along = (level - middle) @ way
-        if 1e-6 * leg < np.ptp(along) < least:
-            level = level + np.outer(along * (least / np.ptp(along) - 1.0), way)
-    return level
 
 
 def _unevenness(points: Array) -> float:
@@ -141,9 +126,7 @@ def limber(character: Character) -> Character:
     model = model_of(character)
     state = State(model).at(standing(character), np.zeros(model.nv))
     turns = state.data.xmat[model.roots[0] :].reshape(-1, 3, 3)
-    hips = state.data.xpos[model.roots[0] :][[roles["left_hip"], roles["right_hip"]]]
-    left = hips[0] - hips[1]
-    left = np.array([left[0], left[1], 0.0]) / np.linalg.norm(left[:2])
+    left = LEFT  # it stands facing +x
     up = rotations.to_matrix(rotations.from_rotation_vector(-RAISED * left))
     bodies = list(character.bodies)
     for shoulder, elbow in arms:
