@@ -86,7 +86,7 @@ def test_retargeting_to_oneself_changes_nothing(walk: Motion, walker: poise.Char
     # both stand as in one frame, wherever that is: the soles' level and the way they face are the same
     standing = Standing.of(walker, places[100], turns[100], walker.floor)
     roles = propose_roles(walker, walker)
-    retargeter = Retargeter(walker, walker, roles, standing, standing)
+    retargeter = Retargeter(walker, roles, standing, standing)
     for k in (100, 130, 180):
         com = center_of_mass(walker, places[k], turns[k])
         place, turn = retargeter.targets(places[k], turns[k], com)

@@ -256,7 +256,7 @@ def simulate(
     )  # fmt: skip
     note_warnings(motion)
     whole, motion = motion, options.part_of(motion, start, end)
-    advise(whole, motion, start or 0.0, source_fps, is_level=ground.is_flat and not live)
+    advise(whole, motion, start or 0.0, is_level=ground.is_flat and not live)
     if loop:
         motion = _looped(motion, pushes)
     require_felt(pushes, motion.duration, is_allowed=allow)
@@ -390,17 +390,16 @@ def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None
         return run(motion, figure, watch=watch, **arguments)
 
 
-# --- what is told before the run: problems of the clip and of its options, each with its cure
+# --- warnings before the run: problems of the clip and of its options, each with its cure
 
 
-def advise(whole: Motion, motion: Motion, start: float, source_fps: float | None, *, is_level: bool) -> None:
+def advise(whole: Motion, motion: Motion, start: float, *, is_level: bool) -> None:
     """What a user should know of the clip.
 
     Args:
         whole: The clip.
         motion: The part of it that is kept.
         start: Where that begins [s].
-        source_fps: The rate that was given, if one was [1/s].
         is_level: The ground is level and stays so.
     """
     from poise.phases.glitches import find_glitches, leading_rest_frames

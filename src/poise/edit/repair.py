@@ -176,7 +176,7 @@ def repair(
             "low_pass_hz": seen.filter.hz, "weight": curve[-1].weight, "budget": limits, "loop": is_loop,
         },
         before=_measures(seen, interval), after=after, kept={"exact_frames": len(exact), "loop": is_loop},
-        budget=budget, amount=scope.amount, notes=_notes(seen, curve, asked),
+        budget=budget, amount=scope.amount, notes=_notes(seen, curve),
     )  # fmt: skip
     report.data["curve"] = [point.report() for point in curve]
     edited = Edited(result, report)
@@ -336,7 +336,7 @@ def _require_time(seen: Analysis) -> None:
     )
 
 
-def _notes(seen: Analysis, curve: Sequence[Point], budget: Budget) -> tuple[str, ...]:
+def _notes(seen: Analysis, curve: Sequence[Point]) -> tuple[str, ...]:
     notes: list[str] = []
     if len(curve) == 1:
         notes.append("No change within the budget makes the clip more physical; it is left as it is.")

@@ -101,7 +101,7 @@ def spin(
             motion, body, figure.root, com, aloft, priority=tuple(priority), limbs=tuple(limbs), amount=scope.amount
         )  # fmt: skip
     changes = Changes.between(motion, spun.motion, figure.root)
-    kept = spun.kept | _kept(motion, body, com, spun.motion, changes, spans, priority, is_by_root=by == "root")
+    kept = spun.kept | _kept(body, com, spun.motion, changes, spans, priority, is_by_root=by == "root")
     scale = natural_scale(body)
     report = report_of(
         "spin", motion, spun.motion, changes,
@@ -134,7 +134,7 @@ def _after(
 
 
 def _kept(
-    motion: Motion, body: Character, com: Array, result: Motion, changes: Changes, spans: tuple[Span, ...],
+    body: Character, com: Array, result: Motion, changes: Changes, spans: tuple[Span, ...],
     priority: Sequence[int], *, is_by_root: bool,
 ) -> dict[str, float]:  # fmt: skip
     """What was promised: the path in flight, poses of priority frames, and by the root all joint angles in flight."""

@@ -150,14 +150,12 @@ def require_followed(figures: Sequence[Figure], v: Array, time: float, dt: float
         )  # fmt: skip
 
 
-def why_it_ended(
-    error: PoiseError, time: float, dt: float, pushes: Sequence[tuple[Figure, Force]], blows: Sequence[str]
-) -> str:
+def why_it_ended(error: PoiseError, time: float, pushes: Sequence[tuple[Figure, Force]], blows: Sequence[str]) -> str:
     """Why a run ended in the step after a time [s]: what was seen, and what to change; without a full stop.
 
     Args:
         error: What ended it.
-        time, dt: Of the last step [s].
+        time: Of the last step [s].
         pushes: All so far, each with whom it acts on.
         blows: As `blows_of`.
     """

@@ -238,7 +238,7 @@ class World:
         """Why the run ended in the step after this time: what was seen, and what to change."""
         dt = self.settings.dt
         blows = blows_of(self.figures, self.state, self.balls(), self.hits, self.time, dt)
-        return why_it_ended(error, self.time, dt, [(self.figures[who], push) for who, push in self._pushes], blows)
+        return why_it_ended(error, self.time, [(self.figures[who], push) for who, push in self._pushes], blows)
 
     # --- one step
 

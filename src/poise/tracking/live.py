@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from poise.body.character import Character
-from poise.body.posing import apply_deviation, body_poses, interpolate_q, motion_to_q
+from poise.body.posing import body_poses, interpolate_q, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, PoiseError
 from poise.core.motion import Motion
@@ -35,6 +35,7 @@ from poise.tracking.protocols.pose import LivePose
 from poise.tracking.protocols.source import LiveSink, LiveSource
 from poise.tracking.retarget import heading, yaw_turn
 from poise.tracking.roles import Role, parse_roles
+from poise.tracking.run import clip_of
 from poise.tracking.tracker import PerformanceTracker, standing_pose
 
 RATE = 120.0
@@ -42,13 +43,13 @@ RATE = 120.0
 CALIBRATE = 0.25
 """An actor is measured from the poses of so long [s]."""
 BEHIND = 0.03
-"""A run that is so late gives up what it missed [s]."""
+"""A run that is later than this skips the steps it missed [s]."""
 EASE = 0.8
 """Time in which an actor whose stream is silent is brought to stand at ease, and back [s]."""
 TOO_FAST = 15.0
 """A root of a person's size that is faster than this has flown off [m/s]."""
 LOST_FOR = 10.0
-"""A character that is lost for so long begins again where it was [s]."""
+"""A character that has lain on the ground for so long begins again where it was [s]."""
 MOST_KEPT = 2 * 3600
 """A run keeps its motion for so long [s]; what is older is dropped."""
 
@@ -105,9 +106,7 @@ class Tracking:
         standing = standing_pose(self.character)
         if before is not None:  # another actor: the character goes on from where it is, facing as it does
             turn = rotations.multiply(before.q[3:7], rotations.conjugate(before.standing[3:7]))
-            yaw = 2.0 * math.atan2(turn[3], turn[0])
-            about = np.array([math.cos(0.5 * yaw), 0.0, 0.0, math.sin(0.5 * yaw)])
-            standing[3:7] = rotations.multiply(about, standing[3:7])
+            standing[3:7] = rotations.multiply(yaw_turn(2.0 * math.atan2(turn[3], turn[0])), standing[3:7])
             standing[:2] = before.q[:2]
         roles = parse_roles(self._roles, self.character, actor) if isinstance(self._roles, str) else self._roles
         self.tracker = PerformanceTracker(
@@ -191,9 +190,9 @@ def like_standing(actor: Character, character: Character, roles: Sequence[Role])
     for role in roles:
         if role.kind != "targeted" or not role.actor:
             continue
-        first, last = theirs[role.actor][0], theirs[role.actor][-1]
-        joints = [b for b in (theirs[role.actor]) if "collar" not in _role_of(actor, b)]
-        first = joints[0] if joints else first
+        chain = theirs[role.actor]
+        first = next((b for b in chain if "collar" not in _role_of(actor, b)), chain[0])
+        last = chain[-1]
         if actor.bodies[first].kind != "ball" or first == last:
             continue
         places, turned = (x[0] for x in body_poses(actor, q[None]))
@@ -307,16 +306,6 @@ class LiveResult:
         write_atomically(Path(path), (text + "\n").encode())
 
 
-def clip_of(character: Character, q: Array, times: Array) -> Motion:
-    """Frames of a character's skeleton at coordinates (F, nq); joints without a body stay as they rest."""
-    skeleton, count = character.skeleton, len(q)
-    rest = Motion(
-        skeleton, times, np.repeat(skeleton.offsets[None], count, axis=0),
-        np.repeat(skeleton.rest_rotations[None], count, axis=0),
-    )  # fmt: skip
-    return apply_deviation(character, rest, motion_to_q(character, rest), q)
-
-
 def run_live(
     source: LiveSource,
     follower: Follower,
@@ -328,14 +317,14 @@ def run_live(
     is_over: Callable[[], bool] = lambda: False,
     on_step: Callable[[float, Array], None] | None = None,
 ) -> LiveResult:
-    """Follow a live actor until told to stop, or Ctrl-C.
+    """Follow a live actor until `is_over`, the end of `seconds`, or Ctrl-C.
 
     Args:
         source: The actor.
         follower: What follows.
         sinks: Where every pose goes.
         seconds: Ends so long after the first pose [s].
-        patience: Ends if nobody is heard for so long at the beginning [s].
+        patience: Ends if no pose comes within so long from the beginning [s].
         is_kept: Keep the motion for the result.
         is_over: Asked after every step.
         on_step: Called with time since the first pose [s] and coordinates (nq,) after every step.
@@ -422,9 +411,8 @@ class _Run:
         began = time.thread_time()
         if pose.skeleton is self.known:
             self.last = motion_to_q(self.actor, pose.motion())[0]
-        q = (
-            None if self.last is None else self.follower.step(self.last, self.still)
-        )  # held while a new actor is measured
+        # held while a new actor is measured
+        q = None if self.last is None else self.follower.step(self.last, self.still)
         if q is None:
             return
         if self.sinks and self.humanoid is not None:

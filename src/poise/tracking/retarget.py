@@ -140,9 +140,7 @@ class Retargeter:
         ratio: The character's legs over the actor's.
     """
 
-    def __init__(
-        self, character: Character, actor: Character, roles: Sequence[Role], theirs: Standing, ours: Standing
-    ) -> None:
+    def __init__(self, actor: Character, roles: Sequence[Role], theirs: Standing, ours: Standing) -> None:
         self.roles = tuple(role for role in roles if role.actor)
         self.theirs, self.ours = theirs, ours
         self.ratio = ours.leg / theirs.leg
@@ -175,7 +173,7 @@ class Retargeter:
         put = rotations.multiply(back, rotations.conjugate(self._about))
         self._put_on = rotations.multiply(put, np.array([second for _, second in turns]))
         self._from, self._to = their_begin, begin
-        self._turned = _about_z(ours.yaw - theirs.yaw)
+        self._turned = _yaw_matrix(ours.yaw - theirs.yaw)
 
     def heading(self, places: Array) -> float:
         """Where the character should face for the places (B, 3) of the actor's bodies [rad]."""
@@ -195,7 +193,7 @@ class Retargeter:
         oriented[:2], oriented[2:] = turns[0], turns[self.actor_ends]
         from_there = np.where(self.is_targeted[:, None], places[0], self._from)
         moved = self.gains * ((at - from_there) @ self._turned.T)
-        moved += self.offsets @ _about_z(self.heading(places)).T
+        moved += self.offsets @ _yaw_matrix(self.heading(places)).T
         moved += self._to
         moved[self.is_targeted] += moved[0] - self._to
         return moved, rotations.multiply(rotations.multiply(self._about, oriented), self._put_on)
@@ -216,13 +214,14 @@ def _hips(character: Character) -> Array:
     return out
 
 
-def _about_z(angle: float) -> Array:
+def _yaw_matrix(angle: float) -> Array:
+    """Rotation about the vertical by an angle [rad], shape (3, 3)."""
     c, s = math.cos(angle), math.sin(angle)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def yaw_turn(angle: float) -> Array:
-    """Rotation about the vertical, wxyz."""
+    """Rotation about the vertical by an angle [rad], wxyz."""
     return np.array([math.cos(0.5 * angle), 0.0, 0.0, math.sin(0.5 * angle)])
 
 

@@ -113,20 +113,25 @@ def track(
         if progress is not None and k % 10 == 9:
             progress(k + 1, len(poses))
     out[:begin] = out[begin]
-    motion = _motion(character, still, out, times, actor)
-    return TrackResult(motion, seen.report(actor, theirs, out, seconds), out, times)
+    at = interpolate_q(character, times, out, np.minimum(actor.times, times[-1]))
+    motion = clip_of(character, at, actor.times)
+    return TrackResult(motion, seen.report(actor, out, seconds), out, times)
 
 
-def _motion(character: Character, still: Array, q: Array, times: Array, actor: Motion) -> Motion:
-    """Frames of the character's skeleton at the actor's times; joints without a body stay as they rest."""
-    skeleton = character.skeleton
-    at = interpolate_q(character, times, q, np.minimum(actor.times, times[-1]))
-    count = len(at)
+def clip_of(character: Character, q: Array, times: Array) -> Motion:
+    """A motion of a character's skeleton; joints without a body keep their rest pose.
+
+    Args:
+        character: Whose coordinates.
+        q: Coordinates of each frame, shape (F, nq).
+        times: Of the frames [s], shape (F,).
+    """
+    skeleton, count = character.skeleton, len(q)
     rest = Motion(
-        skeleton, actor.times, np.broadcast_to(skeleton.offsets, (count, *skeleton.offsets.shape)).copy(),
-        np.broadcast_to(skeleton.rest_rotations, (count, *skeleton.rest_rotations.shape)).copy(),
+        skeleton, times, np.repeat(skeleton.offsets[None], count, axis=0),
+        np.repeat(skeleton.rest_rotations[None], count, axis=0),
     )  # fmt: skip
-    return apply_deviation(character, rest, motion_to_q(character, rest), at)
+    return apply_deviation(character, rest, motion_to_q(character, rest), q)
 
 
 class _Seen:
@@ -163,7 +168,7 @@ class _Seen:
                 end = state.data.xpos[end_body(tracker.character, limb) + 1]
                 self.swings.append(float(np.linalg.norm(end - tracker.targets.place[foot.row])))
 
-    def report(self, actor: Motion, theirs: Character, q: Array, seconds: float) -> dict[str, Any]:
+    def report(self, actor: Motion, q: Array, seconds: float) -> dict[str, Any]:
         tracker, counts = self.tracker, self.tracker.counts
         forces = np.array(counts.root_force) if counts.root_force else np.zeros(1)
         source = actor.source

@@ -14,6 +14,7 @@ import numpy as np
 
 from poise.core import rotations
 from poise.core.typing import Array, Index
+from poise.tracking.retarget import yaw_turn
 
 LAND_HEIGHT, LEAVE_HEIGHT = 0.045, 0.055
 """Soles of the actor below which a foot may land and above which it leaves, for a leg of 0.82 m [m]."""
@@ -85,7 +86,7 @@ class Foot:
         falling = max(-float(velocity[2]), 1e-6)
         self.place = wanted.place + wanted.velocity * min(max(over, 0.0) / falling, AHEAD)
         self.place[2] = ground + self.height
-        self.turn = rotations.multiply(about_z(yaw_between(self.level, wanted.turn)), self.level)
+        self.turn = rotations.multiply(yaw_turn(yaw_between(self.level, wanted.turn)), self.level)
 
     def arms(self) -> Array:
         """Where the points of its sole are from its joint, over the ground [m], shape (n, 2)."""
@@ -109,7 +110,7 @@ class Foot:
         """The standing foot with the pitch and roll that are wanted, turned about its lowest point, which stays."""
         if abs(_upright(wanted, self.turn)) >= math.cos(0.5 * FLAT):
             return self.place, self.turn
-        turn = rotations.multiply(about_z(yaw_between(wanted, self.turn)), wanted)
+        turn = rotations.multiply(yaw_turn(yaw_between(wanted, self.turn)), wanted)
         rolled = rotations.to_rotation_vector(rotations.multiply(turn, rotations.conjugate(self.turn)))
         size = float(np.linalg.norm(rolled))
         kept = rotations.from_rotation_vector(rolled * max(0.0, size - FLAT) / max(size, 1e-9))
@@ -137,11 +138,6 @@ class Goal:
     acceleration: Array
     turn: Array
     spin: Array
-
-
-def about_z(angle: float) -> Array:
-    """Rotation about the vertical, wxyz."""
-    return np.array([math.cos(0.5 * angle), 0.0, 0.0, math.sin(0.5 * angle)])
 
 
 def yaw_between(first: Array, second: Array) -> float:

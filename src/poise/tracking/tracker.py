@@ -47,7 +47,7 @@ HARDEST, HELD_STIFFNESS = 1e3, 36.0
 LOST, STRICTLY_LOST = 2.3, 1.8
 """So many times `ASTRAY` or `TILTED`, and the character falls; the second for a root that is never held [1]."""
 BEGINNING = 6
-"""So many poses are taken as they are at least, to see how fast the actor is; more of one that trembles."""
+"""Least number of first poses that are taken as they are, to measure the actor's velocity; noise needs more."""
 JOINING = 0.5
 """A character that another actor takes over comes to the new one's pose within so long [s]."""
 STILL, STILL_TIME = 0.3, 0.4
@@ -55,7 +55,7 @@ STILL, STILL_TIME = 0.3, 0.4
 CATCHING = 0.1
 """A foot that is placed to catch the body is there so long after it was asked to [s]."""
 TREMBLE = 0.03
-"""Time constants of how far feet are placed off their targets [s]."""
+"""Time constant with which feet that are placed off their targets move there [s]."""
 HOMING = 0.05
 """The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
 SHIFTING = 0.1
@@ -87,8 +87,8 @@ class PerformanceTracker:
         dt: Time between poses and of a step [s]; up to 1/60 holds.
         roles: Of the character's limbs; proposed if not given.
         settings: Weights.
-        root: "hard": nobody holds the root, but in steps that would lose the character, which are counted; "strict":
-            never, it falls instead; "soft": the root may be held a little throughout.
+        root: "hard": no force acts at the root, except in steps that would lose the character; these are counted.
+            "strict": never; the character falls instead. "soft": a small force may act at the root in every step.
         standing: Coordinates of the standing character, shape (nq,); the skeleton's rest pose if not given.
         actor_standing: The same of the actor.
         actor_floor: Height of the actor's floor [m]; found while it runs if not given.
@@ -174,7 +174,7 @@ class PerformanceTracker:
         actor.touch()
         places, turns = actor.data.xpos[1:], actor.data.xquat[1:]
         if self._retargeter is None:
-            self._begin(places, turns)
+            self._begin(places)
         assert self._retargeter is not None
         place, turn = self._retargeter.targets(places, turns, actor.data.subtree_com[1])
         soles = np.array([self._sole(limb, actor.points, places) for limb in self.feet])
@@ -209,7 +209,7 @@ class PerformanceTracker:
 
     # --- beginning
 
-    def _begin(self, places: Array, turns: Array) -> None:
+    def _begin(self, places: Array) -> None:
         """Count ways and turns from how both stand, the actor where it is now and facing as it does."""
         supports = [role for role in self.roles if role.kind == "support" and role.actor]
         self._actor_points = {role.limb: _limb_points(self.actor, role.actor) for role in supports}
@@ -230,7 +230,7 @@ class PerformanceTracker:
         own_places = own_places + np.array([0.0, 0.0, self.floor - lowest])
         self.standing[2] += self.floor - lowest
         ours = Standing.of(self.character, own_places, own_turns, self.floor)
-        self._retargeter = Retargeter(self.character, self.actor, self.roles, theirs, ours)
+        self._retargeter = Retargeter(self.actor, self.roles, theirs, ours)
         self.state.at(self.standing, np.zeros(self.model.nv))
         arms = self.state.data.xipos[1:] - self.state.com()
         inertia = float(np.sum(self.model.body_masses[1:] * np.sum(arms**2, axis=1)) * 2.0 / 3.0)
@@ -516,7 +516,7 @@ class PerformanceTracker:
                 foot.place[:2] += off
 
     def _watch(self) -> None:
-        """Where the character is about to be lost the root is held softly until it is back, or it falls."""
+        """Hold the root softly while the character is about to be lost; let it fall where that is not allowed."""
         assert self._retargeter is not None
         leg, goal = self._retargeter.ours.leg, self.targets
         off = float(np.linalg.norm(goal.place[0] - self.state.data.xpos[1])) / leg
@@ -577,7 +577,7 @@ class PerformanceTracker:
     def _place_at(self, where: Array) -> None:
         """Let all targets follow from a place (2,), standing on no foot."""
         self._shift = where - self._smoother.x[0, :2]
-        self._catch, self._rise = np.zeros(2), self._rise
+        self._catch = np.zeros(2)
         for foot in self.feet.values():
             foot.stands, foot.share, foot.shift, foot.drift = False, 0.0, self._shift.copy(), np.zeros(2)
 

@@ -35,7 +35,7 @@ def page(
     style = (resources.files("poise.check.page") / "style.css").read_text(encoding="utf-8")
     body = "".join(
         [
-            _overview(shown, profile),
+            _overview(shown),
             _strays(groups),
             *(_section(r, k, players.get(r.name, "")) for k, r in enumerate(shown)),
             _meaning(profile),
@@ -66,7 +66,7 @@ def _lead(reports: Sequence[ClipReport], profile: Profile) -> str:
     )
 
 
-def _overview(reports: Sequence[ClipReport], profile: Profile) -> str:
+def _overview(reports: Sequence[ClipReport]) -> str:
     if len(reports) < 2:
         return ""
     rows = []

@@ -11,6 +11,7 @@ from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.tracking.protocols.pose import LivePose
 from poise.tracking.protocols.vmc import HUMAN
+from poise.tracking.retarget import heading, yaw_turn
 
 _ROLES = {"collar": "Shoulder", "shoulder": "UpperArm", "elbow": "LowerArm", "hand": "Hand"} | {
     "hip": "UpperLeg", "knee": "LowerLeg", "foot": "Foot", "toe": "Toes"
@@ -90,8 +91,6 @@ class Humanoid:
 
     def _tee(self, places: Array, turned: Array) -> Array:
         """Orientation of each body in a T-pose that faces +x: arms out to the sides, legs down."""
-        from poise.tracking.retarget import heading, yaw_turn
-
         about = yaw_turn(-heading(self.character, places))
         places, tee = rotations.rotate(about, places), rotations.multiply(about, turned)
         for limb in self.character.limbs:

@@ -13,6 +13,7 @@ from poise.body.character import Character
 from poise.body.posing import body_poses
 from poise.core import rotations
 from poise.core.typing import Array
+from poise.tracking.retarget import heading
 from poise.tracking.setup.model import ACTOR_LIMBS, DENSITIES, Chain, Setup, volume
 from poise.tracking.tracker import standing_pose
 
@@ -53,7 +54,7 @@ def find_checks(setup: Setup) -> tuple[Check, ...]:
     moving = [c for c in setup.limbs if c.kind != "spine"]
     supports = [c for c in moving if c.role == "support"]
     if not supports:
-        found.append(_nobody_stands(setup, moving))
+        found.append(_nobody_stands(moving))
     for limb in moving:
         if limb.role != "free" and not limb.actor:
             found.append(_nobody_drives(setup, limb))
@@ -61,13 +62,13 @@ def find_checks(setup: Setup) -> tuple[Check, ...]:
     heavy = _too_heavy(setup, character)
     found += heavy
     for limb in supports:
-        found += _too_short(setup, character, limb)
+        found += _too_short(character, limb)
     if supports and not heavy:
         found += _off_balance(setup, character)
     return tuple(found)
 
 
-def _nobody_stands(setup: Setup, moving: list[Chain]) -> Check:
+def _nobody_stands(moving: list[Chain]) -> Check:
     legs = [c for c in moving if c.kind == "leg"]
     text = "No limb carries the character: none is a support limb."
     if not legs:
@@ -121,7 +122,7 @@ def _points(character: Character, places: Array, turned: Array, bodies: set[int]
     return np.array(found).reshape(-1, 3)
 
 
-def _too_short(setup: Setup, character: Character, limb: Chain) -> list[Check]:
+def _too_short(character: Character, limb: Chain) -> list[Check]:
     """A carrying limb whose end stays over the ground even if it is stretched down."""
     places, turned = _posed(character)
     carrying = [x for x in character.limbs if x.role == "support"]
@@ -241,8 +242,6 @@ def _hull(points: Array) -> Array:
 
 def _way(character: Character, places: Array, off: Array) -> str:
     """Where something lies, as seen by the character."""
-    from poise.tracking.retarget import heading
-
     yaw = heading(character, places)
     ahead = float(off @ np.array([math.cos(yaw), math.sin(yaw)]))
     left = float(off @ np.array([-math.sin(yaw), math.cos(yaw)]))
