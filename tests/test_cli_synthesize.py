@@ -14,6 +14,7 @@ import pytest
 
 import poise
 from poise.cli.app import run
+from poise.cli.synthesize import figure_of
 from poise.synthesis.behaviors import BEHAVIORS
 from tests.clips import MOTIONS, needs_motions
 from tests.interrupted import interrupted
@@ -274,3 +275,11 @@ def test_results_are_printed_in_a_line() -> None:
     assert len(repr(result.figures)) < 200
     moved = poise.simulate(poise.load(poise.sample_path("walk")).cut(0.0, 0.2))
     assert repr(moved) == "<simulated: 13 frames, 0.20 s, 21 joints on flat, 0 pushes>"
+
+
+def test_a_skeleton_without_a_clip_is_a_character(tmp_path: Path) -> None:
+    walk = poise.sample_path("walk").read_text(encoding="utf-8")
+    bones, _, _ = walk.partition("MOTION")
+    path = tmp_path / "bones.bvh"
+    path.write_text(bones, encoding="utf-8")
+    assert figure_of(str(path)).leg_length == pytest.approx(poise.Character.fit(poise.load_skeleton(path)).leg_length)

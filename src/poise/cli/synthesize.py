@@ -15,7 +15,7 @@ from poise.cli.app import INTERRUPTED, app, note, note_warnings, output_paths, p
 from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, telling_interrupts
 from poise.cli.summary import summarize_synthesis
 from poise.cli.synthesize_help import NamedHelp, describe, list_behaviors, list_goals, write_controller
-from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.errors import SKELETON_ALONE, FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
     from poise.body.character import Character
@@ -324,9 +324,15 @@ def figure_of(which: str) -> Character:
         from poise.body import load_character
 
         return load_character(path)
+    import poise.io
     from poise.body import fit
 
-    return fit(_loaded(path, clip))
+    try:
+        return fit(_loaded(path, clip))
+    except FileFormatError as refusal:
+        if SKELETON_ALONE[0] not in refusal.cure:
+            raise
+        return fit(poise.io.load_skeleton(path))
 
 
 def captured(which: Path) -> Motion:
