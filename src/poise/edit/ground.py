@@ -34,7 +34,7 @@ DONE = 5e-4
 """A round that moves nothing further than this is not made, for a leg of 0.82 m [m]; once begun, rounds go on to half
 of it: files round, and what was done must stay done."""
 FAR = 45.0
-"""A joint that turns further is told [deg]; in captured clips none turns by more than half of it."""
+"""A joint that turns further is reported [deg]; in captured clips none turns by more than half of it."""
 TOO_FAST = 3.0
 """Feet faster than this beside the root, in √(g leg), are those of a smaller figure in another unit [1]; walks have
 about 0.4, sprints 1.5."""

@@ -21,7 +21,7 @@ from poise.phases.runs import runs
 from poise.terrain import Terrain
 
 MOST_LOWERED = 0.06
-"""How far the root goes down or up for the legs at most in a round, for a leg of 0.82 m [m]; more in all is told."""
+"""How far the root goes down or up for the legs at most in a round, for a leg of 0.82 m [m]; more is reported."""
 LEG_HZ = 6.0
 """How fast that, and the correction of a knee, may change, for a leg of 0.82 m [Hz]."""
 STIFF = 0.02

@@ -40,7 +40,7 @@ DEFAULT_BUDGET = Budget(joint=math.radians(6.0), root=0.06)
 PLAUSIBLE_GRAVITY = (0.72, 1.35)
 """Flights that fall with less or more than this share of gravity speak of a wrong frame rate or size [1]."""
 MUCH = 0.1
-"""Share of the weight that is told if it is left [1]."""
+"""Share of the weight that is reported if it is left [1]."""
 PERSON = 70.0
 """Moments are reported for a figure of this mass [kg]."""
 

@@ -71,7 +71,7 @@ def spin(
     Raises:
         InvalidValue: if there is no flight, or an argument makes no sense.
         UnknownName: if a limb is none of the character's.
-        PoiseError: if no turns of the root give the wished momentum.
+        PoiseError: if no turns of the root give the momentum asked for.
         BudgetExceeded: if more would change than the budget allows.
 
     Source: [ShapiroLee2011]_ "The Angular-Momentum Tool"; by the pose is what the paper leaves open.

@@ -34,7 +34,7 @@ class SpinFlight:
     Attributes:
         span: First and last frame.
         tumble: Its bodies, as they move before the edit.
-        wish: What its angular momentum is wished to be [kg m²/s], shape (3,).
+        wish: Target of its angular momentum [kg m²/s], shape (3,).
     """
 
     span: Span
@@ -65,7 +65,7 @@ def natural_scale(character: Character) -> float:
 
 
 def checked_wish(momentum: str | Array) -> str | Array:
-    """The wish itself: "mean", "takeoff", or a vector of shape (3,).
+    """The target as given: "mean", "takeoff", or a vector [kg m²/s], shape (3,).
 
     Raises:
         InvalidValue: if it is something else.
@@ -81,7 +81,7 @@ def checked_wish(momentum: str | Array) -> str | Array:
 
 
 def spin_flight(motion: Motion, character: Character, span: Span, momentum: str | Array) -> SpinFlight:
-    """A flight of a motion, with its wish as a vector."""
+    """A flight of a motion, with its target as a vector."""
     tumble = Tumble.of(motion, character, *span)
     if not isinstance(momentum, str):
         return SpinFlight(span, tumble, momentum)
@@ -113,7 +113,7 @@ def flight_measures(
     """What the report says of one flight, before or after.
 
     Args:
-        motion: Whose times are told.
+        motion: Whose times are reported.
         flight: The flight as it was.
         tumble: Its bodies, before or after.
         scale: Natural scale of its momentum [kg m²/s].
@@ -142,7 +142,7 @@ FASTEST_FADE = 2.0
 """A turn that fades beside a flight goes on by this many times itself over the fade at most [1]: it then overshoots by
 less than a third of itself, where the last two frames of a fast flip would have it double."""
 SEEN_TURN = 1.0
-"""A landing that is turned by more than this is told [deg]."""
+"""A landing that is turned by more than this is reported [deg]."""
 
 
 def spin_by_root(
@@ -163,13 +163,13 @@ def spin_by_root(
         character: Fitted to it.
         root: The joint that carries it.
         com: Center of mass of every frame [m], shape (F, 3).
-        flights: What is wished where.
+        flights: The flights, each with its target.
         priority: Frames whose pose must survive; the first of each flight where none is given.
         damping: γ of the Newton steps, 0 < γ ≤ 1.
         scope: Amount, interval and blend.
 
     Raises:
-        PoiseError: if no turns of the root give the wished momentum.
+        PoiseError: if no turns of the root give the momentum asked for.
     """
     spans = tuple(f.span for f in flights)
     beside = windows(motion, spans, scope)

@@ -30,7 +30,7 @@ LEAST_PART = 0.01
 SETTLED = 1e-6
 """A step that lowers the cost by less than this part of it is the last [1]."""
 WORTH, MOST = 0.25, 0.5
-"""A swing that takes less of the unevenness than the first is not made; less than the second, it is told [1]."""
+"""A swing that takes less of the unevenness than the first is not made; less than the second, it is reported [1]."""
 STEADY = 1.5
 """A flight whose body is this near to steady spin is left as it is [deg]: nobody sees that."""
 DEAR = 8.0
@@ -51,7 +51,7 @@ def spin_by_pose(
     limbs: tuple[str, ...],
     amount: float,
 ) -> Spun:
-    """The motion with limbs swung in each flight so that the angular momentum comes nearest to its wish.
+    """The motion with limbs swung in each flight so that the angular momentum comes nearest to its target.
 
     Minimizes Σ ‖L − L*‖² / scale² plus small prices on the swing and on bending its course, by Gauss-Newton with a
     banded system over all frames of a flight; limits are kept by clamping, and the center of mass is put back on
@@ -62,7 +62,7 @@ def spin_by_pose(
         character: Fitted to it.
         root: The joint that carries it.
         com: Center of mass of every frame [m], shape (F, 3).
-        flights: What is wished where.
+        flights: The flights, each with its target.
         priority: Frames that keep their poses, besides the first and last of each flight.
         limbs: Names of those that swing; arms and tails if empty (legs where there are none).
         amount: Part of each swing that is made.

@@ -1,4 +1,4 @@
-"""What a file does not say (up axis, unit, frame rate) is decided here: evidence weighed in one place, and told."""
+"""What a file does not say (up axis, unit, frame rate) is decided here: evidence weighed in one place, and reported."""
 
 from poise.intake.anatomy import Anatomy, Limb, anatomy_of
 from poise.intake.figure import Figure

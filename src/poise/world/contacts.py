@@ -9,9 +9,9 @@ what does not separate pushes, what sticks stays inside its cone, what slides is
 μ |u_t| (De Saxcé) makes the cone of a sliding contact that of Coulomb. A = Σ J B Jᵀ over the trees, where B is M⁻¹ of a
 body and the response of a figure, which is not symmetric, see `poise.step.response`.
 
-Everything is swept a few times (projected Gauss-Seidel), which settles rubble. What hangs together with a figure is
-then solved exactly by splitting (Douglas and Rachford), which needs no symmetry: light bodies under a foot make sweeps
-stall. Source: [Levine2012]_ section 3. Deviates: the paper sweeps alone.
+All contacts are swept a few times (projected Gauss-Seidel), which settles rubble. Contacts linked to a figure, also
+through other bodies, are then solved exactly by splitting (Douglas and Rachford), which needs no symmetry: light bodies
+under a foot make sweeps stall. Source: [Levine2012]_ section 3. Deviates: the paper uses sweeps only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from poise.native import compiled
 from poise.physics.mujoco_bodies import Touches
 
 SWEEPS, LARGEST = 20, 128
-"""Sweeps over all contacts, and the most contacts that are solved exactly; where more hang together they are swept
+"""Sweeps over all contacts, and the most contacts that are solved exactly; where more are linked they are swept
 `MANY` times."""
 MANY = 500
 TURNS, TURNS_AT_ONCE, TOLERANCE = 1000, 25, 1e-5
@@ -45,7 +45,7 @@ class Impulses(NamedTuple):
         v: Velocities of all trees after them, shape (nv,).
         residual: How far each contact is from its law, as a velocity [m/s], shape (K,).
         turns: Turns of splitting.
-        island: Contacts that hang together with a figure, shape (K,).
+        island: Contacts linked to a figure, also through other bodies, shape (K,).
     """
 
     p: Array
@@ -74,7 +74,7 @@ def solve_contacts(
         v: Velocities without contact, shape (nv,).
         wanted: Relative velocity along each row that counts as zero [m/s], shape (K, 3).
         start: Impulses to begin with, shape (K, 3).
-        largest: Largest impulse along the normal [N s], shape (K,); what asks for more gives way.
+        largest: Largest impulse along the normal [N s], shape (K,); contacts that need more may overlap.
         mass: Of a figure [kg].
     """
     K, soft = len(touches.gaps), SOFT / mass
@@ -258,7 +258,7 @@ def remember(bodies, places, before, places_before, impulses, near, taken, p):
 
 
 def _island(trees: Index, is_figure: Flags) -> Flags:
-    """Contacts that hang together with a figure, shape (K,)."""
+    """Contacts linked to a figure, also through other bodies, shape (K,)."""
     reached = np.append(is_figure, False)  # the last is what never moves
     while True:
         own: Flags = np.logical_or(*reached[trees].T)
