@@ -3,14 +3,16 @@ does the same."""
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
-from poise.body import fit, mjcf
+from poise.body import fit
+from poise.core import units
 from poise.core.motion import Motion
 from poise.edit.scale import scale
-from poise.filter import filter as advancing
-from poise.filter import giving, plan_footholds, sensing
+from poise.filter import plan_feet, plan_footholds
 from poise.filter.forces import Push
 from poise.filter.options import Options
 from poise.filter.simulate import simulate
@@ -22,9 +24,18 @@ from poise.terrain import Terrain
 SIZE = 64.0
 
 
+STAIRS = {"stairs": (0.2, 0.6), "narrow": (0.17, 0.3), "ledges": (-0.3, 0.4)}
+"""Rise and tread of stairs that a figure walks up; on narrow ones feet must wait for their rise; on ledges that it walks
+down a leg must let go [m]."""
+
+
 @pytest.mark.parametrize(
-    ("ground", "ahead", "pushed"), [("slope", True, True), ("stairs", True, False), ("stairs", False, False)]
-)
+    ("ground", "ahead", "pushed"),
+    [
+        ("slope", True, True), ("stairs", True, False), ("stairs", False, False), ("narrow", True, False),
+        ("ledges", True, False),
+    ],
+)  # fmt: skip
 def test_a_figure_of_any_size_does_the_same(
     ground: str, ahead: bool, pushed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -33,20 +44,22 @@ def test_a_figure_of_any_size_does_the_same(
     runs = []
     for size in (1.0, SIZE):
         larger: Motion = scale(motion, size, keep_time=True).motion
+        for module in [m for n, m in sys.modules.items() if n.startswith("poise.") and n != units.__name__]:
+            if "GRAVITY" in vars(module):
+                monkeypatch.setattr(module, "GRAVITY", size * units.GRAVITY)
         for module, name, share in (
-            (mjcf, "GRAVITY", size),
-            (giving, "GRAVITY", size),
-            (sensing, "GRAVITY", size),
-            (advancing, "GRAVITY", size),
-            # both are speeds of the ground's gravity, so they go with the root of lengths: the rest is the gravity's
+            # speeds of the ground's gravity go with the root of lengths, so the rest is the gravity's
             (contacts, "SPEED_LIMIT", size**0.5),
             (plan_footholds, "FALL_SPEED", size**0.5),
+            (plan_feet, "SPEED", size**0.5),
+            (plan_feet, "HASTE", size),
         ):
             monkeypatch.setattr(module, name, share * getattr(module, name))
         character = fit(larger)
         terrain = Terrain.slope(15.0)
-        if ground == "stairs":
-            terrain = Terrain.stairs(0.2 * size, 0.6 * size, distance=0.6 * size)
+        if ground in STAIRS:
+            rise, tread = STAIRS[ground]
+            terrain = Terrain.stairs(rise * size, tread * size, distance=0.6 * size)
         force = 4.0 * size * character.mass
         pushes = [Push("chest", (0.5 * force, force, 0.0), 0.2, 0.1)] if pushed else []
         options = Options(goal="com-xy", plans_ahead=ahead)
@@ -57,7 +70,7 @@ def test_a_figure_of_any_size_does_the_same(
         monkeypatch.undo()
     (q, run), (large_q, large) = runs
     assert np.abs(run.q - run.reference_q).max() > 0.05  # something happened
-    # rounding, and what it grows to where contacts come and go
-    assert np.abs(q - large_q).max() < 1e-5
+    # rounding, and what it grows to where contacts come and go: often on narrow treads
+    assert np.abs(q - large_q).max() < (1e-4 if ground in ("narrow", "ledges") else 1e-5)
     for name in ("penetration_p95_m", "float_p95_m"):
         assert large.report["contact"][name] / SIZE == pytest.approx(run.report["contact"][name], abs=1e-6)

@@ -407,7 +407,7 @@ def _ground_bounds(f: Block) -> None:
     normals = f.axes[:, 2]
     ahead = f.gaps + dt * np.sum(normals * (p.velocities - f.ground_velocities), axis=1)
     planned = r.points[:, 2] - f.floor + dt * r.point_velocities[:, 2] + dt * dt * r.point_accelerations[:, 2]
-    least = np.minimum(0.0, planned - 1e-9)
+    least = np.minimum(0.0, planned - 1e-9 * f.giving.scale)
     least = np.where(f.gaps < least, np.minimum((1.0 - f.return_share) * f.gaps, least), least)
     f.ground_normals[:, 0] = normals
     f.ground_lower[:] = np.where(ahead < f.ground_reach, (least - ahead) / (dt * dt), -np.inf)

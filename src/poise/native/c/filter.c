@@ -447,7 +447,7 @@ static void ground_bounds(Frame *f) {
         if (!(ahead < f->ground_reach)) continue;
         real planned = r->points[3 * i + 2] - f->floor + f->dt * r->point_velocities[3 * i + 2] +
                        f->dt * f->dt * r->point_accelerations[3 * i + 2];
-        real least = smaller(0.0, planned - 1e-9);
+        real least = smaller(0.0, planned - 1e-9 * f->giving->scale);
         if (f->gaps[i] < least) least = smaller((1.0 - f->return_share) * f->gaps[i], least);
         f->ground_lower[i] = (least - ahead) / (f->dt * f->dt);
     }
