@@ -42,6 +42,19 @@ def _list(step: Step) -> tuple[list[Objective], list[Equal | AtLeast]]:
     return objectives, [Equal(ComAcceleration("xy"), 0.2), AtLeast(JointAcceleration((6, None)), -0.1, 50.0)]
 
 
+def test_small_coordinates_beside_large_ones_are_found() -> None:
+    rng = np.random.default_rng(3)
+    B = rng.normal(size=(12, 8))
+    H, f = B.T @ B + 0.1 * np.eye(8), -np.abs(rng.normal(size=8))
+    plain, _ = least_nonnegative(H, f, np.zeros(8, dtype=np.bool_))
+    units = np.where(np.arange(8) % 2, 1e-7, 1e7)
+    for solve in (nonnegative, nonnegative.twin):
+        x = np.empty(8)
+        solve(np.ascontiguousarray(H * units * units[:, None]), f * units, np.zeros(8, bool), x, np.empty(8 * 14))
+        assert (plain[1::2] > 0.0).any() and (plain[::2] > 0.0).any()
+        np.testing.assert_allclose(x * units, plain, atol=1e-9)
+
+
 def test_warm_flags_save_solves_and_change_nothing() -> None:
     model = biped()
     state = random_state(model, 3)

@@ -27,7 +27,6 @@ def nonnegative(H, f, warm, x, room):
     """Fill x as `least_nonnegative` does; returns the number of solves."""
     del room
     n, solves = len(f), 0
-    tolerance = 1e-12 * (1.0 + np.abs(f).max(initial=0.0))
     x[:] = 0.0
     passive, refused = np.flatnonzero(warm).tolist(), -1
 
@@ -54,7 +53,9 @@ def nonnegative(H, f, warm, x, room):
         gradient[passive] = np.inf
         if refused >= 0:
             gradient[refused] = np.inf
-        if not n or gradient.min() >= -tolerance:
+        # coordinates differ in unit: each slope is as exact as what it is the sum of
+        gradient[gradient >= -1e-12 * (np.abs(f) + np.abs(H) @ x)] = np.inf
+        if not np.isfinite(gradient).any():
             return solves
         entering = int(np.argmin(gradient))
         passive, refused = [*passive, entering], -1

@@ -5,18 +5,15 @@
  * Room for n (n + 6) numbers. */
 word least_nonnegative(word n, const real *(*row_of)(void *, word), void *of, const real *f, const flag *warm, real *x,
                        real *room) {
-    real *work = room, *z = work + n, *gradient = z + n, *chol = gradient + n;
+    real *work = room, *z = work + n, *gradient = z + n, *size = gradient + n, *chol = size + n;
     word *passive = (word *)(chol + n * n);
     flag *is_passive = (flag *)(passive + n);
-    real tolerance = 0;
     word count = 0;
     for (word i = 0; i < n; i++) {
-        tolerance = larger(tolerance, fabs(f[i]));
         x[i] = 0;
         is_passive[i] = 0;
         if (warm[i]) passive[count++] = i;
     }
-    tolerance = 1e-12 * (1.0 + tolerance);
     word solves = 0, known = 0; /* leading rows of the factor that still hold */
     word entering = -1, refused = -1;
     int is_warm = 1; /* first throw out what comes out negative until the rest stands */
@@ -85,11 +82,17 @@ word least_nonnegative(word n, const real *(*row_of)(void *, word), void *of, co
         }
         is_warm = 0;
         memcpy(gradient, f, (size_t)n * sizeof(real));
-        for (word k = 0; k < count; k++) add(x[passive[k]], row_of(of, passive[k]), gradient, n);
+        for (word i = 0; i < n; i++) size[i] = fabs(f[i]);
+        for (word k = 0; k < count; k++) {
+            const real *h = row_of(of, passive[k]);
+            real own = x[passive[k]];
+            add(own, h, gradient, n);
+            for (word i = 0; i < n; i++) size[i] += own * fabs(h[i]);
+        }
         word best = -1;
-        real worst = -tolerance;
+        real worst = 0; /* coordinates differ in unit: each slope is as exact as what it is the sum of */
         for (word i = 0; i < n; i++)
-            if (!is_passive[i] && i != refused && gradient[i] < worst) {
+            if (!is_passive[i] && i != refused && gradient[i] < -1e-12 * size[i] && gradient[i] < worst) {
                 best = i;
                 worst = gradient[i];
             }
