@@ -103,7 +103,7 @@ def axis_toward(
     data, model_body = observed.state.data, observed.body.root + body
     u = data.xmat[model_body].reshape(3, 3) @ axis
     turn = data.cvel[model_body, :3]
-    speed = _cross(turn, u)
+    speed = cross(turn, u)
     if float(u @ desired) < np.cos(LARGEST_TURN):
         aside = desired - float(u @ desired) * u
         size = float(np.sqrt(aside @ aside))
@@ -119,14 +119,14 @@ def axis_toward(
 def _square_to(x: float, y: float, z: float) -> Array:
     """Two unit directions square to a third and to each other, shape (2, 3)."""
     desired = np.array([x, y, z])
-    first = _cross(desired, np.eye(3)[int(np.argmin(np.abs(desired)))])
+    first = cross(desired, np.eye(3)[int(np.argmin(np.abs(desired)))])
     first /= np.sqrt(first @ first)
-    across = np.stack([first, _cross(desired, first)])
+    across = np.stack([first, cross(desired, first)])
     across.setflags(write=False)
     return across
 
 
-def _cross(a: Array, b: Array) -> Array:
+def cross(a: Array, b: Array) -> Array:
     """The cross product of two vectors; NumPy's own takes ten times as long for three numbers."""
     (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
     return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])

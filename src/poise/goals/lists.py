@@ -205,7 +205,7 @@ def contact_control(
             stop = (t.drifts[k] / dt - velocities[k]) / t.rest[k, None]
             size = np.linalg.norm(stop, axis=1, keepdims=True)
             stop *= np.minimum(1.0, MOST_STOPPING / np.maximum(size, MOST_STOPPING))
-            stays = acceleration_of(t.points[k], t.others[k], np.tile(np.eye(3), (len(k), 1, 1)))
+            stays = acceleration_of(t.points[k], t.others[k], world_axes(len(k)))
             objectives.append(
                 Objective(stays, stop.ravel(), weights.contact_stays * np.repeat(t.stays[k], 3), "contact stays")
             )
@@ -219,7 +219,7 @@ def contact_control(
     if len(held.points):
         velocities = relative(step.state.point_velocities, held.points, held.others)
         target = ((held.ways - held.bends) / dt - velocities) / dt
-        holds = acceleration_of(held.points, held.others, np.tile(np.eye(3), (len(held.points), 1, 1)))
+        holds = acceleration_of(held.points, held.others, world_axes(len(held.points)))
         constraints.append(Equal(holds, target.ravel(), "grip"))
     return objectives, constraints
 
@@ -231,6 +231,11 @@ def relative(values: Array, points: Index, others: Index) -> Array:
     if moving.any():
         out = out - np.where(moving[:, None], values[others], 0.0)
     return out
+
+
+def world_axes(count: int) -> Array:
+    """The axes of the world for each of so many points, shape (count, 3, 3)."""
+    return np.eye(3)[None].repeat(count, axis=0)
 
 
 def acceleration_of(points: Index, others: Index, axes: Array) -> Quantity:

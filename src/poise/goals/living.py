@@ -62,10 +62,10 @@ class BalanceArms(Goal):
             if f"{side}_shoulder" not in roles or observed.memory.get("hands"):
                 continue
             forward = -self.gain * float(off @ ahead) + self.stride * (feet[OTHER[side]] - feet[side])
-            forward = float(np.clip(forward, -0.5 * self.max_angle, self.max_angle))
+            forward = min(max(forward, -0.5 * self.max_angle), self.max_angle)
             outward = spread if side == "left" else -spread
             # about the axes of the figure at rest: forward is against the axis to the left, out about the one ahead
-            turn = -forward * np.cross([0.0, 0.0, 1.0], body.forward) + outward * body.forward
+            turn = -forward * _left_of(body.forward) + outward * body.forward
             out += _turned(observed, roles[f"{side}_shoulder"], turn, self.weight, self.horizon, "arms balance")
         return out
 
@@ -91,7 +91,7 @@ class Breathe(Goal):
         if chest is None:
             return []
         angle = np.radians(self.degrees) * np.sin(2.0 * np.pi * observed.time / self.period)
-        turn = -angle * np.cross([0.0, 0.0, 1.0], observed.body.forward)
+        turn = -angle * _left_of(observed.body.forward)
         return _turned(observed, chest, turn, self.weight, self.horizon, "breathe")
 
 
@@ -150,6 +150,11 @@ def _waves(seed: int) -> tuple[Array, Array, Array]:
     sizes = frequencies**-0.5
     sizes *= np.sqrt(2.0) / np.linalg.norm(sizes, axis=1, keepdims=True)
     return 2.0 * np.pi * frequencies, rng.uniform(0.0, 2.0 * np.pi, (2, 12)), sizes
+
+
+def _left_of(forward: Array) -> Array:
+    """The axis up × forward, which is to the left of a figure that faces forward, shape (3,)."""
+    return np.array([-forward[1], forward[0], 0.0])
 
 
 def _turned(observed: Observation, b: int, turn: Array, weight: float, horizon: float, label: str) -> list[Objective]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from poise.body.anthropometry import PERSON_MASS
 from poise.body.character import V_SIZES
-from poise.goals.goal import HORIZON, UP, Goal, axis_toward, bodies_named, place_toward, slowing, toward
+from poise.goals.goal import HORIZON, UP, Goal, axis_toward, bodies_named, cross, place_toward, slowing, toward
 from poise.goals.observation import Observation
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, ContactForce, JointAcceleration, PointAcceleration
@@ -144,7 +144,7 @@ class Facing(Goal):
     def objectives(self, observed: Observation) -> list[Objective]:
         body, out = observed.body, []
         for b in (b for name in self.bodies for b in ([0] if name == "pelvis" else bodies_named(observed, name))):
-            axis = np.cross(body.left_axes[b], body.up_axes[b])
+            axis = cross(body.left_axes[b], body.up_axes[b])
             out.append(axis_toward(observed, b, axis, body.forward, self.weight, self.horizon, "facing"))
         return out
 

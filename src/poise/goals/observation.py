@@ -124,7 +124,7 @@ class Observation:
     def ground_height_below(self, foot: str) -> float:
         """Height of the ground below a foot [m]."""
         points = self.foot(foot)
-        return float((self.state.points[points, 2] - self.gaps[points]).mean())
+        return float(np.add.reduce(self.state.points[points, 2] - self.gaps[points])) / len(points)
 
     @cached_property
     def friction(self) -> float:

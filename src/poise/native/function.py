@@ -57,6 +57,12 @@ class Function:
         names = [e for argument in self.arguments for e in argument.extents if not e.isdigit()]
         self.extents = tuple(dict.fromkeys(names))
         self._takes_blocks = all(argument.kind in BLOCKS for argument in self.arguments)
+        # all that a call looks at, made once: calls are many and short
+        self._checks = tuple(
+            (x, bool(x.extents), x.is_const, KINDS[x.kind][0] if x.extents else None,
+             tuple(int(e) if e.isdigit() else e for e in x.extents))
+            for x in self.arguments
+        )  # fmt: skip
         functools.update_wrapper(self, twin)
         FUNCTIONS.append(self)
 
@@ -86,47 +92,48 @@ class Function:
         Raises:
             TypeError: if an array has another type, order or shape than declared.
         """
-        call, extents = self._call, {}
+        call = self._call
         if call is not None and self._takes_blocks and len(args) == len(self.arguments):
             for argument, value in zip(self.arguments, args):
                 if value.kind != argument.kind:
                     raise TypeError(f"{self.name}: {argument.name} is no block {argument.kind}.")
             return call(*[value.address for value in args])
+        sizes: dict[int | str, int] = {}
         values: list[Any] = []
         kept: list[Any] = []  # copies live until the call is over
-        for argument, value in zip(self.arguments, args, strict=True):
-            if argument.kind in BLOCKS:
-                if getattr(value, "kind", "") != argument.kind:
-                    raise TypeError(f"{self.name}: {argument.name} is no block {argument.kind}.")
-                values.append(value.address)
-            elif argument.extents:
-                value = self._checked(argument, value, extents)
-                kept.append(value)
-                values.append(address_of(value))
-            else:
+        for (argument, is_array, is_const, dtype, shape), value in zip(self._checks, args, strict=True):
+            if not is_array:
+                if argument.kind in BLOCKS:
+                    if getattr(value, "kind", "") != argument.kind:
+                        raise TypeError(f"{self.name}: {argument.name} is no block {argument.kind}.")
+                    value = value.address
                 values.append(value)
+                continue
+            if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != len(shape):
+                raise self._unfit(argument, value, sizes)
+            flags = value.flags
+            if not flags.c_contiguous:
+                if not is_const:
+                    raise self._unfit(argument, value, sizes)
+                value = np.ascontiguousarray(value)
+                kept.append(value)
+            elif not is_const and not flags.writeable:
+                raise self._unfit(argument, value, sizes)
+            for extent, size in zip(shape, value.shape):
+                if (extent if type(extent) is int else sizes.setdefault(extent, size)) != size:
+                    raise self._unfit(argument, value, sizes)
+            values.append(address_of(value))
         if call is None:
             return self.twin(*args)
-        return call(*(extents[name] for name in self.extents), *values)
+        return call(*[sizes[name] for name in self.extents], *values)
 
-    def _checked(self, argument: Argument, array: Any, extents: dict[str, int]) -> Any:
-        kind = KINDS[argument.kind][0]
-        is_fit = isinstance(array, np.ndarray) and array.dtype == kind and array.ndim == len(argument.extents)
-        if is_fit and not array.flags.c_contiguous:
-            is_fit, array = argument.is_const, np.ascontiguousarray(array)
-        elif is_fit:
-            is_fit = argument.is_const or array.flags.writeable
-        if is_fit:
-            for name, extent in zip(argument.extents, array.shape):
-                expected = int(name) if name.isdigit() else extents.setdefault(name, extent)
-                is_fit = is_fit and expected == extent
-        if not is_fit:
-            seen = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
-            raise TypeError(
-                f"{self.name}: {argument.name} is {seen}; {kind} [{']['.join(argument.extents)}] in C order is needed, "
-                f"with {extents}."
-            )
-        return array
+    def _unfit(self, argument: Argument, value: Any, sizes: dict[int | str, int]) -> TypeError:
+        """What is wrong with an array."""
+        seen = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
+        return TypeError(
+            f"{self.name}: {argument.name} is {seen}; {KINDS[argument.kind][0]} [{']['.join(argument.extents)}] in C "
+            f"order is needed, with {sizes}."
+        )
 
 
 def compiled(declaration: str, returns: str = "void") -> Callable[[Callable[..., Any]], Function]:

@@ -173,8 +173,10 @@ class Contacts:
 
     def force_map(self, state: State, directions: Array, owner: Index) -> Array:
         """Vᵀ J: generalized force per unit of each coefficient, shape (n, nv)."""
-        jacobians = state.point_jacobians.reshape(-1, 3, state.model.nv)
-        blocks = jacobians[self.points]
-        if self.others is not None and (self.others >= 0).any():
-            blocks = blocks - np.where((self.others >= 0)[:, None, None], jacobians[self.others], 0.0)
-        return np.matmul(directions[:, None, :], blocks[owner])[:, 0]
+        axes = directions[:, None, :]
+        out = state.point_rows(np.asarray(self.points, dtype=np.int64)[owner], axes)[0]
+        if self.others is not None:
+            others = np.asarray(self.others, dtype=np.int64)[owner]
+            if len(joined := np.flatnonzero(others >= 0)):
+                out[joined] -= state.point_rows(others[joined], axes[joined])[0]
+        return out

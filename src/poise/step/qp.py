@@ -77,7 +77,7 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
     sense = np.zeros(len(lower), dtype=np.int32)
     sense[nv + n + k : nv + n + k + len(problem.g)] = _EQUALITY
     P_scaled, A_scaled = np.ascontiguousarray(P * scale * scale[:, None]), np.ascontiguousarray(A / size[:, None])
-    most, least = np.where(np.isinf(upper), 1e30, upper), np.where(np.isinf(lower), -1e30, lower)
+    most, least = np.minimum(upper, 1e30), np.maximum(lower, -1e30)
     z, flag, info = None, 0, {}
     for proximal, primal, dual, pivot, reduced in _TRIES if (diagonal > 0.0).all() else _TRIES[:1]:
         z, _, flag, info = daqp.solve(

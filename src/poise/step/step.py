@@ -57,6 +57,7 @@ class Step:
         self.contacts = contacts if contacts is not None else Contacts.none()
         self.external = np.zeros(state.model.nv) if external is None else external
         self._generation = state.generation
+        self._com_rows: dict[int, tuple[Array, Array]] = {}
 
     @property
     def nv(self) -> int:
@@ -88,6 +89,15 @@ class Step:
     def force_map(self) -> Array:
         """B = Vᵀ J, shape (n, nv)."""
         return self.columns.force_map()
+
+    def com_rows(self, root: int) -> tuple[Array, Array]:
+        """`State.com_rows`, made once a step: several goals ask for them."""
+        known = self._com_rows.get(root)
+        if known is None:
+            known = self._com_rows[root] = self.state.com_rows(root)
+            for array in known:
+                array.setflags(write=False)
+        return known
 
     def require_current(self) -> None:
         """Raise if the state has moved on since this step was made."""

@@ -154,7 +154,9 @@ def find_candidates(
             friction = np.concatenate([friction, np.full(len(pairs), BODY_FRICTION)])
     near_too = (np.abs(ground.heights) < REACH) & ~gripped
     if len(near_too):
-        first = np.setdiff1d(np.arange(count), footing.points)
+        is_on_ground = np.ones(count, dtype=np.bool_)
+        is_on_ground[footing.points] = False
+        first = np.flatnonzero(is_on_ground)
         near_too[ground.surface[first], first] = False
         near_too &= faces.solids[:, None] != faces.solids[ground.surface]  # a box pushes out by its nearest face
     corners, again = np.nonzero(near_too)

@@ -134,7 +134,8 @@ class Energy:
         self._v = after
         mean = 0.5 * (v + after)
         middle = self._middle = self._middle or State(cast.model)
-        middle.at(cast.model.integrate(state.q, v, -0.5 * dt), v)
+        middle.move_to(cast.model.integrate(state.q, v, -0.5 * dt), v)
+        middle.complete()
         kinetic = 0.5 * float(v @ middle.M @ v)
         height = 0.0
         for root in (*(f.body.root for f in cast.figures), *cast.ball_roots):

@@ -97,7 +97,6 @@ class Integrator:
             after: v⁺, shape (nv,).
         """
         self.mean.move_to(self.q, 0.5 * (self.v + after))
-        self.mean.touch()
         self.mean.complete()
         return bias - self.mean.bias
 

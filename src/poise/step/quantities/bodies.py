@@ -92,12 +92,20 @@ class AxisAcceleration(Quantity):
     along: Array | None = None
 
     def rows(self, step: Step) -> Rows:
-        state = step.state
-        foot = state.data.xpos[self.body]
-        tip = foot + state.data.xmat[self.body].reshape(3, 3) @ self.axis
-        # the axis is the way from one material point to another
-        jacobians, biases = state.body_rows(self.body, np.array([tip, foot]))
-        jacobian, bias = jacobians[0] - jacobians[1], biases[0] - biases[1]
-        if self.along is None:
-            return Rows(jacobian, bias)
-        return Rows(self.along @ jacobian, self.along @ bias)
+        state, body = step.state, self.body
+        state.model.require_bodies(np.array([body]))
+        turn, rate = _times(state.data.cvel[body, :3]), state.body_biases[body, :3]
+        u = state.data.xmat[body].reshape(3, 3) @ self.axis
+        on_turn = -_times(u)  # α × u = −u × α
+        bias = on_turn @ rate + turn @ (turn @ u)
+        if self.along is not None:
+            on_turn, bias = self.along @ on_turn, self.along @ bias
+        own, on_a = chain(state.pose, body), np.zeros((len(on_turn), step.nv))
+        on_a[:, own] = on_turn @ state.pose.cdof[own, :3].T
+        return Rows(on_a, bias)
+
+
+def _times(a: Array) -> Array:
+    """The matrix of the cross product, a × b = _times(a) b, shape (3, 3)."""
+    x, y, z = a.tolist()
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

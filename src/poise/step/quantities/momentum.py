@@ -29,7 +29,7 @@ class ComAcceleration(Quantity):
     def rows(self, step: Step) -> Rows:
         state = step.state
         root = state.model.roots[self.of]
-        jacobian, bias = state.com_rows(root)
+        jacobian, bias = step.com_rows(root)
         if self.without:
             total = state.mass(root)
             jacobian, bias = total * jacobian, total * bias
