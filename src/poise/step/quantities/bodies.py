@@ -106,6 +106,6 @@ class AxisAcceleration(Quantity):
 
 
 def _times(a: Array) -> Array:
-    """The matrix of the cross product, a × b = _times(a) b, shape (3, 3)."""
+    """The matrix that makes a × b of b, shape (3, 3)."""
     x, y, z = a.tolist()
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
