@@ -28,6 +28,8 @@ _TRIES = (
 eliminated first. Exact first; then finer, since weights of 1e-7 beside 1e3 make rows of a narrow torque band seem
 dependent, and daqp calls what has a solution infeasible; then more patient."""
 
+MOST_ITERATIONS = 2000
+"""So often daqp changes its active set in one try; hard steps need up to 900, one without an end ran for minutes."""
 MISSED = 1e-7
 """An answer that misses an equality by more, in its own unit, is moved to the nearest point that meets them all."""
 
@@ -84,6 +86,7 @@ def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
             P_scaled, q * scale, A_scaled, most, least, sense,
             primal_tol=primal, dual_tol=dual, eps_prox=proximal, sing_tol=pivot, eq_reduction=reduced,
             cycle_tol=50,  # many points on one body: progress is slow without being a cycle
+            iter_limit=MOST_ITERATIONS,
         )  # fmt: skip
         if flag >= 1 and z is not None:
             break
