@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.parts import Capsule
 from poise.core.errors import InvalidValue
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 DE_LEVA = {
     "head": 0.0694,

@@ -8,16 +8,14 @@ from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.fit_stages import fit_stages
 from poise.body.parts import Body, Capsule, ContactPoint, Limb, Limits
 from poise.core.errors import InvalidValue, UnknownName, did_you_mean
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
+from poise.core.typing import Array
 from poise.core.units import HUMAN_LEG
-
-Array = npt.NDArray[np.float64]
 
 __all__ = ["Q_SIZES", "V_SIZES", "Body", "Capsule", "Character", "ContactPoint", "Limb", "Limits"]
 

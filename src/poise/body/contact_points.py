@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.feet import Ground
 from poise.body.fit_bodies import Frames
 from poise.body.parts import ContactPoint, unique_names
 from poise.body.shapes import Shapes
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 
 def make_contact_points(

@@ -14,9 +14,8 @@ from poise.body.fit_poses import Poses, gather_poses
 from poise.body.limbs import find_anatomy
 from poise.body.parts import ContactPoint
 from poise.core import rotations
+from poise.core.typing import Array
 from poise.phases.runs import runs
-
-Array = npt.NDArray[np.float64]
 
 SLOW_SHARE = 0.25
 """A foot's slowest quarter of frames tells where it stands."""

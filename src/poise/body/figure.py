@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.errors import UnknownName
 from poise.core.skeleton import EndSite, Hinge, Skeleton
-
-Array = npt.NDArray[np.float64]
 
 FIGURES = {"adult": (1.70, 70.0, 1.0), "child": (1.20, 24.0, 1.18)}
 """Stature [m], mass [kg], and the head's size against a grown-up's of the same stature."""

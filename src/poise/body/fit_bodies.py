@@ -12,8 +12,7 @@ from poise.body.fit_names import is_aside
 from poise.body.fit_poses import Poses
 from poise.body.joint_tree import sound_ends
 from poise.core import rotations
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 PERSON_SPAN = 2.3
 """Longest path through a person's bones, toe to fingertip [m]; sizes of parts scale with a skeleton's own span."""

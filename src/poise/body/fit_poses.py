@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton, rest_pose
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 
 @dataclass(frozen=True)

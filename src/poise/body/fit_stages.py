@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body import anthropometry
 from poise.body.anatomy import Anatomy
@@ -25,8 +24,7 @@ from poise.body.shapes import Shapes, make_shapes
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 MOST_POSES = 1500
 """Poses that decide shape, limbs and contact points; the limits look at every pose of the clip."""

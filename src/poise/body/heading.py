@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.fit_names import side_of
 from poise.body.joint_tree import JointTree, Pair
 from poise.core.skeleton import rest_pose
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 UP = np.array([0.0, 0.0, 1.0])
 

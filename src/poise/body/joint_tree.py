@@ -6,15 +6,14 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.anatomy import Chain
 from poise.body.fit_names import hints, is_aside, is_end, is_finger, side_of, stem, without_side
 from poise.body.fit_poses import Poses
 from poise.core import rotations
 from poise.core.skeleton import EndSite, Skeleton
+from poise.core.typing import Array
 
-Array = npt.NDArray[np.float64]
 Pair = tuple[int, int, int]
 """A joint of the trunk, and the first joints of two branches on it that mirror each other."""
 

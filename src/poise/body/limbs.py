@@ -17,8 +17,7 @@ from poise.body.fit_poses import Poses
 from poise.body.heading import heading
 from poise.body.joint_tree import LIMB, JointTree, Pair
 from poise.core.skeleton import Skeleton, rest_pose
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 
 def find_anatomy(poses: Poses) -> Anatomy:

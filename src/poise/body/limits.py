@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.anatomy import Anatomy
 from poise.body.fit_bodies import PERSON_SPAN, Frames
@@ -15,8 +14,7 @@ from poise.body.heading import UP
 from poise.body.parts import Limits
 from poise.core import rotations
 from poise.core.skeleton import Hinge
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 MARGIN = np.radians(2.5)
 """Room left between a clip's own extremes and the limits [rad]."""

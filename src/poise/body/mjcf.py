@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Body, Character
 from poise.body.parts import unique_names
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
-
-Array = npt.NDArray[np.float64]
 
 _GEOM_GROUP = 'contype="1" conaffinity="0"'
 

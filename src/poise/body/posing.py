@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.motion import Motion
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 
 def motion_to_q(character: Character, motion: Motion) -> Array:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body import anthropometry
 from poise.body.feet import Foot, Ground
 from poise.body.fit_bodies import Frames
 from poise.body.parts import Capsule
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.anthropometry import capsule_inertia
 from poise.body.character import Body, Capsule, Character, Limits
@@ -18,8 +17,6 @@ from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.skeleton import Skeleton
 from poise.io.files import read_text, write_atomically
 from poise.io.toml_text import parse_toml, quoted
-
-Array = npt.NDArray[np.float64]
 
 SCHEMA = "poise.character/1"
 MAX_BYTES = 4_000_000

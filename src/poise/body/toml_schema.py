@@ -6,7 +6,6 @@ import os
 from typing import Annotated, Any, Literal, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from poise.body.anthropometry import capsule_inertia
@@ -14,8 +13,7 @@ from poise.body.character import Body, Capsule, Character, ContactPoint, Limb, L
 from poise.body.parts import unique_names
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.skeleton import EndSite, Hinge, Skeleton
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]

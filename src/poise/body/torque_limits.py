@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.anthropometry import PERSON_MASS
 from poise.body.character import V_SIZES, Character
+from poise.core.typing import Array
 from poise.core.units import HUMAN_LEG
-
-Array = npt.NDArray[np.float64]
 
 LARGEST = {
     "hip": (250.0, 200.0, 100.0),

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.skeleton import EndSite, Skeleton, world_pose
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 MAX_TIME = 1e7
 """Latest time of a frame [s], about a hundred days."""

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 IDENTITY: Array = np.array([1.0, 0.0, 0.0, 0.0])
 GIMBAL_LOCK = 5e-8

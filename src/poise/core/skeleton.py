@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from poise.core import rotations
 from poise.core.errors import InvalidValue, UnknownName
+from poise.core.typing import Array
 from poise.native import compiled
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core import rotations
+from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
 from poise.physics import Model, State
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 TENSE = 8.0
 """Frequency of the pose servo of a figure that has just lost its balance; one that lies has none [1/s]."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core.errors import SimulationDiverged
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter import rising, solving
 from poise.filter.falling import Fall, begun
@@ -54,9 +54,6 @@ from poise.filter.things import Surroundings
 from poise.physics import State
 from poise.step import Constraint, Objective, Step, StepResult
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
-
 
 FASTEST = 1e4
 """A joint faster than this [rad/s, m/s] means that the run diverged; glitches of real captures reach 1e3."""

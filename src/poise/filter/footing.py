@@ -13,17 +13,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from poise.core.typing import Array, Flags
 from poise.filter.plan import PlannedFrame
 from poise.filter.preset import EndEffector, Protective, Stepping
 from poise.filter.protective import Recovery
 from poise.filter.reference import ReferenceFrame
 from poise.filter.stepping import StepBack, SteppingBack
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 class Footholds(NamedTuple):

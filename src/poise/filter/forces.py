@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 
 def acts(start: float, duration: float, time: float) -> bool:

@@ -9,9 +9,8 @@ less the further the figure has fallen.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 LARGEST_TURN = 0.35
 """Largest error of the root's orientation that is asked back [rad]."""

@@ -21,11 +21,9 @@ import numpy.typing as npt
 from poise.body.character import Character
 from poise.body.posing import body_poses
 from poise.core import rotations
+from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
 from poise.filter.preset import Giving, Servo, Weights
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 PENDULUM = 12.0
 """Gravity over the leg of a person [1/s²]: figures of any size swing as fast as a person of their build."""

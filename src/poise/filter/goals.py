@@ -8,12 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 from poise.filter.forces import acts
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.filter.plan import PlannedFrame
 from poise.filter.preset import Ground
-
-Array = npt.NDArray[np.float64]
 
 
 class GroundFollower:

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.forces import Force
-
-Array = npt.NDArray[np.float64]
 
 STIFFNESS = 12.0
 """Pull of a hand [1/s^2]: force for each meter, over the mass of the figure; 840 N/m on a person."""

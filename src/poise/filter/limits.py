@@ -11,15 +11,13 @@ import math
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
+from poise.core.typing import Array
 from poise.filter.frame import limit_angles, limit_rows
 from poise.filter.preset import Bounds
 from poise.step import AtLeast
 from poise.step.quantities import JointAcceleration
-
-Array = npt.NDArray[np.float64]
 
 
 class Moving(Protocol):

@@ -13,14 +13,11 @@ root force.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.filter.preset import PdGains
 from poise.filter.reference import ReferenceFrame
 from poise.step import Constraint, Equal, Objective, Step
 from poise.step.quantities import ContactCoefficients, JointAcceleration, JointTorque, PointAcceleration
-
-Array = npt.NDArray[np.float64]
 
 REST = 1e-9
 """Weight of accelerations that nothing else decides, times the total mass [kg]: it makes the answer unique."""

@@ -14,19 +14,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import ndimage
 
 from poise.body.character import Character
+from poise.core.typing import Array, Flags
 from poise.filter import plan_feet
 from poise.filter.plan_footholds import tread_shifts
 from poise.filter.plan_root import let_go, rise
 from poise.filter.preset import EndEffector
 from poise.filter.smooth import HOLD, smoothest
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 SWING_TIME = 0.15
 """A point that had to rise over something is back on its straight way within about so long [s]."""

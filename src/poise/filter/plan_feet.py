@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import ndimage
 
+from poise.core.typing import Array, Flags
 from poise.filter.plan_footholds import EDGE, stances
 from poise.filter.smooth import HOLD, smoothest
 from poise.terrain import Terrain
@@ -19,8 +19,6 @@ from poise.terrain import Terrain
 if TYPE_CHECKING:
     from poise.filter.plan import Track
 
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Feet = tuple[tuple[int, ...], ...]
 
 EDGE_TIME = 0.15

@@ -14,14 +14,13 @@ import numpy.typing as npt
 from scipy import ndimage
 
 from poise.body.character import Character
+from poise.core.typing import Array, Flags
 from poise.filter.smooth import HOLD, smoothest
 from poise.terrain import Terrain
 
 if TYPE_CHECKING:
     from poise.filter.plan import Track
 
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Feet = tuple[tuple[int, ...], ...]
 
 REACH = 0.985

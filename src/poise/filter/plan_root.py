@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
+from poise.core.typing import Array
 from poise.filter.plan_footholds import chain_of, headroom, stances
 from poise.filter.smooth import HOLD, smoothest
 from poise.terrain import Terrain
@@ -16,7 +16,6 @@ from poise.terrain import Terrain
 if TYPE_CHECKING:
     from poise.filter.plan import Track
 
-Array = npt.NDArray[np.float64]
 Feet = tuple[tuple[int, ...], ...]
 
 FOLDED = 0.7

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 from poise.step import AtLeast, Constraint, Equal, Objective, RelativeWeight
 from poise.step.quantities import (
     BodyAngularAcceleration,
@@ -31,8 +31,6 @@ from poise.step.quantities import (
     PointAcceleration,
     RootWrench,
 )
-
-Array = npt.NDArray[np.float64]
 
 HOVERING = 0.1
 """Part of the root's weight, but for its horizontal force, that is left where a motion hovers."""

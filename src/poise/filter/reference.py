@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from poise.core.typing import Array, Flags
 from poise.native import Block, compiled
 from poise.native.fields import BLOCKS
 from poise.physics import Model, State, bodies
 from poise.step.active_set import nonnegative
 from poise.step.contacts import Contacts
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 class Touch(NamedTuple):

@@ -14,14 +14,13 @@ import numpy.typing as npt
 
 from poise.body.posing import body_positions, joint_deviations
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
 from poise.filter.solving import StepRecord
 from poise.io.files import write_atomically
 from poise.phases.skating import skating_frames
-
-Array = npt.NDArray[np.float64]
 
 STILL = 0.1
 """A figure that lies is still where no joint moves faster than this [m/s], for a leg of 0.82 figure."""

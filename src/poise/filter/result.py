@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from poise.body.character import Character
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.filter.forces import Force
 from poise.filter.goals import PointGoal
 from poise.filter.report import Report
 from poise.filter.things import Thing
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.body.posing import interpolate_q
 from poise.core import rotations
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 JOIN = 0.6
 """A clip of getting up is joined to the lying pose, and to the reference, in so long [s]."""

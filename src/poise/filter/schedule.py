@@ -6,17 +6,14 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from poise.core.typing import Array, Flags
 from poise.filter.plan import Track
 from poise.filter.preset import EndEffector
 from poise.filter.reference import ReferenceBuilder, Touch
 from poise.native import compiled
 from poise.phases.contacts import contact_flags, contact_limits, time_to_contact_estimate, times_to_contact
 from poise.physics import Model
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 def reference_velocities(model: Model, q: Array, dt: float) -> Array:

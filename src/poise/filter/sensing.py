@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.falling import presses
 from poise.filter.footing import Footholds
@@ -20,8 +20,6 @@ from poise.filter.routine import MOST_PUSHES
 from poise.native import Block
 from poise.physics import State
 from poise.step import Contacts, Step
-
-Array = npt.NDArray[np.float64]
 
 Vector = tuple[float, float, float]
 

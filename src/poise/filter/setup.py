@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
+from poise.core.typing import Array
 from poise.filter.giving import GivingBody, giving_body
 from poise.filter.options import Options
 from poise.filter.preset import Preset
 from poise.physics import Model
 from poise.physics.from_character import model_of
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

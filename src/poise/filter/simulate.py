@@ -18,6 +18,7 @@ from poise.body.posing import apply_deviation, interpolate_q, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, MotionWarning
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
 from poise.filter.options import Options
@@ -31,9 +32,6 @@ from poise.filter.things import Surroundings
 from poise.phases.glitches import glitch_frames
 from poise.phases.ground import carrying, laid_under
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
-
 
 HIGHEST_RATE = 2000.0
 """Highest simulation rate [1/s]; more is a slip of the keyboard."""

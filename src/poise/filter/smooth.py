@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solveh_banded
 
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 HOLD = 1e11
 """Weight of a target that must be met [1]."""

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import StepInfeasible
+from poise.core.typing import Array
 from poise.filter.reference import ReferenceFrame
 from poise.step import Constraint, Equal, Objective, Step, StepResult, solve_step
-
-Array = npt.NDArray[np.float64]
 
 FALLBACK_WEIGHT = 1e3
 """Weight of hard constraints that had to give way in a step, times the total mass [kg]; such steps are counted."""

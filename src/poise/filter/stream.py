@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
 from poise.filter.options import Options
@@ -20,8 +21,6 @@ from poise.filter.preset import Preset, load_preset
 from poise.filter.reference import ReferenceBuilder, Touch
 from poise.filter.schedule import estimated_touch
 from poise.terrain import Terrain
-
-Array = npt.NDArray[np.float64]
 
 
 class QuasiPhysicalFilter:

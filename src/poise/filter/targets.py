@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.body.character import Character
+from poise.core.typing import Array
 from poise.filter import falling
 from poise.filter.falling import Fall
 from poise.filter.free_root import authority, joint_servo, within
@@ -18,8 +18,6 @@ from poise.native import Block
 from poise.physics import State
 from poise.step import AtLeast
 from poise.step.quantities import JointAcceleration, PointAcceleration
-
-Array = npt.NDArray[np.float64]
 
 RISE = 10.0
 """Factor on the weight of the root's height where a plan says it and something stands [1]."""

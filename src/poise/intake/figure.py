@@ -9,14 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.intake.anatomy import Anatomy, anatomy_of
 from poise.phases.points import body_points, bone_weights, velocities
 from poise.phases.runs import runs
-
-Array = npt.NDArray[np.float64]
 
 AXES = ("x", "y", "z", "-x", "-y", "-z")
 """Every way up could be."""

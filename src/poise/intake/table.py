@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
+
 Candidate = TypeVar("Candidate", bound=Hashable)
 
 MISTAKEN = 0.02

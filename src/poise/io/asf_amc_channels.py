@@ -11,11 +11,10 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue, MotionWarning
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
+from poise.core.typing import Array
 from poise.io.asf_amc_frames import AmcDocument
 from poise.io.asf_amc_skeleton import AsfBone, skeleton_of, static_euler
 from poise.io.door import door_turn
-
-Array = npt.NDArray[np.float64]
 
 SAME_ANGLE = 2e-8
 """A rotation this close [rad] to the source's (1e-6 degrees) is unchanged: the source's numbers are written."""

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import FileFormatError
+from poise.core.typing import Array
 from poise.io.asf_amc_skeleton import AsfDocument, sized
 from poise.io.files import read_bytes
 
-Array = npt.NDArray[np.float64]
 Layout = tuple[tuple[str, int], ...]
 
 MAX_BYTES = 200_000_000

@@ -15,14 +15,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core import rotations
 from poise.core.errors import FileFormatError
 from poise.core.skeleton import EndSite, Hinge, Skeleton
+from poise.core.typing import Array
 from poise.io.files import read_bytes
-
-Array = npt.NDArray[np.float64]
 
 MAX_BYTES = 8_000_000
 """No skeleton file is larger; a larger one is refused before it is read."""

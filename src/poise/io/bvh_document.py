@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from poise.core import rotations
 from poise.core.skeleton import EndSite, Hinge, Skeleton
+from poise.core.typing import Array
 from poise.io.door import door_turn
 
-Array = npt.NDArray[np.float64]
 Span = tuple[int, int]
 
 BLOCK = 1 << 15

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core import rotations
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 LOCKED = 1e-5
 """Gimbal lock: the middle angle is this close to its end [deg]."""

@@ -8,15 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.motion import Evidence, Motion
 from poise.intake.anatomy import Limb, anatomy_of, plain
 from poise.intake.reading import Custom, read_as
 from poise.io.bvh_document import BvhDocument, file_pose, skeleton_of
 from poise.io.format import ReadOptions
-
-Array = npt.NDArray[np.float64]
 
 UP_CUSTOM = {"y": 0.8, "z": 0.18, "x": 0.01}
 """How often a BVH file has which axis up."""

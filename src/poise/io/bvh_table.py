@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import FileFormatError
+from poise.core.typing import Array
 from poise.io.bvh_hierarchy import finite_number
-
-Array = npt.NDArray[np.float64]
 
 CHUNK_BYTES = 1 << 17
 MAX_LINE = 1 << 24

@@ -14,14 +14,13 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue, MotionWarning
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
+from poise.core.typing import Array
 from poise.io.bvh_clean import clean_document
 from poise.io.bvh_document import BvhDocument, BvhJoint, Channel, pose
 from poise.io.bvh_euler import branch_angles
 from poise.io.bvh_mark import marked, read_ground
 from poise.io.door import door_turn
 from poise.io.files import write_atomically
-
-Array = npt.NDArray[np.float64]
 
 ANGLE_DIGITS = 6
 """Digits after the point of an angle that is written anew."""

@@ -18,6 +18,7 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
+from poise.core.typing import Array
 from poise.io.deepmimic_character import CharacterDocument, parse_character, sized, skeleton_of
 from poise.io.deepmimic_json import frame_line, frame_table, load_json
 from poise.io.door import door_turn
@@ -27,7 +28,6 @@ from poise.io.ground_note import ground_facts, ground_from
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions
 
-Array = npt.NDArray[np.float64]
 
 NAME = "deepmimic"
 GROUND = "PoiseGround"

@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core import rotations
 from poise.core.errors import FileFormatError
 from poise.core.skeleton import EndSite, Hinge, Skeleton
+from poise.core.typing import Array
 from poise.io.deepmimic_json import load_json
-
-Array = npt.NDArray[np.float64]
 
 SIZES = {"spherical": 4, "revolute": 1, "fixed": 0}
 """How many numbers of a frame a joint of each kind takes; the root takes seven."""

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import FileFormatError
+from poise.core.typing import Array
 from poise.io.files import read_text
 from poise.io.json_text import parse_json
-
-Array = npt.NDArray[np.float64]
 
 MAX_BYTES = 40_000_000
 """A motion of this size has about 40,000 frames, ten minutes; more is refused before it is read."""

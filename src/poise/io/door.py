@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 _HALF = np.sqrt(0.5)
 _TURNS = {

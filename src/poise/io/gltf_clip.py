@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core import rotations
+from poise.core.typing import Array
 from poise.io.gltf_document import GltfDocument
-
-Array = npt.NDArray[np.float64]
 
 PATHS = {"translation": 3, "rotation": 4, "scale": 3}
 MODES = ("LINEAR", "STEP", "CUBICSPLINE")

@@ -21,8 +21,6 @@ from poise.core.errors import FileFormatError
 from poise.io.files import file_size, read_bytes
 from poise.io.json_text import parse_json
 
-Array = npt.NDArray[np.float64]
-
 MAX_BYTES = 96_000_000
 """Largest file that is read, and largest sum of its buffers [bytes]."""
 MAX_JSON = 64_000_000

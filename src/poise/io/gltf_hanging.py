@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core import rotations
+from poise.core.typing import Array
 
-Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 WANDERS = 0.02

@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from poise.core import rotations
 from poise.core.errors import FileFormatError
+from poise.core.typing import Array
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_tree import GltfTree, node_local, node_parents
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from poise.core import rotations
 from poise.core.errors import FileFormatError
 from poise.core.skeleton import EndSite, Skeleton, world_pose
+from poise.core.typing import Array
 from poise.io.door import door_turn
 from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
@@ -17,8 +18,6 @@ from poise.io.gltf_hanging import find_hanging, measure
 from poise.io.gltf_mesh import SkinnedMesh, seams_of, skin_of, skinned_meshes, tips_from_meshes
 from poise.io.gltf_sized import sized
 from poise.io.gltf_tree import GltfTree, find_tree
-
-Array = npt.NDArray[np.float64]
 
 MOVES = 1e-4
 """A joint moves by translation if it wanders by more than this part of the longest bone."""

@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core import rotations
+from poise.core.typing import Array
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import Hanging
-
-Array = npt.NDArray[np.float64]
 
 MAX_JOINTS = 4000
 MAX_DEPTH = 500

@@ -19,13 +19,12 @@ import numpy.typing as npt
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.io.door import door_turn
 from poise.io.files import write_atomically
 from poise.io.gltf_document import GltfDocument, is_glb
 from poise.io.gltf_pose import GltfSource, file_pose_of, node_values, nodes_of, to_file_parents
 from poise.io.ground_note import ground_facts, ground_noted
-
-Array = npt.NDArray[np.float64]
 
 SAME_ANGLE = 2e-8
 """A rotation this close [rad] to the source's counts as unchanged."""

@@ -10,10 +10,8 @@ import numpy.typing as npt
 from scipy import ndimage
 
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array, Flags
 from poise.core.units import HUMAN_LEG
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 HEIGHT_LIMIT = 0.03
 """Height below which a slow point touches, for a leg of 0.82 m [m]."""

@@ -6,18 +6,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import ndimage
 
 from poise.core.motion import Motion
+from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.phases.floor import find_floor
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, bone_weights, leg_length, velocities
 from poise.phases.runs import runs
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 MIN_SECONDS, MIN_FRAMES = 0.05, 5
 """Shortest flight that is fitted; at low frame rates the frames decide."""

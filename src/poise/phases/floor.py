@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.motion import Evidence, Motion
+from poise.core.typing import Array
 from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, leg_length, pelvis, velocities
 from poise.phases.travel import in_place_velocity
-
-Array = npt.NDArray[np.float64]
-
 
 SPREAD = 0.02
 """Stances on one floor agree to this, for a leg of 0.82 m [m]."""

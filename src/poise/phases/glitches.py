@@ -11,16 +11,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
+from poise.core.typing import Array, Flags
 from poise.core.units import HUMAN_LEG
 from poise.phases.points import leg_length, pelvis
 
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Alone = Callable[[int, int, float], bool]
 """Does a step of this size, from step `first` to step `last`, stand alone?"""
 Apart = Callable[[int, int], float]

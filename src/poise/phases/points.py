@@ -8,8 +8,7 @@ import numpy.typing as npt
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton, rest_pose
-
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 
 def body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:

@@ -9,12 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from poise.core.typing import Array, Flags
 from poise.core.units import HUMAN_LEG
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 SKATING_HEIGHT = 0.05
 """A foot that is lower than this in two frames on end should not slide, for a leg of 0.82 m [m]."""

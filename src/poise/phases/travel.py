@@ -12,11 +12,10 @@ import numpy.typing as npt
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, leg_length, pelvis, velocities
-
-Array = npt.NDArray[np.float64]
 
 TRAVEL = 0.5
 """A motion goes somewhere if it gets this many leg lengths away from its start [1]."""

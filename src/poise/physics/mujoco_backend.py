@@ -17,14 +17,11 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue, PoiseError
+from poise.core.typing import Array, Index
 from poise.native import Block
 from poise.native.fields import BLOCKS
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 if mujoco.__version__ == "4.0.0":  # its sparse Newton factorization is wrong
     raise PoiseError(

@@ -13,13 +13,10 @@ from typing import Any
 
 import mujoco
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue, SimulationDiverged
+from poise.core.typing import Array, Index
 from poise.physics.mujoco_backend import Model
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array, Index
 from poise.native import Block
 from poise.physics import bodies as loops
 from poise.physics.mujoco_backend import Data, Model
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 class State:

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from poise.core.typing import Array
 from poise.step.objective import Named
 from poise.step.quantity import Quantity
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

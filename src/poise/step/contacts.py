@@ -10,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array, Index
 from poise.physics import State
 from poise.step.system import NO_SUCH_POINT, enlarge, packed, spread, system_of
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 class Columns(NamedTuple):

@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array
 from poise.step.constraint import AtLeast, Constraint, Equal, Within
 from poise.step.objective import Objective, RelativeWeight, as_rows
 from poise.step.quantities.contact import ContactCoefficients
 from poise.step.step import Rows, Step
-
-Array = npt.NDArray[np.float64]
 
 
 class Gathered(NamedTuple):

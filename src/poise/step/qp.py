@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import daqp
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import StepInfeasible
+from poise.core.typing import Array
 from poise.step.problem import Gathered
-
-Array = npt.NDArray[np.float64]
 
 _EQUALITY = 5
 _USUAL, _FINE = 3.7e-11, 1e-14

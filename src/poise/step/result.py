@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from poise.core.typing import Array
 
 
 class Certificate(NamedTuple):

@@ -10,14 +10,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
+from poise.core.typing import Array, Index
 from poise.physics import State
 from poise.step.contacts import Columns, Contacts
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 class Rows(NamedTuple):

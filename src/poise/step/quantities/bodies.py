@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from poise.core.typing import Array
 from poise.physics.bodies import chain
 from poise.step.quantity import Quantity
 from poise.step.step import Rows, Step
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

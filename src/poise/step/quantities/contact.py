@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from poise.core.typing import Array, Index
 from poise.step.quantity import Quantity
 from poise.step.step import Rows, Step
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
