@@ -63,7 +63,7 @@ def random_problem(rng: np.random.Generator, K: int, skew: float) -> tuple[np.nd
 @pytest.mark.parametrize("seed", range(6))
 def test_splitting_finds_impulses_that_obey_the_law(seed: int) -> None:
     A, g, friction = random_problem(np.random.default_rng(seed), 6, 0.3)
-    p, _ = split(A, g, friction, np.zeros((6, 3)))
+    p = split(A, g, friction, np.zeros((6, 3)))
     assert natural_residual(A, g, friction, p).max() < 1e-4
     # what the law says, in words: inside the cone; nothing approaches; nothing pushes that separates
     u = (A @ p.ravel() + g).reshape(-1, 3)

@@ -57,7 +57,7 @@ REPAIRED = ("gravity", "arc", "track", "drift", "spin", "balance", "root-residua
 
 
 def _with_repair(found: list[Finding], clip: Analysis, trials: Trials | None) -> list[Finding]:
-    """The findings, with the repair of the whole clip as the last cure of those that fail and that it can mend."""
+    """The findings. Those that fail and that a repair of the whole clip can mend get it as their last cure."""
     if not any(f.fails and f.name in REPAIRED for f in found):
         return found
     text, tried = "repair the whole clip within 6° and 6 cm: poise edit repair", None

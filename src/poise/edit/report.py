@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,10 +141,9 @@ class EditReport:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as JSON, whole or not at all."""
-        from poise.io.files import write_atomically
+        from poise.io.files import write_json
 
-        text = json.dumps(self.data, indent=2, ensure_ascii=False, allow_nan=False)
-        write_atomically(Path(path), text + "\n")
+        write_json(path, self.data)
 
 
 class Edited(NamedTuple):

@@ -125,7 +125,7 @@ def place_goal(goal: PointGoal, setup: Setup, state: State, time: float) -> Plac
     ahead = goal.place(t + dt) if callable(goal.target) else now
     behind = goal.place(t - dt) if callable(goal.target) else now
     target_v, target_a = (ahead - behind) / (2.0 * dt), (ahead - 2.0 * now + behind) / dt**2
-    # a constraint that no pose can meet would tear the figure: it gives way
+    # no pose may meet this as a constraint, so it is an objective
     is_far = goal.is_hard and not _reaches(setup.character, state, body - 1, now)
     is_hard = goal.is_hard and not is_far
     error = now - here if is_hard else within(now - here, setup.scale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import secrets
 import stat
@@ -11,6 +12,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from poise.core.errors import FileFormatError, PoiseError, UnreadableFile, did_you_mean
 
@@ -107,6 +109,11 @@ def write_atomically(path: Path, data: bytes | str) -> None:
         data = data.encode("utf-8", "backslashreplace")
     with whole_file(path) as beside, beside.open("wb") as file:
         file.write(data)
+
+
+def write_json(path: str | os.PathLike[str], data: Any) -> None:
+    """Write a report as JSON, whole or not at all; a number that is not finite is an error of ours."""
+    write_atomically(Path(path), json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 @contextmanager

@@ -6,13 +6,11 @@ buffer, makes the step, and sends the answer. Whatever comes over the network is
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -300,10 +298,9 @@ class LiveResult:
 
     def save_report(self, path: str | PathLike[str]) -> None:
         """Write the report as JSON, whole or not at all."""
-        from poise.io.files import write_atomically
+        from poise.io.files import write_json
 
-        text = json.dumps(self.report, indent=2, ensure_ascii=False, allow_nan=False)
-        write_atomically(Path(path), (text + "\n").encode())
+        write_json(path, self.report)
 
 
 def run_live(

@@ -44,20 +44,16 @@ class Impulses(NamedTuple):
         p: Impulses along the rows of each contact [N s], shape (K, 3).
         v: Velocities of all trees after them, shape (nv,).
         residual: How far each contact is from its law, as a velocity [m/s], shape (K,).
-        turns: Turns of splitting.
-        island: Contacts linked to a figure, also through other bodies, shape (K,).
     """
 
     p: Array
     v: Array
     residual: Array
-    turns: int
-    island: Flags
 
     @staticmethod
     def none(count: int, v: Array) -> Impulses:
         """No impulse at so many contacts."""
-        return Impulses(np.zeros((count, 3)), v, np.zeros(count), 0, np.zeros(count, dtype=np.bool_))
+        return Impulses(np.zeros((count, 3)), v, np.zeros(count))
 
 
 def solve_contacts(
@@ -88,24 +84,23 @@ def solve_contacts(
     island = _island(trees, is_figure)
     sweeps = SWEEPS if island.sum() <= LARGEST else MANY
     sweep_contacts(*given, diagonal, soft, sweeps, 1e-9, now, p)
-    turns = 0
     own = np.flatnonzero(island)
     if 0 < len(own) <= LARGEST:
         A = _delassus(trees[own], width, touches.rows[own], answers[own])
         A[np.diag_indices(len(A))] += np.tile(soft, len(own))
         g = (_speeds(trees[own], first, width, touches.rows[own], v) - wanted[own]).ravel()
-        exact, turns = split(A, g, friction[own], p[own], largest[own])
+        exact = split(A, g, friction[own], p[own], largest[own])
         swept = natural_residual(A, g, friction[own], p[own])
         if natural_residual(A, g, friction[own], exact).max() < swept.max():
             p[own] = exact
         now = v.copy()
         _apply(trees, first, width, answers, p, now)
     u = _speeds(trees, first, width, touches.rows, now) - wanted
-    return Impulses(p, now, _natural(u, p, friction, diagonal.mean(axis=1)), turns, island)
+    return Impulses(p, now, _natural(u, p, friction, diagonal.mean(axis=1)))
 
 
-def split(A: Array, g: Array, friction: Array, start: Array, largest: Array | None = None) -> tuple[Array, int]:
-    """Solve the contact problem of a dense A (3 K, 3 K), which need not be symmetric; impulses (K, 3) and turns.
+def split(A: Array, g: Array, friction: Array, start: Array, largest: Array | None = None) -> Array:
+    """Solve the contact problem of a dense A (3 K, 3 K), which need not be symmetric; impulses (K, 3).
 
     Each contact is scaled by one number, which keeps its cone round; the step of the splitting follows the two
     residuals.
@@ -130,7 +125,7 @@ def split(A: Array, g: Array, friction: Array, start: Array, largest: Array | No
         if changes < 12 and not 1.0 / 3.0 < better < 3.0:
             rho, changes = min(max(rho * better, 1e-5), 1e4), changes + 1
             inverse = np.linalg.inv(scaled + rho * np.eye(3 * K))
-    return (z * each).reshape(-1, 3), turns
+    return (z * each).reshape(-1, 3)
 
 
 @compiled(
