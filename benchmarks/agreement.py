@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import poise
-import poise.filter.solving as solving
+import poise.filter.quasi_physical as solving
 import poise.step
 
 

@@ -27,12 +27,12 @@ from poise.core.errors import PoiseError
 from poise.core.motion import Motion
 from poise.filter.forces import Push
 from poise.filter.preset import load_preset
-from poise.filter.result import SimulationResult
+from poise.filter.report import SimulationResult
 from poise.filter.simulate import simulate
 from poise.io import load
 from poise.phases.travel import direction_of_travel
 from poise.physics import State
-from poise.physics.from_character import model_of
+from poise.physics.mujoco_backend import model_of
 from poise.samples import sample_path
 
 Array = npt.NDArray[np.float64]

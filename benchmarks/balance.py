@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from poise.body.figure import figure
+from poise.body.character import figure
 from poise.filter.forces import Push
 from poise.goals.lists import Weights
 from poise.goals.state_machine import StateMachine
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.behaviors.behavior import Behavior
+from poise.synthesis.figure import Settings
 from poise.synthesis.run import synthesize
-from poise.synthesis.settings import Settings
 from poise.synthesis.world import World
 
 ROUND = (0, 45, 90, 135, 180, 225, 270, 315)

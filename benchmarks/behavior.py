@@ -18,8 +18,8 @@ from benchmarks.stride import BLOCKED, blocked
 from poise.body.posing import body_positions, joint_deviations
 from poise.core.errors import PoiseError
 from poise.filter.forces import Push
-from poise.filter.options import Options
-from poise.filter.result import SimulationResult
+from poise.filter.report import SimulationResult
+from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.io import load, save
 from poise.samples import sample_path

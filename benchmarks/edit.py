@@ -21,7 +21,7 @@ from poise.analysis.angular_momentum import Tumble, momentum_between, turns_for
 from poise.body import fit
 from poise.core import rotations
 from poise.edit import ballistic, path_between, spin
-from poise.edit.root import move_root, turn_root
+from poise.edit.legs import move_root, turn_root
 from poise.io import load
 
 FIRST, LAST = 112, 142

@@ -22,7 +22,7 @@ from benchmarks.clips import MOTIONS
 from poise.core.errors import PoiseError
 from poise.core.motion import Motion
 from poise.edit import Edited, ballistic, ground, mend, retime, scale, spin
-from poise.edit.verify import TORN, skin_stretch
+from poise.edit.report import TORN, skin_stretch
 from poise.io import load
 
 LONGEST = 12.0

@@ -26,7 +26,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-import poise.filter.solving as fallbacks
+import poise.filter.quasi_physical as fallbacks
 import poise.step.solve as solver
 from poise.body import fit
 from poise.body.mjcf import to_mjcf
@@ -36,10 +36,9 @@ from poise.core.motion import Motion
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.footing import Footing
 from poise.filter.forces import Push
-from poise.filter.options import Options, OwnTerms
 from poise.filter.preset import load_preset
-from poise.filter.reference import ReferenceBuilder, ReferenceFrame
-from poise.filter.schedule import ClipSchedule, reference_velocities
+from poise.filter.reference import ClipSchedule, ReferenceBuilder, ReferenceFrame, reference_velocities
+from poise.filter.setup import Options, OwnTerms
 from poise.io import load
 from poise.samples import sample_names, sample_path
 from poise.step import Objective, Step

@@ -7,11 +7,10 @@ import numpy as np
 from benchmarks.clips import Clip
 from poise.body.posing import motion_to_q
 from poise.filter.filter import SimulatedCharacter
-from poise.filter.options import Options
-from poise.filter.plan_footholds import footholds, stances
+from poise.filter.plan_feet import footholds, stances
 from poise.filter.preset import load_preset
-from poise.filter.reference import ReferenceBuilder
-from poise.filter.schedule import ClipSchedule, reference_velocities
+from poise.filter.reference import ClipSchedule, ReferenceBuilder, reference_velocities
+from poise.filter.setup import Options
 from poise.terrain import Terrain
 
 BLOCKED = 3.0

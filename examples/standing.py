@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 import poise
 from poise.physics import Model, State
-from poise.physics.from_character import model_of
+from poise.physics.mujoco_backend import model_of
 
 
 def standing_figure() -> tuple[poise.Character, Model, npt.NDArray[np.float64]]:

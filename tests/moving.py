@@ -1,7 +1,7 @@
 """Check by moving: every quantity of the step problem beside what is measured along a motion with acceleration a.
 
 `MEASURED` holds for each class of quantity which instances to try and how to measure one without using its rows. A
-quantity exported from `poise.step.quantities` that has no entry here fails `test_quantities.py`.
+quantity of `poise.step.quantities` that has no entry here fails `test_quantities.py`.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 import poise
 from poise.analysis import Analysis, analyze
-from poise.analysis.measures import measures
-from poise.analysis.scale import implied_scale
+from poise.analysis.measures import implied_scale, measures
 from poise.check.clip import judge
 from poise.check.finding import Finding
 from poise.check.profile import load_profile

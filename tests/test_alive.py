@@ -12,12 +12,12 @@ from poise.core.motion import Motion
 from poise.filter.falling import presses
 from poise.filter.forces import Push
 from poise.filter.giving import Give, GivingBody, Hit, advance, giving_body, strengths
-from poise.filter.options import Options
 from poise.filter.preset import load_preset
-from poise.filter.result import SimulationResult
+from poise.filter.report import SimulationResult
+from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.physics import State
-from poise.physics.from_character import model_of
+from poise.physics.mujoco_backend import model_of
 from poise.terrain import Terrain
 from tests.filter_runs import falling, walk
 from tests.test_filter import assert_exact, glitched

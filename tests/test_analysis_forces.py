@@ -17,7 +17,7 @@ from poise.body.character import Character
 from poise.core.motion import Motion
 from poise.io import load
 from poise.physics import State
-from poise.physics.from_character import model_of
+from poise.physics.mujoco_backend import model_of
 from poise.samples import sample_path
 from poise.step.contacts import Contacts
 from poise.terrain import Terrain

@@ -19,7 +19,7 @@ from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.io import load
 from poise.physics import State
-from poise.physics.from_character import model_of
+from poise.physics.mujoco_backend import model_of
 from poise.samples import sample_path
 from tests import analysis_plain
 from tests.clips import MOTIONS, needs_motions

@@ -21,7 +21,7 @@ import poise
 import poise.io
 from poise.core.errors import FileFormatError, InvalidValue, PoiseError
 from poise.core.motion import Motion
-from poise.io.toml_text import parse_toml
+from poise.io.files import parse_toml
 from poise.terrain import Terrain
 from tests.test_io_gltf import changed, made, saved
 from tests.test_io_npz import members, pack

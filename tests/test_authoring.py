@@ -16,9 +16,9 @@ from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.stepping import StepOnto
 from poise.goals.surroundings import Ball, Scene, Surface
 from poise.synthesis.behaviors.behavior import Role, Setup
+from poise.synthesis.figure import Settings
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.scene_file import load_scene, scene_of
-from poise.synthesis.settings import Settings
 
 FOLDER = Path(__file__).parents[1] / "examples" / "controllers"
 CRATE = 'schema = "poise.scene/1"\n[[boxes]]\nname = "crate"\nplace = [0.7, 0.0, 0.125]\nsides = [0.8, 0.8, 0.25]\n'

@@ -10,8 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from poise.body import Capsule, Character
-from poise.body.figure import figure
-from poise.body.thing import ball
+from poise.body.character import ball, figure
 from poise.core import rotations
 from poise.native import library
 from poise.physics import State, model_of_scene

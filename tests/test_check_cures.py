@@ -11,8 +11,7 @@ import pytest
 
 import poise
 from poise.analysis import analyze
-from poise.analysis.measures import measures
-from poise.analysis.scale import implied_scale
+from poise.analysis.measures import implied_scale, measures
 from poise.check.air import aimed_gravity, apex_change, gravity_cures, retimed_intervals
 from poise.check.clip import judge
 from poise.check.finding import FLAWS, Finding

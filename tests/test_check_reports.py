@@ -18,7 +18,7 @@ from poise.analysis import analyze
 from poise.check.clip import check_motion
 from poise.check.finding import FLAWS, Cure, Finding
 from poise.check.library import Facts, FlightSample, Samples, compare, gait_of
-from poise.check.page.page import page
+from poise.check.page import page
 from poise.check.profile import Profile, load_profile, profile_names
 from poise.check.report import ClipReport, Wanted, junit_xml, unreadable
 from poise.check.statistics import PAPER_GRAVITY, bins_of, figures, histogram_svg, quoted, write_statistics

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import poise
+from poise.check.clip import check_files, clip_files, process_count
 from poise.check.profile import load_profile
-from poise.check.run import check_files, clip_files, process_count
 from poise.cli.app import run
 from poise.core.errors import InvalidValue
 from tests.clips import MOTIONS, needs_motions

@@ -13,7 +13,7 @@ from PIL import Image
 import poise
 from poise.cli.app import run
 from poise.cli.edit_run import flights_of, gravity_of, keeping_amount, vector
-from poise.cli.summary import MEASURES, lines
+from poise.cli.outcome import MEASURES, lines
 from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.core.units import GRAVITY
 from poise.edit import Edited, EditReport, Scope

@@ -158,7 +158,7 @@ def test_a_bug_is_called_a_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     def broken(*_: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("poise.cli.system.describe_system", broken)
+    monkeypatch.setattr("poise.cli.info.describe_system", broken)
     assert run(["info", "--system"]) == 2
     assert "This is a bug" in capsys.readouterr().err
 
@@ -167,7 +167,7 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("poise.cli.system.describe_system", stopped)
+    monkeypatch.setattr("poise.cli.info.describe_system", stopped)
     assert run(["info", "--system"]) == 130
 
 

@@ -9,8 +9,7 @@ from poise.body.character import Character
 from poise.body.posing import root_mover
 from poise.core.motion import Motion
 from poise.edit import Scope, ballistic, spin
-from poise.edit.legs import find_legs, knee_flexion, reach, solve_legs
-from poise.edit.root import move_root
+from poise.edit.legs import find_legs, knee_flexion, move_root, reach, solve_legs
 from tests.edit_clips import hop
 
 SPAN = (36, 128)

@@ -9,7 +9,7 @@ import pytest
 
 import poise
 from poise.analysis import analyze, implied_scale, measures
-from poise.analysis.touching import touching
+from poise.analysis.forces import touching
 from poise.check.library import measures_of
 from poise.core import rotations
 from poise.core.errors import BudgetExceeded
@@ -17,13 +17,12 @@ from poise.core.motion import Motion
 from poise.core.skeleton import world_pose
 from poise.core.units import HUMAN_LEG
 from poise.edit import Budget, Scope, ground
-from poise.edit.legs import find_legs, knee_flexion, reach, solve_legs
+from poise.edit.legs import find_legs, knee_flexion, move_root, reach, solve_legs
 from poise.edit.planting import between
+from poise.edit.report import TORN
 from poise.edit.retime import FLAT
-from poise.edit.root import move_root
-from poise.edit.verify import TORN
-from poise.phases.runs import runs
-from poise.phases.skating import skating_frames
+from poise.phases.contacts import skating_frames
+from poise.phases.points import runs
 from tests.clips import MOTIONS, needs_motions
 
 KNEE_SPEED = 230.0

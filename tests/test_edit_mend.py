@@ -11,7 +11,7 @@ import poise
 from poise.check.clip import findings_of
 from poise.core.motion import Motion
 from poise.edit import Budget, ballistic, clean, ground, mend
-from poise.edit.verify import new_findings
+from poise.edit.report import new_findings
 from tests.clips import needs_motions
 from tests.planted import FAULTS, findings, moved, pop, root_spike, sink, slide, turned
 from tests.planted import clean as clip

@@ -17,7 +17,7 @@ from poise.core import rotations
 from poise.core.errors import BudgetExceeded, InvalidValue, PoiseError, UnknownName
 from poise.core.motion import Motion
 from poise.edit import Budget, Scope, spin
-from poise.edit.borders import SETTLING
+from poise.edit.flight import SETTLING
 from poise.edit.legs import Leg, find_legs, knee_flexion
 from poise.edit.planting import points_of
 from poise.edit.spin_pose import DEAR, _axes, _posed, swing_jacobians

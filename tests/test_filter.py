@@ -13,14 +13,12 @@ from poise.body.posing import body_positions, joint_deviations, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
 from poise.core.motion import Motion
-from poise.filter.forces import Pull, Push
-from poise.filter.goals import PointGoal
-from poise.filter.options import Options
+from poise.filter.forces import PointGoal, Pull, Push
 from poise.filter.preset import load_preset
-from poise.filter.quasi_physical import Physicality
-from poise.filter.result import SimulationResult
+from poise.filter.quasi_physical import Physicality, StepRecord
+from poise.filter.report import SimulationResult
+from poise.filter.setup import Options
 from poise.filter.simulate import Live, simulate
-from poise.filter.solving import StepRecord
 from poise.terrain import Terrain
 from tests.clips import needs_motions
 from tests.filter_runs import clip, falling, turned, walk

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.filter.forces import Push
-from poise.filter.goals import PointGoal
-from poise.filter.options import Options
+from poise.filter.forces import PointGoal, Push
+from poise.filter.setup import Options
 from poise.filter.simulate import Live, simulate
 from tests.filter_runs import walk
 

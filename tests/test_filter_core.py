@@ -15,15 +15,15 @@ import pytest
 import poise
 import poise.filter.filter as filter_module
 import poise.filter.reference as reference_module
-import poise.filter.routine as routine_module
+import poise.filter.sensing as routine_module
 from poise.body import fit
 from poise.body.limits import limit_angles as plain_limit_angles
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.frame import limit_angles
-from poise.filter.options import Options
 from poise.filter.quasi_physical import Physicality
+from poise.filter.setup import Options
 from poise.native import Block, library
 from poise.samples import sample_path
 from tests.character_figures import person

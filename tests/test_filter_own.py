@@ -13,8 +13,8 @@ from poise.body.posing import motion_to_q
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
 from poise.filter.forces import Push
-from poise.filter.options import Options
 from poise.filter.reference import ReferenceFrame
+from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.filter.stream import QuasiPhysicalFilter, step_all
 from poise.step import Constraint, Equal, Objective, Quantity, Rows, Step

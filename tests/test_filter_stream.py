@@ -12,7 +12,7 @@ from poise.body import Character
 from poise.body.posing import joint_deviations, motion_to_q
 from poise.core.errors import InvalidValue
 from poise.filter.forces import Push
-from poise.filter.options import Options
+from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.filter.stream import QuasiPhysicalFilter
 from poise.terrain import Terrain

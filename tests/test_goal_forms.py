@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poise.body.figure import figure
-from poise.body.torque_limits import torque_limits, torque_of
+from poise.body.character import figure, torque_limits, torque_of
 from poise.core.units import HUMAN_LEG
 from poise.goals.body import body_of
 from poise.goals.goal import slowing, toward

@@ -10,8 +10,8 @@ import pytest
 
 from poise.body.posing import body_positions, motion_to_q
 from poise.core.errors import InvalidValue
-from poise.filter.goals import PointGoal
-from poise.filter.options import Options
+from poise.filter.forces import PointGoal
+from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.show.look import Look
 from poise.show.result_scene import scene_of

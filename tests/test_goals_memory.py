@@ -8,13 +8,13 @@ import pytest
 
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.goals import registry
-from poise.goals.checking import require_memory
 from poise.goals.climbing import MoveTo
 from poise.goals.conditions import AllOf, Always, Not, Stepping
-from poise.goals.memory import read_by, written_by
+from poise.goals.goal import read_by, written_by
 from poise.goals.objectives import ComOver, Pose, Unload, Upright
 from poise.goals.observation import Observation
 from poise.goals.reaching import TakeHand
+from poise.goals.registry import require_memory
 from poise.goals.state_machine import ControlState, Part, StateMachine
 from poise.goals.stepping import RaiseFoot, StepTo, choose_step, stand_on_left
 from poise.goals.walls import Brace

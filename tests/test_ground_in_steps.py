@@ -9,10 +9,9 @@ import pytest
 from poise.body.posing import motion_to_q
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Push
-from poise.filter.options import Options
 from poise.filter.preset import load_preset
-from poise.filter.reference import ReferenceBuilder
-from poise.filter.schedule import estimated_touch, reference_velocities
+from poise.filter.reference import ReferenceBuilder, estimated_touch, reference_velocities
+from poise.filter.setup import Options
 from poise.terrain import Terrain
 from tests.filter_runs import walk
 

@@ -20,10 +20,8 @@ from poise.core.skeleton import Skeleton
 from poise.core.units import UNITS
 from poise.intake import Custom, read_as, weigh
 from poise.intake import table as tables
-from poise.intake.anatomy import anatomy_of
-from poise.intake.size import height_in_meters, height_of
-from poise.io.door import UP_AXES, door_turn
-from poise.io.ground_note import ground_from
+from poise.intake.anatomy import anatomy_of, height_in_meters, height_of
+from poise.io.format import UP_AXES, door_turn, ground_from
 from poise.phases import carried_ground, carrying
 from poise.samples import sample_path
 from poise.terrain import Terrain
@@ -306,7 +304,7 @@ def test_a_clip_is_found_by_the_short_end_of_its_name(tmp_path: Path, asked: str
 
 
 def test_a_walk_above_the_origin_is_told(tmp_path: Path) -> None:
-    from poise.cli.describe import describe_motion
+    from poise.cli.info import describe_motion
 
     def told(lift: float) -> bool:
         motion = walk()

@@ -61,6 +61,45 @@ def test_imports_point_backwards() -> None:
     assert not wrong
 
 
+def _module(path: Path) -> str:
+    return ".".join(("poise", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def _at_the_top(path: Path) -> set[str]:
+    """Modules that a file imports at its top, under TYPE_CHECKING too."""
+    modules = {_module(f) for f in FILES}
+    found: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for one in node.body if isinstance(node, ast.If) else [node]:
+            if isinstance(one, ast.ImportFrom) and one.module:
+                found |= {
+                    f"{one.module}.{a.name}" if f"{one.module}.{a.name}" in modules else one.module for a in one.names
+                }
+    return found & modules - {_module(path)}
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    imports = {_module(f): _at_the_top(f) for f in FILES if f.name != "__init__.py"}
+    left = dict(imports)
+    while free := [m for m, needs in left.items() if not needs & left.keys()]:
+        for module in free:
+            del left[module]
+    assert not left, f"these import each other, or something that does: {sorted(left)}"
+
+
+def test_files_are_read_as_a_whole() -> None:
+    """No more than five hundred lines; those that are longer are named, and the list only gets shorter."""
+    known = {
+        "tracking/tracker.py",
+        "tracking/setup/model.py",
+        "synthesis/world.py",
+        "cli/synthesize.py",
+        "filter/plan_feet.py",
+    }
+    long = {f.relative_to(SOURCE).as_posix() for f in FILES if len(f.read_text(encoding="utf-8").splitlines()) > 500}
+    assert long <= known
+
+
 def test_only_three_places_talk_to_the_engine() -> None:
     users = {
         f.relative_to(SOURCE).as_posix() for f in FILES for _, name in imported(f) if name.split(".")[0] == "mujoco"

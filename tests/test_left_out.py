@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from poise.body import fit
-from poise.body.left_out import left_out
-from poise.body.posing import apply_deviation, motion_to_q
+from poise.body.posing import apply_deviation, left_out, motion_to_q
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton

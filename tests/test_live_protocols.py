@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import poise
-from poise.body.character import Character
-from poise.body.figure import figure
+from poise.body.character import Character, figure
 from poise.body.posing import body_poses, motion_to_q
 from poise.cli.app import run
 from poise.core import rotations

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("websockets")
 
 import poise
-from poise.filter.hand import Hand
+from poise.filter.forces import Hand
 from poise.filter.simulate import Live
 from poise.show.live import LiveRun
 from poise.show.live_clip import ChangingGround, Hill, LiveClip

@@ -14,7 +14,7 @@ pytest.importorskip("websockets")
 
 from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged
-from poise.filter.hand import Hand
+from poise.filter.forces import Hand
 from poise.show.live import LiveRun, allowed
 from poise.show.page import has_page
 from poise.show.protocol import Moment

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("websockets")
 
 from poise.core.errors import InvalidValue
-from poise.filter.hand import CARRYING, carrying
+from poise.filter.forces import CARRYING, carrying
 from poise.show.live import LiveRun
 from poise.show.live_synthesis import LiveSynthesis
 from poise.show.page import has_page

@@ -17,7 +17,7 @@ import poise
 from poise.analysis.angular_momentum import turned_momentum
 from poise.core import rotations
 from poise.core.skeleton import place_joints
-from poise.filter.schedule import estimate_touch
+from poise.filter.reference import estimate_touch
 from poise.native import FUNCTIONS, build, compiled, library
 from poise.physics import bodies
 from poise.terrain.ground import PlacedGround, ground_velocities, sample

@@ -8,14 +8,22 @@ import pytest
 from poise.body import fit
 from poise.body.posing import joint_deviations, motion_to_q
 from poise.filter.filter import SimulatedCharacter
-from poise.filter.options import Options
 from poise.filter.plan import GroundPlan, Track, rates, starts_level
-from poise.filter.plan_footholds import FALL_SPEED, SHIFT_COST, Footholds, footholds, headroom, stances
+from poise.filter.plan_feet import (
+    BOUND_WEIGHT,
+    FALL_SPEED,
+    HOLD,
+    SHIFT_COST,
+    Footholds,
+    footholds,
+    headroom,
+    smoothest,
+    stances,
+)
 from poise.filter.preset import load_preset
-from poise.filter.reference import ReferenceBuilder
-from poise.filter.schedule import ClipSchedule, reference_velocities
+from poise.filter.reference import ClipSchedule, ReferenceBuilder, reference_velocities
+from poise.filter.setup import Options
 from poise.filter.simulate import simulate
-from poise.filter.smooth import BOUND_WEIGHT, HOLD, smoothest
 from poise.io import load
 from poise.phases.travel import direction_of_travel
 from poise.samples import sample_path

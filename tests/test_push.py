@@ -13,11 +13,11 @@ from poise.body import Character, fit
 from poise.body.posing import joint_deviations
 from poise.core.motion import Motion
 from poise.filter.forces import Push
-from poise.filter.options import Options
 from poise.filter.preset import load_preset
+from poise.filter.setup import Options
 from poise.filter.simulate import Live, simulate
 from poise.physics import State
-from poise.physics.from_character import model_of
+from poise.physics.mujoco_backend import model_of
 from tests.filter_runs import walk
 from tests.test_filter import assert_exact, glitched
 

@@ -12,7 +12,7 @@ from poise.core.errors import InvalidValue, MissingExtra, PoiseError
 from poise.show import Camera, record
 from poise.show.camera import FIELD_OF_VIEW, Follow, grid_cell, travel_heading
 from poise.show.look import ARROW_COLOR, BACKGROUND, Look, body_sides
-from poise.show.pack_terrain import needed
+from poise.show.pack import needed
 from poise.show.plain import PlainPainter
 from poise.show.scene import GHOST, Arrow, Scene, Style
 from poise.terrain import Terrain

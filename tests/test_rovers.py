@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from poise.body.figure import figure
-from poise.body.thing import ball
+from poise.body.character import ball, figure
 from poise.core.errors import InvalidValue
 from poise.physics import Model, State, model_of, model_of_scene
 from poise.step import Contacts, Equal, Objective, Step, solve_step

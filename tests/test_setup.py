@@ -18,8 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import poise
-from poise.body.character import Character
-from poise.body.figure import figure
+from poise.body.character import Character, figure
 from poise.body.toml_file import to_toml
 from poise.cli.setup import open_character
 from poise.core.errors import InvalidValue

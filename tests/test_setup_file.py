@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import poise
-from poise.body.figure import figure
+from poise.body.character import figure
 from poise.body.toml_file import from_toml, to_toml
 from poise.cli.app import run
 from poise.core.errors import FileFormatError, InvalidValue

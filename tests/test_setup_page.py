@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import poise
-from poise.body.character import Character
-from poise.body.figure import figure
+from poise.body.character import Character, figure
 from poise.show.setup import BUNDLE, SetupPage, SetupSession
 from poise.tracking import PerformanceTracker, propose_roles
 from poise.tracking.tracker import standing_pose

@@ -12,9 +12,9 @@ from poise.body import fit
 from poise.core import units
 from poise.core.motion import Motion
 from poise.edit.scale import scale
-from poise.filter import plan_feet, plan_footholds
+from poise.filter import plan_feet
 from poise.filter.forces import Push
-from poise.filter.options import Options
+from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.io import load
 from poise.phases import contacts
@@ -49,7 +49,7 @@ def test_a_figure_of_any_size_does_the_same(
         for module, name, share in (
             # speeds of the ground's gravity go with the root of lengths, so the rest is the gravity's
             (contacts, "SPEED_LIMIT", size**0.5),
-            (plan_footholds, "FALL_SPEED", size**0.5),
+            (plan_feet, "FALL_SPEED", size**0.5),
             (plan_feet, "SPEED", size**0.5),
             (plan_feet, "HASTE", size),
         ):

@@ -8,16 +8,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from poise.body.figure import figure
+from poise.body.character import figure
 from poise.body.posing import body_positions
 from poise.filter.forces import Push
 from poise.goals.observation import Observation
 from poise.goals.polygon import nearest_inside
 from poise.goals.stepping import STRIDE, choose_step, landing
 from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.figure import Settings
 from poise.synthesis.records import StepRecord
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
-from poise.synthesis.settings import Settings
 from poise.synthesis.world import World
 
 

@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from poise.body.character import Character
-from poise.body.figure import figure
-from poise.body.holding import hold_points
-from poise.body.thing import ball
+from poise.body.character import Character, ball, figure, hold_points
 from poise.core.errors import InvalidValue
 from poise.goals.climbing import LIMBS, next_hold
 from poise.goals.observation import Observation
 from poise.goals.surroundings import Hold, Scene
 from poise.physics import State
-from poise.physics.from_character import model_of
+from poise.physics.mujoco_backend import model_of
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.behaviors.climb import NEAREST, START, random_holds
 from poise.synthesis.contacts import Grips

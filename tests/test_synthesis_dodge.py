@@ -7,8 +7,8 @@ import pytest
 
 from poise.core.skeleton import world_pose
 from poise.core.units import GRAVITY
+from poise.synthesis.figure import Settings
 from poise.synthesis.run import SynthesisResult, synthesize
-from poise.synthesis.settings import Settings
 
 
 def thrown(seconds: float = 1.3, way: float = 0.0, *, is_literal: bool = False, **options: float) -> SynthesisResult:

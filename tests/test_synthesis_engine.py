@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from poise.body.thing import ball
+from poise.body.character import ball
 from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
 from poise.filter.forces import Push
 from poise.goals.surroundings import Ball, Hold, Movement, Scene, Surface
@@ -19,9 +19,9 @@ from poise.physics.mujoco_backend import Point
 from poise.physics.mujoco_engine import Engine, Slab
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.engine import EngineMover
+from poise.synthesis.figure import Settings
 from poise.synthesis.records import Applied
 from poise.synthesis.run import synthesize, world_of
-from poise.synthesis.settings import Settings
 from poise.synthesis.world import Moved, World
 from tests.figures import biped, random_state
 

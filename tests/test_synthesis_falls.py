@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.body.figure import figure
+from poise.body.character import figure
 from poise.body.posing import body_positions
 from poise.filter.forces import Push
 from poise.synthesis.run import SynthesisResult, synthesize

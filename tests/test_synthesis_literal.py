@@ -12,8 +12,8 @@ from poise.goals.polygon import centroid
 from poise.goals.stepping import Nearing, StepMidway, choose_farther_foot, midway
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.controller_file import controller_of
+from poise.synthesis.figure import Settings
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
-from poise.synthesis.settings import Settings
 from poise.synthesis.world import World
 from tests.test_synthesis_balance import observation_of
 

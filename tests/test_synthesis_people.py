@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.body.character import Character
-from poise.body.thing import ball
+from poise.body.character import Character, ball
 from poise.core.errors import InvalidValue
 from poise.filter.forces import Push
 from poise.goals.objectives import ComHeight, ComOver, Facing, Follow, Reach, Still, Upright
 from poise.goals.reaching import Circle
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.synthesis.behaviors import BEHAVIORS, Role, Setup
-from poise.synthesis.recorders import Audit
+from poise.synthesis.report import Audit
 from poise.synthesis.run import MotionClip, SynthesisResult, motion_of, synthesize, world_of
 from poise.synthesis.world import World
 from tests.clips import MOTIONS, needs_motions

@@ -18,8 +18,7 @@ from poise.goals.conditions import For, Lying, Not
 from poise.goals.objectives import ComOver, Land, Still
 from poise.goals.state_machine import ControlState, Part, StateMachine
 from poise.show.scene import Points, Polygon, Scene, Vectors
-from poise.show.scene_things import GONE
-from poise.show.synthesis_scene import scene_of_synthesis
+from poise.show.synthesis_scene import GONE, scene_of_synthesis
 from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.run import SynthesisResult
 from poise.synthesis.scene_file import scene_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poise.body.figure import figure
+from poise.body.character import figure
 from poise.goals.body import body_of
 from poise.goals.observation import MARGIN, Observation, reachable, sees, socket
 from poise.goals.surroundings import Hold, Movement, Scene, Surface

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.body.torque_limits import torque_limits
+from poise.body.character import torque_limits
 from poise.core.units import GRAVITY
 from poise.goals.lists import Held, Touching, Weights
 from poise.goals.objectives import ComHeight
@@ -16,7 +16,7 @@ from poise.step.quantities import RootWrench
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.records import SolverCounts
 from poise.synthesis.run import synthesize, world_of
-from poise.synthesis.solving import Problem, solve
+from poise.synthesis.settling import Problem, solve
 from poise.synthesis.world import World
 
 MU, TILT = 3.0, np.radians(60.0)

@@ -10,8 +10,7 @@ import pytest
 import poise
 import poise.io
 from poise.body import fit
-from poise.body.character import Character
-from poise.body.figure import figure, figure_skeleton
+from poise.body.character import Character, figure, figure_skeleton
 from poise.body.posing import body_positions
 from poise.core import rotations
 from poise.core.errors import InvalidValue
@@ -22,7 +21,7 @@ from poise.goals.observation import Observation
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Ball, Scene, floor
 from poise.physics import State
-from poise.physics.from_character import model_of
+from poise.physics.mujoco_backend import model_of
 from poise.show.scene import Polygon
 from poise.show.synthesis_scene import scene_of_synthesis
 from poise.step import Objective

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poise.body.figure import figure
-from poise.body.holding import hold_points
+from poise.body.character import figure, hold_points
 from poise.body.limits import limit_angles
 from poise.core import rotations
 from poise.goals.swinging import arc_about
 from poise.physics import State
-from poise.physics.from_character import model_of
+from poise.physics.mujoco_backend import model_of
 from poise.synthesis.behaviors.swing import BAR
 from poise.synthesis.poses import hanging
 from poise.synthesis.prepared import limber

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import poise
-from poise.body.figure import figure
+from poise.body.character import figure
 from poise.body.posing import body_poses, interpolate_q
 from poise.cli.app import run
 from poise.core import rotations

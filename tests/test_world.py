@@ -13,13 +13,12 @@ import poise
 from poise.cli.app import app
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
-from poise.filter.result import SimulationResult
+from poise.filter.report import SimulationResult
 from poise.native import library
 from poise.physics.mujoco_bodies import Bodies
 from poise.step import Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque
-from poise.step.response import respond
-from poise.step.solve import solve_step
+from poise.step.solve import respond, solve_step
 from poise.world import World, contacts, rubble, scene_of
 from poise.world.contacts import natural_residual, project, remember, split, split_cones, sweep_contacts
 from tests.figures import FIGURES, random_state

@@ -17,16 +17,16 @@ _HOMES = {
     "InvalidValue": "poise.core.errors",
     "Motion": "poise.core.motion",
     "MotionWarning": "poise.core.errors",
-    "Options": "poise.filter.options",
+    "Options": "poise.filter.setup",
     "Physicality": "poise.filter.quasi_physical",
-    "PointGoal": "poise.filter.goals",
+    "PointGoal": "poise.filter.forces",
     "PoiseError": "poise.core.errors",
     "Preset": "poise.filter.preset",
     "Pull": "poise.filter.forces",
     "Push": "poise.filter.forces",
     "QuasiPhysicalFilter": "poise.filter.stream",
     "SimulationDiverged": "poise.core.errors",
-    "SimulationResult": "poise.filter.result",
+    "SimulationResult": "poise.filter.report",
     "Skeleton": "poise.core.skeleton",
     "StepInfeasible": "poise.core.errors",
     "SynthesisResult": "poise.synthesis.run",
@@ -79,14 +79,14 @@ if TYPE_CHECKING:
     from poise.core.errors import UnknownName as UnknownName
     from poise.core.motion import Motion as Motion
     from poise.core.skeleton import Skeleton as Skeleton
+    from poise.filter.forces import PointGoal as PointGoal
     from poise.filter.forces import Pull as Pull
     from poise.filter.forces import Push as Push
-    from poise.filter.goals import PointGoal as PointGoal
-    from poise.filter.options import Options as Options
     from poise.filter.preset import Preset as Preset
     from poise.filter.preset import load_preset as load_preset
     from poise.filter.quasi_physical import Physicality as Physicality
-    from poise.filter.result import SimulationResult as SimulationResult
+    from poise.filter.report import SimulationResult as SimulationResult
+    from poise.filter.setup import Options as Options
     from poise.filter.simulate import simulate as simulate
     from poise.filter.stream import QuasiPhysicalFilter as QuasiPhysicalFilter
     from poise.filter.stream import step_all as step_all

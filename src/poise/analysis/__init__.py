@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from poise.analysis.analyze import Analysis, analyze
-from poise.analysis.flights import FlightFit, fit_flight, fit_parabola
-from poise.analysis.forces import Forces, inverse_dynamics
+from poise.analysis.analyze import Analysis, FlightFit, analyze, fit_flight, fit_parabola
+from poise.analysis.forces import Forces, Touching, inverse_dynamics, touching
 from poise.analysis.gait import Exchange, Gait, energy_exchange, gait
-from poise.analysis.measures import Measures, PoseDifference, Standing, measures, pose_difference, standing
+from poise.analysis.measures import (
+    ImpliedScale,
+    Measures,
+    PoseDifference,
+    Standing,
+    implied_scale,
+    measures,
+    pose_difference,
+    standing,
+    unlikely_leg,
+)
 from poise.analysis.momentum import BodyMotion, Momentum, body_motion, center_of_mass, composite_inertia, momentum
-from poise.analysis.scale import ImpliedScale, implied_scale, unlikely_leg
 from poise.analysis.smoothing import LowPass, choose_filter, smooth
 from poise.analysis.support import KINDS, Support, SupportPhase, support
-from poise.analysis.touching import Touching, touching
 
 __all__ = [
     "KINDS",

@@ -15,8 +15,7 @@ import numpy as np
 from poise.analysis.analyze import Analysis, analyze
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
-from poise.phases.points import pelvis
-from poise.phases.runs import runs
+from poise.phases.points import pelvis, runs
 from poise.phases.travel import in_place_velocity, loops, repeat
 
 SHORTEST = 1.0

@@ -8,13 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from poise.analysis.forces import Forces
+from poise.analysis.forces import Forces, Touching
 from poise.analysis.region import regions
-from poise.analysis.touching import Touching
 from poise.body.character import Character
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
-from poise.phases.runs import runs
+from poise.phases.points import runs
 
 CARRIED = 0.05
 """The ground carries load where it gives this share of the weight [1]; below it, no place of it is defined."""

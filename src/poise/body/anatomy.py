@@ -1,9 +1,20 @@
-"""What the joints of a skeleton are for, as data: `limbs.find_anatomy` finds it."""
+"""What the joints of a skeleton are for, and what that is read from.
+
+`limbs.find_anatomy` finds it from poses: every frame of the clips, or the rest pose of a bare skeleton. Joint names are
+hints; geometry and motion decide.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton, rest_pose
 from poise.core.typing import Array
 
 
@@ -60,3 +71,177 @@ class Anatomy:
     def limbs(self, kind: str) -> tuple[Chain, ...]:
         """All chains of this kind."""
         return tuple(c for c in self.chains if c.kind == kind)
+
+
+_FINGERS = "finger|thumb|index|middle|ring|pinky|pinkie|metacarpal"
+_ASIDE = (
+    f"{_FINGERS}|eye|jaw|brow|eyebrow|lip|tongue|teeth|cheek|ear|nose|hair|bang|bun|ponytail|braid|"
+    "breast|skirt|cape|cloth|twist|roll|weapon|prop"
+)
+_CONTROL = "helper|socket|ik|pole|target|nub|end"
+_LIMB = {
+    "leg": "leg|legs|thigh|calf|shin|knee|hip|hips|foot|feet|ankle|toe|toes|femur|tibia|upleg|paw|hoof",
+    "arm": "arm|arms|forearm|shoulder|elbow|wrist|hand|hands|humerus|radius|clavicle|collar|shldr|upperarm|lowerarm",
+    "head": "head|skull|face",
+    "neck": "neck|neck1|lowerneck|upperneck",
+    "tail": "tail",
+    "other": "wing|wings|fin|fins|flipper|flippers|antenna|mandible|horn|claw",
+    "trunk": "torso|chest|abdomen|spine|back|body|pelvis|belly|waist",
+}
+
+
+def words(name: str) -> tuple[str, ...]:
+    """Lower-case words of a joint's name, its namespace dropped: "mixamorig:LeftUpLeg" gives ("left", "up", "leg")."""
+    name = re.split(r"[:|]", name)[-1]
+    name = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
+    name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", name)
+    return tuple(w for w in re.split(r"[^a-zA-Z]+", name.lower()) if w)
+
+
+def side_of(name: str) -> str:
+    """The side a name claims: "left", "right", or "" when it claims none."""
+    parts = words(name)
+    for side in ("left", "right"):
+        if side in parts or side[0] in parts or "".join(parts).startswith(side):
+            return side
+    joined = "".join(parts)
+    anatomical = "femur|tibia|foot|toes|hipjoint|clavicle|humerus|radius|wrist|hand|fingers|thumb|thigh|shin|hip"
+    if match := re.match(rf"([lr])({anatomical})", joined):
+        return {"l": "left", "r": "right"}[match.group(1)]
+    return ""
+
+
+def without_side(name: str) -> str:
+    """The name with its side taken out, so that mirrored joints give the same text."""
+    parts = [w for w in words(name) if w not in ("left", "right", "l", "r")]
+    joined = "".join(parts)
+    joined = re.sub(r"^(left|right)", "", joined)
+    return joined[1:] if side_of(name) and len(parts) == len(words(name)) and joined[:1] in "lr" else joined
+
+
+def is_aside(name: str, *, has_skin: bool = False) -> bool:
+    """True for fingers, faces, hair, twist bones, sockets and the like, by name alone.
+
+    Args:
+        name: The joint's.
+        has_skin: Its skin shows that it is no mere control, whatever it is called: a foot named "IK foot" is a foot.
+    """
+    words_aside = _ASIDE if has_skin else f"{_ASIDE}|{_CONTROL}"
+    # "rear" is no ear, and a "middle leg" no finger
+    found = [w for w in words(name) if w != "rear" and re.fullmatch(rf"[lr]?({words_aside})(s|base)?", w)]
+    return bool(found) and not ("leg" in words(name) and set(found) <= {"middle", "ring", "index"})
+
+
+def is_end(name: str) -> bool:
+    """True for a joint that only marks where a bone ends: "toe_end", "HeadNub"."""
+    return bool({"end", "nub", "tip", "site"} & set(words(name)))
+
+
+def is_finger(name: str) -> bool:
+    """True for the joints of a finger."""
+    return any(re.fullmatch(rf"[lr]?({_FINGERS})s?", w) for w in words(name))
+
+
+def stem(name: str) -> str:
+    """The name without its numbers, the same for the pieces of a divided bone: "upperarm01.L", "DEF-thigh.L.001"."""
+    return re.sub(r"[^a-z]", "", name.lower())
+
+
+def hints(name: str) -> frozenset[str]:
+    """Kinds of limb the name speaks of: any of "leg", "arm", "head", "neck", "tail", "trunk", "other"."""
+    found = set()
+    joined = "".join(words(name))
+    for kind, pattern in _LIMB.items():
+        if any(re.fullmatch(rf"[lr]?({pattern})", w) for w in words(name)) or re.fullmatch(
+            rf"[lr]?({pattern})(left|right)?", joined
+        ):
+            found.add(kind)
+    if "leg" in found and "trunk" in found and set(words(name)) & {"back"}:
+        found.discard("trunk")  # a hind leg
+    if "arm" in found and "forearm" in joined:
+        found.discard("leg")
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class Poses:
+    """Poses of one skeleton, from any number of clips.
+
+    Attributes:
+        skeleton: The J joints.
+        positions: World positions [m], shape (F, J, 3).
+        orientations: World orientations, shape (F, J, 4).
+        rotations: Rotations in the parent's frame, shape (F, J, 4).
+        speeds: Speed of each joint [m/s], shape (F, J); zeros for a bare skeleton.
+        rises: Absolute vertical part of it [m/s], shape (F, J).
+        is_bare: True if these are not from a clip but the one rest pose.
+    """
+
+    skeleton: Skeleton
+    positions: Array
+    orientations: Array
+    rotations: Array
+    speeds: Array
+    rises: Array
+    is_bare: bool
+
+    @property
+    def frame_count(self) -> int:
+        return len(self.positions)
+
+    def thinned(self, most: int) -> Poses:
+        """Evenly chosen poses, at most this many: enough to tell what a body is, at a fraction of the time."""
+        if self.frame_count <= most:
+            return self
+        keep = np.linspace(0, self.frame_count - 1, most).astype(np.int64)
+        return replace(
+            self,
+            positions=self.positions[keep],
+            orientations=self.orientations[keep],
+            rotations=self.rotations[keep],
+            speeds=self.speeds[keep],
+            rises=self.rises[keep],
+        )
+
+
+def gather_poses(source: Motion | Skeleton | Sequence[Motion]) -> Poses:
+    """Poses of a motion, of several motions of one skeleton, or of a bare skeleton's rest pose.
+
+    Raises:
+        InvalidValue: if no motion is given, or their skeletons differ.
+    """
+    if isinstance(source, Skeleton):
+        positions, orientations = rest_pose(source)
+        return Poses(
+            source,
+            positions[None],
+            orientations[None],
+            source.rest_rotations[None],
+            np.zeros((1, source.joint_count)),
+            np.zeros((1, source.joint_count)),
+            is_bare=True,
+        )
+    motions = [source] if isinstance(source, Motion) else list(source)
+    if not motions:
+        raise InvalidValue("No motion was given to fit a character to. Give a motion, several, or a skeleton.")
+    skeleton = motions[0].skeleton
+    for other in motions[1:]:
+        if other.skeleton.names != skeleton.names or not np.allclose(
+            other.skeleton.offsets, skeleton.offsets, atol=1e-6
+        ):
+            raise InvalidValue(
+                "The motions have different skeletons (joint names or offsets differ). Fit one character a skeleton."
+            )
+    positions = np.concatenate([m.world[0] for m in motions])
+    orientations = np.concatenate([m.world[1] for m in motions])
+    turned = np.concatenate([m.rotations for m in motions])
+    velocities = np.concatenate([_velocities(m) for m in motions])
+    speeds, rises = np.linalg.norm(velocities, axis=-1), np.abs(velocities[..., 2])
+    return Poses(skeleton, positions, orientations, turned, speeds, rises, is_bare=False)
+
+
+def _velocities(motion: Motion) -> Array:
+    positions = motion.world[0]
+    if motion.frame_count < 2:
+        return np.zeros_like(positions)
+    return np.gradient(positions, motion.times, axis=0)

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from poise.body.anatomy import Anatomy, Chain
+from poise.body.anatomy import Anatomy, Chain, Poses, gather_poses
 from poise.body.anthropometry import RADII
 from poise.body.fit_bodies import PERSON_SPAN, Frames, make_frames
-from poise.body.fit_poses import Poses, gather_poses
 from poise.body.limbs import find_anatomy
 from poise.body.parts import ContactPoint
 from poise.core import rotations
 from poise.core.typing import Array
-from poise.phases.runs import runs
+from poise.phases.points import runs
 
 SLOW_SHARE = 0.25
 """A foot's slowest quarter of frames tells where it stands."""

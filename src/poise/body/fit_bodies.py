@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.body.anatomy import Anatomy
-from poise.body.fit_names import is_aside
-from poise.body.fit_poses import Poses
+from poise.body.anatomy import Anatomy, Poses, is_aside
 from poise.body.joint_tree import sound_ends
 from poise.core import rotations
 from poise.core.typing import Array

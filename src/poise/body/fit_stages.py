@@ -12,15 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from poise.body import anthropometry
-from poise.body.anatomy import Anatomy
-from poise.body.contact_points import make_contact_points
+from poise.body.anatomy import Anatomy, gather_poses
 from poise.body.feet import find_ground, leg_length
 from poise.body.fit_bodies import Frames, make_frames
-from poise.body.fit_poses import gather_poses
 from poise.body.limbs import find_anatomy
 from poise.body.limits import Joints, fit_joints
 from poise.body.parts import Body, ContactPoint, Limb, unique_names
-from poise.body.shapes import Shapes, make_shapes
+from poise.body.shapes import Shapes, make_contact_points, make_shapes
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
@@ -48,7 +46,7 @@ class Fitted:
 
 
 def fit_stages(source: Motion | Skeleton | Sequence[Motion], *, mass: float | None, masses: str) -> Fitted:
-    """All stages; arguments and errors are those of `poise.body.fit.fit`."""
+    """All stages; arguments and errors are those of `poise.body.character.fit`."""
     if mass is not None and not (np.isfinite(mass) and mass > 0.0):
         raise InvalidValue(f"The mass must be positive and finite; {mass} kg was given.")
     if masses not in anthropometry.RULES:

@@ -7,9 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from poise.body.anatomy import Chain
-from poise.body.fit_names import hints, is_aside, is_end, is_finger, side_of, stem, without_side
-from poise.body.fit_poses import Poses
+from poise.body.anatomy import Chain, Poses, hints, is_aside, is_end, is_finger, side_of, stem, without_side
 from poise.core import rotations
 from poise.core.skeleton import EndSite, Skeleton
 from poise.core.typing import Array

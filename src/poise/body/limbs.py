@@ -4,6 +4,8 @@ The tree of joints is read from the trunk outwards. A *hub* is a joint with at l
 one below the root is the pelvis, the next ones end the spine. Branches of a hub that lead to no other hub are limbs:
 two alike make a pair (arms or legs), one alone is a neck or a tail. Pairs at the pelvis are legs; pairs higher up are
 legs only if the figure stands on them with a level trunk.
+
+Which way the figure faces is decided by its legs, trunk, knees, toes and travel.
 """
 
 from __future__ import annotations
@@ -11,13 +13,94 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from poise.body.anatomy import Anatomy, Chain
-from poise.body.fit_names import hints, side_of, words
-from poise.body.fit_poses import Poses
-from poise.body.heading import heading
+from poise.body.anatomy import Anatomy, Chain, Poses, hints, side_of, words
 from poise.body.joint_tree import LIMB, JointTree, Pair
 from poise.core.skeleton import Skeleton, rest_pose
 from poise.core.typing import Array
+
+UP = np.array([0.0, 0.0, 1.0])
+
+
+def heading(tree: JointTree, root: int, chest: int, legs: Pair | None, pairs: list[Pair]) -> tuple[Array, Array]:
+    """Level forward and left directions in each frame, shapes (F, 3)."""
+    at = tree.poses.positions
+    frames = len(at)
+    trunk = at[:, chest] - at[:, root]
+    pair = legs or (pairs[0] if pairs else None)
+    if pair is None:
+        forward = _level(trunk if chest != root else at[:, tree.path(root)[-1]] - at[:, root])
+        return forward, np.cross(UP, forward)
+    _, a, b = pair
+    a_top, b_top = tree.parted(a, b)
+    across = at[:, a_top] - at[:, b_top]
+    named = (side_of(tree.skeleton.names[a]), side_of(tree.skeleton.names[b]))
+    if named == ("right", "left"):
+        across = -across
+    elif named != ("left", "right"):
+        across = across * _which_is_left(tree, root, chest, (a, b), across)
+    across = across / np.maximum(np.linalg.norm(across, axis=-1, keepdims=True), 1e-9)
+    # on all fours the trunk points forward; upright, forward is left × up along the trunk
+    along = trunk if chest != root else np.tile(UP, (frames, 1))
+    along = along / np.maximum(np.linalg.norm(along, axis=-1, keepdims=True), 1e-9)
+    ahead = np.cross(across, along)
+    level = np.abs(along[:, 2:3]) < 0.7
+    stands = _rest_is_level(tree, root, chest)
+    forward = np.where(level & stands, along, ahead)
+    return _level(forward), across
+
+
+def _which_is_left(tree: JointTree, root: int, chest: int, pair: tuple[int, int], across: Array) -> float:
+    """+1 if the first of an unnamed pair is the left one: judged by the trunk, by knees and toes, then by travel."""
+    at, rest = tree.poses.positions, rest_pose(tree.skeleton)[0][None]
+    if chest != root and _rest_is_level(tree, root, chest):
+        return _votes_left(at[:, chest] - at[:, root], across)
+    a, b = tree.parted(*pair)
+    vote = 0.0
+    for positions, side in ((rest, rest[:, a] - rest[:, b]), (at, across)):
+        for kid in pair:
+            hip, knee, ankle, toe = _leg_joints(tree, kid, pair[1] if kid == pair[0] else pair[0])
+            leg = positions[:, ankle] - positions[:, hip]
+            length = float(tree.lengths[knee] + tree.lengths[ankle])
+            if length < 1e-3 * tree.span or np.mean(leg[:, 2]) > -0.5 * length:
+                continue
+            # a bent knee is ahead of the line from hip to ankle; so are the toes of a foot at rest
+            vote += _votes_left(positions[:, knee] - positions[:, hip] - 0.5 * leg, side) / length**2
+            if positions is rest:
+                vote += _votes_left(positions[:, toe] - positions[:, ankle], side) / length**2
+    if abs(vote) < 1e-4 and len(at) > 1:
+        vote = _votes_left(np.gradient(at[:, root], axis=0), across)
+    return 1.0 if vote >= 0.0 else -1.0
+
+
+def _votes_left(forward: Array, across: Array) -> float:
+    """Positive if `across` points to the left of a figure that faces `forward`."""
+    return float(np.mean(np.sum(np.cross(UP, forward) * across, axis=-1)))
+
+
+def _leg_joints(tree: JointTree, kid: int, other: int) -> tuple[int, int, int, int]:
+    """Hip, knee, ankle and toe of the leg that begins at `kid`; the last joint again where it has fewer."""
+    path = tree.path(kid)
+    upper = tree.upper("leg", path, other)
+    last = len(path) - 1
+    hip, knee, ankle, toe = (path[min(upper + k, last)] for k in range(4))
+    return hip, knee, ankle, toe
+
+
+def _level(direction: Array) -> Array:
+    flat = direction * np.array([1.0, 1.0, 0.0])
+    length = np.linalg.norm(flat, axis=-1, keepdims=True)
+    return np.where(length > 1e-6, flat / np.maximum(length, 1e-6), np.array([1.0, 0.0, 0.0]))
+
+
+def _rest_is_level(tree: JointTree, root: int, chest: int) -> bool:
+    """True if the trunk lies level in the rest pose, or in nearly all frames where the rest pose is no pose at all."""
+    if chest == root:
+        return False
+    rest = rest_pose(tree.skeleton)[0][None]
+    at = np.concatenate([rest, tree.poses.positions])
+    trunk = at[:, chest] - at[:, root]
+    tilt = np.abs(trunk[:, 2]) / np.maximum(np.linalg.norm(trunk, axis=-1), 1e-9)
+    return bool(np.mean(tilt < 0.6) > 0.9)
 
 
 def find_anatomy(poses: Poses) -> Anatomy:

@@ -7,10 +7,9 @@ from typing import cast
 
 import numpy as np
 
-from poise.body.anatomy import Anatomy
+from poise.body.anatomy import Anatomy, Poses
 from poise.body.fit_bodies import PERSON_SPAN, Frames
-from poise.body.fit_poses import Poses
-from poise.body.heading import UP
+from poise.body.limbs import UP
 from poise.body.parts import Limits
 from poise.core import rotations
 from poise.core.skeleton import Hinge

@@ -1,4 +1,4 @@
-"""Characters as TOML that a person can edit: written by hand-sized rules, read strictly."""
+"""Characters as TOML that a person can edit: short when written, checked strictly when read."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from poise.body.anthropometry import capsule_inertia
-from poise.body.character import Body, Capsule, Character, Limits
+from poise.body.character import Body, Capsule, Character, ContactPoint, Limb, Limits
 from poise.body.mjcf import to_mjcf
 from poise.body.parts import unique_names
 from poise.core.errors import FileFormatError, InvalidValue
-from poise.core.skeleton import Skeleton
-from poise.io.files import read_text, write_atomically
-from poise.io.toml_text import parse_toml, quoted
+from poise.core.skeleton import EndSite, Hinge, Skeleton
+from poise.core.typing import Array
+from poise.io.files import parse_toml, quoted, read_text, write_atomically
 
 SCHEMA = "poise.character/1"
 MAX_BYTES = 4_000_000
@@ -174,8 +176,6 @@ def from_toml(text: str, *, path: str | os.PathLike[str] = "character.toml") -> 
     Raises:
         FileFormatError: as `load_character`.
     """
-    from poise.body.toml_schema import character_from_tables
-
     tables = parse_toml(text, path)
     if tables.get("schema") != SCHEMA:
         raise FileFormatError(
@@ -184,3 +184,289 @@ def from_toml(text: str, *, path: str | os.PathLike[str] = "character.toml") -> 
             cure="Give a file that `poise character FILE -o OUT.toml` wrote.",
         )
     return character_from_tables(tables, path)
+
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+Triple = tuple[Finite, Finite, Finite]
+Quad = tuple[Finite, Finite, Finite, Finite]
+Range = tuple[float, float]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _CapsuleTable(_Table):
+    start: Triple
+    end: Triple
+    radius: Positive
+
+
+class _LimitsTable(_Table):
+    rest: Quad
+    axis: Triple
+    swing_axis: Triple
+    twist: Range
+    bend: Range
+    side: Range
+
+
+class _BodyTable(_Table):
+    name: str
+    joint: str
+    parent: str | None = None
+    kind: Literal["free", "ball", "hinge"]
+    mass: Positive
+    strength: Positive = 1.0
+    offset: Triple = (0.0, 0.0, 0.0)
+    capsules: list[_CapsuleTable] = []
+    com: Triple | None = None
+    inertia: tuple[Triple, Triple, Triple] | None = None
+    axis: Triple | None = None
+    rest_rotation: Quad | None = None
+    limits: _LimitsTable | None = None
+
+
+class _PointTable(_Table):
+    name: str
+    body: str
+    offset: Triple
+    radius: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = 0.0
+    part: Literal["foot", "hand", "knee", "elbow", "head", "trunk", "thing"]
+
+
+class _LimbTable(_Table):
+    name: str
+    kind: Literal["leg", "arm", "spine", "neck", "tail", "other"]
+    bodies: list[str]
+    role: Literal["", "support", "targeted", "free"] = ""
+    actor: Annotated[str, Field(max_length=100)] = ""
+
+
+class _HingeTable(_Table):
+    axis: Triple
+    range: Range = (-np.inf, np.inf)
+
+
+class _JointTable(_Table):
+    name: str
+    parent: str | None = None
+    offset: Triple
+    rest_rotation: Quad = (1.0, 0.0, 0.0, 0.0)
+    hinge: _HingeTable | None = None
+    translating: bool = False
+    fixed: bool = False
+
+
+class _EndTable(_Table):
+    name: str = "End Site"
+    joint: str
+    offset: Triple
+
+
+class _CharacterTable(_Table):
+    schema_: str = Field(alias="schema")
+    leg_length: Positive
+    floor: Finite = 0.0
+    roles: dict[str, str]
+    weights: dict[str, Finite] = {}
+    rest_poses: dict[str, dict[str, Quad]] = {}
+    limbs: list[_LimbTable] = []
+    bodies: Annotated[list[_BodyTable], Field(min_length=1)]
+    contact_points: list[_PointTable] = []
+    joints: Annotated[list[_JointTable], Field(min_length=1)]
+    end_sites: list[_EndTable] = []
+
+
+def character_from_tables(tables: dict[str, Any], path: str | os.PathLike[str]) -> Character:
+    """A character from parsed TOML.
+
+    Raises:
+        FileFormatError: with the key that is wrong and what is allowed there.
+    """
+    try:
+        table = _CharacterTable.model_validate(tables)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise FileFormatError(
+            f"{_where(first['loc'])}: {_what(first)}",
+            path=path,
+            text=_seen(first),
+            cure=f"{error.error_count() - 1} more errors follow." if error.error_count() > 1 else "",
+        ) from error
+    return _Builder(table, path).character()
+
+
+def _where(place: tuple[int | str, ...]) -> str:
+    words = ""
+    for part in place:
+        words += f"[{part + 1}]" if isinstance(part, int) else f"{'.' if words else ''}{part}"
+    return words or "the file"
+
+
+def _what(error: Any) -> str:
+    if error["type"] == "extra_forbidden":
+        return "no such key is allowed here."
+    if error["type"] == "missing":
+        return "this key is missing."
+    return f"{error['msg']}."
+
+
+def _seen(error: Any) -> str | None:
+    return None if error["type"] == "missing" else repr(error["input"])
+
+
+class _Builder:
+    """Turns checked tables into a character; the one place that knows names from indices."""
+
+    def __init__(self, table: _CharacterTable, path: str | os.PathLike[str]) -> None:
+        self.table, self.path = table, path
+        self.joints = unique_names(j.name for j in table.joints)
+        self.bodies = unique_names(b.name for b in table.bodies)
+
+    def character(self) -> Character:
+        table = self.table
+        skeleton = self._skeleton()
+        bodies = tuple(self._body(i, b, skeleton) for i, b in enumerate(table.bodies))
+        points = tuple(
+            ContactPoint(
+                p.name, self._body_of(p.body, f"contact_points[{n + 1}]"), np.array(p.offset), p.radius, p.part
+            )
+            for n, p in enumerate(table.contact_points)
+        )
+        limbs = tuple(
+            Limb(
+                limb.name,
+                limb.kind,
+                tuple(self._body_of(b, f"limbs[{n + 1}]") for b in limb.bodies),
+                limb.role,
+                limb.actor,
+            )
+            for n, limb in enumerate(table.limbs)
+        )
+        roles = {role: self._index(self.bodies, b, f"roles.{role}") for role, b in table.roles.items()}
+        doubled = [n for n in unique_names(p.name for p in points) if n not in {p.name for p in points}]
+        if doubled:
+            twice = doubled[0].rsplit(".", 1)[0]
+            self._refuse("contact_points", f"two points are called {twice!r}; names must differ.")
+        poses = {
+            name: {
+                self.bodies[self._index(self.bodies, b, f"rest_poses.{name}")]: self._unit(q, f"rest_poses.{name}.{b}")
+                for b, q in turns.items()
+            }
+            for name, turns in table.rest_poses.items()
+        }
+        try:
+            return Character(
+                skeleton, bodies, points, limbs, roles, table.leg_length, table.floor, dict(table.weights), poses
+            )  # fmt: skip
+        except InvalidValue as error:
+            raise FileFormatError(str(error), path=self.path) from error
+
+    def _skeleton(self) -> Skeleton:
+        rows = self.table.joints
+        parents = [
+            -1 if j.parent is None else self._index(self.joints, j.parent, f"joints[{n + 1}].parent")
+            for n, j in enumerate(rows)
+        ]
+        hinges = {n: self._hinge(j.hinge, f"joints[{n + 1}].hinge") for n, j in enumerate(rows) if j.hinge is not None}
+        sites = tuple(
+            EndSite(self._index(self.joints, s.joint, f"end_sites[{n + 1}].joint"), np.array(s.offset), s.name)
+            for n, s in enumerate(self.table.end_sites)
+        )
+        try:
+            return Skeleton(
+                tuple(j.name for j in rows),
+                np.array(parents, dtype=np.int64),
+                np.array([j.offset for j in rows], dtype=np.float64),
+                np.array([self._unit(j.rest_rotation, f"joints[{n + 1}].rest_rotation") for n, j in enumerate(rows)]),
+                sites,
+                hinges,
+                frozenset({0} | {n for n, j in enumerate(rows) if j.translating}),
+                frozenset(n for n, j in enumerate(rows) if j.fixed),
+            )
+        except InvalidValue as error:
+            raise FileFormatError(f"joints: {error}", path=self.path) from error
+
+    def _body(self, n: int, table: _BodyTable, skeleton: Skeleton) -> Body:
+        key = f"bodies[{n + 1}]"
+        joint = self._index(self.joints, table.joint, f"{key}.joint")
+        parent = -1 if table.parent is None else self._index(self.bodies, table.parent, f"{key}.parent")
+        if (n == 0) != (parent < 0) or (n == 0) != (table.kind == "free"):
+            self._refuse(key, 'the first body, and only it, has kind "free" and no parent.')
+        if parent >= n:
+            self._refuse(f"{key}.parent", "a parent must come before its children.")
+        if n and self.joint_of(parent) not in skeleton.ancestors(joint):
+            self._refuse(f"{key}.joint", f"joint {table.joint!r} does not hang below the joint of its parent body.")
+        if (table.kind == "hinge") != (table.axis is not None):
+            self._refuse(f"{key}.axis", 'a body of kind "hinge" needs an axis, and no other has one.')
+        capsules = tuple(Capsule(np.array(c.start), np.array(c.end), c.radius) for c in table.capsules)
+        if (table.com is None) != (table.inertia is None):
+            self._refuse(key, "give both com and inertia, or neither to have them follow from the capsules.")
+        if table.com is not None and table.inertia is not None:
+            com, inertia = np.array(table.com), np.array(table.inertia)
+            self._check_inertia(inertia, f"{key}.inertia")
+        elif capsules:
+            com, inertia = capsule_inertia(capsules, table.mass)
+        else:
+            self._refuse(key, "a body needs capsules, or its own com and inertia.")
+        return Body(
+            table.name,
+            joint,
+            parent,
+            np.array(table.offset),
+            table.kind,
+            table.mass,
+            com,
+            inertia,
+            capsules,
+            None if table.axis is None else self._unit(table.axis, f"{key}.axis"),
+            None if table.limits is None else self._limits(table.limits, f"{key}.limits"),
+            table.strength,
+            None if table.rest_rotation is None else self._unit(table.rest_rotation, f"{key}.rest_rotation"),
+        )
+
+    def joint_of(self, body: int) -> int:
+        """Index of a body's joint."""
+        return self._index(self.joints, self.table.bodies[body].joint, f"bodies[{body + 1}].joint")
+
+    def _limits(self, table: _LimitsTable, key: str) -> Limits:
+        axis, swing = self._unit(table.axis, f"{key}.axis"), self._unit(table.swing_axis, f"{key}.swing_axis")
+        if abs(float(axis @ swing)) > 1e-6:
+            self._refuse(f"{key}.swing_axis", "it must be orthogonal to axis.")
+        twist, bend, side = (self._range(getattr(table, n), f"{key}.{n}") for n in ("twist", "bend", "side"))
+        return Limits(self._unit(table.rest, f"{key}.rest"), axis, swing, *twist, *bend, *side)
+
+    def _range(self, degrees: Range, key: str) -> tuple[float, float]:
+        low, high = (float(np.radians(d)) for d in degrees)
+        if not low <= high:
+            self._refuse(key, f"{degrees[0]} … {degrees[1]} is no range: the lower end comes first.")
+        return low, high
+
+    def _unit(self, given: tuple[float, ...], key: str) -> Array:
+        values = np.array(given, dtype=np.float64)
+        length = float(np.linalg.norm(values))
+        if length < 1e-6:
+            self._refuse(key, f"{list(given)} has no direction.")
+        return values if abs(length - 1.0) < 1e-9 else values / length
+
+    def _check_inertia(self, inertia: Array, key: str) -> None:
+        low, middle, high = np.linalg.eigvalsh(0.5 * (inertia + inertia.T))
+        if not np.allclose(inertia, inertia.T) or low <= 0.0 or low + middle < high * (1.0 - 1e-9):
+            allowed = "it must be symmetric and positive, with no moment above the sum of the other two."
+            self._refuse(key, f"this is no inertia: {allowed}")
+
+    def _hinge(self, table: _HingeTable, key: str) -> Hinge:
+        return Hinge(self._unit(table.axis, f"{key}.axis"), *self._range(table.range, f"{key}.range"))
+
+    def _body_of(self, name: str, key: str) -> int:
+        return self._index(self.bodies, name, f"{key}.{'body' if key.startswith('contact') else 'bodies'}")
+
+    def _index(self, names: tuple[str, ...], name: str, key: str) -> int:
+        if name not in names:
+            self._refuse(key, f"nothing is called {name!r}. Allowed: {', '.join(names[:60])}.")
+        return names.index(name)
+
+    def _refuse(self, key: str, problem: str) -> NoReturn:
+        raise FileFormatError(f"{key}: {problem}", path=self.path)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poise.analysis.analyze import Analysis
+from poise.analysis.analyze import Analysis, FlightFit
 from poise.analysis.angular_momentum import Tumble, off_steady
-from poise.analysis.flights import FlightFit
 from poise.check import thresholds as at
 from poise.check.finding import Cure, Finding, Trials, facing_at, length_words, ranked, stretches, turn_word, way_word
 from poise.check.profile import Limit, Profile

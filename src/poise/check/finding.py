@@ -1,18 +1,22 @@
-"""What can be wrong with a clip, one thing that is, what would mend it, and the words for places and lengths."""
+"""Findings: what can be wrong with a clip, where it is wrong, and what would mend it.
+
+Each finding needs some facts of the clip (limbs, floor, rate, size). Where these are uncertain, it is a warning.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
+from poise.analysis.analyze import Analysis
+from poise.analysis.gait import is_on_the_spot
+from poise.check import thresholds as at
 from poise.core.typing import Array, Flags
-
-if TYPE_CHECKING:
-    from poise.analysis.analyze import Analysis
-
+from poise.phases.floor import find_floor
+from poise.phases.points import pelvis
 
 FLAWS: dict[str, tuple[str, str]] = {
     "frame-rate": ("flights fall as at another frame rate", "× the labeled rate"),
@@ -147,7 +151,7 @@ def frame_words(frames: Frames, limit: int = 4) -> str:
 
 def stretches(flags: Flags, offset: int = 0) -> Frames:
     """First and last frame of each run of flags, counted from `offset`."""
-    from poise.phases.runs import runs
+    from poise.phases.points import runs
 
     return tuple((offset + a, offset + b) for a, b in runs(flags))
 
@@ -184,3 +188,64 @@ def turn_word(turn: Array, facing: float) -> str:
     if abs(yaw) >= abs(roll):
         return "turn left" if yaw > 0.0 else "turn right"
     return "lean to its right" if roll > 0.0 else "lean to its left"
+
+
+NEEDS: dict[str, tuple[str, ...]] = {
+    "gravity": ("limbs", "size"),
+    "arc": ("limbs", "size"),
+    "track": ("limbs", "travel", "size"),
+    "drift": ("limbs", "travel", "size"),
+    "spin": ("limbs", "size"),
+    "balance": ("limbs", "travel", "floor", "size"),
+    "skate": ("limbs", "travel", "floor", "size"),
+    "penetration": ("limbs", "floor"),
+    "float": ("limbs", "floor"),
+    "root-residual": ("limbs", "travel", "floor", "size"),
+    "joint-speed": ("size",),
+}
+"""What each finding needs to be known; the others need nothing. All that depends on time needs the frame rate: where
+that is wrong, they are not judged at all."""
+
+
+FORCES = ("balance", "root-residual")
+"""Findings about forces, which say nothing at all where a need of theirs is in doubt."""
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """What is in doubt, by name, each with its reason in words."""
+
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def of(self, finding: str) -> tuple[str, ...]:
+        """Reasons to doubt what a finding of this name needs."""
+        return tuple(self.reasons[need] for need in NEEDS.get(finding, ()) if need in self.reasons)
+
+    def weigh(self, finding: Finding) -> Finding | None:
+        """The finding as it may be called: a warning where something that it needs is in doubt, or none."""
+        reasons = self.of(finding.name)
+        if reasons and finding.name in FORCES:
+            return None
+        return finding.as_warning(reasons[0]) if reasons and finding.fails else finding
+
+
+def doubts(clip: Analysis, *, is_floor_given: bool = False) -> Doubts:
+    """What nobody can tell of a clip."""
+    found: dict[str, str] = {}
+    leg, motion = clip.character.leg_length, clip.motion
+    hips = motion.world[0][:, pelvis(motion.skeleton)]
+    height = float(np.median(hips[:, 2] - clip.floor)) / leg
+    mass = float(np.median(clip.com[:, 2] - clip.floor)) / leg
+    if height < at.LOW_HIPS and mass > at.LOW_MASS:
+        found["limbs"] = "it is not clear which bones are legs and hips"
+    if not is_floor_given:
+        floor = find_floor(motion)
+        sunk = (clip.touch.gaps < -at.DOWN * clip.character.leg_scale).any(axis=1).mean()
+        apart = abs(float(floor.value) - clip.floor)
+        if floor.confidence < at.SURE_FLOOR or apart > at.FLOORS_AGREE * leg or sunk > at.SUNK:
+            found["floor"] = "it is not clear where the floor lies (--floor says it)"
+    if is_on_the_spot(clip):
+        found["travel"] = "the clip goes on the spot: its travel is not in it"
+    if not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]:
+        found["size"] = f"legs of {leg:.2g} m are not a person's, so how it should move and weigh is not known"
+    return Doubts(found)

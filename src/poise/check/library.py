@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from poise.analysis.analyze import Analysis
-from poise.analysis.flights import FlightFit
+from poise.analysis.analyze import Analysis, FlightFit
 from poise.analysis.gait import gait
-from poise.analysis.measures import Measures, standing
-from poise.analysis.scale import ImpliedScale
+from poise.analysis.measures import ImpliedScale, Measures, standing
 from poise.check import thresholds as at
 from poise.check.ground import feet
 from poise.check.whole import landings

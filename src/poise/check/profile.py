@@ -12,8 +12,7 @@ from typing import Any
 
 from poise.check.finding import FLAWS
 from poise.core.errors import FileFormatError, UnknownName, did_you_mean
-from poise.io.files import read_text
-from poise.io.toml_text import parse_toml
+from poise.io.files import parse_toml, read_text
 
 KEYS = ("min", "max", "fail", "check")
 """What a profile says of a flaw."""

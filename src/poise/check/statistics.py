@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from poise.check.library import Samples
-from poise.check.page.pictures import round_step
+from poise.check.pictures import round_step
 from poise.core.errors import UnreadableFile
 from poise.core.typing import Array, Flags, Index
 from poise.io.files import write_atomically

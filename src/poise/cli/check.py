@@ -103,9 +103,9 @@ def check(
 
     Example: [bold]poise check clips/ --profile stylized --html check.html --junit check.xml[/bold]
     """
+    from poise.check.clip import clip_files
     from poise.check.profile import load_profile
     from poise.check.report import Wanted
-    from poise.check.run import clip_files
     from poise.io import read_options
 
     paths = clip_files(files)
@@ -202,7 +202,7 @@ def _require_endings(html: Path | None, stats: Path | None) -> None:
 def _run(
     paths: Sequence[Path], profile: Profile, how: ReadOptions, wanted: Wanted, jobs: int | None
 ) -> tuple[ClipReport, ...]:
-    from poise.check.run import check_files
+    from poise.check.clip import check_files
 
     with progress(disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("Checking (the first run on a machine compiles, about 10 s)", total=len(paths))
@@ -267,7 +267,7 @@ def _write(
     from poise.io.files import write_atomically
 
     if html is not None:
-        from poise.check.page.page import page
+        from poise.check.page import page
 
         write_atomically(html, page(reports, groups, profile, players).encode("utf-8", "replace"))
     if junit is not None:

@@ -10,9 +10,8 @@ from typing import Annotated
 import typer
 
 from poise.cli.app import app, note, out, output_path
-from poise.cli.outcome import PREPARING, draw, telling_interrupts
+from poise.cli.outcome import PREPARING, draw, summarize_run, telling_interrupts
 from poise.cli.simulate import run_behind_bar
-from poise.cli.summary import summarize_run
 
 
 @app.command()

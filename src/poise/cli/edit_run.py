@@ -14,8 +14,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import note, note_warnings, out, output_paths, print_json, waiting
 from poise.cli.folder import over_folders
-from poise.cli.outcome import draw, require_kinds
-from poise.cli.summary import summarize_edit
+from poise.cli.outcome import draw, require_kinds, summarize_edit
 from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.core.units import GRAVITY
 

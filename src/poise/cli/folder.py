@@ -236,7 +236,7 @@ def _jobs(
     name: str, given: dict[str, Any], folder: Path, source: str, place: Path | None, target: str | None, to: str | None
 ) -> list[Job]:
     """A job for each clip below the folder, in name order."""
-    from poise.check.run import clip_files
+    from poise.check.clip import clip_files
 
     asked = {k: v for k, v in given.items() if k not in (source, target, "overwrite", "json", "as_json")}
     words = json.dumps([name, to, asked], sort_keys=True, default=str)
@@ -278,7 +278,7 @@ def _jobs(
 
 def _clips(path: Path, given: dict[str, Any]) -> tuple[str | None, ...]:
     """Names of the clips of a file that holds several; one None for any other, or where --clip names one."""
-    from poise.check.run import clips_of_refused
+    from poise.check.clip import clips_of_refused
     from poise.io import read_options
 
     if given.get("clip") is not None or "clip" not in given or path.suffix.lower() not in SEVERAL:

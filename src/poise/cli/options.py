@@ -175,8 +175,7 @@ def _take_settings(context: typer.Context, path: Path | None) -> Path | None:
     """Options of a TOML file become the defaults of a command; what stands on the command line wins."""
     if path is None or context.resilient_parsing:
         return path
-    from poise.io.files import read_text
-    from poise.io.toml_text import parse_toml
+    from poise.io.files import parse_toml, read_text
 
     known = {str(o.name): o for o in context.command.params if o.param_type_name == "option"}
     found: dict[str, Any] = {}

@@ -1,23 +1,26 @@
-"""What commands that make a motion share: outputs refused before the run, drawings after it, runs in a page."""
+"""What commands that make a motion share: outputs checked before the run, pictures after it, and a short summary."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from poise.cli.app import note, progress
+from poise.cli.app import note, out, progress
 from poise.core.errors import InvalidValue, PoiseError, UnknownName
+from poise.core.units import GRAVITY
 
 if TYPE_CHECKING:
-    from poise.filter.result import SimulationResult
+    from poise.filter.report import SimulationResult
     from poise.show.live import Source
     from poise.show.scene import Scene
     from poise.synthesis.run import SynthesisResult
+
 
 PREPARING = "Preparing (the first run on a machine compiles, about 10 s)"
 """What a progress bar says until the first step is made."""
@@ -155,3 +158,269 @@ def play_live(source: Source, *, port: int, headless: bool, is_saved: bool) -> A
     if result is None:
         raise InvalidValue("The run was stopped before it began; nothing is saved.")
     return result
+
+
+BELIEVABLE = 0.3
+"""Root force beyond the clip's own, as a part of body weight (rms), above which a run is cautioned about."""
+
+SUNK = 0.1
+"""A point of a figure with legs of 0.82 m that is ever deeper in the ground than this is told [m]."""
+
+FLOATING = 0.1
+"""A figure with legs of 0.82 m that is further than this above the ground where it stood is cautioned about [m]."""
+
+
+def summarize_run(result: SimulationResult, output: Path | None) -> None:
+    """What happened, in a few lines a person reads."""
+    d = result.report.data
+    deviation, contact, residual = d["deviation"], d["contact"], d["root_residual"]
+    weight = GRAVITY * d["source"]["mass"]
+    what = "The last round" if output is None else str(output)
+    lines = [
+        f"{what}: {result.motion.frame_count} frames, {result.motion.skeleton.joint_count} joints, "
+        f"simulated at {1.0 / d['dt']:.0f} Hz, {d['step_ms']['median']:.2f} ms a frame "
+        f"({d['realtime_factor']:.0f} × real time)",
+    ]
+    if deviation["joint_angle_max_deg"] < 1e-6 and deviation["root_position_max_m"] < 1e-9:
+        lines.append("Nothing disturbed it: the motion is the one that went in.")
+        if result.terrain.spec.startswith("rough"):
+            lines.append("Rough ground is level within half a meter of the start, and the figure did not leave that.")
+    else:
+        joints, hips = deviation["joint_angle_max_deg"], _length(deviation["root_position_max_m"])
+        why = "it fell" if any(e["outcome"] == "fallen" for e in d["events"] if e["is_felt"]) else ""
+        why = why or ("with the ground" if not result.terrain.is_flat else "")
+        sunk, floating = 100 * contact["penetration_p95_m"], 100 * contact["float_p95_m"]
+        lines += [
+            f"Away from the original: joints up to {joints:.1f}°, hips up to {hips}{f' ({why})' if why else ''}",
+            f"Feet and ground: in 95 % of frames at most {sunk:.1f} cm inside it and {floating:.1f} cm above it",
+            f"Outside help at the hips, beyond the clip's own: {100 * residual['force_rms_N'] / weight:.0f} % of the "
+            "body's weight",
+        ]
+    deepest = contact["penetration_max_m"]
+    if deepest > SUNK * d["settings"]["leg_scale"]:
+        lines.append(f"Caution: at its worst frame a point is {100 * deepest:.0f} cm inside the ground.")
+    strain = residual["force_rms_N"] / weight
+    if strain > BELIEVABLE:
+        lines.append(f"Caution: so much outside help ({100 * strain:.0f} %) can be seen: it looks like a marionette.")
+    high = contact["float_p95_m"]
+    if high > FLOATING * d["settings"]["leg_scale"]:
+        lines.append(
+            f"Caution: it leaves the ground by {100 * high:.0f} cm; a gentler push or a physicality near 1 keeps it "
+            "down."
+        )
+    if d["events"] and result.terrain.spec.startswith("platform"):
+        lines.append("The deck's own way is counted in what the pushes moved.")
+    lines += [_push_line(event) for event in d["events"]]
+    for name, count in d["solver"]["conflicts"].items():
+        lines.append(f"Gave way in {count} steps: {name}")
+    odd = {k: v for k, v in d["solver"]["fallbacks"].items() if v}
+    if odd or d["solver"]["failures"]:
+        lines.append("Solver: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in odd.items()))
+    for line in lines:
+        out().print(line, markup=False)
+
+
+def _length(meters: float) -> str:
+    return f"{100 * meters:.1f} cm" if meters < 1.0 else f"{meters:.2f} m"
+
+
+def _push_line(event: dict[str, Any]) -> str:
+    """One push or pull, and what became of it."""
+    what = f"{event['kind'].capitalize()} of {event['body']} at {event['start']:.2f} s:"
+    if not event["is_felt"]:
+        return f"{what} never felt, the run ended before it"
+    if event["outcome"] == "fallen":
+        return f"{what} it fell"
+    back, moved = event["com_back_s"], 100 * event["com_excursion_max_m"]
+    after = f"back within {back:.1f} s" if back is not None else "not back before the end"
+    stepped = "it stepped, " if event["outcome"] == "stepped" else ""
+    return f"{what} {stepped}center of mass moved {moved:.0f} cm, {after}"
+
+
+DEEP = 0.005
+"""A point deeper than this in a thing is told with its name [m]."""
+
+
+def summarize_synthesis(result: SynthesisResult, output: Path | None, *, is_live: bool = False) -> None:
+    """What happened, in a few lines a person reads; Ctrl-C is how a live run ends."""
+    d = result.report.data
+    work, sunk = 100.0 * d["contact_work_ratio"], 1000.0 * d["penetration_max_m"]
+    lines = [
+        f"{output or d['behavior']}: {d['seconds']:.2f} s, {result.motion.skeleton.joint_count} joints, "
+        f"{d['step_ms']['median']:.2f} ms a step ({d['realtime_factor']:.1f} × real time)",
+        _falls(result),
+    ]
+    if output is not None and len(result.figures) > 1:
+        first, *others = (repr(f.name) for f in result.figures)
+        lines.append(f"{output} holds {first} alone; {', '.join(others)} can be seen with --record.")
+    shown = [s for s in d["states"] if " / " not in s["name"]]
+    if len(shown) > 1:
+        path = " → ".join(f"{s['name']} {s['start']:.2f}" for s in shown[:8])
+        lines.append(f"States [s]: {path}{f' → … ({len(shown)} in all)' if len(shown) > 8 else ''}")
+    hands = _supports(result)
+    many = "s" if hands != 1 else ""
+    torn = sum(x["why"] == "slipped" and x["body"].endswith("_hand") for x in d["losses"])
+    told = (
+        (d["steps_taken"], f"{d['steps_taken']} protective step{'s' if d['steps_taken'] != 1 else ''}"),
+        (d["climbed_m"] > 0.01 and not d["swing_max_deg"] > SWINGS, f"climbed {d['climbed_m']:.2f} m"),
+        (d["swing_max_deg"] > SWINGS, f"swung up to {d['swing_max_deg']:.0f}°"),
+        (hands, f"{hands} grip{many} or support{many} by hand"),
+        (torn, f"a hand slipped from what it held {torn} time{'s' if torn != 1 else ''}"),
+        (d["hits"], f"hit {len(d['hits'])} times"),
+    )
+    if some := [words for is_so, words in told if is_so]:
+        lines.append(f"{', '.join(some)}.".capitalize())
+    lines.append(
+        f"Nobody holds it: root force {d['root_residual_max']['force_N']:.0e} N; penetration {sunk:.2f} mm; "
+        f"contacts put in {work:.1f} % of the joints' work; largest torque {d['torque_max_Nm']:.0f} N m"
+    )
+    if d["slack_used_max"] > 0.0:
+        gave = ", ".join(f"{name} by {slack:.3g}" for name, slack in d["slack"].items() if slack > 0.0)
+        lines.append(f"What gave way where not all could hold: {gave}.")
+    if d["penetration_max_m"] > DEEP and d["penetration_deepest"] is not None:
+        deepest = d["penetration_deepest"]
+        lines.append(
+            f"Deepest: {deepest['body']} of {deepest['figure']!r}, {sunk:.0f} mm in {deepest['object']!r} at "
+            f"{deepest['time']:.2f} s."
+        )
+    for kind, count in d["solver"]["fallbacks"].items():
+        lines.append(f"In {count} steps: {kind}")
+    if not result.is_complete and not (is_live and d["stopped"] == "interrupted"):
+        lines.append(f"Not complete: {d['stopped']}. What was done is kept.")
+    for line in lines:
+        out().print(line, markup=False)
+
+
+SWINGS = 15.0
+"""Who swings further than this below the hands does not climb [degrees]."""
+
+
+def _falls(result: SynthesisResult) -> str:
+    """Who fell when, or that nobody did; of a run that broke off, as far as it went."""
+    ended = result.report["stopped"] not in (None, "interrupted")
+    if len(result.figures) == 1:
+        fell = result.figures[0].fell
+        return f"Fell at {fell:.2f} s." if fell is not None else "Had not fallen." if ended else "Did not fall."
+    told = [f"{f.name} {'did not fall' if f.fell is None else f'fell at {f.fell:.2f} s'}" for f in result.figures]
+    return f"{', '.join(told)}.".capitalize()
+
+
+def _supports(result: SynthesisResult) -> int:
+    """How often a hand took hold or leaned on something before its figure fell."""
+    count = 0
+    for figure in result.figures:
+        roles = figure.character.roles
+        hands = {figure.character.bodies[roles[r]].name for r in ("left_hand", "right_hand") if r in roles}
+        hands |= {"left_hand", "right_hand"}
+        for s in result.report["supports"]:
+            is_own = s["figure"] == figure.name and s["body"] in hands
+            count += is_own and (figure.fell is None or s["time"] < figure.fell)
+    return count
+
+
+@dataclass(frozen=True)
+class Words:
+    """How a number of a report is said.
+
+    Attributes:
+        name: What it is.
+        unit: What is printed after it.
+        factor: From the report's unit to the printed one.
+        is_count: Whole, and printed so.
+    """
+
+    name: str
+    unit: str
+    factor: float = 1.0
+    is_count: bool = False
+
+    def number(self, value: float | None) -> str:
+        """The value without its unit; – where there is none."""
+        if value is None:
+            return "–"
+        if self.is_count:
+            return f"{value:.0f}"
+        value *= self.factor
+        size = abs(value)
+        return "0" if size < 1e-9 else f"{value:.3g}" if size < 1000.0 else f"{value:.0f}"
+
+    def line(self, before: float | None, after: float | None) -> str:
+        """What it was and what it is."""
+        unit = self.unit if self.unit in ("", "°") else f" {self.unit}"
+        return f"{self.name} {self.number(before)} → {self.number(after)}{unit}"
+
+
+MEASURES = {
+    "duration_s": Words("Duration", "s"),
+    "frames": Words("Frames", "", is_count=True),
+    "height_m": Words("Height", "m"),
+    "skating_ratio": Words("Frames in which a foot skates", "%", 100.0),
+    "foot_slide_mm_per_frame": Words("Standing feet slide", "mm a frame"),
+    "penetration_max_m": Words("Deepest point in the floor", "cm", 100.0),
+    "float_max_m": Words("Largest gap under what stands", "cm", 100.0),
+    "contact_frames": Words("Frames with a foot on the floor", "", is_count=True),
+    "force_rms": Words("Force that contacts cannot give", "% of the weight", 100.0),
+    "moment_rms_Nm": Words("Moment that contacts cannot give", "N m for 70 kg"),
+    "stance_slip_rms_m": Words("Points that stand move, rms,", "mm", 1000.0),
+}
+"""Measures of a whole clip, by their names in the report."""
+UNTOLD = ("skating_ratio",)
+"""Only in the report: it counts every low foot that moves, and `poise check` only feet that stand."""
+FLIGHT = {
+    "gravity_g": Words("gravity", "g"),
+    "path_error_max_m": Words("off its path", "cm", 100.0),
+    "rise_m": Words("rise", "cm", 100.0),
+    "turn_off_steady_max_deg": Words("off steady spin", "°"),
+    "angular_momentum_spread_kg_m2_s": Words("angular momentum varies by", "kg m²/s"),
+}
+"""The same of a flight."""
+
+
+def summarize_edit(output: Path, data: dict[str, Any]) -> None:
+    """Print what happened.
+
+    Args:
+        output: The file that was written.
+        data: The report, `poise.edit/1`.
+    """
+    for line in lines(output, data):
+        out().print(line, markup=False)
+
+
+def lines(output: Path, data: dict[str, Any]) -> list[str]:
+    """What happened, line by line."""
+    said = [f"{output}: {data['frames']} frames, {data['duration_s']:.4g} s", _changed(data["changed"])]
+    said += [_flight(b, a) for b, a in zip(data["before"].get("flights", []), data["after"].get("flights", []))]
+    for key, words in MEASURES.items():
+        before, after = data["before"].get(key), data["after"].get(key)
+        if key not in UNTOLD and before is not None and words.number(before) != words.number(after):
+            said.append(words.line(before, after))
+    return [*said, *data["notes"]]
+
+
+def _changed(changed: dict[str, Any]) -> str:
+    """How far joints, root, size and time went from what they were."""
+    parts: list[str] = []
+    if changed["joint"]:
+        parts.append(f"joints up to {changed['joint_angle_max_deg']:.2f}° ({changed['joint']})")
+    if changed["root_position_max_m"]:
+        far = changed["root_position_max_m"]
+        parts.append(f"root up to {far:.2f} m" if far >= 1.0 else f"root up to {100 * far:.2f} cm")
+    size, time = changed.get("size", 1.0), changed.get("time_max_s", 0.0)
+    if size != 1.0:
+        parts.append(f"size {size:.4g} ×")
+    if time:
+        parts.append(f"moments shifted by up to {abs(time):.3g} s")
+    if not parts:
+        return "Nothing was changed."
+    if not changed["joint"] and not changed["root_position_max_m"]:
+        return f"Poses stay as they were: {', '.join(parts)}"
+    return f"Changed {changed['frames']} frame{'s' * (changed['frames'] != 1)}: {', '.join(parts)}"
+
+
+def _flight(before: dict[str, Any], after: dict[str, Any]) -> str:
+    said = [f"Flight {before['frames'][0]}:{before['frames'][1]}"]
+    if after["frames"] != before["frames"]:
+        said.append(f"now {after['frames'][0]}:{after['frames'][1]}")
+    said += [words.line(before[key], after[key]) for key, words in FLIGHT.items() if key in before]
+    return ", ".join(said)

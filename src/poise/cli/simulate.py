@@ -13,8 +13,7 @@ from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, output_paths, print_json, progress
 from poise.cli.folder import over_folders
 from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
-from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, telling_interrupts
-from poise.cli.summary import summarize_run
+from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, summarize_run, telling_interrupts
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from poise.body.character import Character
     from poise.core.motion import Motion
     from poise.filter.forces import Force
-    from poise.filter.options import Options
-    from poise.filter.result import SimulationResult
+    from poise.filter.report import SimulationResult
+    from poise.filter.setup import Options
     from poise.terrain import Terrain
 
 PEOPLE = (20.0, 200.0)
@@ -296,9 +295,9 @@ def _options(
     goal: str, points: list[str] | None, without: str | None, physicality: str, friction: float, hard: bool,
     engine: str, after: str,
 ) -> Options:  # fmt: skip
-    from poise.filter.goals import parse_goal
-    from poise.filter.options import Options
+    from poise.filter.forces import parse_goal
     from poise.filter.quasi_physical import Physicality
+    from poise.filter.setup import Options
 
     if physicality in ("strict", "off"):
         knob = Physicality(is_strict=physicality == "strict", is_off=physicality == "off")
@@ -443,7 +442,7 @@ def tell_useless(
     options: Options, *, seed: int | None, terrain: str, headless: bool, port: int, live: bool
 ) -> None:  # fmt: skip
     """Warn of options that change nothing beside others."""
-    from poise.filter.options import Options as Usual
+    from poise.filter.setup import Options as Usual
 
     usual = Usual()
     if options.engine == "pd":

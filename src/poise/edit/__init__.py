@@ -1,8 +1,9 @@
 """The animator's physics tools: each takes a motion and gives a motion with a report of what changed."""
 
-from poise.edit.ballistic import PathWish, ballistic
-from poise.edit.ballistic_path import (
+from poise.edit.ballistic import (
     BallisticPath,
+    PathWish,
+    ballistic,
     fit_path,
     gravity_vector,
     path_between,

@@ -10,8 +10,7 @@ import numpy as np
 
 from poise.analysis.analyze import analyze
 from poise.analysis.gait import is_on_the_spot
-from poise.analysis.measures import standing
-from poise.analysis.scale import unlikely_leg
+from poise.analysis.measures import standing, unlikely_leg
 from poise.body.character import Character
 from poise.body.posing import root_mover
 from poise.core import rotations
@@ -21,10 +20,9 @@ from poise.core.typing import Array
 from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.edit.legs import Leg, find_legs, knee_flexion
 from poise.edit.planting import MOST_LOWERED, Ground, plant
-from poise.edit.report import Budget, Changes, Edited, report_of
+from poise.edit.report import Budget, Changes, Edited, report_of, verified
 from poise.edit.scale import sized
 from poise.edit.scope import Scope
-from poise.edit.verify import verified
 from poise.phases.travel import in_place_velocity
 from poise.terrain import Terrain
 

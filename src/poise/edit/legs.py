@@ -3,6 +3,8 @@
 A leg turns in two joints: the knee about its own bend axis until hip and foot are as far apart as wanted, then the hip
 by the least turn that brings the foot to its place. So a knee stays on its side, keeps bending the way it bends, and
 nothing jumps from frame to frame; the foot keeps its orientation in the world.
+
+The whole figure is moved and turned by its root joint; no other joint angle changes.
 """
 
 from __future__ import annotations
@@ -243,3 +245,39 @@ def bends_to(leg: Leg, motion: Motion, places: Array) -> tuple[Array, Array]:
     middle = pose.flexion + 0.5 * more
     length = np.sqrt(np.maximum(pose.square + 2.0 * pose.rho * np.cos(middle), 1e-12))
     return more, np.abs(pose.rho * np.sin(middle)) / length
+
+
+def move_root(motion: Motion, root: int, shift: Array) -> Motion:
+    """The motion with the figure moved by `shift` [m] (F, 3) in the world; a frame without one keeps its numbers."""
+    local = shift
+    parent = int(motion.skeleton.parents[root])
+    if parent >= 0:
+        local = rotations.rotate(rotations.conjugate(motion.world[1][:, parent]), shift)
+    translations = motion.translations.copy()
+    translations[:, root] += local
+    result = replace(motion, translations=translations)
+    # where everything then is follows from where it was, which is known already or soon asked for
+    positions, orientations = motion.world
+    carried = motion.skeleton.carried_by(root)
+    placed = positions.copy()
+    placed[:, carried] += shift[:, None, :]
+    return result.placed(placed, orientations.copy())
+
+
+def turn_root(motion: Motion, root: int, turn: Array, center: Array) -> Motion:
+    """The motion with the figure turned in the world by `turn` (F, 4) about `center` (F, 3) [m].
+
+    Frames whose turn is the identity keep their numbers.
+    """
+    positions, orientations = motion.world
+    moved = center + rotations.rotate(turn, positions[:, root] - center)
+    turned = rotations.multiply(turn, orientations[:, root])
+    parent = int(motion.skeleton.parents[root])
+    if parent >= 0:
+        back = rotations.conjugate(orientations[:, parent])
+        moved, turned = rotations.rotate(back, moved - positions[:, parent]), rotations.multiply(back, turned)
+    changed = (np.abs(turn[:, 1:]) > 1e-15).any(axis=1)
+    translations, joint_rotations = motion.translations.copy(), motion.rotations.copy()
+    translations[changed, root] = moved[changed]
+    joint_rotations[changed, root] = rotations.normalize(turned[changed])
+    return replace(motion, translations=translations, rotations=joint_rotations)

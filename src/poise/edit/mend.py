@@ -19,11 +19,10 @@ from poise.edit.ballistic import ballistic
 from poise.edit.clean import clean
 from poise.edit.ground import ground
 from poise.edit.repair import repair
-from poise.edit.report import Budget, Changes, Edited, plain, report_of
+from poise.edit.report import Budget, Changes, Edited, new_findings, plain, report_of
 from poise.edit.retime import retime
 from poise.edit.scope import Scope
 from poise.edit.spin import spin
-from poise.edit.verify import new_findings
 from poise.phases.points import pelvis
 
 AMOUNTS = (1.0, 0.5, 0.25)

@@ -8,16 +8,15 @@ from itertools import pairwise
 
 import numpy as np
 
+from poise.analysis.forces import Touching, touching
 from poise.analysis.smoothing import choose_filter, smooth
-from poise.analysis.touching import Touching, touching
 from poise.body.character import Character
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import HUMAN_LEG
-from poise.edit.legs import Leg, bends_to, knee_flexion, reach, solve_legs
-from poise.edit.root import move_root
+from poise.edit.legs import Leg, bends_to, knee_flexion, move_root, reach, solve_legs
 from poise.edit.scope import smooth_step
-from poise.phases.runs import runs
+from poise.phases.points import runs
 from poise.terrain import Terrain
 
 MOST_LOWERED = 0.06

@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 
 from poise.analysis.analyze import Analysis, analyze
-from poise.body.character import Character
-from poise.body.fit import fit
+from poise.body.character import Character, fit
 from poise.body.posing import root_mover
 from poise.check.air import why_no_flight
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
-from poise.edit.report import Budget, Changes, Edited, report_of
+from poise.edit.report import Budget, Changes, Edited, report_of, verified
 from poise.edit.scope import Scope
-from poise.edit.verify import verified
 from poise.phases.travel import loops
 from poise.spacetime.balance import Look, Problem, apply_offsets, improve, look, problem_of
 from poise.terrain import Terrain

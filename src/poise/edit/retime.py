@@ -19,9 +19,8 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.edit.flight import Figure, Span, choose_flights, find_flights, measure
-from poise.edit.report import Budget, Changes, Edited, report_of
+from poise.edit.report import Budget, Changes, Edited, report_of, verified
 from poise.edit.scope import Scope
-from poise.edit.verify import verified
 from poise.phases.points import pelvis
 
 TimeMap = Callable[[Array], Array]

@@ -15,7 +15,7 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.edit.flight import Figure, Span, choose_flights
-from poise.edit.report import Budget, Changes, Edited, report_of
+from poise.edit.report import Budget, Changes, Edited, report_of, verified
 from poise.edit.scope import Scope
 from poise.edit.spin_flight import (
     SpinFlight,
@@ -27,7 +27,6 @@ from poise.edit.spin_flight import (
     spin_flight,
 )
 from poise.edit.spin_pose import spin_by_pose
-from poise.edit.verify import verified
 
 
 def spin(

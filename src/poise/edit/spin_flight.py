@@ -16,9 +16,8 @@ from poise.core.errors import InvalidValue, PoiseError
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
-from poise.edit.borders import hold_feet
-from poise.edit.flight import Span, windows
-from poise.edit.root import turn_root
+from poise.edit.flight import Span, hold_feet, windows
+from poise.edit.legs import turn_root
 from poise.edit.scope import Scope
 
 TAKEOFF = 0.05

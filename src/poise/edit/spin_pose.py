@@ -18,7 +18,7 @@ from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array, Index
 from poise.edit.flight import Span
-from poise.edit.root import move_root
+from poise.edit.legs import move_root
 from poise.edit.spin_flight import SpinFlight, Spun, natural_scale, spread, turn_off_steady
 
 ITERATIONS = 25

@@ -10,25 +10,29 @@ from poise.body.character import Character
 from poise.core.errors import SimulationDiverged
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
-from poise.filter import rising, solving
+from poise.filter import rising
 from poise.filter.falling import Fall, begun
-from poise.filter.footing import Footing
-from poise.filter.forces import Force
-from poise.filter.frame import give_way
-from poise.filter.free_root import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY
+from poise.filter.footing import Footing, GroundFollower, Recovery, recover
+from poise.filter.forces import Force, Surroundings
+from poise.filter.frame import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY, give_way
 from poise.filter.goal import GoalParticle, TrunkSway
-from poise.filter.ground import GroundFollower
-from poise.filter.limits import JointLimits
-from poise.filter.options import Counts, Options
-from poise.filter.pd import proportional_derivative
 from poise.filter.plan import GroundPlan, PlannedFrame, Track, starts_level
 from poise.filter.preset import Preset
-from poise.filter.protective import Recovery, recover
-from poise.filter.quasi_physical import HOVERING, Physicality, Targets, quasi_physical
+from poise.filter.quasi_physical import (
+    FALLBACK_WEIGHT,
+    HOVERING,
+    JointLimits,
+    Physicality,
+    StepRecord,
+    Targets,
+    attempt,
+    proportional_derivative,
+    quasi_physical,
+)
 from poise.filter.reference import ReferenceFrame
-from poise.filter.routine import Routine
 from poise.filter.sensing import (
     NOTHING,
+    Routine,
     Sensed,
     contacts_of,
     feet_of,
@@ -38,8 +42,7 @@ from poise.filter.sensing import (
     spin,
     write_hits,
 )
-from poise.filter.setup import Setup
-from poise.filter.solving import FALLBACK_WEIGHT, StepRecord
+from poise.filter.setup import Counts, Options, Setup
 from poise.filter.targets import (
     LET_GO,
     RISE,
@@ -50,7 +53,6 @@ from poise.filter.targets import (
     strict_targets,
     usual_targets,
 )
-from poise.filter.things import Surroundings
 from poise.physics import State
 from poise.step import Constraint, Objective, Step, StepResult
 from poise.terrain import Terrain
@@ -359,7 +361,7 @@ class SimulatedCharacter:
     ) -> StepResult | None:
         """Solve this step and keep what the next one starts from; None where nothing helps."""
         step, state, points = sensed.step, self.state, sensed.step.contacts.points
-        result, conflict, fallback = solving.attempt(
+        result, conflict, fallback = attempt(
             step, objectives, constraints, self.warm[points].ravel(), reference.a + self.off, self.mass,
             readable=self.options.readable,
         )  # fmt: skip

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from poise.core.errors import FileFormatError, UnknownName, did_you_mean
-from poise.io.files import read_text
-from poise.io.toml_text import parse_toml
+from poise.io.files import parse_toml, read_text
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,42 @@ Source: [Levine2012]_ section 2. Deviates: the pose is tracked by the world angu
 Jacobian rows) instead of parent-space targets with a fixed parent, which count a parent's error twice; λ is drawn to λ*
 where the paper leaves it undetermined; joint limits and the ground are bounds of the step, where the paper clamps
 targets; where the reference hovers, the root wrench that carries it is weighed less.
+
+The baseline of the paper's comparison has proportional-derivative torques on every joint and on the root:
+
+    τ = bias + diag(M) (ω² Δq' + 2 ζ ω Δv'),   contact points stopped as far as their cones allow
+
+The errors Δq', Δv' are those at the end of the step (stable PD, Tan, Liu and Turk 2011), affine in a like any quantity;
+with the errors of now the explicit step is unstable at 120 Hz.
+
+Source: [Levine2012]_ section 4, "Importance of Minimization". It is the same step problem with another list: the
+torques are a constraint, and the contact forces that are left free stop the points that touch. Nothing minimizes the
+root force.
+
+Joint limits are rows on the accelerations. For each limited angle θ (twist, bend, side of a ball; the angle of a hinge)
+with rates θ̇ = E ω, one step leads to θ + dt E v + dt² E a (to first order). The bound is widened to the reference's
+own prediction, so a clip that breaks a limit by itself still comes back exactly.
+
+Where the constraints conflict, `attempt` solves again with named fallbacks.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from poise.core.errors import InvalidValue
+from poise.body.character import Character
+from poise.core.errors import InvalidValue, StepInfeasible
 from poise.core.typing import Array
-from poise.step import AtLeast, Constraint, Equal, Objective, RelativeWeight
+from poise.filter.frame import limit_angles, limit_rows
+from poise.filter.preset import Bounds, PdGains
+from poise.filter.reference import ReferenceFrame
+from poise.step import AtLeast, Constraint, Equal, Objective, RelativeWeight, Step, StepResult, solve_step
 from poise.step.quantities import (
     BodyAngularAcceleration,
     ComAcceleration,
@@ -165,3 +187,159 @@ def quasi_physical(
             objectives.append(Objective(quantity, place.acceleration, place.weight, place.label))
     constraints += t.bounds
     return objectives, constraints
+
+
+REST = 1e-9
+"""Weight of accelerations that nothing else decides, times the total mass [kg]: it makes the answer unique."""
+LIGHT = 1e-6
+"""Weight of the contact coefficients [1/kg]: redundant points share their load."""
+
+
+def proportional_derivative(
+    step: Step, reference: ReferenceFrame, gains: PdGains
+) -> tuple[list[Objective], list[Constraint]]:
+    """Objectives and constraints of one step of the baseline."""
+    state = step.state
+    frequency = np.full(step.nv, gains.joint_frequency)
+    frequency[:6] = gains.root_frequency
+    error = state.model.difference(state.q, reference.q, 1.0)
+    stiffness = np.diag(state.M) * frequency**2
+    damping = np.diag(state.M) * 2.0 * gains.damping * frequency + step.dt * stiffness
+    torque = (
+        state.bias
+        + stiffness * (error + step.dt * (reference.v - state.v))
+        + (damping - step.dt * stiffness) * (reference.v + step.dt * reference.a - state.v)
+    )
+    mass = state.mass(state.model.roots[0])
+    objectives = [Objective(JointAcceleration(), 0.0, REST * mass, "nothing else")]
+    points = step.contacts.points
+    if points.size:
+        stop = -state.point_velocities[points] / step.dt
+        axes = np.tile(np.eye(3), (points.size, 1, 1))
+        objectives.append(Objective(PointAcceleration(points, axes), stop.ravel(), mass, "stop contacts"))
+        objectives.append(Objective(ContactCoefficients(), 0.0, LIGHT, "contact coefficients"))
+    return objectives, [Equal(JointTorque(damping=damping), torque, "servo torques")]
+
+
+class Moving(Protocol):
+    """A pose with its rates: coordinates (nq,), velocities (nv,) and accelerations (nv,)."""
+
+    @property
+    def q(self) -> Array: ...
+    @property
+    def v(self) -> Array: ...
+    @property
+    def a(self) -> Array: ...
+
+
+class JointLimits:
+    """The limits of a character as arrays, and when they act.
+
+    Attributes:
+        lower, upper: Of the angles [rad], shape (L, 3).
+        near, share: Rows are made from so near on [rad]; a joint past its limit comes back by such a share a step.
+        arrays: What the block "Frame" reads of them, by field.
+    """
+
+    def __init__(self, character: Character, bounds: Bounds) -> None:
+        self.near, self.share = math.radians(bounds.near_angle), bounds.return_share
+        limited = [(i, b) for i, b in enumerate(character.bodies) if b.kind != "free" and b.limits is not None]
+        self.nv = character.nv
+        self.names = [b.name for _, b in limited]
+        self._q = np.array([character.q_addresses[i] for i, _ in limited], dtype=np.int64)
+        self._v = np.array([character.v_addresses[i] for i, _ in limited], dtype=np.int64)
+        self._hinge = np.array([b.kind == "hinge" for _, b in limited], dtype=np.bool_)
+        limits = [b.limits for _, b in limited if b.limits is not None]
+        self._rest = np.array([x.rest for x in limits]).reshape(-1, 4)
+        self._axis = np.array([x.axis for x in limits]).reshape(-1, 3)
+        self._bend = np.array([x.swing_axis for x in limits]).reshape(-1, 3)
+        self._side = np.cross(self._axis, self._bend).reshape(-1, 3)
+        self.lower = np.array([[x.twist_lower, x.bend_lower, x.side_lower] for x in limits]).reshape(-1, 3)
+        self.upper = np.array([[x.twist_upper, x.bend_upper, x.side_upper] for x in limits]).reshape(-1, 3)
+        self.lower[self._hinge, 1:], self.upper[self._hinge, 1:] = -np.inf, np.inf
+        self.arrays = {
+            "limit_q": self._q, "limit_v": self._v, "is_hinge": self._hinge, "limit_rest": self._rest,
+            "limit_axis": self._axis, "limit_bend": self._bend, "limit_side": self._side, "limit_below": self.lower,
+            "limit_above": self.upper,
+        }  # fmt: skip
+
+    def angles(self, q: Array) -> Array:
+        """Limited angles [rad] of a pose: (twist, bend, side) of each limited joint, shape (L, 3)."""
+        out = np.zeros((len(self._q), 3))
+        limit_angles(q, self._q, self._hinge, self._rest, self._axis, self._bend, self._side, out)
+        return out
+
+    def constraint(self, q: Array, v: Array, reference: Moving, dt: float, weight: float | None) -> AtLeast | None:
+        """Rows for the limits that are near, or None; soft with a weight, hard without."""
+        rows, lower = np.empty((self.most, self.nv)), np.empty(self.most)
+        near = self.fill(q, v, reference, dt, rows, lower)
+        return AtLeast(JointAcceleration(along=rows[:near]), lower[:near], weight, "joint limits") if near else None
+
+    @property
+    def most(self) -> int:
+        """The largest number of rows."""
+        return 3 * len(self._q)
+
+    def fill(self, q: Array, v: Array, reference: Moving, dt: float, rows: Array, lower: Array) -> int:
+        """Fill the leading rows (most, nv) and lower bounds (most,) for the limits that are near; how many."""
+        angles = np.empty((len(self._q), 3))
+        return limit_rows(
+            q, v, reference.q, reference.v, reference.a, dt, self.near, self.share, *self.arrays.values(), angles, rows,
+            lower,
+        )  # fmt: skip
+
+
+FALLBACK_WEIGHT = 1e3
+"""Weight of hard constraints that had to give way in a step, times the total mass [kg]; such steps are counted."""
+
+
+class StepRecord(NamedTuple):
+    """The last solved step, for reports."""
+
+    frame: int
+    reference: ReferenceFrame
+    result: StepResult
+    step: Step
+    gaps: Array
+    velocities: Array
+    com: Array
+
+
+class Attempt(NamedTuple):
+    """How a step was solved.
+
+    Attributes:
+        result: The answer; None where nothing helps.
+        conflict: The hard constraints that conflicted on the fast path, empty where none did.
+        fallback: "" for the fast path, else "daqp" or "goal_soft".
+    """
+
+    result: StepResult | None
+    conflict: str = ""
+    fallback: str = ""
+
+
+def attempt(
+    step: Step, objectives: list[Objective], constraints: list[Constraint], warm: npt.NDArray[np.bool_], guess: Array,
+    mass: float, *, readable: bool,
+) -> Attempt:  # fmt: skip
+    """The answer of the fast path, else of the full program, else with the goal softened."""
+    try:
+        result = solve_step(step, objectives, constraints, readable=readable, warm=warm, guess=guess, costs=False)
+        return Attempt(result)
+    except StepInfeasible as error:
+        conflict = " + ".join(error.constraints) or "none"
+    try:
+        return Attempt(solve_step(step, objectives, constraints, readable=True, costs=False), conflict, "daqp")
+    except StepInfeasible:
+        pass
+    soft: list[Constraint] = []
+    for c in constraints:
+        if isinstance(c, Equal):
+            objectives = [*objectives, Objective(c.quantity, c.target, FALLBACK_WEIGHT * mass, c.name)]
+        else:
+            soft.append(c if c.weight is not None else replace(c, weight=FALLBACK_WEIGHT * mass))
+    try:
+        return Attempt(solve_step(step, objectives, soft, costs=False), conflict, "goal_soft")
+    except StepInfeasible:
+        return Attempt(None, conflict)

@@ -1,4 +1,7 @@
-"""The report of a run: what deviated, what touched, what the solver did. Fields are the contract "poise.simulate/1"."""
+"""What a run gives back: the motion, and a report of what deviated, what touched and what the solver did.
+
+The fields of the report are the contract "poise.simulate/1".
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from poise.body.character import Character
 from poise.body.posing import body_positions, joint_deviations
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.filter import SimulatedCharacter
-from poise.filter.forces import Force
-from poise.filter.solving import StepRecord
+from poise.filter.forces import Force, PointGoal, Thing
+from poise.filter.quasi_physical import StepRecord
 from poise.io.files import write_atomically
-from poise.phases.skating import skating_frames
+from poise.phases.contacts import skating_frames
+from poise.terrain import Terrain
 
 STILL = 0.1
 """A figure that lies is still where no joint moves faster than this [m/s], for a leg of 0.82 figure."""
@@ -271,3 +276,43 @@ def _options(figure: SimulatedCharacter) -> dict[str, Any]:
     plain["leg_scale"] = figure.scale
     plain |= figure.constants
     return plain
+
+
+@dataclass(frozen=True)
+class SimulationResult:
+    """A simulated clip.
+
+    Attributes:
+        motion: The source's frames with the reaction in them.
+        source: The frames that went in.
+        character: The character.
+        terrain: The ground, placed.
+        times: Simulated times [s], shape (S,).
+        q: Simulated coordinates, shape (S, nq).
+        reference_q: Undisturbed coordinates, shape (S, nq).
+        pushes: What pushed and pulled.
+        report: Numbers of the run.
+        goal_points: Places on bodies that had targets of their own.
+        things: Bodies around the figure.
+        is_complete: False if the run was interrupted.
+    """
+
+    motion: Motion
+    source: Motion
+    character: Character
+    terrain: Terrain
+    times: Array
+    q: Array
+    reference_q: Array
+    pushes: tuple[Force, ...]
+    report: Report
+    goal_points: tuple[PointGoal, ...] = ()
+    is_complete: bool = True
+    things: tuple[Thing, ...] = ()
+
+    def __repr__(self) -> str:
+        many = "" if len(self.pushes) == 1 else "es"
+        return (
+            f"<simulated: {self.motion.frame_count} frames, {self.motion.duration:.2f} s, "
+            f"{self.motion.skeleton.joint_count} joints on {self.terrain.spec}, {len(self.pushes)} push{many}>"
+        )

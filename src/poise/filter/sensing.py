@@ -1,4 +1,7 @@
-"""What is sensed in a step: forces that meet the figure, flight, contacts."""
+"""What is sensed in a step: forces that meet the figure, flight, contacts; and the block that holds it.
+
+The block is made once for a character and filled in every step.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,181 @@ from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
+from poise.filter import giving
 from poise.filter.falling import presses
-from poise.filter.footing import Footholds
+from poise.filter.footing import Footholds, Footing, GroundFollower
 from poise.filter.forces import Force
+from poise.filter.frame import LARGEST_WAY, sense, set_targets
+from poise.filter.giving import GivingBody
+from poise.filter.goal import GoalParticle, TrunkSway
 from poise.filter.plan import PlannedFrame
+from poise.filter.preset import Giving, Preset
+from poise.filter.quasi_physical import JointLimits
 from poise.filter.reference import ReferenceFrame
-from poise.filter.routine import MOST_PUSHES
 from poise.native import Block
 from poise.physics import State
 from poise.step import Contacts, Step
+from poise.terrain import Terrain
+from poise.terrain.ground import PlacedGround
+
+Pair = tuple[float, float]
+
+MOST_PUSHES = 64
+"""So many forces may act on one figure at once."""
+LOOSE = 3.0
+"""A limb that goes by this part of one its own way makes the goal a servo."""
+SOFT_GOAL = 25.0
+"""Frequency of that servo, critically damped [1/s]."""
+
+
+class Routine:
+    """Fills targets of bodies, root and contact points, joint limits and ground for one step.
+
+    Args:
+        state: Of the simulated character.
+        footing: Whose offsets are kept up.
+        limits: The character's joint limits.
+        terrain: Placed terrain.
+        follower: How the body follows it.
+        preset: Weights and gains.
+        sway_share, lean_share: Part of the trunk's sway and lean that each body takes, shape (B,).
+        dt, floor, scale: Step [s], height of the reference's own floor [m], leg length / 0.82 m.
+        is_strict: Nobody holds the root.
+        left_out: Bodies (of the model) that the goal leaves out.
+        limbs: Those that give way to a push.
+
+    Attributes:
+        frame, limbs: The blocks "Frame" and "Limbs" of `native.fields`.
+    """
+
+    def __init__(
+        self, state: State, footing: Footing, limits: JointLimits, terrain: Terrain, follower: GroundFollower,
+        preset: Preset, sway_share: Array, lean_share: Array, *, dt: float, floor: float, scale: float,
+        is_strict: bool, left_out: tuple[int, ...], limbs: GivingBody,
+    ) -> None:  # fmt: skip
+        m, e, b = state.model, preset.end_effector, preset.bounds
+        self._state, self._is_static = state, terrain.is_static
+        self._ground = PlacedGround(terrain.shape, terrain.place)
+        sizes = {
+            "nv": m.nv, "bodies": m.body_count, "points": m.point_count, "point_rows": 3 * m.point_count,
+            "most_wanted": 4 * m.point_count, "limited": limits.most // 3, "most_limits": limits.most,
+            "limbs": len(footing.arrays["ends"]), "most_members": len(footing.arrays["members"]),
+        }  # fmt: skip
+        self.limbs = _limbs(state, limbs, preset.giving, dt, scale)
+        given = {
+            "pose": state.pose,
+            "giving": self.limbs,
+            "ground": self._ground.block,
+            "reference": NOWHERE,
+            **footing.arrays,
+        }
+        given |= {"follower_settings": follower.settings, "follower": follower.state, "sway_share": sway_share}
+        self.frame = f = Block("Frame", sizes, given | {"lean_share": lean_share, **limits.arrays})
+        f.axes[:], f.surface_normals[:], f.heights[:] = np.eye(3), (0.0, 0.0, 1.0), floor
+        f.is_level, f.is_moving, f.dt, f.floor = terrain.is_flat, not terrain.is_static, dt, floor
+        f.band, f.look_ahead, f.clearance_time = preset.contact.height * scale, e.look_ahead, e.clearance_time
+        f.pose_speed, f.pose_stiffness = preset.pose.speed, preset.pose.stiffness
+        f.end_speed, f.end_stiffness = e.speed, e.stiffness
+        f.contact_time, f.contact_height = e.contact_time, e.contact_height * scale
+        f.limit_margin, f.return_share, f.ground_reach = limits.near, limits.share, b.near_ground * scale
+        f.clearance, f.is_strict = e.clearance * scale, is_strict
+        f.largest_way, f.goal_frequency = LARGEST_WAY * scale, preset.goal.point_frequency
+        f.reach = f.largest_way if is_strict else 0.0
+        f.loose_part, f.soft_frequency = LOOSE, SOFT_GOAL
+        f.left_out[list(left_out)], f.has_left_out = True, bool(left_out)
+
+    def rest(self) -> None:
+        """Nothing gives any more, and the goal begins anew."""
+        limbs = self.limbs
+        for array in (limbs.amounts, limbs.loose, limbs.ways, limbs.speeds):
+            array.fill(0.0)
+        limbs.values.is_pushed = self.frame.values.has_previous = 0
+
+    def see(
+        self, reference: ReferenceFrame, shift: Pair, home: Pair | None, planned: PlannedFrame | None, time: float
+    ) -> bool:
+        """Fill the state, its points, and what is sensed of them; False if not finite. The state has begun its move.
+
+        Args:
+            reference: The undisturbed character.
+            shift: Horizontal displacement of the goal [m].
+            home: The same when it will have come to rest, or None where nothing moves it.
+            planned: The plan over the ground, if there is one.
+            time: [s].
+        """
+        f = self.frame
+        f.reference, f.shift[:], f.home[:] = reference, shift, home or shift
+        f.is_planned, f.values.has_home = planned is not None, home is not None
+        if planned is not None:
+            f.plan_offsets[:] = planned.offsets
+        if not self._is_static:
+            self._ground.move_to(time)
+            f.ground = self._ground.block
+        self._state.is_complete = bool(sense(f))
+        return self._state.is_complete
+
+    def set_targets(
+        self, reference: ReferenceFrame, feet: Footholds, particle: GoalParticle, sway: TrunkSway,
+        lean: Pair | None, planned: PlannedFrame | None, *, has_goal: bool,
+    ) -> None:  # fmt: skip
+        """Fill the targets and bounds; after `see` and `Footing.place`.
+
+        Args:
+            reference: The undisturbed character.
+            feet: What stands and what steps back.
+            particle, sway: Of the goal and the trunk, with their rates for this step.
+            lean: How much of its share in the slope's turn each body takes, and how far the whole figure lies along
+                the slope, 0 … 1; None on level ground.
+            planned: The plan over the ground, if there is one.
+            has_goal: The center of mass is guided.
+        """
+        f = self.frame
+        f.reference = reference
+        f.values.has_goal, f.values.is_at_goal = has_goal, particle.is_at_rest
+        if planned is not None:
+            f.plan_gaps[:], f.plan_climbs[:], f.plan_landings[:] = planned.gaps, planned.climbs, planned.landings
+            f.plan_rates[0], f.plan_rates[1] = planned.velocities, planned.accelerations
+        if feet.back is not None:
+            f.stepping[0, :, 2] = feet.back.lift
+            f.stepping[1], f.stepping[2] = feet.back.velocities, feet.back.accelerations
+            f.leaving[:] = feet.back.moves
+        f.values.is_stepping = feet.back is not None
+        f.values.is_turned = not (sway.is_at_rest and lean is None)
+        f.moved[:] = (
+            *particle.shift, particle.height, *particle.velocity, particle.height_velocity,
+            *particle.acceleration, particle.height_acceleration,
+        )  # fmt: skip
+        f.sway[:] = (*sway.turn, *sway.velocity, *sway.acceleration)
+        f.values.leaning, f.values.lying = lean or (0.0, 0.0)
+        set_targets(f)
+
+
+def _limbs(state: State, body: GivingBody, settings: Giving, dt: float, scale: float) -> Block:
+    """The block "Limbs" of a character; nothing gives yet."""
+    m, limbs = state.model, body.limbs
+    sizes = {"nv": m.nv, "bodies": m.body_count, "limbs": len(limbs), "most_hits": MOST_PUSHES}
+    k = Block("Limbs", sizes | {"most_room": 2 * m.body_count + 9 * len(limbs)}, {"pose": state.pose})
+    k.root, k.dt, k.scale, k.gravity = m.roots[0], dt, scale, giving.GRAVITY
+    for name in ("onset", "halflife", "planting", "lever", "yield_share", "leg_share", "fastest"):
+        setattr(k, name, getattr(settings, name))
+    k.first_body[:], k.last_body[:] = [1 + limb.bodies[0] for limb in limbs], [1 + limb.bodies[-1] for limb in limbs]
+    k.is_leg[:], k.limb_mass[:] = [limb.is_leg for limb in limbs], [limb.mass for limb in limbs]
+    k.length[:], k.stiffness[:] = [limb.reach for limb in limbs], [limb.stiffness for limb in limbs]
+    k.damping[:], k.limit[:] = [limb.damping for limb in limbs], [limb.limit for limb in limbs]
+    k.limb_of[:], k.inward[:], k.softest[:] = -1, -1, 1.0
+    k.limb_of[1:], k.softest[1:] = body.limb_of, body.softest
+    k.inward[1:] = np.where(body.inward >= 0, body.inward + 1, -1)
+    return k
+
+
+class _Nowhere:
+    """A reference that is not set yet."""
+
+    kind, address = "Reference", 0
+
+
+NOWHERE = _Nowhere()
+
 
 Vector = tuple[float, float, float]
 

@@ -12,25 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.body.character import Character
-from poise.body.fit import fit
+from poise.body.character import Character, fit
 from poise.body.posing import apply_deviation, interpolate_q, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, MotionWarning
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.filter import SimulatedCharacter
-from poise.filter.forces import Force
-from poise.filter.options import Options
+from poise.filter.forces import Force, Surroundings
 from poise.filter.preset import Preset, load_preset
-from poise.filter.reference import ReferenceBuilder
-from poise.filter.report import Recorder
-from poise.filter.result import SimulationResult
-from poise.filter.schedule import ClipSchedule, reference_velocities
+from poise.filter.reference import ClipSchedule, ReferenceBuilder, reference_velocities
+from poise.filter.report import Recorder, SimulationResult
+from poise.filter.setup import Options
 from poise.filter.stream import require_stable
-from poise.filter.things import Surroundings
+from poise.phases.floor import carrying, laid_under
 from poise.phases.glitches import glitch_frames
-from poise.phases.ground import carrying, laid_under
 from poise.terrain import Terrain
 
 HIGHEST_RATE = 2000.0

@@ -16,10 +16,9 @@ from poise.core.errors import InvalidValue
 from poise.core.typing import Array
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
-from poise.filter.options import Options
 from poise.filter.preset import Preset, load_preset
-from poise.filter.reference import ReferenceBuilder, Touch
-from poise.filter.schedule import estimated_touch
+from poise.filter.reference import ReferenceBuilder, Touch, estimated_touch
+from poise.filter.setup import Options
 from poise.terrain import Terrain
 
 

@@ -8,8 +8,8 @@ from poise.body.character import Character
 from poise.core.typing import Array
 from poise.filter import falling
 from poise.filter.falling import Fall
-from poise.filter.free_root import authority, joint_servo, within
-from poise.filter.goals import PointGoal
+from poise.filter.forces import PointGoal
+from poise.filter.frame import authority, joint_servo, within
 from poise.filter.preset import Preset
 from poise.filter.quasi_physical import PlaceGoal, Targets
 from poise.filter.reference import ReferenceFrame

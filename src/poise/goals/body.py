@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poise.body.character import Body as CharacterBody
-from poise.body.character import Character
-from poise.body.torque_limits import torque_limits
+from poise.body.character import Character, torque_limits
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Index
 from poise.physics import State

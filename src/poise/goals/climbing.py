@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poise.body.holding import hold_points
+from poise.body.character import hold_points
 from poise.core.typing import Array
 from poise.goals.conditions import Condition
-from poise.goals.goal import UP, Goal, place_toward, toward
-from poise.goals.memory import reads, writes
+from poise.goals.goal import UP, Goal, place_toward, reads, toward, writes
 from poise.goals.observation import Observation, reachable, socket
 from poise.goals.surroundings import Hold
 from poise.step import Objective

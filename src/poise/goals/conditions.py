@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poise.goals.memory import reads, state_key
+from poise.goals.goal import reads, state_key
 from poise.goals.observation import Observation
 from poise.goals.polygon import distance_inside, nearest_inside
 

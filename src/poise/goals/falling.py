@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poise.body.torque_limits import torque_of
+from poise.body.character import torque_of
 from poise.goals.goal import Goal
 from poise.goals.lists import STRONG
 from poise.goals.objectives import Pose, Still

@@ -15,8 +15,7 @@ from poise.core.typing import Array, Index
 from poise.core.units import GRAVITY
 from poise.goals.body import SIDES
 from poise.goals.conditions import Condition
-from poise.goals.goal import HORIZON, UP, Goal, toward
-from poise.goals.memory import reads, writes
+from poise.goals.goal import HORIZON, UP, Goal, reads, toward, writes
 from poise.goals.observation import Observation, reachable
 from poise.step import Objective
 from poise.step.quantities import PlaceAcceleration

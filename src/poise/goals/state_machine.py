@@ -15,8 +15,7 @@ import numpy as np
 
 from poise.core.errors import InvalidValue, UnknownName
 from poise.goals.conditions import Always, Condition
-from poise.goals.goal import Goal
-from poise.goals.memory import state_key
+from poise.goals.goal import Goal, state_key
 from poise.goals.observation import Observation
 from poise.step import Objective
 

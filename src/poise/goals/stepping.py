@@ -21,8 +21,7 @@ import numpy as np
 from poise.core.errors import UnknownName
 from poise.core.typing import Array
 from poise.goals.conditions import Condition
-from poise.goals.goal import Goal, place_toward, toward
-from poise.goals.memory import reads, writes
+from poise.goals.goal import Goal, place_toward, reads, toward, writes
 from poise.goals.observation import FLOOR, Observation, clear_of_walls
 from poise.goals.polygon import distance_inside, nearest_inside
 from poise.step import Objective

@@ -17,8 +17,7 @@ from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.goals.body import SIDES
 from poise.goals.conditions import Condition
-from poise.goals.goal import HORIZON, Goal, slowing, toward
-from poise.goals.memory import writes
+from poise.goals.goal import HORIZON, Goal, slowing, toward, writes
 from poise.goals.observation import Observation
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, JointAcceleration

@@ -14,8 +14,7 @@ import numpy as np
 
 from poise.goals.body import SIDES
 from poise.goals.conditions import Balanced, Condition
-from poise.goals.goal import UP, Goal, axis_toward, toward
-from poise.goals.memory import reads, writes
+from poise.goals.goal import UP, Goal, axis_toward, reads, toward, writes
 from poise.goals.observation import Observation, Within, reachable
 from poise.step import Objective
 from poise.step.quantities import PlaceAcceleration

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.units import UNITS
+from poise.intake.anatomy import height_of
 from poise.intake.figure import Figure
 from poise.intake.scale import UNIT_WORDS, WITNESSES, Scale, scale_candidates, unit_name, weigh_scale
-from poise.intake.size import height_of
 from poise.intake.table import Answer
 from poise.intake.up import weigh_up
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poise.core.units import GRAVITY, HUMAN_LEG, UNITS
-from poise.intake.figure import Array, Figure
-from poise.intake.steps import busiest_frequency, fastest_fall, find_gait
+from poise.intake.figure import Array, Figure, busiest_frequency, fastest_fall, find_gait
 from poise.intake.table import Table, Testimony, weigh
 
 COMMON_RATES = (12.0, 15.0, 24.0, 25.0, 30.0, 48.0, 50.0, 60.0, 72.0, 90.0, 100.0, 120.0, 144.0, 200.0, 240.0)

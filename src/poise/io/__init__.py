@@ -15,10 +15,9 @@ from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, Unkno
 from poise.core.motion import Evidence, Motion
 from poise.core.skeleton import Skeleton
 from poise.core.units import UNITS
+from poise.intake.anatomy import height_in_meters, height_of
 from poise.intake.reading import doubted
-from poise.intake.size import height_in_meters, height_of
-from poise.io.door import UP_AXES
-from poise.io.format import ReadOptions, format_for, format_of, optional, skeleton_of_file
+from poise.io.format import UP_AXES, ReadOptions, format_for, format_of, optional, skeleton_of_file
 
 __all__ = ["ReadOptions", "load", "load_skeleton", "read_options", "resampled_to", "save"]
 

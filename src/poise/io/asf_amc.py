@@ -14,12 +14,10 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue, MotionWarning
 from poise.core.motion import Evidence, Ground, Motion, Source
 from poise.core.skeleton import Skeleton
-from poise.io.asf_amc_channels import pose_of, values_of
-from poise.io.asf_amc_frames import AmcDocument, parse_amc
+from poise.io.asf_amc_frames import AmcDocument, parse_amc, pose_of, values_of
 from poise.io.asf_amc_skeleton import AsfDocument, parse_asf, skeleton_of
-from poise.io.door import door_turn
 from poise.io.files import write_atomically
-from poise.io.ground_note import ground_of_text, ground_text
+from poise.io.format import door_turn, ground_of_text, ground_text
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions

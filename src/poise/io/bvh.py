@@ -1,4 +1,4 @@
-"""BVH: hierarchy, channels and a table of numbers, in every dialect that is about.
+"""BVH: hierarchy, channels and a table of numbers, in every dialect in use.
 
 A reader reports and never repairs: what it had to guess (unit, up axis, whether position channels replace OFFSET) is
 told in `source.evidence`, and the file's own text and numbers are kept for writing.
@@ -19,14 +19,19 @@ from poise.core.errors import FileFormatError
 from poise.core.motion import Motion, Source
 from poise.core.skeleton import Skeleton
 from poise.io import bvh_guess
-from poise.io.bvh_document import BvhDocument, skeleton_of, through_door
-from poise.io.bvh_hierarchy import finite_number, parse_hierarchy
-from poise.io.bvh_mark import read_ground, with_mark
+from poise.io.bvh_document import (
+    BvhDocument,
+    finite_number,
+    parse_hierarchy,
+    read_ground,
+    skeleton_of,
+    through_door,
+    with_mark,
+)
 from poise.io.bvh_table import normalized, read_table
 from poise.io.bvh_write import write, write_as
-from poise.io.door import door_turn
 from poise.io.files import file_size
-from poise.io.format import ReadOptions
+from poise.io.format import ReadOptions, door_turn
 
 __all__ = ["EXTENSIONS", "NAME", "describe", "matches", "parse", "read", "read_skeleton", "write", "write_as"]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from poise.core.errors import FileFormatError
 from poise.core.typing import Array
-from poise.io.bvh_hierarchy import finite_number
+from poise.io.bvh_document import finite_number
 
 CHUNK_BYTES = 1 << 17
 MAX_LINE = 1 << 24

@@ -19,11 +19,17 @@ from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
-from poise.io.deepmimic_character import CharacterDocument, parse_character, sized, skeleton_of
-from poise.io.deepmimic_json import frame_line, frame_table, load_json
-from poise.io.door import door_turn
+from poise.io.deepmimic_character import (
+    CharacterDocument,
+    frame_line,
+    frame_table,
+    load_json,
+    parse_character,
+    sized,
+    skeleton_of,
+)
 from poise.io.files import write_atomically
-from poise.io.ground_note import ground_facts, ground_from
+from poise.io.format import door_turn, ground_facts, ground_from
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions

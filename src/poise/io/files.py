@@ -1,18 +1,25 @@
-"""Reading with a limit and writing whole files or none."""
+"""Files that are not trusted, read within limits, and files that are written whole or not at all.
+
+JSON is bounded in size and depth, with no key twice and finite numbers only. TOML is refused with the line that is
+wrong.
+"""
 
 from __future__ import annotations
 
 import errno
 import json
+import math
 import os
+import re
 import secrets
 import stat
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from poise.core.errors import FileFormatError, PoiseError, UnreadableFile, did_you_mean
 
@@ -215,3 +222,116 @@ def _new_file_beside(target: Path) -> Path:
             return beside
         except FileExistsError:
             continue
+
+
+MAX_VALUES = 2_500_000
+"""Most values of one text; each takes up to a hundred bytes once parsed."""
+
+_LARGE = re.compile(r"[eE]\+?\d{3}|\d{300}")
+"""What a number too large for a float is written with; a text without it needs no check of each number."""
+
+
+def parse_json(path: Path | str, text: str) -> Any:
+    """Content of a JSON text.
+
+    Raises:
+        FileFormatError: with line and column where there is one, if it is not JSON, repeats a key of one object,
+            holds NaN, Infinity or a number too large, is nested too deeply, or has more values than any motion needs.
+    """
+    if not text.strip():
+        raise FileFormatError("The file is empty.", path=path, line=1, cure="Get it again from its source.")
+    values = text.count(",") + text.count("[") + text.count("{")
+    if values > MAX_VALUES:
+        raise FileFormatError(
+            f"The JSON has about {values} values; at most {MAX_VALUES} are read.",
+            path=path,
+            cure="Cut it into shorter clips.",
+        )
+    try:
+        number = _finite if _LARGE.search(text) else None
+        return json.loads(text, parse_constant=_refuse, parse_float=number, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        lines = error.doc.splitlines()
+        seen = lines[error.lineno - 1].strip() if error.lineno <= len(lines) else None
+        raise FileFormatError(
+            f"This is not JSON: {error.msg}.",
+            path=path,
+            line=error.lineno,
+            column=error.colno,
+            text=seen,
+            cure="It may be cut off: get it again.",
+        ) from None
+    except RecursionError:
+        raise FileFormatError("The JSON is nested too deeply.", path=path, cure="Check what file this is.") from None
+    except ValueError as error:
+        raise FileFormatError(f"This JSON is not usable: {error}.", path=path, cure="Mend that place.") from None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"it holds {constant}, which is no finite number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"it holds {text[:40]}, which is too large")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [k for k, _ in pairs]
+        twice = next(n for i, n in enumerate(names) if n in set(names[:i]))
+        raise ValueError(f"key {twice!r} stands twice in one object")
+    return found
+
+
+MAX_TEXT = 2_000_000
+"""Longest text that is parsed [characters]."""
+
+MAX_DEPTH = 32
+"""Most parts of a dotted key. The parser takes time and memory by the square of their number."""
+
+_KEY_PART = re.compile(r"[^\n=,{}\[\]#]*[^\s=,{}\[\]#][^\n=,{}\[\]#]*")
+
+
+def quoted(text: str) -> str:
+    """A text as a TOML string, in quotes."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def parse_toml(text: str, path: object) -> dict[str, Any]:
+    """The tables of a TOML text; `path` is what errors call it.
+
+    Raises:
+        FileFormatError: if it is no TOML, with line, column and the line's text; if it is too long or nested too deep.
+    """
+    if len(text) > MAX_TEXT:
+        raise FileFormatError(f"The text has {len(text)} characters; at most {MAX_TEXT} are read.", path=path)
+    _check_depth(text, path)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"line (\d+), column (\d+)", str(error))
+        line, column = (int(place.group(1)), int(place.group(2))) if place else (None, None)
+        lines = text.splitlines()
+        shown = lines[line - 1] if line is not None and line <= len(lines) else None
+        problem = f"This is no TOML: {re.sub(r' [(]at .*[)]$', '', str(error))}."
+        raise FileFormatError(problem, path=path, line=line, column=column, text=shown) from error
+    except RecursionError as error:
+        raise FileFormatError("Its tables are nested too deep.", path=path) from error
+    except ValueError as error:  # a whole number of thousands of digits
+        raise FileFormatError(f"A value cannot be used: {error}.", path=path) from error
+
+
+def _check_depth(text: str, path: object) -> None:
+    """Refuse keys of very many parts before they are parsed."""
+    line, parts = 1, 1
+    for part in text.split("."):
+        parts = parts + 1 if _KEY_PART.fullmatch(part) else 1
+        line += part.count("\n")
+        if parts > MAX_DEPTH:
+            raise FileFormatError(
+                f"A key has more than {MAX_DEPTH} parts.", path=path, line=line, cure="Use shorter keys."
+            )

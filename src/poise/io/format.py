@@ -1,15 +1,24 @@
-"""What a file format has to offer: the contract between `poise.io` and its one module per format."""
+"""What a file format has to offer: the contract between `poise.io` and its one module per format.
+
+What all formats share is here too: the turn that brings a file's up axis to Z, and the note on the ground that a clip
+was made for.
+"""
 
 from __future__ import annotations
 
 import importlib
+import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from poise.core.errors import FileFormatError, UnknownName
-from poise.core.motion import Motion
+import numpy as np
+
+from poise.core.errors import FileFormatError, InvalidValue, UnknownName
+from poise.core.motion import Ground, Motion
 from poise.core.skeleton import Skeleton
+from poise.core.typing import Array
 from poise.io.files import read_head
 
 FORMATS: tuple[str, ...] = ("bvh", "asf_amc", "deepmimic", "npz", "gltf")
@@ -166,3 +175,83 @@ def _blender_line(path: Path, suffix: str) -> str:
         f"bpy.ops.{opening}; bpy.ops.export_scene.gltf(filepath=r'{path.with_suffix('.glb')}')\" "
         f"and read {path.with_suffix('.glb').name}."
     )
+
+
+_HALF = np.sqrt(0.5)
+_TURNS = {
+    "x": np.array([_HALF, 0.0, -_HALF, 0.0]),
+    "y": np.array([_HALF, _HALF, 0.0, 0.0]),
+    "z": np.array([1.0, 0.0, 0.0, 0.0]),
+    "-x": np.array([_HALF, 0.0, _HALF, 0.0]),
+    "-y": np.array([_HALF, -_HALF, 0.0, 0.0]),
+    "-z": np.array([0.0, 1.0, 0.0, 0.0]),
+}
+UP_AXES = tuple(_TURNS)
+"""Names of axes that may be up: "x" … "-z"."""
+
+
+def door_turn(up: str) -> Array:
+    """Turn from a world whose up axis is `up` to Poise's Z-up world, unit wxyz, shape (4,).
+
+    From Y up it is +90° about x: (x, y, z) → (x, -z, y). From X up it is -90° about y: (x, y, z) → (-z, y, x).
+
+    Raises:
+        InvalidValue: if `up` is not one of "x", "y", "z", "-x", "-y", "-z".
+    """
+    if up.lower() not in _TURNS:
+        raise InvalidValue(f"Up axis {up!r} is not one of {', '.join(_TURNS)}. Give one of these to --up.")
+    return _TURNS[up.lower()].copy()
+
+
+KINDS = ("flat", "slope", "step", "stairs", "rough")
+"""Grounds that are carried along: those that need no file of their own."""
+LONGEST = 400
+"""No ground takes more letters [1]."""
+
+
+def ground_facts(ground: Ground | None) -> dict[str, Any] | None:
+    """A ground as JSON holds it; None for none, and for one that lives in a file of its own."""
+    if ground is None or _kind(ground.spec) not in KINDS:
+        return None
+    numbers = [float(n) for n in (*ground.origin, ground.heading, ground.height)]
+    return {"spec": ground.spec, "origin": numbers[:2], "heading": numbers[2], "height": numbers[3]}
+
+
+def ground_from(facts: Any) -> Ground | None:
+    """The ground that such facts describe; None if they describe none. Nobody vouches for what a file says."""
+    try:
+        if not isinstance(facts["spec"], str) or len(facts["spec"]) > 100 or _kind(facts["spec"]) not in KINDS:
+            return None
+        numbers = [float(n) for n in (*facts["origin"], facts["heading"], facts["height"])]
+    except (TypeError, ValueError, KeyError, OverflowError):
+        return None
+    if len(numbers) != 4 or not all(math.isfinite(n) and abs(n) < 1e6 for n in numbers):
+        return None
+    return Ground(facts["spec"], (numbers[0], numbers[1]), numbers[2], numbers[3])
+
+
+def ground_noted(animations: list[dict[str, Any]], index: int) -> Ground | None:
+    """The ground noted beside one animation of a glTF."""
+    extras = animations[index].get("extras") if index < len(animations) else None
+    note = extras.get("poise") if isinstance(extras, dict) else None
+    return ground_from(note.get("ground")) if isinstance(note, dict) else None
+
+
+def ground_text(ground: Ground | None) -> str:
+    """A ground in one line of plain letters; empty for none."""
+    facts = ground_facts(ground)
+    return "" if facts is None else json.dumps(facts, separators=(",", ":"))
+
+
+def ground_of_text(text: str) -> Ground | None:
+    """The ground of such a line; None if it is none."""
+    if not text or len(text) > LONGEST:
+        return None
+    try:
+        return ground_from(json.loads(text))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _kind(spec: str) -> str:
+    return spec.partition(":")[0].partition("@")[0]

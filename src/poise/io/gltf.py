@@ -10,13 +10,13 @@ import numpy as np
 
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
-from poise.intake.size import height_of
+from poise.intake.anatomy import height_of
+from poise.io.format import ground_noted
 from poise.io.gltf_clip import Clip, choose_clip, clip_names, read_clip
 from poise.io.gltf_document import GltfDocument, is_glb, open_gltf
 from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of, skeleton_tree
 from poise.io.gltf_tree import GltfTree
 from poise.io.gltf_write import write
-from poise.io.ground_note import ground_noted
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions

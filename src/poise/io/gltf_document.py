@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import FileFormatError
-from poise.io.files import file_size, read_bytes
-from poise.io.json_text import parse_json
+from poise.io.files import file_size, parse_json, read_bytes
 
 MAX_BYTES = 96_000_000
 """Largest file that is read, and largest sum of its buffers [bytes]."""

@@ -1,7 +1,11 @@
-"""From a sampled glTF clip to the pose of a Poise skeleton and back: scales and the nodes above folded in."""
+"""From a sampled glTF clip to the pose of a Poise skeleton and back: scales and the nodes above folded in.
+
+A glTF gets another size by scaled nodes above its scene, so that bones, skin and every clip grow together.
+"""
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,13 +15,32 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError
 from poise.core.skeleton import EndSite, Skeleton, world_pose
 from poise.core.typing import Array
-from poise.io.door import door_turn
+from poise.io.format import door_turn
 from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import find_hanging, measure
 from poise.io.gltf_mesh import SkinnedMesh, seams_of, skin_of, skinned_meshes, tips_from_meshes
-from poise.io.gltf_sized import sized
-from poise.io.gltf_tree import GltfTree, find_tree
+from poise.io.gltf_tree import GltfTree, find_tree, node_parents
+
+
+def sized(document: GltfDocument, factor: float) -> GltfDocument:
+    """The file `factor` times as large: above each node without a parent stands a new one that scales it.
+
+    No other number changes: a skinned vertex follows its joints' places in the scene, which the new node scales, and
+    clips move the nodes below it. `raw` is empty, since no file has these bytes.
+    """
+    content = copy.deepcopy(document.json)
+    nodes = content["nodes"]
+    above: dict[int, int] = {}
+    for index, parent in enumerate(node_parents(document)):
+        if parent < 0:
+            above[index] = len(nodes)
+            nodes.append({"name": f"{factor:g} times as large", "scale": [factor] * 3, "children": [index]})
+    for scene in content.get("scenes", []):
+        if "nodes" in scene:
+            scene["nodes"] = [above.get(n, n) for n in scene["nodes"]]
+    return replace(document, json=content, raw=b"")
+
 
 MOVES = 1e-4
 """A joint moves by translation if it wanders by more than this part of the longest bone."""

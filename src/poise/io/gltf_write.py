@@ -20,11 +20,10 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
-from poise.io.door import door_turn
 from poise.io.files import write_atomically
+from poise.io.format import door_turn, ground_facts, ground_noted
 from poise.io.gltf_document import GltfDocument, is_glb
 from poise.io.gltf_pose import GltfSource, file_pose_of, node_values, nodes_of, to_file_parents
-from poise.io.ground_note import ground_facts, ground_noted
 
 SAME_ANGLE = 2e-8
 """A rotation this close [rad] to the source's counts as unchanged."""

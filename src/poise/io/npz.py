@@ -22,10 +22,8 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import EndSite, Hinge, Skeleton
-from poise.io.door import door_turn
-from poise.io.files import file_size, write_atomically
-from poise.io.ground_note import ground_facts, ground_from
-from poise.io.json_text import parse_json
+from poise.io.files import file_size, parse_json, write_atomically
+from poise.io.format import door_turn, ground_facts, ground_from
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from poise.native.block import Block
-from poise.native.function import FUNCTIONS, Function, compiled
+from poise.native.function import FUNCTIONS, Block, Function, compiled
 from poise.native.library import library, reason
 
 __all__ = ["FUNCTIONS", "Block", "Function", "compiled", "library", "reason"]

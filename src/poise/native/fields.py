@@ -322,7 +322,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         plan_landings: real[points, 3]  [m]
         plan_rates: real[2, points, 3]  velocities and accelerations of the plan
         stepping: real[3, points, 3]  way, velocity, acceleration of a limb that steps back
-        follower_settings: real[4]  frequency of height and lean, floor, reach; see filter/ground.py
+        follower_settings: real[4]  frequency of height and lean, floor, reach; see filter/footing.py
         follower: real[13]  how the body follows the ground
         offset: real[points, 3]  of standing points to the reference [m]
         left_with: real[points, 3]  the same where a swing began

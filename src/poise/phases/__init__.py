@@ -2,9 +2,8 @@
 
 from poise.phases.contacts import contact_flags, contact_limits, time_to_contact_estimate, times_to_contact
 from poise.phases.flights import Flight, FrameRate, airborne_frames, flight_spans, flights, implied_fps
-from poise.phases.floor import find_floor
+from poise.phases.floor import carried_ground, carrying, find_floor, laid_under, leveled
 from poise.phases.glitches import Glitch, find_glitches, glitch_frames, leading_rest_frames
-from poise.phases.ground import carried_ground, carrying, laid_under, leveled
 from poise.phases.points import body_points, leg_length
 from poise.phases.travel import (
     Loop,

@@ -13,8 +13,7 @@ from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.phases.floor import find_floor
 from poise.phases.glitches import glitch_frames
-from poise.phases.points import body_points, bone_weights, leg_length, velocities
-from poise.phases.runs import runs
+from poise.phases.points import body_points, bone_weights, leg_length, runs, velocities
 
 MIN_SECONDS, MIN_FRAMES = 0.05, 5
 """Shortest flight that is fitted; at low frame rates the frames decide."""

@@ -107,3 +107,9 @@ def bone_weights(motion: Motion, joints: npt.NDArray[np.int64]) -> Array:
         weights[b] += length
     total = weights.sum()
     return weights / total if total > 0.0 else np.full(count, 1.0 / count)
+
+
+def runs(flags: npt.NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
+    """First and last index of each run of True in flags (F,), in order."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
+    return tuple((first, end - 1) for first, end in edges.reshape(-1, 2).tolist())

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from poise.physics.from_character import model_of, model_of_scene
-from poise.physics.mujoco_backend import Model
+from poise.physics.mujoco_backend import Model, model_of, model_of_scene
 from poise.physics.state import State
 
 __all__ = ["Model", "State", "model_of", "model_of_scene"]

@@ -6,8 +6,6 @@ MuJoCo's conventions are Poise's: q = [root position, root quaternion, then per 
 v in the tangent space (root linear velocity in world axes, angular velocities in the body's own frame).
 """
 
-# pyright: reportAttributeAccessIssue=false
-# mujoco's own functions are compiled and carry no types
 from __future__ import annotations
 
 import ctypes
@@ -18,10 +16,16 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from poise.body.character import Character
+from poise.body.mjcf import prefixes, scene_mjcf
 from poise.core.errors import InvalidValue, PoiseError
 from poise.core.typing import Array, Index
 from poise.native import Block
 from poise.native.fields import BLOCKS
+
+# pyright: reportAttributeAccessIssue=false
+# mujoco's own functions are compiled and carry no types
+
 
 if mujoco.__version__ == "4.0.0":  # its sparse Newton factorization is wrong
     raise PoiseError(
@@ -217,3 +221,33 @@ class Data:
         """Angular momentum of a tree about its center of mass [kg m²/s], shape (3,)."""
         mujoco.mj_subtreeVel(self._m, self._d)
         return self.subtree_angular_momentum[root].copy()
+
+
+def model_of(character: Character) -> Model:
+    """Bodies 1 … B of the model are the character's bodies 0 … B−1; points are its contact points, in order."""
+    return model_of_scene((character,))
+
+
+def model_of_scene(characters: Sequence[Character], rovers: int = 0, *, names: Sequence[str] | None = None) -> Model:
+    """One model of several characters: their bodies, coordinates and contact points in order, then the rovers.
+
+    A thing that flies is a character too, see `character.thing`.
+
+    Args:
+        characters: One at least.
+        rovers: How many roving points there are besides, see `State.place_rovers`.
+        names: Of the characters. Where there are several, names of bodies and points start with "name/"; by default
+            "1/", "2/", …
+
+    Raises:
+        InvalidValue: if there is no character, or not one name for each.
+    """
+    points: list[Point] = []
+    first = 1
+    xml = scene_mjcf(characters, names=names)
+    for character, prefix in zip(characters, prefixes(characters, names), strict=True):
+        for p in character.contact_points:
+            offset = (float(p.offset[0]), float(p.offset[1]), float(p.offset[2]))
+            points.append(Point(prefix + p.name, first + p.body, offset, p.radius))
+        first += len(character.bodies)
+    return Model(xml, points, rovers)

@@ -10,7 +10,7 @@ from scipy.ndimage import gaussian_filter1d
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
-from poise.show.pushes import push_overlays
+from poise.show.look import push_overlays
 from poise.show.scene import Scene
 
 VIEWS = {

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from poise.body.character import Character
 from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible
 from poise.core.typing import Array
-from poise.filter.hand import Hand
+from poise.filter.forces import Hand
 from poise.show.protocol import Command, Moment
 from poise.show.scene import Control, Scene
 from poise.show.viewer import Viewer

@@ -17,21 +17,18 @@ from poise.core.motion import Motion
 from poise.core.typing import Array, Index
 from poise.core.units import GRAVITY
 from poise.filter.filter import SimulatedCharacter
-from poise.filter.forces import Push
-from poise.filter.hand import Hand
-from poise.filter.options import Options
-from poise.filter.quasi_physical import Physicality
-from poise.filter.result import SimulationResult
+from poise.filter.forces import Hand, Push
+from poise.filter.quasi_physical import Physicality, StepRecord
+from poise.filter.report import SimulationResult
+from poise.filter.setup import Options
 from poise.filter.simulate import Live, simulate
-from poise.filter.solving import StepRecord
-from poise.phases.ground import start_of
+from poise.phases.floor import start_of
 from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.physics.state import State
 from poise.show.live import body_of
-from poise.show.look import ARROW_COLOR
+from poise.show.look import ARROW_COLOR, force_scale
 from poise.show.physics import COM_COLOR, FORCE_COLOR, LAYERS, LEAST_FORCE, ROW_COLOR, SIDE_COLORS, SUPPORT_COLOR
 from poise.show.protocol import Moment
-from poise.show.pushes import force_scale
 from poise.show.result_scene import SIMULATED_COLOR
 from poise.show.scene import (
     GHOST,

@@ -13,19 +13,17 @@ from poise.body.character import Character
 from poise.body.posing import body_poses
 from poise.core.errors import InvalidValue, SimulationDiverged
 from poise.core.typing import Array
-from poise.filter.forces import Push
-from poise.filter.hand import Hand, carrying
+from poise.filter.forces import Hand, Push, carrying
 from poise.goals.surroundings import Ball
 from poise.goals.surroundings import Scene as Surroundings
 from poise.show.live import body_of
 from poise.show.live_clip import contact_rows, figure_marks, figure_numbers, who_touches
 from poise.show.protocol import Moment
 from poise.show.scene import Control, Plot, Prop, Scene, Series, Style, Track
-from poise.show.scene_things import ground_of, props_at
-from poise.show.synthesis_scene import FIGURE_COLORS, LAYERS
+from poise.show.synthesis_scene import FIGURE_COLORS, LAYERS, ground_of, props_at
 from poise.synthesis.behaviors.behavior import Behavior
+from poise.synthesis.figure import Settings
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
-from poise.synthesis.settings import Settings
 from poise.synthesis.world import World
 
 LONGEST = 60.0

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from poise.analysis import Analysis, analyze, center_of_mass
-from poise.body.character import Character
-from poise.body.fit import fit
+from poise.body.character import Character, fit
 from poise.core import rotations
 from poise.core.errors import InvalidValue, MotionWarning
 from poise.core.motion import Motion
 from poise.core.units import GRAVITY
-from poise.phases.ground import carried_ground
+from poise.phases.floor import carried_ground
 from poise.phases.travel import direction_of_travel
 from poise.show.join import in_step, paler, resampled, side_by_side
 from poise.show.physics import with_physics

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from poise.analysis import Analysis, FlightFit
 from poise.core.typing import Array, Index
 from poise.core.units import GRAVITY
-from poise.phases.runs import runs
-from poise.show.pushes import force_scale
+from poise.phases.points import runs
+from poise.show.look import force_scale
 from poise.show.scene import (
     GOALS,
     Color,

@@ -101,7 +101,7 @@ class Moment:
 
 def layout_of(scene: Scene) -> Layout:
     """The layout of a live scene, of its first frame."""
-    from poise.show.pushes import push_overlays
+    from poise.show.look import push_overlays
     from poise.show.scene import Points, Polygon, Vectors
 
     bodies = [len(t.character.bodies) if t.skinned is None else t.character.skeleton.joint_count for t in scene.tracks]

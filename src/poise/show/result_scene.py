@@ -12,11 +12,10 @@ from poise.body.posing import body_poses
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array
-from poise.filter.result import SimulationResult
-from poise.filter.things import Thing
-from poise.show.look import ARROW_COLOR
+from poise.filter.forces import Thing
+from poise.filter.report import SimulationResult
+from poise.show.look import ARROW_COLOR, arrow_of, words_of
 from poise.show.motion_scene import skins_of
-from poise.show.pushes import arrow_of, words_of
 from poise.show.scene import (
     GHOST,
     GOALS,

@@ -2,6 +2,9 @@
 
 It runs in a thread of its own. Whoever computes the scene hands over states at any rate and is never held up: a page
 that has not acknowledged its last state is sent nothing, and when it has, the newest.
+
+Malformed requests are answered with 400, and a flood of frames ends the connection; `websockets` alone would close
+without an answer and log a traceback. Imported at use: it needs the extra "studio".
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import asyncio
 import hmac
 import json
 import logging
+import re
 import secrets
 import threading
 from collections import deque
@@ -18,10 +22,15 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+from websockets.asyncio.server import ServerConnection
+from websockets.protocol import Event
+
 from poise.core.errors import InvalidValue, MissingExtra, PoiseError
 from poise.show.protocol import (
+    BURST,
     MAX_MESSAGE,
     MAX_REFUSED,
+    RATE,
     SCENE_HEAD,
     Command,
     Meter,
@@ -31,8 +40,8 @@ from poise.show.protocol import (
 )
 
 if TYPE_CHECKING:
-    from websockets.asyncio.server import ServerConnection
     from websockets.http11 import Request, Response
+
 
 log = logging.getLogger(__name__)
 
@@ -178,8 +187,6 @@ class Server:
 
     async def _serve(self, port: int, ready: threading.Event) -> None:
         from websockets.asyncio.server import serve
-
-        from poise.show.connection import Connection
 
         quiet = log.getChild("socket")
         quiet.setLevel(logging.CRITICAL)  # it logs the traceback of whatever a stranger sends
@@ -335,3 +342,51 @@ class Server:
             raise InvalidValue(f"State {sequence} is not the one to be acknowledged.")
         page.waits_for = 0
         page.wake.set()
+
+
+MAX_HEAD = 65536
+"""Longest head of a request that is looked at here [bytes]; the library refuses what is longer."""
+
+_HEAD = re.compile(rb"GET [\x21-\x7e]+ HTTP/1\.1\r\n([!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e]*\r\n)*\r\n")
+_METHOD = re.compile(rb"[A-Z]{3,10} [\x21-\x7e]+ HTTP/1\.[01]\r\n")
+
+
+class Connection(ServerConnection):
+    """One connection, from its first byte."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._head: bytearray | None = bytearray()
+        # twice what messages are allowed: each may come in two frames
+        self._frames = Meter(2.0 * RATE, 2.0 * BURST)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass a whole head of a request on, and everything after it; answer what is none."""
+        if self._head is None:
+            return super().data_received(data)
+        self._head += data
+        end = self._head.find(b"\r\n\r\n")
+        if end < 0 and len(self._head) < MAX_HEAD and b"GET ".startswith(self._head[:4]):
+            return None  # more of it is to come; if none does, the opening times out
+        head, self._head = bytes(self._head), None
+        is_whole = end >= 0 and _HEAD.fullmatch(head[: end + 4]) is not None
+        if is_whole or (len(head) >= MAX_HEAD and head.startswith(b"GET ")):
+            return super().data_received(head)
+        other = _METHOD.match(head) is not None and not head.startswith(b"GET ")
+        self._answer(HTTPStatus.METHOD_NOT_ALLOWED if other else HTTPStatus.BAD_REQUEST)
+        return None
+
+    def process_event(self, event: Event) -> None:
+        """Count frames of every kind, pings and empty parts among them, which are never given to a reader."""
+        if self.protocol.handshake_exc is None and self.state.name == "OPEN" and not self._frames.take():
+            self.protocol.fail(1008, "too many frames")
+            self.send_data()
+            return
+        super().process_event(event)
+
+    def _answer(self, status: HTTPStatus) -> None:
+        body = f"{status.phrase}. This server answers GET alone.\n".encode()
+        allow = "Allow: GET\r\n" if status is HTTPStatus.METHOD_NOT_ALLOWED else ""
+        first = f"HTTP/1.1 {status.value} {status.phrase}\r\n{allow}"
+        self.transport.write(f"{first}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        self.transport.close()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from poise.core.errors import InvalidValue, MissingExtra
 from poise.core.motion import Motion
 from poise.core.typing import Array
-from poise.filter.result import SimulationResult
+from poise.filter.report import SimulationResult
 from poise.show.pack import pack
 from poise.show.page import live_page, passing_page, recording_page, require_page
 from poise.show.protocol import Command, Layout, Moment, layout_of, state_numbers

@@ -22,9 +22,9 @@ import numpy as np
 from scipy import ndimage
 
 from poise.analysis.analyze import Analysis
+from poise.analysis.forces import ground_under
 from poise.analysis.momentum import body_motion
 from poise.analysis.smoothing import derivatives
-from poise.analysis.touching import ground_under
 from poise.body.character import Character
 from poise.body.posing import root_mover
 from poise.core import rotations
@@ -32,7 +32,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
-from poise.phases.runs import runs
+from poise.phases.points import runs
 from poise.phases.travel import in_place_velocity
 from poise.spacetime.figure import Carried, Demand, Figure, Pose, carry, demand, demand_rows
 from poise.spacetime.spline import SPAN, BlockSystem, Spline

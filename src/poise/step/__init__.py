@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from poise.step.constraint import AtLeast, Constraint, Equal, Within
 from poise.step.contacts import Contacts
-from poise.step.objective import Objective, RelativeWeight
-from poise.step.quantity import Quantity
-from poise.step.result import Certificate, StepResult
-from poise.step.solve import solve_step
+from poise.step.problem import AtLeast, Constraint, Equal, Objective, RelativeWeight, Within
+from poise.step.quantities import Quantity
+from poise.step.solve import Certificate, StepResult, solve_step
 from poise.step.step import Rows, Step
 
 __all__ = [

@@ -3,13 +3,17 @@
     min over a, λ   Σ weight ‖quantity(a, λ) − target‖²   subject to the constraints and λ ≥ 0.
 
 Source: [Levine2012]_ eqs. (1)-(3).
+
+An objective is a quantity with a target and a weight. A constraint enforces a quantity exactly or as a bound. With a
+weight a bound is soft: w ‖y − s − lower‖² with slack s ≥ 0, which costs nothing on the allowed side. Without a weight
+it is hard.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +21,109 @@ import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
-from poise.step.constraint import AtLeast, Constraint, Equal, Within
-from poise.step.objective import Objective, RelativeWeight, as_rows
-from poise.step.quantities.contact import ContactCoefficients
+from poise.step.quantities import ContactCoefficients, Quantity
 from poise.step.step import Rows, Step
+
+
+class Named:
+    """An objective or a constraint: a quantity, and what it is called in reports."""
+
+    quantity: Quantity
+    label: str
+
+    @property
+    def name(self) -> str:
+        return self.label or type(self.quantity).__name__
+
+
+@dataclass(frozen=True)
+class RelativeWeight:
+    """Weight of the contact coefficients as a share of the mean diagonal of B W Bᵀ: what torques weigh, seen from λ.
+
+    With it redundant points share their load alike, however heavy a figure is.
+
+    Attributes:
+        share: Above zero.
+        torque_weight: W, the weight of every dof's torque, shape (nv,).
+    """
+
+    share: float
+    torque_weight: Array
+
+    def value(self, step: Step) -> float:
+        """The weight in this step."""
+        return self.share * step.columns.mean_diagonal(self.torque_weight)
+
+
+@dataclass(frozen=True)
+class Objective(Named):
+    """weight · ‖quantity − target‖², one term of the sum that a step makes small.
+
+    Attributes:
+        quantity: Something affine in the unknowns.
+        target: Target value, one number or one per row.
+        weight: Multiplies the squared residual, one number or one per row; never negative. Of contact coefficients
+            also a `RelativeWeight`.
+        label: Name in reports; the quantity's own name if empty.
+    """
+
+    quantity: Quantity
+    target: Array | float
+    weight: Array | float | RelativeWeight = 1.0
+    label: str = ""
+
+
+def as_rows(value: Array | float | RelativeWeight, count: int, term: Named) -> Array:
+    """A weight, target or bound of a term as one number per row, shape (count,).
+
+    Raises:
+        InvalidValue: if it has another shape; says whose it is.
+    """
+    if type(value) is np.ndarray and value.shape == (count,):
+        return value
+    out = np.empty(count)
+    if isinstance(value, RelativeWeight):
+        raise InvalidValue(f"{term.name}: a RelativeWeight is for contact coefficients; give numbers.")
+    try:
+        out[:] = value
+    except ValueError:
+        raise InvalidValue(
+            f"{term.name}: weight or target has shape {np.shape(value)}; {(count,)} is needed, or one number."
+        ) from None
+    return out
+
+
+@dataclass(frozen=True)
+class Equal(Named):
+    """quantity = target, hard."""
+
+    quantity: Quantity
+    target: Array | float
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class AtLeast(Named):
+    """quantity ≥ lower; hard without a weight, soft with one. A row whose lower bound is −inf has none."""
+
+    quantity: Quantity
+    lower: Array | float
+    weight: Array | float | None = None
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Within(Named):
+    """lower ≤ quantity ≤ upper; hard without a weight, soft with one."""
+
+    quantity: Quantity
+    lower: Array | float
+    upper: Array | float
+    weight: Array | float | None = None
+    label: str = ""
+
+
+Constraint = Equal | AtLeast | Within
 
 
 class Gathered(NamedTuple):

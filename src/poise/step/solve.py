@@ -1,22 +1,99 @@
-"""Solve one step: the condensed system where it applies, the full program where it must."""
+"""Solve one step: the condensed system where it applies, the full program where it must.
+
+The answer comes with its own proof. `respond` says how it changes with a force that is not among its unknowns: a figure
+among bodies answers their contact forces by its own lists: a = a₀ + B F for a generalized force F, where B comes from
+the same objectives and constraints that give a₀. Source: [Levine2012]_ eq. (7). Deviates: the contacts with the ground
+stay unknowns of the step; those that push keep pushing and those that do not stay out, so B holds until one of them
+changes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from poise.core.errors import StepInfeasible
 from poise.core.typing import Array, Flags
 from poise.native import Block
 from poise.step import qp
-from poise.step.constraint import Constraint, Equal
-from poise.step.objective import Objective, RelativeWeight
-from poise.step.problem import Gathered, coefficient_target, gather, require_numbers
-from poise.step.result import Certificate, StepResult
+from poise.step.problem import (
+    Constraint,
+    Equal,
+    Gathered,
+    Objective,
+    RelativeWeight,
+    coefficient_target,
+    gather,
+    require_numbers,
+)
 from poise.step.step import Step
-from poise.step.system import CYCLED, DEPENDENT, NO_SUCH_POINT, NOT_POSITIVE, SOLVED, answer
+from poise.step.system import (
+    CYCLED,
+    DEPENDENT,
+    NO_SUCH_POINT,
+    NOT_POSITIVE,
+    SOLVED,
+    answer,
+    form_of,
+    packed,
+    share_matrix,
+    system_of,
+)
 from poise.step.writers import expect, write
+
+
+class Certificate(NamedTuple):
+    """How well the answer satisfies the conditions of optimality; all relative but the last.
+
+    Attributes:
+        primal: Largest violation of a constraint or of λ ≥ 0, against 1 + the size of its right-hand side.
+        dual: Largest residual of stationarity, against the largest term in it.
+        gap: Complementarity Σ |x · gradient| over x = (λ, s), against Σ |x| times the largest term of the gradient.
+        dynamics: Largest difference between M a + bias of the answer and inverse dynamics by recursion [N, N m].
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    dynamics: float
+
+    def holds(self, tolerance: float = 1e-6) -> bool:
+        """True if primal, dual and gap are below the tolerance and everything is finite."""
+        return (
+            max(self.primal, self.dual, self.gap) <= tolerance
+            and np.isfinite([self.primal, self.dual, self.gap, self.dynamics]).all().item()
+        )
+
+
+class StepResult(NamedTuple):
+    """The answer of one step; owns its arrays.
+
+    Attributes:
+        a: Joint accelerations, shape (nv,).
+        coefficients: Contact-cone coefficients λ ≥ 0 [N], shape (n,).
+        torque: Generalized force joints and root must supply [N m, N], shape (nv,).
+        forces: Force of each contact in the world [N], shape (K, 3).
+        certificate: Its proof.
+        solver: "active set", or "daqp".
+        solves: Small systems solved inside.
+        bounds_active: Which rows of the soft bounds act (their slack is zero), in the order of the constraints; of a
+            `Within` first the lower ones.
+        costs: Cost of each objective by name; empty unless asked for.
+    """
+
+    a: Array
+    coefficients: Array
+    torque: Array
+    forces: Array
+    certificate: Certificate
+    solver: str
+    solves: int
+    bounds_active: npt.NDArray[np.bool_]
+    costs: Mapping[str, float] = MappingProxyType({})
 
 
 def solve_step(
@@ -121,3 +198,52 @@ def _failure(problem: Gathered, status: int) -> StepInfeasible:
         problem=problem,
         constraints=names,
     )
+
+
+def respond(
+    step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint], jacobian: Array
+) -> tuple[StepResult, Array]:
+    """The answer of a step without a further force, and how its accelerations change per unit of it.
+
+        result, change = respond(step, objectives, constraints, jacobian)
+        a = result.a + change @ force                       # with forces (m,) along the rows of the Jacobian
+
+    Args:
+        step: State, contacts and known external forces.
+        objectives, constraints: The lists; all bounds are soft.
+        jacobian: Rows along which forces act, shape (m, nv).
+
+    Returns:
+        The answer, and B Jᵀ, shape (nv, m).
+
+    Raises:
+        StepInfeasible: as `solve_step`.
+    """
+    result = solve_step(step, objectives, constraints, costs=False)
+    if not len(jacobian):
+        return result, np.zeros((step.nv, 0))
+    s = system_of(step.state)
+    nv, n, c, k = step.nv, s.values.n, s.values.c, s.values.k
+    form = form_of(s)[:, :-1].copy()
+    acting = s.acting[: s.values.bounds].astype(np.bool_)
+    if acting.any():
+        rows = np.zeros((int(acting.sum()), len(form)))
+        rows[:, :nv] = s.J[: s.values.bounds][acting]
+        if s.values.is_coupled:
+            rows[:, nv + k :] = packed(s.X, s.values.bounds, c)[acting]
+        form += (rows.T * s.bound_weight[: s.values.bounds][acting]) @ rows
+    # coefficients that push are free, the others stay zero
+    pushing = result.coefficients > 0.0
+    share = share_matrix(s)[pushing]
+    to_form = np.zeros((len(form), nv + k + len(share)))
+    to_form[: nv + k, : nv + k] = np.eye(nv + k)
+    to_form[nv + k :, nv + k :] = share.T
+    own = to_form.T @ form @ to_form
+    own[nv + k :, nv + k :] += np.diag(s.weight[:n][pushing])
+    # a force is a part of the torque's target
+    felt = s.torque_weight[:, None] * jacobian.T
+    right = np.zeros((len(own), len(jacobian)))
+    right[:nv] = step.state.M @ felt
+    right[nv + k :] = -share @ (packed(s.acts, nv, c).T @ felt)
+    change: Array = np.linalg.solve(own, right)[:nv].astype(np.float64, copy=False)
+    return result, change

@@ -13,11 +13,19 @@ import numpy as np
 
 from poise.core.typing import Array, Flags, Index
 from poise.native import Block
-from poise.native.block import address_of
-from poise.step.constraint import AtLeast, Constraint, Equal, Within
+from poise.native.function import address_of
 from poise.step.contacts import Columns
-from poise.step.objective import Objective, RelativeWeight, as_rows
-from poise.step.problem import coefficient_target, coefficient_terms
+from poise.step.problem import (
+    AtLeast,
+    Constraint,
+    Equal,
+    Objective,
+    RelativeWeight,
+    Within,
+    as_rows,
+    coefficient_target,
+    coefficient_terms,
+)
 from poise.step.quantities import (
     BodyAngularAcceleration,
     ComAcceleration,
@@ -26,9 +34,9 @@ from poise.step.quantities import (
     JointTorque,
     PlaceAcceleration,
     PointAcceleration,
+    Quantity,
     RootWrench,
 )
-from poise.step.quantity import Quantity
 from poise.step.step import Rows, Step
 from poise.step.system import (
     COM,

@@ -14,7 +14,7 @@ _HOMES = {
     "ControlState": "poise.goals.state_machine",
     "Part": "poise.goals.state_machine",
     "StateMachine": "poise.goals.state_machine",
-    "Settings": "poise.synthesis.settings",
+    "Settings": "poise.synthesis.figure",
     "Setup": "poise.synthesis.behaviors.behavior",
     "SynthesisResult": "poise.synthesis.run",
     "conditions": "poise.goals.registry",
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from poise.synthesis.controller_file import find_behavior as find_behavior
     from poise.synthesis.controller_file import load_controller as load_controller
     from poise.synthesis.controller_file import save_controller as save_controller
+    from poise.synthesis.figure import Settings as Settings
     from poise.synthesis.run import SynthesisResult as SynthesisResult
     from poise.synthesis.run import synthesize as synthesize
     from poise.synthesis.scene_file import load_scene as load_scene
-    from poise.synthesis.settings import Settings as Settings
 
 
 def __getattr__(name: str) -> Any:

@@ -37,13 +37,11 @@ from pydantic import Field, create_model
 
 from poise.core.errors import InvalidValue, UnknownName
 from poise.goals import registry
-from poise.goals.checking import require_memory, require_names
 from poise.goals.conditions import Always, Condition
 from poise.goals.goal import Goal
-from poise.goals.registry import action_name, default_of
+from poise.goals.registry import action_name, default_of, require_memory, require_names
 from poise.goals.state_machine import Action, ControlState, Part, StateMachine
-from poise.io.files import read_text, write_atomically
-from poise.io.toml_text import parse_toml, quoted
+from poise.io.files import parse_toml, quoted, read_text, write_atomically
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
 from poise.synthesis.behaviors.behavior import Option as Declared

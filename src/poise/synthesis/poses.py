@@ -6,15 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from poise.body.character import Character
-from poise.body.holding import hold_points
+from poise.body.character import Character, hold_points
 from poise.body.limits import clamp_rotation
 from poise.body.posing import hinge_angle
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
 from poise.physics import State
-from poise.physics.from_character import model_of
+from poise.physics.mujoco_backend import model_of
 
 SIDES = ("left", "right")
 DOWN = np.array([0.0, 0.0, -1.0])

@@ -11,7 +11,7 @@ from poise.body.character import Body, Character, Limits
 from poise.core import rotations
 from poise.core.typing import Array
 from poise.physics import State
-from poise.physics.from_character import model_of
+from poise.physics.mujoco_backend import model_of
 from poise.synthesis.poses import (
     LEFT,
     SIDES,

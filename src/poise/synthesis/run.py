@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from poise.body.character import Character
-from poise.body.figure import figure
+from poise.body.character import Character, figure
 from poise.body.posing import apply_deviation, interpolate_q, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible
@@ -23,17 +22,15 @@ from poise.goals.body import Body
 from poise.goals.state_machine import Visit
 from poise.goals.surroundings import Ball, Scene
 from poise.physics import Model, State
-from poise.physics.from_character import model_of
+from poise.physics.mujoco_backend import model_of
 from poise.synthesis.behaviors import Role, Setup
 from poise.synthesis.controller_file import Wanted, find_behavior
 from poise.synthesis.engine import EngineMover
-from poise.synthesis.figure import Start
-from poise.synthesis.guards import on_top
+from poise.synthesis.figure import Settings, Start
 from poise.synthesis.prepared import prepared
-from poise.synthesis.recorders import Audit, Energy, Hanging, Trace, Tracer
-from poise.synthesis.report import report_of
+from poise.synthesis.records import on_top
+from poise.synthesis.report import Audit, Energy, Hanging, Trace, Tracer, report_of
 from poise.synthesis.scene_file import load_scene
-from poise.synthesis.settings import Settings
 from poise.synthesis.world import World
 
 FALLEN, LIES = 0.65, 0.45
@@ -323,7 +320,7 @@ def motion_of(character: Character, q: Array, dt: float) -> Motion:
 
 
 _NEEDED: dict[str, tuple[type, str]] = {
-    "character": (Character, "poise.Character.fit(poise.load(FILE)), or poise.body.figure.figure('child')"),
+    "character": (Character, "poise.Character.fit(poise.load(FILE)), or poise.body.character.figure('child')"),
     "scene": (Scene, "a scene file's path, or poise.synthesis.load_scene(FILE)"),
     "clip": (Motion, "poise.load(FILE)"),
     "settings": (Settings, "poise.synthesis.Settings(...)"),

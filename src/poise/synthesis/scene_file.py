@@ -34,8 +34,7 @@ from pydantic import AfterValidator, Field
 from poise.core.errors import InvalidValue
 from poise.goals import surroundings
 from poise.goals.surroundings import Ball, Hold, Movement, Scene, Surface, throw
-from poise.io.files import read_text
-from poise.io.toml_text import parse_toml
+from poise.io.files import parse_toml, read_text
 from poise.synthesis.toml_schema import (
     Expander,
     Number,

@@ -16,24 +16,20 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from poise.body.character import Q_SIZES
-from poise.body.holding import hold_points
-from poise.body.thing import ball
+from poise.body.character import Q_SIZES, ball, hold_points
 from poise.core.errors import InvalidValue, PoiseError, UnknownName
 from poise.core.typing import Array, Flags, Index
-from poise.filter.forces import Force, Pull, Push
-from poise.filter.hand import Hand
+from poise.filter.forces import Force, Hand, Pull, Push
 from poise.goals.lists import LITERAL, Weights
 from poise.goals.observation import BallState, Observation
 from poise.goals.surroundings import EDGE, Faces, Scene
 from poise.physics import State
 from poise.physics.capsules import CapsulePairs
-from poise.physics.from_character import model_of_scene
+from poise.physics.mujoco_backend import model_of_scene
 from poise.step import Constraint, Equal, Objective, StepResult
 from poise.step.quantities import JointAcceleration, RootWrench
 from poise.synthesis.contacts import NEAR, Candidates, Grip, Grips, find_candidates, overlaps
-from poise.synthesis.figure import Figure, Start
-from poise.synthesis.guards import blows_of, require_followed, require_outside, why_it_ended
+from poise.synthesis.figure import Figure, Settings, Start
 from poise.synthesis.records import (
     Applied,
     Cast,
@@ -43,14 +39,16 @@ from poise.synthesis.records import (
     SolverCounts,
     StepRecord,
     Support,
+    blows_of,
     hits_of,
     losses_of,
+    require_followed,
+    require_outside,
     supports_of,
+    why_it_ended,
     with_hit,
 )
-from poise.synthesis.settings import Settings
-from poise.synthesis.settling import Integrator, Settled, settle
-from poise.synthesis.solving import Problem
+from poise.synthesis.settling import Integrator, Problem, Settled, settle
 
 NONE = np.zeros(0, dtype=np.int64)
 LOOSE = 0.01

@@ -146,7 +146,7 @@ class Terrain:
             keys: A CSV file with the header `time,x,y,z` or `time,x,y,z,pitch_deg,roll_deg`, or such rows
                 [s, m, m, m, deg, deg], shape (K, 4) or (K, 6).
         """
-        from poise.terrain.platform import Platform, checked_keys, read_keys
+        from poise.terrain.shapes import Platform, checked_keys, read_keys
 
         if isinstance(keys, str | Path):
             return cls(Platform(read_keys(keys)), f"platform:{keys}")

@@ -21,14 +21,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poise.body.character import Character
-from poise.body.torque_limits import torque_limits
+from poise.body.character import Character, torque_limits
 from poise.core import rotations
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.filter.falling import Fall, joint_accelerations, resting_accelerations, sinking, tone
-from poise.filter.limits import JointLimits
 from poise.filter.preset import Bounds
+from poise.filter.quasi_physical import JointLimits
 from poise.physics import State
 from poise.physics.mujoco_backend import Model
 from poise.step import AtLeast, Equal, Objective, Step, Within
@@ -44,7 +43,7 @@ class Settings:
     """Weights [1] on accelerations in m/s² and rad/s² for a leg of 0.82 m, stiffnesses [1/s²] of critical servos.
 
     Attributes:
-        com: Acceleration of the center of mass over the ground; `com_gain` see `poise.tracking.balance`.
+        com: Acceleration of the center of mass over the ground; `com_gain` see `poise.tracking.stance`.
         pelvis, pelvis_stiffness: Height of the pelvis; its place over the ground counts `pelvis_along` of that.
         pelvis_turn, pelvis_turn_stiffness: Its orientation.
         support, support_stiffness: Place of the end of a support limb; `support_turn` its orientation.

@@ -23,7 +23,7 @@ from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.filter.forces import Force
-from poise.filter.options import Options
+from poise.filter.setup import Options
 from poise.filter.stream import QuasiPhysicalFilter
 from poise.terrain import Terrain
 from poise.tracking.lists import Settings

@@ -96,7 +96,7 @@ def with_roles(character: Character, roles: str | Sequence[Role] = "") -> Charac
         >>> poise.save_character(rex, "rex.toml")
     """
     if isinstance(roles, str):
-        from poise.body.figure import figure
+        from poise.body.character import figure
 
         roles = parse_roles(roles, character, figure("adult"))
     given = {role.limb: role for role in roles}

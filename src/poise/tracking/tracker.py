@@ -24,16 +24,14 @@ from poise.core.typing import Array, Index
 from poise.filter import falling, rising
 from poise.physics import State
 from poise.physics.bodies import chain
-from poise.physics.from_character import model_of
-from poise.physics.mujoco_backend import Model, Point
+from poise.physics.mujoco_backend import Model, Point, model_of
 from poise.step import Contacts, Step, StepResult, solve_step
 from poise.terrain import Terrain
-from poise.tracking.balance import Sway, capture_error, com_acceleration
 from poise.tracking.lists import Ground, Lists, Settings, Targets
 from poise.tracking.retarget import Retargeter, Standing, end_body, heading, yaw_turn
 from poise.tracking.roles import Role, propose_roles
 from poise.tracking.smooth import Smoother, Soles
-from poise.tracking.stance import Foot, Goal
+from poise.tracking.stance import Foot, Goal, Sway, capture_error, com_acceleration
 
 ROOTS = ("hard", "soft", "strict")
 NEAR = 0.012

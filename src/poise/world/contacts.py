@@ -7,7 +7,7 @@ asks for
 
 what does not separate pushes, what sticks stays inside its cone, what slides is held back against its way. The term
 μ |u_t| (De Saxcé) makes the cone of a sliding contact that of Coulomb. A = Σ J B Jᵀ over the trees, where B is M⁻¹ of a
-body and the response of a figure, which is not symmetric, see `poise.step.response`.
+body and the response of a figure, which is not symmetric, see `poise.step.solve`.
 
 All contacts are swept a few times (projected Gauss-Seidel), which settles rubble. Contacts linked to a figure, also
 through other bodies, are then solved exactly by splitting (Douglas and Rachford), which needs no symmetry: light bodies

@@ -19,13 +19,12 @@ from poise.body.character import Character
 from poise.core import rotations
 from poise.core.typing import Array, Index
 from poise.core.units import GRAVITY
-from poise.filter.forces import Force
-from poise.filter.things import Thing
+from poise.filter.forces import Force, Thing
 from poise.physics.mujoco_backend import Model
 from poise.physics.mujoco_bodies import Bodies, Touches
 from poise.step import Constraint, Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, PointAcceleration
-from poise.step.response import respond
+from poise.step.solve import respond
 from poise.world.contacts import Impulses, remembered, solve_contacts
 from poise.world.scenes import scene_of
 

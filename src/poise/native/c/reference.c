@@ -85,7 +85,7 @@ API word reference_frame(Actor *s, Reference *r) {
     return 1;
 }
 
-/* Contacts of a streamed frame. Twin: filter/schedule.py. */
+/* Contacts of a streamed frame. Twin: filter/reference.py. */
 API void estimate_touch(word n, const real *points, const real *velocities, real floor_height, real height_limit,
                         real slow, real soon, word rests, flag *flags, real *times, real *landings, real *progress,
                         real *lifts) {

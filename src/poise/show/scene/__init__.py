@@ -14,23 +14,26 @@ from poise.show.scene.overlays import (
     Series,
     Vectors,
 )
-from poise.show.scene.scene import Arrow, Scene, file_name, track_of_motion
-from poise.show.scene.tracks import (
+from poise.show.scene.scene import (
     GHOST,
     GHOST_COLOR,
     SOLID,
     SOLID_COLOR,
+    Arrow,
     Ball,
     Box,
     Color,
     Cylinder,
     Mesh,
     Prop,
+    Scene,
     Shape,
     Skin,
     Skinned,
     Style,
     Track,
+    file_name,
+    track_of_motion,
 )
 
 __all__ = [

@@ -32,7 +32,7 @@ def page(
     """
     players = players or {}
     shown = sorted((r for r in reports if r.verdict != "skipped"), key=lambda r: (_ORDER[r.verdict], r.name))
-    style = (resources.files("poise.check.page") / "style.css").read_text(encoding="utf-8")
+    style = (resources.files("poise.check") / "page.css").read_text(encoding="utf-8")
     body = "".join(
         [
             _overview(shown),

@@ -1,1 +1,0 @@
-"""The page of a check: one self-contained HTML file with pictures."""
