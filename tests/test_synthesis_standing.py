@@ -332,3 +332,29 @@ def test_a_ball_is_no_support() -> None:
     assert carried[0, 2] > 0.5, "the ball lies on the floor"
     support = next(o for o in scene_of_synthesis(result).overlays if isinstance(o, Polygon))
     assert np.nanmax(support.vertices[..., 0]) < 0.5
+
+
+def footless() -> Character:
+    """Fitted to a skeleton whose legs end at the shins, as those of figures made of blocks do."""
+    plain = figure_skeleton()
+    kept = [j for j, name in enumerate(plain.names) if not name.endswith(("Foot", "Toe"))]
+    parents = [kept.index(p) if (p := plain.parents.tolist()[j]) in kept else -1 for j in kept]
+    sites = tuple(replace(s, joint=kept.index(s.joint)) for s in plain.end_sites if s.joint in kept)
+    return Character.fit(
+        replace(
+            plain, names=tuple(plain.names[j] for j in kept), parents=np.array(parents), offsets=plain.offsets[kept],
+            rest_rotations=plain.rest_rotations[kept], end_sites=sites,
+        )
+    )  # fmt: skip
+
+
+def test_legs_that_end_at_the_shin_stand_on_soles() -> None:
+    character = footless()
+    state = State(model_of(character))
+    state.at(standing(character), np.zeros(state.model.nv))
+    soles = state.points[[k for k, p in enumerate(character.contact_points) if p.part == "foot"]]
+    assert np.ptp(soles[:, 2]) < 1e-3
+    assert np.ptp(soles[:, 0]) == pytest.approx(0.19, abs=0.04), "as long as a person's"
+    result = synthesize("balance", seconds=1.5, character=character)
+    assert result.figures[0].fell is None
+    assert np.abs(result.trace.com[-1, 0] - result.trace.com[0, 0]).max() < 0.03

@@ -32,6 +32,9 @@ ODD_SOLE, ODD_HEIGHT = np.radians(45.0), (0.25, 3.5)
 """A sole turned more than this from that of the rest pose [rad], or so much nearer to or further from the ankle [1], is
 not the foot's own."""
 
+BARE_SOLE = 0.16
+"""A leg without a foot stands on a sole that reaches so far ahead of its end, in a figure of a person's size [m]."""
+
 STEP = 0.06
 """A foot that stands higher above the floor than this stands on a step, as a share of thigh and shin [1]."""
 
@@ -47,6 +50,7 @@ class Foot:
         ball: Place of the ball in `ball_body` [m], shape (3,).
         ball_body: Body the ball belongs to.
         tip: Place of the toe tip in the last body [m], shape (3,).
+        root: Place of the ankle in its body [m], shape (3,): its joint, or the end of a shin that no foot ends.
         pace: Speed of its outermost body [m/s], shape (F,).
         slow: Frames in which the foot moves slowest, shape (F,).
         heading: Level direction the foot points in each frame, shape (F, 3).
@@ -62,7 +66,13 @@ class Foot:
     pace: Array
     slow: npt.NDArray[np.bool_]
     heading: Array
+    root: Array
     drop: float = 0.0
+
+    @property
+    def has_ankle(self) -> bool:
+        """Whether it is more than the end of a shin."""
+        return not self.root.any()
 
     @property
     def last(self) -> int:
@@ -186,7 +196,7 @@ def _soles(
         if can_stand:
             level = find_floor(rest.frames, (at_rest,))
             drawn = sole_points(rest.frames, at_rest, name, level, np.ones(1, dtype=bool))
-        is_seen = standing.sum() >= min(3, len(frames.positions))
+        is_seen = foot.has_ankle and standing.sum() >= min(3, len(frames.positions))
         points += seen if not can_stand or (is_seen and _agrees(seen, drawn, rest.frames, at_rest)) else drawn
     return points
 
@@ -205,7 +215,7 @@ def _agrees(seen: list[ContactPoint], drawn: list[ContactPoint], rest: Frames, a
 
 def _is_steep(frames: Frames, foot: Foot) -> bool:
     """Whether a rest pose points a foot down or up, so that it does not show how the foot stands."""
-    along = frames.world(foot.last, foot.tip)[0] - frames.positions[0, foot.ankle]
+    along = frames.world(foot.last, foot.tip)[0] - frames.world(foot.ankle, foot.root)[0]
     return abs(float(along[2])) > STEEP * float(np.linalg.norm(along))
 
 
@@ -228,7 +238,7 @@ def leg_length(ground: Ground) -> float:
     drops: list[float] = []
     for foot, in_clip in zip(ground.rest.feet, ground.feet):
         if frames.parts[foot.ankle] == "shin":
-            lengths.append(float(np.linalg.norm(frames.offsets[foot.ankle]) + np.linalg.norm(foot.tip)))
+            lengths.append(float(np.linalg.norm(frames.offsets[foot.ankle]) + np.linalg.norm(foot.root)))
             continue
         body, bones = foot.ankle, 0.0
         while frames.parts[body] in ("foot", "shin"):
@@ -303,11 +313,11 @@ def sole_points(
     """
     scale = frames.scale
     leg = _leg_bones(frames, foot)
-    ankle_at, ball_at = frames.positions[:, foot.ankle], frames.world(foot.ball_body, foot.ball)
+    ankle_at, ball_at = frames.world(foot.ankle, foot.root), frames.world(foot.ball_body, foot.ball)
     tip_at = frames.world(foot.last, foot.tip)
     across = np.cross(np.array([0.0, 0.0, 1.0]), foot.heading)
     half = 0.035 * scale
-    level = _level_under(frames, foot, floor, standing)
+    level = _level_under(frames, foot, floor, standing) if foot.has_ankle else ankle_at[:, 2]
     points: list[ContactPoint] = []
 
     def add(label: str, body: int, at: Array, shift: Array) -> None:
@@ -320,7 +330,7 @@ def sole_points(
 
     outward = 1.0 if foot.chain.side == "left" else -1.0
     low_ankle = float(np.quantile((ankle_at[:, 2] - level)[standing], 0.2))
-    if low_ankle < 0.17 * leg and foot.ball_body == foot.ankle:
+    if (low_ankle < 0.17 * leg or not foot.has_ankle) and foot.ball_body == foot.ankle:
         for label, sign in (("heel.in", -outward), ("heel.out", outward)):
             add(label, foot.ankle, ankle_at, sign * 0.8 * half * across - 0.045 * scale * foot.heading)
     for label, sign in (("ball.in", -outward), ("ball.out", outward)):
@@ -348,8 +358,12 @@ def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array, rises: 
     pace = _pace(frames, last, speeds[:, last], rises[:, last])
     slow = pace <= np.quantile(pace, SLOW_SHARE) + 1e-9
     leg = sum(float(np.linalg.norm(frames.offsets[b])) for b in bodies[1:3])
-    tips = frames.tips[last]
-    if tips:
+    tips, root = frames.tips[last], np.zeros(3)
+    if frames.parts[last] in ("thigh", "shin"):  # no foot: it stands on a sole of a person's proportions
+        root = tips[0]
+        ahead = BARE_SOLE * frames.scale * anatomy.forward
+        tip = root + np.median(frames.local(last, frames.positions[:, last] + ahead)[slow], axis=0)
+    elif tips:
         tip = tips[0]
     else:
         tip = _guessed_tip(frames, anatomy, last, slow, leg, is_toe=toe is not None)
@@ -358,13 +372,13 @@ def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array, rises: 
     elif toe is not None:
         ball_body, ball = ankle, frames.offsets[toe]
     else:
-        ball_body, ball = ankle, 0.65 * tip
-    along = frames.world(last, tip) - frames.positions[:, ankle]
+        ball_body, ball = ankle, root + 0.65 * (tip - root)
+    along = frames.world(last, tip) - frames.world(ankle, root)
     along[:, 2] = 0.0
     size = np.linalg.norm(along, axis=-1, keepdims=True)
     heading = np.where(size > 0.02 * leg, along / np.maximum(size, 1e-9), anatomy.forward)
-    foot = Foot(chain, ankle, toe, ball, ball_body, tip, pace, slow, heading)
-    return replace(foot, drop=float(np.median((frames.positions[:, ankle, 2] - _lowest(frames, foot))[slow])))
+    foot = Foot(chain, ankle, toe, ball, ball_body, tip, pace, slow, heading, root)
+    return replace(foot, drop=float(np.median((frames.world(ankle, root)[:, 2] - _lowest(frames, foot))[slow])))
 
 
 def _pace(frames: Frames, body: int, speed: Array, rise: Array) -> Array:
@@ -398,20 +412,12 @@ def _guessed_tip(
     The floor is taken at world height 0 if that lies where a sole can be (3 to 12 % of the leg below the joint), else
     6 % of the leg below it. A foot reaches 0.2 legs ahead, toes or paws 0.07.
     """
-    if frames.parts[last] == "shin":
-        return _on(frames, last, 0.6)
     height = float(np.median(frames.positions[slow, last, 2]))
     drop = height if 0.0 < height < 0.12 * leg else 0.06 * leg
     ahead = (0.07 if is_toe or anatomy.four_legged else 0.2) * leg
     at = frames.positions[:, last] + ahead * anatomy.forward
     at[:, 2] -= drop
     return np.median(frames.local(last, at)[slow], axis=0)
-
-
-def _on(frames: Frames, body: int, share: float) -> Array:
-    parent = frames.parents[body]
-    along = frames.positions[:, body] - frames.positions[:, parent]
-    return np.median(rotations.rotate(rotations.conjugate(frames.orientations[:, body]), share * along), axis=0)
 
 
 def _lowest(frames: Frames, foot: Foot) -> Array:

@@ -167,6 +167,10 @@ def _is_below(parents: npt.NDArray[np.int64], joint: int, ancestor: int) -> bool
     return False
 
 
+LEG_END = (0.3, 1.5)
+"""Shins end on the floor where it is so far below the knee, in parts of the thigh [1]."""
+
+
 def _guessed_tip(anatomy: Anatomy, frames: Frames, offsets: Array, i: int) -> Array:
     """End of a bone the file does not give: on along the bone before, as long as such a part of a person is."""
     span, part = anatomy.span, frames.parts[i]
@@ -177,7 +181,11 @@ def _guessed_tip(anatomy: Anatomy, frames: Frames, offsets: Array, i: int) -> Ar
     if part == "head" and bone > 0.03 * span:
         length = min(length, 1.2 * bone)
     along = frames.local(i, 2.0 * frames.positions[:, i] - frames.positions[:, frames.parents[i]])
-    if bone < 0.01 * span:
+    height = float(np.median(frames.positions[:, i, 2]))
+    if part in ("thigh", "shin") and LEG_END[0] * bone < height < LEG_END[1] * bone + (part == "thigh") * span:
+        length = height  # a leg that the file does not end is taken to end on the floor at height 0
+        along = frames.local(i, frames.positions[:, i] - np.array([0.0, 0.0, 1.0]))
+    elif bone < 0.01 * span:
         along = frames.local(i, frames.positions[:, i] + np.array([0.0, 0.0, 1.0]))
     direction = np.mean(along, axis=0)
     size = float(np.linalg.norm(direction))
