@@ -3,7 +3,7 @@
 `python -m benchmarks.edit_rigs [FILE[#CLIP] …] [--edits ground,retime]`: without names, clips of both motion sets, of
 rigs as different as can be. A clip is edited by `ground`, `retime` (1.3 times slower), `scale` (1.5 times as tall),
 `ballistic`, `spin` and `mend`. A finding is new where it fails and was not there, or was not as bad. A skin is torn
-where an edge of it gets longer than in any frame before the edit by more than a quarter of its length at rest.
+where an edge of it gets more than a quarter longer than in any frame before the edit.
 """
 
 from __future__ import annotations

@@ -11,10 +11,12 @@ import pytest
 
 import poise
 from poise.analysis import center_of_mass
+from poise.check.finding import Finding
 from poise.core import rotations
 from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.core.motion import Motion
 from poise.edit import Budget, Scope, ballistic, fit_path, retime, scale
+from poise.edit.report import new_findings
 from poise.io.gltf_pose import GltfSource
 from poise.io.gltf_tree import node_local, node_parents
 from tests.clips import MOTIONS, needs_motions
@@ -125,7 +127,7 @@ def test_a_scaled_clip_scales_as_predicted() -> None:
     assert result.duration == pytest.approx(1.5 * motion.duration, abs=motion.dt)
     assert report["after"]["height_m"] == pytest.approx(size * report["before"]["height_m"])
     # at every moment the figure is the source's, K times as large, √K times later
-    at = motion.resampled(np.minimum(result.times / 1.5, motion.times[-1]))
+    at = motion.resampled(np.minimum(result.times / 1.5, motion.times[-1]), is_bounded=True)
     np.testing.assert_allclose(result.world[0], size * at.world[0], atol=1e-9)
     # so it falls under the same gravity
     larger = poise.Character.fit(result, masses="auto")
@@ -246,3 +248,28 @@ def test_a_deepmimic_clip_is_written_with_its_character_of_the_new_size(tmp_path
     with pytest.raises(InvalidValue, match="another character"):
         poise.save(result, tmp_path / "taken" / "x.txt")
     assert not (tmp_path / "taken" / "x.txt").exists()
+
+
+def test_no_frame_between_two_keys_swings_beyond_a_sudden_change() -> None:
+    motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.0)
+    places = motion.translations.copy()
+    places[:, 0] = (np.arange(motion.frame_count) >= 30)[:, None] * np.array([0.0, 0.0, 0.4])
+    popped, times = replace(motion, translations=places, source=None), np.linspace(0.0, motion.duration, 400)
+    assert popped.resampled(times).translations[:, 0, 2].max() > 0.42
+    for played in (popped.resampled(times, is_bounded=True), retime(popped, factor=1.3, verify=False).motion):
+        height = played.translations[:, 0, 2]
+        assert height.min() >= -1e-12
+        assert height.max() <= 0.4 + 1e-12
+    # where all goes smoothly, it is the same spline
+    times = np.linspace(0.0, motion.duration, 97)
+    smooth, bounded = motion.resampled(times), motion.resampled(times, is_bounded=True)
+    assert np.degrees(rotations.angle_between(smooth.rotations, bounded.rotations)).max() < 0.5
+
+
+def test_a_glitch_that_was_there_is_not_new_for_being_named_otherwise() -> None:
+    was = Finding("glitch", 1.0, 0.0, ((10, 11),), "knee flips")
+    same = Finding("glitch", 1.0, 0.0, ((13, 14),), "foot spikes", where="foot")
+    other = Finding("glitch", 1.0, 0.0, ((30, 30),), "foot spikes", where="foot")
+    moments = np.arange(60) / 1.3
+    assert new_findings([was], [same, other], moments) == (other,)
+    assert new_findings([was], [same, other]) == (same, other)

@@ -81,12 +81,25 @@ def _is_fault(clip: Analysis, glitch: Glitch) -> bool:
     if keyed and not is_human and (isinstance(glitch, SmallGlitch) or _moves(clip, glitch)):
         return False  # of a figure of unknown size, so is what a small glitch is
     if isinstance(glitch, SmallGlitch):
+        if keyed and glitch.kind == "spike" and _is_burst(clip, glitch):
+            return False
         return motion.fps >= at.SMALL_FPS and glitch.joint in clip.character.carrying_joints
     if glitch.kind in ("flip", "spike") and keyed and not _moves(clip, glitch):
         return glitch.size * motion.fps >= at.KEYED_FLIP
     if glitch.kind == "frozen":
         return not keyed
     return glitch.kind != "jump" or glitch.joint in clip.character.carrying_joints
+
+
+def _is_burst(clip: Analysis, glitch: Glitch) -> bool:
+    """True if the whole body goes from one pose to another in the frames of a limb's spike: then limbs pass through."""
+    root = clip.character.bodies[0].joint
+    if glitch.joint == root:
+        return False
+    steps = np.linalg.norm(np.diff(clip.motion.world[0][:, root], axis=0), axis=1)
+    inside = steps[max(0, glitch.frame - 2) : glitch.last + 2]
+    around = np.concatenate([steps[max(0, glitch.frame - 8) : max(0, glitch.frame - 2)], steps[glitch.last + 2 :][:6]])
+    return float(inside.max()) > max(at.BURST * float(np.median(around)), at.SPIKE * clip.character.leg_scale)
 
 
 def small_glitches(clip: Analysis) -> list[SmallGlitch]:

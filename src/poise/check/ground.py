@@ -70,6 +70,7 @@ def stances(clip: Analysis) -> tuple[Stance, ...]:
     """
     touch, scale = clip.touch, clip.character.leg_scale
     trim = math.ceil(at.SETTLING * math.sqrt(scale) / clip.motion.dt)
+    longest = max(trim, math.ceil(at.LONGEST_SETTLING * math.sqrt(scale) / clip.motion.dt))
     found: list[Stance] = []
     hips = clip.motion.world[0][:, pelvis(clip.motion.skeleton), 2] - clip.floor
 
@@ -86,7 +87,8 @@ def stances(clip: Analysis) -> tuple[Stance, ...]:
         fast = np.linalg.norm(moving, axis=1) > at.STANDING_STILL * math.sqrt(scale)
         for begin, end in stretches(np.asarray(flags.any(axis=1))):
             for first, last in _rests(fast, begin, end, trim):
-                a, b = first + trim, last - trim
+                settling = min(max(trim, math.ceil(at.SETTLES * (last - first))), longest)
+                a, b = first + settling, last - settling
                 if b - a >= 1:
                     slide = (moving[a : b + 1] * step[a : b + 1, None]).sum(axis=0)
                     gap = float(np.median(low[a : b + 1]))
@@ -170,7 +172,7 @@ def _nothing_stands(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     down = (touch.gaps[:, columns] < at.DOWN * scale).any(axis=1)
     weight = clip.forces.demanded[:, 2] / (clip.mass * clip.gravity)
     carried = weight > at.CARRIED
-    shortest = at.HOVER_SECONDS * math.sqrt(scale)
+    shortest = at.GLIDE_SECONDS * math.sqrt(scale)
     for first, last in stretches(~carried):
         inside = first > 0 and last < len(carried) - 1
         if inside and weight[first : last + 1].min() > at.DIP and clip.times[last] - clip.times[first] < shortest:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+from poise.core.units import GRAVITY
+
 # What a body fitted to a skeleton knows of itself.
 MASS_CENTER = 0.01
 """How far the modeled center of mass drifts from the true one in a flight without a turn [m]."""
@@ -55,8 +57,9 @@ OTHER_SLIP = 0.35
 """How much less likely than half or double another slip of the rate is, as a logarithm [1]."""
 
 # Feet.
-SETTLING = 0.06
-"""Heel strike and toe-off: this long at either end of a touch says nothing of sliding [s]."""
+SETTLING, SETTLES, LONGEST_SETTLING = 0.06, 0.1, 0.15
+"""Heel strike and toe-off say nothing of sliding: at either end of a touch the first [s], or of a touch that lasts the
+second as its part [1], at most the third [s]."""
 STANDING_STILL = 0.35
 """A foot slower than this may stand [m/s]."""
 NEAR_FLOOR = 0.08
@@ -71,8 +74,10 @@ GUESSED = 1.5
 """Hands, knees and trunks are guessed from bones: they may sink this many times as deep as a foot [1]."""
 SINKS_SECONDS, SINKS_FAR = 0.08, 1.5
 """A sole that sinks for less long than this [s] rolls off, unless it sinks this many times deeper [1]."""
-HOVER_SECONDS = 0.1
-"""Shortest time for which nothing touches that counts [s]."""
+GLIDE_SECONDS = 0.1
+"""Shortest time for which no foot stands that counts [s]."""
+HOVER_SECONDS = math.sqrt(8.0 * SEEN_UP / GRAVITY)
+"""Shortest time for which nothing touches that counts [s]: in less a fall bends by less than anyone sees."""
 UPRIGHT, STAYS_UP = 0.6, 0.2
 """A body whose hips are lower than the first, in legs, in more than the second part of a stance is not carried by feet
 alone [1]."""
@@ -114,6 +119,8 @@ SMALL_FPS = 28.0
 """Below this rate [1/s] small pops and spikes are what was drawn."""
 KEYED_CALM = 1.5
 """There a pop or spike must stand out so many times more [1]."""
+BURST = 4.0
+"""A step of the hips this many times as long as those around it [1] is a sudden pose change of the whole body."""
 
 # What is known of a clip.
 SURE_FLOOR = 0.6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.skeleton import EndSite, Skeleton, world_pose
 from poise.core.typing import Array
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 MAX_TIME = 1e7
 """Latest time of a frame [s], about a hundred days."""
@@ -209,11 +212,17 @@ class Motion:
             source=source,
         )
 
-    def resampled(self, times: Array) -> Motion:
+    def resampled(self, times: Array, *, is_bounded: bool = False) -> Motion:
         """The motion at other times [s] (T,): C² splines through every frame, of positions and of rotations.
 
         The rotation spline is the cubic spline of sign-continuous quaternions, scaled to unit length: twice
         continuously differentiable and exact at the frames. (Slerp would put a torque spike at every key.)
+
+        Args:
+            times: Times of the new frames [s], shape (T,).
+            is_bounded: Keep the splines from swinging beyond the frames around a sudden change, such as a flip between
+                two keys, where they are then only once continuously differentiable. Where the change is gradual,
+                nothing differs.
         """
         if self.frame_count < 3:
             blend = np.interp(times, self.times, np.arange(self.frame_count))
@@ -235,7 +244,8 @@ class Motion:
             ],
             axis=1,
         )
-        splined = CubicSpline(self.times, columns)(inside)
+        spline = CubicSpline(self.times, columns)
+        splined = (_bounded(spline, columns) if is_bounded else spline)(inside)
         moved = np.repeat(self.translations[:1], len(inside), axis=0)
         moved[:, moving] = splined[:, : 3 * len(moving)].reshape(len(inside), -1, 3)
         turned = np.repeat(self.rotations[:1], len(inside), axis=0)
@@ -251,3 +261,18 @@ class Motion:
         moved[same] = self.translations[nearest[same]]
         turned[same] = self.rotations[nearest[same]]
         return replace(self, times=np.asarray(times, dtype=np.float64), translations=moved, rotations=turned)
+
+
+def _bounded(spline: CubicSpline, values: Array) -> CubicHermiteSpline:
+    """The spline with slopes at most three times the lesser slope beside each frame.
+
+    Then it stays between two frames where both lie on one rise or fall, and hardly leaves them at a turn.
+
+    Source: J. M. Hyman, Accurate monotonicity preserving cubic interpolation, SIAM J. Sci. Stat. Comput. 4 (1983),
+    eq. (2.6), the form that keeps turns.
+    """
+    from scipy.interpolate import CubicHermiteSpline
+
+    size = np.abs(np.diff(values, axis=0) / np.diff(spline.x)[:, None])
+    most = 3.0 * np.minimum(size[np.r_[0, : len(size)]], size[np.r_[: len(size), len(size) - 1]])
+    return CubicHermiteSpline(spline.x, values, np.clip(spline(spline.x, 1), -most, most))

@@ -359,7 +359,10 @@ def ballistic(
             motion, character, flights=spans, keep=keep, gravity=gravity, up=up, wish=wish, scope=part, verify=False
         )
 
-    return verified(edited, motion, character, less) if verify and figure.character is not None else edited
+    if not verify or figure.character is None:
+        return edited
+    moments = np.interp(timing.source, motion.times, np.arange(motion.frame_count, dtype=np.float64))
+    return verified(edited, motion, character, less, moments=moments)
 
 
 def _timed(

@@ -277,6 +277,8 @@ LESS = (0.5, 0.25)
 """Parts of an edit that are tried where all of it brings new findings [1]."""
 WORSE = 1.1
 """A finding that was there before is new where it is this many times farther past its threshold [1]."""
+BESIDE = 1.5
+"""A glitch as near as this to one that was there is the same [frames]: frames between keys take part of it."""
 MOST_SAID = 3
 """New findings that a note says."""
 
@@ -289,6 +291,7 @@ def verified(
     *,
     floor: float | None = None,
     asked: Callable[[Finding], str] | None = None,
+    moments: Array | None = None,
 ) -> Edited:
     """The edit with what a check says before and after it in its report, and a note where it brought new findings.
 
@@ -302,6 +305,7 @@ def verified(
         again: The same edit by another amount, 0 … 1, without a check; tried where this one brought new findings.
         floor: Height of the floor, where it was given [m].
         asked: Why a new finding is what the user asked for, and what avoids it; "" where it is not.
+        moments: Which frame of the source each new frame shows [frames], shape (T,), where an edit moves poses in time.
     """
     data = edited.report.data
     if edited.motion is motion:
@@ -310,7 +314,7 @@ def verified(
         before, after = (findings_of(m, character, floor=floor) for m in (motion, edited.motion))
     except PoiseError:  # a figure that nothing can be said of
         return edited
-    new = new_findings(before, after)
+    new = new_findings(before, after, moments)
     reasons = {} if asked is None else {f.name: asked(f) for f in new if asked(f)}
     wanted, new = (tuple(f for f in new if (f.name in reasons) is is_asked) for is_asked in (True, False))
     stretch = skin_stretch(motion, edited.motion, data["changed"].get("size", 1.0))
@@ -328,14 +332,20 @@ def verified(
         data["notes"].append(_said(new, less))
     if stretch is not None and stretch > TORN:
         data["notes"].append(
-            f"An edge of the skin gets longer by {100.0 * stretch:.0f} % of its length than it was anywhere in the "
+            f"An edge of the skin gets {100.0 * stretch:.0f} % longer than it was anywhere in the "
             "clip: look at the result, or set a smaller --amount or a --budget."
         )
     return edited
 
 
-def new_findings(before: Sequence[Finding], after: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Failing findings that were not there, not even as warnings, or not as bad."""
+def new_findings(
+    before: Sequence[Finding], after: Sequence[Finding], moments: Array | None = None
+) -> tuple[Finding, ...]:
+    """Failing findings that were not there, not even as warnings, or not as bad.
+
+    A glitch at a moment that had one is that one, whatever joint it is named after: `moments` as in `verified`.
+    """
+    glitches = [span for f in before if f.name == "glitch" for span in f.frames]
     was = {(f.name, f.where): f.excess for f in sorted(before, key=lambda f: f.fails)}
     failed = {(f.name, f.where) for f in before if f.fails}
     worst: dict[str, float] = {}  # flights and feet may be counted anew: of a kind, the worst is what counts
@@ -345,11 +355,18 @@ def new_findings(before: Sequence[Finding], after: Sequence[Finding]) -> tuple[F
     def is_new(f: Finding) -> bool:
         if f.name == "frame-rate":  # it was there, and what hid it is gone
             return False
+        if f.name == "glitch" and moments is not None and all(_was_there(s, glitches, moments) for s in f.frames):
+            return False
         key = f.name, f.where
         known = was.get(key) if key in failed or f.name == "glitch" else worst.get(f.name)
         return known is None or f.excess > WORSE * known
 
     return tuple(f for f in after if f.fails and is_new(f))
+
+
+def _was_there(span: tuple[int, int], known: Sequence[tuple[int, int]], moments: Array) -> bool:
+    first, last = moments[span[0]] - BESIDE, moments[span[1]] + BESIDE
+    return any(a <= last and b >= first for a, b in known)
 
 
 def _least_harm(
@@ -378,7 +395,7 @@ def _said(new: Sequence[Finding], less: float | None) -> str:
 
 
 TORN = 0.25
-"""Skin that gets longer by more than this part of its length than it ever was, is torn [1]."""
+"""Skin that gets longer by more than this part of the most that it ever was, is torn [1]."""
 MOST_EDGES, MOST_FRAMES = 8000, 80
 """Edges and frames that are measured at most, evenly spread."""
 SHORT = 0.3
@@ -386,10 +403,10 @@ SHORT = 0.3
 
 
 def skin_stretch(before: Motion, after: Motion, size: float = 1.0) -> float | None:
-    """How much longer an edge of the skin gets than before, as a part of its length at rest [1]; None without a skin.
+    """How much longer an edge of the skin gets than it ever was, as a part of that [1]; None without a skin.
 
-    Each edge is compared with its own longest state before, so that stretch a clip already has is no tear: at most
-    max_e (max_t l'(e, t) / size − max_t l(e, t)) / l₀(e).
+    Each edge is compared with its own longest state before or at rest, L(e) = max(l₀(e), max_t l(e, t)), so that
+    stretch a clip already has is no tear: max_e (max_t l'(e, t) / size − L(e)) / L(e).
 
     Args:
         before, after: The same file's motion before and after an edit; frames may differ in number.
@@ -399,8 +416,8 @@ def skin_stretch(before: Motion, after: Motion, size: float = 1.0) -> float | No
     if old is None or new is None:
         return None
     (was, rest), (now, _) = old, new
-    rest = np.maximum(rest, SHORT * np.median(rest))
-    return float(((now / size - was) / rest).max(initial=0.0))
+    was = np.maximum(was, rest)
+    return float(((now / size - was) / np.maximum(was, SHORT * np.median(was))).max(initial=0.0))
 
 
 def _longest(motion: Motion) -> tuple[Array, Array] | None:

@@ -27,6 +27,8 @@ TimeMap = Callable[[Array], Array]
 
 FACTORS = (0.05, 20.0)
 """Outside of this a factor is a slip of the keyboard [1]."""
+SEEN_SLOWER = ("spin", "track", "skate", "float", "penetration")
+"""Findings whose measure stays where all is played slower, but is not judged where it is brief."""
 FALLS = 0.05
 """A flight that falls with less than this of the gravity asked for does not fall [1]."""
 NEARLY = 0.005
@@ -130,12 +132,30 @@ def retime(
     report.data["changed"]["time_max_s"] = float(np.abs(late).max())
     report.data["changed"]["frames"] = int((np.abs(late) > 1e-9).sum())
     edited = Edited(result, report)
-    asked = partial(_follows, before=before.get("flights", []), after=after.get("flights", []))
-    return verified(edited, motion, character, asked=asked) if verify and figure is not None else edited
+    if not verify or figure is None:
+        return edited
+    asked = partial(
+        _follows, before=before.get("flights", []), after=after.get("flights", []),
+        is_slower=result.duration > motion.duration,
+    )  # fmt: skip
+    frames = np.arange(motion.frame_count, dtype=np.float64)
+    moments = frames if move_keys else np.interp(timing.source, motion.times, frames)
+    return verified(edited, motion, character, asked=asked, moments=moments)
 
 
-def _follows(found: Finding, before: list[dict[str, Any]], after: list[dict[str, Any]]) -> str:
-    """What to say of flights that fall otherwise because they were to last longer or shorter; "" of other findings."""
+def seen_slower(found: Finding) -> str:
+    """What to say of a place or a turn that was as wrong before, too briefly to be judged; "" of other findings."""
+    if found.name not in SEEN_SLOWER:
+        return ""
+    return f"{found.sentence}. The poses are the clip's own; they now last long enough for a check to judge this."
+
+
+def _follows(
+    found: Finding, before: list[dict[str, Any]], after: list[dict[str, Any]], *, is_slower: bool
+) -> str:  # fmt: skip
+    """What to say of a finding that follows from the new timing; "" of others."""
+    if is_slower and (why := seen_slower(found)):
+        return why
     if found.name not in ("gravity", "size", "frame-rate") or not after:
         return ""
     now, was = (float(np.median([f["gravity_g"] for f in flights])) for flights in (after, before))
@@ -395,12 +415,12 @@ def border(motion: Motion, first: int, last: int, factor: float, *, leads_in: bo
 
 
 def retimed(motion: Motion, timing: Timing) -> Motion:
-    """The motion with this timing: frames of the source where moments fall on them, C² splines between.
+    """The motion with this timing: frames of the source where moments fall on them, bounded splines between.
 
     Each new frame carries the source file's own numbers of the nearest frame, so that what did not change is written
     as it stood.
     """
-    result = replace(motion.resampled(timing.source), times=timing.times)
+    result = replace(motion.resampled(timing.source, is_bounded=True), times=timing.times)
     source = motion.source
     select = getattr(source.document, "select_frames", None) if source is not None else None
     if source is None or select is None:

@@ -11,7 +11,7 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import rest_pose
 from poise.edit.report import Budget, Changes, Edited, report_of, verified
-from poise.edit.retime import on_grid, retimed
+from poise.edit.retime import on_grid, retimed, seen_slower
 from poise.edit.scope import Scope
 from poise.phases.points import pelvis
 
@@ -73,7 +73,11 @@ def scale(
     report.data["changed"]["time_max_s"] = (slow - 1.0) * motion.duration
     report.data["changed"]["size"] = 1.0 if keep_size else part
     edited = Edited(result, report)
-    return verified(edited, motion, None) if verify else edited
+    if not verify:
+        return edited
+    moments = np.linspace(0.0, motion.frame_count - 1.0, result.frame_count)
+    asked = seen_slower if slow > 1.0 else None
+    return verified(edited, motion, None, asked=asked, moments=moments)
 
 
 def sized(motion: Motion, size: float) -> Motion:
