@@ -17,8 +17,11 @@ import pytest
 
 import poise
 from poise.check.clip import check_files, clip_files, process_count
+from poise.check.finding import Finding
 from poise.check.profile import load_profile
+from poise.check.report import ClipReport
 from poise.cli.app import run
+from poise.cli.check import show
 from poise.core.errors import InvalidValue
 from tests.clips import MOTIONS, needs_motions
 from tests.test_check_reports import check_junit
@@ -250,3 +253,11 @@ def test_a_clip_is_judged_on_the_ground_that_is_given(tmp_path: Path, capsys: py
     assert slope["penetration_max_m"] < 0.12
     assert not [f for f in slope["findings"] if f["name"] in ("contacts", "gravity")]
     assert slope["verdict"] == "pass"
+
+
+def test_a_pass_with_warnings_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    report = ClipReport("a.bvh", "", "pass", (Finding("jerk", 0.9, 0.2, (), "Joints shake", fails=False),))
+    show([report], (), load_profile("realistic"))
+    said = capsys.readouterr().out
+    assert "a.bvh  (1 warning)" in said
+    assert "warning: jerk  Joints shake." in said

@@ -73,7 +73,7 @@ def test_a_run_is_recorded_as_a_page(walk: Path, tmp_path: Path) -> None:
     assert "chest, 300 N" in json.dumps(seen.header["timeline"])
     # the moved clip with its report: the same plots again
     both = tmp_path / "both.html"
-    assert run(["view", str(out), str(report), "-o", str(both)]) == 0
+    assert run(["view", str(out), str(report), "--record", str(both)]) == 0
     names = [[p["name"] for p in read_recording(f).header["plots"]] for f in (page, both)]
     assert names[0] == names[1]
 
@@ -83,8 +83,8 @@ def test_clips_are_seen_together_or_side_by_side(
     walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     together, beside = tmp_path / "a.html", tmp_path / "b.html"
-    assert run(["view", str(walk), str(walk), "-o", str(together)]) == 0
-    assert run(["view", str(walk), str(walk), "--side-by-side", "-o", str(beside)]) == 0
+    assert run(["view", str(walk), str(walk), "--record", str(together)]) == 0
+    assert run(["view", str(walk), str(walk), "--side-by-side", "--record", str(beside)]) == 0
     assert len(read_recording(together).header["tracks"]) == 2
     assert "views" not in read_recording(together).header
     assert read_recording(beside).header["views"] == ["walk", "walk (2)"]
@@ -111,8 +111,8 @@ def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["nowhere.bvh"], ["nowhere.bvh"]),
-        (["walk.bvh", "-o", "walk.avi"], [".avi", ".html"]),
-        (["walk.bvh", "-o", "walk.bvh"], ["input itself"]),
+        (["walk.bvh", "--record", "walk.avi"], [".avi", ".html"]),
+        (["walk.bvh", "--record", "walk.bvh"], ["input itself"]),
         (["walk.bvh", "--side-by-side"], ["two to four"]),
         (["page.html"], ["no recording"]),
         (["page.html", "walk.bvh"], ["alone"]),
@@ -199,10 +199,11 @@ def test_a_live_run_ends_with_ctrl_c_and_saves_its_last_round(walk: Path, tmp_pa
 def test_a_part_of_a_clip_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "part.html"
     assert (
-        run(["view", str(poise.sample_path("walk")), "-o", str(page), "--start", "1", "--end", "1.5", "--plain"]) == 0
+        run(["view", str(poise.sample_path("walk")), "--record", str(page), "--start", "1", "--end", "1.5", "--plain"])
+        == 0
     )
     assert read_recording(page).header["times"]["shape"] == [31]
-    assert run(["view", str(poise.sample_path("walk")), "-o", str(page), "--overwrite", "--start", "nan"]) == 2
+    assert run(["view", str(poise.sample_path("walk")), "--record", str(page), "--overwrite", "--start", "nan"]) == 2
     assert "--start is nan" in capsys.readouterr().err
 
 

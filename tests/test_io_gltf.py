@@ -22,7 +22,9 @@ from poise.core.motion import Motion, Source
 from poise.io import asf_amc, deepmimic, gltf
 from poise.io.format import ReadOptions
 from poise.io.gltf_clip import sample
-from poise.io.gltf_pose import GltfSource
+from poise.io.gltf_document import GltfDocument
+from poise.io.gltf_pose import GltfSource, skeleton_tree
+from poise.io.gltf_tree import GltfTree
 from poise.show.motion_scene import skins_of
 from tests.clips import MOTIONS, needs_motions
 
@@ -750,3 +752,24 @@ def test_data_packed_with_meshopt_are_refused_in_words(tmp_path):
     content["buffers"].append({"byteLength": 64, "extensions": {"EXT_meshopt_compression": {"fallback": True}}})
     with pytest.raises(FileFormatError, match="meshopt"):
         poise.load(saved(tmp_path, content))
+
+
+@needs_motions
+def test_a_file_is_read_once_for_all_its_clips_and_again_where_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "fox.glb"
+    path.write_bytes((MOTIONS / "gltf/Fox.glb").read_bytes())
+    trees: list[GltfDocument] = []
+
+    def counted(file: GltfDocument) -> GltfTree:
+        trees.append(file)
+        return skeleton_tree(file)
+
+    monkeypatch.setattr(gltf, "skeleton_tree", counted)
+    one, two = (poise.io.load(path, clip=name) for name in ("Run", "Walk"))
+    assert len(trees) == 1
+    assert one.frame_count != two.frame_count
+    path.write_bytes(path.read_bytes().replace(b'"Run"', b'"Ran"'))
+    assert poise.io.load(path, clip="Ran").frame_count == one.frame_count
+    assert len(trees) == 2

@@ -145,7 +145,7 @@ def check(
         for sentence in _refusals(reports):
             note(sentence)
     if not as_json and code != WRONG_USE:
-        _show(reports, groups, chosen)
+        show(reports, groups, chosen)
         left = [r.name for r in reports if r.samples is not None and not r.samples.is_counted]
         if left:
             out().print(f"Left out of the statistics, since their frame rate is wrong: {', '.join(left)}", markup=False)
@@ -264,20 +264,21 @@ def _write(
     stats: Path | None,
     players: dict[str, str],
 ) -> None:
-    from poise.io.files import write_atomically
+    from poise.io.files import all_or_none, write_atomically
 
-    if html is not None:
-        from poise.check.page import page
+    with all_or_none():
+        if html is not None:
+            from poise.check.page import page
 
-        write_atomically(html, page(reports, groups, profile, players).encode("utf-8", "replace"))
-    if junit is not None:
-        from poise.check.report import junit_xml
+            write_atomically(html, page(reports, groups, profile, players).encode("utf-8", "replace"))
+        if junit is not None:
+            from poise.check.report import junit_xml
 
-        write_atomically(junit, junit_xml([r for r in reports if r.verdict != "skipped"], profile))
-    if stats is not None:
-        from poise.check.statistics import write_statistics
+            write_atomically(junit, junit_xml([r for r in reports if r.verdict != "skipped"], profile))
+        if stats is not None:
+            from poise.check.statistics import write_statistics
 
-        write_statistics(stats, [(r.name, r.samples) for r in reports if r.samples is not None])
+            write_statistics(stats, [(r.name, r.samples) for r in reports if r.samples is not None])
 
 
 def _json(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> dict[str, Any]:
@@ -286,7 +287,8 @@ def _json(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profi
     return as_json(reports, groups, profile)
 
 
-def _show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> None:
+def show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> None:
+    """Print what was found, for a person."""
     from rich.text import Text
 
     from poise.check.finding import frame_words
@@ -297,15 +299,20 @@ def _show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profi
         if report.verdict == "skipped":
             continue
         word, style = marks[report.verdict]
-        console.print(Text.assemble((f"{word:<5}", style), " ", (report.name, "bold")))
+        mild = sum(not f.fails for f in report.findings)
+        beside = f"  ({mild} warning{'s' * (mild > 1)})" if mild else ""
+        console.print(Text.assemble((f"{word:<5}", style), " ", (report.name, "bold"), beside))
         for finding in report.findings:
             frames = f"  [frames {frame_words(finding.frames)}]" if finding.frames else ""
             color = "red" if finding.fails else "yellow"
-            console.print(Text.assemble("  ", (finding.name, color), f"  {finding.sentence}.", (frames, "dim")))
+            name = finding.name if finding.fails else f"warning: {finding.name}"
+            console.print(Text.assemble("  ", (name, color), f"  {finding.sentence}.", (frames, "dim")))
             if finding.doubt:
-                console.print(Text(f"      a warning: {finding.doubt}", style="dim"))
-            limit = f"{finding.measure:.3g}, allowed {'at least' if finding.measure < finding.threshold else 'up to'}"
-            console.print(Text(f"      measured {limit} {finding.threshold:.3g}", style="dim"))
+                console.print(Text(f"      only a warning, since {finding.doubt}", style="dim"))
+            measured, allowed = f"{finding.measure:.3g}", f"{finding.threshold:.3g}"
+            if measured != allowed:
+                side = "at least" if finding.measure < finding.threshold else "up to"
+                console.print(Text(f"      measured {measured}, allowed {side} {allowed}", style="dim"))
             for number, cure in enumerate(finding.cures[:MOST_CURES]):
                 console.print(Text(f"      {'cure:' if number == 0 else '  or:'} {cure.text}"))
         if report.verdict == "unreadable":

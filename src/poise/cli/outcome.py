@@ -185,6 +185,9 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
         lines.append("Nothing disturbed it: the motion is the one that went in.")
         if result.terrain.spec.startswith("rough"):
             lines.append("Rough ground is level within half a meter of the start, and the figure did not leave that.")
+        if bodies := d.get("scene", {}).get("bodies"):
+            where = "its body lies" if bodies == 1 else f"its {bodies} bodies lie"
+            lines.append(f"It met nothing of the scene: {where} beside its way.")
     else:
         joints, hips = deviation["joint_angle_max_deg"], _length(deviation["root_position_max_m"])
         why = "it fell" if any(e["outcome"] == "fallen" for e in d["events"] if e["is_felt"]) else ""
@@ -204,9 +207,9 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
         lines.append(f"Caution: so much outside help ({100 * strain:.0f} %) can be seen: it looks like a marionette.")
     high = contact["float_p95_m"]
     if high > FLOATING * d["settings"]["leg_scale"]:
+        gentler = "a gentler push or " if d["events"] else ""
         lines.append(
-            f"Caution: it leaves the ground by {100 * high:.0f} cm; a gentler push or a physicality near 1 keeps it "
-            "down."
+            f"Caution: it leaves the ground by {100 * high:.0f} cm; {gentler}a physicality near 1 keeps it down."
         )
     if d["events"] and result.terrain.spec.startswith("platform"):
         lines.append("The deck's own way is counted in what the pushes moved.")

@@ -63,6 +63,8 @@ def track(
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
     height: options.Height = None,
+    start: options.Start = None,
+    end: options.End = None,
     live_from: LiveFrom = None,
     live_to: LiveTo = None,
     seconds: Seconds = None,
@@ -105,6 +107,7 @@ def track(
         actor, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height
     )  # fmt: skip
     note_warnings(motion)
+    motion = options.part_of(motion, start, end)
     figure = figure_of(character)
     with telling_interrupts(output, report, record):
         with progress(disable=not sys.stderr.isatty()) as bar:

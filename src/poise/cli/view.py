@@ -32,16 +32,7 @@ def view(
     ] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Show only the figures: no forces, momenta, flights.")] = False,
     headless: Annotated[bool, typer.Option("--headless", help="Print where the page is; open no browser.")] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="OUT",
-            help="Write a page (.html), film (.mp4, .gif) or strip (.png) instead of opening it.",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
+    record: options.Record = None,
     overwrite: options.Overwrite = False,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
@@ -54,9 +45,11 @@ def view(
 ) -> None:
     """Show clips in the browser: one with its physics, several in one place, or two to four side by side.
 
+    With --record, a file is written instead.
+
     Example: [bold]poise view walk.bvh shoved.bvh --side-by-side[/bold]
     """
-    from poise.show import record
+    from poise.show import record as write
     from poise.show.pack import pack
     from poise.show.page import passing_page, recording_page, require_page
     from poise.show.recording import require_kind
@@ -65,15 +58,15 @@ def view(
     reports = [f for f in files if f.suffix.lower() == ".json" and _is_report(f)]
     clips = [f for f in files if f not in pages and f not in reports]
     if pages:
-        if len(files) > 1 or output is not None:
-            raise InvalidValue("A recording is opened as it is: give it alone, without -o.")
+        if len(files) > 1 or record is not None:
+            raise InvalidValue("A recording is opened as it is: give it alone, without --record.")
         _open_recording(pages[0], headless=headless)
         return
     if not clips:
         raise InvalidValue(f"{reports[0]} is a report; give the clip it belongs to as well.")
-    if output is not None:
-        output_path(output, inputs=files, overwrite=overwrite)
-        require_kind(output)
+    if record is not None:
+        output_path(record, inputs=files, overwrite=overwrite)
+        require_kind(record)
     else:
         require_page()
     import poise.io
@@ -89,9 +82,9 @@ def view(
         scene = _scene(motions, side_by_side=side_by_side, physics=not plain)
         for file in reports:
             scene = _with_report(scene, file)
-    if output is not None:
-        made = record(scene, output)
-        out().print(f"{output}: {', '.join(f.name for f in clips)}", markup=False)
+    if record is not None:
+        made = write(scene, record)
+        out().print(f"{record}: {', '.join(f.name for f in clips)}", markup=False)
         if made.note:
             note(made.note)
         return

@@ -44,8 +44,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
     Raises:
         FileFormatError: if the file is damaged, has no skeleton or animation, or several clips and none was named.
     """
-    file = open_gltf(path)
-    tree = skeleton_tree(file)
+    file, tree = _opened(path)
     index = choose_clip(file, options.clip)
     clip = read_clip(file, index, len(tree.nodes), frozenset(tree.nodes), between=options.fps is None)
     unit, up = options.unit or 1.0, options.up or "y"
@@ -78,13 +77,28 @@ def read(path: Path, options: ReadOptions) -> Motion:
     )
 
 
+_last: tuple[GltfDocument, GltfTree] | None = None
+"""The last file that was opened, and its skeleton: the clips of a file are often read one after another."""
+
+
+def _opened(path: Path) -> tuple[GltfDocument, GltfTree]:
+    """A file and its skeleton, remembered until another is opened; if the file changes, it is read again."""
+    global _last
+    known = _last
+    file = open_gltf(path, None if known is None else known[0])
+    if known is None or file is not known[0]:
+        known = file, skeleton_tree(file)
+        _last = known
+    return known
+
+
 def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
     """What a file says that `read` refuses because it holds several clips, or none."""
-    file = open_gltf(path)
+    file = open_gltf(path, None if _last is None else _last[0])
     names = clip_names(file)
     if len(names) == 1 or (options.clip is not None and names):
         return None
-    tree = skeleton_tree(file)
+    tree = _opened(path)[1]
     skeleton = _skeleton(file, tree, options)
     clips = [read_clip(file, i, len(tree.nodes), frozenset(tree.nodes)) for i in range(len(names))]
     listed = ", ".join(f"{i} {n!r}" for i, n in enumerate(names))
