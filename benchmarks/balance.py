@@ -1,4 +1,6 @@
-"""Bars on staying upright: `python -m benchmarks.balance [PART …]`, parts literal, steps, random, ice, child, weights.
+"""Bars on staying upright: `python -m benchmarks.balance [PART …]`.
+
+Parts: literal, steps, random, ice, child, weights, quiet (center of pressure of a figure that stands for a minute).
 
 A push is 0.1 s at the chest; the reaction delay of 0.2 s and torque limits are on. A figure has survived that has not
 fallen 5 s after the push, or stands still before. Forces on a child are in proportion to its mass.
@@ -12,8 +14,10 @@ from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.signal import butter, filtfilt, welch
 
 from poise.body.character import figure
+from poise.core.typing import Array
 from poise.filter.forces import Push
 from poise.goals.lists import Weights
 from poise.goals.state_machine import StateMachine
@@ -159,6 +163,52 @@ def weights(seed: int, count: int, low: float, high: float) -> None:
         print(f"| {field.name} ({value:g}) | {counts[0]} | {counts[1]} |", flush=True)
 
 
+SETTLES = 5.0
+"""What a figure does in its first seconds is left out [s]."""
+PEOPLE = {"rms": ((2.8, 8.9), (1.1, 5.6)), "speed": ((3.6, 18.5), (1.8, 6.7))}
+"""Least and largest of 14 young adults, eyes open, 60 s, ahead and aside [mm], [mm/s]: docs/synthesis.md."""
+
+
+def sway(cop: Array, dt: float) -> dict[str, Array]:
+    """Center of pressure of quiet standing as force plates report it, low-passed at 10 Hz, ahead and aside.
+
+    Args:
+        cop: Of each frame [m], shape (F, 2).
+        dt: Between frames [s].
+
+    Returns:
+        "rms" [mm], mean "speed" [mm/s], and "median" and "most": the frequencies [Hz] below which half and 95 % of the
+        power from 0.1 Hz on lies; each shape (2,).
+    """
+    places = 1e3 * filtfilt(*butter(2, 20.0 * dt), cop, axis=0)
+    places -= places.mean(axis=0)
+    frequencies, power = welch(places, 1.0 / dt, nperseg=min(len(places), 2048), axis=0)
+    share = np.cumsum(power[frequencies > 0.1], axis=0)
+    share /= share[-1]
+    frequencies = frequencies[frequencies > 0.1]
+    return {
+        "rms": np.sqrt((places**2).mean(axis=0)),
+        "speed": np.abs(np.diff(places, axis=0)).mean(axis=0) / dt,
+        "median": frequencies[(share < 0.5).sum(axis=0)],
+        "most": frequencies[(share < 0.95).sum(axis=0)],
+    }
+
+
+def quiet(seeds: Sequence[int]) -> None:
+    """Sway of figures that stand for a minute, against people's."""
+    print("## Standing for 60 s: ahead and aside\n| behavior | seed | rms mm | speed mm/s | median Hz | 95 % Hz |")
+    print("|---|---|---|---|---|---|", flush=True)
+    for name in ("balance", "step"):
+        for seed in seeds:
+            result = synthesize(name, seconds=60.0 + SETTLES, options={"seed": seed})
+            pressed = result.trace.forces[:, :, 2:]
+            cop = (pressed * result.trace.points[:, :, :2]).sum(axis=1) / pressed.sum(axis=1)
+            found = sway(cop[round(SETTLES / 0.01) :], 0.01)
+            cells = " | ".join(f"{a:.2f}, {b:.2f}" for a, b in found.values())
+            within = all(low < x < high for k, (*pairs,) in PEOPLE.items() for x, (low, high) in zip(found[k], pairs))
+            print(f"| {name} | {seed} | {cells} | {'within' if within else 'OUTSIDE'}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=["literal", "steps", "random", "ice", "child", "weights"])
@@ -178,6 +228,8 @@ def main() -> None:
             table("Ice, friction 0.2", "ice", (150, 300), (0, 90, 180, 270))
         elif part == "child":
             table("Child, steps", "step", (150, 300), (0, 90, 180, 270), child=True)
+        elif part == "quiet":
+            quiet(range(wanted.seed % 1000, wanted.seed % 1000 + 3))
         elif part == "random":
             random(wanted.seed, wanted.count, wanted.low, wanted.high)
         else:

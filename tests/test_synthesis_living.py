@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from scipy.signal import butter, filtfilt
+import pytest
 
 from poise.body.posing import body_positions
 from poise.filter.forces import Push
+from poise.goals.living import Sway
+from poise.goals.objectives import ComOver
+from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.controller_file import controller_of, controller_text
 from poise.synthesis.run import SynthesisResult, synthesize
 
 
@@ -42,3 +49,24 @@ def test_a_quiet_figure_sways_by_millimeters_and_its_seed_says_how() -> None:
     assert np.array_equal(first, again)
     assert np.abs(first - other).max() > 1e-3
     assert 1e-3 < np.ptp(first[100:], axis=0).max() < 0.03
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["balance", "step"])
+def test_quiet_standing_is_that_of_people(name: str) -> None:
+    """Against the least and largest of the young adults in [SantosDuarte2016]_ (docs/synthesis.md), eyes open."""
+    trace = synthesize(name, seconds=45.0, options={"seed": 11}).trace
+    pressed = trace.forces[500:, :, 2:]
+    cop = 1e3 * (pressed * trace.points[500:, :, :2]).sum(axis=1) / pressed.sum(axis=1)
+    cop = filtfilt(*butter(2, 0.2), cop, axis=0)
+    rms, speed = cop.std(axis=0), np.abs(np.diff(cop, axis=0)).mean(axis=0) / 0.01
+    assert np.all(([2.8, 1.1] < rms) & (rms < [8.9, 5.6])), rms
+    assert np.all(([3.6, 1.8] < speed) & (speed < [18.5, 6.7])), speed
+
+
+def test_a_file_says_about_what_a_figure_sways() -> None:
+    """A goal within a goal is written and read back, by `alive` in both controllers."""
+    machine = BEHAVIORS["balance"].setup({"seed": 3}).roles[0].machine
+    again = controller_of(controller_text(machine)).setup().roles[0].machine
+    assert again == machine
+    assert Sway(ComOver(0.3), seed=3) in again.state("balance").goals

@@ -8,7 +8,7 @@ the side the body does not fall to: Gait & Posture 37:300 (2013).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -20,10 +20,14 @@ from poise.goals.goal import Goal, axis_toward, toward
 from poise.goals.observation import Observation, eyes, sees
 from poise.goals.stepping import OTHER
 from poise.step import Objective
-from poise.step.quantities import ComAcceleration, JointAcceleration
+from poise.step.quantities import JointAcceleration
 
 NEAR = 0.03
 """Points at most this far over the ground count as support [m]."""
+
+
+BEGINS = 2.0
+"""The sway grows for so long [s]: a figure begins at rest."""
 
 
 @dataclass(frozen=True)
@@ -97,25 +101,39 @@ class Breathe(Goal):
 
 @dataclass(frozen=True)
 class Sway(Goal):
-    """The center of mass wanders, as that of people who stand quietly: a sum of slow waves drawn from the seed.
+    """A goal for the center of mass, about a place that wanders as that of people who stand quietly.
+
+    The center of pressure p = r − r̈ / ω² follows a sum of waves drawn from the seed, of about the same power in each
+    octave up to `knee` and little beyond; the path r of the center of mass is the one that goes with it.
 
     Attributes:
-        weight: Against its acceleration.
-        ahead, aside: Root mean square of the desired acceleration, in both directions [m/s²].
+        of: What brings the center of mass to its place: `ComOver` or `ComeToRest`.
+        ahead, aside: Root mean square of the center of pressure of a grown-up, in both directions [m].
+        knee: Frequency from which on there is less and less [Hz].
         seed: Of the waves.
+
+    Source: the spectrum and the sizes are those of young adults in [SantosDuarte2016]_.
     """
 
-    weight: float
-    ahead: float = 0.6
-    aside: float = 0.4
+    of: Goal
+    ahead: float = 0.0042
+    aside: float = 0.0027
+    knee: float = 0.6
     seed: int = 1
 
     def objectives(self, observed: Observation) -> list[Objective]:
-        rates, phases, sizes = _waves(self.seed)
-        waves = (sizes * np.sin(rates * observed.time + phases)).sum(axis=1)
-        ahead = observed.heading
-        desired = self.ahead * waves[0] * ahead + self.aside * waves[1] * np.array([-ahead[1], ahead[0]])
-        return [Objective(ComAcceleration("xy", of=observed.body.index), desired, self.weight, "sway")]
+        body, omega = observed.body, observed.pendulum
+        rates, phases, sizes = _waves(self.seed, self.knee)
+        rates = rates / body.tempo
+        sizes = sizes * omega**2 / (omega**2 + rates**2) * min(1.0, observed.time / BEGINS)
+        angles, heading = rates * observed.time + phases, observed.heading
+        axes = body.scale * np.array([self.ahead * heading, self.aside * np.array([-heading[1], heading[0]])])
+        place, velocity, acceleration = (
+            wave.sum(axis=1) @ axes
+            for wave in (sizes * np.sin(angles), sizes * rates * np.cos(angles), -sizes * rates**2 * np.sin(angles))
+        )
+        goals = self.of.objectives(observed.from_place(place, velocity))
+        return [replace(goal, target=goal.target + acceleration) for goal in goals]
 
 
 @dataclass(frozen=True)
@@ -143,13 +161,13 @@ class Gaze(Goal):
 
 
 @lru_cache
-def _waves(seed: int) -> tuple[Array, Array, Array]:
-    """Rates [rad/s], phases and sizes of the waves of both directions, shapes (2, 12); their sum has an rms of 1."""
+def _waves(seed: int, knee: float) -> tuple[Array, Array, Array]:
+    """Rates [rad/s], phases and sizes of the waves of both directions, shapes (2, 20); their sum has an rms of 1."""
     rng = np.random.default_rng(seed)
-    frequencies = np.geomspace(0.03, 0.9, 12) * rng.uniform(0.9, 1.1, (2, 12))
-    sizes = frequencies**-0.5
+    frequencies = np.geomspace(0.025, 3.0, 20) * rng.uniform(0.9, 1.1, (2, 20))
+    sizes = (1.0 + (frequencies / knee) ** 3) ** -0.5 * rng.uniform(0.7, 1.3, (2, 20))
     sizes *= np.sqrt(2.0) / np.linalg.norm(sizes, axis=1, keepdims=True)
-    return 2.0 * np.pi * frequencies, rng.uniform(0.0, 2.0 * np.pi, (2, 12)), sizes
+    return 2.0 * np.pi * frequencies, rng.uniform(0.0, 2.0 * np.pi, (2, 20)), sizes
 
 
 def _left_of(forward: Array) -> Array:

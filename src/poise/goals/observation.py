@@ -150,6 +150,13 @@ class Observation:
         observed.time_in_state = time_in_state
         return observed
 
+    def from_place(self, place: Array, velocity: Array) -> Observation:
+        """The same with the center of mass seen from a place in the plane that moves [m], [m/s], shapes (2,)."""
+        observed = copy(self)
+        observed.__dict__.pop("capture_point", None)
+        observed.__dict__.update(com=self.com - [*place, 0.0], com_velocity=self.com_velocity - [*velocity, 0.0])
+        return observed
+
     @cached_property
     def trailing(self) -> Index:
         """Heels of feet that the capture point has left behind, whose ankles bend no further."""

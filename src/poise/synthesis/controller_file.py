@@ -276,13 +276,15 @@ class _Reader:
         return self.thing(value, registry.conditions(), "condition", place)
 
     def thing(self, value: Any, known: Mapping[str, type], what: str, place: Place) -> Any:
-        """A goal or a condition; settings that are conditions are read first."""
+        """A goal or a condition; settings that are such are read first."""
         table = _named(value, place)
         kind = find(table.pop("is"), known, what, place)
         place = place.at(kind.__name__)
         inner: dict[str, Any] = {}
         for name, f in registry.settings_of(kind).items():
-            if "Condition" in str(f.type) and name in table:
+            if name in table and str(f.type) == "Goal":
+                inner[name] = self.thing(table.pop(name), registry.goals(), "goal", place.at(f"key {name!r}"))
+            elif name in table and "Condition" in str(f.type):
                 given, here = table.pop(name), place.at(f"key {name!r}")
                 is_many = isinstance(given, list)
                 read = tuple(self.condition(v, here) for v in (given if is_many else [given]))

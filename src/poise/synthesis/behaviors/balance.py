@@ -12,7 +12,7 @@ from poise.goals.conditions import Always, Lying, Standing
 from poise.goals.falling import BreakFall, GiveWay
 from poise.goals.goal import Goal
 from poise.goals.living import BalanceArms, Breathe, Gaze, Sway
-from poise.goals.objectives import ComHeight, ComOver, Facing, Land, Pose, Still, Upright
+from poise.goals.objectives import ComeToRest, ComHeight, ComOver, Facing, Land, Pose, Still, Upright
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import floor
 from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup, friction
@@ -37,21 +37,24 @@ ALIVE: tuple[Goal, ...] = (BalanceArms(0.05), Gaze(0.02))
 """What makes every state of a standing figure look alive."""
 
 
-def alive(machine: StateMachine, options: Options, sway: float = 1.0) -> StateMachine:
+def alive(machine: StateMachine, options: Options) -> StateMachine:
     """A controller with the living layer in all its states but "fallen", if the options ask for it.
 
     Args:
         machine: With a state "balance", where the figure stands quietly: there it breathes and sways.
         options: "alive", whether it does, and "seed" of the sway.
-        sway: Weight of the sway, a tenth of that of balance.
     """
     if not options["alive"]:
         return machine
-    quiet: tuple[Goal, ...] = (Breathe(0.05), Sway(sway, seed=int(options["seed"])))
-    states = []
+    seed, states = int(options["seed"]), []
     for state in machine.states:
-        more = () if state.name == "fallen" else (*ALIVE, *quiet) if state.name == "balance" else ALIVE
-        states.append(replace(state, goals=(*state.goals, *more)))
+        goals = state.goals
+        if state.name == "balance":
+            goals = tuple(Sway(g, seed=seed) if isinstance(g, ComOver | ComeToRest) else g for g in goals)
+            goals = (*goals, Breathe(0.05))
+        if state.name != "fallen":
+            goals = (*goals, *ALIVE)
+        states.append(replace(state, goals=goals))
     return replace(machine, states=tuple(states))
 
 
@@ -65,7 +68,7 @@ def living(seed: float = 1.0) -> dict[str, Option]:
 
 def _balance(options: Options) -> Setup:
     state = ControlState("balance", (ComOver(0.3), *POSTURE, Land(0.2)), Standing(Always()), ("fallen",))
-    machine = alive(StateMachine("balance", (state, FALLEN)), options, sway=0.1)
+    machine = alive(StateMachine("balance", (state, FALLEN)), options)
     return Setup((Role(machine),), floor(options["friction"]))
 
 
