@@ -32,7 +32,7 @@ ODD_SOLE, ODD_HEIGHT = np.radians(45.0), (0.25, 3.5)
 """A sole turned more than this from that of the rest pose [rad], or so much nearer to or further from the ankle [1], is
 not the foot's own."""
 
-BARE_SOLE = 0.16
+BARE_SOLE = 0.14
 """A leg without a foot stands on a sole that reaches so far ahead of its end, in a figure of a person's size [m]."""
 
 STEP = 0.06
