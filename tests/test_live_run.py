@@ -14,14 +14,17 @@ import pytest
 pytest.importorskip("websockets")
 
 import poise
+from poise.core.errors import InvalidValue
 from poise.filter.forces import Hand
 from poise.filter.simulate import Live
 from poise.show.live import LiveRun
 from poise.show.live_clip import ChangingGround, Hill, LiveClip
 from poise.show.page import has_page
+from poise.show.protocol import Moment, layout_of, state_numbers
 from poise.show.viewer import Viewer
 from poise.terrain import Terrain
 from poise.terrain.ground import PlacedGround, sample
+from tests.clips import MOTIONS, needs_motions
 from tests.live_pages import Page, State
 
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
@@ -249,3 +252,34 @@ def test_the_button_keeps_what_happened(tmp_path: Path, monkeypatch: pytest.Monk
         run.stop()
         thread.join(60.0)
         viewer.close()
+
+
+@needs_motions
+def test_a_figure_with_a_skin_is_shown_in_it_and_held_by_its_joints() -> None:
+    motion = poise.load(MOTIONS / "gltf/cesium_man.gltf")
+    character = poise.Character.fit(motion)
+    source = LiveClip(motion, character)
+    source.begin()
+    scene = source.scene()
+    assert all(track.skinned is not None for track in scene.tracks)
+    held: list[Hand] = []
+    last: list[Moment] = []
+    steps: list[float] = []
+
+    def watch() -> bool:
+        steps.append(source.time)
+        if len(steps) == 2:
+            body = character.bodies[3]
+            place = source.moment([], is_paused=False).poses[0][0][body.joint]
+            held.append(source.grab(0, body.joint, np.zeros(3), place + np.array([0.0, 0.5, 0.0])))
+            assert held[0].body == body.name
+        last[:] = [source.moment(held, is_paused=False)]
+        state_numbers(last[0], layout_of(scene))
+        return len(steps) < 30
+
+    source.play(watch)
+    (places, _), (clip, _) = last[0].poses
+    assert places.shape == (motion.skeleton.joint_count, 3)
+    assert 0.01 < np.linalg.norm(places - clip, axis=1).max() < 0.6
+    with pytest.raises(InvalidValue):
+        source.grab(0, 999, np.zeros(3), np.zeros(3))

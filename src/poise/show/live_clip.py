@@ -12,7 +12,7 @@ import numpy as np
 
 from poise.analysis.support import hulls
 from poise.body.character import Character
-from poise.body.posing import body_poses, joint_deviations, motion_to_q
+from poise.body.posing import apply_deviation, body_poses, joint_deviations, motion_to_q
 from poise.core.motion import Motion
 from poise.core.typing import Array, Index
 from poise.core.units import GRAVITY
@@ -27,6 +27,7 @@ from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.physics.state import State
 from poise.show.live import body_of
 from poise.show.look import ARROW_COLOR, force_scale
+from poise.show.motion_scene import skins_of
 from poise.show.physics import COM_COLOR, FORCE_COLOR, LAYERS, LEAST_FORCE, ROW_COLOR, SIDE_COLORS, SUPPORT_COLOR
 from poise.show.protocol import Moment
 from poise.show.result_scene import SIMULATED_COLOR
@@ -41,6 +42,7 @@ from poise.show.scene import (
     Row,
     Scene,
     Series,
+    Skinned,
     Track,
     Vectors,
     file_name,
@@ -119,6 +121,9 @@ class ChangingGround(Shape):
         self.current = shape.placed(origin=position[:2], heading=heading, ground=here)
 
 
+MOST_VERTICES = 60_000
+"""A live page shows skins of so many vertices at most, else capsules: the scene is sent anew with every new ground."""
+
 LONGEST = 60.0
 """A clip that loops is played for this long before it starts again [s]."""
 
@@ -162,6 +167,9 @@ class LiveClip:
         self._motion = repeat(motion, rounds) if rounds > 1 else motion
         self._poses = motion_to_q(character, self._motion)
         self._character, self._run = character, run
+        skins = skins_of(motion)
+        self._skins = skins if sum(len(skin.vertices) for skin in skins) <= MOST_VERTICES else ()
+        self._bodies = {body.joint: index for index, body in enumerate(character.bodies)}
         self.controls = _controls(character.leg_scale)
         options = options or Options()
         # whoever is dragged to the ground here gets up again, so that one can go on
@@ -200,7 +208,14 @@ class LiveClip:
     def scene(self) -> Scene:
         self._shown_at = self._q[:2].copy()
         title = file_name(self._motion, "live")
-        return clip_scene(self._character, self._q, self._ground.current, title=title)
+        scene = clip_scene(self._character, self._q, self._ground.current, title=title)
+        if not self._skins:
+            return scene
+        frame = self._frame
+        return replace(scene, tracks=tuple(
+            replace(track, skinned=Skinned(self._skins, places[None], turns[None]))
+            for track, (places, turns) in zip(scene.tracks, self._joints(frame, self._q))
+        ))  # fmt: skip
 
     def is_changed(self) -> bool:
         is_due = self._laid is not None and clock.monotonic() - self._laid > SETTLE
@@ -212,17 +227,19 @@ class LiveClip:
 
     def moment(self, hands: Sequence[Hand], *, is_paused: bool) -> Moment:
         live = self._begun()
-        frame = min(round(live.time / self._motion.dt), len(self._poses) - 1)
-        return clip_moment(live.figure, self._poses[frame], hands, time=live.time, is_paused=is_paused)
+        frame = self._frame
+        moment = clip_moment(live.figure, self._poses[frame], hands, time=live.time, is_paused=is_paused)
+        return replace(moment, poses=self._joints(frame, live.figure.q)) if self._skins else moment
 
     def grab(self, track: int, body: int, point: Array, target: Array) -> Hand:
         live = self._begun()
+        body = self._body(body)
         held = Hand(body_of(self._character, track, body), body, point, target, self._character.mass, live.time)
         live.push(held)
         return held
 
     def push(self, track: int, body: int, force: Array, seconds: float) -> str:
-        name, live = body_of(self._character, track, body), self._begun()
+        name, live = body_of(self._character, track, self._body(body)), self._begun()
         live.push(Push(name, (float(force[0]), float(force[1]), float(force[2])), live.time, seconds))
         return f"{name}, {np.linalg.norm(force):.0f} N"
 
@@ -237,6 +254,22 @@ class LiveClip:
         others = {other: 0.0 for other in GROUNDS if other != name and self._values[other]}
         self._values.update(others)
         return others
+
+    @property
+    def _frame(self) -> int:
+        """The clip's frame of this moment."""
+        return min(round(self.time / self._motion.dt), len(self._poses) - 1)
+
+    def _joints(self, frame: int, q: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """Places [m] (J, 3) and orientations (J, 4) of the skeleton's joints: of the figure at q, and of the clip."""
+        clip = self._motion.frames(np.array([frame]))
+        moved = apply_deviation(self._character, clip, self._poses[frame][None], q[None])
+        (places, turns), (own_places, own_turns) = moved.world, clip.world
+        return (places[0], turns[0]), (own_places[0], own_turns[0])
+
+    def _body(self, part: int) -> int:
+        """The body of what a page names: with a skin it counts joints."""
+        return self._bodies.get(part, -1) if self._skins else part
 
     @property
     def _q(self) -> Array:
