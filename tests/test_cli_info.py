@@ -55,11 +55,11 @@ def test_a_mislabelled_rate_is_accused_by_its_motion(capsys: pytest.CaptureFixtu
     path = MOTIONS / "bvh" / "cmu_3dsmax" / "143_05.bvh"
     found = info(capsys, path)
     assert found["fps"] == pytest.approx(120.0, rel=1e-4)
-    assert found["evidence"]["fps_by_motion"]["value"] == 60.0
+    assert found["evidence"]["implied_fps"]["value"] == 60.0
     assert any("--source-fps 60" in w for w in found["warnings"])
     cured = info(capsys, path, "--source-fps", 60)
     assert cured["fps"] == pytest.approx(60.0)
-    assert "fps_by_motion" not in cured["evidence"]
+    assert "implied_fps" not in cured["evidence"]
 
 
 @needs_motions

@@ -142,7 +142,7 @@ def test_every_unit_is_a_candidate(unit: str) -> None:
 def test_data_of_60_hz_that_are_labeled_120_are_accused(name: str) -> None:
     motion = poise.io.load(MOTIONS / "bvh" / "cmu_3dsmax" / f"{name}.bvh")
     assert motion.source is not None
-    assert motion.source.evidence["fps_by_motion"].value == 60.0
+    assert motion.source.evidence["implied_fps"].value == 60.0
     assert any("--source-fps 60" in w for w in motion.source.warnings)
     cured = poise.io.load(MOTIONS / "bvh" / "cmu_3dsmax" / f"{name}.bvh", fps=60.0)
     assert cured.source is not None
@@ -154,12 +154,12 @@ def test_a_walk_at_twice_its_rate_is_told_the_right_one() -> None:
     motion = replace(motion, times=motion.times / 2.0)
     reading = read_as(motion, custom())
     assert reading.fps == pytest.approx(motion.fps)  # the label stays
-    assert reading.evidence["fps_by_motion"].value == pytest.approx(motion.fps / 2.0, rel=0.01)
+    assert reading.evidence["implied_fps"].value == pytest.approx(motion.fps / 2.0, rel=0.01)
 
 
 def test_a_walk_at_its_own_rate_is_not_accused() -> None:
     reading = read_as(in_file_axes(walk(), "y"), custom())
-    assert "fps_by_motion" not in reading.evidence
+    assert "implied_fps" not in reading.evidence
     assert not reading.warnings
 
 

@@ -90,7 +90,7 @@ def read_sources() -> tuple[int, list[str]]:
                 continue
             assert motion.source is not None
             evidence = motion.source.evidence
-            fps = evidence["fps_by_motion"].value if "fps_by_motion" in evidence else motion.fps
+            fps = evidence["implied_fps"].value if "implied_fps" in evidence else motion.fps
             floor, near = find_floor(motion).value, 0.04 * leg_length(motion.skeleton) / HUMAN_LEG
             said = {
                 "up": (motion.source.up == truth["up"], motion.source.up),

@@ -14,7 +14,7 @@ import numpy as np
 
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
-from poise.core.skeleton import Skeleton, rest_pose
+from poise.core.skeleton import EndSite, Skeleton, rest_pose
 from poise.core.typing import Array
 
 
@@ -78,7 +78,7 @@ _ASIDE = (
     f"{_FINGERS}|eye|jaw|brow|eyebrow|lip|tongue|teeth|cheek|ear|nose|hair|bang|bun|ponytail|braid|"
     "breast|skirt|cape|cloth|twist|roll|weapon|prop"
 )
-_CONTROL = "helper|socket|ik|pole|target|nub|end"
+_CONTROL = "helper|socket|ik|pole|target|nub|end|ctrl|control"
 _LIMB = {
     "leg": "leg|legs|thigh|calf|shin|knee|hip|hips|foot|feet|ankle|toe|toes|femur|tibia|upleg|paw|hoof",
     "arm": "arm|arms|forearm|shoulder|elbow|wrist|hand|hands|humerus|radius|clavicle|collar|shldr|upperarm|lowerarm",
@@ -117,6 +117,34 @@ def without_side(name: str) -> str:
     joined = "".join(parts)
     joined = re.sub(r"^(left|right)", "", joined)
     return joined[1:] if side_of(name) and len(parts) == len(words(name)) and joined[:1] in "lr" else joined
+
+
+def twins_of(names: Sequence[str]) -> dict[int, tuple[str, int]]:
+    """Side and mirrored joint of each joint that has one, by index: "fl1" and "fr1" differ in one letter, l or r.
+
+    What `side_of` knows goes first; else two names are twins if a single l or r at the edge of a word is all that tells
+    them apart, beside a number that the exporter put behind ("arm.L_3" and "arm.R_5").
+    """
+    places: dict[str, list[int]] = {}
+    for j, name in enumerate(names):
+        places.setdefault(_plain(name), []).append(j)
+    found: dict[int, tuple[str, int]] = {}
+    for j, name in enumerate(names):
+        own = _plain(name)
+        if len(places[own]) > 1 or side_of(name) == "right":
+            continue
+        for match in re.finditer(r"(?<![a-z])l|l(?![a-z])|(?<=[a-z])l(?=[0-9_.\- ]|$)|(?<=^.)l|L", own):
+            other = own[: match.start()] + ("r" if match.group() == "l" else "R") + own[match.end() :]
+            if len(places.get(other, ())) == 1:
+                right = places[other][0]
+                found[j], found[right] = ("left", right), ("right", j)
+                break
+    return found
+
+
+def _plain(name: str) -> str:
+    """The name without namespace and without the number that an exporter put behind it, as in "arm.L_3"."""
+    return re.sub(r"(?<=[a-zA-Z0-9.])_[0-9]+$", "", re.split(r"[:|]", name)[-1])
 
 
 def is_aside(name: str, *, has_skin: bool = False) -> bool:
@@ -245,3 +273,36 @@ def _velocities(motion: Motion) -> Array:
     if motion.frame_count < 2:
         return np.zeros_like(positions)
     return np.gradient(positions, motion.times, axis=0)
+
+
+STRETCH = 0.01
+"""A bone whose length varies by more than this over a clip is stretched by it: standard deviation over median [1]."""
+
+
+def sound_ends(skeleton: Skeleton) -> tuple[EndSite, ...]:
+    """End sites without those that lie many times as far from their joint as the mirrored one does."""
+    length: dict[tuple[str, str], float] = {}
+    for site in skeleton.end_sites:
+        name = skeleton.names[site.joint]
+        length[without_side(name), side_of(name)] = float(np.linalg.norm(site.offset))
+    other = {"left": "right", "right": "left", "": ""}
+
+    def is_sound(site: EndSite) -> bool:
+        name, own = skeleton.names[site.joint], float(np.linalg.norm(site.offset))
+        twin = length.get((without_side(name), other[side_of(name)]), own)
+        bone = float(np.linalg.norm(skeleton.offsets[site.joint]))
+        return own <= max(4.0 * twin, 1.5 * bone)
+
+    return tuple(site for site in skeleton.end_sites if is_sound(site))
+
+
+def bone_lengths(poses: Poses) -> Array:
+    """Bone length from each joint's parent to it [m], shape (J,).
+
+    It is the skeleton's own where the clip stretches the bone, and the clip's where that has another length throughout.
+    """
+    moved = np.linalg.norm(poses.positions[:, 1:] - poses.positions[:, poses.skeleton.parents[1:]], axis=-1)
+    typical = np.median(moved, axis=0)
+    drawn = np.linalg.norm(poses.skeleton.offsets[1:], axis=-1)
+    is_stretched = (moved.std(axis=0) > STRETCH * typical) & (drawn > 0.0)
+    return np.concatenate([[0.0], np.where(is_stretched, drawn, typical)])

@@ -23,6 +23,7 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
+from poise.intake.anatomy import height_of
 
 MOST_POSES = 1500
 """Poses that decide shape, limbs and contact points; the limits look at every pose of the clip."""
@@ -59,7 +60,7 @@ def fit_stages(source: Motion | Skeleton | Sequence[Motion], *, mass: float | No
     ground = find_ground(poses, anatomy, frames, names)
     shapes = make_shapes(frames, ground)
     leg = leg_length(ground)
-    total = _default_mass(ground.rest.frames, anatomy, leg) if mass is None else mass
+    total = _default_mass(poses.skeleton, ground.rest.frames, anatomy, leg) if mass is None else mass
     two_legged = not anatomy.four_legged
     shares = anthropometry.shares(masses, frames.parts, frames.sides, shapes.lengths, two_legged=two_legged)
     joints = fit_joints(every_pose, frames, anatomy)
@@ -98,15 +99,17 @@ def _bodies(skeleton: Skeleton, frames: Frames, shapes: Shapes, joints: Joints, 
     return tuple(bodies)
 
 
-def _default_mass(frames: Frames, anatomy: Anatomy, leg: float) -> float:
+def _default_mass(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg: float) -> float:
     """Mass of a figure of this size when none is given [kg]."""
-    return anthropometry.default_mass(_height(frames, anatomy, leg), two_legged=not anatomy.four_legged)
+    height = _height(skeleton, frames, anatomy, leg)
+    return anthropometry.default_mass(height, two_legged=not anatomy.four_legged)
 
 
-def _height(frames: Frames, anatomy: Anatomy, leg_length: float) -> float:
-    """Stature of the figure stretched out [m]: leg, spine, neck and head, on two legs at least twice the leg.
+def _height(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg_length: float) -> float:
+    """Stature that a mass goes with [m]: leg, spine, neck and head stretched out, on two legs at least twice the leg.
 
-    (Files that lose a trunk bone would otherwise make a child of a grown-up.)
+    (Files that lose a trunk bone would otherwise make a child of a grown-up.) A figure on two legs that is no person's
+    size by that has the height that every command tells; one on four without a neck reaches at least as high as at rest.
     """
     by_joint = {j: i for i, j in enumerate(frames.joints)}
     heights = [leg_length]
@@ -117,7 +120,13 @@ def _height(frames: Frames, anatomy: Anatomy, leg_length: float) -> float:
             height += float(np.linalg.norm(frames.offsets[body]))
             body = frames.parents[body]
         heights.append(height)
-    return max(heights) if anatomy.four_legged else max(*heights, 2.0 * leg_length)
+    if anatomy.four_legged:
+        return max(heights) if anatomy.limbs("neck") else max(*heights, height_of(skeleton))
+    stretched = max(*heights, 2.0 * leg_length)
+    low, high = anthropometry.PERSON_HEIGHTS
+    if low <= stretched <= high or len(anatomy.limbs("leg")) != 2:
+        return stretched
+    return max(height_of(skeleton), 1.6 * leg_length)
 
 
 def _limbs(frames: Frames, anatomy: Anatomy) -> tuple[Limb, ...]:

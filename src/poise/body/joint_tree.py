@@ -7,9 +7,21 @@ from itertools import pairwise
 
 import numpy as np
 
-from poise.body.anatomy import Chain, Poses, hints, is_aside, is_end, is_finger, side_of, stem, without_side
+from poise.body.anatomy import (
+    Chain,
+    Poses,
+    bone_lengths,
+    hints,
+    is_aside,
+    is_end,
+    is_finger,
+    side_of,
+    sound_ends,
+    stem,
+    twins_of,
+    without_side,
+)  # fmt: skip
 from poise.core import rotations
-from poise.core.skeleton import EndSite, Skeleton
 from poise.core.typing import Array
 
 Pair = tuple[int, int, int]
@@ -18,43 +30,17 @@ Pair = tuple[int, int, int]
 LIMB, SMALL = 0.15, 0.05
 """Least length of a limb, and of a neck or tail, as shares of the longest path through the bones [1]."""
 
-STRETCH = 0.01
-"""A bone whose length varies by more than this over a clip is stretched by it: standard deviation over median [1]."""
-
 ANCHOR = 0.25
 """Limbs that part this near to the trunk are limbs of their own: way to the fork over the shortest of them [1]."""
 
+LEAST_SKIN = 0.25
+"""A skin over a smaller share of the joints, a head or an arm alone, does not tell which belong to the figure [1]."""
+
+CARRIES = 0.4
+"""A joint with this share of all joints below it carries the figure [1]."""
+
 MOST_PIECES = 4
 """A bone is divided into no more pieces than this."""
-
-
-def sound_ends(skeleton: Skeleton) -> tuple[EndSite, ...]:
-    """End sites without those that lie many times as far from their joint as the mirrored one does."""
-    length: dict[tuple[str, str], float] = {}
-    for site in skeleton.end_sites:
-        name = skeleton.names[site.joint]
-        length[without_side(name), side_of(name)] = float(np.linalg.norm(site.offset))
-    other = {"left": "right", "right": "left", "": ""}
-
-    def is_sound(site: EndSite) -> bool:
-        name, own = skeleton.names[site.joint], float(np.linalg.norm(site.offset))
-        twin = length.get((without_side(name), other[side_of(name)]), own)
-        bone = float(np.linalg.norm(skeleton.offsets[site.joint]))
-        return own <= max(4.0 * twin, 1.5 * bone)
-
-    return tuple(site for site in skeleton.end_sites if is_sound(site))
-
-
-def bone_lengths(poses: Poses) -> Array:
-    """Bone length from each joint's parent to it [m], shape (J,).
-
-    It is the skeleton's own where the clip stretches the bone, and the clip's where that has another length throughout.
-    """
-    moved = np.linalg.norm(poses.positions[:, 1:] - poses.positions[:, poses.skeleton.parents[1:]], axis=-1)
-    typical = np.median(moved, axis=0)
-    drawn = np.linalg.norm(poses.skeleton.offsets[1:], axis=-1)
-    is_stretched = (moved.std(axis=0) > STRETCH * typical) & (drawn > 0.0)
-    return np.concatenate([[0.0], np.where(is_stretched, drawn, typical)])
 
 
 class JointTree:
@@ -62,6 +48,7 @@ class JointTree:
 
     Attributes:
         poses, skeleton: What it was made from.
+        skin: Vertices each joint moves, shape (J,); None where it is not known or covers hardly any joint.
         lengths: Bone length from each joint's parent to it [m], shape (J,).
         reach: From each joint along its longest branch to the end of it [m], shape (J,).
         span: Longest path through the bones [m].
@@ -71,6 +58,9 @@ class JointTree:
     def __init__(self, poses: Poses) -> None:
         self.poses, self.skeleton = poses, poses.skeleton
         self.lengths = bone_lengths(poses)
+        self.twins = twins_of(self.skeleton.names)
+        skin = self.skeleton.skin
+        self.skin = None if skin is None or float(np.mean(skin > 0.0)) < LEAST_SKIN else skin
         self.asides = self._find_asides()
         markers = self._find_markers()
         self.asides |= markers
@@ -106,18 +96,26 @@ class JointTree:
 
     def _find_asides(self) -> frozenset[int]:
         """Joints aside by their skin (they and all below them move none) or by name, where the skin says nothing."""
-        skin, names = self.skeleton.skin, self.skeleton.names
+        skin, names = self.skin, self.skeleton.names
         by_name = frozenset(j for j, name in enumerate(names) if is_aside(name, has_skin=skin is not None))
-        if sum(map(is_finger, names)) > 0.7 * len(names):  # a hand alone
+        if self.is_hand:
             by_name = frozenset(j for j in by_name if not is_finger(names[j]))
+        # what carries the figure is no control, whatever it is called
+        by_name -= {j for j in by_name if len(self.skeleton.carried_by(j)) > CARRIES * len(names)}
         return by_name if skin is None else by_name | frozenset(np.flatnonzero(self.below_skin <= 0.0).tolist())
+
+    @property
+    def is_hand(self) -> bool:
+        """True for a hand alone: nearly all of its joints are a finger's by name."""
+        names = self.skeleton.names
+        return sum(map(is_finger, names)) > 0.7 * len(names)
 
     def _find_markers(self) -> frozenset[int]:
         """Joints that only mark a place: a control without skin, and a far last joint that never turns, beside others.
 
         They have no part in any length: helpers of some tools lie meters from the bone they belong to.
         """
-        skin, kids = self.skeleton.skin, self.skeleton.children
+        skin, kids = self.skin, self.skeleton.children
         beside = {j for j in range(1, len(kids)) if not kids[j] and len(kids[int(self.skeleton.parents[j])]) > 1}
         found = set() if skin is None else {j for j in beside if skin[j] <= 0.0}
         if self.poses.frame_count > 2:
@@ -125,7 +123,8 @@ class JointTree:
             for j in beside - ends:
                 parent = int(self.skeleton.parents[j])
                 others = [self.lengths[c] for c in (parent, *kids[parent]) if c != j]
-                if self.lengths[j] > max(others) and not self.turns(j):
+                has_twin = any(self.are_twins(j, c) for c in kids[parent] if c != j)
+                if self.lengths[j] > max(others) and not has_twin and not self.turns(j):
                     found.add(j)
         return frozenset(found)
 
@@ -135,7 +134,7 @@ class JointTree:
 
     def _worth(self, joint: int) -> float:
         """Weight of a branch that may carry a limb on: of branches as long, the one that moves more of the skin."""
-        if self.skeleton.skin is None:
+        if self.skin is None:
             return self.weight(joint)
         below = self.below_skin
         parent = int(self.skeleton.parents[joint])
@@ -145,7 +144,7 @@ class JointTree:
     @cached_property
     def below_skin(self) -> Array:
         """Vertices that each joint and all below it move, by weight, shape (J,); zeros where no skin is known."""
-        skin = self.skeleton.skin
+        skin = self.skin
         below = np.zeros(self.skeleton.joint_count) if skin is None else skin.copy()
         for j in range(len(below) - 1, 0, -1):
             below[int(self.skeleton.parents[j])] += below[j]
@@ -208,7 +207,19 @@ class JointTree:
 
     def is_sided(self, joint: int) -> bool:
         """Whether the name claims a side."""
-        return side_of(self.skeleton.names[joint]) != ""
+        return self.side(joint) != ""
+
+    def side(self, joint: int) -> str:
+        """The side a joint's name claims, by itself or beside its twin's: "left", "right" or ""."""
+        return side_of(self.skeleton.names[joint]) or self.twins.get(joint, ("", -1))[0]
+
+    def are_twins(self, a: int, b: int) -> bool:
+        """Whether the names of two joints say that one mirrors the other."""
+        names = self.skeleton.names
+        return self.twins.get(a, ("", -1))[1] == b or (
+            {side_of(names[a]), side_of(names[b])} == {"left", "right"}
+            and without_side(names[a]) == without_side(names[b])
+        )
 
     def _bears_legs(self, joint: int) -> bool:
         """Whether a pair hangs on the joint whose names say that they are legs, however short beside a long tail."""
@@ -244,8 +255,7 @@ class JointTree:
         for n, a in enumerate(kids):
             for b in kids[n + 1 :]:
                 unlike = abs(self.weight(a) - self.weight(b)) / max(self.weight(a), self.weight(b))
-                sides = {side_of(names[a]), side_of(names[b])}
-                mirrored = sides == {"left", "right"} and without_side(names[a]) == without_side(names[b])
+                sides, mirrored = {self.side(a), self.side(b)}, self.are_twins(a, b)
                 if sides & {"left", "right"} and not mirrored and len(sides) == 2:
                     continue
                 if not mirrored and across is not None and not self._is_apart_along(a, b, across):
@@ -268,6 +278,9 @@ class JointTree:
         names, rest = self.skeleton.names, self.skeleton.rest[0]
         sided = {(side_of(n), without_side(n), self._depth(j)): j for j, n in enumerate(names) if side_of(n)}
         total = np.zeros(3)
+        for left, (side, right) in self.twins.items():
+            if side == "left" and not side_of(names[left]):
+                total += rest[left] - rest[right]
         for (side, name, depth), left in sided.items():
             right = sided.get(("right", name, depth))
             if side == "left" and right is not None:
@@ -298,7 +311,13 @@ class JointTree:
     def bone_count(self, joint: int) -> int:
         """Joints of a branch that move skin, as far as that is known."""
         path = self.path(joint)
-        return len(path) if self.skeleton.skin is None else max(1, int(np.sum(self.below_skin[path] > 0.0)))
+        return len(path) if self.skin is None else max(1, int(np.sum(self.below_skin[path] > 0.0)))
+
+    def worth(self, joint: int) -> float:
+        """Weight of a branch as a limb: controls in it, which move no skin, count for nothing."""
+        path = self.path(joint)
+        has_skin = np.ones(len(path)) if self.skin is None else self.skin[path] > 0.0
+        return self.weight(joint) * float(np.mean(has_skin))
 
     def tip_height(self, joint: int) -> Array:
         """Height of the far end of the joint's longest branch in each frame [m], shape (F,)."""
@@ -341,7 +360,7 @@ class JointTree:
             main.append(j)
         most = 3 if kind == "arm" else 4
         main = main[:most]
-        while len(main) > 1 and self.skeleton.skin is not None and self.below_skin[main[-1]] <= 0.0:
+        while len(main) > 1 and self.skin is not None and self.below_skin[main[-1]] <= 0.0:
             main.pop()  # it marks where the skin ends
         twin = self._undivided(self.path(other, with_asides=kind == "leg"))
         place_of_last = path.index(main[-1])

@@ -11,96 +11,12 @@ Which way the figure faces is decided by its legs, trunk, knees, toes and travel
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from poise.body.anatomy import Anatomy, Chain, Poses, hints, side_of, words
+from poise.body.anatomy import Anatomy, Chain, Poses, hints, words
 from poise.body.joint_tree import LIMB, JointTree, Pair
+from poise.body.standing import heading, rest_is_level, share_on_ground, time_on_ground, trunk_of
 from poise.core.skeleton import Skeleton, rest_pose
 from poise.core.typing import Array
-
-UP = np.array([0.0, 0.0, 1.0])
-
-
-def heading(tree: JointTree, root: int, chest: int, legs: Pair | None, pairs: list[Pair]) -> tuple[Array, Array]:
-    """Level forward and left directions in each frame, shapes (F, 3)."""
-    at = tree.poses.positions
-    frames = len(at)
-    trunk = at[:, chest] - at[:, root]
-    pair = legs or (pairs[0] if pairs else None)
-    if pair is None:
-        forward = _level(trunk if chest != root else at[:, tree.path(root)[-1]] - at[:, root])
-        return forward, np.cross(UP, forward)
-    _, a, b = pair
-    a_top, b_top = tree.parted(a, b)
-    across = at[:, a_top] - at[:, b_top]
-    named = (side_of(tree.skeleton.names[a]), side_of(tree.skeleton.names[b]))
-    if named == ("right", "left"):
-        across = -across
-    elif named != ("left", "right"):
-        across = across * _which_is_left(tree, root, chest, (a, b), across)
-    across = across / np.maximum(np.linalg.norm(across, axis=-1, keepdims=True), 1e-9)
-    # on all fours the trunk points forward; upright, forward is left × up along the trunk
-    along = trunk if chest != root else np.tile(UP, (frames, 1))
-    along = along / np.maximum(np.linalg.norm(along, axis=-1, keepdims=True), 1e-9)
-    ahead = np.cross(across, along)
-    level = np.abs(along[:, 2:3]) < 0.7
-    stands = _rest_is_level(tree, root, chest)
-    forward = np.where(level & stands, along, ahead)
-    return _level(forward), across
-
-
-def _which_is_left(tree: JointTree, root: int, chest: int, pair: tuple[int, int], across: Array) -> float:
-    """+1 if the first of an unnamed pair is the left one: judged by the trunk, by knees and toes, then by travel."""
-    at, rest = tree.poses.positions, rest_pose(tree.skeleton)[0][None]
-    if chest != root and _rest_is_level(tree, root, chest):
-        return _votes_left(at[:, chest] - at[:, root], across)
-    a, b = tree.parted(*pair)
-    vote = 0.0
-    for positions, side in ((rest, rest[:, a] - rest[:, b]), (at, across)):
-        for kid in pair:
-            hip, knee, ankle, toe = _leg_joints(tree, kid, pair[1] if kid == pair[0] else pair[0])
-            leg = positions[:, ankle] - positions[:, hip]
-            length = float(tree.lengths[knee] + tree.lengths[ankle])
-            if length < 1e-3 * tree.span or np.mean(leg[:, 2]) > -0.5 * length:
-                continue
-            # a bent knee is ahead of the line from hip to ankle; so are the toes of a foot at rest
-            vote += _votes_left(positions[:, knee] - positions[:, hip] - 0.5 * leg, side) / length**2
-            if positions is rest:
-                vote += _votes_left(positions[:, toe] - positions[:, ankle], side) / length**2
-    if abs(vote) < 1e-4 and len(at) > 1:
-        vote = _votes_left(np.gradient(at[:, root], axis=0), across)
-    return 1.0 if vote >= 0.0 else -1.0
-
-
-def _votes_left(forward: Array, across: Array) -> float:
-    """Positive if `across` points to the left of a figure that faces `forward`."""
-    return float(np.mean(np.sum(np.cross(UP, forward) * across, axis=-1)))
-
-
-def _leg_joints(tree: JointTree, kid: int, other: int) -> tuple[int, int, int, int]:
-    """Hip, knee, ankle and toe of the leg that begins at `kid`; the last joint again where it has fewer."""
-    path = tree.path(kid)
-    upper = tree.upper("leg", path, other)
-    last = len(path) - 1
-    hip, knee, ankle, toe = (path[min(upper + k, last)] for k in range(4))
-    return hip, knee, ankle, toe
-
-
-def _level(direction: Array) -> Array:
-    flat = direction * np.array([1.0, 1.0, 0.0])
-    length = np.linalg.norm(flat, axis=-1, keepdims=True)
-    return np.where(length > 1e-6, flat / np.maximum(length, 1e-6), np.array([1.0, 0.0, 0.0]))
-
-
-def _rest_is_level(tree: JointTree, root: int, chest: int) -> bool:
-    """True if the trunk lies level in the rest pose, or in nearly all frames where the rest pose is no pose at all."""
-    if chest == root:
-        return False
-    rest = rest_pose(tree.skeleton)[0][None]
-    at = np.concatenate([rest, tree.poses.positions])
-    trunk = at[:, chest] - at[:, root]
-    tilt = np.abs(trunk[:, 2]) / np.maximum(np.linalg.norm(trunk, axis=-1), 1e-9)
-    return bool(np.mean(tilt < 0.6) > 0.9)
 
 
 def find_anatomy(poses: Poses) -> Anatomy:
@@ -119,31 +35,33 @@ def find_anatomy(poses: Poses) -> Anatomy:
         paired, alone = tree.pair_up(kids)
         pairs += [(hub, a, b) for a, b in paired]
         single += [(hub, c) for c in alone]
-    chest = _chest(tree, root, hubs, pairs)
+    pelvis, chest = _trunk(tree, root, hubs, pairs, single)
     chains: list[Chain] = []
     for path in spine_paths:
         kept = tuple(j for j in path if tree.is_spine_bone(j))
-        kind = "neck" if chest != path[-1] and chest in poses.skeleton.ancestors(path[-1]) else "spine"
+        kind = "neck" if chest in poses.skeleton.ancestors(path[-1]) and path[-1] != pelvis != chest else "spine"
         if kept:
             chains.append(Chain(kind, "", "", chest if kind == "neck" else root, kept))
     # tracks and wheels are no limbs
     is_figure = len(pairs) <= MOST_PAIRS or any(_named(tree, p) & {"leg", "arm"} for p in pairs)
-    leg_pair = _main_legs(tree, root, pairs) if is_figure else None
+    is_figure = is_figure and not tree.is_hand
+    leg_pair = _main_legs(tree, pelvis, pairs) if is_figure else None
     standing = _standing_pairs(tree, leg_pair, pairs)
-    forward, left = heading(tree, root, chest, leg_pair, pairs)
+    forward, left = heading(tree, pelvis, chest, leg_pair, pairs)
     if len(standing) == 2 and leg_pair is not None:
         standing = sorted(standing, key=lambda p: _ahead(tree, root, p, forward))
         leg_pair, four_legged = standing[0], True
     else:
-        four_legged = len(standing) < 2 and _stands_on_four(tree, root, chest, leg_pair, pairs, single)
+        four_legged = len(standing) < 2 and _stands_on_four(tree, pelvis, chest, leg_pair, pairs, single)
     for hub, a, b in pairs:
-        kind, place = _pair_kind(tree, hub, (a, b), leg_pair, pairs, four_legged)
+        others = [p for p in pairs if p not in standing or p[1] == a]
+        kind, place = _pair_kind(tree, hub, (a, b), leg_pair, others, four_legged)
         if len(standing) > 1 and (hub, a, b) in standing:
             kind, place = "leg", "" if len(standing) > 2 else "hind" if (hub, a, b) == leg_pair else "front"
         elif len(standing) > 1 and kind == "leg":
             kind, place = "other", ""
         named = _named(tree, (hub, a, b))
-        if chest in poses.skeleton.ancestors(hub):  # hair, ears and horns of the head
+        if chest in poses.skeleton.ancestors(hub) and hub != pelvis:  # hair, ears and horns of the head
             kind, place = "other", ""
         if not is_figure or (kind != "leg" and ("other" in named or (tree.bone_count(a) == 1 and "arm" not in named))):
             kind, place = "other", ""
@@ -152,7 +70,9 @@ def find_anatomy(poses: Poses) -> Anatomy:
             if chain := tree.limb_chain(kind, side, place, hub, kid, b if kid == a else a):
                 chains.append(chain)
     for hub, kid in single:
-        if chain := _single_chain(tree, root, chest, hub, kid, bool(hubs)):
+        if tree.is_hand:
+            chains.append(Chain("other", "", "", hub, tuple(tree.path(kid))))
+        elif chain := _single_chain(tree, pelvis, chest, hub, kid, bool(hubs)):
             chains += _spine_and_neck(tree, chain) if hub == root and not hubs else [chain]
             chains += _beyond_head(tree, chain)
     if not hubs:
@@ -171,6 +91,30 @@ def _chest(tree: JointTree, root: int, hubs: list[int], pairs: list[Pair]) -> in
     """
     bearing = {hub for hub, a, b in pairs if hub != root and _named(tree, (hub, a, b)) & {"arm", "leg"}}
     return max(bearing or hubs, key=lambda j: (len(tree.skeleton.ancestors(j)), j), default=root)
+
+
+def _trunk(
+    tree: JointTree, root: int, hubs: list[int], pairs: list[Pair], single: list[tuple[int, int]]
+) -> tuple[int, int]:
+    """Both ends of the trunk, pelvis and chest: the root and the last fork, but the head goes on from the chest.
+
+    Some animals are drawn from their shoulders: neck and front legs hang on the root, hind legs and tail further down.
+    """
+    chest = _chest(tree, root, hubs, pairs)
+    bear = {hub for hub, _, _ in pairs}
+    if chest == root or not {root, chest} <= bear or not rest_is_level(tree, root, chest, pairs):
+        return root, chest
+
+    def headness(hub: int) -> float:
+        best = 0.0
+        for kid in (kid for at, kid in single if at == hub):
+            said = frozenset().union(*(hints(tree.skeleton.names[j]) for j in tree.path(kid)))
+            rise = tree.skeleton.rest[0][tree.path(kid)[-1], 2] - tree.skeleton.rest[0][hub, 2]
+            own = bool(said & {"head", "neck"}) - ("tail" in said) + 0.5 * float(rise) / tree.span
+            best = own if abs(own) > abs(best) else best
+        return best
+
+    return (chest, root) if headness(root) > max(headness(chest), 0.0) + 0.5 else (root, chest)
 
 
 def _main_legs(tree: JointTree, root: int, pairs: list[Pair]) -> Pair | None:
@@ -248,7 +192,7 @@ def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> li
     if legs is None:
         return []
     found = [legs]
-    main = _share_on_ground(tree, legs)
+    main = share_on_ground(tree, legs)
     is_called_leg = _named(tree, legs) & {"leg", "arm"} == {"leg"}
     for pair in pairs:
         if pair != legs and tree.reach[pair[1]] > 0.5 * tree.reach[legs[1]]:
@@ -256,25 +200,11 @@ def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> li
                 continue
             named = _named(tree, pair)
             name = 0.2 * ("leg" in named) - 0.4 * ("arm" in named and "leg" not in named) - 0.8 * ("other" in named)
-            share = _share_on_ground(tree, pair)
+            share = share_on_ground(tree, pair)
             as_main = is_called_leg and named & {"leg", "arm", "other"} == {"leg"} and share > main - AS_MUCH
             if share + name > STANDING or as_main:
                 found.append(pair)
     return found
-
-
-def _share_on_ground(tree: JointTree, pair: Pair) -> float:
-    """Mean of the share of frames in which both tips are near the lowest joint, and of whether they are at rest."""
-
-    def near(positions: Array, orientations: Array) -> npt.NDArray[np.bool_]:
-        tips = [tree.tips(positions, orientations, joint)[..., 2] for joint in pair[1:]]
-        ground = np.minimum(positions[..., 2].min(axis=-1), np.minimum(*tips))
-        return np.maximum(*tips) - ground < 0.05 * tree.span
-
-    at_rest = float(np.mean(near(*rest_pose(tree.skeleton))))
-    if tree.poses.is_bare:
-        return at_rest
-    return 0.5 * at_rest + 0.5 * float(np.mean(near(tree.poses.positions, tree.poses.orientations)))
 
 
 def _ahead(tree: JointTree, root: int, pair: Pair, forward: Array) -> float:
@@ -299,18 +229,18 @@ def _stands_on_four(
     if legs is None or not front:
         return False
     at, rest = tree.poses.positions, rest_pose(tree.skeleton)[0]
-    hind_tip, front_tip = tree.path(legs[1])[-1], tree.path(front[0][1])[-1]
+    hind_tip = tree.path(legs[1])[-1]
     vote = 0.0
     leg = rest[hind_tip] - rest[legs[1]]
     if leg[2] < -0.5 * max(float(np.linalg.norm(leg)), 1e-9):
-        trunk = rest[chest] - rest[root]
+        trunk = trunk_of(tree, root, chest, pairs, rest[None])[0]
         vote += 1.0 if abs(trunk[2]) < 0.5 * max(float(np.linalg.norm(trunk)), 1e-9) else -1.0
     if not tree.poses.is_bare:
-        trunk = at[:, chest] - at[:, root]
+        trunk = trunk_of(tree, root, chest, pairs, at)
         tilt = np.abs(trunk[:, 2]) / np.maximum(np.linalg.norm(trunk, axis=-1), 1e-9)
         vote += 1.0 if np.mean(tilt < 0.6) > 0.8 else -1.0
-        gap = at[:, front_tip, 2] - at[..., 2].min(axis=1)
-        vote += 0.5 if np.mean(gap < 0.06 * tree.span) > 0.4 else -0.5
+    as_much = time_on_ground(tree, front[0]) / max(time_on_ground(tree, legs), 0.25)
+    vote += 2.0 * min(as_much, 1.0) - 1.0
     # without the step from trunk to first joint: a person's arm is 0.65 of the leg, a dog's front leg 0.85
     vote += 0.5 if tree.reach[front[0][1]] > 0.75 * tree.reach[legs[1]] else -1.0
     vote += 0.5 if any(hub == root for hub, _ in single) else 0.0
@@ -330,18 +260,18 @@ def _pair_kind(
     pairs: list[Pair],
     four_legged: bool,
 ) -> tuple[str, str]:
+    """Kind and place of a pair beside the legs; `pairs` are those that could be its rivals as arms."""
     if legs is not None and pair == legs[1:]:
         return "leg", "hind" if four_legged else ""
-    weight = tree.weight(pair[0])
-    rivals = [tree.weight(p[1]) for p in pairs if p[0] == hub and p != legs and not _is_wing(tree, p)]
-    if _is_wing(tree, (hub, *pair)) or weight < max(rivals) or weight < LIMB:
+    weight = tree.worth(pair[0])
+    rivals = [tree.worth(p[1]) for p in pairs if p[0] == hub and p != legs and not _is_wing(tree, p)]
+    if _is_wing(tree, (hub, *pair)) or weight < max(rivals) or tree.weight(pair[0]) < LIMB:
         return "other", ""
     return ("leg", "front") if four_legged else ("arm", "")
 
 
 def _left_first(tree: JointTree, a: int, b: int, left: Array) -> tuple[int, int]:
-    names = tree.skeleton.names
-    sides = (side_of(names[a]), side_of(names[b]))
+    sides = (tree.side(a), tree.side(b))
     if sides == ("left", "right"):
         return a, b
     if sides == ("right", "left"):

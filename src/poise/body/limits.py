@@ -9,8 +9,8 @@ import numpy as np
 
 from poise.body.anatomy import Anatomy, Poses
 from poise.body.fit_bodies import PERSON_SPAN, Frames
-from poise.body.limbs import UP
 from poise.body.parts import Limits
+from poise.body.standing import UP
 from poise.core import rotations
 from poise.core.skeleton import Hinge
 from poise.core.typing import Array

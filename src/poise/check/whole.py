@@ -193,7 +193,7 @@ def rate_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     rate = implied_fps(clip.motion, floor=clip.floor)
     fps, reason = rate.fps, rate.reason
     source = clip.motion.source
-    read = source.evidence.get("fps_by_motion") if source is not None else None
+    read = source.evidence.get("implied_fps") if source is not None else None
     leg = clip.character.leg_length
     if not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]:
         return  # how fast a figure of any size moves, nobody knows

@@ -24,7 +24,8 @@ from poise.core.errors import FileFormatError, InvalidValue, PoiseError
 from poise.core.motion import Evidence, Motion
 from poise.core.skeleton import Skeleton
 from poise.core.units import HUMAN_LEG
-from poise.intake.anatomy import height_of
+from poise.intake.anatomy import anatomy_of, height_of
+from poise.intake.reading import WEIGHED, size_doubt
 from poise.io import load, load_skeleton
 from poise.io.format import ReadOptions, format_of, optional
 from poise.phases.points import leg_length
@@ -44,7 +45,7 @@ _LABELS = {
     "floor_m": "floor",
     "rest_frames": "rest frames in front",
     "zero_length_joints": "joints of zero length",
-    "fps_by_motion": "rate by the motion",
+    "implied_fps": "rate by the motion",
 }
 
 
@@ -163,7 +164,7 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        unit = {"unit": " m", "floor_m": " m", "fps": " Hz", "fps_by_motion": " Hz"}.get(name, "")
+        unit = {"unit": " m", "floor_m": " m", "fps": " Hz", "implied_fps": " Hz"}.get(name, "")
         return f"{value:.5g}{unit}"
     if isinstance(value, list):
         return (f"{len(value)}: " if len(value) > 4 else "") + ", ".join(map(str, value))
@@ -296,6 +297,8 @@ def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) 
     warnings: list[str] = []
     if skeleton is not None:
         found |= _of_skeleton(skeleton) | {"evidence": _zero_bones(skeleton)}
+        if candidate.NAME not in WEIGHED and options.unit is None and options.height is None:
+            warnings += filter(None, [size_doubt(anatomy_of(skeleton), height_of(skeleton))])
         character = _character(skeleton, warnings)
         if character is not None:
             found |= _of_character(character, None)
@@ -352,7 +355,7 @@ def _character(source: Motion | Skeleton, warnings: list[str]) -> Character | No
 
 def _doubt_size(character: Character, motion: Motion, warnings: list[str]) -> None:
     leg = character.leg_length
-    if any("--unit" in w for w in warnings):
+    if any("--unit" in w or "--height" in w for w in warnings):
         return
     if not PLAUSIBLE_LEG[0] <= leg <= PLAUSIBLE_LEG[1] and motion.source is not None:
         warnings.append(

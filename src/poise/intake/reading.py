@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.units import UNITS
-from poise.intake.anatomy import height_of
+from poise.intake.anatomy import Anatomy, height_of
 from poise.intake.figure import Figure
 from poise.intake.scale import UNIT_WORDS, WITNESSES, Scale, scale_candidates, unit_name, weigh_scale
 from poise.intake.table import Answer
@@ -22,6 +22,10 @@ SIZES = (0.4, 0.82)
 """Legs of the sizes that a figure may move like [m]: a dog's or a child's, and a grown person's."""
 USUAL_HEIGHTS = (0.2, 2.6)
 """Heights of figures on two legs that raise no question [m]."""
+TALLEST_BEAST = 3.6
+"""Height of an elephant's back, the tallest of other figures that raises no question [m]."""
+MISLABELED = {0.5: 0.01, 2.0: 0.01}
+"""How often a rate is wrong where the file gives each key its time, as factors of it: hardly ever [1]."""
 DOUBTED = 0.45
 """A stated rate is doubted below this probability [1]."""
 
@@ -96,16 +100,23 @@ def doubted(motion: Motion, *, given_size: bool, given_fps: bool) -> Motion:
     evidence, warnings = dict(source.evidence), list(source.warnings)
     figure = Figure(motion)
     tall = height_of(motion)
-    people = len(figure.anatomy.legs) == 2
-    if not given_size and not USUAL_HEIGHTS[0] <= tall <= (USUAL_HEIGHTS[1] if people else 2.0 * USUAL_HEIGHTS[1]):
-        warnings.append(
-            f"The figure is {tall:.3g} m tall in the unit of its file, and weighs and falls like a body of that size. "
-            f"Say how tall it is meant to be with --height, such as --height {'1.8m' if people else '1m'}."
-        )
+    if not given_size and (doubt := size_doubt(figure.anatomy, tall)):
+        warnings.append(doubt)
     if figure.anatomy.legs and motion.frame_count > 1 and not given_fps:
         _doubt_rate(figure, source, evidence, warnings)
     told = replace(source, evidence=evidence, warnings=tuple(warnings))
     return replace(motion, source=told).placed(*motion.world)
+
+
+def size_doubt(anatomy: Anatomy, tall: float) -> str:
+    """The sentence for a figure of a height [m] that few have; "" for any other."""
+    people = len(anatomy.legs) == 2
+    if USUAL_HEIGHTS[0] <= tall <= (USUAL_HEIGHTS[1] if people else TALLEST_BEAST):
+        return ""
+    return (
+        f"The figure is {tall:.3g} m tall in the unit of its file, and weighs and falls like a body of that size. "
+        f"Say how tall it is meant to be with --height, such as --height {'1.8m' if people else '1m'}."
+    )
 
 
 def _doubt_rate(figure: Figure, source: Source, evidence: dict[str, Evidence], warnings: list[str]) -> None:
@@ -116,7 +127,7 @@ def _doubt_rate(figure: Figure, source: Source, evidence: dict[str, Evidence], w
         if abs(math.log(leg / figure.leg)) > 0.5:
             sizes[f"leg of {leg} m"], meters[f"leg of {leg} m"] = 0.3, leg / figure.leg
     sizes = {name: share / sum(sizes.values()) for name, share in sizes.items()}
-    candidates, prior = scale_candidates(label, sizes, {0.5: 0.03, 2.0: 0.03}, meters, True)
+    candidates, prior = scale_candidates(label, sizes, MISLABELED, meters, True)
     table = weigh_scale(figure, "z", candidates, prior, WITNESSES[2:])
     stated = source.evidence["fps"].reason if "fps" in source.evidence else f"the file says {label:.6g} Hz"
     chance = table.chance_of(lambda s: s.fps == label)
@@ -207,7 +218,7 @@ def _rate(
         return
     rate = float(answer.value)  # pyright: ignore[reportArgumentType]
     evidence["fps"] = Evidence(label, round(chance, 2), f"{stated}; {rate:.6g} Hz is likelier: {answer.sentence}")
-    evidence["fps_by_motion"] = Evidence(rate, round(answer.confidence, 2), answer.sentence)
+    evidence["implied_fps"] = Evidence(rate, round(answer.confidence, 2), answer.sentence)
     warnings.append(
         f"The frame rate of {label:.4g} Hz contradicts the motion, {rate:.4g} Hz fits it: {answer.sentence}. If these "
         f"are data of {rate:.4g} Hz, say --source-fps {rate:.4g}."

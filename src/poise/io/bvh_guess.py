@@ -15,8 +15,8 @@ from poise.intake.reading import Custom, read_as
 from poise.io.bvh_document import BvhDocument, file_pose, skeleton_of
 from poise.io.format import ReadOptions
 
-UP_CUSTOM = {"y": 0.8, "z": 0.18, "x": 0.01}
-"""How often a BVH file has which axis up."""
+UP_CUSTOM = {"y": 0.8, "z": 0.18, "x": 0.01, "-y": 0.02}
+"""How often a BVH file has which axis up; what is found in pictures often has theirs, which goes down."""
 UNIT_CUSTOM = {"cm": 0.55, "m": 0.12, "inch": 0.12, "mm": 0.06, "cmu": 0.03, "dm": 0.03, "ft": 0.01}
 """How often a BVH file is in which unit."""
 CMU_UNIT_CUSTOM = UNIT_CUSTOM | {"cmu": 0.5}

@@ -27,6 +27,8 @@ LOOSEST = 0.06
 """No joint hangs on a bone in whose frame it wanders more than this share of the size."""
 SURE = 1.2
 """Least sum of the witnesses: odds of 3.3 to 1."""
+FEWEST_FLAT = 6
+"""So many joints beside each other, and nothing else, are a tree whose bones the file does not tell."""
 MOST_POSES = 400
 
 
@@ -134,6 +136,39 @@ def find_hanging(rig: Rig) -> tuple[Hanging, ...]:
             parents[hanging.joint] = hanging.bone
             kept.append(hanging)
     return tuple(kept)
+
+
+def hang_by_skin(parents: Ints, seams: Array) -> tuple[Hanging, ...]:
+    """How the joints of a flat tree hang on each other: by the seams of the skin, the strongest first.
+
+    Some files name every joint of a hand as a child of one node. Where nearly all joints are last ones on one parent,
+    the spanning tree of the strongest seams tells which bone goes on in which; it is rooted at the joint that most
+    others go on from. Nothing is said of any other tree.
+    """
+    leaves = np.setdiff1d(np.arange(len(parents)), parents)
+    if len(leaves) < FEWEST_FLAT or len(leaves) < len(parents) - 1:
+        return ()
+    bonds: dict[int, list[int]] = {int(j): [] for j in leaves}
+    of = {int(j): int(j) for j in leaves}
+    strongest = np.argsort(-seams[np.ix_(leaves, leaves)], axis=None)
+    for a, b in zip(*np.unravel_index(strongest, (len(leaves), len(leaves)))):
+        one, other = int(leaves[a]), int(leaves[b])
+        if of[one] != of[other] and seams[one, other] > 0.0:
+            bonds[one].append(other)
+            bonds[other].append(one)
+            of = {j: of[one] if part == of[other] else part for j, part in of.items()}
+    found: list[Hanging] = []
+    for part in set(of.values()):
+        waiting = [max((j for j in bonds if of[j] == part), key=lambda j: (len(bonds[j]), -j))]
+        seen = set(waiting)
+        while waiting:
+            bone = waiting.pop()
+            for joint in bonds[bone]:
+                if joint not in seen:
+                    seen.add(joint)
+                    waiting.append(joint)
+                    found.append(Hanging(joint, bone, 1.5, ("their skin is one",)))
+    return tuple(found)
 
 
 def _weigh(rig: Rig, joint: int, bone: int) -> Hanging:

@@ -18,7 +18,7 @@ from poise.core.typing import Array
 from poise.io.format import door_turn
 from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
-from poise.io.gltf_hanging import find_hanging, measure
+from poise.io.gltf_hanging import find_hanging, hang_by_skin, measure
 from poise.io.gltf_mesh import SkinnedMesh, seams_of, skin_of, skinned_meshes, tips_from_meshes
 from poise.io.gltf_tree import GltfTree, find_tree, node_parents
 
@@ -198,6 +198,9 @@ def skeleton_tree(file: GltfDocument) -> GltfTree:
         return tree
     meshes = skinned_meshes(file, tree)
     tree = replace(tree, skin=skin_of(meshes, len(tree.nodes)))
+    seams = seams_of(meshes, len(tree.nodes))
+    if by_skin := hang_by_skin(tree.parents, seams):
+        return tree.with_hanging(by_skin)
     places, turns = [], []
     for index in range(len(file.items("animations"))):
         try:
@@ -213,7 +216,6 @@ def skeleton_tree(file: GltfDocument) -> GltfTree:
         turns.append(at[1])
     if not places:
         return tree
-    seams = seams_of(meshes, len(tree.nodes))
     clips = np.repeat(np.arange(len(places)), [len(at) for at in places])
     rig = measure(np.concatenate(places), np.concatenate(turns), tree.parents, tree.skin, seams, clips)
     return tree.with_hanging(find_hanging(rig))

@@ -164,6 +164,7 @@ def find_tree(document: GltfDocument) -> GltfTree:
         for joint in joints:
             document.item("nodes", joint)
             wanted.add(joint)
+    wanted |= _beside(animated, wanted, parents)
     if not wanted:
         # parts of a figure without a skin are meshes themselves; where they are apart, they are a scene around it
         in_one_tree = len({_chain(parents, n)[0] for n in animated}) == 1
@@ -221,6 +222,16 @@ def find_tree(document: GltfDocument) -> GltfTree:
         end_sites=tuple(tips),
         uneven=tuple(n for n, e in zip(names, even, strict=True) if not e),
     )
+
+
+def _beside(animated: set[int], joints: set[int], parents: list[int]) -> set[int]:
+    """Animated nodes that are bones though no skin names them: they hang on a joint or on what moves joints.
+
+    A file may hold the skin of a head alone, with the clip of the whole body.
+    """
+    moved = animated | joints
+    above = {a for n in joints for a in _chain(parents, n)} & moved
+    return {n for n in animated - joints if above & set(_chain(parents, n)[:-1])}
 
 
 def _order(document: GltfDocument, kept: set[int], parents: list[int], root: int) -> list[int]:

@@ -119,7 +119,7 @@ def implied_fps(motion: Motion, *, floor: float | None = None) -> FrameRate:
     Gravity seen goes with the square of the frame rate taken: data of 60 Hz labeled 120 Hz fall with 39 m/s².
     Animators bend gravity too, so only flights that agree with each other and are far off throw doubt on a label.
     This asks any motion, also one made or changed in memory; what steps, size and noise of a file said when it was read
-    is `source.evidence["fps_by_motion"]`.
+    is `source.evidence["implied_fps"]`.
 
     Args:
         motion: The motion, as labeled.

@@ -1,0 +1,144 @@
+"""How a figure stands: where its trunk lies, which way it faces, and which of its limbs are on the ground.
+
+Facing is told by its legs, its trunk, its knees and toes, and its travel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from poise.body.joint_tree import JointTree, Pair
+from poise.core.skeleton import rest_pose
+from poise.core.typing import Array
+
+UP = np.array([0.0, 0.0, 1.0])
+
+
+def heading(tree: JointTree, root: int, chest: int, legs: Pair | None, pairs: list[Pair]) -> tuple[Array, Array]:
+    """Level forward and left directions in each frame, shapes (F, 3)."""
+    at = tree.poses.positions
+    frames = len(at)
+    trunk = trunk_of(tree, root, chest, pairs, at)
+    pair = legs or (pairs[0] if pairs else None)
+    if pair is None:
+        forward = _level(trunk if chest != root else at[:, tree.path(root)[-1]] - at[:, root])
+        return forward, np.cross(UP, forward)
+    _, a, b = pair
+    a_top, b_top = tree.parted(a, b)
+    across = at[:, a_top] - at[:, b_top]
+    named = (tree.side(a), tree.side(b))
+    if named == ("right", "left"):
+        across = -across
+    elif named != ("left", "right"):
+        across = across * _which_is_left(tree, root, chest, (a, b), pairs, across)
+    across = across / np.maximum(np.linalg.norm(across, axis=-1, keepdims=True), 1e-9)
+    # on all fours the trunk points forward; upright, forward is left × up along the trunk
+    along = trunk if chest != root else np.tile(UP, (frames, 1))
+    along = along / np.maximum(np.linalg.norm(along, axis=-1, keepdims=True), 1e-9)
+    ahead = np.cross(across, along)
+    level = np.abs(along[:, 2:3]) < 0.7
+    stands = rest_is_level(tree, root, chest, pairs)
+    forward = np.where(level & stands, along, ahead)
+    return _level(forward), across
+
+
+def trunk_of(tree: JointTree, root: int, chest: int, pairs: list[Pair], at: Array) -> Array:
+    """From pelvis to chest in poses (F, J, 3): from the middle of the limbs that hang on one to that of the other's.
+
+    The joints themselves may lie anywhere between: some rigs fork at one point.
+    """
+    if chest == root:
+        return at[:, chest] - at[:, root]
+    ends = []
+    for hub in (root, chest):
+        tops = [j for at_hub, a, b in pairs if at_hub == hub for j in tree.parted(a, b)]
+        ends.append(at[:, tops].mean(axis=1) if tops else at[:, hub])
+    return ends[1] - ends[0]
+
+
+def _which_is_left(
+    tree: JointTree, root: int, chest: int, pair: tuple[int, int], pairs: list[Pair], across: Array
+) -> float:
+    """+1 if the first of an unnamed pair is the left one: judged by the trunk, by knees and toes, then by travel."""
+    at, rest = tree.poses.positions, rest_pose(tree.skeleton)[0][None]
+    if chest != root and rest_is_level(tree, root, chest, pairs):
+        return _votes_left(trunk_of(tree, root, chest, pairs, at), across)
+    a, b = tree.parted(*pair)
+    vote = 0.0
+    for positions, side in ((rest, rest[:, a] - rest[:, b]), (at, across)):
+        for kid in pair:
+            hip, knee, ankle, toe = _leg_joints(tree, kid, pair[1] if kid == pair[0] else pair[0])
+            leg = positions[:, ankle] - positions[:, hip]
+            length = float(tree.lengths[knee] + tree.lengths[ankle])
+            if length < 1e-3 * tree.span or np.mean(leg[:, 2]) > -0.5 * length:
+                continue
+            # a bent knee is ahead of the line from hip to ankle; so are the toes of a foot at rest
+            vote += _votes_left(positions[:, knee] - positions[:, hip] - 0.5 * leg, side) / length**2
+            if positions is rest:
+                vote += _votes_left(positions[:, toe] - positions[:, ankle], side) / length**2
+    if abs(vote) < 1e-4 and len(at) > 1:
+        vote = _votes_left(np.gradient(at[:, root], axis=0), across)
+    return 1.0 if vote >= 0.0 else -1.0
+
+
+def _votes_left(forward: Array, across: Array) -> float:
+    """Positive if `across` points to the left of a figure that faces `forward`."""
+    return float(np.mean(np.sum(np.cross(UP, forward) * across, axis=-1)))
+
+
+def _leg_joints(tree: JointTree, kid: int, other: int) -> tuple[int, int, int, int]:
+    """Hip, knee, ankle and toe of the leg that begins at `kid`; the last joint again where it has fewer."""
+    path = tree.path(kid)
+    upper = tree.upper("leg", path, other)
+    last = len(path) - 1
+    hip, knee, ankle, toe = (path[min(upper + k, last)] for k in range(4))
+    return hip, knee, ankle, toe
+
+
+def _level(direction: Array) -> Array:
+    flat = direction * np.array([1.0, 1.0, 0.0])
+    length = np.linalg.norm(flat, axis=-1, keepdims=True)
+    return np.where(length > 1e-6, flat / np.maximum(length, 1e-6), np.array([1.0, 0.0, 0.0]))
+
+
+def rest_is_level(tree: JointTree, root: int, chest: int, pairs: list[Pair]) -> bool:
+    """True if the trunk lies level in the rest pose, or in nearly all frames where the rest pose is no pose at all."""
+    if chest == root:
+        return False
+    rest = rest_pose(tree.skeleton)[0][None]
+    at = np.concatenate([rest, tree.poses.positions])
+    trunk = trunk_of(tree, root, chest, pairs, at)
+    tilt = np.abs(trunk[:, 2]) / np.maximum(np.linalg.norm(trunk, axis=-1), 1e-9)
+    return bool(np.mean(tilt < 0.6) > 0.9)
+
+
+def share_on_ground(tree: JointTree, pair: Pair) -> float:
+    """Mean of the share of frames in which both tips are near the lowest joint, and of whether they are at rest."""
+    return _on_ground(tree, pair, lambda near: near.all(axis=0), tree.tips)
+
+
+def time_on_ground(tree: JointTree, pair: Pair) -> float:
+    """The same of the lowest joints of both limbs, fingers and all, one by one: the feet of a walk stand in turn."""
+
+    def lowest(positions: Array, orientations: Array, joint: int) -> Array:
+        tip = tree.tips(positions, orientations, joint)[..., None, :]
+        every = np.concatenate([positions[..., list(tree.skeleton.carried_by(joint)), :], tip], axis=-2)
+        return np.take_along_axis(every, every[..., 2:].argmin(axis=-2, keepdims=True), axis=-2)[..., 0, :]
+
+    return _on_ground(tree, pair, lambda near: near.mean(axis=0), lowest)
+
+
+def _on_ground(
+    tree: JointTree, pair: Pair, of_both: Callable[[Array], Array], end: Callable[[Array, Array, int], Array]
+) -> float:
+    def near(positions: Array, orientations: Array) -> Array:
+        heights = np.stack([end(positions, orientations, joint)[..., 2] for joint in pair[1:]])
+        ground = np.minimum(positions[..., 2].min(axis=-1), heights.min(axis=0))
+        return of_both(heights - ground < 0.05 * tree.span)
+
+    at_rest = float(np.mean(near(*rest_pose(tree.skeleton))))
+    if tree.poses.is_bare:
+        return at_rest
+    return 0.5 * at_rest + 0.5 * float(np.mean(near(tree.poses.positions, tree.poses.orientations)))
