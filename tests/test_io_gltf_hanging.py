@@ -12,7 +12,7 @@ from poise.body import fit
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton, world_pose
-from poise.io.gltf_hanging import find_hanging, measure
+from poise.io.gltf_hanging import find_hanging, hang_by_skin, measure
 
 JOINTS = (
     ("Root", "", (0.0, 0.0, 0.0)),
@@ -175,3 +175,16 @@ def test_no_joint_hangs_in_a_circle_whatever_moves() -> None:
             while joint >= 0:
                 joint, steps = int(hung[joint]), steps + 1
                 assert steps <= count
+
+
+def test_joints_all_beside_each_other_hang_as_the_seams_of_their_skin_say() -> None:
+    # 1 is the wrist; 2-3-4 and 5-6-7 are fingers, whose skins touch from bone to bone
+    parents, seams = np.array([-1, 0, 0, 0, 0, 0, 0, 0]), np.zeros((8, 8))
+    for a, b, much in ((1, 2, 9.0), (2, 3, 5.0), (3, 4, 5.0), (1, 5, 9.0), (5, 6, 5.0), (6, 7, 4.0), (2, 5, 1.0)):
+        seams[a, b] = seams[b, a] = much
+    found = {h.joint: h.bone for h in hang_by_skin(parents, seams)}
+    assert {frozenset(pair) for pair in found.items()} == {
+        frozenset(pair) for pair in ((1, 2), (2, 3), (3, 4), (1, 5), (5, 6), (6, 7))
+    }
+    parents[4] = 3
+    assert hang_by_skin(parents, seams) == ()  # the file says how its bones hang

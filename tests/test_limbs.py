@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from poise.body import Character, fit
+from poise.body.anatomy import twins_of
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import EndSite, Skeleton
@@ -247,3 +248,73 @@ def test_one_pose_says_nothing_of_a_link_of_the_pelvis() -> None:
 def test_the_way_to_the_pelvis_is_no_bone() -> None:
     rows = [("world", "", (0.0, 0.0, 0.0)), ("hips", "world", (7.0, 0.0, 0.9)), *TRUNK[1:], *ARMS, *LEGS]
     assert set(limbs(fit(figure(rows, MOVES)))) >= {"left_leg", "right_leg", "left_arm", "right_arm"}
+
+
+def test_names_that_differ_in_one_letter_are_twins() -> None:
+    names = ["base", "fl1", "fr1", "lwing", "rwing", "arm.L_3", "arm.R_5", "roll", "tail", "LeftArm", "RightArm"]
+    found = {names[j]: (side, names[other]) for j, (side, other) in twins_of(names).items()}
+    assert found["fl1"] == ("left", "fr1")
+    assert found["rwing"] == ("right", "lwing")
+    assert found["arm.L_3"] == ("left", "arm.R_5")
+    assert not {"base", "roll", "tail"} & set(found)
+
+
+def test_an_animal_drawn_from_its_shoulders_has_its_hind_legs_behind() -> None:
+    rows: list[Row] = [
+        ("base", "", (0.0, 0.0, 0.9)), ("neck", "base", (0.2, 0.0, 0.2)), ("head", "neck", (0.3, 0.0, 0.3)),
+        ("rump", "base", (-0.05, 0.0, -0.2)),
+    ]  # fmt: skip
+    for name, hub, ahead, low in (("f", "base", 0.1, -0.15), ("b", "rump", -0.75, 0.05)):
+        for side, y in (("l", 0.2), ("r", -0.2)):
+            rows += [(f"{name}{side}1", hub, (ahead, y, low)), (f"{name}{side}2", f"{name}{side}1", (0.0, 0.0, -0.4))]
+    ends = [("", f"{leg}2", (0.0, 0.0, -0.35)) for leg in ("fl", "fr", "bl", "br")]
+    found = fit(figure(rows, ["neck"], ends=ends))
+    assert limbs(found)["left_front_leg"] == ["fl1", "fl2"]
+    assert limbs(found)["right_hind_leg"] == ["br1", "br2"]
+    assert found.bodies[found.roles["pelvis"]].name == "rump"
+    assert "neck" in limbs(found)
+
+
+def test_arms_that_hang_beside_a_level_spine_are_no_legs() -> None:
+    rows = [(n, p, (0.0, 0.0, 0.0) if n == "spine" else at) for n, p, at in TRUNK]
+    rows = [(n, p, (0.02, 0.0, 0.0) if n == "chest" else at) for n, p, at in rows]
+    long_arms = [(n, p, (x, y, z + (0.5 if n.startswith("upper") else 0.0))) for n, p, (x, y, z) in ARMS]
+    found = limbs(fit(figure([*rows, *long_arms, *LEGS], ["thigh.L", "thigh.R"])))
+    assert "left_arm" in found
+    assert "left_leg" in found
+
+
+def test_a_control_of_the_hand_is_no_arm_beside_the_one_with_the_skin() -> None:
+    controls = both(("hand_ctrl.*", "chest", (0.0, 0.75, 0.1)), ("shield.*", "hand_ctrl.*", (0.0, 0.3, 0.0)))
+    rows = [*TRUNK, *ARMS, *controls, *LEGS]
+    skin = [0.0 if n.startswith("hand_ctrl") else 50.0 for n, _, _ in rows]
+    found = limbs(fit(figure(rows, [*MOVES, "hand_ctrl.L"], skin)))
+    assert found["left_arm"] == ["upper_arm.L", "forearm.L", "hand.L"]
+
+
+def test_the_skin_of_a_head_alone_hides_no_limb() -> None:
+    rows = [*TRUNK, *ARMS, *LEGS]
+    found = limbs(fit(figure(rows, MOVES, [80.0 if n == "head" else 0.0 for n, _, _ in rows])))
+    assert set(found) >= {"left_leg", "right_leg", "left_arm", "right_arm"}
+
+
+def test_a_control_that_carries_the_figure_hides_no_limb() -> None:
+    rows = [("root", "", (0.0, 0.0, 0.0)), ("hips_ctrl", "root", (0.0, 0.0, 0.95))]
+    rows += [("hips", "hips_ctrl", (0.0, 0.0, 0.0)), *TRUNK[1:], *ARMS, *LEGS]
+    rows += both(("foot_ctrl.*", "root", (0.0, 0.1, 0.1)), ("knee_ctrl.*", "foot_ctrl.*", (0.6, 0.0, 0.4)))
+    assert limbs(fit(figure(rows, MOVES)))["left_leg"][:3] == ["thigh.L", "shin.L", "foot.L"]
+
+
+def test_a_hand_alone_has_fingers_and_no_arms() -> None:
+    rows: list[Row] = [("hand", "", (0.0, 0.0, 0.0))]
+    for n, name in enumerate(("thumb", "index", "middle", "ring", "pinky")):
+        rows += [(f"{name}1", "hand", (0.06, 0.02 * n, 0.0)), (f"{name}2", f"{name}1", (0.04, 0.0, 0.0))]
+        rows.append((f"{name}3", f"{name}2", (0.03, 0.0, 0.0)))
+    found = fit(figure(rows, ["index1", "ring2"]))
+    assert {limb.kind for limb in found.limbs} == {"other"}
+    assert ["index1", "index2", "index3"] in limbs(found).values()
+
+
+def test_a_neck_far_ahead_makes_nobody_heavy() -> None:
+    rows = [(n, p, (2.0, 0.0, 0.3) if n == "head" else at) for n, p, at in [*TRUNK, *ARMS, *LEGS]]
+    assert fit(figure(rows, MOVES)).mass < 100.0

@@ -109,7 +109,7 @@ def _height(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg_length: fl
     """Stature that a mass goes with [m]: leg, spine, neck and head stretched out, on two legs at least twice the leg.
 
     (Files that lose a trunk bone would otherwise make a child of a grown-up.) A figure on two legs that is no person's
-    size by that has the height that every command tells; one on four without a neck reaches at least as high as at rest.
+    size by that has the height that every command tells; one on four without a neck is no lower than its rest pose.
     """
     by_joint = {j: i for i, j in enumerate(frames.joints)}
     heights = [leg_length]
