@@ -278,7 +278,7 @@ def test_an_animal_drawn_from_its_shoulders_has_its_hind_legs_behind() -> None:
 def test_arms_that_hang_beside_a_level_spine_are_no_legs() -> None:
     rows = [(n, p, (0.0, 0.0, 0.0) if n == "spine" else at) for n, p, at in TRUNK]
     rows = [(n, p, (0.02, 0.0, 0.0) if n == "chest" else at) for n, p, at in rows]
-    long_arms = [(n, p, (x, y, z + (0.5 if n.startswith("upper") else 0.0))) for n, p, (x, y, z) in ARMS]
+    long_arms = [(n, p, (x, 1.7 * y, z) if p.startswith(("upper", "fore")) else (x, y, z)) for n, p, (x, y, z) in ARMS]
     found = limbs(fit(figure([*rows, *long_arms, *LEGS], ["thigh.L", "thigh.R"])))
     assert "left_arm" in found
     assert "left_leg" in found
@@ -315,6 +315,6 @@ def test_a_hand_alone_has_fingers_and_no_arms() -> None:
     assert ["index1", "index2", "index3"] in limbs(found).values()
 
 
-def test_a_neck_far_ahead_makes_nobody_heavy() -> None:
-    rows = [(n, p, (2.0, 0.0, 0.3) if n == "head" else at) for n, p, at in [*TRUNK, *ARMS, *LEGS]]
-    assert fit(figure(rows, MOVES)).mass < 100.0
+def test_long_legs_make_nobody_too_heavy() -> None:
+    legs = [(n, p, (x, y, 1.35 * z) if z < -0.3 else (x, y, z)) for n, p, (x, y, z) in LEGS]
+    assert fit(figure([*TRUNK, *ARMS, *legs], MOVES)).mass < 100.0

@@ -116,7 +116,7 @@ def rest_is_level(tree: JointTree, root: int, chest: int, pairs: list[Pair]) -> 
 
 def share_on_ground(tree: JointTree, pair: Pair) -> float:
     """Mean of the share of frames in which both tips are near the lowest joint, and of whether they are at rest."""
-    return _on_ground(tree, pair, lambda near: near.all(axis=0), tree.tips)
+    return _on_ground(tree, pair, lambda near: near.min(axis=0), tree.tips)
 
 
 def time_on_ground(tree: JointTree, pair: Pair) -> float:
@@ -136,7 +136,7 @@ def _on_ground(
     def near(positions: Array, orientations: Array) -> Array:
         heights = np.stack([end(positions, orientations, joint)[..., 2] for joint in pair[1:]])
         ground = np.minimum(positions[..., 2].min(axis=-1), heights.min(axis=0))
-        return of_both(heights - ground < 0.05 * tree.span)
+        return of_both((heights - ground < 0.05 * tree.span).astype(np.float64))
 
     at_rest = float(np.mean(near(*rest_pose(tree.skeleton))))
     if tree.poses.is_bare:
