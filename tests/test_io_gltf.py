@@ -717,6 +717,18 @@ def test_sparse_keys_are_sampled_at_a_multiple_of_their_rate(tmp_path):
     np.testing.assert_allclose(np.ptp(sparse.translations[[0, 15, 30], 0], axis=0).max(), 2.0, atol=1e-6)
 
 
+def test_bones_that_a_clip_does_not_move_belong_to_the_figure(tmp_path):
+    content = made()
+    del content["skins"]  # the clip moves root and hip; the knee follows
+    assert poise.load(saved(tmp_path, content)).skeleton.names == ("root", "hip", "knee")
+
+
+def test_bones_beside_the_skin_of_a_part_belong_to_the_figure(tmp_path):
+    content = made()
+    content["skins"][0]["joints"] = [1]
+    assert poise.load(saved(tmp_path, content)).skeleton.names == ("root", "hip")
+
+
 def test_expressions_and_a_look_target_beside_a_figure_are_no_joints(tmp_path):
     content = made()
     del content["skins"]
@@ -724,7 +736,7 @@ def test_expressions_and_a_look_target_beside_a_figure_are_no_joints(tmp_path):
     content["scenes"] = [{"nodes": [0, 4, 5]}]
     for node in (4, 5):
         content["animations"][0]["channels"].append({"sampler": 1, "target": {"node": node, "path": "translation"}})
-    assert set(poise.load(saved(tmp_path, content)).skeleton.names) == {"root", "hip"}
+    assert set(poise.load(saved(tmp_path, content)).skeleton.names) == {"root", "hip", "knee"}
 
 
 def test_a_base_color_is_drawn_as_its_factor(tmp_path):

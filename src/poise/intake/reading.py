@@ -115,7 +115,8 @@ def size_doubt(anatomy: Anatomy, tall: float) -> str:
         return ""
     return (
         f"The figure is {tall:.3g} m tall in the unit of its file, and weighs and falls like a body of that size. "
-        f"Say how tall it is meant to be with --height, such as --height {'1.8m' if people else '1m'}."
+        f"Say how tall it is meant to be with --height, such as --height {'1.8m' if people else '1m'}, "
+        "or its unit with --unit."
     )
 
 

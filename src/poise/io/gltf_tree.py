@@ -171,6 +171,7 @@ def find_tree(document: GltfDocument) -> GltfTree:
         wanted = animated if in_one_tree else {n for n in animated if "mesh" not in nodes[n]} or animated
         # a moving node without parent and children is an expression of a face, a look target or a camera
         wanted = {n for n in wanted if parents[n] >= 0 or nodes[n].get("children")} or wanted
+        wanted |= _carried(nodes, wanted)
     if not wanted:
         raise document.fault(
             "There is no skeleton: no skin and no animated node.",
@@ -222,6 +223,20 @@ def find_tree(document: GltfDocument) -> GltfTree:
         end_sites=tuple(tips),
         uneven=tuple(n for n, e in zip(names, even, strict=True) if not e),
     )
+
+
+def _carried(nodes: list[dict[str, Any]], moved: set[int]) -> set[int]:
+    """Bones that a clip does not move themselves: nodes below those it moves that hold nothing but a place."""
+    found: set[int] = set()
+    waiting = [(n, False) for n in moved]
+    while waiting:
+        node, is_new = waiting.pop()
+        if is_new and (node in found or {"mesh", "camera", "light", "extensions", "weights"} & set(nodes[node])):
+            continue
+        if is_new:
+            found.add(node)
+        waiting += [(child, True) for child in nodes[node].get("children", []) if not _is_tip(nodes[child])]
+    return found
 
 
 def _beside(animated: set[int], joints: set[int], parents: list[int]) -> set[int]:
