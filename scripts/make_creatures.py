@@ -1,91 +1,29 @@
-"""Make the project's own creatures as skinned, colored glTF: a raptor, an alien, a cat and a round-headed child.
+"""Make the project's own creatures: a raptor, an alien, a cat and a round-headed child.
 
     python scripts/make_creatures.py [FOLDER]
 
-A creature is joints and soft rods. The rods melt into one surface (a smooth union of signed distances, cut by surface
-nets), whose points hang on the two nearest joints. All of it is drawn by this script; nobody else's model is used.
-Frames here: x ahead, y to the left, z up, meters.
+Each is a skinned, colored glTF, and a character (TOML) with bodies, masses, limbs and roles by the same rods. All of
+it is drawn by this script; nobody else's model is used. Frames here: x ahead, y to the left, z up, meters.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import struct
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
+from creature_mesh import Array, Creature, Rod, write
 
-Array = npt.NDArray[np.float64]
-Color = tuple[float, float, float]
-
-CELL = 0.016
-"""Size of the cells in which a surface is cut, for a creature of a meter [m]."""
-MELT = 0.035
-"""How far rods melt into one another [m]."""
-
-
-@dataclass
-class Rod:
-    """A rod with round ends of two radii [m], carried by a joint, in one color; `sharp` ones do not melt."""
-
-    joint: str
-    start: tuple[float, float, float]
-    end: tuple[float, float, float]
-    first: float
-    last: float
-    color: Color
-    is_sharp: bool = False
-
-
-@dataclass
-class Creature:
-    """Joints by name: parent and place; rods; and how far it reaches."""
-
-    name: str
-    joints: dict[str, tuple[str, tuple[float, float, float]]] = field(default_factory=dict)
-    rods: list[Rod] = field(default_factory=list)
-    belly: Color = (0.9, 0.85, 0.7)
-    stripes: Color | None = None
-
-    def joint(self, name: str, parent: str, x: float, y: float, z: float) -> None:
-        self.joints[name] = (parent, (x, y, z))
-
-    def pair(self, name: str, parent: str, x: float, y: float, z: float) -> None:
-        """A joint on each side; LEFT joints hang on LEFT ones."""
-        for side, sign in (("Left", 1.0), ("Right", -1.0)):
-            above = side + parent if side + parent in self.joints else parent
-            self.joint(side + name, above, x, sign * y, z)
-
-    def rod(
-        self, joint: str, end: str | tuple[float, float, float], first: float, last: float, color: Color, *,
-        start: tuple[float, float, float] | None = None, sharp: bool = False,
-    ) -> None:  # fmt: skip
-        """A rod from a joint (or `start`) to another joint or place."""
-        tip = self.joints[end][1] if isinstance(end, str) else end
-        self.rods.append(Rod(joint, start or self.joints[joint][1], tip, first, last, color, sharp))
-
-    def rods_of_pair(
-        self, joint: str, end: str | tuple[float, float, float], first: float, last: float, color: Color, *,
-        start: tuple[float, float, float] | None = None, sharp: bool = False,
-    ) -> None:  # fmt: skip
-        for side, sign in (("Left", 1.0), ("Right", -1.0)):
-            tip = side + end if isinstance(end, str) else (end[0], sign * end[1], end[2])
-            begin = None if start is None else (start[0], sign * start[1], start[2])
-            name = joint if joint in self.joints else side + joint
-            self.rod(name, tip, first, last, color, start=begin, sharp=sharp)
-
-    def eyes(self, joint: str, x: float, y: float, z: float, size: float) -> None:
-        """White eyes with dark pupils that look ahead."""
-        for sign in (1.0, -1.0):
-            at = (x, sign * y, z)
-            self.rod(joint, at, size, size, (0.97, 0.97, 0.93), start=at, sharp=True)
-            ahead = (x + 0.62 * size, sign * (y + 0.42 * size), z + 0.1 * size)
-            self.rod(joint, ahead, 0.52 * size, 0.52 * size, (0.05, 0.05, 0.08), start=ahead, sharp=True)
+import poise
+from poise.body.anthropometry import capsule_inertia
+from poise.body.character import Capsule, Character, Limits
+from poise.body.toml_file import save_character
+from poise.core import rotations
+from poise.tracking.setup import begin, edited, find_checks
+from poise.tracking.setup.model import Part, Setup
 
 
 def raptor() -> Creature:
@@ -104,10 +42,10 @@ def raptor() -> Creature:
     for k, (x, z) in enumerate(tail, start=1):
         c.joint(f"Tail{k}", before, x, 0.0, z)
         before = f"Tail{k}"
-    c.pair("UpLeg", "Hips", 0.02, 0.13, 0.80)
-    c.pair("Leg", "UpLeg", 0.17, 0.14, 0.50)
-    c.pair("Foot", "Leg", 0.0, 0.14, 0.17)
-    c.pair("ToeBase", "Foot", 0.12, 0.14, 0.035)
+    c.pair("UpLeg", "Hips", -0.05, 0.13, 0.80)
+    c.pair("Leg", "UpLeg", 0.09, 0.14, 0.50)
+    c.pair("Foot", "Leg", -0.09, 0.14, 0.17)
+    c.pair("ToeBase", "Foot", 0.02, 0.14, 0.035)
     c.pair("Arm", "Chest", 0.40, 0.12, 0.86)
     c.pair("ForeArm", "Arm", 0.40, 0.15, 0.69)
     c.pair("Hand", "ForeArm", 0.52, 0.13, 0.61)
@@ -140,14 +78,14 @@ def raptor() -> Creature:
     c.rods_of_pair("Leg", "Foot", 0.062, 0.036, skin)
     c.rods_of_pair("Foot", "ToeBase", 0.034, 0.034, skin)
     for out in (-0.05, 0.0, 0.05):
-        c.rods_of_pair("ToeBase", (0.25, 0.14 + out, 0.026), 0.034, 0.024, skin)
+        c.rods_of_pair("ToeBase", (0.15, 0.14 + out, 0.026), 0.034, 0.024, skin)
         c.rods_of_pair(
             "ToeBase",
-            (0.30, 0.14 + 1.3 * out, 0.013),
+            (0.20, 0.14 + 1.3 * out, 0.013),
             0.018,
             0.005,
             claw,
-            start=(0.26, 0.14 + 1.1 * out, 0.026),
+            start=(0.16, 0.14 + 1.1 * out, 0.026),
             sharp=True,
         )
     c.rods_of_pair("Arm", "ForeArm", 0.048, 0.032, skin)
@@ -293,207 +231,82 @@ def cartoon() -> Creature:
 CREATURES: dict[str, Callable[[], Creature]] = {"raptor": raptor, "alien": alien, "cat": cat, "cartoon": cartoon}
 
 
-# --- the surface
+# --- the character
 
 
-def distance(rod: Rod, points: Array) -> Array:
-    """Signed distance of points (n, 3) to a rod [m]."""
-    a, b = np.array(rod.start), np.array(rod.end)
-    way = b - a
-    part = np.clip((points - a) @ way / max(float(way @ way), 1e-12), 0.0, 1.0)
-    return np.linalg.norm(points - a - part[:, None] * way, axis=1) - (rod.first + part * (rod.last - rod.first))
+HINGES = ("Leg", "Foot", "ToeBase", "ForeArm", "Hand", "Finger")
+"""Joints that turn about the axis to the left only."""
+RANGES = {
+    "Leg": (-5.0, 140.0), "Foot": (-70.0, 60.0), "ToeBase": (-70.0, 60.0), "ForeArm": (-140.0, 5.0),
+    "Hand": (-60.0, 60.0), "Finger": (-60.0, 60.0),
+}  # fmt: skip
+"""How far they turn [deg], from how they are drawn; a knee bends by plus, an elbow by minus."""
+HEADS = {"alien": 0.35}
+"""Density of heads that are drawn big, over that of the rest [1]."""
+MASSES = {"raptor": 62.0, "alien": 70.0}
+"""Of creatures whose bodies follow the rods [kg], shared by volume; others keep what Poise proposes."""
 
 
-def field_of(rods: list[Rod], points: Array, melt: float) -> Array:
-    """Signed distance to all rods, melted together [m]."""
-    total = np.zeros(len(points))
-    for rod in rods:
-        total += np.exp(np.clip(-distance(rod, points) / (0.3 * melt), -60.0, 60.0))
-    return -0.3 * melt * np.log(total + 1e-30)
+def set_up(creature: Creature, path: Path) -> Character:
+    """The creature's character: what Poise proposes for its skeleton, with the rods' shapes, masses and hinges."""
+    setup = begin(poise.Character.fit(poise.load(path)))
+    if creature.name not in MASSES:
+        return setup.character
+    names = setup.skeleton.names
+    tails = [name for name in names if name.endswith("Tail1") and name != "Tail1"]
+    if tails:  # of a pair of tails each swings by itself
+        chains = [c for c in setup.limbs if not any("Tail" in names[j] for j in c.joints)]
+        setup = replace(setup, limbs=tuple(chains))
+        for name in tails:
+            setup = edited(setup, {"do": "assign", "joint": names.index(name), "actor": "free"})
+    parts = {joint: _shaped(creature, names[joint], part) for joint, part in setup.parts.items()}
+    total = sum(part.body.mass for part in parts.values())
+    share = MASSES[creature.name] / total
+    setup = replace(setup, parts={j: _weighed(part, share * part.body.mass) for j, part in parts.items()})
+    return _balanced(setup).character
 
 
-def surface(rods: list[Rod], cell: float, melt: float) -> tuple[Array, npt.NDArray[np.int64]]:
-    """Points (n, 3) and triangles (m, 3) of the surface, by naive surface nets."""
-    ends = np.array([rod.start for rod in rods] + [rod.end for rod in rods])
-    widest = max(max(rod.first, rod.last) for rod in rods) + 3.0 * cell
-    low, high = ends.min(axis=0) - widest, ends.max(axis=0) + widest
-    counts = np.ceil((high - low) / cell).astype(int) + 1
-    axes = [low[k] + cell * np.arange(counts[k]) for k in range(3)]
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    values = np.full(len(grid), 1.0)
-    for begin in range(0, len(grid), 200_000):
-        values[begin : begin + 200_000] = field_of(rods, grid[begin : begin + 200_000], melt)
-    values = values.reshape(counts)
-    inside = values < 0.0
-    corner = np.array([(i, j, k) for i in (0, 1) for j in (0, 1) for k in (0, 1)])
-    cut = tuple(c - 1 for c in counts)
-    filled = sum(inside[i : i + cut[0], j : j + cut[1], k : k + cut[2]].astype(int) for i, j, k in corner)
-    cells = np.argwhere((filled > 0) & (filled < 8))
-    number = np.full(cut, -1)
-    number[tuple(cells.T)] = np.arange(len(cells))
-    # a point in every cell that is cut, at the mean of where its edges are cut
-    total, hits = np.zeros((len(cells), 3)), np.zeros(len(cells))
-    for first in range(8):
-        for axis in range(3):
-            if corner[first][axis]:
-                continue
-            second = corner[first].copy()
-            second[axis] = 1
-            va, vb = values[tuple((cells + corner[first]).T)], values[tuple((cells + second).T)]
-            is_cut = (va < 0.0) != (vb < 0.0)
-            share = np.where(is_cut, va / np.where(va == vb, 1.0, va - vb), 0.0)
-            place = cells + corner[first] + share[:, None] * np.eye(3)[axis]
-            total += np.where(is_cut[:, None], place, 0.0)
-            hits += is_cut
-    points = low + cell * total / np.maximum(hits, 1.0)[:, None]
-    faces = []
-    for axis in range(3):
-        ahead = np.eye(3, dtype=int)[axis]
-        one, two = (axis + 1) % 3, (axis + 2) % 3
-        body = tuple(slice(None, -1) if k == axis else slice(1, -1) for k in range(3))
-        there = tuple(slice(1, None) if k == axis else slice(1, -1) for k in range(3))
-        crossing = np.argwhere(inside[body] != inside[there]) + (1 - ahead)
-        begins = inside[tuple(crossing.T)]
-        back_one, back_two = np.eye(3, dtype=int)[one], np.eye(3, dtype=int)[two]
-        quad = [number[tuple((crossing - s * back_one - t * back_two).T)] for s, t in ((0, 0), (1, 0), (1, 1), (0, 1))]
-        quad_array = np.stack(quad, axis=1)
-        quad_array[~begins] = quad_array[~begins][:, ::-1]
-        faces += [quad_array[:, [0, 1, 2]], quad_array[:, [0, 2, 3]]]
-    triangles = np.concatenate(faces)
-    return points, triangles[(triangles >= 0).all(axis=1)]
-
-
-def hung(creature: Creature, rods: list[Rod], points: Array, reach: float) -> tuple[npt.NDArray[np.int64], Array]:
-    """The four nearest joints of each point and their weights, shapes (n, 4)."""
-    names = list(creature.joints)
-    near = np.full((len(points), len(names)), np.inf)
-    for rod in rods:
-        own = names.index(rod.joint)
-        near[:, own] = np.minimum(near[:, own], distance(rod, points))
-    weight = np.exp(-np.clip(near - near.min(axis=1, keepdims=True), 0.0, 10.0) / reach)
-    order = np.argsort(-weight, axis=1)[:, :4].astype(np.int64)
-    chosen = np.take_along_axis(weight, order, axis=1)
-    chosen[chosen < 0.02] = 0.0
-    return order, chosen / chosen.sum(axis=1, keepdims=True)
-
-
-def painted(creature: Creature, rods: list[Rod], points: Array, normals: Array) -> Array:
-    """Colors of points, shape (n, 3): of the rods near by, lighter below, with stripes above."""
-    off = np.stack([distance(rod, points) for rod in rods], axis=1)
-    share = np.exp(-np.clip(off - off.min(axis=1, keepdims=True), 0.0, 1.0) / 0.008)
-    share /= share.sum(axis=1, keepdims=True)
-    colors = share @ np.array([rod.color for rod in rods])
-    if creature.name == "cartoon":
-        return colors
-    below = np.clip(-normals[:, 2] * 1.6 - 0.25, 0.0, 1.0)[:, None]
-    colors = (1.0 - 0.85 * below) * colors + 0.85 * below * np.array(creature.belly)
-    if creature.stripes is not None:
-        wave = np.sin(points[:, 0] * 2.0 * math.pi / 0.115 + 2.0 * np.abs(points[:, 1]) / 0.1)
-        band = np.clip(1.6 * wave - 0.6, 0.0, 1.0) * np.clip(normals[:, 2] * 1.5 + 0.15, 0.0, 1.0)
-        colors = colors + (0.75 * band)[:, None] * (np.array(creature.stripes) - colors)
-    return colors
-
-
-def normals_of(points: Array, triangles: npt.NDArray[np.int64]) -> Array:
-    """Normals of points, by the triangles around each."""
-    a, b, c = (points[triangles[:, k]] for k in range(3))
-    across = np.cross(b - a, c - a)
-    out = np.zeros_like(points)
-    for k in range(3):
-        np.add.at(out, triangles[:, k], across)
-    return out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-12)
-
-
-def pieces(creature: Creature) -> list[tuple[Array, npt.NDArray[np.int64], Array, Array, npt.NDArray[np.int64], Array]]:
-    """The melted body and each sharp thing: points, triangles, normals, colors, joints, weights."""
-    soft = [rod for rod in creature.rods if not rod.is_sharp]
-    groups = [(soft, CELL, MELT)] + [
-        ([rod], max(0.25 * max(rod.first, rod.last), 0.004), 0.004) for rod in creature.rods if rod.is_sharp
-    ]
-    found = []
-    for rods, cell, melt in groups:
-        points, triangles = surface(rods, cell, melt)
-        normals = normals_of(points, triangles)
-        joints, weights = hung(creature, rods, points, 0.03)
-        found.append((points, triangles, normals, painted(creature, rods, points, normals), joints, weights))
-    return found
-
-
-# --- the file
-
-
-def write(creature: Creature, path: Path) -> None:
-    """Write a binary glTF: x to the left, y up, z ahead."""
-    names, blob, views, accessors = list(creature.joints), bytearray(), [], []
-
-    def put(data: npt.NDArray[np.generic], kind: str, component: int, target: int | None = None, **more: object) -> int:
-        blob.extend(b"\0" * (-len(blob) % 4))
-        views.append(
-            {"buffer": 0, "byteOffset": len(blob), "byteLength": data.nbytes} | ({"target": target} if target else {})
-        )
-        blob.extend(data.tobytes())
-        accessors.append(
-            {"bufferView": len(views) - 1, "componentType": component, "count": len(data), "type": kind, **more}
-        )
-        return len(accessors) - 1
-
-    def turned(points: Array) -> npt.NDArray[np.float32]:
-        return points[:, [1, 2, 0]].astype(np.float32)
-
-    all_pieces, base = pieces(creature), 0
-    points = np.concatenate([p[0] for p in all_pieces])
-    triangles = []
-    for piece in all_pieces:
-        triangles.append(piece[1] + base)
-        base += len(piece[0])
-    places = turned(points)
-    colors = np.concatenate([np.concatenate([p[3] for p in all_pieces]) ** 2.2, np.ones((len(points), 1))], axis=1)
-    weights = np.concatenate([p[5] for p in all_pieces]).astype(np.float32)
-    attributes = {
-        "POSITION": put(places, "VEC3", 5126, 34962, min=places.min(axis=0).tolist(), max=places.max(axis=0).tolist()),
-        "NORMAL": put(turned(np.concatenate([p[2] for p in all_pieces])), "VEC3", 5126, 34962),
-        "COLOR_0": put(
-            (np.clip(colors, 0.0, 1.0) * 255.0).round().astype(np.uint8), "VEC4", 5121, 34962, normalized=True
-        ),
-        "JOINTS_0": put(np.concatenate([p[4] for p in all_pieces]).astype(np.uint8), "VEC4", 5121, 34962),
-        "WEIGHTS_0": put(weights / weights.sum(axis=1, keepdims=True), "VEC4", 5126, 34962),
-    }
-    indices = put(np.concatenate(triangles).astype(np.uint32).ravel(), "SCALAR", 5125, 34963)
-    at = turned(np.array([creature.joints[name][1] for name in names]))
-    bind = np.tile(np.eye(4, dtype=np.float32), (len(names), 1, 1))
-    bind[:, 3, :3] = -at  # columns first
-    binds = put(bind.reshape(-1, 16), "MAT4", 5126)
-    nodes = []
-    for k, name in enumerate(names):
-        parent = creature.joints[name][0]
-        offset = at[k] - (at[names.index(parent)] if parent else 0.0)
-        kids = [names.index(other) for other in names if creature.joints[other][0] == name]
-        nodes.append(
-            {"name": name, "translation": [round(float(x), 6) for x in offset]} | ({"children": kids} if kids else {})
-        )
-    nodes.append({"name": creature.name, "mesh": 0, "skin": 0})
-    times = put(np.array([0.0, 1.0], dtype=np.float32), "SCALAR", 5126, min=[0.0], max=[1.0])
-    still = put(np.array([[0.0, 0.0, 0.0, 1.0]] * 2, dtype=np.float32), "VEC4", 5126)
-    document = {
-        "asset": {"version": "2.0", "generator": "Poise scripts/make_creatures.py", "copyright": "CC0"},
-        "scene": 0, "scenes": [{"nodes": [0, len(nodes) - 1]}], "nodes": nodes,
-        "meshes": [{"primitives": [{"attributes": attributes, "indices": indices, "material": 0}]}],
-        "materials": [{"name": "skin", "pbrMetallicRoughness": {"metallicFactor": 0.0, "roughnessFactor": 0.75}}],
-        "skins": [{"joints": list(range(len(names))), "inverseBindMatrices": binds, "skeleton": 0}],
-        "animations": [{
-            "name": "Stand", "samplers": [{"input": times, "output": still}],
-            "channels": [{"sampler": 0, "target": {"node": 0, "path": "rotation"}}],
-        }],
-        "buffers": [{"byteLength": len(blob)}], "bufferViews": views, "accessors": accessors,
-    }  # fmt: skip
-    text = json.dumps(document, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 4)
-    blob.extend(b"\0" * (-len(blob) % 4))
-    size = 12 + 8 + len(text) + 8 + len(blob)
-    head = struct.pack("<4sII", b"glTF", 2, size)
-    path.write_bytes(
-        head + struct.pack("<I4s", len(text), b"JSON") + text + struct.pack("<I4s", len(blob), b"BIN\0") + bytes(blob)
+def _shaped(creature: Creature, name: str, part: Part) -> Part:
+    """A body with the capsules of its joint's rods, as heavy as they are long and thick [1]; a hinge if it is one."""
+    body, at = part.body, np.array(creature.joints[name][1])
+    own = [rod for rod in creature.rods if rod.joint == name and not rod.is_sharp]
+    capsules = tuple(
+        Capsule(_turned(np.array(rod.start) - at), _turned(np.array(rod.end) - at), _thickness(rod)) for rod in own
     )
+    capsules = capsules or body.capsules
+    mass = sum(c.radius**2 * (float(np.linalg.norm(c.end - c.start)) + c.radius) for c in capsules)
+    bare = name.removeprefix("Left").removeprefix("Right")
+    body = replace(body, capsules=capsules, mass=mass * (HEADS.get(creature.name, 1.0) if bare == "Head" else 1.0))
+    if bare in HINGES:
+        low, high = (math.radians(angle) for angle in RANGES[bare])
+        across, along = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
+        limits = Limits(rotations.IDENTITY.copy(), across, along, low, high, 0.0, 0.0, 0.0, 0.0)
+        body = replace(body, kind="hinge", axis=across, limits=limits, rest_rotation=rotations.IDENTITY.copy())
+    return replace(part, body=body)
+
+
+def _thickness(rod: Rod) -> float:
+    """Radius of the rod of even thickness that has its volume [m]."""
+    return math.sqrt((rod.first**2 + rod.first * rod.last + rod.last**2) / 3.0)
+
+
+def _turned(place: Array) -> Array:
+    """In the axes of the file."""
+    return place[[1, 2, 0]]
+
+
+def _weighed(part: Part, mass: float) -> Part:
+    com, inertia = capsule_inertia(part.body.capsules, mass)
+    return replace(part, body=replace(part.body, mass=mass, com=com, inertia=inertia))
+
+
+def _balanced(setup: Setup) -> Setup:
+    """The creature as it stands without tipping over, by the first cure of each check."""
+    for _ in range(4):
+        for check in find_checks(setup):
+            for edit in check.edits:
+                setup = edited(setup, edit)
+    return setup
 
 
 def main() -> None:
@@ -501,8 +314,11 @@ def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "creatures")
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in CREATURES.items():
-        write(make(), folder / f"{name}.glb")
-        print(folder / f"{name}.glb")
+        creature, path = make(), folder / f"{name}.glb"
+        write(creature, path)
+        character = set_up(creature, path)
+        save_character(character, path.with_suffix(".toml"))
+        print(f"{path} and .toml: {character.mass:.0f} kg, {character.nv} degrees of freedom")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ from poise.body.toml_file import from_toml, to_toml
 from poise.cli.app import run
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.tracking import propose_roles, with_roles
-from poise.tracking.tracker import settings_of, standing_pose
+from poise.tracking.standing import standing_pose
+from poise.tracking.tracker import settings_of
 
 
 def test_roles_weights_and_rest_poses_come_back() -> None:

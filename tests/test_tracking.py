@@ -21,8 +21,8 @@ from poise.step import Step, StepResult, solve_step
 from poise.tracking import PerformanceTracker, parse_roles, propose_roles
 from poise.tracking.retarget import Retargeter, Standing, center_of_mass, end_body
 from poise.tracking.run import TrackResult, track
-from poise.tracking.smooth import Smoother
-from poise.tracking.tracker import standing_pose
+from poise.tracking.smooth import Smoother, calmed
+from poise.tracking.standing import standing_pose
 from tests.oracle import Oracle
 
 
@@ -212,6 +212,61 @@ def test_a_trembling_actor_does_not_throw_the_child(walk: Motion, walker: poise.
     assert report["complete"]
     assert report["root_residual"]["force_max_N"] < 1e-6
     assert report["stance_slip_p95_m_s"] < 0.05
+
+
+def test_a_recorded_actor_is_calmed_and_a_clean_one_left_alone(walk: Motion, walker: poise.Character) -> None:
+    q = poise.motion_to_q(walker, walk)
+    assert calmed(walker, q, walk.fps).q is q
+    noisy = q.copy()
+    noisy[:, :3] += np.random.default_rng(3).normal(0.0, 0.005, (len(q), 3))
+    calm = calmed(walker, noisy, walk.fps)
+    assert calm.noise == pytest.approx(0.005, rel=0.3)
+    assert calm.cutoff is not None
+    assert 4.0 <= calm.cutoff < 0.45 * walk.fps
+    errors = [float(np.sqrt(np.mean(np.diff(x[:, :3] - q[:, :3], axis=0) ** 2))) * walk.fps for x in (noisy, calm.q)]
+    assert errors[1] < 0.1 < errors[0]  # 0.06 m/s of noise, and what is lost of the motion
+    np.testing.assert_allclose(np.linalg.norm(calm.q[:, 3:7], axis=1), 1.0, atol=1e-12)
+
+
+def test_pushes_and_ground_reach_the_character(walk: Motion, walker: poise.Character) -> None:
+    cut, child = walk.cut(0.0, 2.0), figure("child")
+    with pytest.raises(UnknownName, match="nose"):
+        track(cut, child, actor_character=walker, pushes=[poise.Push("nose", (1.0, 0.0, 0.0))])
+    plain = track(cut, child, actor_character=walker)
+    pushed = track(
+        cut, child, actor_character=walker,
+        pushes=[poise.Push("chest", (0.0, 40.0, 0.0), start=1.0, duration=0.1)], terrain=poise.Terrain.slope(8.0),
+    )  # fmt: skip
+    assert pushed.report["complete"]
+    way = float(np.linalg.norm(pushed.q[-1, :2] - pushed.q[0, :2]))
+    climbed = float(pushed.q[-1, 2] - pushed.q[0, 2]) - float(plain.q[-1, 2] - plain.q[0, 2])
+    assert climbed == pytest.approx(np.tan(np.radians(8.0)) * way, rel=0.25)
+    before = round(1.0 * 120.0) - 1
+    flat = track(
+        cut, child, actor_character=walker, pushes=[poise.Push("chest", (0.0, 40.0, 0.0), start=1.0, duration=0.1)]
+    )  # fmt: skip
+    np.testing.assert_allclose(flat.q[before], plain.q[before], atol=1e-9)
+    assert np.linalg.norm(flat.q[before + 30, :3] - plain.q[before + 30, :3]) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--fps", "20"], "50"),
+        (["--root", "loose"], "strict"),
+        (["--friction", "-1"], "friction"),
+        (["--push", "chest 1 2"], "chest 1 2"),
+        (["--terrain", "swamp"], "terrain"),
+        (["--start", "9", "--end", "8"], "between 9 s and 8 s"),
+    ],
+)
+def test_bad_options_get_one_sentence(
+    given: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(["track", str(poise.sample_path("walk")), "-c", "child", "-o", str(tmp_path / "x.bvh"), *given])
+    seen = capsys.readouterr()
+    assert code == 2
+    assert said in (seen.out + seen.err).lower()
 
 
 def test_the_actor_is_smoothed_without_lag() -> None:

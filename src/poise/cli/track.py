@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 FAILED = 1
 """Exit code of a run in which the character fell or was lost."""
-ROOTS = ("hard", "soft")
+ROOTS = ("hard", "strict", "soft")
+DISTURB = options.PUSHES
 
 
 @app.command()
@@ -49,10 +51,42 @@ def track(
     root: Annotated[
         str,
         typer.Option(
-            metavar="hard|soft",
-            help="hard: no outside force at the root, except in steps that the report counts. soft: always a little.",
+            metavar="hard|strict|soft",
+            help="hard: no outside force at the root, except in steps that the report counts. strict: never; the "
+            "character falls instead, and gets up. soft: always a little.",
         ),
     ] = "hard",
+    responsiveness: Annotated[
+        float,
+        typer.Option(metavar="R", help="Over the stiffness of pelvis and hands: above 1 closer, below 1 calmer."),
+    ] = 1.0,
+    push: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'BODY FX FY FZ @START+DURATION'",
+            help="Push a body of the character: newtons, Z up, seconds. Can be repeated.",
+            rich_help_panel=DISTURB,
+        ),
+    ] = None,
+    terrain: Annotated[
+        str,
+        typer.Option(
+            metavar="SPEC",
+            help="Ground of the character, such as slope:5 or stairs:0.1,0.6; it rises the way the actor goes. See "
+            "docs/terrain.md.",
+            rich_help_panel=DISTURB,
+        ),
+    ] = "flat",
+    friction: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MU",
+            help="Friction coefficient of the ground. Default: the character's, 0.8.",
+            rich_help_panel=DISTURB,
+            show_default=False,
+        ),
+    ] = None,
+    fps: Annotated[float, typer.Option(metavar="N", help="Steps a second, 50 or more.")] = 120.0,
     output: options.Output = None,
     record: options.Record = None,
     report: options.Report = None,
@@ -60,11 +94,11 @@ def track(
     json: options.Json = False,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
+    start: options.Start = None,
+    end: options.End = None,
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
     height: options.Height = None,
-    start: options.Start = None,
-    end: options.End = None,
     live_from: LiveFrom = None,
     live_to: LiveTo = None,
     seconds: Seconds = None,
@@ -85,17 +119,35 @@ def track(
             "--report."
         )
     if root not in ROOTS:
-        raise InvalidValue(f"--root is {root!r}; give {' or '.join(ROOTS)}.")
+        raise InvalidValue(f"--root is {root!r}; give {', '.join(ROOTS)}.")
+    for name, number, low, high in (
+        ("--responsiveness", responsiveness, 0.05, 20.0), ("--friction", friction, 0.05, 5.0),
+        ("--fps", fps, 50.0, 1000.0),
+    ):  # fmt: skip
+        if number is not None and not low <= number <= high:
+            raise InvalidValue(f"{name} is {number:g}; give {low:g} to {high:g}.")
     require_kinds(output, record)
     import poise.io
     from poise.cli.synthesize import figure_of
+    from poise.filter.forces import parse_push
+    from poise.terrain import Terrain
+    from poise.tracking.tracker import settings_of
 
+    pushes, ground = [parse_push(text) for text in push or ()], Terrain.parse(terrain)
     inputs = [*([actor] if actor else []), *([Path(character)] if Path(character).exists() else [])]
     output_paths((output, report, record), "-o, --report and --record", inputs=inputs, overwrite=overwrite)
+    figure = figure_of(character)
+    own = settings_of(figure)
+    settings = replace(
+        own, responsiveness=responsiveness * own.responsiveness, friction=own.friction if friction is None else friction
+    )
     if live_from is not None:
         from poise.tracking.live import Tracking
 
-        follower = Tracking(figure_of(character), roles=roles, root=root)
+        for name, given in (("--push", push), ("--terrain", not ground.is_flat), ("--start", start), ("--end", end)):
+            if given:
+                raise InvalidValue(f"{name} needs a recorded actor; leave it out with --live-from.")
+        follower = Tracking(figure, roles=roles, root=root, settings=settings)
         kept = output is not None or record is not None
         heard = follow(live_from, follower, live_to=live_to, seconds=seconds, buffer=buffer, is_kept=kept)
         keep_live(heard, output, report, record, json=json)
@@ -108,7 +160,6 @@ def track(
     )  # fmt: skip
     note_warnings(motion)
     motion = options.part_of(motion, start, end)
-    figure = figure_of(character)
     with telling_interrupts(output, report, record):
         with progress(disable=not sys.stderr.isatty()) as bar:
             task = bar.add_task(PREPARING, total=None)
@@ -123,7 +174,7 @@ def track(
 
             result = run(
                 motion, figure, actor_character=theirs, roles=parse_roles(roles, figure, theirs), root=root,
-                progress=advance,
+                settings=settings, pushes=pushes, terrain=ground, fps=fps, progress=advance,
             )  # fmt: skip
         _keep(result, figure, output, report, record)
     if json:
@@ -169,6 +220,11 @@ def _summary(data: dict[str, Any], output: Path | None) -> list[str]:
             else (f"the root was held in {helped} of {steps} steps")
         )
         lines.append(f"{which}, with up to {data['root_residual']['force_max_N']:.0f} N")
+    if data["actor_noise"]["cutoff_hz"] is not None:
+        lines.append(
+            f"the actor trembles by {1000.0 * data['actor_noise']['noise_m']:.0f} mm; what is faster than "
+            f"{data['actor_noise']['cutoff_hz']:.1f} Hz was smoothed away"
+        )
     if data["stance_slip_p95_m_s"] is not None:
         lines.append(f"standing feet slip {100.0 * data['stance_slip_p95_m_s']:.1f} cm/s (95th percentile)")
     return lines

@@ -31,6 +31,7 @@ class SkinnedMesh:
         texture: Bytes of the base-color image, or None.
         texture_type: Its MIME type, or "".
         color: Base color of its material, red, green and blue (0 … 1), or None.
+        colors: Of its vertices, linear light (0 … 1), which the base color multiplies, shape (V, 3), or None.
     """
 
     name: str
@@ -43,6 +44,7 @@ class SkinnedMesh:
     texture: bytes | None = None
     texture_type: str = ""
     color: tuple[float, float, float] | None = None
+    colors: npt.NDArray[np.float32] | None = None
 
 
 def skinned_meshes(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh, ...]:
@@ -143,6 +145,12 @@ def _piece(
         uvs = document.accessor(attributes["TEXCOORD_0"]).astype(np.float32)
         if uvs.shape != (count, 2):
             raise document.fault(f"Mesh {name!r} has {len(uvs)} texture coordinates for {count} vertices.")
+    colors = None
+    if "COLOR_0" in attributes:
+        colors = document.accessor(attributes["COLOR_0"]).astype(np.float32)
+        if len(colors) != count or colors.shape[1] not in (3, 4):
+            raise document.fault(f"Mesh {name!r} has {len(colors)} colors for {count} vertices.")
+        colors = np.clip(colors[:, :3], 0.0, 1.0)
     base, color = None, None
     if "material" in primitive:
         paint = document.item("materials", primitive["material"]).get("pbrMetallicRoughness", {})
@@ -164,6 +172,7 @@ def _piece(
         texture=texture,
         texture_type=kind,
         color=color,
+        colors=colors,
     )
 
 

@@ -215,7 +215,7 @@ def skins_of(motion: Motion) -> tuple[Skin, ...]:
         total = np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
         skin = Skin(
             mesh.name, mesh.positions, mesh.indices, joints, (weights / total).astype(np.float32), binds, mesh.uvs,
-            texture, kind, *([] if mesh.color is None else [mesh.color]),
+            texture, kind, mesh.color or ((0.8, 0.8, 0.8) if mesh.colors is None else (1.0, 1.0, 1.0)), mesh.colors,
         )  # fmt: skip
         found.append(skin)
     return tuple(found)

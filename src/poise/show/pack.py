@@ -385,6 +385,8 @@ def _skins(skinned: Skinned, blobs: Blobs) -> list[Header]:
         }
         if skin.uvs is not None:
             entry["uvs"] = blobs.plain(skin.uvs, "f32")
+        if skin.colors is not None:
+            entry["colors"] = blobs.plain(skin.colors, "f32")
         if skin.texture is not None:
             entry["texture"] = {"blob": blobs.bytes(skin.texture, compressed=False), "type": skin.texture_type}
         packed.append(entry)

@@ -34,7 +34,8 @@ from poise.tracking.protocols.source import LiveSink, LiveSource
 from poise.tracking.retarget import heading, yaw_turn
 from poise.tracking.roles import Role, parse_roles
 from poise.tracking.run import clip_of
-from poise.tracking.tracker import PerformanceTracker, standing_pose
+from poise.tracking.standing import standing_pose
+from poise.tracking.tracker import PerformanceTracker
 
 RATE = 120.0
 """Steps a second."""

@@ -17,15 +17,20 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
+from poise.filter.forces import Force
 from poise.phases.glitches import find_glitches
+from poise.phases.travel import direction_of_travel
 from poise.physics import State
+from poise.terrain import Terrain
 from poise.tracking.lists import Settings
-from poise.tracking.retarget import end_body
+from poise.tracking.retarget import end_body, heading
 from poise.tracking.roles import Role
-from poise.tracking.tracker import BEGINNING, NEAR, PerformanceTracker, standing_pose
+from poise.tracking.smooth import calmed
+from poise.tracking.standing import standing_pose
+from poise.tracking.tracker import BEGINNING, NEAR, PerformanceTracker
 
 RATE = 120.0
-"""Steps a second; an actor recorded at another rate is interpolated."""
+"""Steps a second unless others are asked for; an actor recorded at another rate is interpolated."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,9 @@ def track(
     settings: Settings | None = None,
     root: str = "hard",
     standing: Motion | Array | None = None,
+    pushes: Sequence[Force] = (),
+    terrain: Terrain | None = None,
+    fps: float = RATE,
     progress: Callable[[int, int], None] | None = None,
 ) -> TrackResult:
     """Let a recorded actor drive a character of another shape.
@@ -70,12 +78,18 @@ def track(
         actor_character: The actor's limbs and feet; fitted to the motion if not given.
         roles: Of the character's limbs; proposed if not given.
         settings: Weights.
-        root: "hard" or "soft"; see `PerformanceTracker`.
+        root: "hard", "strict" or "soft"; see `PerformanceTracker`.
         standing: How the character stands: a motion whose first frame it is, or coordinates (nq,); the skeleton's rest
             pose if not given.
+        pushes: Pushes and pulls on the character.
+        terrain: The character's ground; slopes, steps and stairs rise the way the actor goes. Level if not given.
+        fps: Steps a second [1/s], 50 or more.
         progress: Called with steps done and all steps.
 
+    A noisy actor is low-passed first, see `poise.tracking.smooth.calmed`; the report's `actor_noise` says how much.
+
     Raises:
+        UnknownName: if a push names a body that the character does not have.
         InvalidValue: if the actor has too few frames, or no limb of the character is support.
 
     Example:
@@ -84,6 +98,10 @@ def track(
     """
     if actor.frame_count < 2:
         raise InvalidValue(f"The actor has {actor.frame_count} frame; tracking needs two or more.")
+    if not 50.0 <= fps <= 1000.0:
+        raise InvalidValue(f"fps is {fps:g}; give 50 to 1000 steps a second.")
+    for push in pushes:
+        push.body_of(character)
     theirs = Character.fit(actor) if actor_character is None else actor_character
     still = standing_pose(character) if standing is None else standing
     if isinstance(still, Motion):
@@ -92,12 +110,17 @@ def track(
     lead = max((g.last + 1 for g in find_glitches(actor) if g.kind == "t-pose"), default=0)
     lead = min(lead, actor.frame_count - 1)
     poses[:lead] = poses[lead]
-    times = actor.times[0] + np.arange(math.floor(actor.duration * RATE + 1e-6) + 1) / RATE
+    calm = calmed(theirs, poses, actor.fps)
+    poses = calm.q
+    times = actor.times[0] + np.arange(math.floor(actor.duration * fps + 1e-6) + 1) / fps
     poses = interpolate_q(theirs, actor.times, poses, times)
     tracker = PerformanceTracker(
-        character, theirs, dt=1.0 / RATE, roles=roles, settings=settings, root=root, standing=still,
+        character, theirs, dt=1.0 / fps, roles=roles, settings=settings, root=root, standing=still,
         actor_floor=theirs.floor, floor=0.0, actor_rate=actor.fps,
+        terrain=_laid(terrain, actor, theirs, poses, still, character),
     )  # fmt: skip
+    for push in pushes:
+        tracker.push(push)
     seconds = 0.0
     out = np.empty((len(times), character.nq))
     seen = _Seen(tracker)
@@ -112,7 +135,20 @@ def track(
     out[:begin] = out[begin]
     at = interpolate_q(character, times, out, np.minimum(actor.times, times[-1]))
     motion = clip_of(character, at, actor.times)
-    return TrackResult(motion, seen.report(actor, out, seconds), out, times)
+    report = seen.report(actor, out, seconds)
+    report["actor_noise"] = {"noise_m": calm.noise, "cutoff_hz": calm.cutoff}
+    return TrackResult(motion, report, out, times)
+
+
+def _laid(
+    terrain: Terrain | None, actor: Motion, theirs: Character, poses: Array, still: Array, character: Character
+) -> Terrain | None:
+    """The ground under where the character begins; it rises the way it will go."""
+    if terrain is None or terrain.is_flat:
+        return None
+    there, own = (heading(c, body_poses(c, q[None])[0][0]) for c, q in ((theirs, poses[0]), (character, still)))
+    way = direction_of_travel(actor) - there + own
+    return terrain.placed(origin=(float(still[0]), float(still[1])), heading=way, ground=0.0)
 
 
 def clip_of(character: Character, q: Array, times: Array) -> Motion:

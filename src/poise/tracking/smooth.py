@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from poise.body.character import Character
+from poise.body.posing import body_poses
 from poise.core import rotations
 from poise.core.typing import Array
 
@@ -156,3 +159,58 @@ class Smoother:
     def spins(self) -> Array:
         """Angular velocities in the world, 2 q̇ q*, shape (N, 3)."""
         return 2.0 * rotations.multiply(self.v[:, 3:], rotations.conjugate(self.x[:, 3:]))[:, 1:]
+
+
+LOWEST_CUTOFF = 4.0
+"""Motion slower than this is never taken for noise [Hz]."""
+
+
+class Calmed(NamedTuple):
+    """A recorded actor without its noise.
+
+    Attributes:
+        q: Coordinates, shape (F, nq).
+        noise: White noise that was seen in the places of its bodies [m].
+        cutoff: Of the filter that passed it [Hz]; None where nothing was changed.
+    """
+
+    q: Array
+    noise: float
+    cutoff: float | None
+
+
+def calmed(character: Character, q: Array, fps: float) -> Calmed:
+    """A whole recorded motion, low-passed forwards and backwards, so that nothing comes late.
+
+    White noise σ at f frames a second leaves √(8 π² σ² c³ / 3 f) in velocities after a cutoff c. The cutoff is chosen
+    so that this is `CALM`; a clean actor's is beyond its rate, and it comes back as it is. σ is the median over bodies
+    and frames of fourth differences, whose variance is 70 times that of the noise.
+
+    Args:
+        character: The actor.
+        q: Its poses, shape (F, nq).
+        fps: Frames a second [1/s].
+    """
+    from scipy.signal import butter, sosfiltfilt
+
+    if len(q) < 20:
+        return Calmed(q, 0.0, None)
+    fourth = np.diff(body_poses(character, q)[0], 4, axis=0)
+    noise = float(np.median(np.median(np.abs(fourth), axis=0)) / (0.6745 * math.sqrt(70.0)))
+    most = CALM * character.leg_scale
+    cutoff = max(LOWEST_CUTOFF, (3.0 * most**2 * fps / (8.0 * math.pi**2 * max(noise, 1e-9) ** 2)) ** (1.0 / 3.0))
+    if cutoff >= 0.45 * fps:
+        return Calmed(q, noise, None)
+    out = q.copy()
+    quaternions = [
+        slice(at + 3, at + 7) if body.kind == "free" else slice(at, at + 4)
+        for body, at in zip(character.bodies, character.q_addresses)
+        if body.kind != "hinge"
+    ]
+    for turn in quaternions:  # neighbors of one sign
+        flips = np.sign(np.einsum("ij,ij->i", out[1:, turn], out[:-1, turn]))
+        out[1:, turn] *= np.cumprod(np.where(flips < 0.0, -1.0, 1.0))[:, None]
+    out = np.asarray(sosfiltfilt(butter(2, cutoff, fs=fps, output="sos"), out, axis=0))
+    for turn in quaternions:
+        out[:, turn] = rotations.normalize(out[:, turn])
+    return Calmed(out, noise, cutoff)

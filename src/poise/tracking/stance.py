@@ -17,6 +17,7 @@ the ground, so that a trembling actor does not throw the character about.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,6 +38,10 @@ BLEND = 0.1
 """Time in which a target is held or let go [s]."""
 AHEAD = 0.05
 """A landing foot is held where it will be in so long at the most [s]."""
+TREMBLE = 0.03
+"""Time constant with which feet that are placed off their targets move there [s]."""
+SHIFTING = 0.1
+"""Targets follow where the feet stand within so long [s]."""
 FLAT = 0.2
 """Turns of a standing foot against the ground up to which it stays flat [rad]."""
 
@@ -218,3 +223,31 @@ def com_acceleration(
     if len(touching):
         force = within(touching, force, margin)
     return own.rate**2 * (own.place - force)
+
+
+def place_feet(
+    feet: Collection[Foot], targets: Array, ahead: Array, shift: Array, catch: Array, leg: float, dt: float
+) -> Array:
+    """Swinging feet move to where they catch the body; how far targets are off the actor's way then [m], shape (2,).
+
+    Args:
+        feet: All; those that swing are moved.
+        targets: Rows of places over the ground on the actor's way [m], shape (T, 2).
+        ahead: The actor's capture point [m], shape (2,): the foot next to it is about to carry and counts most.
+        shift: How far targets were off the actor's way [m], shape (2,).
+        catch: How far a foot has to step off to catch the body [m], shape (2,).
+        leg: Length of a leg [m].
+        dt: Of a step [s].
+    """
+    mean, total = np.zeros(2), 0.0
+    for foot in feet:
+        if foot.stands and foot.has_landed:
+            off = targets[foot.row] - ahead
+            weight = 1.0 / (float(off @ off) + (0.1 * leg) ** 2)
+            mean, total = mean + weight * foot.shift, total + weight
+            foot.drift = np.zeros(2)
+            continue
+        moved = (1.0 - math.exp(-dt / TREMBLE)) * (shift + catch - foot.shift)
+        foot.shift = foot.shift + moved
+        foot.drift = moved / dt
+    return shift if total <= 0.0 else shift + (1.0 - math.exp(-dt / SHIFTING)) * (mean / total - shift)

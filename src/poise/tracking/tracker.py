@@ -15,23 +15,24 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.body.mjcf import scene_mjcf
-from poise.body.posing import body_poses, hinge_angle, interpolate_q, motion_to_q
+from poise.body.posing import body_poses, interpolate_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, StepInfeasible
-from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array, Index
 from poise.filter import falling, rising
+from poise.filter.forces import Force
 from poise.physics import State
-from poise.physics.bodies import chain
 from poise.physics.mujoco_backend import Model, Point, model_of
 from poise.step import Contacts, Step, StepResult, solve_step
 from poise.terrain import Terrain
 from poise.tracking.lists import Ground, Lists, Settings, Targets
-from poise.tracking.retarget import Retargeter, Standing, end_body, heading, yaw_turn
+from poise.tracking.posing import Posing, pose_at, velocity_at
+from poise.tracking.retarget import Retargeter, Standing, end_body
 from poise.tracking.roles import Role, propose_roles
 from poise.tracking.smooth import Smoother, Soles
-from poise.tracking.stance import Foot, Goal, Sway, capture_error, com_acceleration
+from poise.tracking.stance import TREMBLE, Foot, Goal, Sway, capture_error, com_acceleration, place_feet
+from poise.tracking.standing import foot_of, limb_points, put_on, standing_at, standing_pose
 
 ROOTS = ("hard", "soft", "strict")
 NEAR = 0.012
@@ -52,12 +53,8 @@ STILL, STILL_TIME = 0.3, 0.4
 """An actor whose pelvis is slower [m/s], for a leg of 0.82 m, and for so long [s], stands still."""
 CATCHING = 0.1
 """A foot that is placed to catch the body is there so long after it was asked to [s]."""
-TREMBLE = 0.03
-"""Time constant with which feet that are placed off their targets move there [s]."""
 HOMING = 0.05
 """The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
-SHIFTING = 0.1
-"""Targets follow where the feet stand within so long [s]."""
 FASTEST = 40.0
 """Joints are not let turn faster [rad/s]."""
 
@@ -135,6 +132,7 @@ class PerformanceTracker:
         self._actor_state = State(model_of(self.actor))
         self._actor_still = np.zeros(self.actor.nv)
         self.q, self.v = self.standing.copy(), np.zeros(self.model.nv)
+        self._forces: list[Force] = []
         self.time, self.counts, self.mode, self._poses = 0.0, Counts(), "following", 0
         self.scale = character.leg_scale
         self.feet: dict[str, Foot] = {}
@@ -150,6 +148,15 @@ class PerformanceTracker:
     def has_fallen(self) -> bool:
         """Whether it fell, once or more often."""
         return self.counts.falls > 0
+
+    def push(self, force: Force) -> None:
+        """Let a push or pull act on the character; its start counts from the first pose [s].
+
+        Raises:
+            UnknownName: if the character has no such body.
+        """
+        force.body_of(self.character)
+        self._forces.append(force)
 
     def join(self, q: Array) -> None:
         """Begin in a pose (nq,) in which the character is already, and come to the actor's within half a second."""
@@ -185,9 +192,11 @@ class PerformanceTracker:
         joins = self._joined is not None and self.time < JOINING
         if self.is_beginning and (joins or self._smoother.is_young or self._poses < BEGINNING):
             # the first poses say where it begins and how fast
-            self.q = self._posed(self.q if self._poses else self._there(), 12 if self._poses else 200)
+            self.q = pose_at(
+                self._posing, self.targets, self.q if self._poses else self._there(), 12 if self._poses else 200
+            )
             self.q[2] += max(0.0, self._depth(self.q))
-            self.v = self._velocity()
+            self.v = velocity_at(self._posing, self.targets, self.q)
             self._poses += 1
             if self._joined is not None:
                 part = min(1.0, (self.time + self.dt) / JOINING)
@@ -210,23 +219,16 @@ class PerformanceTracker:
     def _begin(self, places: Array) -> None:
         """Count ways and turns from how both stand, the actor where it is now and facing as it does."""
         supports = [role for role in self.roles if role.kind == "support" and role.actor]
-        self._actor_points = {role.limb: _limb_points(self.actor, role.actor) for role in supports}
+        self._actor_points = {role.limb: limb_points(self.actor, role.actor) for role in supports}
         self._actor_ends = {role.limb: end_body(self.actor, role.actor) for role in supports}
         self._floor_is_found = self.actor_floor is not None
         if self.actor_floor is None:
             points = self._actor_state.points
             self.actor_floor = min(float(self._sole(role.limb, points, places)[2]) for role in supports)
-        still = [x[0] for x in body_poses(self.actor, self._actor_standing[None])]
-        about = yaw_turn(heading(self.actor, places) - heading(self.actor, still[0]))
-        there = rotations.rotate(about, still[0] - still[0][0])
-        oriented = rotations.multiply(np.broadcast_to(about, still[1].shape), still[1])
-        low = min(_lowest(self.actor, role.actor, there, oriented) for role in supports)
-        there = there + np.array([*places[0, :2], self.actor_floor - low])
-        theirs = Standing.of(self.actor, there, oriented, self.actor_floor)
+        driven = [role.actor for role in supports]
+        theirs = standing_at(self.actor, self._actor_standing, driven, self.actor_floor, places)
+        self.standing = put_on(self.character, self.standing, [role.limb for role in supports], self.floor)
         own_places, own_turns = (x[0] for x in body_poses(self.character, self.standing[None]))
-        lowest = min(_lowest(self.character, role.limb, own_places, own_turns) for role in supports)
-        own_places = own_places + np.array([0.0, 0.0, self.floor - lowest])
-        self.standing[2] += self.floor - lowest
         ours = Standing.of(self.character, own_places, own_turns, self.floor)
         self._retargeter = Retargeter(self.actor, self.roles, theirs, ours)
         self.state.at(self.standing, np.zeros(self.model.nv))
@@ -236,74 +238,22 @@ class PerformanceTracker:
             self.character, self.model, self.roles, self.settings, self.standing, inertia, self._point_count
         )
         for role in supports:
-            self.feet[role.limb] = self._foot(role.limb, ours, own_places, own_turns)
+            row = self.rows[role.limb]
+            self.feet[role.limb] = foot_of(self.character, role.limb, row, ours, own_places, own_turns, self.dt)
+        kinds = {role.limb: role.kind for role in self.roles}
+        stiff = np.where(self.lists.dof_weight[6:] >= self.settings.pose_trunk, 2.0, 0.2)
+        carry = np.array([kinds[limb] == "support" for limb in self.rows])
+        self._posing = Posing(self.model, self.state, self.lists.ends, carry, stiff, self.standing)
         scale, swift = theirs.leg / 0.95, [foot.row for foot in self.feet.values()]
         self._smoother = Smoother(2 + len(self.rows), self.dt, scale, self._every, swift)
         self._soles = Soles(self.dt, scale, self._every)
         self.q = self.standing.copy()
-
-    def _foot(self, limb: str, ours: Standing, places: Array, turns: Array) -> Foot:
-        end, points = end_body(self.character, limb), _limb_points(self.character, limb)
-        chosen = [self.character.contact_points[int(i)] for i in points]
-        chosen = [p for p in chosen if p.body == end] or chosen
-        under = [places[p.body] + rotations.rotate(turns[p.body], p.offset) - [0.0, 0.0, p.radius] for p in chosen]
-        sole = rotations.rotate(rotations.conjugate(turns[end]), np.array(under).reshape(-1, 3) - places[end])
-        level = rotations.multiply(yaw_turn(-ours.yaw), ours.end_turns[limb])
-        height = float(ours.ends[limb][2]) - self.floor
-        return Foot(self.rows[limb], points, sole, level, height, self.scale, self.dt)
 
     def _there(self) -> Array:
         """The standing pose where the pelvis should be."""
         q = self.standing.copy()
         q[:3], q[3:7] = self.targets.place[0], self.targets.turn[0]
         return q
-
-    def _posed(self, q: Array, rounds: int) -> Array:
-        """A pose at the targets, by damped least squares from another."""
-        model, goal = self.model, self.targets
-        still = np.zeros(model.nv)
-        weights = self._posing_weights()
-        stiff = np.where(self.lists.dof_weight[6:] >= self.settings.pose_trunk, 2.0, 0.2)
-        for _ in range(rounds):
-            state = self.state.at(q, still)
-            off = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(q[3:7]), goal.turn[0]))
-            rows = [10.0 * state.com_jacobian()[:2], 10.0 * np.eye(4, model.nv, 2), 3.0 * np.eye(2, model.nv)]
-            ways = [10.0 * (goal.place[1] - state.com())[:2], 10.0 * np.array([goal.place[0, 2] - q[2], *off])]
-            ways.append(3.0 * (goal.place[0] - q[:3])[:2])
-            for k, body in enumerate(self.lists.ends):
-                at = state.data.xpos[body]
-                rows.append(weights[k] * state.body_jacobian(int(body), at))
-                ways.append(weights[k] * (goal.place[2 + k] - at))
-                if weights[k] > 1.0:
-                    turn = rotations.multiply(goal.turn[2 + k], rotations.conjugate(state.data.xquat[body]))
-                    rows.append(3.0 * np.where(chain(state.pose, int(body)), state.data.cdof[:, :3].T, 0.0))
-                    ways.append(3.0 * rotations.to_rotation_vector(turn))
-            rows.append(stiff[:, None] * np.eye(model.nv - 6, model.nv, 6))
-            ways.append(stiff * model.difference(q, self.standing, 1.0)[6:])
-            A, b = np.concatenate(rows), np.concatenate(ways)
-            step = np.asarray(np.linalg.solve(A.T @ A + 0.02 * np.eye(model.nv), A.T @ b), dtype=np.float64)
-            q = model.integrate(q, step.clip(-0.1, 0.1), 1.0)
-            if np.abs(step).max() < 1e-4:
-                break
-        return q
-
-    def _velocity(self) -> Array:
-        """Velocities of the joints that move as the targets do, by damped least squares."""
-        nv, goal = self.model.nv, self.targets
-        state = self.state.at(self.q, np.zeros(nv))
-        spin = rotations.rotate(rotations.conjugate(self.q[3:7]), goal.spin[0])
-        rows = [10.0 * state.com_jacobian()[:2], 10.0 * np.eye(4, nv, 2), 0.3 * np.eye(nv - 6, nv, 6)]
-        ways = [10.0 * goal.velocity[1, :2], 10.0 * np.array([goal.velocity[0, 2], *spin]), np.zeros(nv - 6)]
-        weights = self._posing_weights()
-        for k, body in enumerate(self.lists.ends):
-            rows.append(weights[k] * state.body_jacobian(int(body), state.data.xpos[body]))
-            ways.append(weights[k] * goal.velocity[2 + k])
-        A, b = np.concatenate(rows), np.concatenate(ways)
-        return np.asarray(np.linalg.solve(A.T @ A + 1e-6 * np.eye(nv), A.T @ b), dtype=np.float64)
-
-    def _posing_weights(self) -> list[float]:
-        kinds = {role.limb: role.kind for role in self.roles}
-        return [10.0 if kinds[limb] == "support" else 1.0 for limb in self.rows]
 
     # --- targets
 
@@ -381,6 +331,20 @@ class PerformanceTracker:
 
     # --- steps
 
+    def _felt(self, external: Array | None) -> Array | None:
+        """Generalized force of all pushes that act now, shape (nv,)."""
+        out, state = external, self.state
+        for force in self._forces:
+            if not force.is_on(self.time):
+                continue
+            body = force.body_of(self.character) + 1
+            place = state.data.xipos[body].copy() if force.offset is None else state.body_place(body, force.offset)
+            speed = state.body_point_motion(body, place)[0]
+            push = force.force_at(place, speed, self.time, float(self.model.body_masses[body]))
+            felt = state.external_torque(body, place, push)
+            out = felt if out is None else out + felt
+        return out
+
     def _follow(self, external: Array | None) -> None:
         """One step that follows the targets."""
         self.state.at(self.q, self.v)
@@ -388,7 +352,7 @@ class PerformanceTracker:
         pull = self._balance(ground)
         self._settle(ground)
         self._watch()
-        step = self._step(ground, external)
+        step = self._step(ground, self._felt(external))
         held = self._held_points(ground)
         result = None
         if self.softness > 0.0 and self.root == "hard":
@@ -469,38 +433,19 @@ class PerformanceTracker:
             s.reach * ours.leg,
         )  # fmt: skip
         # the error grows until the foot is there
-        error = capture_error(own, wanted._replace(place=wanted.place + self._shift))
-        error *= math.exp(own.rate * CATCHING)
+        error = capture_error(own, wanted._replace(place=wanted.place + self._shift)) * math.exp(own.rate * CATCHING)
         size = math.hypot(error[0], error[1])
         error *= min(1.0, s.step_reach * ours.leg / max(size, 1e-9))
         self._catch += (1.0 - math.exp(-self.dt / TREMBLE)) * (error - self._catch)
-        self._place_feet(own.rate)
+        ahead = wanted.place + wanted.velocity / own.rate
+        self._shift = place_feet(
+            self.feet.values(), smooth.x[:, :2], ahead, self._shift, self._catch, ours.leg, self.dt
+        )
         return pull
 
     def _level_of(self, ground: Ground) -> float:
         """Mean height of the ground under the contact points [m]."""
         return float(np.mean(self.state.points[: len(ground.gap), 2] - ground.gap)) if len(ground.gap) else self.floor
-
-    def _place_feet(self, rate: float) -> None:
-        """Swinging feet go where they catch the body; targets follow the feet that stand."""
-        assert self._retargeter is not None
-        ours = self._retargeter.ours
-        rows, smooth = [foot.row for foot in self.feet.values()], self._smoother
-        ahead = smooth.x[1, :2] + smooth.v[1, :2] / rate
-        aways = np.sum((smooth.x[rows, :2] - ahead) ** 2, axis=1)
-        mean, total = np.zeros(2), 0.0
-        for foot, away in zip(self.feet.values(), aways.tolist(), strict=True):
-            if foot.stands and foot.has_landed:
-                # who is about to carry counts most
-                weight = 1.0 / (away + (0.1 * ours.leg) ** 2)
-                mean, total = mean + weight * foot.shift, total + weight
-                foot.drift = np.zeros(2)
-                continue
-            moved = (1.0 - math.exp(-self.dt / TREMBLE)) * (self._shift + self._catch - foot.shift)
-            foot.shift = foot.shift + moved
-            foot.drift = moved / self.dt
-        if total > 0.0:
-            self._shift = self._shift + (1.0 - math.exp(-self.dt / SHIFTING)) * (mean / total - self._shift)
 
     def _settle(self, ground: Ground) -> None:
         """A foot that has come down is held where it is, not where it should have come down."""
@@ -547,7 +492,7 @@ class PerformanceTracker:
         low = np.flatnonzero(ground.gap < NEAR * self.scale)
         low = low[falling.presses(state.point_velocities[low], ground.normal[low], ground.gap[low])]
         contacts = Contacts(low, ground.normal[low], self.settings.friction)
-        step = Step(state, contacts, dt=self.dt, external=external)
+        step = Step(state, contacts, dt=self.dt, external=self._felt(external))
         result = None
         try:
             terms = self.lists.falling(step, self.q, self.v, self._fall, ground)
@@ -569,7 +514,7 @@ class PerformanceTracker:
         self.mode = "rising"
         self._place_at(self.q[:2])
         self.targets = self._cleaned()
-        pose = self._posed(self._there(), 200)
+        pose = pose_at(self._posing, self.targets, self._there(), 200)
         self._rising = (rising.begin(self.q, None, pose), pose)
 
     def _place_at(self, where: Array) -> None:
@@ -623,37 +568,3 @@ def settings_of(character: Character) -> Settings:
     if unknown:
         raise InvalidValue(f"There is no weight {unknown[0]!r} of tracking. Weights: {', '.join(sorted(known))}.")
     return Settings(**character.weights)
-
-
-def standing_pose(character: Character) -> Array:
-    """Coordinates of how the character stands, shape (nq,): its rest pose "standing", else the skeleton's own."""
-    skeleton = character.skeleton
-    still = Motion(skeleton, np.zeros(1), skeleton.offsets[None].copy(), skeleton.rest_rotations[None].copy())
-    q = motion_to_q(character, still)[0]
-    names = [body.name for body in character.bodies]
-    for name, turn in character.rest_poses.get("standing", {}).items():
-        body = names.index(name)
-        at = character.q_addresses[body]
-        if character.bodies[body].kind == "hinge":
-            axis = character.bodies[body].axis
-            assert axis is not None
-            q[at] = float(hinge_angle(axis, turn, character.bodies[body].rest_rotation))
-        else:
-            at += 3 if character.bodies[body].kind == "free" else 0
-            q[at : at + 4] = turn
-    return q
-
-
-def _limb_points(character: Character, limb: str) -> Index:
-    bodies = next(item.bodies for item in character.limbs if item.name == limb)
-    found = [i for i, p in enumerate(character.contact_points) if p.body in bodies]
-    return np.array(found, dtype=np.int64)
-
-
-def _lowest(character: Character, limb: str, places: Array, turns: Array) -> float:
-    """Height of a limb's lowest contact point [m]; of its end where it has none."""
-    points = [character.contact_points[int(i)] for i in _limb_points(character, limb)]
-    if not points:
-        return float(places[end_body(character, limb)][2])
-    heights = [places[p.body] + rotations.rotate(turns[p.body], p.offset) - [0.0, 0.0, p.radius] for p in points]
-    return min(float(h[2]) for h in heights)

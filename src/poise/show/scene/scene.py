@@ -67,7 +67,8 @@ class Skin:
         uvs: Texture coordinates, v downwards, shape (V, 2), or None.
         texture: Bytes of a PNG or JPEG, or None.
         texture_type: Its MIME type.
-        color: Where there is no texture.
+        color: Where there is no texture; it multiplies `colors`.
+        colors: Of the vertices, linear light (0 … 1), shape (V, 3), or None.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Skin:
     texture: bytes | None = None
     texture_type: str = ""
     color: Color = (0.8, 0.8, 0.8)
+    colors: npt.NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from poise.body.character import Character
 from poise.body.posing import body_poses
 from poise.core import rotations
 from poise.core.typing import Array
-from poise.tracking.retarget import heading
+from poise.tracking.retarget import center_of_mass, heading
 from poise.tracking.setup.model import ACTOR_LIMBS, DENSITIES, Chain, Setup, volume
-from poise.tracking.tracker import standing_pose
+from poise.tracking.standing import lowest_points, standing_pose
 
 LOW = 0.06
 """Contact points this near the lowest one stand on the ground, in leg lengths."""
@@ -114,12 +114,8 @@ def _posed(character: Character) -> tuple[Array, Array]:
 
 def _points(character: Character, places: Array, turned: Array, bodies: set[int]) -> Array:
     """Lowest places of the contact points of some bodies, shape (n, 3)."""
-    found = [
-        places[p.body] + rotations.rotate(turned[p.body], p.offset) - np.array([0.0, 0.0, p.radius])
-        for p in character.contact_points
-        if p.body in bodies
-    ]
-    return np.array(found).reshape(-1, 3)
+    own = [i for i, p in enumerate(character.contact_points) if p.body in bodies]
+    return lowest_points(character, places, turned, np.array(own, dtype=np.int64))
 
 
 def _too_short(character: Character, limb: Chain) -> list[Check]:
@@ -155,7 +151,7 @@ def _off_balance(setup: Setup, character: Character) -> list[Check]:
     low = points[points[:, 2] < points[:, 2].min() + LOW * character.leg_length]
     masses = np.array([b.mass for b in character.bodies])
     centers = places + rotations.rotate(turned, np.array([b.com for b in character.bodies]))
-    com = masses @ centers / masses.sum()
+    com = center_of_mass(character, places, turned)
     off = _outside(low[:, :2], com[:2])
     size = float(np.linalg.norm(off))
     if size < 0.01 * character.leg_length:

@@ -38,6 +38,7 @@ export interface Skin {
   weights: ArrayRef;
   inverse_binds: ArrayRef;
   uvs?: ArrayRef;
+  colors?: ArrayRef;
   texture?: { blob: number; type: string };
   color?: Color;
 }

@@ -20,6 +20,7 @@ export async function loadSkin(pack: Pack, track: Track, skin: Skin): Promise<Sk
   geometry.setAttribute("skinIndex", new THREE.Uint16BufferAttribute((await pack.array(skin.joints)).values, 4));
   geometry.setAttribute("skinWeight", new THREE.BufferAttribute(await pack.floats(skin.weights), 4));
   if (skin.uvs) geometry.setAttribute("uv", new THREE.BufferAttribute(await pack.floats(skin.uvs), 2));
+  if (skin.colors) geometry.setAttribute("color", new THREE.BufferAttribute(await pack.floats(skin.colors), 3));
   geometry.setIndex(new THREE.BufferAttribute(Uint32Array.from((await pack.array(skin.indices)).values), 1));
   if (skin.normals) geometry.setAttribute("normal", new THREE.BufferAttribute(await pack.floats(skin.normals), 3));
   else geometry.computeVertexNormals();
@@ -32,6 +33,7 @@ export async function loadSkin(pack: Pack, track: Track, skin: Skin): Promise<Sk
   const material = new THREE.MeshStandardMaterial({
     color,
     map,
+    vertexColors: skin.colors !== undefined,
     roughness: 0.75,
     metalness: 0,
     side: THREE.DoubleSide,

@@ -1,0 +1,129 @@
+"""How a figure stands: its standing pose, its rest poses by name, and where its limbs touch the ground then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from poise.body.character import Character
+from poise.body.posing import body_poses, hinge_angle, motion_to_q
+from poise.core import rotations
+from poise.core.errors import UnknownName
+from poise.core.motion import Motion
+from poise.core.typing import Array, Index
+from poise.tracking.retarget import Standing, end_body, heading, yaw_turn
+from poise.tracking.stance import Foot
+
+STANDING = "standing"
+"""The rest pose of a character's file in which it stands."""
+
+
+def standing_pose(character: Character) -> Array:
+    """Coordinates of how the character stands, shape (nq,): its rest pose "standing", else the skeleton's own."""
+    skeleton = character.skeleton
+    still = Motion(skeleton, np.zeros(1), skeleton.offsets[None].copy(), skeleton.rest_rotations[None].copy())
+    q = motion_to_q(character, still)[0]
+    return _turned(character, q, character.rest_poses.get(STANDING, {}))
+
+
+def rest_pose(character: Character, name: str) -> Array:
+    """Coordinates of a rest pose by name, shape (nq,); bodies that it does not name stand.
+
+    Raises:
+        UnknownName: if the character has no such rest pose.
+    """
+    if name not in character.rest_poses:
+        known = ", ".join(character.rest_poses) or "none"
+        raise UnknownName(
+            f"The character has no rest pose {name!r}. Rest poses: {known}. Add one to its file as [rest_poses.{name}]."
+        )
+    return _turned(character, standing_pose(character), character.rest_poses[name])
+
+
+def _turned(character: Character, q: Array, turns: Mapping[str, Array]) -> Array:
+    """The pose with some bodies turned in their parents' frames."""
+    names = [body.name for body in character.bodies]
+    for name, turn in turns.items():
+        number = names.index(name)
+        body, at = character.bodies[number], character.q_addresses[number]
+        if body.kind == "hinge":
+            assert body.axis is not None
+            q[at] = float(hinge_angle(body.axis, turn, body.rest_rotation))
+        else:
+            at += 3 if body.kind == "free" else 0
+            q[at : at + 4] = turn
+    return q
+
+
+def limb_points(character: Character, limb: str) -> Index:
+    """Contact points of a limb."""
+    bodies = next(item.bodies for item in character.limbs if item.name == limb)
+    return np.array([i for i, p in enumerate(character.contact_points) if p.body in bodies], dtype=np.int64)
+
+
+def lowest_points(character: Character, places: Array, turns: Array, points: Index) -> Array:
+    """Lowest places of contact points of a posed character [m], shape (n, 3).
+
+    Args:
+        character: Whose.
+        places, turns: Of its bodies, shapes (B, 3) and (B, 4).
+        points: Which, shape (n,).
+    """
+    chosen = [character.contact_points[int(i)] for i in points]
+    at = [places[p.body] + rotations.rotate(turns[p.body], p.offset) - [0.0, 0.0, p.radius] for p in chosen]
+    return np.array(at).reshape(-1, 3)
+
+
+def lowest_of(character: Character, limb: str, places: Array, turns: Array) -> float:
+    """Height of a limb's lowest contact point [m]; of its end where it has none."""
+    at = lowest_points(character, places, turns, limb_points(character, limb))
+    return float(at[:, 2].min()) if len(at) else float(places[end_body(character, limb)][2])
+
+
+def standing_at(actor: Character, q: Array, limbs: Sequence[str], floor: float, places: Array) -> Standing:
+    """How the actor stands where it is now, facing as it does.
+
+    Args:
+        actor: Who.
+        q: Its standing pose, shape (nq,).
+        limbs: That stand on the floor.
+        floor: Its height [m].
+        places: Of the bodies now, shape (B, 3).
+    """
+    still = [x[0] for x in body_poses(actor, q[None])]
+    about = yaw_turn(heading(actor, places) - heading(actor, still[0]))
+    there = rotations.rotate(about, still[0] - still[0][0])
+    turned = rotations.multiply(np.broadcast_to(about, still[1].shape), still[1])
+    low = min(lowest_of(actor, limb, there, turned) for limb in limbs)
+    return Standing.of(actor, there + np.array([*places[0, :2], floor - low]), turned, floor)
+
+
+def put_on(character: Character, q: Array, limbs: Sequence[str], floor: float) -> Array:
+    """The pose (nq,) at the height in which the limbs touch the floor [m]."""
+    places, turns = (x[0] for x in body_poses(character, q[None]))
+    out = q.copy()
+    out[2] += floor - min(lowest_of(character, limb, places, turns) for limb in limbs)
+    return out
+
+
+def foot_of(
+    character: Character, limb: str, row: int, standing: Standing, places: Array, turns: Array, dt: float
+) -> Foot:
+    """A limb's foot, which is level as the character stands.
+
+    Args:
+        character: Whose.
+        limb: Its name.
+        row: Of its end among the targets.
+        standing: How the character stands.
+        places, turns: Of its bodies then, shapes (B, 3) and (B, 4).
+        dt: Of a step [s].
+    """
+    end, points = end_body(character, limb), limb_points(character, limb)
+    own = np.array([i for i in points if character.contact_points[int(i)].body == end], dtype=np.int64)
+    under = lowest_points(character, places, turns, own if len(own) else points)
+    sole = rotations.rotate(rotations.conjugate(turns[end]), under - places[end])
+    level = rotations.multiply(yaw_turn(-standing.yaw), standing.end_turns[limb])
+    height = float(standing.ends[limb][2]) - standing.floor
+    return Foot(row, points, sole, level, height, character.leg_scale, dt)

@@ -1,0 +1,71 @@
+"""The project's own creatures, as their script draws them: files that can be read, and characters that stand."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import poise
+from poise.body.toml_file import load_character, save_character
+from poise.show.motion_scene import scene_of_motion, skins_of
+from poise.show.pack import pack
+from poise.show.unpack import unpack
+from poise.tracking.setup import begin, find_checks
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    sys.path.insert(0, str(SCRIPTS))
+    try:
+        return runpy.run_path(str(SCRIPTS / "make_creatures.py"))
+    finally:
+        sys.path.remove(str(SCRIPTS))
+
+
+def test_the_colors_of_vertices_reach_the_page(script: dict[str, Any], tmp_path: Path) -> None:
+    creature, path = script["Creature"]("ball"), tmp_path / "ball.glb"
+    creature.belly = (1.0, 0.0, 0.0)
+    creature.joint("Hips", "", 0.0, 0.0, 1.0)
+    creature.joint("Spine", "Hips", 0.0, 0.0, 1.1)
+    creature.joint("Neck", "Spine", 0.0, 0.0, 1.2)
+    creature.joint("Tip", "Neck", 0.0, 0.0, 1.3)
+    creature.rod("Hips", "Tip", 0.1, 0.1, (0.0, 0.0, 1.0))
+    script["write"](creature, path)
+    (skin,) = skins_of(poise.load(path))
+    assert skin.color == (1.0, 1.0, 1.0)  # it multiplies them
+    assert skin.colors is not None
+    assert skin.colors.shape == skin.vertices.shape
+    top, bottom = skin.vertices[:, 1].argmax(), skin.vertices[:, 1].argmin()  # Y is up in the file
+    np.testing.assert_allclose(skin.colors[top], [0.0, 0.0, 1.0], atol=0.02)
+    assert skin.colors[bottom, 0] > 0.6 > skin.colors[bottom, 2]
+    header = unpack(pack(scene_of_motion(poise.load(path), physics=False))).header
+    assert all("colors" in entry for entry in header["tracks"][0]["skins"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "free", "least", "most"), [("raptor", 1, 50, 70), ("alien", 2, 40, 70)])
+def test_a_creature_has_a_skin_colors_and_a_character_that_stands(
+    name: str, free: int, least: int, most: int, script: dict[str, Any], tmp_path: Path
+) -> None:
+    creature, path = script["CREATURES"][name](), tmp_path / f"{name}.glb"
+    script["write"](creature, path)
+    character = script["set_up"](creature, path)
+    save_character(character, path.with_suffix(".toml"))
+    read = load_character(path.with_suffix(".toml"))
+    assert least <= read.nv <= most
+    assert find_checks(begin(read)) == ()  # it stands, and every limb has a role
+    assert sum(limb.role == "free" for limb in read.limbs) == free
+    assert sum(limb.role == "support" for limb in read.limbs) == 2
+    # as heavy as drawn: twice as thick at the root of the tail is four times the mass
+    tail = next(limb for limb in read.limbs if limb.role == "free")
+    masses = [read.bodies[b].mass for b in tail.bodies]
+    assert masses[0] > 3.0 * masses[-1]
+    assert read.mass == pytest.approx(script["MASSES"][name], rel=0.2)
+    assert np.isfinite(poise.load(path).rotations).all()
