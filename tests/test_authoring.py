@@ -9,8 +9,9 @@ import pytest
 
 from poise.core.errors import UnknownName
 from poise.filter.forces import Push
+from poise.goals.body import BODIES, FEET, PARTS
 from poise.goals.conditions import Happened, Holds, Near, On, Touching
-from poise.goals.goal import LARGEST_TURN, axis_toward
+from poise.goals.goal import LARGEST_TURN, axis_toward, bodies_named
 from poise.goals.observation import Observation
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.stepping import StepOnto
@@ -164,3 +165,17 @@ def test_get_up_from_the_ground() -> None:
     assert com.min() < 0.2
     assert com[-1] > 0.9 * com[0]
     assert np.abs(result.v[-1]).max() < 0.5, "it stands still"
+
+
+def test_every_name_of_a_part_that_is_listed_is_accepted() -> None:
+    observed = seen(Scene(), {"swing": "left", "stance": "right", "hands": ("left_hand",), "mover": "left_hand"})
+    for name in FEET:
+        assert len(observed.foot(name)), name
+    for name in PARTS:
+        assert len(observed.part(name)) or name == "trailing", name
+    for name in BODIES:
+        assert bodies_named(observed, name), name
+    for role in observed.body.character.roles:
+        assert bodies_named(observed, role) == [observed.body.character.roles[role]]
+    with pytest.raises(UnknownName, match="Feet: left, right, both"):
+        observed.part("middle_foot")

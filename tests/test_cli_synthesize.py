@@ -125,6 +125,7 @@ def test_list_help_and_goals_tell_everything(capsys: pytest.CaptureFixture[str])
     goals = capsys.readouterr().out
     assert "Upright(weight, bodies=('chest',), horizon=0.1)" in goals
     assert "The center of mass stands over a foot's support" in goals
+    assert all(name in goals for name in ("loose arms", "swing leg", "left_shoulder"))
 
 
 @pytest.mark.parametrize("name", list(BEHAVIORS))

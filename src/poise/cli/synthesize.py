@@ -151,8 +151,9 @@ def machines_of(setup: Any) -> list[Any]:
 
 
 def list_goals() -> None:
-    """Every goal, condition and action with its settings and its sentence."""
-    from poise.goals import registry
+    """Every goal, condition and action with its settings and its sentence, and the names of parts they accept."""
+    from poise.body.character import figure
+    from poise.goals import body, registry
 
     for title, kinds in (("Goals", registry.goals()), ("Conditions", registry.conditions())):
         out().print(f"{title}:", markup=False)
@@ -161,6 +162,14 @@ def list_goals() -> None:
     out().print("Actions (on_enter):", markup=False)
     for name, function in registry.actions().items():
         out().print(f"  {name}\n      {_sentence(function)}", markup=False)
+    for title, names in (
+        ("foot", body.FEET), ("part, parts, releases", body.PARTS), ("body, bodies, only, without", body.BODIES),
+    ):  # fmt: skip
+        out().print(f"Names for {title}:", markup=False)
+        for name, what in names.items():
+            out().print(f"  {name:12}  {what}", markup=False)
+    roles = ", ".join(sorted(figure().roles))
+    out().print(f"Roles, for part and body (a body's own name, too):\n  {roles}", markup=False)
 
 
 def _sentence(thing: Any) -> str:

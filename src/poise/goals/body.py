@@ -14,6 +14,25 @@ from poise.physics import State
 
 SIDES = ("left", "right")
 
+FEET = {
+    "left": "the left foot", "right": "the right foot", "both": "both feet",
+    "swing": "the foot that an action chose to move", "stance": "the foot that carries then",
+}  # fmt: skip
+"""Names of feet that goals and conditions accept as `foot`, and what each is."""
+PARTS = {
+    **FEET, "left_foot": "the left foot", "right_foot": "the right foot", "left_hand": "the left hand",
+    "right_hand": "the right hand", "mover": "the hand or foot that `climb` moves", "hands": "the hands chosen before",
+    "arms": "these hands with their elbows", "loose arms": "these without the first point of each hand that touches",
+    "trailing": "heels that the center of mass has left behind", "body": "all that can touch",
+}  # fmt: skip
+"""Names of parts that goals, conditions and `releases` accept; a body's name or role is one, too."""
+BODIES = {
+    "feet": "both feet", "swing": "the foot that an action chose to move", "stance": "the foot that carries then",
+    "swing leg": "hip, knee and foot of that side", "stance leg": "the same of the other",
+    "arms": "shoulder, elbow and hand of the hands that were chosen",
+}  # fmt: skip
+"""Names of several bodies that goals accept as `bodies`, `only` and `without`; a body's name or role is one, too."""
+
 
 @dataclass(frozen=True)
 class Body:

@@ -140,7 +140,7 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def bodies_named(observed: Observation, name: str) -> list[int]:
-    """Bodies behind a name: "feet", "swing", "stance", "stance leg", "arms" (of the hands noted), a role or joint."""
+    """Bodies behind a name of `body.BODIES`, a role or a body's name."""
     index = observed.body.character.body_index
     if name == "arms":
         sides = [hand.removesuffix("_hand") for hand in observed.memory.get("hands", ())]

@@ -17,7 +17,7 @@ import numpy as np
 from poise.core.errors import UnknownName
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
-from poise.goals.body import SIDES, Body
+from poise.goals.body import FEET, PARTS, SIDES, Body
 from poise.goals.polygon import centroid
 from poise.goals.surroundings import Ball, Hold, Scene, Surface
 from poise.physics import State
@@ -182,7 +182,7 @@ class Observation:
         return np.array([left[1], -left[0]])
 
     def foot(self, which: str) -> Index:
-        """Contact points of a foot: "left", "right", "both", or "swing" and "stance" as stored in the memory.
+        """Contact points of a foot, as `body.FEET` names it; "swing" and "stance" are stored in the memory.
 
         Raises:
             UnknownName: if it is none of these.
@@ -192,14 +192,13 @@ class Observation:
         if which == "both":
             return np.concatenate([self.body.feet[side] for side in SIDES])
         if which not in self.body.feet:
-            raise UnknownName(f"No foot {which!r}. Feet: left, right, both, swing, stance.")
+            raise UnknownName(f"No foot {which!r}. Feet: {', '.join(FEET)}; parts: {', '.join(PARTS)}.")
         return self.body.feet[which]
 
     def part(self, which: str) -> Index:
-        """Contact points of a foot as in `foot`, of "left_hand" or "right_hand", "trailing" heels, the "body".
+        """Contact points of a part, as `body.PARTS` names it; some are stored in the memory.
 
-        Also of the "mover", "hands" and "arms" in memory, and of "loose arms": those without the first touching
-        point of each hand, so that a hand at rest can still turn.
+        "loose arms" are without the first touching point of each hand, so that a hand at rest can still turn.
         """
         if which == "trailing":
             return self.trailing
