@@ -139,7 +139,7 @@ def test_on_ice_steps_are_smaller_and_feet_slip() -> None:
     assert ice.report["cone_violation_max_N"] < 1e-6
     assert ice.report["steps_taken"] >= 1
     assert apart(ice) < 0.95 * apart(stepped())
-    assert way > 0.004
+    assert way > 0.003, "by millimeters; how many hangs on the sway"
 
 
 def test_a_hard_shove_on_ice_makes_feet_slide_by_centimeters() -> None:
