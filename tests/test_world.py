@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import poise
 from poise.cli.app import app
-from poise.core.errors import InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.filter.report import SimulationResult
 from poise.native import library
@@ -19,7 +19,7 @@ from poise.physics.mujoco_bodies import Bodies
 from poise.step import Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque
 from poise.step.solve import respond, solve_step
-from poise.world import World, contacts, rubble, scene_of
+from poise.world import World, contacts, read_scene, rubble
 from poise.world.contacts import natural_residual, project, remember, split, split_cones, sweep_contacts
 from tests.figures import FIGURES, random_state
 
@@ -220,7 +220,7 @@ def test_a_wall_stops_and_a_light_crate_does_not(walk: Motion) -> None:
 def test_scenes_that_make_no_sense_are_refused(text: str, words: str) -> None:
     model = FIGURES["biped"]()
     with pytest.raises(InvalidValue, match=words):
-        Bodies(model, text if "<" in text else scene_of(text))
+        Bodies(model, text if "<" in text else read_scene(text).mjcf)
 
 
 def test_joined_bodies_by_equalities_are_refused() -> None:
@@ -249,3 +249,90 @@ def test_simulate_takes_a_scene(tmp_path: Path) -> None:
     told = json.loads(report.read_text(encoding="utf-8"))["scene"]
     assert {"contact_residual_p95_m_s", "penetration_p95_m", "momentum_error_max_Ns", "energy_error_max_J"} <= set(told)
     assert page.stat().st_size > 10_000
+
+
+ROOM = """
+schema = "poise.scene/1"
+[floor]
+friction = 0.8
+[[walls]]
+name = "wall"
+place = [-3.0, 0.0, 1.0]
+facing = [1.0, 0.0, 0.0]
+size = [2.0, 2.0]
+[[bodies]]
+name = "a <door>"
+place = [9.0, 0.0, 1.0]
+sides = [0.04, 0.8, 1.9]
+mass = 12.0
+hinge = {axis = [0, 0, 1], place = [9.0, 0.4, 1.0]}
+[[bodies]]
+name = "pole"
+place = [8.0, 0.0, 0.1]
+turn = [0.0, 90.0, 0.0]
+radius = 0.1
+length = 0.8
+mass = 1.0
+[rubble]
+count = 3
+[[balls]]
+name = "ball"
+radius = 0.1
+mass = 2.0
+[[events]]
+throw = "ball"
+time = 0.2
+place = [BALL]
+to = [GOAL]
+flight = 0.3
+"""
+
+
+def test_a_scene_file_holds_bodies_rubble_and_a_ball_that_hits(tmp_path: Path, walk: Motion) -> None:
+    start, way = heading(walk)
+    chest = np.append(start + 0.4 * way, 1.1)
+    side = chest + 2.0 * np.array([-way[1], way[0], 0.0])
+    file = tmp_path / "room.toml"
+    text = ROOM.replace("BALL", ", ".join(map(str, side))).replace("GOAL", ", ".join(map(str, chest)))
+    file.write_text(text, encoding="utf-8")
+    world = World(file)
+    result = poise.simulate(walk.cut(0.0, 1.0), world=world)
+    assert len(result.things) == 6 + 1  # two bodies, three pieces, the ball, and what never moves
+    ball = next(thing for thing in result.things if thing.name == "ball")
+    dt = result.motion.duration / (len(ball.positions) - 1)
+    step = np.linalg.norm(np.diff(ball.positions, axis=0), axis=1) / dt
+    before = round(0.2 / dt)
+    np.testing.assert_allclose(ball.positions[: before + 1], np.tile(side, (before + 1, 1)), atol=1e-12)
+    assert step[before + 2] == pytest.approx(np.hypot(2.0 / 0.3, 0.5 * 9.81 * 0.3), rel=0.05)
+    apart = np.linalg.norm(result.motion.world[0] - walk.cut(0.0, 1.0).world[0], axis=2)
+    assert apart[: round(0.4 / result.motion.dt)].max() < 1e-6 < 0.01 < apart.max()
+    assert world.report()["momentum_error_max_Ns"] < 1e-10
+    assert world.report()["energy_error_max_J"] < 1.0
+    pole = next(thing for thing in result.things if thing.name == "pole")
+    assert pole.positions[-1, 2] == pytest.approx(0.1, abs=2e-3)  # it lies
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('name = "pole"', 'name = "wall"'), "two things are called 'wall'"),
+        (("radius = 0.1\nlength", "length"), "its shape is not clear"),
+        (("hinge =", "slide = [1, 0, 0]\nhinge ="), "a hinge and a slide"),
+        (("mass = 12.0", "mass = -1.0"), "positive"),
+        (("[[balls]]", '[[events]]\nremove = "wall"\ntime = 1.0\n[[balls]]'), "does not play"),
+    ],
+)
+def test_a_scene_file_that_makes_no_sense_is_refused(tmp_path: Path, change: tuple[str, str], words: str) -> None:
+    file = tmp_path / "room.toml"
+    assert change[0] in ROOM
+    text = ROOM.replace("BALL", "0, 1, 1").replace("GOAL", "0, 0, 1")
+    file.write_text(text.replace(*change, 1), encoding="utf-8")
+    with pytest.raises(FileFormatError, match=words):
+        read_scene(file)
+
+
+def test_synthesize_refuses_bodies_that_move_by_physics(tmp_path: Path) -> None:
+    file = tmp_path / "room.toml"
+    file.write_text(ROOM.replace("BALL", "0, 1, 1").replace("GOAL", "0, 0, 1"), encoding="utf-8")
+    with pytest.raises(FileFormatError, match="poise simulate --scene"):
+        poise.synthesis.load_scene(file)

@@ -87,7 +87,8 @@ def simulate(
         str | None,
         typer.Option(
             metavar="FILE|rubble:COUNT,SEED",
-            help="Bodies around the figure that push back: a MuJoCo file (.xml) or rubble on its way.",
+            help="Bodies around the figure that push back: a scene file (.toml), a MuJoCo file (.xml), "
+            "or rubble on its way.",
             show_default=False,
             rich_help_panel=DISTURB,
         ),

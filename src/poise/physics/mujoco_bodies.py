@@ -146,6 +146,11 @@ class Bodies:
     def tree_count(self) -> int:
         return len(self.first)
 
+    def coordinates(self, name: str) -> tuple[int, int]:
+        """First coordinate and first dof of a body of the scene, which has a joint of its own."""
+        joint = int(self._m.body(f"scene/{name}").jntadr[0])
+        return int(self._m.jnt_qposadr[joint]), int(self._m.jnt_dofadr[joint])
+
     def move(self, q: Array, v: Array) -> None:
         """Put figures and bodies at coordinates (nq,) and velocities (nv,)."""
         self.q[:], self.v[:] = q, v

@@ -18,6 +18,7 @@
     time = 3.0
 
 Lengths in meters, times in seconds, angles in degrees, Z up; the built-in figures stand at the origin and face +x.
+`poise simulate --scene` reads the same file, with [[bodies]] and [rubble] that move by physics (`poise.world.scenes`).
 """
 
 from __future__ import annotations
@@ -71,6 +72,12 @@ def _direction(facing: tuple[float, float, float]) -> tuple[float, float, float]
         raise ValueError("it points nowhere; give the direction that it faces")
     x, y, z = (v / length for v in facing)
     return x, y, z
+
+
+def _above_zero(length: float) -> float:
+    if not 0.0 < length < np.inf:
+        raise ValueError("give a positive number")
+    return length
 
 
 def _time(time: float) -> float:
@@ -153,6 +160,36 @@ class BallTable(Table):
     harmful: bool = False
 
 
+class HingeTable(Table):
+    """A hinge of a body: the direction of its axis, and a place on it, in the world."""
+
+    axis: Direction
+    place: Triple
+
+
+class BodyTable(Table):
+    """[[bodies]]: what moves by physics: a box, a ball, a capsule or a cylinder; free, on a hinge or on a slide."""
+
+    name: Text
+    place: Triple
+    turn: Triple = (0.0, 0.0, 0.0)
+    sides: Annotated[Triple, AfterValidator(_positive)] | None = None
+    radius: Annotated[Number, AfterValidator(_above_zero)] | None = None
+    length: Annotated[Number, AfterValidator(_above_zero)] | None = None
+    round_ends: bool = True
+    mass: Annotated[Number, AfterValidator(_above_zero)]
+    friction: Friction = 0.8
+    hinge: HingeTable | None = None
+    slide: Direction | None = None
+
+
+class RubbleTable(Table):
+    """[rubble]: loose pieces of wood on the way of the figure."""
+
+    count: int
+    seed: int = 0
+
+
 class KeyTable(Table):
     """One key of a movement: displacement, and turn as a rotation vector in degrees."""
 
@@ -199,6 +236,8 @@ class SceneTable(Table):
     holds: tuple[HoldTable, ...] = ()
     bars: tuple[BarTable, ...] = ()
     balls: tuple[BallTable, ...] = ()
+    bodies: tuple[BodyTable, ...] = ()
+    rubble: RubbleTable | None = None
     events: tuple[dict[str, Any], ...] = ()
 
 
@@ -230,13 +269,22 @@ def scene_of(
     Raises:
         FileFormatError: as `load_scene`.
     """
-    data, place = parse_toml(text, path), Place(path)
-    require_schema(data, SCHEMA, place)
-    known = options_of(data.get("options", {}), place.at("[options]"))
-    for name in options or {}:
-        if name not in known:
-            raise place.error(f"there is no option {name!r}.", f"Options: {', '.join(known) or 'none'}.")
-    file = validate(SceneTable, Expander({**known, **(options or {})})(data, place), place)
+    place, file = Place(path), scene_table(text, options, path=path)
+    for key in ("bodies", "rubble"):
+        if getattr(file, key):
+            raise place.error(
+                f"it has {key}, which move by physics; `poise synthesize` does not simulate them.",
+                "Leave them out, or give the scene to `poise simulate --scene`.",
+            )
+    return standing(file, place)
+
+
+def standing(file: SceneTable, place: Place) -> Scene:
+    """What stands, is held and is thrown in a scene file; its bodies that move by physics are not part of it.
+
+    Raises:
+        FileFormatError: as `load_scene`.
+    """
     surfaces: dict[str, list[Surface]] = {}
     holds: dict[str, Hold] = {}
     if file.floor is not False:
@@ -277,6 +325,23 @@ def scene_of(
         )
     except InvalidValue as error:
         raise place.error(str(error)) from error
+
+
+def scene_table(
+    text: str, options: Mapping[str, Option] | None = None, *, path: str | os.PathLike[str] = "scene.toml"
+) -> SceneTable:
+    """What a scene file says, with its options filled in, validated.
+
+    Raises:
+        FileFormatError: as `load_scene`.
+    """
+    data, place = parse_toml(text, path), Place(path)
+    require_schema(data, SCHEMA, place)
+    known = options_of(data.get("options", {}), place.at("[options]"))
+    for name in options or {}:
+        if name not in known:
+            raise place.error(f"there is no option {name!r}.", f"Options: {', '.join(known) or 'none'}.")
+    return validate(SceneTable, Expander({**known, **(options or {})})(data, place), place)
 
 
 def _add(name: Any, thing: Any, known: dict[str, Any], place: Place) -> None:

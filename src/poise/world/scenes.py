@@ -3,25 +3,48 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from poise.core.errors import InvalidValue
+from poise.core import rotations
+from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
+from poise.goals.surroundings import Ball, Surface
 from poise.io.files import read_text
+from poise.synthesis.scene_file import BodyTable, scene_table, standing
+from poise.synthesis.toml_schema import Place
 
 MOST_BYTES = 4_000_000
 """Largest scene file that is read [bytes]."""
 MOST_BODIES = 2000
 """Most pieces of rubble."""
+THICK = 0.1
+"""Of a wall of a scene file [m]."""
 DENSITY = 700.0
 """Of rubble, as wood [kg/m³]."""
 
 
-def scene_of(text: str | os.PathLike[str], *, way: Array | None = None, scale: float = 1.0) -> str:
-    """MJCF text of a scene: a MuJoCo file (.xml), or "rubble:COUNT" or "rubble:COUNT,SEED".
+class Around(NamedTuple):
+    """What a figure is among.
+
+    Attributes:
+        mjcf: Bodies and what never moves, as MJCF text.
+        balls: Which of the bodies are held in the air until their time, and then thrown.
+    """
+
+    mjcf: str
+    balls: tuple[Ball, ...] = ()
+
+
+def read_scene(text: str | os.PathLike[str], *, way: Array | None = None, scale: float = 1.0) -> Around:
+    """A scene: a MuJoCo file (.xml), a scene file (.toml), "rubble:COUNT" or "rubble:COUNT,SEED".
+
+        world = poise.World("room.toml")
 
     Args:
         text: File or short form.
@@ -29,8 +52,9 @@ def scene_of(text: str | os.PathLike[str], *, way: Array | None = None, scale: f
         scale: Leg length / 0.82 m; sizes of rubble grow with it.
 
     Raises:
-        InvalidValue: if it is neither.
+        InvalidValue: if it is none of these.
         UnreadableFile: if there is no such file.
+        FileFormatError: if a scene file is not valid, or has things that move along keys or vanish.
     """
     kind, _, rest = str(text).partition(":")
     if kind == "rubble":
@@ -38,10 +62,108 @@ def scene_of(text: str | os.PathLike[str], *, way: Array | None = None, scale: f
             count, seed = (int(x) for x in (rest.split(",") if "," in rest else (rest, "0")))
         except ValueError:
             raise InvalidValue(f"Cannot read {str(text)!r}. Write rubble:COUNT,SEED, such as rubble:40,1.") from None
-        return rubble(count, seed, way=way, scale=scale)
-    if Path(text).suffix.lower() == ".xml":
-        return read_text(Path(text), limit=MOST_BYTES)
-    raise InvalidValue(f"{str(text)!r} is no scene. Give a MuJoCo file (.xml) or rubble:COUNT,SEED.")
+        return Around(rubble(count, seed, way=way, scale=scale))
+    path = Path(text)
+    if path.suffix.lower() == ".xml":
+        return Around(read_text(path, limit=MOST_BYTES))
+    if path.suffix.lower() == ".toml":
+        return _from_toml(path, way, scale)
+    raise InvalidValue(
+        f"{str(text)!r} is no scene. Give a MuJoCo file (.xml), a scene file (.toml) or rubble:COUNT,SEED."
+    )
+
+
+def _from_toml(path: Path, way: Array | None, scale: float) -> Around:
+    """A scene file: what stands never moves; [[bodies]], [rubble] and thrown balls do."""
+    file = scene_table(read_text(path, limit=MOST_BYTES), path=path)
+    scene = standing(file, Place(path))
+    for thing in (*scene.surfaces, *scene.holds):
+        if thing.movement is not None or np.isfinite(thing.until):
+            raise FileFormatError(
+                f"{thing.name!r} is moved or removed by an event, which `poise simulate` does not play.", path=path,
+                cure="Leave this event out; a body on a hinge or a slide can be pushed.",
+            )  # fmt: skip
+    names = [
+        thing.name
+        for kind in (file.walls, file.boxes, file.bars, file.holds, file.bodies, file.balls)
+        for thing in kind
+    ]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        raise FileFormatError(f"two things are called {name!r}.", path=path, cure="Give each a name of its own.")
+    out = []
+    if file.floor is not False:
+        out.append(_geom(file.floor.name, file.floor.friction, type="plane", size=(100, 100, 1)))
+    for w in file.walls:
+        frame = Surface(w.name, w.place, w.facing, w.size).frame
+        half = (0.5 * w.size[0], 0.5 * w.size[1], 0.5 * THICK)
+        middle = np.array(w.place) - 0.5 * THICK * frame[2]
+        out.append(_geom(w.name, w.friction, type="box", pos=middle, xyaxes=frame[:2].ravel(), size=half))
+    for b in file.boxes:
+        out.append(_geom(b.name, b.friction, type="box", pos=b.place, size=0.5 * np.array(b.sides)))
+    for h in file.holds:
+        out.append(_geom(h.name, h.friction, type="sphere", pos=h.place, size=(h.radius,)))
+    for r in file.bars:
+        out.append(_geom(r.name, 1.0, type="capsule", fromto=(*r.start, *r.end), size=(r.radius,)))
+    for ball in scene.balls:
+        table = BodyTable(name=ball.name, place=ball.place, radius=ball.radius, mass=ball.mass)
+        out.append(_body(table, path))
+    out += [_body(b, path) for b in file.bodies]
+    if file.rubble is not None:
+        out += pieces(file.rubble.count, file.rubble.seed, way=way, scale=scale)
+    return Around(_mjcf(out), scene.balls)
+
+
+def _mjcf(things: Iterable[str]) -> str:
+    head = ["<mujoco>", f'  <option gravity="0 0 {-GRAVITY!r}"/>', "  <worldbody>"]
+    return "\n".join([*head, *things, "  </worldbody>", "</mujoco>", ""])
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return " ".join(repr(float(v)) for v in values)
+
+
+def _geom(name: str, friction: float, *, type: str, **fields: Iterable[float]) -> str:
+    own = " ".join(f'{key}="{_numbers(value)}"' for key, value in fields.items())
+    return f'    <geom name={quoteattr(name)} type="{type}" friction="{friction!r} 0.005 0.0001" {own}/>'
+
+
+def _body(table: BodyTable, path: Path) -> str:
+    """One of [[bodies]]: its shape follows from the lengths that are given."""
+    here = f"body {table.name!r}"
+    given = (table.sides is not None, table.radius is not None, table.length is not None)
+    if given == (True, False, False):
+        shape, size = "box", 0.5 * np.array(table.sides)
+    elif given == (False, True, False):
+        shape, size = "sphere", np.array([table.radius])
+    elif given == (False, True, True):
+        shape, size = (
+            "capsule" if table.round_ends else "cylinder",
+            np.array([table.radius, 0.5 * (table.length or 0.0)]),
+        )
+    else:
+        raise FileFormatError(
+            f"{here}: its shape is not clear.",
+            path=path,
+            cure="Give sides (a box), radius (a ball) or radius and length.",
+        )
+    if table.hinge is not None and table.slide is not None:
+        raise FileFormatError(f"{here}: it has a hinge and a slide.", path=path, cure="Give one of them.")
+    turn = rotations.from_rotation_vector(np.radians(table.turn))
+    back = rotations.conjugate(turn)
+    if table.hinge is not None:
+        place = rotations.rotate(back, np.array(table.hinge.place) - np.array(table.place))
+        axis = rotations.rotate(back, np.array(table.hinge.axis))
+        joint = f'<joint type="hinge" pos="{_numbers(place)}" axis="{_numbers(axis)}"/>'
+    elif table.slide is not None:
+        joint = f'<joint type="slide" axis="{_numbers(rotations.rotate(back, np.array(table.slide)))}"/>'
+    else:
+        joint = "<freejoint/>"
+    friction = f"{table.friction!r} 0.005 0.0001"
+    geom = f'<geom type="{shape}" size="{_numbers(size)}" mass="{table.mass!r}" friction="{friction}"/>'
+    return (
+        f'    <body name={quoteattr(table.name)} pos="{_numbers(table.place)}" quat="{_numbers(turn)}">'
+        f"\n      {joint}{geom}\n    </body>"
+    )
 
 
 def rubble(
@@ -62,14 +184,19 @@ def rubble(
     Raises:
         InvalidValue: if there are fewer than one or more than `MOST_BODIES`.
     """
+    ground = '    <geom name="ground" type="plane" size="100 100 1"/>'
+    return _mjcf([ground, *pieces(count, seed, way=way, scale=scale, width=width, clear=clear)])
+
+
+def pieces(
+    count: int, seed: int = 0, *, way: Array | None = None, scale: float = 1.0, width: float = 0.9, clear: float = 0.45
+) -> list[str]:
+    """The pieces of `rubble` alone, each a body of MJCF."""
     if not 1 <= count <= MOST_BODIES:
         raise InvalidValue(f"{count} pieces of rubble; give a number from 1 to {MOST_BODIES}.")
     rng = np.random.default_rng(seed)
     way = np.array([[0.0, 0.0], [5.0, 0.0]]) if way is None else np.asarray(way, dtype=np.float64)
-    out = [
-        "<mujoco>", f'  <option gravity="0 0 {-GRAVITY!r}"/>', "  <worldbody>",
-        '    <geom name="ground" type="plane" size="100 100 1"/>',
-    ]  # fmt: skip
+    out = []
     for k in range(count):
         x, y = _place(rng, way, scale * width, scale * clear)
         half = (scale * rng.uniform(0.02, 0.06, 3)).tolist()
@@ -84,7 +211,7 @@ def rubble(
             f'    <body name="piece {k + 1}" pos="{float(x)!r} {float(y)!r} {height!r}" quat="{quat}">',
             f'      <freejoint/><geom {shape} density="{DENSITY!r}" friction="0.8 0.005 0.0001"/>', "    </body>",
         ]  # fmt: skip
-    return "\n".join([*out, "  </worldbody>", "</mujoco>", ""])
+    return out
 
 
 def _place(rng: np.random.Generator, way: Array, width: float, clear: float) -> tuple[float, float]:

@@ -26,7 +26,7 @@ from poise.step import Constraint, Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, PointAcceleration
 from poise.step.solve import respond
 from poise.world.contacts import Impulses, remembered, solve_contacts
-from poise.world.scenes import scene_of
+from poise.world.scenes import Around, read_scene
 
 RECOVERED, SLOP, FASTEST = 0.2, 0.001, 0.5
 """What overlaps by more than the slop [m] comes apart by this share of it a step, at most so fast [m/s]."""
@@ -92,7 +92,7 @@ class World:
         result = poise.simulate(motion, world=world)
 
     Args:
-        scene: MJCF text, a MuJoCo file (.xml), or "rubble:COUNT,SEED".
+        scene: MJCF text, a MuJoCo file (.xml), a scene file (.toml), or "rubble:COUNT,SEED".
         friction: Least friction of what a figure touches.
 
     Attributes:
@@ -120,9 +120,8 @@ class World:
             InvalidValue: if the scene cannot be read.
         """
         text = str(self._scene)
-        if "<mujoco" not in text:
-            text = scene_of(self._scene, way=way, scale=scale)
-        self.bodies = bodies = Bodies(model, text, friction=self.friction, margin=0.01 * scale)
+        around = Around(text) if "<mujoco" in text else read_scene(self._scene, way=way, scale=scale)
+        self.bodies = bodies = Bodies(model, around.mjcf, friction=self.friction, margin=0.01 * scale)
         self.dt, self.nv, self.model, self.scale = dt, model.nv, model, scale
         self.figure_mass = float(model.subtree_masses[model.roots[0]])
         self.q, self.v = bodies.q.copy(), bodies.v.copy()
@@ -135,8 +134,10 @@ class World:
         # without the figure, which stands far above
         self.q[: model.nq], self.v[: model.nv] = q, v
         self.q[2] += 1e3
+        self._held = list(around.balls)
         for _ in range(round(SETTLED / dt)):
             self._move_bodies_alone()
+            self._hold()
         self.q[: model.nq] = q
         self.track = []
         self._see()
@@ -235,7 +236,25 @@ class World:
         following = self.bodies.after(self.q, self.v, self.dt) if self._is_met else self.q
         following[: self.model.nq], self.v[: self.nv] = q, v
         self.q, self._is_met = following, False
+        self._throw(len(self.track) * self.dt)
+        self._hold()
         self._see()
+
+    def _hold(self) -> None:
+        """Balls that nobody has thrown yet stay in the air."""
+        for ball in self._held:
+            q, v = self.bodies.coordinates(ball.name)
+            self.q[q : q + 7] = (*ball.place, 1.0, 0.0, 0.0, 0.0)
+            self.v[v : v + 6] = 0.0
+
+    def _throw(self, time: float) -> None:
+        """Balls whose time has come fly from their place."""
+        for ball in [b for b in self._held if b.is_thrown(time)]:
+            self._hold()
+            self._held.remove(ball)
+            _, v = self.bodies.coordinates(ball.name)
+            self.v[v : v + 3] = ball.velocity
+            self._work += 0.5 * ball.mass * float(np.square(ball.velocity).sum())
 
     def _see(self) -> None:
         self.bodies.move(self.q, self.v)
