@@ -304,7 +304,7 @@ def test_a_clip_is_found_by_the_short_end_of_its_name(tmp_path: Path, asked: str
 
 
 def test_a_walk_above_the_origin_is_told(tmp_path: Path) -> None:
-    from poise.cli.info import describe_motion
+    from poise.cli.describe import describe_motion
 
     def told(lift: float) -> bool:
         motion = walk()
