@@ -9,7 +9,6 @@ import numpy as np
 from poise.body.character import Character
 from poise.body.posing import body_poses, hinge_angle, motion_to_q
 from poise.core import rotations
-from poise.core.errors import UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array, Index
 from poise.tracking.retarget import Standing, end_body, heading, yaw_turn
@@ -25,20 +24,6 @@ def standing_pose(character: Character) -> Array:
     still = Motion(skeleton, np.zeros(1), skeleton.offsets[None].copy(), skeleton.rest_rotations[None].copy())
     q = motion_to_q(character, still)[0]
     return _turned(character, q, character.rest_poses.get(STANDING, {}))
-
-
-def rest_pose(character: Character, name: str) -> Array:
-    """Coordinates of a rest pose by name, shape (nq,); bodies that it does not name stand.
-
-    Raises:
-        UnknownName: if the character has no such rest pose.
-    """
-    if name not in character.rest_poses:
-        known = ", ".join(character.rest_poses) or "none"
-        raise UnknownName(
-            f"The character has no rest pose {name!r}. Rest poses: {known}. Add one to its file as [rest_poses.{name}]."
-        )
-    return _turned(character, standing_pose(character), character.rest_poses[name])
 
 
 def _turned(character: Character, q: Array, turns: Mapping[str, Array]) -> Array:
