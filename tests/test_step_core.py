@@ -234,20 +234,17 @@ def test_a_list_that_is_kept_is_written_as_one_made_anew(is_whole: bool) -> None
         results = [solve_step(step, *mine, costs=False)]
         s = write(step, *mine)
         before = {name: array.copy() for name, array in vars(s).items() if isinstance(array, np.ndarray)}
-        s.J[:], s.lower[:], s.direction_target[: s.directed], s.torque_weight[:], s.dof_pull[:] = (
-            7.0,
-            7.0,
-            7.0,
-            7.0,
-            7.0,
-        )
+        s.direction_target[: s.directed], s.target[: s.n] = 7.0, 7.0
+        for array in (s.J, s.lower, s.torque_weight, s.dof_pull, s.relative_weight):
+            array[:] = 7.0
         write_terms.twin(s)
         for name, array in before.items():
             used = (
                 slice(s.bounds) if name in ("lower", "bound_weight", "is_given", "bound_axis", "bound_point") else ...
             )
             used = np.flatnonzero(s.is_given[: s.bounds]) if name == "J" else used
-            if name not in ("room", "form", "squares", "target"):
+            used = slice(s.n) if name == "target" else used
+            if name not in ("room", "form", "squares"):
                 assert np.array_equal(getattr(s, name)[used], array[used]), name
         results.append(solve_step(Step(state, floor_contacts(feet), dt=0.02), [*anew[0], *more], anew[1], costs=False))
         plain = solve_step(step, *mine, readable=True, costs=False)

@@ -156,7 +156,8 @@ class Function:
         self.arguments = tuple(_parse(part) for part in declaration.split(",") if part.strip())
         names = [e for argument in self.arguments for e in argument.extents if not e.isdigit()]
         self.extents = tuple(dict.fromkeys(names))
-        self._takes_blocks = all(argument.kind in BLOCKS for argument in self.arguments)
+        blocks = [argument.kind for argument in self.arguments if argument.kind in BLOCKS]
+        self._blocks = blocks if len(blocks) == len(self.arguments) else None
         # all that a call looks at, made once: calls are many and short
         self._checks = tuple(
             (x, bool(x.extents), x.is_const, KINDS[x.kind][0] if x.extents else None,
@@ -193,10 +194,7 @@ class Function:
             TypeError: if an array has another type, order or shape than declared.
         """
         call = self._call
-        if call is not None and self._takes_blocks and len(args) == len(self.arguments):
-            for argument, value in zip(self.arguments, args):
-                if value.kind != argument.kind:
-                    raise TypeError(f"{self.name}: {argument.name} is no block {argument.kind}.")
+        if call is not None and self._blocks is not None and self._blocks == [value.kind for value in args]:
             return call(*[value.address for value in args])
         sizes: dict[int | str, int] = {}
         values: list[Any] = []

@@ -90,7 +90,7 @@ def packed(array: Array, *shape: int) -> Array:
     return array.reshape(-1)[: int(np.prod(shape))].reshape(shape)
 
 
-TORQUE, TURN, DOF, POINT, PLACE, COM, HELD, POINT_BOUND, ROW_BOUND = range(9)
+TORQUE, TURN, DOF, POINT, PLACE, COM, HELD, POINT_BOUND, ROW_BOUND, COEFFICIENT = range(10)
 """How a term of a list is written: see `writers`."""
 
 
@@ -118,7 +118,8 @@ def write_terms(s):
     for t in range(s.terms):
         kind, first, count, target_at, weight_at, points_at, rows_at = s.table[t].tolist()
         target, own = numbers_at(target_at, count), slice(first, first + count)
-        weight = np.zeros(count) if kind in (COM, HELD) else numbers_at(weight_at, count)
+        weights = {COM: 0, HELD: 0, COEFFICIENT: s.pose.nv}.get(kind, count)
+        weight = numbers_at(weight_at, weights)
         axes, points, wide = np.zeros((count, 3)), np.zeros(count, dtype=np.int64), 3
         if kind in (POINT, POINT_BOUND):
             points = numbers_at(points_at, count // first, kind=ctypes.c_int64).repeat(first)
@@ -152,6 +153,9 @@ def write_terms(s):
         elif kind == COM:
             s.k = s.com_count = count
             s.com_first, s.com_root, s.g[:count] = first % 3, first // 3, target
+        elif kind == COEFFICIENT:
+            s.relative, s.relative_weight[:] = numbers_at(rows_at, 1)[0], weight
+            s.target[: 4 * s.touching] = target.reshape(-1, 4)[s.contact_points[: s.touching]].ravel()
         else:
             bound = np.flatnonzero(target != -np.inf)  # without a lower bound there is none
             found = bound[: s.most_bounds - s.bounds]

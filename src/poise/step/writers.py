@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags, Index
 from poise.native import Block
 from poise.native.function import address_of
@@ -30,6 +31,7 @@ from poise.step.quantities import (
     BodyAngularAcceleration,
     ComAcceleration,
     ContactAcceleration,
+    ContactCoefficients,
     JointAcceleration,
     JointTorque,
     PlaceAcceleration,
@@ -39,6 +41,7 @@ from poise.step.quantities import (
 )
 from poise.step.step import Rows, Step
 from poise.step.system import (
+    COEFFICIENT,
     COM,
     DOF,
     HELD,
@@ -99,6 +102,7 @@ class Table:
         self.slots: list[int] = []
         self.others: list[Objective | Constraint] = []
         self.on_coefficients: list[Objective] = []
+        self.is_by_point = False
 
     def take(self, step: Step, s: Block, terms: list[Objective | Constraint]) -> None:
         """Make the table that of another list."""
@@ -131,7 +135,8 @@ class Table:
         """Give the terms their places in the table; −1 for those that are written by their rows."""
         self.terms, self.slots = [], []
         directed = equal = count = 0
-        has_com = has_held = are_bounds_over = False
+        has_com = has_held = self.is_by_point = are_bounds_over = False
+        alone = sum([term.quantity.is_on_coefficients for term in terms]) == 1
         for term, row in zip(terms, self.rows, strict=True):
             kind = -1 if row is None else row.kind
             takes = row is not None
@@ -139,6 +144,8 @@ class Table:
                 takes, has_com = not has_com, True
             elif kind == HELD:
                 takes, has_held = not has_held, True
+            elif kind == COEFFICIENT:
+                takes = self.is_by_point = alone
             elif isinstance(term, AtLeast | Within):  # bounds keep their order
                 takes = takes and not are_bounds_over
                 are_bounds_over = not takes
@@ -182,10 +189,12 @@ class Writer:
         """Write a list."""
         s = self.s
         table.take(self.step, s, terms)
+        self._contacts()
+        if table.is_by_point and s.values.n != 4 * s.values.touching:
+            raise InvalidValue("Coefficients by point are for plain contacts, which have four each.")
+        s.external[:] = self.step.external
         if write_terms(s):
             raise _Full("bounds", s.bounds + s.bounds_needed)
-        self._contacts()
-        s.external[:] = self.step.external
         for term in table.others:
             if isinstance(term, Objective):
                 self.rows(term, *self._rows(term.quantity))
@@ -194,7 +203,7 @@ class Writer:
             else:
                 self._bound(term)
         n, on_lambda = s.values.n, table.on_coefficients
-        if not n:
+        if not n or table.is_by_point:
             return
         if len(on_lambda) == 1 and isinstance(weight := on_lambda[0].weight, RelativeWeight):
             s.values.relative, s.relative_weight[:] = weight.share, weight.torque_weight
@@ -330,7 +339,9 @@ def _row(step: Step, term: Objective | Constraint) -> Row | None:
     quantity = term.quantity
     if isinstance(term, Objective):
         make = ROWS.get(type(quantity))
-        return None if make is None or isinstance(term.weight, RelativeWeight) else make(step, term, quantity)
+        if make is None or isinstance(term.weight, RelativeWeight) != (type(quantity) is ContactCoefficients):
+            return None
+        return make(step, term, quantity)
     if isinstance(term, Equal):
         torque = quantity.torque(step) if isinstance(quantity, RootWrench) else quantity
         if type(torque) is JointTorque and torque.damping is None:
@@ -426,6 +437,18 @@ def _contact_acceleration(step: Step, objective: Objective, quantity: ContactAcc
     return _of_points(objective, POINT, quantity, objective.target, objective.weight)
 
 
+def _coefficients(step: Step, objective: Objective, quantity: ContactCoefficients) -> Row | None:
+    weight, points = objective.weight, step.state.model.point_count
+    if not quantity.is_by_point or not isinstance(weight, RelativeWeight):
+        return None
+    target = np.ascontiguousarray(np.reshape(objective.target, (points, 4)), dtype=np.float64)
+    torque_weight = np.ascontiguousarray(as_rows(weight.torque_weight, step.nv, objective), dtype=np.float64)
+    kept = target, torque_weight, np.array([weight.share])
+    is_fixed = np.shares_memory(target, objective.target) and torque_weight is weight.torque_weight
+    target_at, weight_at, share_at = [address_of(x) if x.size else 0 for x in kept]
+    return Row(COEFFICIENT, 0, 4 * points, target_at, weight_at, 0, share_at, kept, is_fixed)
+
+
 ROWS: dict[type[Quantity], Callable[[Step, Objective, Any], Row | None]] = {
     JointTorque: _torque,
     RootWrench: _root_wrench,
@@ -433,6 +456,7 @@ ROWS: dict[type[Quantity], Callable[[Step, Objective, Any], Row | None]] = {
     JointAcceleration: _dofs,
     PointAcceleration: _points,
     PlaceAcceleration: _place,
+    ContactCoefficients: _coefficients,
     ContactAcceleration: _contact_acceleration,
 }
 """Kinds of quantities that the core writes."""
@@ -440,9 +464,11 @@ ROWS: dict[type[Quantity], Callable[[Step, Objective, Any], Row | None]] = {
 
 def expect(s: Block, warm: Flags | None, bounds: Flags | None, guess: Array | None) -> None:
     """Write what is expected of the answer: coefficients above zero, bounds that act, accelerations."""
-    n, count = s.values.n, s.values.bounds
+    n = s.values.n
     s.warm[:n] = warm if warm is not None and len(warm) == n else False
-    s.taken[:count] = bounds if bounds is not None and len(bounds) == count else False
+    s.taken[:] = False
+    if bounds is not None and len(bounds) == s.values.bounds:
+        s.taken[: len(bounds)] = bounds
     s.values.has_guess = guess is not None
     if guess is not None:
         s.guess[:] = guess

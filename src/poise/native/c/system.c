@@ -157,7 +157,7 @@ static void add_rows(System *s, const real *A, const real *X, real sign, const r
     }
 }
 
-enum { TORQUE, TURN, DOF, POINT, PLACE, COM, HELD, POINT_BOUND, ROW_BOUND };
+enum { TORQUE, TURN, DOF, POINT, PLACE, COM, HELD, POINT_BOUND, ROW_BOUND, COEFFICIENT };
 
 /* Two squares of one number are one: w (x − t)² with the sum of the weights and the mean of the targets. */
 static void join(real *weight, real *target, const real *more, const real *other, word n) {
@@ -218,6 +218,11 @@ API word write_terms(System *s) {
             s->k = s->com_count = count;
             s->com_first = first % 3, s->com_root = first / 3;
             memcpy(s->g, target, size);
+        } else if (kind == COEFFICIENT) {
+            s->relative = rows[0];
+            memcpy(s->relative_weight, weight, (size_t)nv * sizeof(real));
+            for (word k = 0; k < s->touching; k++)
+                memcpy(s->target + 4 * k, target + 4 * s->contact_points[k], 4 * sizeof(real));
         } else
             for (word i = 0; i < count; i++) {
                 if (target[i] == -INFINITY) continue; /* no bound */
