@@ -8,7 +8,7 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.core.errors import SimulationDiverged
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.filter import rising
 from poise.filter.falling import Fall, begun
@@ -75,7 +75,8 @@ class SimulatedCharacter:
         is_level: The ground is level and stands still.
         shifts: Place of the goal at every step so far [m].
         problem: The block "Frame" of the step.
-        warm, off: Coefficients that acted in the last step (P, 4), and its a − a* (nv,): where the solver starts.
+        acted: What touched in the last step, and which of its coefficients acted: where the solver starts.
+        off: Its a − a*, shape (nv,); the same.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class SimulatedCharacter:
         )
         sway_share, lean_share = shares_of(character, preset, self.setup.is_quadruped)
         self.sway_share, self.own_share = sway_share, sway_share.copy()
-        self.warm = np.zeros((self.model.point_count, 4), dtype=np.bool_)
+        self.acted = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
         self.off = np.zeros(self.model.nv)
         self.routine = Routine(
             self.state, self.footing, self.limits, self.terrain, self.follower, preset, sway_share, lean_share,
@@ -276,18 +277,19 @@ class SimulatedCharacter:
         is_guided = self.options.goal != "none"
         home = particle.home if particle.is_away and is_guided and not self.physicality.is_strict else None
         self.follower.plan(planned)
+        limbs.values.hits, limbs.values.pressed = len(pushes), particle.pressed
         s.begin(self.q, self.v)
         if not self.routine.see(reference, shift, home, planned, self.time):
             s.move_to(self.q, self.v)  # says which joint
         if not is_static:
             below = tuple(f.ground_velocities.mean(axis=0)[:2].tolist())
-        write_hits(limbs, pushes, self.character, s, self.time)
-        limbs.values.pressed = particle.pressed
-        give_way(f)
+        if pushes:
+            write_hits(limbs, pushes, self.character, s, self.time)
+            give_way(f)
         is_moving = self.options.goal == "moving"
         if self.options.goal in ("auto", "none"):
             is_moving = bool(pushes) or not particle.is_at_rest or not is_static
-        force, moment, touching = NOTHING, NOTHING, f.touching_count
+        force, moment, touching = NOTHING, NOTHING, f.values.touching_count
         if is_moving and limbs.values.is_pushed:
             force, moment = tuple(limbs.trunk_force.tolist()), tuple(limbs.trunk_moment.tolist())
         in_flight = is_moving and flies(touching, reference, self.mass)
@@ -324,7 +326,7 @@ class SimulatedCharacter:
             part = strict_authority(setup, self.state, reference, self.follower.height) if is_strict else 1.0
         f.values.authority, f.values.is_falling = part, fall is not None
         self.routine.set_targets(
-            reference, sensed.footholds, self.particle, self.sway, lean, sensed.planned,
+            sensed.footholds, self.particle, self.sway, lean, sensed.planned,
             has_goal=fall is None and self.options.goal != "none",
         )  # fmt: skip
         if fall is not None:
@@ -362,7 +364,7 @@ class SimulatedCharacter:
         """Solve this step and keep what the next one starts from; None where nothing helps."""
         step, state, points = sensed.step, self.state, sensed.step.contacts.points
         result, conflict, fallback = attempt(
-            step, objectives, constraints, self.warm[points].ravel(), reference.a + self.off, self.mass,
+            step, objectives, constraints, self._warm(points), reference.a + self.off, self.mass,
             readable=self.options.readable,
         )  # fmt: skip
         if conflict:
@@ -372,8 +374,7 @@ class SimulatedCharacter:
             self.counts.fallbacks[fallback] += 1
         if result is None:
             return None
-        self.warm[:] = False
-        self.warm[points] = (result.coefficients > 0.0).reshape(-1, 4)
+        self.acted = points, result.coefficients > 0.0
         self.off = result.a - reference.a
         self.counts.count(result.certificate)
         root = self.model.roots[0]
@@ -381,6 +382,15 @@ class SimulatedCharacter:
         velocities = state.point_velocities.copy()
         self.last = StepRecord(self.frame, reference, result, step, sensed.gaps.copy(), velocities, com)
         return result
+
+    def _warm(self, points: Index) -> Flags:
+        """Coefficients of touching points that are expected to act."""
+        known, flags = self.acted
+        if known.tobytes() == points.tobytes():
+            return flags
+        acted = np.zeros((self.model.point_count, 4), dtype=np.bool_)
+        acted[known] = flags.reshape(-1, 4)
+        return acted[points].ravel()
 
     # --- what a step may be instead
 

@@ -24,7 +24,7 @@ off than two steps it falls. Source: Hof, Vermerris and Gjaltema 2010 for the pl
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -264,8 +264,7 @@ PENDULUM = 3.3
 """Frequency of a standing person as an inverted pendulum [1/s]; figures of any size fall and step in the same time."""
 
 
-@dataclass(frozen=True)
-class Recovery:
+class Recovery(NamedTuple):
     """What a figure does about a push.
 
     Attributes:
@@ -299,30 +298,31 @@ def recover(
         returns: Go home again after stepping.
         is_guided: Something keeps the figure up; else it takes no step and falls where it would take one.
     """
-    scale = leg_length / 0.82
-    w = PENDULUM
-    capture = tuple(shift[e] - ground[e] + velocity[e] / w for e in range(2))
-    rest, since, steps = recovery.rest, recovery.since + dt, recovery.steps
-    ahead = tuple(capture[e] - rest[e] for e in range(2))
-    far = math.hypot(*capture)
-    if math.hypot(*ahead) > settings.hold * leg_length and far > math.hypot(*rest):
-        rest, since, steps = (capture[0], capture[1]), 0.0, True
-    elif steps and since < settings.settling and far > math.hypot(*rest):
-        rest = capture[0], capture[1]  # the push goes on
+    w, (x, y), (foot_x, foot_y) = PENDULUM, recovery.rest, recovery.landing
+    dx, dy = shift[0] - ground[0], shift[1] - ground[1]  # where the goal is
+    out_x, out_y = dx + velocity[0] / w, dy + velocity[1] / w  # where it would come to rest
+    since, steps = recovery.since + dt, recovery.steps
+    is_farther = math.hypot(out_x, out_y) > math.hypot(x, y)
+    if is_farther and math.hypot(out_x - x, out_y - y) > settings.hold * leg_length:
+        x, y, since, steps = out_x, out_y, 0.0, True
+    elif is_farther and steps and since < settings.settling:
+        x, y = out_x, out_y  # the push goes on
     elif steps and returns and since > settings.settling:
-        size = math.hypot(*rest)
-        left = max(0.0, size - dt * settings.pace * scale)
-        rest = (rest[0] * left / size, rest[1] * left / size) if left else (0.0, 0.0)
-    is_thrown = math.hypot(*rest) > math.hypot(*recovery.rest)
+        size = math.hypot(x, y)
+        left = max(0.0, size - dt * settings.pace * leg_length / 0.82)
+        x, y = (x * left / size, y * left / size) if left else (0.0, 0.0)
+    size = math.hypot(x, y)
     longest = (settings.longest if is_guided else settings.hold) * leg_length
-    falls = recovery.falls or (is_thrown and math.hypot(*rest) > longest)
-    wanted = tuple((rest[e] + ground[e] - shift[e]) if steps else settings.foot * velocity[e] / w for e in range(2))
+    falls = recovery.falls or (size > longest and size > math.hypot(*recovery.rest))
+    wanted_x, wanted_y = settings.foot * velocity[0] / w, settings.foot * velocity[1] / w
+    if steps:
+        wanted_x, wanted_y = x - dx, y - dy
     part = dt / (settings.bending + dt)
-    landing = tuple(recovery.landing[e] + part * (wanted[e] - recovery.landing[e]) for e in range(2))
-    if max(map(abs, (*landing, *wanted))) < 1e-6:
-        landing = 0.0, 0.0
-    steps = steps and (rest != (0.0, 0.0) or since < settings.settling)
-    return replace(recovery, rest=rest, since=since, steps=steps, falls=falls, landing=(landing[0], landing[1]))
+    foot_x, foot_y = foot_x + part * (wanted_x - foot_x), foot_y + part * (wanted_y - foot_y)
+    if max(abs(foot_x), abs(foot_y), abs(wanted_x), abs(wanted_y)) < 1e-6:
+        foot_x = foot_y = 0.0
+    steps = steps and (x != 0.0 or y != 0.0 or since < settings.settling)
+    return Recovery((x, y), since, steps, falls, (foot_x, foot_y))
 
 
 class Footholds(NamedTuple):
@@ -331,10 +331,12 @@ class Footholds(NamedTuple):
     Attributes:
         stands: Points that stand: touching in the reference, near the ground here, and not stepping back, shape (P,).
         back: The limb that steps back, if one does.
+        landing: By how much swinging points land off their place [m]; None where treads were chosen.
     """
 
     stands: Flags
     back: StepBack | None
+    landing: tuple[float, float] | None
 
 
 class Footing:
@@ -370,7 +372,6 @@ class Footing:
         self._stepping = SteppingBack(stepping, protective, limbs, max(1, len(feet) // 2), count, scale)
         self._offset = np.zeros((count, 3))
         self.stands, self.held = np.zeros((2, count), dtype=np.bool_)
-        self._late = protective.late
         self._shift = np.zeros((count, 2))
         self._chosen = np.full((count, 2), np.nan)
         self._seen = np.zeros((len(limbs), 4))
@@ -398,7 +399,7 @@ class Footing:
             planned: The plan over the ground, if there is one.
             recovery: What the figure does about a push.
         """
-        back, stands = None, self.stands
+        back, stands, landing = None, self.stands, None
         if home is not None:
             away = math.dist(goal_shift, home)
             is_urgent = recovery is not None and recovery.steps
@@ -411,8 +412,8 @@ class Footing:
         if planned is None and self._terrain.treads and self._settings.foothold_shift > 0.0:
             self._choose_treads(reference, points, goal_shift, time)
         elif recovery is not None:
-            self._shift[reference.times_to_contact > self._late] = recovery.landing
-        return Footholds(stands, back)
+            landing = recovery.landing
+        return Footholds(stands, back, landing)
 
     def _choose_treads(
         self, reference: ReferenceFrame, points: Array, goal_shift: tuple[float, float], time: float

@@ -78,7 +78,8 @@ def shortened(errors: Array, limit: float) -> Array:
 def sense(f):
     """Bodies and contact points of a state against the ground: which touch, which stand, where they will want to go.
 
-    Moves the state to the coordinates that have been written; returns 0 where they are not finite.
+    Moves the state to the coordinates that have been written; returns 0 where they are not finite. Where forces will
+    act, `give_way` waits for them.
     """
     p, r = f.pose, f.reference
     if bodies.place.twin(p) >= 0:
@@ -107,6 +108,8 @@ def sense(f):
         f.wanted[:] = np.concatenate([landing + f.shift + f.foot_shift, *(now + t * speed for t in ahead)])
     if not f.is_level:
         _follow(f)
+    if not f.giving.hits:
+        give_way.twin(f)
     return 1
 
 
@@ -171,6 +174,8 @@ def set_targets(f):
     """Fill targets and bounds of a step from a state that was sensed, a reference frame, and the ground ahead."""
     p, r = f.pose, f.reference
     f.moved[2::3] += f.follower[:3] + f.follower[3:6]
+    if f.has_landing:
+        f.foot_shift[r.times_to_contact > f.late] = f.landing
     _turn_targets(f)
     f.off[:] = r.q[:3] + f.moved[:3] - p.q[:3]
     speed = f.pose_speed * (r.v[:3] + f.moved[3:6] - p.v[:3])

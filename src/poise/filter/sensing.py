@@ -91,7 +91,7 @@ class Routine:
         f.end_speed, f.end_stiffness = e.speed, e.stiffness
         f.contact_time, f.contact_height = e.contact_time, e.contact_height * scale
         f.limit_margin, f.return_share, f.ground_reach = limits.near, limits.share, b.near_ground * scale
-        f.clearance, f.is_strict = e.clearance * scale, is_strict
+        f.clearance, f.is_strict, f.late = e.clearance * scale, is_strict, preset.protective.late
         f.largest_way, f.goal_frequency = LARGEST_WAY * scale, preset.goal.point_frequency
         f.reach = f.largest_way if is_strict else 0.0
         f.loose_part, f.soft_frequency = LOOSE, SOFT_GOAL
@@ -128,13 +128,12 @@ class Routine:
         return self._state.is_complete
 
     def set_targets(
-        self, reference: ReferenceFrame, feet: Footholds, particle: GoalParticle, sway: TrunkSway,
-        lean: Pair | None, planned: PlannedFrame | None, *, has_goal: bool,
+        self, feet: Footholds, particle: GoalParticle, sway: TrunkSway, lean: Pair | None,
+        planned: PlannedFrame | None, *, has_goal: bool,
     ) -> None:  # fmt: skip
         """Fill the targets and bounds; after `see` and `Footing.place`.
 
         Args:
-            reference: The undisturbed character.
             feet: What stands and what steps back.
             particle, sway: Of the goal and the trunk, with their rates for this step.
             lean: How much of its share in the slope's turn each body takes, and how far the whole figure lies along
@@ -143,7 +142,6 @@ class Routine:
             has_goal: The center of mass is guided.
         """
         f = self.frame
-        f.reference = reference
         f.values.has_goal, f.values.is_at_goal = has_goal, particle.is_at_rest
         if planned is not None:
             f.plan_gaps[:], f.plan_climbs[:], f.plan_landings[:] = planned.gaps, planned.climbs, planned.landings
@@ -152,7 +150,9 @@ class Routine:
             f.stepping[0, :, 2] = feet.back.lift
             f.stepping[1], f.stepping[2] = feet.back.velocities, feet.back.accelerations
             f.leaving[:] = feet.back.moves
-        f.values.is_stepping = feet.back is not None
+        f.values.is_stepping, f.values.has_landing = feet.back is not None, feet.landing is not None
+        if feet.landing is not None:
+            f.landing[:] = feet.landing
         f.values.is_turned = not (sway.is_at_rest and lean is None)
         f.moved[:] = (
             *particle.shift, particle.height, *particle.velocity, particle.height_velocity,
@@ -222,7 +222,6 @@ def write_hits(limbs: Block, pushes: Sequence[Force], character: Character, stat
     """
     if len(pushes) > MOST_PUSHES:
         raise InvalidValue(f"{len(pushes)} forces act on one figure at once; give at most {MOST_PUSHES}.")
-    limbs.values.hits = len(pushes)
     for k, push in enumerate(pushes):
         body = push.body_of(character) + 1
         offset = push.offset
@@ -259,7 +258,7 @@ def spin(limbs: Block, state: State) -> Vector:
 
 def contacts_of(f: Block, state: State, friction: float, *, is_falling: bool) -> Contacts:
     """What touches, from a block "Frame" that was sensed; of a figure that falls, what presses."""
-    near = f.touching_count
+    near = f.values.touching_count
     points, normals = f.touching[:near].copy(), f.normals[:near].copy()
     if is_falling:
         held = presses(state.point_velocities[points] - f.ground_velocities[points], normals, f.gaps[points])

@@ -66,6 +66,7 @@ void ground_velocities(word n, word m, Ground *ground, const real *places, real 
 
 /* giving.c */
 void strengths_of(const Pose *p, const real *reference_v, Limbs *l);
+void give_way(Frame *f);
 
 /* system.c */
 void frames(word k, const real *normals, real *out);

@@ -137,6 +137,7 @@ API word sense(Frame *f) {
     if (f->has_home) sense_limbs(f);
     if (!f->is_level && !f->is_planned) swing_places(f);
     if (!f->is_level) follow(f);
+    if (!f->giving->hits) give_way(f);
     return 1;
 }
 
@@ -493,6 +494,8 @@ API void set_targets(Frame *f) {
     const Pose *p = f->pose;
     const Reference *r = f->reference;
     for (int e = 0; e < 3; e++) f->moved[2 + 3 * e] += f->follower[e] + f->follower[3 + e];
+    for (word i = 0; f->has_landing && i < p->points; i++)
+        if (r->times_to_contact[i] > f->late) memcpy(f->foot_shift + 2 * i, f->landing, 2 * sizeof(real));
     turn_targets(f);
     for (int c = 0; c < 3; c++) {
         f->off[c] = r->q[c] + f->moved[c] - p->q[c];
