@@ -225,7 +225,7 @@ def test_a_list_that_is_kept_is_written_as_one_made_anew(is_whole: bool) -> None
         kept[0][4].target[:] = np.tile(np.maximum(lower, -2.0), 3)  # type: ignore[index]
         kept[0][0].weight[:], kept[0][1].weight[:] = np.abs(effort)[:6], effort[6:] ** 2  # type: ignore[index]
         kept[0][5].weight.torque_weight[:] = np.abs(effort)  # type: ignore[union-attr]
-        feet = [FOOT_POINTS, [0], [*FOOT_POINTS, LEFT_HAND], []][k % 4]
+        feet = [FOOT_POINTS, [LEFT_HAND], [*FOOT_POINTS, LEFT_HAND], []][k % 4]
         step = Step(state, floor_contacts(feet), dt=0.02)
         more = [extra] if k in (2, 3) else []
         mine = [*kept[0], *more], kept[1]
