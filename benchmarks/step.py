@@ -37,9 +37,10 @@ from poise.filter.filter import SimulatedCharacter
 from poise.filter.footing import Footing
 from poise.filter.forces import Push
 from poise.filter.preset import load_preset
-from poise.filter.reference import ClipSchedule, ReferenceBuilder, ReferenceFrame, reference_velocities
+from poise.filter.reference import ClipSchedule, ReferenceBuilder, ReferenceFrame
 from poise.filter.setup import Options, OwnTerms
 from poise.io import load
+from poise.physics.trajectory import velocities
 from poise.samples import sample_names, sample_path
 from poise.step import Objective, Step
 from poise.step.quantities import BodyAngularAcceleration
@@ -83,7 +84,7 @@ class Run:
         options = Options(readable=readable, objectives=objectives)
         self.figure = SimulatedCharacter(self.character, preset, ground, options, dt=self.dt, floor=floor)
         self.builder = ReferenceBuilder(self.figure.model, dt=self.dt, friction=options.friction)
-        self.v = reference_velocities(self.figure.model, self.q, self.dt)
+        self.v = velocities(self.figure.model, self.q, self.dt)
         self.schedule = ClipSchedule(
             self.builder, self.q, self.v, dt=self.dt, floor=floor, leg_length=self.character.leg_length
         )

@@ -9,8 +9,9 @@ from poise.body.posing import motion_to_q
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.plan_feet import footholds, stances
 from poise.filter.preset import load_preset
-from poise.filter.reference import ClipSchedule, ReferenceBuilder, reference_velocities
+from poise.filter.reference import ClipSchedule, ReferenceBuilder
 from poise.filter.setup import Options
+from poise.physics.trajectory import velocities
 from poise.terrain import Terrain
 
 BLOCKED = 3.0
@@ -36,7 +37,7 @@ def blocked(clip: Clip, terrain: Terrain) -> float:
     figure = SimulatedCharacter(character, preset, terrain, Options(), dt=motion.dt, floor=character.floor)
     q = motion_to_q(character, motion)
     builder = ReferenceBuilder(figure.model, dt=motion.dt, friction=figure.options.friction)
-    v = reference_velocities(figure.model, q, motion.dt)
+    v = velocities(figure.model, q, motion.dt)
     track = ClipSchedule(builder, q, v, dt=motion.dt, floor=character.floor, leg_length=character.leg_length).track
     reach = preset.end_effector.foothold_shift * character.leg_scale
     worst = 0.0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,13 @@ def test_the_readme_shows_every_command() -> None:
     table = page.split("| command | does |")[1].split("\n\n")[0]
     missing = [name for name in group.commands if f"`poise {name}" not in table]  # pyright: ignore[reportAttributeAccessIssue]
     assert not missing
+
+
+def test_packages_of_the_reference_say_what_is_public() -> None:
+    page = (ROOT / "scripts" / "docs_pages.py").read_text(encoding="utf-8")
+    families = ast.literal_eval(page.split("FAMILIES = ")[1].split("\n")[0])
+    for family in families:
+        assert import_module(".".join(filter(None, ("poise", family)))).__all__, family
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -10,8 +10,9 @@ from poise.body.posing import motion_to_q
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Push
 from poise.filter.preset import load_preset
-from poise.filter.reference import ReferenceBuilder, estimated_touch, reference_velocities
+from poise.filter.reference import ReferenceBuilder, estimated_touch
 from poise.filter.setup import Options
+from poise.physics.trajectory import velocities
 from poise.terrain import Terrain
 from tests.filter_runs import walk
 
@@ -28,7 +29,7 @@ def test_ground_in_a_step_equals_the_plain_one(spec: str) -> None:
     machine = SimulatedCharacter(character, preset, terrain, Options(), dt=dt, floor=character.floor)
     builder = ReferenceBuilder(machine.model, dt=dt, friction=0.8)
     q = motion_to_q(character, motion.resampled(dt * np.arange(40, dtype=np.float64)))
-    v = reference_velocities(machine.model, q, dt)
+    v = velocities(machine.model, q, dt)
     w, lean, reach = preset.ground.frequency, preset.ground.lean_frequency, 0.25 * machine.scale
     cross = reach * np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]])
 

@@ -21,11 +21,12 @@ from poise.filter.plan_feet import (
     stances,
 )
 from poise.filter.preset import load_preset
-from poise.filter.reference import ClipSchedule, ReferenceBuilder, reference_velocities
+from poise.filter.reference import ClipSchedule, ReferenceBuilder
 from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.io import load
 from poise.phases.travel import direction_of_travel
+from poise.physics.trajectory import velocities
 from poise.samples import sample_path
 from poise.terrain import Terrain
 
@@ -106,7 +107,7 @@ def _plan(walk, ground: str | Terrain) -> tuple[GroundPlan, ClipSchedule, Terrai
         character, load_preset("recommended"), terrain, Options(), dt=motion.dt, floor=character.floor
     )
     builder = ReferenceBuilder(machine.model, dt=motion.dt, friction=0.8)
-    v = reference_velocities(machine.model, q, motion.dt)
+    v = velocities(machine.model, q, motion.dt)
     schedule = ClipSchedule(builder, q, v, dt=motion.dt, floor=character.floor, leg_length=character.leg_length)
     plan = machine.plan(schedule.track)
     assert plan is not None

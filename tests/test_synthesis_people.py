@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from poise.body.character import Character, ball
+from poise.body.posing import q_to_motion
 from poise.core.errors import InvalidValue
 from poise.filter.forces import Push
 from poise.goals.objectives import ComHeight, ComOver, Facing, Follow, Reach, Still, Upright
@@ -13,7 +14,7 @@ from poise.goals.reaching import Circle
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.synthesis.behaviors import BEHAVIORS, Role, Setup
 from poise.synthesis.report import Audit
-from poise.synthesis.run import MotionClip, SynthesisResult, motion_of, synthesize, world_of
+from poise.synthesis.run import MotionClip, SynthesisResult, synthesize, world_of
 from poise.synthesis.world import World
 from tests.clips import MOTIONS, needs_motions
 
@@ -189,7 +190,7 @@ def test_a_clip_of_another_skeleton_is_refused() -> None:
     setup = BEHAVIORS["balance"].setup({})
     world = world_of(setup)
     figure = world.figures[0]
-    motion = motion_of(figure.character, np.tile(world.q, (2, 1)), 0.01)
+    motion = q_to_motion(figure.character, np.tile(world.q, (2, 1)), 0.01)
     assert MotionClip(motion, figure.character).at(0.0)[0].shape == (figure.character.nq,)
     thing = ball("ball", 0.1, 1.0)
     with pytest.raises(InvalidValue, match="skeleton"):

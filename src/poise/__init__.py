@@ -41,6 +41,7 @@ _HOMES = {
     "load_preset": "poise.filter.preset",
     "load_skeleton": "poise.io",
     "motion_to_q": "poise.body.posing",
+    "q_to_motion": "poise.body.posing",
     "sample_path": "poise.samples",
     "save": "poise.io",
     "save_character": "poise.body",
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from poise.body import save_character as save_character
     from poise.body.character import Character as Character
     from poise.body.posing import motion_to_q as motion_to_q
+    from poise.body.posing import q_to_motion as q_to_motion
     from poise.core.errors import FileFormatError as FileFormatError
     from poise.core.errors import InvalidValue as InvalidValue
     from poise.core.errors import MotionWarning as MotionWarning

@@ -116,8 +116,8 @@ class Character:
         return tuple(sorted(inside))
 
     @cached_property
-    def _indices(self) -> dict[str, int]:
-        """Index of a body by every name it answers to, in lower case: bodies go before roles, those before joints."""
+    def indices(self) -> dict[str, int]:
+        """Index of each body by all of its names in lower case: its own, then its roles, then its joints."""
         out: dict[str, int] = {}
         for i, b in enumerate(self.bodies):
             out.setdefault(b.name.lower(), i)
@@ -139,8 +139,8 @@ class Character:
             UnknownName: if nothing answers to the name.
         """
         wanted = name.strip().lower()
-        if wanted in self._indices:
-            return self._indices[wanted]
+        if wanted in self.indices:
+            return self.indices[wanted]
         hint = did_you_mean(name, [*self.roles, *(b.name for b in self.bodies)])
         raise UnknownName(
             f"No body or role {name!r}.{hint} Roles: {', '.join(sorted(self.roles))}. "

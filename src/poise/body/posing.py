@@ -15,6 +15,7 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.core import rotations
+from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
 
@@ -37,6 +38,37 @@ def motion_to_q(character: Character, motion: Motion) -> Array:
             assert body.axis is not None
             q[:, at] = np.unwrap(hinge_angle(body.axis, local, body.rest_rotation))
     return q
+
+
+def q_to_motion(character: Character, q: Array, times: Array | float, source: Motion | None = None) -> Motion:
+    """Coordinates as a motion of the character's skeleton: what `motion_to_q` undoes.
+
+    Example:
+        >>> motion = poise.q_to_motion(character, path, times=1.0 / 120.0)
+        >>> poise.save(motion, "mine.bvh")
+
+    Args:
+        character: Whose coordinates.
+        q: Coordinates of each frame, shape (F, nq).
+        times: Of the frames [s], shape (F,), or the time between two.
+        source: A motion with the same frames, whose joints without a body (fingers, face) are kept; they keep their
+            rest pose by default.
+
+    Raises:
+        InvalidValue: if shapes disagree.
+    """
+    q = np.atleast_2d(q)
+    if q.shape[1] != character.nq:
+        raise InvalidValue(f"Coordinates of shape {q.shape}; this character needs (F, {character.nq}).")
+    at: Array = np.asarray(times, dtype=np.float64)
+    if at.ndim == 0:
+        at = np.arange(len(q)) * at
+    if source is None:
+        skeleton, count = character.skeleton, (len(q), 1, 1)
+        source = Motion(skeleton, at, np.tile(skeleton.offsets, count), np.tile(skeleton.rest_rotations, count))
+    if source.frame_count != len(q) or len(at) != len(q):
+        raise InvalidValue(f"{len(q)} frames of coordinates, {len(at)} times, {source.frame_count} frames of source.")
+    return replace(apply_deviation(character, source, motion_to_q(character, source), q), times=at)
 
 
 def hinge_angle(axis: Array, local: Array, rest: Array | None) -> Array:

@@ -236,16 +236,6 @@ class _Address(int):
         return made
 
 
-def reference_velocities(model: Model, q: Array, dt: float) -> Array:
-    """v_k = (q_k ⊖ q_{k−1}) / dt on the rotation group, [Levine2012]_ eq. (4), shape (F, nv); v_0 = v_1, so a_0 = 0."""
-    v = np.zeros((len(q), model.nv))
-    for k in range(1, len(q)):
-        v[k] = model.difference(q[k - 1], q[k], dt)
-    if len(q) > 1:
-        v[0] = v[1]
-    return v
-
-
 class ClipSchedule:
     """Contacts of a whole clip, found from the motion of its points.
 

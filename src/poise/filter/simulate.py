@@ -21,12 +21,13 @@ from poise.core.typing import Array
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force, Surroundings
 from poise.filter.preset import Preset, load_preset
-from poise.filter.reference import ClipSchedule, ReferenceBuilder, reference_velocities
+from poise.filter.reference import ClipSchedule, ReferenceBuilder
 from poise.filter.report import Recorder, SimulationResult
 from poise.filter.setup import Options
 from poise.filter.stream import require_stable
 from poise.phases.floor import carrying, laid_under
 from poise.phases.glitches import glitch_frames
+from poise.physics.trajectory import velocities
 from poise.terrain import Terrain
 
 HIGHEST_RATE = 2000.0
@@ -140,7 +141,7 @@ def simulate(
     builder = ReferenceBuilder(
         figure.model, dt=dt, friction=options.friction, without=figure.goal_without, scale=figure.scale
     )
-    v = reference_velocities(figure.model, q, dt)
+    v = velocities(figure.model, q, dt)
     schedule = ClipSchedule(builder, q, v, dt=dt, floor=floor, leg_length=character.leg_length)
     simulated = np.empty_like(q)
     # a clip often begins with frames that nobody stood in, such as an inserted T-pose

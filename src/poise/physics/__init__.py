@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from poise.physics.mujoco_backend import Model, model_of, model_of_scene
 from poise.physics.state import State
+from poise.physics.trajectory import Trajectory, trajectory
 
-__all__ = ["Model", "State", "model_of", "model_of_scene"]
+__all__ = ["Model", "State", "Trajectory", "model_of", "model_of_scene", "trajectory"]

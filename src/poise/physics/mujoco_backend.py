@@ -9,7 +9,7 @@ v in the tangent space (root linear velocity in world axes, angular velocities i
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,9 +62,12 @@ class Model:
             they lie on the world, with no radius.
         point_body, point_offsets, point_radii: The points as arrays. A state has its own bodies and offsets.
         roots: Bodies on which a tree hangs.
+        names: Bodies by name, and by further names such as roles.
     """
 
-    def __init__(self, xml: str, points: Sequence[Point] = (), rovers: int = 0) -> None:
+    def __init__(
+        self, xml: str, points: Sequence[Point] = (), rovers: int = 0, names: Mapping[str, int] | None = None
+    ) -> None:
         if rovers < 0:
             raise InvalidValue(f"A model with {rovers} roving points; give a count of zero or more.")
         points = (*points, *(Point(f"rover {k + 1}", 0, (0.0, 0.0, 0.0)) for k in range(rovers)))
@@ -87,6 +90,7 @@ class Model:
         self.subtree_masses: Array = m.body_subtreemass.copy()
         self.gravity: Array = m.opt.gravity.copy()
         self.points, self.rovers = points, rovers
+        self.names = {self.body_name(b): b for b in range(self.body_count)} | dict(names or {})
         self.point_body: Index = np.array([p.body for p in points], dtype=np.int64)
         self.point_offsets: Array = np.array([p.offset for p in points], dtype=np.float64).reshape(-1, 3)
         self.point_radii: Array = np.array([p.radius for p in points], dtype=np.float64)
@@ -96,13 +100,21 @@ class Model:
     def point_count(self) -> int:
         return len(self.points)
 
-    def body(self, name: str) -> int:
-        """Index of the body with this name."""
-        found = mujoco.mj_name2id(self._m, mujoco.mjtObj.mjOBJ_BODY, name)
-        if found < 0:
+    def body(self, body: int | str) -> int:
+        """Index of a body given by its index, its name or its role ("left_hand"), checked.
+
+        Raises:
+            InvalidValue: if there is no such body; names those there are.
+        """
+        if not isinstance(body, str):
+            if not 0 <= body < self.body_count:
+                self.require_bodies(np.array([body]))
+            return body
+        found = self.names.get(body, self.names.get(body.lower()))
+        if found is None:
             names = ", ".join(self.body_name(b) for b in range(1, self.body_count))
-            raise InvalidValue(f"No body {name!r} in the model. Bodies: {names}.")
-        return int(found)
+            raise InvalidValue(f"No body {body!r} in the model. Bodies: {names}.")
+        return found
 
     def require_points(self, points: Index, whose: str) -> None:
         """Raise InvalidValue unless these are contact points, 0 … P − 1; names whose they are."""
@@ -243,11 +255,13 @@ def model_of_scene(characters: Sequence[Character], rovers: int = 0, *, names: S
         InvalidValue: if there is no character, or not one name for each.
     """
     points: list[Point] = []
+    aliases: dict[str, int] = {}
     first = 1
     xml = scene_mjcf(characters, names=names)
     for character, prefix in zip(characters, prefixes(characters, names), strict=True):
         for p in character.contact_points:
             offset = (float(p.offset[0]), float(p.offset[1]), float(p.offset[2]))
             points.append(Point(prefix + p.name, first + p.body, offset, p.radius))
+        aliases |= {(prefix + name).lower(): first + body for name, body in character.indices.items()}
         first += len(character.bodies)
-    return Model(xml, points, rovers)
+    return Model(xml, points, rovers, aliases)

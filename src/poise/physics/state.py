@@ -183,18 +183,18 @@ class State:
         loops.point_rows(self.pose, points, axes, rows, bias)
         return rows, bias
 
-    def body_jacobian(self, body: int, place: Array) -> Array:
+    def body_jacobian(self, body: int | str, place: Array) -> Array:
         """Jacobian of the velocity of the material point of `body` at `place` (world, (3,)) [m], shape (3, nv)."""
-        self.model.require_bodies(np.array([body]))
+        body = self.model.body(body)
         out = np.empty((3, self.model.nv))
-        loops.point_jacobians(self.pose, np.array([body]), np.reshape(place, (1, 3)), out)
+        loops.point_jacobians(self.pose, np.array([body]), np.reshape(np.asarray(place, dtype=np.float64), (1, 3)), out)
         return out
 
-    def body_point_motion(self, body: int, place: Array) -> tuple[Array, Array]:
+    def body_point_motion(self, body: int | str, place: Array) -> tuple[Array, Array]:
         """Velocity and acceleration at a = 0 of the material point of `body` at `place`, shapes (3,)."""
-        self.model.require_bodies(np.array([body]))
+        body = self.model.body(body)
         velocity, bias = np.empty((1, 3)), np.empty((1, 3))
-        place = np.reshape(place, (1, 3))
+        place = np.reshape(np.asarray(place, dtype=np.float64), (1, 3))
         loops.point_motion(self.pose, np.array([body]), place, self.body_biases, velocity, bias)
         return velocity[0], bias[0]
 
@@ -205,11 +205,11 @@ class State:
         loops.point_motion(self.pose, bodies, places, self.body_biases, velocities, biases)
         return velocities
 
-    def body_rows(self, body: int, places: Array) -> tuple[Array, Array]:
+    def body_rows(self, body: int | str, places: Array) -> tuple[Array, Array]:
         """Jacobians (K, 3, nv) of the velocities of material points of `body` at places (K, 3) in the world [m], and
         their accelerations at a = 0, shape (K, 3).
         """
-        self.model.require_bodies(np.array([body]))
+        body = self.model.body(body)
         bodies = np.full(len(places), body)
         out = np.empty((3 * len(places), self.model.nv))
         velocities, biases = np.empty(places.shape), np.empty(places.shape)
@@ -217,19 +217,23 @@ class State:
         loops.point_motion(self.pose, bodies, places, self.body_biases, velocities, biases)
         return out.reshape(-1, 3, self.model.nv), biases
 
-    def body_place(self, body: int, offset: Array) -> Array:
-        """World position of a place given in a body's frame [m], shape (3,)."""
+    def body_place(self, body: int | str, offset: Array | None = None) -> Array:
+        """World position of a place given in a body's frame [m], shape (3,); of the body's joint by default."""
+        body = self.model.body(body)
+        if offset is None:
+            return self.data.xpos[body].copy()
         return self.data.xpos[body] + self.data.xmat[body].reshape(3, 3) @ offset
 
-    def body_offset(self, body: int, place: Array) -> Array:
+    def body_offset(self, body: int | str, place: Array) -> Array:
         """A place in the world as one in a body's frame [m], shape (3,): what `body_place` undoes."""
+        body = self.model.body(body)
         return self.data.xmat[body].reshape(3, 3).T @ (place - self.data.xpos[body])
 
-    def external_torque(self, body: int, place: Array, force: Array) -> Array:
+    def external_torque(self, body: int | str, place: Array, force: Array) -> Array:
         """Generalized force Jᵀ f of a force [N] on a body at a place in the world [m], shape (nv,)."""
-        self.model.require_bodies(np.array([body]))
+        body = self.model.body(body)
         out = np.empty(self.model.nv)
-        places, forces = np.reshape(place, (1, 3)), np.reshape(force, (1, 3))
+        places, forces = (np.reshape(np.asarray(x, dtype=np.float64), (1, 3)) for x in (place, force))
         loops.point_torques(self.pose, np.array([body]), places, forces, out)
         return out
 

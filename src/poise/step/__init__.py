@@ -5,7 +5,8 @@ from __future__ import annotations
 from poise.step.contacts import Contacts
 from poise.step.problem import AtLeast, Constraint, Equal, Objective, RelativeWeight, Within
 from poise.step.quantities import Quantity
-from poise.step.solve import Certificate, StepResult, solve_step
+from poise.step.servo import follow, servo, unit_weight
+from poise.step.solve import Certificate, StepResult, respond, solve_step
 from poise.step.step import Rows, Step
 
 __all__ = [
@@ -21,5 +22,9 @@ __all__ = [
     "Step",
     "StepResult",
     "Within",
+    "follow",
+    "respond",
+    "servo",
     "solve_step",
+    "unit_weight",
 ]

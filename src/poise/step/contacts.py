@@ -106,6 +106,22 @@ class Contacts:
             )
 
     @staticmethod
+    def on_floor(state: State, floor: float, *, within: float = 0.02, friction: float = 0.8) -> Contacts:
+        """The contact points of a state that are near level ground.
+
+        Example:
+            >>> step = Step(state, Contacts.on_floor(state, character.floor), dt=0.01)
+
+        Args:
+            state: The state.
+            floor: Height of the ground [m].
+            within: Points at most so far above it touch [m].
+            friction: Coulomb coefficient.
+        """
+        points = np.flatnonzero(state.points[:, 2] < floor + within)
+        return Contacts(points, np.tile([0.0, 0.0, 1.0], (len(points), 1)), friction)
+
+    @staticmethod
     def none() -> Contacts:
         """No contact at all."""
         return Contacts(np.zeros(0, dtype=np.int64), np.zeros((0, 3)))

@@ -7,14 +7,33 @@ torques), or a whole character (center of mass, angular momentum).
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
+from poise.core import rotations
+from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Index
+from poise.physics import State
 from poise.physics.bodies import chain
 from poise.step.step import Rows, Step
+
+__all__ = [
+    "AngularMomentumRate",
+    "AxisAcceleration",
+    "BodyAngularAcceleration",
+    "ComAcceleration",
+    "ContactAcceleration",
+    "ContactCoefficients",
+    "ContactForce",
+    "JointAcceleration",
+    "JointTorque",
+    "PlaceAcceleration",
+    "PointAcceleration",
+    "Quantity",
+    "RootWrench",
+]
 
 
 class Quantity(abc.ABC):
@@ -34,6 +53,15 @@ class Quantity(abc.ABC):
     @abc.abstractmethod
     def rows(self, step: Step) -> Rows:
         """The rows of A and c for this step."""
+
+    def error(self, state: State, actor: State) -> Array:
+        """By how much the actor is ahead of a state, one number a row [m, rad]; `poise.step.follow` needs it.
+
+        Raises:
+            InvalidValue: unless the quantity is the acceleration of something that has a position.
+        """
+        del state, actor
+        raise InvalidValue(f"{type(self).__name__} has no position that could follow an actor: it has no error().")
 
 
 @dataclass(frozen=True)
@@ -58,12 +86,7 @@ class BodyAngularAcceleration(Quantity):
         Raises:
             InvalidValue: if the model has no such body; names those it has.
         """
-        model = step.state.model
-        if self.body is None:
-            return None
-        body = model.body(self.body) if isinstance(self.body, str) else self.body
-        model.require_bodies(np.array([body]))
-        return body
+        return None if self.body is None else step.state.model.body(self.body)
 
     def rows(self, step: Step) -> Rows:
         p, one = step.state.pose, self.index(step)
@@ -74,29 +97,38 @@ class BodyAngularAcceleration(Quantity):
             on_a[3 * k : 3 * k + 3, own] = p.cdof[own, :3].T
         return Rows(on_a, step.state.body_biases[list(bodies), :3].ravel())
 
+    def error(self, state: State, actor: State) -> Array:
+        bodies = slice(1, None) if self.body is None else [state.model.body(self.body)]
+        back = rotations.conjugate(state.data.xquat[bodies])
+        return rotations.to_rotation_vector(rotations.multiply(actor.data.xquat[bodies], back)).ravel()
+
 
 @dataclass(frozen=True, eq=False)
 class PlaceAcceleration(Quantity):
     """Acceleration in the world of a place fixed to a body [m/s^2].
 
     Attributes:
-        body: The body.
-        offset: The place in the body's frame [m], shape (3,).
+        body: Index or name of the body in the model.
+        offset: The place in the body's frame [m], shape (3,); the joint of the body by default.
         along: World directions to measure along, shape (m, 3); all three by default.
     """
 
-    body: int
-    offset: Array
+    body: int | str
+    offset: Array = field(default_factory=lambda: np.zeros(3))
     along: Array | None = None
 
     def rows(self, step: Step) -> Rows:
-        state = step.state
-        place = state.body_place(self.body, self.offset)
-        jacobians, biases = state.body_rows(self.body, place[None])
+        state, body = step.state, step.state.model.body(self.body)
+        place = state.body_place(body, self.offset)
+        jacobians, biases = state.body_rows(body, place[None])
         jacobian, bias = jacobians[0], biases[0]
         if self.along is None:
             return Rows(jacobian, bias)
         return Rows(self.along @ jacobian, self.along @ bias)
+
+    def error(self, state: State, actor: State) -> Array:
+        off = actor.body_place(self.body, self.offset) - state.body_place(self.body, self.offset)
+        return off if self.along is None else self.along @ off
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,18 +136,17 @@ class AxisAcceleration(Quantity):
     """Second rate of a unit axis fixed to a body, α × u + ω × (ω × u) [1/s^2].
 
     Attributes:
-        body: The body.
+        body: Index or name of the body in the model.
         axis: The unit axis in the body's frame, shape (3,).
         along: World directions to measure along, shape (m, 3); all three by default.
     """
 
-    body: int
+    body: int | str
     axis: Array
     along: Array | None = None
 
     def rows(self, step: Step) -> Rows:
-        state, body = step.state, self.body
-        state.model.require_bodies(np.array([body]))
+        state, body = step.state, step.state.model.body(self.body)
         turn, rate = _times(state.data.cvel[body, :3]), state.body_biases[body, :3]
         u = state.data.xmat[body].reshape(3, 3) @ self.axis
         on_turn = -_times(u)  # α × u = −u × α
@@ -125,6 +156,11 @@ class AxisAcceleration(Quantity):
         own, on_a = chain(state.pose, body), np.zeros((len(on_turn), step.nv))
         on_a[:, own] = on_turn @ state.pose.cdof[own, :3].T
         return Rows(on_a, bias)
+
+    def error(self, state: State, actor: State) -> Array:
+        body = state.model.body(self.body)
+        off = (actor.data.xmat[body] - state.data.xmat[body]).reshape(3, 3) @ self.axis
+        return off if self.along is None else self.along @ off
 
 
 def _times(a: Array) -> Array:
@@ -147,6 +183,14 @@ class PointAcceleration(Quantity):
 
     def rows(self, step: Step) -> Rows:
         return Rows(*step.state.point_rows(*self._arrays()))
+
+    def error(self, state: State, actor: State) -> Array:
+        # places of the body, since what touches of a round one changes as it turns
+        bodies, places = state.point_body[self.points], state.points[self.points]
+        turns, others = (s.data.xmat[bodies].reshape(-1, 3, 3) for s in (state, actor))
+        arms = np.einsum("kji,kj->ki", turns, places - state.data.xpos[bodies])
+        off = actor.data.xpos[bodies] + np.einsum("kij,kj->ki", others, arms) - places
+        return np.einsum("kmc,kc->km", self.axes, off).ravel()
 
     def _arrays(self) -> tuple[Index, Array]:
         return np.ascontiguousarray(self.points, dtype=np.int64), np.ascontiguousarray(self.axes)
@@ -235,6 +279,10 @@ class JointAcceleration(Quantity):
     def own_dofs(self, step: Step) -> tuple[int, int] | None:
         return None if self.along is not None else slice(*self.dofs).indices(step.nv)[:2]
 
+    def error(self, state: State, actor: State) -> Array:
+        off = state.model.difference(state.q, actor.q, 1.0)
+        return off[slice(*self.dofs)] if self.along is None else self.along @ off
+
 
 @dataclass(frozen=True, eq=False)
 class JointTorque(Quantity):
@@ -264,7 +312,7 @@ class JointTorque(Quantity):
 
 @dataclass(frozen=True)
 class RootWrench(Quantity):
-    """Force [N] (world axes) and moment [N m] (root axes) on the free root: what nobody's muscles supply.
+    """Force [N] (world axes) and moment [N m] (root axes) on the free root: what no muscle can supply.
 
     As an objective it is the paper's soft unactuated root; as the constraint `Equal(RootWrench(), 0.0)` it is exact.
 
@@ -323,6 +371,11 @@ class ComAcceleration(Quantity):
         pick = ["xyz".index(axis) for axis in self.axes]
         return Rows(jacobian[pick], bias[pick])
 
+    def error(self, state: State, actor: State) -> Array:
+        root = state.model.roots[self.of]
+        off = actor.com_without(root, self.without) - state.com_without(root, self.without)
+        return np.array([off @ self.along]) if self.along else off[["xyz".index(axis) for axis in self.axes]]
+
 
 @dataclass(frozen=True)
 class AngularMomentumRate(Quantity):
@@ -339,3 +392,8 @@ class AngularMomentumRate(Quantity):
     def rows(self, step: Step) -> Rows:
         state = step.state
         return Rows(*state.angular_momentum_rows(state.model.roots[self.of]))
+
+    def error(self, state: State, actor: State) -> Array:
+        """Zero: only the momentum itself can follow an actor, it has no position."""
+        del state, actor
+        return np.zeros(3)

@@ -423,11 +423,10 @@ def _points(step: Step, objective: Objective, quantity: PointAcceleration) -> Ro
 
 
 def _place(step: Step, objective: Objective, quantity: PlaceAcceleration) -> Row:
-    if not 0 <= quantity.body < step.state.model.body_count:
-        step.state.model.require_bodies(np.array([quantity.body]))
+    body = step.state.model.body(quantity.body)
     along = _WORLD if quantity.along is None else quantity.along
     target, weight = objective.target, objective.weight
-    return _made(objective, PLACE, quantity.body, len(along), target, weight, quantity.offset, along)
+    return _made(objective, PLACE, body, len(along), target, weight, quantity.offset, along)
 
 
 def _contact_acceleration(step: Step, objective: Objective, quantity: ContactAcceleration) -> Row | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from poise.body.character import Character, figure
-from poise.body.posing import apply_deviation, interpolate_q, motion_to_q
+from poise.body.posing import interpolate_q, motion_to_q, q_to_motion
 from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible
 from poise.core.motion import Motion
@@ -281,7 +281,7 @@ def synthesize(
     q, v = np.array(poses[:frames]), np.array(velocities)
     figures = tuple(
         FigureResult(
-            f.name, f.character, motion_of(f.character, q[:, f.coordinates], settings.dt), q[:, f.coordinates],
+            f.name, f.character, q_to_motion(f.character, q[:, f.coordinates], settings.dt), q[:, f.coordinates],
             v[:, f.dofs], f.controller.end(world.time), fell.get(f.name),
         )
         for f in world.figures
@@ -305,18 +305,6 @@ def _has_fallen(state: State, body: Body) -> bool:
     height = float(state.com(body.root)[2])
     sinks = float(state.com_jacobian(body.root)[2] @ state.v)
     return height < LIES * body.com_height or (height < FALLEN * body.com_height and sinks < -SINKING * body.tempo)
-
-
-def motion_of(character: Character, q: Array, dt: float) -> Motion:
-    """Coordinates of a figure (F, nq) as a motion of its skeleton."""
-    skeleton, frames = character.skeleton, len(q)
-    rest = Motion(
-        skeleton,
-        np.arange(frames, dtype=np.float64) * dt,
-        np.tile(skeleton.offsets, (frames, 1, 1)),
-        np.tile(skeleton.rest_rotations, (frames, 1, 1)),
-    )
-    return apply_deviation(character, rest, motion_to_q(character, rest), q)
 
 
 _NEEDED: dict[str, tuple[type, str]] = {

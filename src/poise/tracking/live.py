@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from poise.body.character import Character
-from poise.body.posing import body_poses, interpolate_q, motion_to_q
+from poise.body.posing import body_poses, interpolate_q, motion_to_q, q_to_motion
 from poise.core import rotations
 from poise.core.errors import InvalidValue, PoiseError
 from poise.core.motion import Motion
@@ -33,7 +33,6 @@ from poise.tracking.protocols.pose import LivePose
 from poise.tracking.protocols.source import LiveSink, LiveSource
 from poise.tracking.retarget import heading, yaw_turn
 from poise.tracking.roles import Role, parse_roles
-from poise.tracking.run import clip_of
 from poise.tracking.standing import standing_pose
 from poise.tracking.tracker import PerformanceTracker
 
@@ -295,7 +294,7 @@ class LiveResult:
         """
         if self.character is None or not len(self.q):
             raise InvalidValue("Nobody was heard; there is no motion to write.")
-        return clip_of(self.character, self.q, self.times)
+        return q_to_motion(self.character, self.q, self.times)
 
     def save_report(self, path: str | PathLike[str]) -> None:
         """Write the report as JSON, whole or not at all."""

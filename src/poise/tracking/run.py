@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from poise.body.character import Character
-from poise.body.posing import apply_deviation, body_poses, interpolate_q, motion_to_q
+from poise.body.posing import body_poses, interpolate_q, motion_to_q, q_to_motion
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
@@ -134,7 +134,7 @@ def track(
             progress(k + 1, len(poses))
     out[:begin] = out[begin]
     at = interpolate_q(character, times, out, np.minimum(actor.times, times[-1]))
-    motion = clip_of(character, at, actor.times)
+    motion = q_to_motion(character, at, actor.times)
     report = seen.report(actor, out, seconds)
     report["actor_noise"] = {"noise_m": calm.noise, "cutoff_hz": calm.cutoff}
     return TrackResult(motion, report, out, times)
@@ -149,22 +149,6 @@ def _laid(
     there, own = (heading(c, body_poses(c, q[None])[0][0]) for c, q in ((theirs, poses[0]), (character, still)))
     way = direction_of_travel(actor) - there + own
     return terrain.placed(origin=(float(still[0]), float(still[1])), heading=way, ground=0.0)
-
-
-def clip_of(character: Character, q: Array, times: Array) -> Motion:
-    """A motion of a character's skeleton; joints without a body keep their rest pose.
-
-    Args:
-        character: Whose coordinates.
-        q: Coordinates of each frame, shape (F, nq).
-        times: Of the frames [s], shape (F,).
-    """
-    skeleton, count = character.skeleton, len(q)
-    rest = Motion(
-        skeleton, times, np.repeat(skeleton.offsets[None], count, axis=0),
-        np.repeat(skeleton.rest_rotations[None], count, axis=0),
-    )  # fmt: skip
-    return apply_deviation(character, rest, motion_to_q(character, rest), q)
 
 
 class _Seen:

@@ -1,6 +1,6 @@
 """Every built-in behavior made from goals, each as a page to play and a strip of stills
 
-Give names to see only some: `python examples/12_behaviors.py step hands`. Each line below says what you would give to
+Give names to see only some: `python examples/14_behaviors.py step hands`. Each line below says what you would give to
 the command line: options of the behavior, pushes, and how long it runs.
 """
 
