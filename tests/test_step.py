@@ -483,3 +483,27 @@ def test_certificate_with_a_number_that_is_not_finite_does_not_hold() -> None:
         values[bad] = np.nan
         assert not Certificate(*values).holds()
     assert not Certificate(1e-9, 1e-3, 1e-9, 0.0).holds()
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_full_program_has_one_answer_whichever_way_it_is_solved(figure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(3):
+        step = random_step(figure, seed)
+        objectives = wishes(step, seed)
+        constraints = [Within(JointTorque(), -40.0, 40.0), AtLeast(JointAcceleration((0, 2)), -1.0, 5.0)]
+        cold = solve_step(step, objectives, constraints, costs=False)
+        assert cold.multipliers is not None
+        warm = solve_step(step, objectives, constraints, start=cold.multipliers, costs=False)
+        wrong = solve_step(step, objectives, constraints, start=-cold.multipliers, costs=False)
+        other = solve_step(step, objectives, constraints, start=np.ones(3), costs=False)
+        assert warm.solves <= 2
+        assert warm.solves < cold.solves or cold.solves <= 2
+        with monkeypatch.context() as patched:
+            patched.setattr("poise.step.qp.lapack.dpotrf", lambda *_, **__: (None, 1))  # as if P were not positive
+            whole = solve_step(step, objectives, constraints, costs=False)
+        for result in (warm, wrong, other, whole):
+            assert result.certificate.holds(1e-8)
+            scale = 1.0 + np.abs(cold.a).max()
+            assert np.abs(result.a - cold.a).max() <= 1e-8 * scale
+            assert result.multipliers is not None
+            assert np.abs(result.multipliers - cold.multipliers).max() <= 1e-6 * np.abs(cold.multipliers).max()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -81,6 +82,11 @@ class Body:
     trunk: list[int]
     stance: float
     strength: Array
+
+    @cached_property
+    def soles(self) -> Index:
+        """Contact points of both feet."""
+        return np.concatenate([self.feet[side] for side in SIDES])
 
     @property
     def scale(self) -> float:

@@ -151,6 +151,7 @@ class Touching:
     Attributes:
         points, others: Index of each contact's point, and of the point it touches or -1 for the world, shape (K,).
         normals: Away from what is touched, shape (K, 3).
+        velocities: Of the points against each other [m/s], shape (K, 3).
         gaps: Now [m], shape (K,).
         bends: What the way of the gap in this step has beyond what its acceleration says [m], shape (K,).
         drifts: Way of the touched matter in this step [m], shape (K, 3).
@@ -163,6 +164,7 @@ class Touching:
     points: Index
     others: Index
     normals: Array
+    velocities: Array
     gaps: Array
     bends: Array
     drifts: Array
@@ -199,11 +201,11 @@ def contact_control(
     constraints: list[Constraint] = []
     t = touching
     if len(t.points):
-        velocities = relative(step.state.point_velocities, t.points, t.others)
+        velocities = t.velocities
         k = np.flatnonzero(t.stays > 0.0)
         if len(k):
             stop = (t.drifts[k] / dt - velocities[k]) / t.rest[k, None]
-            size = np.linalg.norm(stop, axis=1, keepdims=True)
+            size = np.sqrt(np.einsum("ki,ki->k", stop, stop))[:, None]
             stop *= np.minimum(1.0, MOST_STOPPING / np.maximum(size, MOST_STOPPING))
             stays = acceleration_of(t.points[k], t.others[k], world_axes(len(k)))
             objectives.append(

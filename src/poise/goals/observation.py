@@ -88,6 +88,7 @@ class Observation:
     clip: Clip | None = None
     nearest: Index = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     memory: dict[str, Any] = field(default_factory=dict)
+    _centers: dict[tuple[str, float], Array] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def coordinates(self) -> slice:
@@ -190,7 +191,7 @@ class Observation:
         if which in ("swing", "stance"):
             which = self.memory.get(which, "both")
         if which == "both":
-            return np.concatenate([self.body.feet[side] for side in SIDES])
+            return self.body.soles
         if which not in self.body.feet:
             raise UnknownName(f"No foot {which!r}. Feet: {', '.join(FEET)}; parts: {', '.join(PARTS)}.")
         return self.body.feet[which]
@@ -292,8 +293,13 @@ class Observation:
             own = self.body.points[self.touching[self.body.points]]
             return centroid(self.state.points[own, :2])
         which = "both" if which == "touching" else which
-        near = self.near_ground(which, height)
-        return centroid(near if len(near) else self.state.points[self.foot(which), :2])
+        which = self.memory.get(which, "both") if which in ("swing", "stance") else which
+        center = self._centers.get((which, height))
+        if center is None:  # several goals ask for it
+            near = self.near_ground(which, height)
+            center = centroid(near if len(near) else self.state.points[self.foot(which), :2])
+            self._centers[which, height] = center
+        return center
 
 
 FIELD = float(np.radians(100.0))

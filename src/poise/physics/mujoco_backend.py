@@ -94,6 +94,7 @@ class Model:
         self.point_body: Index = np.array([p.body for p in points], dtype=np.int64)
         self.point_offsets: Array = np.array([p.offset for p in points], dtype=np.float64).reshape(-1, 3)
         self.point_radii: Array = np.array([p.radius for p in points], dtype=np.float64)
+        self._chains: dict[int, Index] = {}
         self.roots: tuple[int, ...] = tuple(b for b in range(1, self.body_count) if self.parents[b] == 0)
 
     @property
@@ -118,17 +119,29 @@ class Model:
 
     def require_points(self, points: Index, whose: str) -> None:
         """Raise InvalidValue unless these are contact points, 0 … P − 1; names whose they are."""
-        for point in np.ravel(points).tolist():
-            if not 0 <= point < self.point_count:
-                names = ", ".join(f"{k} {p.name}" for k, p in enumerate(self.points)) or "none"
-                raise InvalidValue(f"{whose}: there is no contact point {point}. The model's points: {names}.")
+        if (point := _outside(points, self.point_count)) is not None:
+            names = ", ".join(f"{k} {p.name}" for k, p in enumerate(self.points)) or "none"
+            raise InvalidValue(f"{whose}: there is no contact point {point}. The model's points: {names}.")
 
     def require_bodies(self, bodies: Index) -> None:
         """Raise InvalidValue unless these are bodies, 0 (the world) … B − 1."""
-        for body in np.ravel(bodies).tolist():
-            if not 0 <= body < self.body_count:
-                names = ", ".join(f"{b} {self.body_name(b)}" for b in range(1, self.body_count))
-                raise InvalidValue(f"There is no body {body}. The model's bodies: 0 world, {names}.")
+        if (body := _outside(bodies, self.body_count)) is not None:
+            names = ", ".join(f"{b} {self.body_name(b)}" for b in range(1, self.body_count))
+            raise InvalidValue(f"There is no body {body}. The model's bodies: 0 world, {names}.")
+
+    def chain(self, body: int) -> Index:
+        """Dofs that move a body, in order."""
+        known = self._chains.get(body)
+        if known is None:
+            dofs: list[int] = []
+            above = body
+            while above > 0:
+                first = int(self.dof_first[above])
+                dofs += range(first, first + int(self.dof_count[above]))
+                above = int(self.parents[above])
+            known = self._chains[body] = np.array(sorted(dofs), dtype=np.int64)
+            known.setflags(write=False)
+        return known
 
     def body_name(self, body: int) -> str:
         """Name of a body."""
@@ -158,6 +171,14 @@ class Model:
         out = np.empty(self.nv)
         mujoco.mj_differentiatePos(self._m, out, dt, q0, q1)
         return out
+
+
+def _outside(indices: Index, count: int) -> int | None:
+    """The first of some indices that is not one of 0 … count − 1, or None."""
+    every = np.asarray(indices)
+    if not every.size or (every.min() >= 0 and every.max() < count):
+        return None
+    return next(int(i) for i in every.ravel() if not 0 <= i < count)
 
 
 def _functions() -> dict[str, int]:

@@ -59,6 +59,7 @@ class State:
             },
         )  # fmt: skip
         self.kept: dict[str, Block] = {}
+        self._com_rows: tuple[int, dict[int, tuple[Array, Array]]] = (-1, {})
         self._up = np.zeros((P, 3))
         self._up[:, 2] = 1.0
 
@@ -169,11 +170,19 @@ class State:
         return self.com_rows(root)[1]
 
     def com_rows(self, root: int = 1) -> tuple[Array, Array]:
-        """`com_jacobian` and `com_bias` in one."""
-        self.model.require_bodies(np.array([root]))
-        jacobian, bias = np.empty((3, self.model.nv)), np.empty(3)
-        loops.com_rows(self.pose, root, jacobian, bias)
-        return jacobian, bias
+        """`com_jacobian` and `com_bias` in one; made once for a state, and read-only."""
+        generation, known = self._com_rows
+        if generation != self.generation:
+            known = {}
+            self._com_rows = self.generation, known
+        if root not in known:
+            self.model.require_bodies(np.array([root]))
+            jacobian, bias = np.empty((3, self.model.nv)), np.empty(3)
+            loops.com_rows(self.pose, root, jacobian, bias)
+            for array in (jacobian, bias):
+                array.setflags(write=False)
+            known[root] = jacobian, bias
+        return known[root]
 
     def point_rows(self, points: Index, axes: Array) -> tuple[Array, Array]:
         """Rows axes · J (K m, nv) and axes · bias (K m,) of contact points (K,) along axes (K, m, 3)."""

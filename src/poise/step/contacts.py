@@ -171,26 +171,24 @@ class Contacts:
         slides = np.any(slips, axis=1)
         if not (grips.any() or slides.any()):
             return edges.reshape(-1, 3), np.repeat(np.arange(self.count), 4)
-        rows: list[Array] = []
-        owner: list[int] = []
-        for k in range(self.count):
-            if grips[k]:
-                frame = np.stack([self.normals[k], first[k], second[k]])
-                block = np.concatenate([frame, -frame])
-            elif slides[k]:
-                block = (self.normals[k] - friction[k] * slips[k])[None]
-            else:
-                block = edges[k]
-            rows.append(block)
-            owner += [k] * len(block)
-        return np.concatenate(rows), np.array(owner, dtype=np.int64)
+        frames = np.stack([self.normals, first, second], axis=1)
+        rows = np.concatenate([frames, -frames], axis=1)
+        plain, slides = ~(grips | slides), slides & ~grips
+        rows[plain, :4] = edges[plain]
+        rows[slides, 0] = (self.normals - friction * slips)[slides]
+        widths = np.where(grips, 6, np.where(slides, 1, 4))
+        return rows[np.arange(6) < widths[:, None]], np.repeat(np.arange(self.count), widths)
 
     def force_map(self, state: State, directions: Array, owner: Index) -> Array:
         """Vᵀ J: generalized force per unit of each coefficient, shape (n, nv)."""
-        axes = directions[:, None, :]
-        out = state.point_rows(np.asarray(self.points, dtype=np.int64)[owner], axes)[0]
+        points, axes = np.asarray(self.points, dtype=np.int64), directions[:, None, :]
+        if self.grips is None and self.slips is None:  # four each
+            axes = directions.reshape(-1, 4, 3)
+        else:
+            points = points[owner]
+        out = state.point_rows(points, axes)[0]
         if self.others is not None:
             others = np.asarray(self.others, dtype=np.int64)[owner]
             if len(joined := np.flatnonzero(others >= 0)):
-                out[joined] -= state.point_rows(others[joined], axes[joined])[0]
+                out[joined] -= state.point_rows(others[joined], directions[joined, None, :])[0]
         return out

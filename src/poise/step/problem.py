@@ -200,6 +200,7 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     coupled: list[_Block] = []
     plain: list[_Block] = []
     on_lambda: list[Objective] = []
+    known: dict[int, Rows] = {}  # of quantities that have a target and a bound
     dof_weight, dof_pull = np.zeros(nv), np.zeros(nv)
     for objective in objectives:
         quantity = objective.quantity
@@ -212,7 +213,7 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
             dof_weight[dofs] += weight
             dof_pull[dofs] += weight * as_rows(objective.target, count, objective)
             continue
-        rows = quantity.rows(step)
+        rows = known[id(quantity)] = quantity.rows(step)
         weight = objective.weight
         if isinstance(weight, np.ndarray) and weight.shape == rows.c.shape and not weight.all():
             rows, objective = _weighty(rows, objective, weight != 0.0)
@@ -224,7 +225,8 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     hard: list[_Block] = []
     hard_upper: list[Array] = [np.zeros(0)]
     for constraint in constraints:
-        rows, constraint = _bounded(constraint.quantity.rows(step), constraint)
+        rows = known.get(id(constraint.quantity)) or constraint.quantity.rows(step)
+        rows, constraint = _bounded(rows, constraint)
         if isinstance(constraint, Equal):
             equal.append(_Block(rows, 1.0, constraint.target, constraint))
             continue

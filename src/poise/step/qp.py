@@ -3,12 +3,22 @@
     min ½ zᵀP z + qᵀz    subject to  G z = g (equalities),  H z ≥ h (hard bounds),  λ ≥ 0, s ≥ 0.
 
 It is the oracle of the fast path and the solver of hard bounds.
+
+daqp first makes a least-distance problem of it: with P = Uᵀ U and y = U z + U⁻ᵀ q it is min ½ ‖y‖² under the rows
+times U⁻¹. Here LAPACK does that, several times as fast, and daqp gets the problem in y. It starts from the multipliers
+of the last solve where they fit: that changes the time, not the answer.
 """
 
+# pyright: reportAttributeAccessIssue=false
+# SciPy's doors to BLAS and LAPACK are compiled and carry no types
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import daqp
 import numpy as np
+import numpy.typing as npt
+from scipy.linalg import blas, lapack
 
 from poise.core.errors import StepInfeasible
 from poise.core.typing import Array
@@ -28,76 +38,168 @@ dependent, and daqp calls what has a solution infeasible; then more patient."""
 
 MOST_ITERATIONS = 2000
 """So often daqp changes its active set in one try; hard steps need up to 900, one without an end ran for minutes."""
+PATIENCE = 50
+"""So many changes without progress are no cycle: with many points on one body progress is slow."""
+_MOST = 1e30
+"""daqp's infinity."""
 MISSED = 1e-7
 """An answer that misses an equality by more, in its own unit, is moved to the nearest point that meets them all."""
 
 
-def solve_full(problem: Gathered) -> tuple[Array, Array, Array, Array]:
-    """Solve for accelerations (nv,), coefficients (n,) and slacks (k,).
+class _Program(NamedTuple):
+    """min ½ zᵀP z + qᵀz, lower ≤ (z, A z) ≤ upper; its unknowns and rows are of order one.
 
-    The fourth array holds the relative residuals (primal, dual, duality gap) and the number of iterations.
+    Attributes:
+        P, q, A, lower, upper: As above, shapes (N, N), (N,), (m, N), (N + m,).
+        sense: daqp's: 5 for equalities, shape (N + m,).
+        free: The first unknowns, so many, have no bound of their own.
+        scale: What the unknowns were divided by, shape (N,).
+        size: What the rows were divided by, shape (m,).
+    """
+
+    P: Array
+    q: Array
+    A: Array
+    lower: Array
+    upper: Array
+    sense: npt.NDArray[np.int32]
+    free: int
+    scale: Array
+    size: Array
+
+
+class FullAnswer(NamedTuple):
+    """What `solve_full` found.
+
+    Attributes:
+        a, coefficients, slacks: Shapes (nv,), (n,), (k,).
+        multipliers: Of λ ≥ 0, s ≥ 0, the equalities and the hard bounds, scaled; positive at an upper bound.
+        residuals: Relative: primal, dual, duality gap.
+        iterations: Of daqp.
+    """
+
+    a: Array
+    coefficients: Array
+    slacks: Array
+    multipliers: Array
+    residuals: tuple[float, float, float]
+    iterations: int
+
+
+def solve_full(problem: Gathered, start: Array | None = None) -> FullAnswer:
+    """Solve for accelerations, coefficients and slacks.
+
+    Args:
+        problem: Objectives and constraints as numbers.
+        start: `FullAnswer.multipliers` of a similar problem; their signs say which bounds are expected to act.
 
     Raises:
         StepInfeasible: if the hard constraints cannot hold together.
     """
-    nv, n = problem.A.shape[1], len(problem.lambda_weight)
-    k = len(problem.soft_weight)
-    # least-squares rows over z = (a, λ, s)
-    m = len(problem.w)
-    rows = np.zeros((m + k, nv + n + k))
+    nv, n, equals = problem.A.shape[1], len(problem.lambda_weight), len(problem.g)
+    p = _program(problem)
+    scaled, multipliers, iterations = _least_distance(p, start)
+    flag = 1
+    if scaled is None:
+        scaled, multipliers, iterations, flag = _whole(p)
+    if scaled is None:
+        raise _infeasible(problem, flag)
+    scaled = _met(p.A[:equals], p.upper[len(p.q) :][:equals], p.size[:equals], scaled, nv)
+    z = scaled * p.scale
+    if not np.isfinite(z).all():
+        raise _infeasible(problem, flag)
+    residuals = _certify(p, scaled, multipliers)
+    return FullAnswer(
+        z[:nv], np.maximum(z[nv : nv + n], 0.0), np.maximum(z[nv + n :], 0.0), multipliers[nv:], residuals, iterations
+    )
+
+
+def _program(problem: Gathered) -> _Program:
+    """The program over z = (a, λ, s)."""
+    nv, n, k = problem.A.shape[1], len(problem.lambda_weight), len(problem.soft_weight)
+    m, count = len(problem.w), nv + n + k
+    rows = np.zeros((m + k, count))
     rows[:m, :nv], rows[m:, :nv] = problem.A, problem.soft_J
     rows[: problem.coupled, nv : nv + n] = problem.X
     if problem.soft_X.shape[1]:
         rows[m:, nv : nv + n] = problem.soft_X
-    rows[m:, nv + n :] = -np.eye(k)
-    weights = np.concatenate([problem.w, problem.soft_weight])
-    targets = np.concatenate([problem.r, problem.soft_lower])
-    P = rows.T @ (weights[:, None] * rows)
-    q = -rows.T @ (weights * targets)
-    diagonal = np.einsum("ii->i", P)
+    rows[m:, nv + n :].flat[:: k + 1] = -1.0
+    roots = np.sqrt(np.concatenate([problem.w, problem.soft_weight]))
+    rows *= roots[:, None]
+    P = rows.T @ rows
+    q = rows.T @ (roots * np.concatenate([problem.r, problem.soft_lower]))
+    diagonal = P.reshape(-1)[:: count + 1]
     diagonal[:nv] += problem.dof_weight
     diagonal[nv : nv + n] += problem.lambda_weight
-    q[:nv] -= problem.dof_pull
-    q[nv : nv + n] -= problem.lambda_weight * problem.lambda_target
+    q[:nv] += problem.dof_pull
+    q[nv : nv + n] += problem.lambda_weight * problem.lambda_target
     # daqp works to absolute tolerances: give it unknowns of order one
     scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-300))
+    P *= scale
+    P *= scale[:, None]
     equals, bounds = len(problem.g), len(problem.hard_lower)
-    A = np.zeros((equals + bounds, nv + n + k))
+    A = np.zeros((equals + bounds, count))
     A[:equals, :nv], A[equals:, :nv] = problem.G, problem.hard_J
     A[:equals, nv : nv + n], A[equals:, nv : nv + n] = problem.D, problem.hard_X
-    A = A * scale
+    A *= scale
     sides = np.concatenate([problem.g, problem.hard_lower])
     # a row is as exact as its own numbers are large, but must not vanish
-    size = np.maximum(np.linalg.norm(A, axis=1), 1e-300)
+    size = np.maximum(np.sqrt(np.einsum("ij,ij->i", A, A)), 1e-300)
     size *= np.clip(np.where(np.isfinite(sides), np.abs(sides), 0.0) / size, 1.0, 1e3)
-    lower = np.concatenate([np.full(nv, -np.inf), np.zeros(n + k), sides / size])
-    upper = np.concatenate(
-        [np.full(nv + n + k, np.inf), problem.g / size[: len(problem.g)], problem.hard_upper / size[len(problem.g) :]]
-    )
+    A /= size[:, None]
+    lower, upper = np.zeros(count + equals + bounds), np.full(count + equals + bounds, np.inf)
+    lower[:nv] = -np.inf
+    np.divide(sides, size, out=lower[count:])
+    np.divide(problem.g, size[:equals], out=upper[count : count + equals])
+    np.divide(problem.hard_upper, size[equals:], out=upper[count + equals :])
     sense = np.zeros(len(lower), dtype=np.int32)
-    sense[nv + n + k : nv + n + k + len(problem.g)] = _EQUALITY
-    P_scaled, A_scaled = np.ascontiguousarray(P * scale * scale[:, None]), np.ascontiguousarray(A / size[:, None])
-    most, least = np.minimum(upper, 1e30), np.maximum(lower, -1e30)
-    z, flag, info = None, 0, {}
-    for proximal, primal, dual, pivot, reduced in _TRIES if (diagonal > 0.0).all() else _TRIES[:1]:
+    sense[count : count + equals] = _EQUALITY
+    return _Program(P, -scale * q, A, lower, upper, sense, nv, scale, size)
+
+
+def _least_distance(p: _Program, start: Array | None) -> tuple[Array | None, Array, int]:
+    """The answer, its multipliers and iterations by way of y = U z + U⁻ᵀ q; no answer where that does not get through.
+
+    Rows of the unknowns' own bounds have no part on the free ones, since U is a triangle.
+    """
+    count, free = len(p.q), p.free
+    none = None, p.q, 0
+    U, failed = lapack.dpotrf(p.P.T, lower=0, clean=1)
+    if failed:
+        return none
+    sides = np.empty((count, len(p.A) + 1), order="F")
+    sides[:, :-1], sides[:, -1] = p.A.T, p.q
+    sides = blas.dtrsm(1.0, U, sides, trans_a=1, overwrite_b=1)
+    inverse, failed = lapack.dtrtri(U[free:, free:])
+    rows = np.zeros((count - free + len(p.A), count))
+    rows[: count - free, free:], rows[count - free :] = inverse, sides[:, :-1].T
+    moved = rows @ sides[:, -1]
+    lower, upper = np.maximum(p.lower[free:] + moved, -_MOST), np.minimum(p.upper[free:] + moved, _MOST)
+    _, primal, dual, pivot, _ = _TRIES[0]
+    starts = [start, None] if start is not None and len(start) == len(rows) else [None]
+    for dual_start in starts:
+        y, _, flag, info = daqp.solve(
+            None, None, rows, upper, lower, p.sense[free:].copy(), primal_tol=primal, dual_tol=dual, eps_prox=0.0,
+            sing_tol=pivot, cycle_tol=PATIENCE, iter_limit=MOST_ITERATIONS, dual_start=dual_start,
+        )  # fmt: skip
+        if flag >= 1 and y is not None:
+            z = blas.dtrsv(U, np.asarray(y) - sides[:, -1])
+            return z, np.concatenate([np.zeros(free), info["lam"]]), int(info["iterations"])
+    return none
+
+
+def _whole(p: _Program) -> tuple[Array | None, Array, int, int]:
+    """The answer, its multipliers, iterations and daqp's flag, with more and more patience."""
+    lower, upper = np.maximum(p.lower, -_MOST), np.minimum(p.upper, _MOST)
+    flag = 0
+    for proximal, primal, dual, pivot, reduced in _TRIES:
         z, _, flag, info = daqp.solve(
-            P_scaled, q * scale, A_scaled, most, least, sense,
-            primal_tol=primal, dual_tol=dual, eps_prox=proximal, sing_tol=pivot, eq_reduction=reduced,
-            cycle_tol=50,  # many points on one body: progress is slow without being a cycle
-            iter_limit=MOST_ITERATIONS,
+            p.P, p.q, p.A, upper, lower, p.sense.copy(), primal_tol=primal, dual_tol=dual, eps_prox=proximal,
+            sing_tol=pivot, eq_reduction=reduced, cycle_tol=PATIENCE, iter_limit=MOST_ITERATIONS,
         )  # fmt: skip
         if flag >= 1 and z is not None:
-            break
-    if flag < 1 or z is None:
-        raise _infeasible(problem, flag)
-    scaled = _met(A_scaled[:equals], upper[nv + n + k :][:equals], size[:equals], np.asarray(z), nv)
-    z = scaled * scale
-    if not np.isfinite(z).all():
-        raise _infeasible(problem, flag)
-    residuals = _certify(
-        P_scaled, q * scale, A_scaled, lower, upper, scaled, np.asarray(info["lam"]), info["iterations"]
-    )
-    return z[:nv], np.maximum(z[nv : nv + n], 0.0), np.maximum(z[nv + n :], 0.0), residuals
+            return np.asarray(z), np.asarray(info["lam"]), int(info["iterations"]), flag
+    return None, p.q, 0, flag
 
 
 def _met(A: Array, sides: Array, size: Array, z: Array, nv: int) -> Array:
@@ -124,22 +226,17 @@ def _infeasible(problem: Gathered, flag: int) -> StepInfeasible:
     )
 
 
-def _certify(
-    P: Array, q: Array, A: Array, lower: Array, upper: Array, z: Array, multipliers: Array, iterations: int
-) -> Array:
-    """Relative KKT residuals of the scaled problem as daqp saw it; a multiplier is positive at an upper bound."""
-    value = np.concatenate([z, A @ z])
-    gradient = P @ z + q + multipliers[: len(z)] + A.T @ multipliers[len(z) :]
-    short = np.maximum(np.maximum(lower - value, value - upper), 0.0)
+def _certify(p: _Program, z: Array, multipliers: Array) -> tuple[float, float, float]:
+    """Relative KKT residuals of the program; a multiplier is positive at an upper bound."""
+    value = np.concatenate([z, p.A @ z])
+    gradient = p.P @ z + p.q + multipliers[: len(z)] + multipliers[len(z) :] @ p.A
+    short = np.maximum(np.maximum(p.lower - value, value - p.upper), 0.0)
     acting = np.flatnonzero(multipliers)
     own = multipliers[acting]
-    room = np.abs(own * (value[acting] - np.where(own > 0.0, upper[acting], lower[acting])))
-    largest = max(float(np.abs(q).max(initial=0.0)), 1e-300)
-    return np.array(
-        [
-            float((short / (1.0 + np.abs(value))).max(initial=0.0)),
-            float(np.abs(gradient).max(initial=0.0)) / largest,
-            float(room.sum()) / max(float(np.abs(q * z).sum()), 1e-300),
-            float(iterations),
-        ]
+    room = np.abs(own * (value[acting] - np.where(own > 0.0, p.upper[acting], p.lower[acting])))
+    largest = max(float(np.abs(p.q).max(initial=0.0)), 1e-300)
+    return (
+        float((short / (1.0 + np.abs(value))).max(initial=0.0)),
+        float(np.abs(gradient).max(initial=0.0)) / largest,
+        float(room.sum()) / max(float(np.abs(p.q * z).sum()), 1e-300),
     )

@@ -153,8 +153,8 @@ class AxisAcceleration(Quantity):
         bias = on_turn @ rate + turn @ (turn @ u)
         if self.along is not None:
             on_turn, bias = self.along @ on_turn, self.along @ bias
-        own, on_a = chain(state.pose, body), np.zeros((len(on_turn), step.nv))
-        on_a[:, own] = on_turn @ state.pose.cdof[own, :3].T
+        own, on_a = state.model.chain(body), np.zeros((len(on_turn), step.nv))
+        on_a[:, own] = on_turn @ state.data.cdof[own, :3].T
         return Rows(on_a, bias)
 
     def error(self, state: State, actor: State) -> Array:
@@ -306,7 +306,9 @@ class JointTorque(Quantity):
         k = slice(*self.dofs)
         on_a = step.state.M[k]
         if self.damping is not None:
-            on_a = on_a + step.dt * self.damping[:, None] * np.eye(step.nv)[k]
+            on_a = on_a.copy()
+            first, end, _ = k.indices(step.nv)
+            on_a.reshape(-1)[first : first + (end - first) * (step.nv + 1) : step.nv + 1] += step.dt * self.damping
         return on_a, step.state.bias[k] - step.external[k]
 
 
@@ -351,7 +353,7 @@ class ComAcceleration(Quantity):
     def rows(self, step: Step) -> Rows:
         state = step.state
         root = state.model.roots[self.of]
-        jacobian, bias = step.com_rows(root)
+        jacobian, bias = state.com_rows(root)
         if self.without:
             total = state.mass(root)
             jacobian, bias = total * jacobian, total * bias

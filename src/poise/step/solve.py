@@ -82,6 +82,8 @@ class StepResult(NamedTuple):
         solves: Small systems solved inside.
         bounds_active: Which rows of the soft bounds act (their slack is zero), in the order of the constraints; of a
             `Within` first the lower ones.
+        multipliers: Of λ ≥ 0, the slacks, the equalities and the hard bounds, where daqp solved the step; a start for
+            the next one.
         costs: Cost of each objective by name; empty unless asked for.
     """
 
@@ -93,6 +95,7 @@ class StepResult(NamedTuple):
     solver: str
     solves: int
     bounds_active: npt.NDArray[np.bool_]
+    multipliers: Array | None = None
     costs: Mapping[str, float] = MappingProxyType({})
 
 
@@ -105,6 +108,7 @@ def solve_step(
     warm: Flags | None = None,
     warm_bounds: Flags | None = None,
     guess: Array | None = None,
+    start: Array | None = None,
     costs: bool = True,
 ) -> StepResult:
     """The accelerations and contact coefficients that satisfy the constraints and serve the objectives best.
@@ -117,6 +121,7 @@ def solve_step(
         warm: Coefficients expected to be positive, shape (n,); changes the time, not the answer.
         warm_bounds: Rows of the soft bounds expected to act.
         guess: Accelerations expected, shape (nv,); the soft bounds they would break are expected to act.
+        start: `StepResult.multipliers` of a similar step, for the full program; also changes the time only.
         costs: Also report the cost of each objective.
 
     Raises:
@@ -124,7 +129,7 @@ def solve_step(
         InvalidValue: if a target or weight has the wrong shape or is not finite, or a weight is negative.
     """
     if readable or any([c.weight is None for c in constraints if not isinstance(c, Equal)]):
-        result = _readable(step, objectives, constraints)
+        result = _readable(step, objectives, constraints, start)
     else:
         s = write(step, objectives, constraints)
         expect(s, warm, warm_bounds, guess)
@@ -157,17 +162,19 @@ def _result(s: Block) -> StepResult:
     )  # fmt: skip
 
 
-def _readable(step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> StepResult:
+def _readable(
+    step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint], start: Array | None
+) -> StepResult:
     problem = gather(step, objectives, constraints)
     if not problem.has_numbers:
         require_numbers(objectives, constraints)
-    a, coefficients, slacks, residuals = qp.solve_full(problem)
-    primal, dual, gap, iterations = residuals.tolist()
-    moved = step.state.M @ a + step.state.bias
-    left = float(np.abs(step.state.data.inverse_dynamics(a) - moved).max(initial=0.0))
+    found = qp.solve_full(problem, start)
+    moved = step.state.M @ found.a + step.state.bias
+    left = float(np.abs(step.state.data.inverse_dynamics(found.a) - moved).max(initial=0.0))
     return StepResult(
-        a, coefficients, step.torque(a, coefficients), step.forces(coefficients), Certificate(primal, dual, gap, left),
-        "daqp", int(iterations), np.asarray(slacks <= 1e-12),
+        found.a, found.coefficients, step.torque(found.a, found.coefficients), step.forces(found.coefficients),
+        Certificate(*found.residuals, left), "daqp", found.iterations, np.asarray(found.slacks <= 1e-12),
+        multipliers=found.multipliers,
     )  # fmt: skip
 
 

@@ -54,7 +54,6 @@ class Step:
         self.contacts = contacts if contacts is not None else Contacts.none()
         self.external = np.zeros(state.model.nv) if external is None else external
         self._generation = state.generation
-        self._com_rows: dict[int, tuple[Array, Array]] = {}
 
     @property
     def nv(self) -> int:
@@ -72,29 +71,21 @@ class Step:
     def owner(self) -> Index:
         return self._acting[1]
 
-    @property
+    @cached_property
     def columns(self) -> Columns:
-        return self._acting[2]
+        return self._acting[2] or Columns.plain(self.force_map)
 
     @cached_property
-    def _acting(self) -> tuple[Array, Index, Columns]:
-        """What acts, looked up when first asked for."""
+    def _acting(self) -> tuple[Array, Index, Columns | None]:
+        """What acts, looked up when first asked for; columns only where the core makes them."""
         self.require_current()
-        return self.contacts.columns(self.state)
+        return self.contacts.columns(self.state) if self.contacts.is_plain else (*self.contacts.directions(), None)
 
     @cached_property
     def force_map(self) -> Array:
         """B = Vᵀ J, shape (n, nv)."""
-        return self.columns.force_map()
-
-    def com_rows(self, root: int) -> tuple[Array, Array]:
-        """`State.com_rows`, made once a step: several goals ask for them."""
-        known = self._com_rows.get(root)
-        if known is None:
-            known = self._com_rows[root] = self.state.com_rows(root)
-            for array in known:
-                array.setflags(write=False)
-        return known
+        directions, owner, columns = self._acting
+        return columns.force_map() if columns else self.contacts.force_map(self.state, directions, owner)
 
     def require_current(self) -> None:
         """Raise if the state has moved on since this step was made."""

@@ -100,9 +100,13 @@ class Candidates:
         last = zip(self.points[self.at_corners].tolist(), self.corners.tolist(), strict=True)
         return [*first, *((-1, pair) for pair in self.pairs.tolist()), *last]
 
+    def relative(self, values: Array) -> Array:
+        """Values at the model's points (P, 3), less those of what they touch, shape (S, 3)."""
+        return relative(values, self.points, self.others)
+
     def along(self, values: Array) -> Array:
-        """Part along the normals of values at the model's points (P, 3), less those of what they touch, shape (S,)."""
-        return np.einsum("si,si->s", self.normals, relative(values, self.points, self.others))
+        """Part along the normals of the candidates' own values (S, 3), shape (S,)."""
+        return np.einsum("si,si->s", self.normals, values)
 
 
 def overlaps(capsules: CapsulePairs, state: State) -> Array:
@@ -153,12 +157,14 @@ def find_candidates(
             gaps = np.concatenate([gaps, free[chosen]])
             friction = np.concatenate([friction, np.full(len(pairs), BODY_FRICTION)])
     near_too = (np.abs(ground.heights) < REACH) & ~gripped
-    if len(near_too):
+    if len(faces.origins) > 1:
         is_on_ground = np.ones(count, dtype=np.bool_)
         is_on_ground[footing.points] = False
         first = np.flatnonzero(is_on_ground)
         near_too[ground.surface[first], first] = False
         near_too &= faces.solids[:, None] != faces.solids[ground.surface]  # a box pushes out by its nearest face
+    else:
+        near_too[:] = False
     corners, again = np.nonzero(near_too)
     if len(corners):
         points, others = np.concatenate([points, again]), np.concatenate([others, np.full(len(again), -1)])

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from poise.core.errors import StepInfeasible
 from poise.core.typing import Array, Flags, Index
-from poise.goals.lists import GOAL, Held, Touching, Weights, contact_control, relative
+from poise.goals.lists import GOAL, Held, Touching, Weights, contact_control
 from poise.goals.surroundings import Faces
 from poise.physics import State
 from poise.physics.capsules import CapsulePairs
@@ -74,7 +74,7 @@ class Problem:
 
 
 def solve(
-    problem: Problem, touching: Touching, held: Held, friction: Array, slips: Array
+    problem: Problem, touching: Touching, held: Held, friction: Array, slips: Array, start: Array | None = None
 ) -> tuple[StepResult, str]:  # fmt: skip
     """Solve the step of a world whose contacts are known.
 
@@ -84,6 +84,7 @@ def solve(
         held: Grips.
         friction: Coulomb coefficient of each contact, shape (K,).
         slips: Unit direction in which each contact slides, zero where it stands, shape (K, 3).
+        start: `StepResult.multipliers` of a step like this one: saves time.
 
     Returns:
         The solved step, and in words what was changed to make it solvable; "" if nothing was.
@@ -91,12 +92,13 @@ def solve(
     Raises:
         StepInfeasible: if no solver got through, even with every bound soft.
     """
-    points = np.concatenate([touching.points, held.points])
-    others = np.concatenate([touching.others, held.others])
-    normals = np.concatenate([touching.normals, np.tile([0.0, 0.0, 1.0], (len(held.points), 1))])
-    grips = np.arange(len(points)) >= len(touching.points)
-    friction = np.concatenate([friction, np.ones(len(held.points))])
-    slips = np.concatenate([slips, np.zeros((len(held.points), 3))])
+    points, others, normals, grips = touching.points, touching.others, touching.normals, None
+    if count := len(held.points):
+        points, others = np.concatenate([points, held.points]), np.concatenate([others, held.others])
+        normals = np.concatenate([normals, np.tile([0.0, 0.0, 1.0], (count, 1))])
+        grips = np.arange(len(points)) >= len(touching.points)
+        friction = np.concatenate([friction, np.ones(count)])
+        slips = np.concatenate([slips, np.zeros((count, 3))])
     counts = problem.counts
 
     def attempt(slips: Array | None, soft: Callable[[Constraint], float | None] | None) -> StepResult:
@@ -104,13 +106,13 @@ def solve(
         if len(points):
             contacts = Contacts(
                 points, normals, friction, others=others if (others >= 0).any() else None,
-                grips=grips if grips.any() else None, slips=slips if slips is not None and slips.any() else None,
+                grips=grips, slips=slips if slips is not None and slips.any() else None,
             )  # fmt: skip
         step = Step(problem.state, contacts, dt=problem.dt, external=problem.external)
         more, bounds = contact_control(step, touching, held, problem.weights)
         desired, hard = [*problem.objectives, *more], [*problem.constraints, *bounds]
         if soft is None:
-            return solve_step(step, desired, hard, costs=False)
+            return solve_step(step, desired, hard, start=start, costs=False)
         desired, hard, softened = _softened(step, desired, hard, soft)
         result = solve_step(step, desired, hard, readable=True, costs=False)
         for name, slack in _slack(step, softened, result).items():
@@ -318,15 +320,21 @@ class Settled:
     external: Array
 
 
-def touching_now(candidates: Candidates, known: Flags, state: State) -> Flags:
-    """Spots that touch as a step begins: those that did, and those that are closing within a hair, shape (S,)."""
-    closing = candidates.along(state.point_velocities) <= 1e-6
+def touching_now(candidates: Candidates, known: Flags, velocities: Array) -> Flags:
+    """Spots that touch as a step begins: those that did, and those that are closing within a hair, shape (S,).
+
+    Args:
+        candidates: What may touch.
+        known: Spots that touched in the step before, shape (S,).
+        velocities: Of the candidates' points against what they touch [m/s], shape (S, 3).
+    """
+    closing = candidates.along(velocities) <= 1e-6
     return (known | (candidates.gaps < 0.0) | ((candidates.gaps < MADE) & closing)) & (candidates.gaps < FAR_AWAY)
 
 
 def settle(
     problem: Problem, integrator: Integrator, candidates: Candidates, drifts: Array, grips: Grips, known: Flags,
-    stay_weights: Array, *, looks_again: bool = False,
+    stay_weights: Array, *, start: Array | None = None, looks_again: bool = False,
 ) -> Settled:  # fmt: skip
     """Solve a step, and again until its contacts hold.
 
@@ -338,17 +346,19 @@ def settle(
         grips: Closed hands.
         known: Spots that touched in the step before, shape (S,).
         stay_weights: How much it matters that each point stays where it touches, 1 as usual, shape (point_count,).
+        start: `StepResult.multipliers` of the step before: saves time.
         looks_again: Whether to come back as soon as bodies meet that are no candidates.
 
     Raises:
         StepInfeasible: if the first round has no solution even with every bound soft.
     """
     s, dt, counts = problem.state, problem.dt, problem.counts
-    on = touching_now(candidates, known, s)
+    moving = candidates.relative(s.point_velocities)
+    on = touching_now(candidates, known, moving)
     jacobians = s.point_jacobians
     # a new contact stands in its first step
-    slips = np.where(known[:, None], _slips(candidates, drifts / dt, s.point_velocities), 0.0)
-    own_bias = candidates.along(s.point_biases)
+    slips = np.where(known[:, None], _slips(candidates, moving - drifts / dt), 0.0)
+    own_bias = candidates.along(candidates.relative(s.point_biases))
     drifting = np.einsum("si,si->s", candidates.normals, drifts)
     # what a gap's way has beyond Δt n · ẋ⁺: half of the point's own curve to begin with, then as the last solve had it
     curve = np.where(candidates.others < 0, 0.5 * dt**2 * own_bias, 0.0)
@@ -368,18 +378,20 @@ def settle(
     for attempt in range(ROUNDS):
         k = np.flatnonzero(on)
         touching = Touching(
-            candidates.points[k], candidates.others[k], candidates.normals[k], candidates.gaps[k],
+            candidates.points[k], candidates.others[k], candidates.normals[k], moving[k], candidates.gaps[k],
             (curve - drifting - dt**2 * own_bias)[k], drifts[k], _stays(candidates, stay_weights, slips)[k],
             np.where(known[k], problem.rest, dt), kept[k],
         )  # fmt: skip
         try:
-            result, change = solve(problem, touching, Held(*grips.points, ways, grip_bends), friction[k], slips[k])
+            held = Held(*grips.points, ways, grip_bends)
+            result, change = solve(problem, touching, held, friction[k], slips[k], start)
         except StepInfeasible:
             if answer is None:
                 raise
             changes.add("contacts not settled")
             break
         changes |= {change} - {""}
+        start = result.multipliers
         q, v = integrator.move(dt, result.a)
         if slips.any() and float(np.abs(v[problem.joints]).max(initial=0.0)) > JAMMED * FASTEST:
             slips = np.zeros_like(slips)
@@ -392,7 +404,8 @@ def settle(
         forces = np.zeros((len(on), 3))
         forces[k] = result.forces[: len(k)]
         velocities = (jacobians @ v).reshape(-1, 3)
-        rising = candidates.along(velocities) - drifting / dt
+        after = candidates.relative(velocities)
+        rising = candidates.along(after) - drifting / dt
         leaving = on & (gaps > LEFT) & (rising > LEAVING)
         last = Settled(
             q, v, result, on & ~leaving, forces, gaps, met, result.forces[len(k) :],
@@ -407,8 +420,8 @@ def settle(
         made = ~on & (gaps < -DEEPER)
         pulls = leaving & (np.linalg.norm(forces, axis=1) > PULLED) & ~kept
         pulled = pulls & (attempt < ROLLBACKS)
-        mean = 0.5 * (s.point_velocities + velocities)
-        helped = _helped(candidates, forces, drifts / dt, mean, dt)
+        mean = 0.5 * (moving + after) - drifts / dt
+        helped = _helped(candidates, forces, mean, dt)
         sunk = on & ~yielding & (gaps < -DEEPER) & (gaps < candidates.gaps - 0.1 * DEEPER)
         moves = grips.moves(s, integrator.after)
         strained = len(moves) > 0 and float(np.abs(moves - ways).max()) > DEEPER
@@ -438,7 +451,7 @@ def settle(
         counts.rounds += 1
         kept |= (made & dropped) | (pulls & ~pulled)
         dropped |= pulled
-        slips = np.where(helped[:, None], _slips(candidates, drifts / dt, mean), slips)
+        slips = np.where(helped[:, None], _slips(candidates, mean), slips)
         turned += helped
         friction[turned > TURNS] = 0.0
         on = (on | made) & ~pulled
@@ -456,21 +469,25 @@ def _stays(candidates: Candidates, stay_weights: Array, slips: Array) -> Array:
     return np.where((own < 1.0) & slips.any(axis=1), 0.0, own)
 
 
-def _across(candidates: Candidates, drift: Array, velocities: Array) -> Array:
-    """Velocity of each candidate's point along what it touches [m/s], for velocities of all points, shape (S, 3)."""
-    velocities = relative(velocities, candidates.points, candidates.others) - drift
-    return velocities - np.einsum("si,si->s", velocities, candidates.normals)[:, None] * candidates.normals
+def _across(candidates: Candidates, velocities: Array) -> Array:
+    """Part along what candidates touch of their points' velocities against it [m/s], shape (S, 3)."""
+    return velocities - candidates.along(velocities)[:, None] * candidates.normals
 
 
-def _slips(candidates: Candidates, drift: Array, velocities: Array) -> Array:
-    """Direction in which points slide along what they touch, zero where they stand, shape (S, 3)."""
-    across = _across(candidates, drift, velocities)
-    speed = np.linalg.norm(across, axis=1)
+def _slips(candidates: Candidates, velocities: Array) -> Array:
+    """Direction in which points slide along what they touch, zero where they stand, shape (S, 3).
+
+    Args:
+        candidates: What may touch.
+        velocities: Of their points, against the matter that they touch [m/s], shape (S, 3).
+    """
+    across = _across(candidates, velocities)
+    speed = np.sqrt(np.einsum("si,si->s", across, across))
     return np.where((speed > SLIDING)[:, None], across / np.maximum(speed, SLIDING)[:, None], 0.0)
 
 
-def _helped(candidates: Candidates, forces: Array, drift: Array, velocities: Array, dt: float) -> Flags:
+def _helped(candidates: Candidates, forces: Array, velocities: Array, dt: float) -> Flags:
     """Spots that slide the way their friction pushes: friction cannot do that, shape (S,)."""
-    across = _across(candidates, drift, velocities)
+    across = _across(candidates, velocities)
     work = dt * np.einsum("si,si->s", forces, across)
-    return (np.linalg.norm(across, axis=1) > SLIDING) & (work > HELPED)
+    return (np.sqrt(np.einsum("si,si->s", across, across)) > SLIDING) & (work > HELPED)

@@ -154,6 +154,7 @@ class World:
         self._carried: list[tuple[int, Hand]] = []
         self._felt: set[int] = set()
         self._surface: Index | None = None
+        self._multipliers: Array | None = None
         self._is_at_rest = not any(s.movement is not None or np.isfinite(s.until) for s in scene.surfaces)
         self._faces = Faces.at(scene.surfaces, 0.0)
         require_outside(self.cast, self.state, self._faces)
@@ -317,8 +318,10 @@ class World:
             self._let_balls_through(candidates, known)
             drifts, is_last = self._drifts(candidates, integrator.faces), searches == SEARCHES
             settled = settle(
-                problem, integrator, candidates, drifts, self._grips, known, stay_weights, looks_again=not is_last
-            )
+                problem, integrator, candidates, drifts, self._grips, known, stay_weights, start=self._multipliers,
+                looks_again=not is_last,
+            )  # fmt: skip
+            self._multipliers = settled.result.multipliers
             if len(settled.met) and not is_last:
                 met, searches = np.union1d(met, settled.met), searches + 1
             elif torn := self._grips.slip(self._other, self.time, self.settings.dt):
@@ -335,7 +338,7 @@ class World:
         if first == self._count:
             return
         balls = (candidates.others < 0) & (candidates.points >= first) & (candidates.points < self._count)
-        out = candidates.along(self.state.point_velocities) > 0.0
+        out = candidates.along(candidates.relative(self.state.point_velocities)) > 0.0
         candidates.gaps[balls & ~known & out & (candidates.gaps < -EDGE)] = np.inf
 
     def _drifts(self, candidates: Candidates, later: Faces) -> Array:
