@@ -92,7 +92,6 @@ def test_files_are_read_as_a_whole() -> None:
     known = {
         "tracking/tracker.py",
         "tracking/setup/model.py",
-        "synthesis/world.py",
         "cli/synthesize.py",
         "filter/plan_feet.py",
     }

@@ -16,7 +16,7 @@ from poise.goals.polygon import nearest_inside
 from poise.goals.stepping import STRIDE, choose_step, landing
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.figure import Settings
-from poise.synthesis.records import StepRecord
+from poise.synthesis.records import WorldStep
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.world import World
 
@@ -121,7 +121,7 @@ def apart(result: SynthesisResult) -> float:
 def test_on_ice_steps_are_smaller_and_feet_slip() -> None:
     way, before = 0.0, np.zeros(0, dtype=np.bool_)
 
-    def watch(step: StepRecord) -> None:
+    def watch(step: WorldStep) -> None:
         nonlocal way, before
         loaded = np.linalg.norm(step.forces, axis=1)[: len(step.touching)] > 20.0
         if len(before) == len(loaded):

@@ -17,7 +17,7 @@ from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.behaviors.climb import NEAREST, START, random_holds
-from poise.synthesis.contacts import Grips
+from poise.synthesis.grips import Grips
 from poise.synthesis.poses import placed, standing
 from poise.synthesis.prepared import limber
 from poise.synthesis.run import synthesize, world_of

@@ -15,7 +15,7 @@ _HOMES = {
     "Part": "poise.goals.state_machine",
     "StateMachine": "poise.goals.state_machine",
     "Settings": "poise.synthesis.figure",
-    "Setup": "poise.synthesis.behaviors.behavior",
+    "Scenario": "poise.synthesis.behaviors.behavior",
     "SynthesisResult": "poise.synthesis.run",
     "conditions": "poise.goals.registry",
     "controller_text": "poise.synthesis.controller_file",
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from poise.goals.state_machine import StateMachine as StateMachine
     from poise.synthesis.behaviors import BEHAVIORS as BEHAVIORS
     from poise.synthesis.behaviors.behavior import Behavior as Behavior
-    from poise.synthesis.behaviors.behavior import Setup as Setup
+    from poise.synthesis.behaviors.behavior import Scenario as Scenario
     from poise.synthesis.controller_file import controller_text as controller_text
     from poise.synthesis.controller_file import find_behavior as find_behavior
     from poise.synthesis.controller_file import load_controller as load_controller

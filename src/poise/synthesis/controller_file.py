@@ -43,7 +43,7 @@ from poise.goals.registry import action_name, default_of, require_memory, requir
 from poise.goals.state_machine import Action, ControlState, Part, StateMachine
 from poise.io.files import parse_toml, quoted, read_text, write_atomically
 from poise.synthesis.behaviors import BEHAVIORS
-from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
+from poise.synthesis.behaviors.behavior import Behavior, Role, Scenario
 from poise.synthesis.behaviors.behavior import Option as Declared
 from poise.synthesis.toml_schema import (
     Expander,
@@ -124,7 +124,7 @@ def find_behavior(wanted: Wanted) -> Behavior:
     if isinstance(wanted, StateMachine):
         require_names(wanted)
         require_memory(wanted)
-        return Behavior(wanted.name, "", lambda options: Setup((Role(wanted),)))
+        return Behavior(wanted.name, "", lambda options: Scenario((Role(wanted),)))
     if not isinstance(wanted, str) or wanted.lower().endswith(".toml"):
         return load_controller(Path(wanted))
     if wanted not in BEHAVIORS:
@@ -166,7 +166,7 @@ def controller_of(
     require_schema(data, SCHEMA, place)
     defaults = options_of(data.get("options", {}), place.at("[options]"))
 
-    def setup(options: Mapping[str, Option]) -> Setup:
+    def setup(options: Mapping[str, Option]) -> Scenario:
         file = validate(ControllerTable, Expander(options)(data, place), place)
         reader = _Reader(file.groups, users)
         for name, items in file.groups.items():
@@ -188,12 +188,12 @@ def controller_of(
 
 def _around(
     machine: StateMachine, file: ControllerTable, options: Mapping[str, Option], place: Place, users: tuple[Path, ...]
-) -> Setup:
+) -> Scenario:
     """The setup of a machine: its own, or the one of `within` in which it replaces a figure's controller."""
     if file.within is None:
         if file.figure is not None:
             raise place.at("key 'figure'").error("it says whose place this takes.", 'Write within = "hands" as well.')
-        return Setup((Role(machine),))
+        return Scenario((Role(machine),))
     behavior = _behavior(file.within, place.at("key 'within'"), users)
     setup = behavior.setup({name: value for name, value in options.items() if name in behavior.declared})
     roles = {role.name: role for role in setup.roles}

@@ -1,6 +1,6 @@
 """One step of a run as values, and the events in it: hits, supports and losses.
 
-A `StepRecord` is all that recorders, checks and reports see; nobody but the world itself reaches into a world.
+A `WorldStep` is all that recorders, checks and reports see; nobody but the world itself reaches into a world.
 
 A run is checked: figures that would begin inside things, steps too fast to follow, and why it ended.
 """
@@ -25,8 +25,9 @@ from poise.physics import Model, State
 from poise.physics.capsules import CapsulePairs
 from poise.physics.mujoco_backend import model_of
 from poise.step import StepResult
-from poise.synthesis.contacts import OVERLAPPING, Candidates, Foothold, Grip
+from poise.synthesis.contacts import OVERLAPPING, Candidates
 from poise.synthesis.figure import Figure
+from poise.synthesis.grips import Foothold, Grip
 
 AGAIN = 0.5
 """A part that comes to rest on the same thing again within this time is not listed again [s]."""
@@ -178,7 +179,7 @@ class FigureRecord:
 
 
 @dataclass(frozen=True)
-class StepRecord:
+class WorldStep:
     """One step as it was made; its state is valid until the next one.
 
     Attributes:

@@ -1,6 +1,6 @@
 """The report of a synthesized run, and the recorders that collect it.
 
-Each recorder takes in every `StepRecord`. The fields of the report are the contract "poise.synthesize/1".
+Each recorder takes in every `WorldStep`. The fields of the report are the contract "poise.synthesize/1".
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from poise.goals.lists import Weights
 from poise.goals.state_machine import Visit
 from poise.goals.swinging import arc_about
 from poise.physics import State
-from poise.synthesis.contacts import Candidates, Grip
+from poise.synthesis.contacts import Candidates
 from poise.synthesis.figure import Settings
-from poise.synthesis.records import Cast, Hit, Loss, SolverCounts, StepRecord, Support
+from poise.synthesis.grips import Grip
+from poise.synthesis.records import Cast, Hit, Loss, SolverCounts, Support, WorldStep
 
 STILL = 1.0
 """A run whose kinetic energy is less than this is at rest [J]."""
@@ -78,7 +79,7 @@ class Audit:
     torque: float = 0.0
     step_seconds: list[float] = field(default_factory=list)
 
-    def __call__(self, step: StepRecord) -> None:
+    def __call__(self, step: WorldStep) -> None:
         """Take in one step."""
         candidates, forces, dt = step.candidates, step.forces, step.dt
         for figure, now in zip(step.cast.figures, step.figures, strict=True):
@@ -134,7 +135,7 @@ class Energy:
         self._v: Array | None = None
         self._middle: State | None = None
 
-    def __call__(self, step: StepRecord) -> None:
+    def __call__(self, step: WorldStep) -> None:
         """Take in one step."""
         state, dt, cast = step.state, step.dt, step.cast
         v, after = state.v, step.v
@@ -251,7 +252,7 @@ class Tracer:
         self._open: dict[tuple[int, str, int, float], Grip] = {}
         self._closed: list[GripSpan] = []
 
-    def __call__(self, step: StepRecord) -> None:
+    def __call__(self, step: WorldStep) -> None:
         """Take in one step."""
         state, figures = step.state, step.cast.figures
         com = np.array([state.com(f.body.root) for f in figures], dtype=np.float32)
@@ -287,7 +288,7 @@ class Tracer:
         return Trace(points_, forces, owners, com, root, effort, delayed.astype(np.bool_), swing, grips)
 
 
-def _swing(step: StepRecord, who: int, com: Floats) -> float:
+def _swing(step: WorldStep, who: int, com: Floats) -> float:
     """How far a hanging figure has swung [deg]; NaN where it does not hang by its hands."""
     held = [g.point for g in step.grips if g.figure == who and g.part.endswith("hand")]
     if not held:
@@ -317,7 +318,7 @@ class Hanging:
     _passed: int = 0
     _start: float | None = None
 
-    def __call__(self, step: StepRecord) -> None:
+    def __call__(self, step: WorldStep) -> None:
         """Take in one step."""
         figure, state = step.cast.figures[0], step.state
         com = state.com(figure.body.root)

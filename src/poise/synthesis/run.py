@@ -23,7 +23,7 @@ from poise.goals.state_machine import Visit
 from poise.goals.surroundings import Ball, Scene
 from poise.physics import Model, State
 from poise.physics.mujoco_backend import model_of
-from poise.synthesis.behaviors import Role, Setup
+from poise.synthesis.behaviors import Role, Scenario
 from poise.synthesis.controller_file import Wanted, find_behavior
 from poise.synthesis.engine import EngineMover
 from poise.synthesis.figure import Settings, Start
@@ -173,7 +173,7 @@ class MotionClip:
 
 
 def world_of(
-    setup: Setup, character: Character | None = None, *, scene: Scene | None = None, clip: Motion | None = None,
+    setup: Scenario, character: Character | None = None, *, scene: Scene | None = None, clip: Motion | None = None,
     settings: Settings | None = None,
 ) -> World:  # fmt: skip
     """The world of a behavior at its start.

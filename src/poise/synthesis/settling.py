@@ -23,8 +23,9 @@ from poise.goals.surroundings import Faces
 from poise.physics import State
 from poise.physics.capsules import CapsulePairs
 from poise.step import AtLeast, Constraint, Contacts, Equal, Objective, Step, StepResult, Within, solve_step
-from poise.synthesis.contacts import Candidates, Grips, gaps_after, pairs_that_met
+from poise.synthesis.contacts import Candidates, gaps_after, pairs_that_met
 from poise.synthesis.figure import BRAKED, FASTEST, speed_limit, with_ligaments
+from poise.synthesis.grips import Grips
 from poise.synthesis.records import SolverCounts
 
 SOFT = {"torque limit": 1.0, "reaction delay": 1.0, "ground": 1e4, "grip": 1e4}
@@ -305,6 +306,7 @@ class Settled:
         met: Pairs of bodies that are no candidates and would overlap: search again with them, and settle anew.
         grip_forces: [N], shape (G, 3).
         jacobians: Of all points' velocities, shape (P, 3, nv).
+        velocities: Of all points after it, as the solve had them [m/s], shape (P, 3).
         external: Generalized force of pushes, and what the Coriolis force is less than at the state, shape (nv,).
     """
 
@@ -317,6 +319,7 @@ class Settled:
     met: Index
     grip_forces: Array
     jacobians: Array
+    velocities: Array
     external: Array
 
 
@@ -409,7 +412,7 @@ def settle(
         leaving = on & (gaps > LEFT) & (rising > LEAVING)
         last = Settled(
             q, v, result, on & ~leaving, forces, gaps, met, result.forces[len(k) :],
-            jacobians.reshape(-1, 3, len(v)), problem.external,
+            jacobians.reshape(-1, 3, len(v)), velocities, problem.external,
         )  # fmt: skip
         if len(met) and looks_again:
             return last

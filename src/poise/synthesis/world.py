@@ -3,7 +3,7 @@
     v⁺ = v + Δt a,    q⁺ = q ⊕ Δt v⁺
 
 A step goes: state → contact candidates → observations → lists of objectives and constraints → `settle`, which solves
-them until the contacts hold → new state and a `StepRecord`.
+them until the contacts hold → new state and a `WorldStep`.
 
 Source: [Jain2009]_ section 4; deviates where `goals.lists` and `synthesis.settling` say so.
 """
@@ -16,20 +16,30 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from poise.body.character import Q_SIZES, ball, hold_points
+from poise.body.character import Q_SIZES, ball
 from poise.core.errors import InvalidValue, PoiseError, UnknownName
 from poise.core.typing import Array, Flags, Index
 from poise.filter.forces import Force, Hand, Pull, Push
 from poise.goals.lists import LITERAL, Weights
 from poise.goals.observation import BallState, Observation
-from poise.goals.surroundings import EDGE, Faces, Scene
+from poise.goals.surroundings import Faces, Scene
 from poise.physics import State
 from poise.physics.capsules import CapsulePairs
 from poise.physics.mujoco_backend import model_of_scene
 from poise.step import Constraint, Equal, Objective, StepResult
 from poise.step.quantities import JointAcceleration, RootWrench
-from poise.synthesis.contacts import NEAR, Candidates, Grip, Grips, find_candidates, overlaps
+from poise.synthesis.contacts import (
+    NEAR,
+    Candidates,
+    drifts_of,
+    find_candidates,
+    overlaps,
+    reaction,
+    ways_of,
+    without_passing_balls,
+)
 from poise.synthesis.figure import Figure, Settings, Start
+from poise.synthesis.grips import Grip, Grips
 from poise.synthesis.records import (
     Applied,
     Cast,
@@ -37,8 +47,8 @@ from poise.synthesis.records import (
     Hit,
     Loss,
     SolverCounts,
-    StepRecord,
     Support,
+    WorldStep,
     blows_of,
     hits_of,
     losses_of,
@@ -138,7 +148,7 @@ class World:
         self.supports: list[Support] = []
         self.losses: list[Loss] = []
         self.counts = SolverCounts()
-        self.watchers: list[Callable[[StepRecord], None]] = []
+        self.watchers: list[Callable[[WorldStep], None]] = []
         self.mover: Mover | None = None
         self.weights = self.settings.weights or (LITERAL if self.settings.is_literal else Weights())
         self._joints = np.zeros(model.nv, dtype=np.bool_)
@@ -148,7 +158,7 @@ class World:
             self._strength[slice(*figure.body.joints)] = figure.strength
         self._ball_dofs = [int(model.dof_first[root]) for root in ball_roots]
         self._free = [False] * len(ball_roots)
-        self._grips = Grips(scene, radii)
+        self._grips = Grips(scene, radii, {b.name: point + k for k, b in enumerate(scene.balls)})
         self._were_touching: set[tuple[int, int]] = set()
         self._pushes: list[tuple[int, Force]] = []
         self._carried: list[tuple[int, Hand]] = []
@@ -278,11 +288,12 @@ class World:
             require_followed(self.figures, settled.v, self.time, dt)
         self._accept(candidates, settled, known)
         self._move(settled, applied)
+        ways = ways_of(candidates, state.centers, self._other.centers, dt * settled.velocities, self.cast.radii)
         self._faces, self.time = later, self.time + dt
-        record = StepRecord(
+        record = WorldStep(
             self.cast, self.time, dt, state, self.v,
             tuple(FigureRecord(f.torque, f.root_wrench, f.effort, f.is_delayed(self.time)) for f in self.figures),
-            candidates, settled.forces, self._ways(candidates, settled), drifts, settled.gaps, self.touching,
+            candidates, settled.forces, ways, drifts, settled.gaps, self.touching,
             self.forces, tuple(self._grips.all), tuple(applied), settled.result,
         )  # fmt: skip
         for watch in self.watchers:
@@ -312,11 +323,12 @@ class World:
         Returns:
             The candidates, which of them touched before, the ways of the matter they touch, and the step.
         """
-        met, searches = NONE, 1
+        met, searches, balls = NONE, 1, slice(self.figures[-1].points.stop, self._count)
         while True:
             known = np.array([key in self._were_touching for key in candidates.keys], dtype=np.bool_)
-            self._let_balls_through(candidates, known)
-            drifts, is_last = self._drifts(candidates, integrator.faces), searches == SEARCHES
+            candidates = without_passing_balls(candidates, balls, known, problem.state.point_velocities)
+            drifts = drifts_of(candidates, problem.state.points, self._faces, integrator.faces)
+            is_last = searches == SEARCHES
             settled = settle(
                 problem, integrator, candidates, drifts, self._grips, known, stay_weights, start=self._multipliers,
                 looks_again=not is_last,
@@ -331,35 +343,6 @@ class World:
             else:
                 return candidates, known, drifts, settled
             candidates = self._candidates(integrator.allowed, met)
-
-    def _let_balls_through(self, candidates: Candidates, known: Flags) -> None:
-        """Walls push from the side they face: a ball that comes out of one from behind touches nothing."""
-        first = self.figures[-1].points.stop
-        if first == self._count:
-            return
-        balls = (candidates.others < 0) & (candidates.points >= first) & (candidates.points < self._count)
-        out = candidates.along(candidates.relative(self.state.point_velocities)) > 0.0
-        candidates.gaps[balls & ~known & out & (candidates.gaps < -EDGE)] = np.inf
-
-    def _drifts(self, candidates: Candidates, later: Faces) -> Array:
-        """Way of the matter that candidates touch in this step [m], shape (S, 3)."""
-        out = np.zeros((len(candidates.points), 3))
-        if not self._is_at_rest:
-            points, again = self.state.points, candidates.points[candidates.at_corners]
-            out[: self._count] = self._faces.carried(later, points[: self._count], candidates.surface)
-            out[candidates.at_corners] = self._faces.carried(later, points[again], candidates.corners)
-        out[candidates.footing.points] = candidates.footing.after - candidates.footing.places
-        return out
-
-    def _ways(self, candidates: Candidates, settled: Settled) -> Array:
-        """Way of each candidate's point in this step [m], shape (S, 3); zero for pairs of bodies."""
-        ways = np.zeros((len(candidates.points), 3))
-        ways[: self._count] = self._other.centers[: self._count] - self.state.centers[: self._count]
-        round_ones = np.flatnonzero(self.cast.radii > 0.0)
-        # a sphere rolls: where it touches is not where its middle goes
-        ways[round_ones] = self.settings.dt * (settled.jacobians[round_ones] @ settled.v)
-        ways[candidates.at_corners] = ways[candidates.points[candidates.at_corners]]
-        return ways
 
     # --- pushes, balls and losses
 
@@ -437,7 +420,10 @@ class World:
                 weights[observed.points_of(part)] = LOOSE if part == "body" else 0.0
                 self._grips.open(who, observed.named(part))
             for part in figure.controller.grips():
-                self._close(who, observed.named(part), observed)
+                grip = self._grips.close(who, observed.named(part), observed)
+                if grip is not None:
+                    self.touching[grip.point] = False
+                    self.supports.append(Support(figure.name, grip.part, grip.what, self.time))
         return weights
 
     def _lists(self, observations: Sequence[Observation]) -> tuple[list[Objective], list[Constraint]]:
@@ -455,30 +441,6 @@ class World:
             held = Equal(JointAcceleration((dof, dof + 6)), 0.0, "ball")
             constraints.append(free if self._free[k] else held)
         return objectives, constraints
-
-    def _close(self, who: int, part: str, observed: Observation) -> None:
-        """Close a hand that has arrived at what it reaches for."""
-        what = observed.memory.get(f"{part} reaches")
-        if what is None or part in self._grips.of(who) or self._grips.is_tired(who, part, self.time):
-            return
-        name, _, theirs = str(what).partition(":")
-        points, at = observed.part(part), (self.state, self.time)
-        if part.endswith("_foot"):
-            own, first = self.figures[who].character, self.figures[who].points.start
-            self._grips.stand(who, part, [first + p for p in hold_points(own, part)], name, *at)
-            return
-        balls = [b.name for b in self.scene.balls]
-        if name in balls:
-            point = self.figures[-1].points.stop + balls.index(name)
-            grip = self._grips.take_ball(who, part, points, name, point, *at)
-        elif theirs:
-            hand = self.figure(name).body.hands[theirs.removesuffix("_hand")]
-            grip = self._grips.take_hand(who, part, points, str(what), hand, *at)
-        else:
-            grip = self._grips.take_hold(who, part, points, name, *at)
-        if grip is not None:
-            self.touching[grip.point] = False
-            self.supports.append(Support(self.figures[who].name, part, grip.what, self.time))
 
     # --- the end of a step
 
@@ -501,8 +463,8 @@ class World:
             self.hits, has_begun = with_hit(self.hits, hit)
             if has_begun:
                 self.figure(hit.figure).start_delay(self.time, self.settings.delay)
-        reaction = self._reaction(candidates, settled)
-        wrench = self.state.data.inverse_dynamics(settled.result.a) - reaction - settled.external
+        acts = reaction(candidates, settled.forces, self._grips.points, settled.grip_forces, settled.jacobians)
+        wrench = self.state.data.inverse_dynamics(settled.result.a) - acts - settled.external
         for figure in self.figures:
             first = figure.dofs.start
             joints = slice(first + 6, figure.dofs.stop)
@@ -510,17 +472,6 @@ class World:
             speed = (self.v + dt * settled.result.a)[joints]
             torque = settled.result.torque[joints] + figure.damping * speed
             figure.remember(torque, is_limited=self.settings.torque_limits)
-
-    def _reaction(self, candidates: Candidates, settled: Settled) -> Array:
-        """Generalized force of all contacts and grips, shape (nv,)."""
-        held, holding = self._grips.points
-        points, others = np.concatenate([candidates.points, held]), np.concatenate([candidates.others, holding])
-        forces = np.concatenate([settled.forces, settled.grip_forces])
-        loaded = np.flatnonzero(forces.any(axis=1))
-        paired = loaded[others[loaded] >= 0]
-        nv = settled.jacobians.shape[-1]
-        on_points = forces[loaded].ravel() @ settled.jacobians[points[loaded]].reshape(-1, nv)
-        return on_points - forces[paired].ravel() @ settled.jacobians[others[paired]].reshape(-1, nv)
 
     def _move(self, settled: Settled, applied: Sequence[Applied]) -> None:
         """Go to the state after the step, the step's own or that of the other simulation."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from poise.synthesis.behaviors.balance import BALANCE
-from poise.synthesis.behaviors.behavior import Behavior, Role, Setup
+from poise.synthesis.behaviors.behavior import Behavior, Role, Scenario
 from poise.synthesis.behaviors.cable_car import CABLE_CAR
 from poise.synthesis.behaviors.climb import CLIMB
 from poise.synthesis.behaviors.dodge import DODGE
@@ -17,4 +17,4 @@ BEHAVIORS: dict[str, Behavior] = {
     b.name: b for b in (BALANCE, ONE_FOOT, STEP, ICE, WALL, DODGE, HANDS, REACH, CLIMB, SWING, CABLE_CAR)
 }
 
-__all__ = ["BEHAVIORS", "Behavior", "Role", "Setup"]
+__all__ = ["BEHAVIORS", "Behavior", "Role", "Scenario"]

@@ -15,7 +15,7 @@ from poise.goals.living import BalanceArms, Breathe, Gaze, Sway
 from poise.goals.objectives import ComeToRest, ComHeight, ComOver, Facing, Land, Pose, Still, Upright
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import floor
-from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup, friction
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Scenario, friction
 from poise.synthesis.poses import standing
 
 POSTURE: tuple[Goal, ...] = (
@@ -66,10 +66,10 @@ def living(seed: float = 1.0) -> dict[str, Option]:
     }
 
 
-def _balance(options: Options) -> Setup:
+def _balance(options: Options) -> Scenario:
     state = ControlState("balance", (ComOver(0.3), *POSTURE, Land(0.2)), Standing(Always()), ("fallen",))
     machine = alive(StateMachine("balance", (state, FALLEN)), options)
-    return Setup((Role(machine),), floor(options["friction"]))
+    return Scenario((Role(machine),), floor(options["friction"]))
 
 
 QUIET = 0.4
@@ -89,8 +89,8 @@ def quiet(character: Character) -> npt.NDArray[np.float64]:
     return standing(character, over=QUIET)
 
 
-def _literal(options: Options) -> Setup:
-    return Setup(
+def _literal(options: Options) -> Scenario:
+    return Scenario(
         (Role(StateMachine("balance", (ControlState("balance", LITERAL),)), pose=quiet),), floor(options["friction"])
     )
 

@@ -137,7 +137,7 @@ class Role:
 
 
 @dataclass(frozen=True)
-class Setup:
+class Scenario:
     """A behavior ready to run.
 
     Attributes:
@@ -167,9 +167,9 @@ class Behavior:
 
     name: str
     summary: str
-    build: Callable[[Options], Setup]
+    build: Callable[[Options], Scenario]
     declared: Mapping[str, Option] = field(default_factory=dict)
-    literal: Callable[[Options], Setup] | None = None
+    literal: Callable[[Options], Scenario] | None = None
 
     @property
     def options(self) -> dict[str, Value]:
@@ -188,7 +188,7 @@ class Behavior:
         }
         return {**self.options, **own}
 
-    def setup(self, changed: Options | None = None, *, is_literal: bool = False) -> Setup:
+    def setup(self, changed: Options | None = None, *, is_literal: bool = False) -> Scenario:
         """The setup, with some options changed.
 
         Raises:

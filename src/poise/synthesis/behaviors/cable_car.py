@@ -17,7 +17,7 @@ from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Hold, Movement, Scene, Surface
 from poise.goals.swinging import SwingFaster
 from poise.synthesis.behaviors.balance import LITERAL, POSTURE, REACHED, quiet
-from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Scenario
 from poise.synthesis.behaviors.wall import BRACING, LITERAL_BRACING
 
 ARMS = ("left_shoulder", "left_elbow", "left_hand", "right_shoulder", "right_elbow", "right_hand")
@@ -77,14 +77,14 @@ def car(options: Options) -> Scene:
     return Scene((ground, ahead, behind), (bar,))
 
 
-def _cable_car(options: Options) -> Setup:
-    return Setup((Role(with_bars(BRACING, "cable-car")),), car(options), 7.0)
+def _cable_car(options: Options) -> Scenario:
+    return Scenario((Role(with_bars(BRACING, "cable-car")),), car(options), 7.0)
 
 
-def _literal(options: Options) -> Setup:
+def _literal(options: Options) -> Scenario:
     stand = (*LITERAL, Grasp(REACHED))
     machine = with_bars(LITERAL_BRACING, "cable-car", stand, stand, (SwingFaster(4.0), Still(0.1), Grasp(REACHED)))
-    return Setup((Role(machine, pose=quiet),), car(options), 7.0)
+    return Scenario((Role(machine, pose=quiet),), car(options), 7.0)
 
 
 CABLE_CAR = Behavior(

@@ -24,7 +24,7 @@ from poise.goals.goal import Goal
 from poise.goals.objectives import Facing, Pose, Still, Unload, Upright
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Hold, Scene, Surface
-from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Scenario
 from poise.synthesis.poses import placed, standing
 
 WALL, OFF, RADIUS = 0.62, 0.15, 0.04
@@ -76,14 +76,14 @@ def _pose(character: Character) -> Array:
     return placed(character, q, places)
 
 
-def _climb(options: Options) -> Setup:
+def _climb(options: Options) -> Scenario:
     def moving(limb: str) -> tuple[Goal, ...]:
         return (Climb(3.0), MoveTo(10.0, 20.0, horizon=0.2), *KEEP)
 
     return _setup(options, (Climb(3.0), *KEEP), (Climb(1.0), Unload(1.0, "mover"), *KEEP), moving)
 
 
-def _literal(options: Options) -> Setup:
+def _literal(options: Options) -> Scenario:
     still = Still(0.2)
 
     def moving(limb: str) -> tuple[Goal, ...]:
@@ -96,7 +96,7 @@ def _literal(options: Options) -> Setup:
 
 def _setup(
     options: Options, support: tuple[Goal, ...], relax: tuple[Goal, ...], moving: Callable[[str], tuple[Goal, ...]]
-) -> Setup:
+) -> Scenario:
     """The paper's five states with the goals of all support, of relaxing, and of moving a "hand" or a "foot"."""
     holds = random_holds(int(options["seed"]), options["height"], options["width"], options["density"])
     wall = Surface(
@@ -119,7 +119,7 @@ def _setup(
         *limb("foot"),
     )
     role = Role(StateMachine("climb", states), pose=_pose)
-    return Setup((role,), Scene((Surface("floor"), wall), holds), 30.0)
+    return Scenario((role,), Scene((Surface("floor"), wall), holds), 30.0)
 
 
 CLIMB = Behavior(

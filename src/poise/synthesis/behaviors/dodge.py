@@ -13,7 +13,7 @@ from poise.goals.objectives import ComOver, Land, Still, Upright
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Ball, Scene, Surface, Triple, throw
 from poise.synthesis.behaviors.balance import POSTURE
-from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup, friction
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Scenario, friction
 from poise.synthesis.behaviors.step import STEPPING
 
 FLIGHT = 4.0
@@ -71,18 +71,18 @@ def _scene(options: Options) -> Scene:
     return Scene((Surface("floor", friction=options["friction"]),), balls=(ball(options),))
 
 
-def _dodge(options: Options) -> Setup:
-    return Setup((Role(dodging(STEPPING, "dodge", options["urge"])),), _scene(options), 4.0)
+def _dodge(options: Options) -> Scenario:
+    return Scenario((Role(dodging(STEPPING, "dodge", options["urge"])),), _scene(options), 4.0)
 
 
-def _literal(options: Options) -> Setup:
+def _literal(options: Options) -> Scenario:
     away = Dodge(0.15 * options["urge"])
     calm = ControlState("balance", (ComOver(5.0), Upright(70.0), Still(0.5)), Safe(), ("dodge in fear", "dodge"))
     fear = ControlState(
         "dodge in fear", (ComOver(2.0), Upright(30.0), Still(0.5), away), Threatened(harmful=True), ("balance",)
     )
     dodge = ControlState("dodge", (*calm.goals, away), Threatened(), ("balance",))
-    return Setup((Role(StateMachine("dodge", (calm, fear, dodge))),), _scene(options), 4.0)
+    return Scenario((Role(StateMachine("dodge", (calm, fear, dodge))),), _scene(options), 4.0)
 
 
 DODGE = Behavior(

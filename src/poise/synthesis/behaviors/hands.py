@@ -11,14 +11,14 @@ from poise.goals.reaching import Circle, OfferHand, TakeHand, choose_partner_han
 from poise.goals.state_machine import ControlState, Part, StateMachine
 from poise.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, LITERAL, POSTURE, REACHED, quiet
-from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup, friction
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Scenario, friction
 from poise.synthesis.behaviors.step import STEPPING
 
 FURTHEST = 0.15
 """A hand is given so much time: until the capture point is this far outside the feet, before a step is taken [m]."""
 
 
-def _hands(options: Options) -> Setup:
+def _hands(options: Options) -> Scenario:
     stand = (ComOver(0.3), *POSTURE, Land(0.2))
     hold = TakeHand(options["weight"])
     grips = ("left_hand", "right_hand") if options["grip"] else ()
@@ -47,7 +47,7 @@ def _hands(options: Options) -> Setup:
             FALLEN,
         ),
     )
-    return Setup(
+    return Scenario(
         (
             Role(child, "child", "child"),
             Role(grown_up, "adult", "adult", (options["ahead"], options["distance"]), math.radians(options["turn"])),
@@ -58,7 +58,7 @@ def _hands(options: Options) -> Setup:
     )  # fmt: skip
 
 
-def _literal(options: Options) -> Setup:
+def _literal(options: Options) -> Scenario:
     setup = _hands(options)
     grips = ("left_hand", "right_hand") if options["grip"] else ()
     child = StateMachine(
@@ -90,15 +90,15 @@ HANDS = Behavior(
 )  # fmt: skip
 
 
-def _reach(options: Options) -> Setup:
+def _reach(options: Options) -> Scenario:
     goals = (ComOver(0.3), *POSTURE, Land(0.2), _circle(3.0, options))
     machine = StateMachine("reach", (ControlState("reach", goals, Standing(Always()), ("fallen",)), FALLEN))
-    return Setup((Role(machine),), floor(options["friction"]), 8.0)
+    return Scenario((Role(machine),), floor(options["friction"]), 8.0)
 
 
-def _reach_literal(options: Options) -> Setup:
+def _reach_literal(options: Options) -> Scenario:
     machine = StateMachine("reach", (ControlState("reach", (*LITERAL, _circle(REACHED, options))),))
-    return Setup((Role(machine, pose=quiet),), floor(options["friction"]), 8.0)
+    return Scenario((Role(machine, pose=quiet),), floor(options["friction"]), 8.0)
 
 
 def _circle(weight: float, options: Options) -> Circle:

@@ -8,13 +8,13 @@ from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.stepping import OnOneFoot, RaiseFoot, Shifting, stand_on_left, stand_on_right
 from poise.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, POSTURE
-from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup, friction
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Scenario, friction
 
 SLOW = 0.35
 """Horizon of the weight's way [s]: sooner it overshoots the sole."""
 
 
-def _one_foot(options: Options) -> Setup:
+def _one_foot(options: Options) -> Scenario:
     on_enter = stand_on_left if options["left"] else stand_on_right
     keep = (Upright(0.1, ("chest",)), Upright(0.2, ("pelvis",)), Facing(0.2), ComHeight(0.3), Still(0.003))
     machine = StateMachine(
@@ -42,10 +42,10 @@ def _one_foot(options: Options) -> Setup:
             FALLEN,
         ),
     )  # fmt: skip
-    return Setup((Role(machine),), floor(options["friction"]), 10.0)
+    return Scenario((Role(machine),), floor(options["friction"]), 10.0)
 
 
-def _literal(options: Options) -> Setup:
+def _literal(options: Options) -> Scenario:
     # the weights of balance, 5 beside 0.5 on all joint speeds, move the mass by 1 mm a second: it would take 95 s
     on_enter = stand_on_left if options["left"] else stand_on_right
     own = (Upright(70.0, ("chest",)), Still(0.5))
@@ -60,7 +60,7 @@ def _literal(options: Options) -> Setup:
             ),
         ),
     )
-    return Setup((Role(machine),), floor(options["friction"]), 10.0)
+    return Scenario((Role(machine),), floor(options["friction"]), 10.0)
 
 
 ONE_FOOT = Behavior(

@@ -24,7 +24,7 @@ from poise.goals.stepping import (
 )
 from poise.goals.surroundings import floor
 from poise.synthesis.behaviors.balance import FALLEN, LITERAL, REACHED, alive, living, quiet
-from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Setup, friction
+from poise.synthesis.behaviors.behavior import Behavior, Options, Role, Scenario, friction
 
 POISE: tuple[Goal, ...] = (
     Upright(0.5, ("chest", "pelvis"), 0.15),
@@ -99,8 +99,8 @@ STEPPING = StateMachine(
 )
 
 
-def _step(options: Options) -> Setup:
-    return Setup((Role(alive(STEPPING, options)),), floor(options["friction"]))
+def _step(options: Options) -> Scenario:
+    return Scenario((Role(alive(STEPPING, options)),), floor(options["friction"]))
 
 
 LITERAL_STEPPING = StateMachine(
@@ -120,8 +120,8 @@ LITERAL_STEPPING = StateMachine(
 """The paper's own three states."""
 
 
-def _literal(options: Options) -> Setup:
-    return Setup((Role(LITERAL_STEPPING, pose=quiet),), floor(options["friction"]))
+def _literal(options: Options) -> Scenario:
+    return Scenario((Role(LITERAL_STEPPING, pose=quiet),), floor(options["friction"]))
 
 
 STEP = Behavior(

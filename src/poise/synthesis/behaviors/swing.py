@@ -18,7 +18,7 @@ from poise.goals.objectives import Pose, Still
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Hold, Scene, Surface
 from poise.goals.swinging import Bent, SwingFaster, SwingsBelow, SwingsForward, take_bar
-from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Scenario
 from poise.synthesis.poses import hanging
 
 BAR = Hold("bar", (0.0, 0.0, 2.6), 0.016, (0.0, 1.0, 0.0), 0.6)
@@ -38,12 +38,12 @@ def _pose(angle: float, character: Character) -> npt.NDArray[np.float64]:
     return hanging(character, np.array(BAR.place), np.radians(angle))
 
 
-def _setup(options: Options, *states: ControlState) -> Setup:
+def _setup(options: Options, *states: ControlState) -> Scenario:
     role = Role(StateMachine("swing", states), pose=partial(_pose, options["start"]))
-    return Setup((role,), Scene((Surface("floor"),), (BAR,)), 16.0)
+    return Scenario((role,), Scene((Surface("floor"),), (BAR,)), 16.0)
 
 
-def _plain(options: Options, speed: float, rest: tuple[Goal, ...]) -> Setup:
+def _plain(options: Options, speed: float, rest: tuple[Goal, ...]) -> Scenario:
     """The paper's two states: to and fro between them as the swing's angle reaches what is enough and loses it."""
     enough = options["enough"]
     return _setup(
@@ -58,7 +58,7 @@ def _plain(options: Options, speed: float, rest: tuple[Goal, ...]) -> Setup:
     )  # fmt: skip
 
 
-def _swing(options: Options) -> Setup:
+def _swing(options: Options) -> Scenario:
     if not options["coordinated"]:
         return _plain(options, 1.0, FREE)
     enough = options["enough"]
@@ -89,7 +89,7 @@ def _swing(options: Options) -> Setup:
     )  # fmt: skip
 
 
-def _literal(options: Options) -> Setup:
+def _literal(options: Options) -> Scenario:
     if options["coordinated"]:
         return _plain(options, 15.0, (Still(0.1), Pose(5.0, without=TRUNK)))
     return _plain(options, 4.0, (Still(0.1),))

@@ -13,7 +13,7 @@ from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Scene, Surface
 from poise.goals.walls import Brace, HandsFree, Leaning, Reaching, choose_wall_hands
 from poise.synthesis.behaviors.balance import LITERAL, POSTURE, REACHED, quiet
-from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Setup, friction
+from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Scenario, friction
 from poise.synthesis.behaviors.step import LITERAL_STEPPING, STEPPING
 
 BACK = ComOver(1.0, horizon=0.6)
@@ -90,12 +90,12 @@ def walls(options: Options) -> tuple[Surface, ...]:
     return tuple(out)
 
 
-def _wall(options: Options) -> Setup:
-    return Setup((Role(BRACING),), _scene(options))
+def _wall(options: Options) -> Scenario:
+    return Scenario((Role(BRACING),), _scene(options))
 
 
-def _literal(options: Options) -> Setup:
-    return Setup((Role(LITERAL_BRACING, pose=quiet),), _scene(options))
+def _literal(options: Options) -> Scenario:
+    return Scenario((Role(LITERAL_BRACING, pose=quiet),), _scene(options))
 
 
 def _scene(options: Options) -> Scene:
