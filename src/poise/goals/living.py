@@ -8,6 +8,7 @@ the side the body does not fall to: Gait & Posture 37:300 (2013).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -58,7 +59,7 @@ class BalanceArms(Goal):
         ahead, scale = observed.heading, observed.body.scale
         left = np.array([-ahead[1], ahead[0]])
         off = (observed.capture_point - observed.support_center("both", NEAR * scale)) / scale
-        if float(np.linalg.norm(off)) > self.lost:
+        if math.hypot(*off.tolist()) > self.lost:
             return []
         feet = {side: float(observed.place(body.feet[side])[:2] @ ahead) / scale for side in SIDES}
         spread = min(abs(self.gain * float(off @ left)), self.max_angle)

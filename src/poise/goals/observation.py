@@ -6,6 +6,7 @@ view: what is not seen does not exist for a controller.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
@@ -137,7 +138,7 @@ class Observation:
         """How much lower the center of mass is when the legs reach to both feet [m]."""
         leg = self.body.com_height
         away = max(
-            float(np.linalg.norm(self.place(self.body.feet[side])[:2] - self.com[:2])) - 0.1 * self.body.scale
+            math.hypot(*(self.place(self.body.feet[side])[:2] - self.com[:2]).tolist()) - 0.1 * self.body.scale
             for side in SIDES
         )
         away = min(max(away, 0.0), 0.6 * leg)

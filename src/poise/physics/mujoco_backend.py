@@ -243,6 +243,12 @@ class Data:
         mujoco.mj_fullM(m, d, self.M)
         mujoco.mj_rne(m, d, 0, self.bias)
 
+    def bias_force(self) -> Array:
+        """The bias force alone, for the state last moved to, shape (nv,)."""
+        out = np.empty(self._m.nv)
+        mujoco.mj_rne(self._m, self._d, 0, out)
+        return out
+
     def inverse_dynamics(self, a: Array, out: Array | None = None) -> Array:
         """M a + bias by recursive Newton-Euler, shape (nv,); into `out` if it is given."""
         self.qacc[:] = a

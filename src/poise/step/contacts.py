@@ -156,21 +156,15 @@ class Contacts:
     def directions(self) -> tuple[Array, Index]:
         """Columns of V as rows, shape (n, 3), and the contact each belongs to, shape (n,)."""
         first, second = tangents(self.normals)
-        friction = np.broadcast_to(self.friction, self.count)[:, None]
-        edges = np.stack(
-            [
-                self.normals + friction * first,
-                self.normals - friction * first,
-                self.normals + friction * second,
-                self.normals - friction * second,
-            ],
-            axis=1,
-        )
+        friction = self.friction if isinstance(self.friction, (int, float)) else self.friction[:, None]
+        edges = np.empty((self.count, 4, 3))
+        for k, side in enumerate((friction * first, friction * second)):
+            edges[:, 2 * k], edges[:, 2 * k + 1] = self.normals + side, self.normals - side
+        if self.grips is None and self.slips is None:
+            return edges.reshape(-1, 3), np.repeat(np.arange(self.count), 4)
         grips = np.zeros(self.count, dtype=np.bool_) if self.grips is None else self.grips
         slips = np.zeros((self.count, 3)) if self.slips is None else self.slips
         slides = np.any(slips, axis=1)
-        if not (grips.any() or slides.any()):
-            return edges.reshape(-1, 3), np.repeat(np.arange(self.count), 4)
         frames = np.stack([self.normals, first, second], axis=1)
         rows = np.concatenate([frames, -frames], axis=1)
         plain, slides = ~(grips | slides), slides & ~grips

@@ -289,8 +289,7 @@ class Integrator:
             after: v⁺, shape (nv,).
         """
         self.mean.move_to(self.q, 0.5 * (self.v + after))
-        self.mean.complete()
-        return bias - self.mean.bias
+        return bias - self.mean.data.bias_force()
 
 
 @dataclass(frozen=True)
