@@ -37,7 +37,8 @@ def rod_on_the_ground(way: float) -> tuple[StepResult, str, SolverCounts]:
     root = Equal(RootWrench(), 0.0, "root wrench")
     problem = Problem(State(model).at(q, v), dt, [], [root], np.zeros(6), Weights(), counts, dt, no_joints, np.zeros(6))
     touching = Touching(
-        np.array([0]), np.array([-1]), np.array([[0.0, 0.0, 1.0]]), np.array([[way, 0.0, 0.0]]), one, one, np.zeros((1, 3)), np.zeros(1),
+        np.array([0]), np.array([-1]), np.array([[0.0, 0.0, 1.0]]), np.array([[way, 0.0, 0.0]]), one, one,
+        np.zeros((1, 3)), np.zeros(1),
         np.array([dt]), np.zeros(1, dtype=np.bool_),
     )  # fmt: skip
     nothing = Held(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))

@@ -179,8 +179,8 @@ def _least_distance(p: _Program, start: Array | None) -> tuple[Array | None, Arr
     starts = [start, None] if start is not None and len(start) == len(rows) else [None]
     for dual_start in starts:
         y, _, flag, info = daqp.solve(
-            np.eye(count), None, rows, upper, lower, p.sense[free:].copy(), primal_tol=primal, dual_tol=dual, eps_prox=0.0,
-            sing_tol=pivot, cycle_tol=PATIENCE, iter_limit=MOST_ITERATIONS, dual_start=dual_start,
+            np.eye(count), None, rows, upper, lower, p.sense[free:].copy(), primal_tol=primal, dual_tol=dual,
+            eps_prox=0.0, sing_tol=pivot, cycle_tol=PATIENCE, iter_limit=MOST_ITERATIONS, dual_start=dual_start,
         )  # fmt: skip
         if flag >= 1 and y is not None:
             z = blas.dtrsv(U, np.asarray(y) - sides[:, -1])
