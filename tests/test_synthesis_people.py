@@ -12,7 +12,7 @@ from poise.filter.forces import Push
 from poise.goals.objectives import ComHeight, ComOver, Facing, Follow, Reach, Still, Upright
 from poise.goals.reaching import Circle
 from poise.goals.state_machine import ControlState, StateMachine
-from poise.synthesis.behaviors import BEHAVIORS, Role, Setup
+from poise.synthesis.behaviors import BEHAVIORS, Role, Scenario
 from poise.synthesis.report import Audit
 from poise.synthesis.run import MotionClip, SynthesisResult, synthesize, world_of
 from poise.synthesis.world import World
@@ -171,7 +171,7 @@ def test_a_captured_pose_is_followed_while_the_figure_balances() -> None:
         ComOver(0.3), Upright(0.1, ("chest",)), Upright(0.2, ("pelvis",)), Facing(0.2), ComHeight(0.3), Still(0.001),
         Follow(0.02, 0.1, ("left_hip", "left_knee", "left_foot", "right_hip", "right_knee", "right_foot")),
     )  # fmt: skip
-    setup = Setup((Role(StateMachine("follow", (ControlState("follow", goals),))),))
+    setup = Scenario((Role(StateMachine("follow", (ControlState("follow", goals),))),))
     world = world_of(setup, character, clip=motion)
     for _ in range(60):
         world.step()
