@@ -18,7 +18,7 @@ import numpy as np
 from tests.generated_skeletons import generated_motion
 
 import poise
-from poise.cli.info import describe_motion
+from poise.cli.describe import describe_motion
 from poise.core.errors import PoiseError
 
 

@@ -132,10 +132,11 @@ def _relative_rates(quantity: ContactAcceleration, step: Step, a: Array) -> Arra
 
 def _axis_rates(quantity: AxisAcceleration, step: Step, a: Array) -> Array:
     """Rate of the axis's own velocity ω × u."""
+    body = step.state.model.body(quantity.body)
 
     def value(oracle: Oracle) -> Array:
-        turn = oracle.jacobians(quantity.body, np.zeros(3))[1] @ oracle.d.qvel
-        return np.cross(turn, oracle.d.xmat[quantity.body].reshape(3, 3) @ quantity.axis)
+        turn = oracle.jacobians(body, np.zeros(3))[1] @ oracle.d.qvel
+        return np.cross(turn, oracle.d.xmat[body].reshape(3, 3) @ quantity.axis)
 
     measured = rate(step, a, value)
     return measured if quantity.along is None else quantity.along @ measured

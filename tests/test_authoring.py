@@ -16,7 +16,7 @@ from poise.goals.observation import Observation
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.stepping import StepOnto
 from poise.goals.surroundings import Ball, Scene, Surface
-from poise.synthesis.behaviors.behavior import Role, Setup
+from poise.synthesis.behaviors.behavior import Role, Scenario
 from poise.synthesis.figure import Settings
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.scene_file import load_scene, scene_of
@@ -32,8 +32,8 @@ def run(name: str, *, pushes: tuple[Push, ...] = ()) -> SynthesisResult:
 
 def seen(scene: Scene, memory: dict | None = None, *, steps: int = 2) -> Observation:
     """What a standing figure observes after some steps."""
-    setup = Setup((Role(StateMachine("m", (ControlState("s"),))),), scene)
-    world = world_of(setup, settings=Settings())
+    scenario = Scenario((Role(StateMachine("m", (ControlState("s"),))),), scene)
+    world = world_of(scenario, settings=Settings())
     found: list[Observation] = []
     observe = world._observe
 
