@@ -92,7 +92,7 @@ def _is_fault(clip: Analysis, glitch: Glitch) -> bool:
 
 
 def _is_burst(clip: Analysis, glitch: Glitch) -> bool:
-    """True if the whole body goes from one pose to another in the frames of a limb's spike: then limbs pass through."""
+    """True if the hips jump during a limb's spike: the whole body changes its pose, and the limb passes through."""
     root = clip.character.bodies[0].joint
     if glitch.joint == root:
         return False

@@ -58,8 +58,8 @@ OTHER_SLIP = 0.35
 
 # Feet.
 SETTLING, SETTLES, LONGEST_SETTLING = 0.06, 0.1, 0.15
-"""Heel strike and toe-off say nothing of sliding: at either end of a touch the first [s], or of a touch that lasts the
-second as its part [1], at most the third [s]."""
+"""Time at each end of a touch in which sliding is not judged, because of heel strike and toe-off: at least the
+first [s], a share of the touch given by the second [1], at most the third [s]."""
 STANDING_STILL = 0.35
 """A foot slower than this may stand [m/s]."""
 NEAR_FLOOR = 0.08
@@ -77,7 +77,7 @@ SINKS_SECONDS, SINKS_FAR = 0.08, 1.5
 GLIDE_SECONDS = 0.1
 """Shortest time for which no foot stands that counts [s]."""
 HOVER_SECONDS = math.sqrt(8.0 * SEEN_UP / GRAVITY)
-"""Shortest time for which nothing touches that counts [s]: in less a fall bends by less than anyone sees."""
+"""Shortest time without any contact that counts [s]: the path of a shorter flight bends by less than `SEEN_UP`."""
 UPRIGHT, STAYS_UP = 0.6, 0.2
 """A body whose hips are lower than the first, in legs, in more than the second part of a stance is not carried by feet
 alone [1]."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +20,6 @@ from poise.intake.reading import WEIGHED, size_doubt
 from poise.io import load, load_skeleton
 from poise.io.format import ReadOptions, format_of, optional
 from poise.phases.points import leg_length
-
-if TYPE_CHECKING:
-    pass
-
 
 SCHEMA = "poise.info/1"
 

@@ -186,8 +186,7 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
         if result.terrain.spec.startswith("rough"):
             lines.append("Rough ground is level within half a meter of the start, and the figure did not leave that.")
         if bodies := d.get("scene", {}).get("bodies"):
-            where = "its body lies" if bodies == 1 else f"its {bodies} bodies lie"
-            lines.append(f"It met nothing of the scene: {where} beside its way.")
+            lines.append(f"It touched nothing of the scene ({bodies} {'body' if bodies == 1 else 'bodies'}).")
     else:
         joints, hips = deviation["joint_angle_max_deg"], _length(deviation["root_position_max_m"])
         why = "it fell" if any(e["outcome"] == "fallen" for e in d["events"] if e["is_felt"]) else ""

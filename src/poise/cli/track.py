@@ -144,7 +144,13 @@ def track(
     if live_from is not None:
         from poise.tracking.live import Tracking
 
-        for name, given in (("--push", push), ("--terrain", not ground.is_flat), ("--start", start), ("--end", end)):
+        for name, given in (
+            ("--push", push),
+            ("--terrain", not ground.is_flat),
+            ("--start", start),
+            ("--end", end),
+            ("--fps", fps != 120.0),
+        ):
             if given:
                 raise InvalidValue(f"{name} needs a recorded actor; leave it out with --live-from.")
         follower = Tracking(figure, roles=roles, root=root, settings=settings)

@@ -278,7 +278,7 @@ LESS = (0.5, 0.25)
 WORSE = 1.1
 """A finding that was there before is new where it is this many times farther past its threshold [1]."""
 BESIDE = 1.5
-"""A glitch as near as this to one that was there is the same [frames]: frames between keys take part of it."""
+"""A glitch within this many frames of an old one counts as the old one: frames between keys blend with it."""
 MOST_SAID = 3
 """New findings that a note says."""
 
@@ -395,7 +395,7 @@ def _said(new: Sequence[Finding], less: float | None) -> str:
 
 
 TORN = 0.25
-"""Skin that gets longer by more than this part of the most that it ever was, is torn [1]."""
+"""Skin counts as torn when an edge grows by more than this share of its longest length before [1]."""
 MOST_EDGES, MOST_FRAMES = 8000, 80
 """Edges and frames that are measured at most, evenly spread."""
 SHORT = 0.3
@@ -403,7 +403,7 @@ SHORT = 0.3
 
 
 def skin_stretch(before: Motion, after: Motion, size: float = 1.0) -> float | None:
-    """How much longer an edge of the skin gets than it ever was, as a part of that [1]; None without a skin.
+    """Largest growth of a skin edge relative to its longest length before [1]; None without a skin.
 
     Each edge is compared with its own longest state before or at rest, L(e) = max(l₀(e), max_t l(e, t)), so that
     stretch a clip already has is no tear: max_e (max_t l'(e, t) / size − L(e)) / L(e).

@@ -28,7 +28,7 @@ TimeMap = Callable[[Array], Array]
 FACTORS = (0.05, 20.0)
 """Outside of this a factor is a slip of the keyboard [1]."""
 SEEN_SLOWER = ("spin", "track", "skate", "float", "penetration")
-"""Findings whose measure stays where all is played slower, but is not judged where it is brief."""
+"""Findings whose measure does not change in slow motion, but which a check ignores while they are brief."""
 FALLS = 0.05
 """A flight that falls with less than this of the gravity asked for does not fall [1]."""
 NEARLY = 0.005

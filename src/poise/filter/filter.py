@@ -75,8 +75,8 @@ class SimulatedCharacter:
         is_level: The ground is level and stands still.
         shifts: Place of the goal at every step so far [m].
         problem: The block "Frame" of the step.
-        acted: What touched in the last step, and which of its coefficients acted: where the solver starts.
-        off: Its a − a*, shape (nv,); the same.
+        acted: Points that touched in the last step, and which of their coefficients were positive: the solver's start.
+        off: a − a* of the last step, shape (nv,); the solver's guess for a starts there.
     """
 
     def __init__(

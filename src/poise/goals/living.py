@@ -110,7 +110,7 @@ class Sway(Goal):
     Attributes:
         of: What brings the center of mass to its place: `ComOver` or `ComeToRest`.
         ahead, aside: Root mean square of the center of pressure of a grown-up, in both directions [m].
-        knee: Frequency from which on there is less and less [Hz].
+        knee: Frequency above which the power falls [Hz].
         seed: Of the waves.
 
     Source: the spectrum and the sizes are those of young adults in [SantosDuarte2016]_.

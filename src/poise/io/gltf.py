@@ -78,7 +78,8 @@ def read(path: Path, options: ReadOptions) -> Motion:
 
 
 _last: tuple[GltfDocument, GltfTree] | None = None
-"""The last file that was opened, and its skeleton: the clips of a file are often read one after another."""
+"""The last file opened, with its skeleton. It stays in memory until another is opened: clips of one file are often read
+in a row."""
 
 
 def _opened(path: Path) -> tuple[GltfDocument, GltfTree]:

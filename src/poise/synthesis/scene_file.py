@@ -276,11 +276,11 @@ def scene_of(
                 f"it has {key}, which move by physics; `poise synthesize` does not simulate them.",
                 "Leave them out, or give the scene to `poise simulate --scene`.",
             )
-    return standing(file, place)
+    return scene_from(file, place)
 
 
-def standing(file: SceneTable, place: Place) -> Scene:
-    """What stands, is held and is thrown in a scene file; its bodies that move by physics are not part of it.
+def scene_from(file: SceneTable, place: Place) -> Scene:
+    """The scene of a scene file, without the bodies that move by physics.
 
     Raises:
         FileFormatError: as `load_scene`.

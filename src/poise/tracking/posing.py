@@ -1,4 +1,4 @@
-"""A pose and velocities at targets, by damped least squares: how a run begins, and how who has fallen gets up."""
+"""A pose and velocities at targets, by damped least squares: for the start of a run and getting up after a fall."""
 
 from __future__ import annotations
 

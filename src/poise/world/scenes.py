@@ -16,7 +16,7 @@ from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.goals.surroundings import Ball, Surface
 from poise.io.files import read_text
-from poise.synthesis.scene_file import BodyTable, scene_table, standing
+from poise.synthesis.scene_file import BodyTable, scene_from, scene_table
 from poise.synthesis.toml_schema import Place
 
 MOST_BYTES = 4_000_000
@@ -24,24 +24,24 @@ MOST_BYTES = 4_000_000
 MOST_BODIES = 2000
 """Most pieces of rubble."""
 THICK = 0.1
-"""Of a wall of a scene file [m]."""
+"""Thickness of walls of scene files [m]."""
 DENSITY = 700.0
 """Of rubble, as wood [kg/m³]."""
 
 
-class Around(NamedTuple):
-    """What a figure is among.
+class Surroundings(NamedTuple):
+    """What surrounds a figure.
 
     Attributes:
         mjcf: Bodies and what never moves, as MJCF text.
-        balls: Which of the bodies are held in the air until their time, and then thrown.
+        balls: Those of the bodies that hang in the air until they are thrown.
     """
 
     mjcf: str
     balls: tuple[Ball, ...] = ()
 
 
-def read_scene(text: str | os.PathLike[str], *, way: Array | None = None, scale: float = 1.0) -> Around:
+def read_scene(text: str | os.PathLike[str], *, way: Array | None = None, scale: float = 1.0) -> Surroundings:
     """A scene: a MuJoCo file (.xml), a scene file (.toml), "rubble:COUNT" or "rubble:COUNT,SEED".
 
         world = poise.World("room.toml")
@@ -62,10 +62,10 @@ def read_scene(text: str | os.PathLike[str], *, way: Array | None = None, scale:
             count, seed = (int(x) for x in (rest.split(",") if "," in rest else (rest, "0")))
         except ValueError:
             raise InvalidValue(f"Cannot read {str(text)!r}. Write rubble:COUNT,SEED, such as rubble:40,1.") from None
-        return Around(rubble(count, seed, way=way, scale=scale))
+        return Surroundings(rubble(count, seed, way=way, scale=scale))
     path = Path(text)
     if path.suffix.lower() == ".xml":
-        return Around(read_text(path, limit=MOST_BYTES))
+        return Surroundings(read_text(path, limit=MOST_BYTES))
     if path.suffix.lower() == ".toml":
         return _from_toml(path, way, scale)
     raise InvalidValue(
@@ -73,10 +73,10 @@ def read_scene(text: str | os.PathLike[str], *, way: Array | None = None, scale:
     )
 
 
-def _from_toml(path: Path, way: Array | None, scale: float) -> Around:
+def _from_toml(path: Path, way: Array | None, scale: float) -> Surroundings:
     """A scene file: what stands never moves; [[bodies]], [rubble] and thrown balls do."""
     file = scene_table(read_text(path, limit=MOST_BYTES), path=path)
-    scene = standing(file, Place(path))
+    scene = scene_from(file, Place(path))
     for thing in (*scene.surfaces, *scene.holds):
         if thing.movement is not None or np.isfinite(thing.until):
             raise FileFormatError(
@@ -110,7 +110,7 @@ def _from_toml(path: Path, way: Array | None, scale: float) -> Around:
     out += [_body(b, path) for b in file.bodies]
     if file.rubble is not None:
         out += pieces(file.rubble.count, file.rubble.seed, way=way, scale=scale)
-    return Around(_mjcf(out), scene.balls)
+    return Surroundings(_mjcf(out), scene.balls)
 
 
 def _mjcf(things: Iterable[str]) -> str:

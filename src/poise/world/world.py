@@ -26,7 +26,7 @@ from poise.step import Constraint, Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, PointAcceleration
 from poise.step.solve import respond
 from poise.world.contacts import Impulses, remembered, solve_contacts
-from poise.world.scenes import Around, read_scene
+from poise.world.scenes import Surroundings, read_scene
 
 RECOVERED, SLOP, FASTEST = 0.2, 0.001, 0.5
 """What overlaps by more than the slop [m] comes apart by this share of it a step, at most so fast [m/s]."""
@@ -120,7 +120,7 @@ class World:
             InvalidValue: if the scene cannot be read.
         """
         text = str(self._scene)
-        around = Around(text) if "<mujoco" in text else read_scene(self._scene, way=way, scale=scale)
+        around = Surroundings(text) if "<mujoco" in text else read_scene(self._scene, way=way, scale=scale)
         self.bodies = bodies = Bodies(model, around.mjcf, friction=self.friction, margin=0.01 * scale)
         self.dt, self.nv, self.model, self.scale = dt, model.nv, model, scale
         self.figure_mass = float(model.subtree_masses[model.roots[0]])

@@ -1,4 +1,4 @@
-/* Loops over bodies and points, and MuJoCo's functions; the twins are in `physics/kernels.py`.
+/* Loops over bodies and points, and MuJoCo's functions; the twins are in `physics/bodies.py`.
  *
  * Spatial vectors are MuJoCo's: (angular, linear), linear part at the center of mass of the body's tree. */
 #include "core.h"

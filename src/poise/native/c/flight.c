@@ -1,4 +1,4 @@
-/* Angular momentum of a flight; the twin is in `edit/angular_momentum.py`. */
+/* Angular momentum of a flight; the twin is in `analysis/angular_momentum.py`. */
 #include "core.h"
 
 /* A body of a frame that is turned as a whole: place, orientation, inertia in world axes. */
