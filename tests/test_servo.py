@@ -59,6 +59,24 @@ def test_an_error_is_what_moving_makes(name: str) -> None:
     assert np.abs(moved - quantity.rows(Step(state, dt=DT)).on_a @ v).max() < 1e-3  # of the second order in 1e-6
 
 
+def test_the_rates_of_a_quantity_are_those_of_its_rows() -> None:
+    state, _, v = pair()
+    a = np.random.default_rng(2).normal(size=state.model.nv)
+    step = Step(state, dt=DT)
+    every = {**followers(state.model.point_count), "momentum": y.AngularMomentumRate()}
+    every["combined"] = y.JointAcceleration(along=np.ones((1, state.model.nv)))
+    for name, quantity in every.items():
+        rows, (velocity, acceleration) = quantity.rows(step), quantity.rates(state, a)
+        assert np.allclose(velocity, rows.on_a @ v, rtol=0.0, atol=1e-10), name
+        assert np.allclose(acceleration, rows.on_a @ a + rows.c, rtol=0.0, atol=1e-9), name
+
+
+def test_a_servo_with_a_wrong_shape_is_rejected() -> None:
+    state, _, _ = pair()
+    with pytest.raises(InvalidValue, match=r"error has shape \(2,\); PlaceAcceleration has 3 rows"):
+        servo(Step(state, dt=DT), y.PlaceAcceleration("left_hand"), np.zeros(2), frequency=5.0)
+
+
 def test_in_the_actors_state_the_actors_acceleration_is_asked_for() -> None:
     state, actor, v = pair()
     actor.at(state.q, v)

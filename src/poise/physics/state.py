@@ -60,6 +60,7 @@ class State:
         )  # fmt: skip
         self.kept: dict[str, Block] = {}
         self._com_rows: tuple[int, dict[int, tuple[Array, Array]]] = (-1, {})
+        self._accelerations = -1, b"", self.body_biases
         self._up = np.zeros((P, 3))
         self._up[:, 2] = 1.0
 
@@ -199,13 +200,30 @@ class State:
         loops.point_jacobians(self.pose, np.array([body]), np.reshape(np.asarray(place, dtype=np.float64), (1, 3)), out)
         return out
 
-    def body_point_motion(self, body: int | str, place: Array) -> tuple[Array, Array]:
-        """Velocity and acceleration at a = 0 of the material point of `body` at `place`, shapes (3,)."""
+    def body_accelerations(self, a: Array) -> Array:
+        """Spatial acceleration (angular, linear) of each body where the joints accelerate by a (nv,), shape (B, 6).
+
+        Without gravity; the linear part is that of the point of the body at the center of mass of its tree.
+        """
+        generation, known, out = self._accelerations
+        key = a.tobytes()
+        if generation != self.generation or known != key:
+            out = np.empty((self.model.body_count, 6))
+            loops.body_accelerations(self.pose, a, out)
+            out.setflags(write=False)
+            self._accelerations = self.generation, key, out
+        return out
+
+    def body_point_motion(self, body: int | str, place: Array, a: Array | None = None) -> tuple[Array, Array]:
+        """Velocity and acceleration of the material point of `body` at `place`, where the joints accelerate by a
+        (default: 0), shapes (3,).
+        """
         body = self.model.body(body)
-        velocity, bias = np.empty((1, 3)), np.empty((1, 3))
+        velocity, acceleration = np.empty((1, 3)), np.empty((1, 3))
         place = np.reshape(np.asarray(place, dtype=np.float64), (1, 3))
-        loops.point_motion(self.pose, np.array([body]), place, self.body_biases, velocity, bias)
-        return velocity[0], bias[0]
+        accelerations = self.body_biases if a is None else self.body_accelerations(a)
+        loops.point_motion(self.pose, np.array([body]), place, accelerations, velocity, acceleration)
+        return velocity[0], acceleration[0]
 
     def body_velocities(self, bodies: Index, places: Array) -> Array:
         """Velocities of the material points of bodies (K,) at places in the world (K, 3) [m], [m/s], shape (K, 3)."""

@@ -124,7 +124,7 @@ class Contacts:
     @staticmethod
     def none() -> Contacts:
         """No contact at all."""
-        return Contacts(np.zeros(0, dtype=np.int64), np.zeros((0, 3)))
+        return _NONE
 
     @property
     def count(self) -> int:
@@ -186,3 +186,6 @@ class Contacts:
             if len(joined := np.flatnonzero(others >= 0)):
                 out[joined] -= state.point_rows(others[joined], directions[joined, None, :])[0]
         return out
+
+
+_NONE = Contacts(np.zeros(0, dtype=np.int64), np.zeros((0, 3)))

@@ -16,7 +16,6 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Index
 from poise.physics import State
-from poise.physics.bodies import chain
 from poise.step.step import Rows, Step
 
 __all__ = [
@@ -53,6 +52,14 @@ class Quantity(abc.ABC):
     @abc.abstractmethod
     def rows(self, step: Step) -> Rows:
         """The rows of A and c for this step."""
+
+    def rates(self, state: State, a: Array) -> tuple[Array, Array]:
+        """Its velocity and its acceleration where the joints accelerate by a, as its rows say, shapes (m,).
+
+        For accelerations; a quantity that knows both without its rows says so here.
+        """
+        rows = self.rows(Step(state, dt=1.0))
+        return rows.on_a @ state.v, rows.on_a @ a + rows.c
 
     def error(self, state: State, actor: State) -> Array:
         """By how much the actor is ahead of a state, one number a row [m, rad]; `poise.step.follow` needs it.
@@ -93,12 +100,16 @@ class BodyAngularAcceleration(Quantity):
         bodies = range(1, p.bodies) if one is None else (one,)
         on_a = np.zeros((3 * len(bodies), step.nv))
         for k, body in enumerate(bodies):
-            own = chain(p, body)
+            own = step.state.model.chain(body)
             on_a[3 * k : 3 * k + 3, own] = p.cdof[own, :3].T
         return Rows(on_a, step.state.body_biases[list(bodies), :3].ravel())
 
+    def rates(self, state: State, a: Array) -> tuple[Array, Array]:
+        bodies = slice(1, None) if self.body is None else state.model.body(self.body)
+        return state.data.cvel[bodies, :3].ravel(), state.body_accelerations(a)[bodies, :3].ravel()
+
     def error(self, state: State, actor: State) -> Array:
-        bodies = slice(1, None) if self.body is None else [state.model.body(self.body)]
+        bodies = slice(1, None) if self.body is None else state.model.body(self.body)
         back = rotations.conjugate(state.data.xquat[bodies])
         return rotations.to_rotation_vector(rotations.multiply(actor.data.xquat[bodies], back)).ravel()
 
@@ -125,6 +136,10 @@ class PlaceAcceleration(Quantity):
         if self.along is None:
             return Rows(jacobian, bias)
         return Rows(self.along @ jacobian, self.along @ bias)
+
+    def rates(self, state: State, a: Array) -> tuple[Array, Array]:
+        velocity, acceleration = state.body_point_motion(self.body, state.body_place(self.body, self.offset), a)
+        return (velocity, acceleration) if self.along is None else (self.along @ velocity, self.along @ acceleration)
 
     def error(self, state: State, actor: State) -> Array:
         off = actor.body_place(self.body, self.offset) - state.body_place(self.body, self.offset)
@@ -278,6 +293,12 @@ class JointAcceleration(Quantity):
 
     def own_dofs(self, step: Step) -> tuple[int, int] | None:
         return None if self.along is not None else slice(*self.dofs).indices(step.nv)[:2]
+
+    def rates(self, state: State, a: Array) -> tuple[Array, Array]:
+        if self.along is not None:
+            return self.along @ state.v, self.along @ a
+        own = slice(*self.dofs)
+        return state.v[own], a[own]
 
     def error(self, state: State, actor: State) -> Array:
         off = state.model.difference(state.q, actor.q, 1.0)

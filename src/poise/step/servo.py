@@ -2,8 +2,8 @@
 
     desired = ẍ* + 2 ζ ω (ẋ* − ẋ) + ω² (x* − x)
 
-with the target's position x*, velocity ẋ* and acceleration ẍ*. A quantity's rows give its velocity, ẋ = A v, so the
-same formula serves points, orientations, single joints, the center of mass and the angular momentum.
+with the target's position x*, velocity ẋ* and acceleration ẍ*. A quantity's `rates` give its velocity, ẋ = A v, so the same
+formula serves points, orientations, single joints, the center of mass and the angular momentum.
 """
 
 from __future__ import annotations
@@ -43,10 +43,15 @@ def servo(
         InvalidValue: if steps of this length make the servo unstable, or a shape is wrong.
     """
     _require_stable(frequency, damping, step.dt)
-    rows = quantity.rows(step)
-    speed = velocity - rows.on_a @ step.state.v
-    target = acceleration + 2.0 * damping * frequency * speed + frequency**2 * np.asarray(error)
-    return Objective(quantity, np.broadcast_to(target, len(rows.c)), weight, label)
+    now = quantity.rates(step.state, np.zeros(step.nv))[0]
+    for what, given in (("error", error), ("velocity", velocity), ("acceleration", acceleration)):
+        if np.shape(given) not in ((), (1,), now.shape):
+            raise InvalidValue(
+                f"servo: {what} has shape {np.shape(given)}; {type(quantity).__name__} has {len(now)} rows. Give one "
+                "number a row, or one for all."
+            )
+    target = acceleration + 2.0 * damping * frequency * (velocity - now) + frequency**2 * np.asarray(error)
+    return Objective(quantity, target, weight, label)
 
 
 def follow(
@@ -73,11 +78,10 @@ def follow(
     Raises:
         InvalidValue: if the quantity has no position to follow, or steps of this length make the servo unstable.
     """
-    rows = quantity.rows(Step(actor, dt=step.dt))
+    error, (velocity, rate) = quantity.error(step.state, actor), quantity.rates(actor, acceleration)
     return servo(
-        step, quantity, quantity.error(step.state, actor), velocity=rows.on_a @ actor.v,
-        acceleration=rows.on_a @ acceleration + rows.c, frequency=frequency, damping=damping, weight=weight,
-        label=label,
+        step, quantity, error, velocity=velocity, acceleration=rate, frequency=frequency, damping=damping,
+        weight=weight, label=label,
     )  # fmt: skip
 
 
