@@ -2,8 +2,8 @@
 
     desired = ẍ* + 2 ζ ω (ẋ* − ẋ) + ω² (x* − x)
 
-with the target's position x*, velocity ẋ* and acceleration ẍ*. A quantity's `rates` give its velocity, ẋ = A v, so the same
-formula serves points, orientations, single joints, the center of mass and the angular momentum.
+with the target's position x*, velocity ẋ* and acceleration ẍ*. `rates` of a quantity give its velocity, ẋ = A v, so the
+same formula serves points, orientations, single joints, the center of mass and the angular momentum.
 """
 
 from __future__ import annotations
