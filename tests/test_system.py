@@ -247,3 +247,10 @@ def test_an_interrupt_at_any_moment_is_one_line(tmp_path: Path, clip: Path, afte
     assert len(lines) == 1, said
     assert lines[0].startswith("poise: Interrupted.")
     assert not [p for p in tmp_path.iterdir() if "part" in p.name]
+
+
+def test_nothing_heavy_is_imported_before_an_interrupt_is_answered() -> None:
+    code = "import signal, sys; before = set(sys.modules); import poise.__main__; print(*set(sys.modules) - before)"
+    env = {**os.environ, "PYTHONPATH": str(SOURCE.parent)}
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=env, check=True)
+    assert set(done.stdout.split()) == {"__future__", "poise", "poise.__main__"}

@@ -5,8 +5,8 @@ Names are loaded at first use, so `import poise` is quick and needs nothing heav
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False
+"""As in `typing`, which is not imported: until it were, an interrupt of a command would end in a traceback."""
 
 __version__ = "0.1.0"
 
@@ -57,6 +57,8 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from poise import analysis as analysis
     from poise import check as check
     from poise import edit as edit
@@ -113,6 +115,8 @@ _FAMILIES = ("analysis", "check", "edit", "io", "step", "synthesis", "tracking",
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     if name in _FAMILIES:
         return import_module(f"poise.{name}")
     if name not in _HOMES:

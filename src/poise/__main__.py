@@ -1,21 +1,25 @@
-"""`python -m poise`, and the script `poise`: imports nothing heavy before an interrupt can be answered."""
+"""`python -m poise`, and the script `poise`: answers an interrupt before it imports anything heavy."""
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 
 
 def _leave(*_: object) -> None:
     """Nothing has been done yet: say so and go at once, whatever is being imported."""
+    import os
+
     os.write(2, b"poise: Interrupted.\n")
     os._exit(130)
 
 
+signal.signal(signal.SIGINT, _leave)  # as soon as this module is there: who imports it runs the command
+
+
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    signal.signal(signal.SIGINT, _leave)
+    import sys
+
     from poise.cli import run
 
     words = sys.argv[1:]
