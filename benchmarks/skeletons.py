@@ -1,4 +1,5 @@
-"""Generated skeletons with random motion, each fitted, described and pushed: `python -m benchmarks.skeletons`.
+"""Generated skeletons with random motion, each fitted, described and pushed, on grounds by turns:
+`python -m benchmarks.skeletons`.
 
 Each must end in a result of finite numbers or in one sentence. What fails is told by its number, so that it can be made
 again: `--first NUMBER --count 1`.
@@ -22,6 +23,10 @@ from poise.cli.describe import describe_motion
 from poise.core.errors import PoiseError
 
 
+GROUNDS = ("flat", "slope:15", "stairs:0.17,0.3", "rough:0.3,7", "step:0.06")
+"""Which of them a skeleton is pushed on, its number says."""
+
+
 def run_one(seed: int) -> str:
     """Fit, describe and simulate the skeleton of this number; the sentence of a refusal, empty if there is none.
 
@@ -43,7 +48,8 @@ def run_one(seed: int) -> str:
         push = poise.Push(character.bodies[0].name, force, start=0.3 * motion.duration, duration=0.1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", poise.MotionWarning)
-            result = poise.simulate(motion, character, pushes=[push])
+            terrain = None if (ground := GROUNDS[seed % len(GROUNDS)]) == "flat" else poise.Terrain.parse(ground)
+            result = poise.simulate(motion, character, terrain=terrain, pushes=[push])
         assert np.isfinite(result.motion.rotations).all(), "a rotation is not finite"
         assert np.isfinite(result.motion.translations).all(), "a place is not finite"
     except PoiseError as error:

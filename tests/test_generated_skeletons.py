@@ -9,7 +9,9 @@ from poise.body import Character, fit
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import EndSite, Skeleton
+from poise.filter.simulate import simulate
 from poise.phases import find_floor
+from poise.terrain import Terrain
 from tests.generated_skeletons import SHAPES, generated_motion
 
 BATCH = 66
@@ -50,3 +52,12 @@ def test_legs_of_no_length_and_joints_of_no_offset_are_fitted() -> None:
     skeleton = Skeleton(names, np.array([-1, 0, 1, 2, 0, 4, 5]), offsets, rest, (EndSite(3, np.zeros(3)),))
     moved, turned = np.tile(offsets, (3, 1, 1)), np.tile(rest, (3, 1, 1))
     _assert_sound(fit(Motion(skeleton, np.arange(3) / 30.0, moved, turned)), -1)
+
+
+def test_a_figure_without_feet_goes_up_stairs() -> None:
+    offsets = np.array([[0.0, 0.0, 0.5], [0.3, 0.0, 0.0], [0.3, 0.0, 0.0]])
+    rest = np.tile(rotations.IDENTITY, (3, 1))
+    skeleton = Skeleton(("a", "b", "c"), np.array([-1, 0, 1]), offsets, rest, (EndSite(2, np.array([0.2, 0.0, 0.0])),))
+    moved, turned = np.tile(offsets, (9, 1, 1)), np.tile(rest, (9, 1, 1))
+    result = simulate(Motion(skeleton, np.arange(9) / 30.0, moved, turned), terrain=Terrain.parse("stairs:0.17,0.3"))
+    assert np.isfinite(result.motion.translations).all()

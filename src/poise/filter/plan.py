@@ -96,6 +96,8 @@ def let_go(track: Track, character: Character, height: Array, ground: Array, fee
         feet: Groups of points that land together.
         upright: 1 where the figure stands on its feet, shape (F,).
     """
+    if not feet:
+        return track
     flags = track.flags.copy()
     stands = np.stack([track.flags[:, list(foot)].any(axis=1) for foot in feet], axis=1)
     for k, foot in enumerate(feet):
