@@ -22,7 +22,6 @@ import poise
 from poise.cli.describe import describe_motion
 from poise.core.errors import PoiseError
 
-
 GROUNDS = ("flat", "slope:15", "stairs:0.17,0.3", "rough:0.3,7", "step:0.06")
 """Which of them a skeleton is pushed on, its number says."""
 
