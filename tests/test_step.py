@@ -499,7 +499,7 @@ def test_full_program_has_one_answer_whichever_way_it_is_solved(figure: str, mon
         assert warm.solves <= 2
         assert warm.solves < cold.solves or cold.solves <= 2
         with monkeypatch.context() as patched:
-            patched.setattr("poise.step.qp.lapack.dpotrf", lambda *_, **__: (None, 1))  # as if P were not positive
+            patched.setattr("poise.step.qp.lapack.dpotrf", lambda P, **_: (P, 1))  # as if P were not positive
             whole = solve_step(step, objectives, constraints, costs=False)
         for result in (warm, wrong, other, whole):
             assert result.certificate.holds(1e-8)
@@ -507,3 +507,15 @@ def test_full_program_has_one_answer_whichever_way_it_is_solved(figure: str, mon
             assert np.abs(result.a - cold.a).max() <= 1e-8 * scale
             assert result.multipliers is not None
             assert np.abs(result.multipliers - cold.multipliers).max() <= 1e-6 * np.abs(cold.multipliers).max()
+
+
+def test_motion_that_costs_nothing_is_refused_by_both_paths() -> None:
+    """A list that says nothing of a joint has no one answer; an equality that does makes it one again."""
+    step = random_step("biped", 0)
+    told = [Objective(JointAcceleration((0, step.state.model.nv - 1)), 0.0, 1.0)]
+    for readable in (False, True):
+        with pytest.raises(StepInfeasible, match="leave some motion of the joints free"):
+            solve_step(step, told, readable=readable)
+    nv = step.state.model.nv
+    last = [Equal(JointAcceleration((nv - 1, nv)), np.array([2.0]))]
+    assert solve_step(step, told, last, readable=True).a[-1] == pytest.approx(2.0)

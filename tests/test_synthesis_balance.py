@@ -134,12 +134,12 @@ def test_on_ice_steps_are_smaller_and_feet_slip() -> None:
             world.watchers.append(watch)
 
     push = Push("chest", (300.0, 0.0, 0.0), 0.3, 0.1)
-    ice = synthesize("ice", pushes=[push], seconds=2.2, on_step=begin)
+    ice = synthesize("ice", pushes=[push], seconds=2.2, options={"alive": False}, on_step=begin)
     assert stands(ice)
     assert ice.report["cone_violation_max_N"] < 1e-6
     assert ice.report["steps_taken"] >= 1
     assert apart(ice) < 0.95 * apart(stepped())
-    assert way > 0.003, "by millimeters; how many hangs on the sway"
+    assert way > 0.004, "by millimeters"
 
 
 def test_a_hard_shove_on_ice_makes_feet_slide_by_centimeters() -> None:

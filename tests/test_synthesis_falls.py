@@ -40,7 +40,7 @@ def test_a_fall_dies_out(way: float) -> None:
     assert fell is not None
     assert energy["unexplained_rise_max_J"] < 5.0, "nothing but muscles and pushes puts energy in"
     assert energy["at_rest_since"] is not None
-    assert energy["at_rest_since"] < fell + 3.2, "in three seconds, and a little"
+    assert energy["at_rest_since"] < fell + 3.0
     heights = result.trace.com[round(fell / 0.01) :, 0, 2]
     assert (heights - np.minimum.accumulate(heights)).max() < 0.05, "it does not leap up again"
 
@@ -59,7 +59,7 @@ def test_a_figure_that_fell_sideways_lies_relaxed() -> None:
     assert result.report["fell"] is not None
     assert np.abs(result.v[-10:]).max() < 2.0, "nearly at rest; 20 rad/s where a pose was held"
     assert highest_foot(result) < 0.35, "no leg is held in the air"
-    assert result.trace.effort[-1, 0] < 0.15, "and nothing strains"
+    assert result.trace.effort[-1, 0] < 0.1, "and nothing strains"
 
 
 def highest_foot(result: SynthesisResult) -> float:

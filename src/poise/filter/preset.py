@@ -8,13 +8,17 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from poise.core.errors import FileFormatError, UnknownName, did_you_mean
+from poise.core.errors import FileFormatError, InvalidValue, UnknownName, did_you_mean
 from poise.io.files import parse_toml, read_text
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of the objectives; units in the preset's file."""
+    """Weights of the objectives; units in the preset's file.
+
+    Raises:
+        InvalidValue: if neither the pose nor the joint torques have a weight: nothing would determine the joints.
+    """
 
     root_wrench: float
     joint_torque: float
@@ -22,6 +26,13 @@ class Weights:
     end_effector: float
     coefficients: float
     bounds: float
+
+    def __post_init__(self) -> None:
+        if not max(self.pose, self.joint_torque) > 0.0:
+            raise InvalidValue(
+                f"The weights of pose and joint_torque are {self.pose:g} and {self.joint_torque:g}: nothing determines "
+                "the joints. Give one of them a positive weight."
+            )
 
 
 @dataclass(frozen=True)

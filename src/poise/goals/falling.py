@@ -81,7 +81,7 @@ class GiveWay(Goal):
     weight: float
     tone: float = 0.05
     pose: float = 0.02
-    still: float = 0.02
+    still: float = 0.05
     high: float = 0.65
     low: float = 0.3
 

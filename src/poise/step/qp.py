@@ -5,8 +5,8 @@
 It is the oracle of the fast path and the solver of hard bounds.
 
 daqp first makes a least-distance problem of it: with P = Uᵀ U and y = U z + U⁻ᵀ q it is min ½ ‖y‖² under the rows
-times U⁻¹. Here LAPACK does that, several times as fast, and daqp gets the problem in y. It starts from the multipliers
-of the last solve where they fit: that changes the time, not the answer.
+times U⁻¹. Here LAPACK does that, which is faster, and daqp gets the problem in y. It starts from the multipliers of the
+last solve where they fit: that changes the time, not the answer.
 """
 
 # pyright: reportAttributeAccessIssue=false
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import daqp
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas, lapack, null_space
 
 from poise.core.errors import StepInfeasible
 from poise.core.typing import Array
@@ -42,6 +42,9 @@ PATIENCE = 50
 """So many changes without progress are no cycle: with many points on one body progress is slow."""
 _MOST = 1e30
 """daqp's infinity."""
+ROUNDING = float(np.finfo(float).eps)
+NONE = None, np.zeros(0), 0
+"""No answer, multipliers and iterations."""
 MISSED = 1e-7
 """An answer that misses an equality by more, in its own unit, is moved to the nearest point that meets them all."""
 
@@ -94,12 +97,22 @@ def solve_full(problem: Gathered, start: Array | None = None) -> FullAnswer:
         start: `FullAnswer.multipliers` of a similar problem; their signs say which bounds are expected to act.
 
     Raises:
-        StepInfeasible: if the hard constraints cannot hold together.
+        StepInfeasible: if the hard constraints cannot hold together, or if the objectives and the equalities leave some
+            motion free, so that any answer is as good as another.
     """
     nv, n, equals = problem.A.shape[1], len(problem.lambda_weight), len(problem.g)
     p = _program(problem)
-    scaled, multipliers, iterations = _least_distance(p, start)
-    flag = 1
+    U, failed = lapack.dpotrf(p.P.T, lower=0, clean=1)
+    # a square root that rounding alone made is none
+    is_definite = not failed and float(np.diagonal(U).min()) ** 2 > ROUNDING * len(U)
+    if not is_definite and _leaves_free(p.P, p.A[:equals]):
+        raise StepInfeasible(
+            "The step could not be solved: the objectives leave some motion of the joints free. Give every joint an "
+            "objective with a weight, for example JointAcceleration.",
+            problem=problem,
+            constraints=tuple(dict.fromkeys(problem.equal_names)),
+        )
+    scaled, multipliers, iterations, flag = *(_least_distance(p, U, start) if is_definite else NONE), 1
     if scaled is None:
         scaled, multipliers, iterations, flag = _whole(p)
     if scaled is None:
@@ -157,20 +170,23 @@ def _program(problem: Gathered) -> _Program:
     return _Program(P, -scale * q, A, lower, upper, sense, nv, scale, size)
 
 
-def _least_distance(p: _Program, start: Array | None) -> tuple[Array | None, Array, int]:
+def _leaves_free(P: Array, equalities: Array) -> bool:
+    """True if a direction that the equalities leave free costs nothing."""
+    free = null_space(equalities) if len(equalities) else np.eye(len(P))
+    costs = np.linalg.eigvalsh(free.T @ P @ free) if free.size else np.ones(1)
+    return float(costs[0]) <= ROUNDING * len(P) * max(float(costs[-1]), 1.0)
+
+
+def _least_distance(p: _Program, U: Array, start: Array | None) -> tuple[Array | None, Array, int]:
     """The answer, its multipliers and iterations by way of y = U z + U⁻ᵀ q; no answer where that does not get through.
 
     Rows of the unknowns' own bounds have no part on the free ones, since U is a triangle.
     """
     count, free = len(p.q), p.free
-    none = None, p.q, 0
-    U, failed = lapack.dpotrf(p.P.T, lower=0, clean=1)
-    if failed:
-        return none
     sides = np.empty((count, len(p.A) + 1), order="F")
     sides[:, :-1], sides[:, -1] = p.A.T, p.q
     sides = blas.dtrsm(1.0, U, sides, trans_a=1, overwrite_b=1)
-    inverse, failed = lapack.dtrtri(U[free:, free:])
+    inverse, _ = lapack.dtrtri(U[free:, free:])
     rows = np.zeros((count - free + len(p.A), count))
     rows[: count - free, free:], rows[count - free :] = inverse, sides[:, :-1].T
     moved = rows @ sides[:, -1]
@@ -185,7 +201,7 @@ def _least_distance(p: _Program, start: Array | None) -> tuple[Array | None, Arr
         if flag >= 1 and y is not None:
             z = blas.dtrsv(U, np.asarray(y) - sides[:, -1])
             return z, np.concatenate([np.zeros(free), info["lam"]]), int(info["iterations"])
-    return none
+    return NONE
 
 
 def _whole(p: _Program) -> tuple[Array | None, Array, int, int]:
@@ -199,7 +215,7 @@ def _whole(p: _Program) -> tuple[Array | None, Array, int, int]:
         )  # fmt: skip
         if flag >= 1 and z is not None:
             return np.asarray(z), np.asarray(info["lam"]), int(info["iterations"]), flag
-    return None, p.q, 0, flag
+    return *NONE, flag
 
 
 def _met(A: Array, sides: Array, size: Array, z: Array, nv: int) -> Array:
