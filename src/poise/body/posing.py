@@ -209,7 +209,7 @@ class LeftOut:
         said = []
         if not self.is_figure:
             said.append(
-                "No legs and no arms were found: this is no figure, and what is told of a body's motion may not apply."
+                "No legs and no arms were found. Poise expects a figure with limbs; what it says about this motion may not apply."
             )
         if self.carried:
             said.append(f"{len(self.carried)} moving joints keep their own turns: {_some(self.carried)}.")

@@ -1,6 +1,6 @@
 """How a figure stands: where its trunk lies, which way it faces, and which of its limbs are on the ground.
 
-Facing is told by its legs, its trunk, its knees and toes, and its travel.
+Where it faces follows from its legs, trunk, knees and toes, and from where it travels.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ SCHEMA = "poise.info/1"
 
 
 OFF_GROUND = 0.12
-"""A floor this far from height 0 is told, for a leg of 0.82 m [m]: ankles and toes lie a little above a sole."""
+"""A floor this far from height 0 is reported, for a leg of 0.82 m [m]: ankles and toes lie a little above a sole."""
 
 
 PLAUSIBLE_LEG = (0.15, 2.0)

@@ -38,7 +38,7 @@ TRIES = 6
 
 @dataclass(frozen=True)
 class Common:
-    """What every edit is told: each field is an option of every edit (`command`)."""
+    """What every edit is given: each field is an option of every edit (`command`)."""
 
     file: options.File
     output: options.OutputNeeded
@@ -71,7 +71,7 @@ Tool = Callable[..., "Edited"]
 
 
 def command(group: typer.Typer, *, without: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], None]:
-    """Make a function a command of the group: its own options between file, output and what every edit is told.
+    """Make a function a command of the group: its own options between file, output and what every edit is given.
 
     Args:
         group: The commands it joins.

@@ -164,7 +164,7 @@ BELIEVABLE = 0.3
 """Root force beyond the clip's own, as a part of body weight (rms), above which a run is cautioned about."""
 
 SUNK = 0.1
-"""A point of a figure with legs of 0.82 m that is ever deeper in the ground than this is told [m]."""
+"""A point of a figure with legs of 0.82 m that is ever deeper in the ground than this is reported [m]."""
 
 FLOATING = 0.1
 """A figure with legs of 0.82 m that is further than this above the ground where it stood is cautioned about [m]."""
@@ -240,7 +240,7 @@ def _push_line(event: dict[str, Any]) -> str:
 
 
 DEEP = 0.005
-"""A point deeper than this in a thing is told with its name [m]."""
+"""A point deeper than this in a thing is reported by name [m]."""
 
 
 def summarize_synthesis(result: SynthesisResult, output: Path | None, *, is_live: bool = False) -> None:

@@ -486,7 +486,7 @@ def figure_of(which: str) -> Character:
 
 
 def captured(which: Path) -> Motion:
-    """A motion to follow, FILE or FILE@CLIP; what its reader found is told."""
+    """A motion to follow, FILE or FILE@CLIP; what its reader found is printed."""
     motion = _loaded(*_file_and_clip(str(which)))
     note_warnings(motion)
     return motion

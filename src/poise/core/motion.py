@@ -165,7 +165,7 @@ class Motion:
         return world_pose(self.skeleton, self.translations, self.rotations)
 
     def placed(self, positions: Array, orientations: Array) -> Motion:
-        """The same motion, told where its joints are in the world by a caller who knows; see `world`.
+        """The same motion with the world positions of its joints given by a caller who knows them; see `world`.
 
         The arrays become the motion's own: give it ones that no other motion holds.
         """

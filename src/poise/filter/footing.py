@@ -268,7 +268,7 @@ class Recovery(NamedTuple):
     """What a figure does about a push.
 
     Attributes:
-        rest: Where its goal comes to rest, against the reference [m].
+        rest: Where the goal of the center of mass ends, from the reference [m].
         since: How long since it last had to be moved outward [s].
         steps: It takes protective steps.
         falls: It fell.

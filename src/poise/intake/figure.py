@@ -226,7 +226,7 @@ def find_gait(figure: Figure) -> Gait | None:
 def _find_gait(figure: Figure) -> Gait | None:
     """The strides of a figure that walks or runs; None where it does not.
 
-    A foot's stances are told by its own speed, so neither the floor nor the way up is asked. The feet of a gait
+    A foot's own speed shows its stances, so neither the floor nor the way up is asked. The feet of a gait
     stand in turn: what hops with both feet at a time, or kicks, is none.
     """
     feet = figure.anatomy.feet

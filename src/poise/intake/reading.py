@@ -1,4 +1,4 @@
-"""How a file is read: what it says, what its format's custom is and what its motion shows, weighed and told."""
+"""How a file is read: what it says, what its format's custom is and what its motion shows, weighed and explained."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def size_doubt(anatomy: Anatomy, tall: float) -> str:
 
 
 def _doubt_rate(figure: Figure, source: Source, evidence: dict[str, Evidence], warnings: list[str]) -> None:
-    """What falls and steps too fast is too large as often as too fast: both are tried, and only the rate is told."""
+    """What falls and steps too fast is too large as often as too fast: both are tried, and only the rate is reported."""
     label = figure.motion.fps
     sizes, meters = {"stated": 1.0}, {"stated": 1.0}
     for leg in SIZES:
@@ -157,7 +157,7 @@ def _up(figure: Figure, custom: Custom, evidence: dict[str, Evidence], warnings:
 
 
 def _scale(figure: Figure, up: str, custom: Custom, evidence: dict[str, Evidence], warnings: list[str]) -> float:
-    """The unit; what the frames say of the rate is told, too."""
+    """The unit; what the frames say of the rate is reported, too."""
     label = figure.motion.fps
     units = custom.units if custom.given_unit is None else {"given": 1.0}
     meters = UNITS if custom.given_unit is None else {"given": custom.given_unit}

@@ -107,7 +107,7 @@ def module(name: str) -> Format:
 
 
 def format_of(path: Path) -> Format:
-    """The format of an existing file, told by its content first and its extension second.
+    """The format of an existing file, recognized by its content first and its extension second.
 
     Raises:
         UnreadableFile: if there is no such file.

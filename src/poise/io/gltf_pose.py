@@ -173,7 +173,7 @@ def to_file_parents(tree: GltfTree, translations: Array, turned: Array) -> tuple
 def _rehung(
     tree: GltfTree, translations: Array, turned: Array, before: npt.NDArray[np.int64], after: npt.NDArray[np.int64]
 ) -> tuple[Array, Array]:
-    """A pose given against one set of parents, told against another; joints with one parent keep their numbers."""
+    """A pose given against one set of parents, expressed against another; joints with one parent keep their numbers."""
     moved = np.flatnonzero(before != after)
     if not len(moved):
         return translations, turned

@@ -104,7 +104,7 @@ def is_in_place(motion: Motion) -> bool:
 def facing(motion: Motion) -> float:
     """Where the body looks at the start: the heading square to the line from its right to its left [rad].
 
-    Left and right are told by the joints' names, and failing that by the toes; the first second counts.
+    Left and right follow from the joints' names, and failing that by the toes; the first second counts.
     """
     positions, _ = motion.world
     first = _first_second(motion)

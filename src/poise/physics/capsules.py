@@ -92,7 +92,7 @@ class CapsulePairs:
 
         Args:
             xpos, xmat: Places (B, 3) [m] and orientations (B, 9) of the bodies, as in `State.data`.
-            reach: Largest gap told of [m].
+            reach: Largest gap that is reported [m].
         """
         return self._near(self.pairs, xpos, xmat, reach)
 

@@ -119,7 +119,7 @@ class SetupSession:
         self.setup = setup
 
     def save(self) -> None:
-        """Write the character's file; what went wrong is told by the page."""
+        """Write the character's file; the page shows what went wrong."""
         if self.output is None:
             return
         try:

@@ -1,6 +1,6 @@
 """Rokoko Studio's custom streaming, JSON v3: UDP, the whole datagram maybe an LZ4 frame; Unity's axes, in the world.
 
-Source: no specification was found; written from what open readers agree on. How the actor stands is not told: its first
+Source: no specification was found; written from what open readers agree on. How the actor stands is not sent: its first
 pose is taken for it.
 """
 

@@ -1,7 +1,7 @@
 """Unreal's JSON Live Link: UDP, `{subject: [{Name, Parent, Location, Rotation, Scale}, …]}`, cm, Z up, left-handed.
 
 Source: the example plugin of that name reads this form. Bones are in their parent's frame; how the actor stands is not
-told, and its first pose is taken for it.
+sent, and its first pose is taken for it.
 """
 
 from __future__ import annotations

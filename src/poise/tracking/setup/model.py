@@ -36,7 +36,7 @@ DENSITIES = (20.0, 20_000.0)
 
 @dataclass(frozen=True)
 class Part:
-    """A body, and the joint of the body above it that its place and limits are told against (-1 for the root)."""
+    """A body, and the joint of the body above it that its place and limits are measured against (-1 for the root)."""
 
     body: Body
     above: int
@@ -127,7 +127,7 @@ class Setup:
         body = replace(part.body, parent=index[above])
         if above == part.above:
             return body
-        # told against another body: the skeleton's rest pose says how the two lie to each other
+        # measured against another body: the skeleton's rest pose says how the two lie to each other
         places, turned = rest_pose(self.skeleton)
         back = rotations.conjugate(turned[above])
         offset = rotations.rotate(back, places[joint] - places[above])

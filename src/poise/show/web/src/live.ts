@@ -14,7 +14,7 @@ import { LIVE_SPAN } from "./plots";
 /** Moves of a grip sent per second at most; the server sends a page away that says too much. */
 const MOVES = 80;
 
-/** What lasts is told anew with every state; a gap longer than this ends it [s]. */
+/** What lasts is sent anew with every state; a gap longer than this ends it [s]. */
 const GAP = 0.2;
 
 /** Name of the arrows of hands in a live scene. */
@@ -68,7 +68,7 @@ export class Live implements Transport {
     await this.app.show(pack);
     const { timeline } = pack.header;
     const names = (rows: TimelineRow[]) => rows.map((row) => row.name).join("\n");
-    // the same rows go on over new ground; what pages were told of stays below them
+    // the same rows go on over new ground; what pages were sent stays below them
     if (names(timeline) !== names(this.rows.slice(0, this.filled))) {
       this.filled = timeline.length;
       this.rows = timeline.map((row) => ({ ...row, spans: [...(row.spans ?? [])], marks: [...(row.marks ?? [])] }));

@@ -97,7 +97,7 @@ function requireWithin({ tracks, terrain, times }: Header): void {
 export async function inflate(packed: Uint8Array, length: number): Promise<Uint8Array> {
   const { readable, writable } = new DecompressionStream("deflate");
   const writer = writable.getWriter();
-  // what goes wrong is told by the reading end
+  // the reading end reports what goes wrong
   writer.write(packed as BufferSource).catch(() => {});
   writer.close().catch(() => {});
   const reader = readable.getReader();

@@ -190,7 +190,7 @@ export class Stage {
     });
   }
 
-  /** Puts a view's camera where the orbit's stands, or where it is told to. */
+  /** Puts a view's camera where the orbit's stands, or where it is sent to. */
   private aim(view: View, aspect: number, eye: Eye | null = null): void {
     const { camera, shift } = view;
     camera.position.copy(eye ? new THREE.Vector3(...eye.eye) : this.camera.position).add(shift);
