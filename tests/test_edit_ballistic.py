@@ -10,7 +10,7 @@ from poise.analysis import center_of_mass
 from poise.body.posing import root_mover
 from poise.core import rotations
 from poise.core.errors import BudgetExceeded, InvalidValue
-from poise.edit import Budget, PathWish, Scope, ballistic, path_between
+from poise.edit import Budget, PathTarget, Scope, ballistic, path_between
 from poise.edit.legs import find_legs, knee_flexion
 from tests.clips import MOTIONS, everywhere, needs_motions
 from tests.edit_clips import FLIGHTS, ball, clip, hop, turned_about_z
@@ -104,20 +104,20 @@ def test_an_object_with_one_joint_is_an_object() -> None:
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "target",
     [
-        PathWish(end=np.array([1.4, 0.2, 1.1]), duration=0.5),
-        PathWish(start=np.array([0.0, 0.1, 1.2])),
-        PathWish(start_velocity=np.array([1.0, 0.0, 2.0]), duration=0.4),
-        PathWish(end_velocity=np.array([1.0, 0.0, -3.0])),
-        PathWish(end=np.array([1.4, 0.2, 1.1]), end_velocity=np.array([1.0, 0.0, -3.0])),
-        PathWish(end=np.array([1.4, 0.2, 1.1]), start_velocity=np.array([1.0, 0.0, 3.0])),
+        PathTarget(end=np.array([1.4, 0.2, 1.1]), duration=0.5),
+        PathTarget(start=np.array([0.0, 0.1, 1.2])),
+        PathTarget(start_velocity=np.array([1.0, 0.0, 2.0]), duration=0.4),
+        PathTarget(end_velocity=np.array([1.0, 0.0, -3.0])),
+        PathTarget(end=np.array([1.4, 0.2, 1.1]), end_velocity=np.array([1.0, 0.0, -3.0])),
+        PathTarget(end=np.array([1.4, 0.2, 1.1]), start_velocity=np.array([1.0, 0.0, 3.0])),
     ],
     ids=["end", "start", "start velocity", "end velocity", "end and its velocity", "end and start velocity"],
 )
-def test_a_path_that_is_wished_for_is_followed_and_the_rest_of_the_clip_comes_along(wish: PathWish) -> None:
+def test_a_path_that_is_asked_for_is_followed_and_the_rest_of_the_clip_comes_along(target: PathTarget) -> None:
     motion, character = hop()
-    result, report = ballistic(motion, character, wish=wish)
+    result, report = ballistic(motion, character, target=target)
     (path,), (flight,) = report["paths"], report["after"]["flights"]
     a, b = flight["frames"]
     com = center_of_mass(result, character)
@@ -125,13 +125,13 @@ def test_a_path_that_is_wished_for_is_followed_and_the_rest_of_the_clip_comes_al
     np.testing.assert_allclose(com[b], path["end_m"], atol=EXACT)
     assert flight["gravity_g"] == pytest.approx(1.0, abs=1e-9)
     for name in ("start", "end", "start_velocity", "end_velocity"):
-        if getattr(wish, name) is not None:
+        if getattr(target, name) is not None:
             unit = "_m_s" if "velocity" in name else "_m"
-            np.testing.assert_allclose(path[name + unit], getattr(wish, name), atol=1e-9)
-    if wish.duration is not None:
-        assert path["duration_s"] == pytest.approx(wish.duration, abs=0.51 / 60)
+            np.testing.assert_allclose(path[name + unit], getattr(target, name), atol=1e-9)
+    if target.duration is not None:
+        assert path["duration_s"] == pytest.approx(target.duration, abs=0.51 / 60)
     # the end of the clip stands by its landing as it did
-    kept = ballistic(motion, character, wish=PathWish(duration=path["duration_s"])).motion
+    kept = ballistic(motion, character, target=PathTarget(duration=path["duration_s"])).motion
     moved = result.world[0][-1] - kept.world[0][-1]
     assert np.ptp(moved, axis=0).max() < 1e-12
 
@@ -168,7 +168,7 @@ def test_what_cannot_be_done_is_refused() -> None:
     with pytest.raises(InvalidValue, match="no timing makes that"):
         ballistic(motion, character, gravity=0.0)
     with pytest.raises(InvalidValue, match="too much"):
-        PathWish(start=np.zeros(3), end=np.zeros(3), start_velocity=np.zeros(3))
+        PathTarget(start=np.zeros(3), end=np.zeros(3), start_velocity=np.zeros(3))
     with pytest.raises(InvalidValue, match="ends"):
         ballistic(motion, character, keep="both")
 

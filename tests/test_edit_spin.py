@@ -83,22 +83,22 @@ def test_the_jacobian_is_the_composite_inertia_over_the_time_step_and_half_the_m
 @pytest.mark.parametrize("fixed", [(0,), (12,), (30,), (0, 30), (0, 11, 20), (5, 30)])
 def test_turns_give_a_constant_momentum_and_leave_the_fixed_frames(fixed: tuple[int, ...]) -> None:
     tumble, _, _ = flight()
-    wish = np.array([1.0, 6.0, -2.0])
-    turn, target, _ = turns_for(tumble, wish, fixed)
+    asked = np.array([1.0, 6.0, -2.0])
+    turn, target, _ = turns_for(tumble, asked, fixed)
     np.testing.assert_allclose(turn[list(fixed)], np.tile(rotations.IDENTITY, (len(fixed), 1)), atol=1e-12)
     seen = momentum_between(tumble.turned(turn))
     np.testing.assert_allclose(seen, target, atol=1e-7)
-    np.testing.assert_allclose(seen[: fixed[0]], np.tile(wish, (fixed[0], 1)), atol=1e-7)
-    np.testing.assert_allclose(seen[fixed[-1] :], np.tile(wish, (30 - fixed[-1], 1)), atol=1e-7)
+    np.testing.assert_allclose(seen[: fixed[0]], np.tile(asked, (fixed[0], 1)), atol=1e-7)
+    np.testing.assert_allclose(seen[fixed[-1] :], np.tile(asked, (30 - fixed[-1], 1)), atol=1e-7)
     for one, other in pairwise(fixed):
         assert np.ptp(target[one:other], axis=0).max() == 0.0
 
 
 def test_any_damping_comes_to_the_same_turns() -> None:
     tumble, _, _ = flight()
-    wish = np.array([1.0, 6.0, -2.0])
-    whole, _, few = turns_for(tumble, wish, (0,))
-    damped, _, many = turns_for(tumble, wish, (0,), damping=0.6)
+    asked = np.array([1.0, 6.0, -2.0])
+    whole, _, few = turns_for(tumble, asked, (0,))
+    damped, _, many = turns_for(tumble, asked, (0,), damping=0.6)
     np.testing.assert_allclose(rotations.angle_between(whole, damped), 0.0, atol=1e-6)
     assert many > few
 
@@ -116,7 +116,7 @@ def test_by_the_root_nothing_but_the_root_turns_and_the_path_stays(momentum: str
     result, report = spin(motion, character, momentum=momentum)
     (flight,) = report["after"]["flights"]
     assert flight["angular_momentum_spread_kg_m2_s"] < 1e-6
-    assert flight["wish_error_max_kg_m2_s"] < 1e-6
+    assert flight["momentum_error_max_kg_m2_s"] < 1e-6
     a, b = flight["frames"]
     moved = center_of_mass(result, character) - center_of_mass(motion, character)
     np.testing.assert_allclose(moved[a : b + 1], 0.0, atol=1e-9)

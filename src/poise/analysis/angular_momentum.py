@@ -26,11 +26,11 @@ from poise.core.typing import Array
 from poise.native import compiled
 
 MOST_ITERATIONS = 60
-"""Newton steps for one wish, at most."""
+"""Newton steps for one target, at most."""
 LONGEST_STEP = 0.8
 """How far a frame turns in one Newton step at most [rad]."""
 TOLERANCE = 1e-10
-"""What is left of the wished momentum, as a share of the largest entry of the system times one radian."""
+"""What is left of the momentum asked for, as a share of the largest entry of the system times one radian."""
 
 
 @dataclass(frozen=True)
@@ -162,16 +162,18 @@ def _inverse_left_rest(theta: Array) -> Array:
     return np.where(angle > 1e-3, 1.0 / safe**2 - 0.5 / (safe * np.tan(0.5 * safe)), 1.0 / 12.0)
 
 
-def turns_for(tumble: Tumble, wish: Array, fixed: tuple[int, ...], *, damping: float = 1.0) -> tuple[Array, Array, int]:
+def turns_for(
+    tumble: Tumble, asked: Array, fixed: tuple[int, ...], *, damping: float = 1.0
+) -> tuple[Array, Array, int]:
     """Turns of all frames of a flight that give it a constant angular momentum, by Newton's method on all at once.
 
-    One fixed frame leaves the wish free to be met: the rest is marched from it, forwards and backwards. Between two
+    One fixed frame leaves the momentum free: the rest is marched from it, forwards and backwards. Between two
     fixed frames the momentum is not free: it becomes the constant that leads from one pose to the other. A step is a
     block-bidiagonal system, solved by substitution in time proportional to the frames.
 
     Args:
         tumble: n frames.
-        wish: Angular momentum [kg m²/s], shape (3,).
+        asked: Angular momentum [kg m²/s], shape (3,).
         fixed: Frames (of the flight, rising) that must not turn, at least one.
         damping: γ of [ShapiroLee2011]_, 0 < γ ≤ 1: the part of each Newton step that is taken; it is halved where a
             step makes things worse.
@@ -188,10 +190,10 @@ def turns_for(tumble: Tumble, wish: Array, fixed: tuple[int, ...], *, damping: f
     still = np.tile(rotations.IDENTITY, (len(tumble.times), 1))
     start = momentum_between(tumble)
     count = 0
-    for parts in (1, 4, 16):  # a wish far off is approached in parts
+    for parts in (1, 4, 16):  # a momentum far off is approached in parts
         turn, target, done = still, start, True
         for part in range(1, parts + 1):
-            goal = start + (part / parts) * (wish - start)
+            goal = start + (part / parts) * (asked - start)
             turn, target, steps, done = _newton(tumble, fixed, turn, goal, damping)
             count += steps
             if not done:
@@ -199,7 +201,7 @@ def turns_for(tumble: Tumble, wish: Array, fixed: tuple[int, ...], *, damping: f
         if done:
             return turn, target, count
     raise PoiseError(
-        "No turns of the root give this flight the wished angular momentum. Wish for one nearer to the clip's own, "
+        "No turns of the root give this flight the angular momentum asked for. Ask for one nearer to the clip's own, "
         "such as mean, or a smaller amount."
     )
 

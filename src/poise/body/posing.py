@@ -209,7 +209,8 @@ class LeftOut:
         said = []
         if not self.is_figure:
             said.append(
-                "No legs and no arms were found. Poise expects a figure with limbs; what it says about this motion may not apply."
+                "No legs and no arms were found. Poise expects a figure with limbs; what it says about this motion may "
+                "not apply."
             )
         if self.carried:
             said.append(f"{len(self.carried)} moving joints keep their own turns: {_some(self.carried)}.")

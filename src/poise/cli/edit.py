@@ -80,11 +80,12 @@ def ballistic(
     durations = _durations(duration, count)
 
     def tool(seconds: float | None) -> Tool:
-        from poise.edit import PathWish
+        from poise.edit import PathTarget
         from poise.edit import ballistic as apply
 
-        wish = PathWish(places[0], places[1], seconds, speeds[0], speeds[1])
-        return partial(apply, flights=flights, keep=keep, gravity=GRAVITY if strength is None else strength, wish=wish)
+        target = PathTarget(places[0], places[1], seconds, speeds[0], speeds[1])
+        g = GRAVITY if strength is None else strength
+        return partial(apply, flights=flights, keep=keep, gravity=g, target=target)
 
     if len(durations) == 1:
         run_edit(asked, tool(durations[0]))
@@ -124,8 +125,8 @@ def spin(
     Example: [bold]poise edit spin flip.bvh -o mended.bvh --momentum takeoff[/bold]
     """
     flights, frames = flights_of(flight), frames_of("--priority", priority)
-    wish = momentum if momentum in ("mean", "takeoff") else vector("--momentum", momentum)
-    assert wish is not None
+    asked = momentum if momentum in ("mean", "takeoff") else vector("--momentum", momentum)
+    assert asked is not None
     names = _names(limbs)
     if names and by == "root":
         raise InvalidValue("--limbs goes with --by pose; turning the whole figure swings none.")
@@ -134,7 +135,7 @@ def spin(
 
     run_edit(
         asked,
-        partial(apply, flights=flights, momentum=wish, by=by, priority=frames, limbs=names, damping=damping),
+        partial(apply, flights=flights, momentum=asked, by=by, priority=frames, limbs=names, damping=damping),
     )
 
 

@@ -2,7 +2,7 @@
 
 from poise.edit.ballistic import (
     BallisticPath,
-    PathWish,
+    PathTarget,
     ballistic,
     fit_path,
     gravity_vector,
@@ -26,7 +26,7 @@ __all__ = [
     "Budget",
     "EditReport",
     "Edited",
-    "PathWish",
+    "PathTarget",
     "Scope",
     "ballistic",
     "clean",

@@ -212,7 +212,7 @@ FACTORS = (0.25, 4.0)
 
 
 @dataclass(frozen=True)
-class PathWish:
+class PathTarget:
     """What a path must do; what is left open comes from the clip.
 
     Attributes:
@@ -245,7 +245,7 @@ class PathWish:
         return all(x is None for x in (self.start, self.end, self.duration, self.start_velocity, self.end_velocity))
 
     def path(self, start: Array, end: Array, duration: float, gravity: Array) -> BallisticPath:
-        """The path of this duration [s], with the clip's own start and end [m] where none are wished."""
+        """The path of this duration [s], with the clip's own start and end [m] where none are given."""
         velocity = self.start_velocity
         if self.end_velocity is not None:
             velocity = np.asarray(self.end_velocity, dtype=np.float64) - duration * gravity
@@ -271,7 +271,7 @@ def ballistic(
     keep: str = "ends",
     gravity: float | Array = GRAVITY,
     up: Array = UP,
-    wish: PathWish | None = None,
+    target: PathTarget | None = None,
     scope: Scope | None = None,
     budget: Budget | None = None,
     verify: bool = True,
@@ -292,30 +292,30 @@ def ballistic(
         keep: "ends" or "timing".
         gravity: Strength along -up [m/s²], or the vector, shape (3,).
         up: Direction against gravity, shape (3,).
-        wish: Start, end, duration or velocity of the path; for one flight. What comes before the flight moves with
+        target: Start, end, duration or velocity of the path; for one flight. What comes before the flight moves with
             its start, what follows it with its end.
         scope: Amount, interval and blend.
         budget: What may change at most.
         verify: Check the result, and say in the report what is new.
 
     Raises:
-        InvalidValue: if there is no flight, several with a wish for one, or one that no timing can cure.
+        InvalidValue: if there is no flight, several with a target for one, or one that no timing can cure.
         BudgetExceeded: if more would change than the budget allows.
 
     Source: [ShapiroLee2011]_ "Ballistic Paths". Deviates: the paper leaves take-off and landing to the animator.
     """
-    scope, wish = scope or Scope(), wish or PathWish()
+    scope, target = scope or Scope(), target or PathTarget()
     if keep not in ("ends", "timing"):
         raise InvalidValue(f"keep is {keep!r}; give 'ends' or 'timing'.")
     g = gravity_vector(gravity, up)
     figure = Figure.of(motion, character)
     spans = choose_flights(motion, figure, flights, scope)
-    if not wish.is_open and len(spans) > 1:
+    if not target.is_open and len(spans) > 1:
         listed = ", ".join(f"{a}:{b}" for a, b in spans)
         raise InvalidValue(
             f"A path was given and the clip has {len(spans)} flights: {listed}. Say which: --flight A:B."
         )
-    if not wish.is_open and scope.interval is not None and not (wish.start is None and wish.end is None):
+    if not target.is_open and scope.interval is not None and not (target.start is None and target.end is None):
         raise InvalidValue("A path with other ends moves the rest of the clip along; leave the interval out.")
     com = figure.com(motion)
     before = [_measures(motion, figure, com, span, g) for span in spans]
@@ -323,9 +323,9 @@ def ballistic(
     if scope.amount == 0.0:
         played, timing, placed = motion, Timing(motion.times, motion.times), spans
     else:
-        played, timing, placed = _timed(motion, com, spans, keep, g, wish, scope, notes)
+        played, timing, placed = _timed(motion, com, spans, keep, g, target, scope, notes)
     moving = com if played is motion else figure.com(played)
-    result, paths, kept = _on_paths(played, figure, moving, placed, g, wish, scope)
+    result, paths, kept = _on_paths(played, figure, moving, placed, g, target, scope)
     final = figure.com(result)
     after = [_measures(result, figure, final, span, g) for span in placed]
     flying = np.zeros(result.frame_count, dtype=bool)
@@ -356,7 +356,7 @@ def ballistic(
     def less(amount: float) -> Edited:
         part = replace(scope, amount=amount)
         return ballistic(
-            motion, character, flights=spans, keep=keep, gravity=gravity, up=up, wish=wish, scope=part, verify=False
+            motion, character, flights=spans, keep=keep, gravity=gravity, up=up, target=target, scope=part, verify=False
         )
 
     if not verify or figure.character is None:
@@ -371,7 +371,7 @@ def _timed(
     spans: tuple[Span, ...],
     keep: str,
     g: Array,
-    wish: PathWish,
+    target: PathTarget,
     scope: Scope,
     notes: list[str],
 ) -> tuple[Motion, Timing, tuple[Span, ...]]:
@@ -380,16 +380,16 @@ def _timed(
     for span, window in zip(spans, windows(motion, spans, scope)):
         seconds = float(motion.times[span[1]] - motion.times[span[0]])
         own = seconds / motion.dt
-        if wish.duration is not None:
-            factor = wish.duration / seconds
-        elif keep == "timing" or not wish.is_open:
+        if target.duration is not None:
+            factor = target.duration / seconds
+        elif keep == "timing" or not target.is_open:
             continue
         else:
             factor = _factor(motion, com, span, g)
         steps = max(2, round(own * (1.0 + (factor - 1.0) * scope.amount)))
-        if wish.duration is not None and abs(steps * motion.dt - wish.duration) > 1e-6 and scope.amount == 1.0:
+        if target.duration is not None and abs(steps * motion.dt - target.duration) > 1e-6 and scope.amount == 1.0:
             notes.append(
-                f"{wish.duration:g} s is no whole number of frames; the flight takes {steps * motion.dt:.4g} s."
+                f"{target.duration:g} s is no whole number of frames; the flight takes {steps * motion.dt:.4g} s."
             )
         if steps == round(own):
             continue
@@ -422,7 +422,7 @@ def _factor(motion: Motion, com: Array, span: Span, g: Array) -> float:
 
 
 def _on_paths(
-    motion: Motion, figure: Figure, com: Array, spans: tuple[Span, ...], g: Array, wish: PathWish, scope: Scope
+    motion: Motion, figure: Figure, com: Array, spans: tuple[Span, ...], g: Array, target: PathTarget, scope: Scope
 ) -> tuple[Motion, list[BallisticPath], dict[str, Any]]:
     """The root moved so that the center of mass follows its paths; paths, and how well the feet kept their place."""
     shift, carried = np.zeros((motion.frame_count, 3)), np.zeros((motion.frame_count, 3))
@@ -431,10 +431,10 @@ def _on_paths(
     for span, window in zip(spans, windows(motion, spans, scope)):
         a, b = span
         clock = _clock(motion, span)
-        path = wish.path(com[a], com[b], float(clock[-1]), g)
+        path = target.path(com[a], com[b], float(clock[-1]), g)
         paths.append(path)
         shift[a : b + 1] = scope.amount * (path.position(clock) - com[a : b + 1])
-        if not wish.is_open:
+        if not target.is_open:
             carried[:a], carried[b + 1 :] = shift[a], shift[b]
             carried[a : b + 1] = shift[a : b + 1]
         leaving, landing = path.velocity, path.velocity_at(float(clock[-1]))

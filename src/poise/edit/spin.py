@@ -20,7 +20,7 @@ from poise.edit.scope import Scope
 from poise.edit.spin_flight import (
     SpinFlight,
     Spun,
-    checked_wish,
+    checked_momentum,
     flight_measures,
     natural_scale,
     spin_by_root,
@@ -82,7 +82,7 @@ def spin(
         raise InvalidValue("The whole figure turns by the root, and no limb swings; leave limbs out, or say by 'pose'.")
     if not 0.0 < damping <= 1.0:
         raise InvalidValue(f"damping is {damping}; give a number above 0 and up to 1.")
-    wished = checked_wish(momentum)
+    asked = checked_momentum(momentum)
     figure = Figure.of(motion, character)
     body = figure.character
     if body is None:
@@ -90,7 +90,7 @@ def spin(
     spans = choose_flights(motion, figure, flights, scope)
     _require_priority(priority, spans)
     com = center_of_mass(motion, body)
-    aloft = [spin_flight(motion, body, span, wished) for span in spans]
+    aloft = [spin_flight(motion, body, span, asked) for span in spans]
     if scope.amount == 0.0:
         spun = Spun(motion)
     elif by == "root":

@@ -33,12 +33,12 @@ class SpinFlight:
     Attributes:
         span: First and last frame.
         tumble: Its bodies, as they move before the edit.
-        wish: Target of its angular momentum [kg m²/s], shape (3,).
+        asked: Target of its angular momentum [kg m²/s], shape (3,).
     """
 
     span: Span
     tumble: Tumble
-    wish: Array
+    asked: Array
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def natural_scale(character: Character) -> float:
     return character.mass * math.sqrt(GRAVITY * character.leg_length) * character.leg_length
 
 
-def checked_wish(momentum: str | Array) -> str | Array:
+def checked_momentum(momentum: str | Array) -> str | Array:
     """The target as given: "mean", "takeoff", or a vector [kg m²/s], shape (3,).
 
     Raises:
@@ -130,7 +130,7 @@ def flight_measures(
         "angular_momentum_mean_kg_m2_s": mean,
         "angular_momentum_spread_kg_m2_s": spread(tumble),
         "angular_momentum_error": float(np.abs(seen - mean).max()) / (size if size >= TINY * scale else scale),
-        "wish_error_max_kg_m2_s": float(np.linalg.norm(seen - flight.wish, axis=1).max()),
+        "momentum_error_max_kg_m2_s": float(np.linalg.norm(seen - flight.asked, axis=1).max()),
     }
     if target is not None:
         out["solver_error_max_kg_m2_s"] = float(np.abs(seen - target).max())
@@ -179,7 +179,7 @@ def spin_by_root(
     for flight, window in zip(flights, beside):
         first, last = flight.span
         fixed = tuple(sorted({f - first for f in priority if first <= f <= last})) or (0,)
-        turns, target, _ = turns_for(flight.tumble, flight.wish, fixed, damping=damping)
+        turns, target, _ = turns_for(flight.tumble, flight.asked, fixed, damping=damping)
         targets.append(target)
         if len(fixed) > 1:
             notes.append(_joined(flight.span, fixed, target))

@@ -80,7 +80,7 @@ def spin_by_pose(
             notes.append(f"Flight {first}:{last} spins steadily to {off:.1f}°; it is left as it was.")
             continue
         held = {0, last - first, *(f - first for f in priority if first <= f <= last)}
-        swung = _swing_flight(result, character, root, flight.span, flight.wish, held, axes, com)
+        swung = _swing_flight(result, character, root, flight.span, flight.asked, held, axes, com)
         tumble = Tumble.of(swung, character, first, last)
         before, after = spread(flight.tumble), spread(tumble)
         taken = 1.0 - after / before if before > 0.0 else 0.0
@@ -101,9 +101,9 @@ def spin_by_pose(
 
 
 def _off_steady(flight: SpinFlight) -> float | None:
-    """How far a flight is off the spin wished for [deg]; None where another momentum than its mean is."""
+    """How far a flight is off the spin asked for [deg]; None where another momentum than its mean is."""
     seen, steps = momentum_between(flight.tumble), flight.tumble.steps
-    if float(np.abs(steps @ seen / steps.sum() - flight.wish).max()) > 1e-9 * max(1.0, float(np.abs(seen).max())):
+    if float(np.abs(steps @ seen / steps.sum() - flight.asked).max()) > 1e-9 * max(1.0, float(np.abs(seen).max())):
         return None
     turn = turn_off_steady(flight.tumble)
     return None if turn is None else math.degrees(turn)
@@ -178,7 +178,7 @@ def _swing_flight(
     character: Character,
     root: int,
     span: tuple[int, int],
-    wish: Array,
+    asked: Array,
     held: set[int],
     axes: tuple[SwingAxis, ...],
     com: Array,
@@ -199,7 +199,7 @@ def _swing_flight(
     step = np.zeros_like(total)
     for _ in range(ITERATIONS):
         tumble = Tumble.of(piece, character, 0, len(piece.times) - 1)
-        error = (momentum_between(tumble) - wish) / scale
+        error = (momentum_between(tumble) - asked) / scale
         flat = total[free].reshape(-1)
         cost = float((error**2).sum() + flat @ banded_times(price, flat))
         if cost > best_cost * (1.0 + 1e-9):

@@ -121,7 +121,7 @@ def size_doubt(anatomy: Anatomy, tall: float) -> str:
 
 
 def _doubt_rate(figure: Figure, source: Source, evidence: dict[str, Evidence], warnings: list[str]) -> None:
-    """What falls and steps too fast is too large as often as too fast: both are tried, and only the rate is reported."""
+    """What falls and steps too fast is too large as often as too fast: both are tried, the rate is reported."""
     label = figure.motion.fps
     sizes, meters = {"stated": 1.0}, {"stated": 1.0}
     for leg in SIZES:

@@ -35,7 +35,7 @@ def load(
     frames_from_data: bool = False,
     height: float | str | None = None,
 ) -> Motion:
-    """Read a motion from any file Poise knows. What the file leaves open is guessed, and explained in `source.evidence`.
+    """Read a motion from any file Poise knows. What the file leaves open is guessed; `source.evidence` says why.
 
     Args:
         path: The file.

@@ -1,8 +1,7 @@
 """mocopi: UDP, little-endian fields of length, four letters and value; 27 bones, Y up, right-handed.
 
 Source: no official specification was found; written from what open readers of it agree on. The order of a bone's seven
-numbers is recognized from the numbers: four of them are a unit quaternion. `skdf` says how the actor stands, `fram` how it
-moves.
+numbers shows in the numbers: four of them are a unit quaternion. `skdf` says how the actor stands, `fram` how it moves.
 """
 
 from __future__ import annotations
