@@ -209,8 +209,7 @@ class LeftOut:
         said = []
         if not self.is_figure:
             said.append(
-                "No legs and no arms were found. Poise expects a figure with limbs; what it says about this motion may "
-                "not apply."
+                "This is no figure: no legs and no arms were found. What Poise says about a body may not apply to it."
             )
         if self.carried:
             said.append(f"{len(self.carried)} moving joints keep their own turns: {_some(self.carried)}.")
