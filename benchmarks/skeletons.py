@@ -1,8 +1,8 @@
 """Generated skeletons with random motion, each fitted, described and pushed, on grounds by turns:
 `python -m benchmarks.skeletons`.
 
-Each must end in a result of finite numbers or in one sentence. What fails is named by its number, so that it can be made
-again: `--first NUMBER --count 1`.
+Each must end in a result of finite numbers or in one sentence. What fails is named by its number, so that it can be
+made again: `--first NUMBER --count 1`.
 """
 
 from __future__ import annotations
