@@ -43,7 +43,7 @@ PATIENCE = 50
 _MOST = 1e30
 """daqp's infinity."""
 ROUNDING = float(np.finfo(float).eps)
-NONE = None, np.zeros(0), 0
+NONE: tuple[Array | None, Array, int] = None, np.zeros(0), 0
 """No answer, multipliers and iterations."""
 MISSED = 1e-7
 """An answer that misses an equality by more, in its own unit, is moved to the nearest point that meets them all."""
@@ -112,7 +112,8 @@ def solve_full(problem: Gathered, start: Array | None = None) -> FullAnswer:
             problem=problem,
             constraints=tuple(dict.fromkeys(problem.equal_names)),
         )
-    scaled, multipliers, iterations, flag = *(_least_distance(p, U, start) if is_definite else NONE), 1
+    scaled, multipliers, iterations = _least_distance(p, U, start) if is_definite else NONE
+    flag = 1
     if scaled is None:
         scaled, multipliers, iterations, flag = _whole(p)
     if scaled is None:
@@ -215,7 +216,7 @@ def _whole(p: _Program) -> tuple[Array | None, Array, int, int]:
         )  # fmt: skip
         if flag >= 1 and z is not None:
             return np.asarray(z), np.asarray(info["lam"]), int(info["iterations"]), flag
-    return *NONE, flag
+    return None, p.q, 0, flag
 
 
 def _met(A: Array, sides: Array, size: Array, z: Array, nv: int) -> Array:
