@@ -125,8 +125,8 @@ def spin(
     Example: [bold]poise edit spin flip.bvh -o mended.bvh --momentum takeoff[/bold]
     """
     flights, frames = flights_of(flight), frames_of("--priority", priority)
-    asked = momentum if momentum in ("mean", "takeoff") else vector("--momentum", momentum)
-    assert asked is not None
+    given = momentum if momentum in ("mean", "takeoff") else vector("--momentum", momentum)
+    assert given is not None
     names = _names(limbs)
     if names and by == "root":
         raise InvalidValue("--limbs goes with --by pose; turning the whole figure swings none.")
@@ -135,7 +135,7 @@ def spin(
 
     run_edit(
         asked,
-        partial(apply, flights=flights, momentum=asked, by=by, priority=frames, limbs=names, damping=damping),
+        partial(apply, flights=flights, momentum=given, by=by, priority=frames, limbs=names, damping=damping),
     )
 
 
