@@ -3,7 +3,7 @@
 `python -m benchmarks.check [planted] [alarms] [time] [--seeds 0-3]`; all three without a word.
 
 *planted*: the faults of `tests/planted.py`; caught is what fails under the right name with a frame where the fault is.
-*alarms*: every clip of both sets that fails, beside what a person saw there; a failure that nobody has looked at is named.
+*alarms*: every clip of both sets that fails, beside what a person saw there; failures nobody has looked at are named.
 *time*: all real clips, and peak memory for one clip of 45 s at 120 Hz, each a process of its own. Wall time needs two
 free cores; the processor time of all processes together is printed beside it. Memory is POSIX only.
 """
