@@ -36,6 +36,10 @@ from poise.tracking.retarget import end_body
 from poise.tracking.roles import Role
 
 Terms = tuple[list[Objective], list[Equal | AtLeast | Within]]
+CARRYING = 1.6
+"""Joints over a sole hold the whole weight on its furthest point so many times, as the ankles of people do [1]."""
+ON_GROUND = 0.03
+"""Contact points this near the lowest one of a limb that stands are its sole, for a leg of 0.82 m [m]."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,7 @@ class Lists:
         self.dof_weight = np.zeros(model.nv)
         self.free: dict[str, tuple[int, int]] = {}
         self._joint_weights(roles)
+        self._strength = np.maximum(torque_limits(character), self._carrying_strength(roles))
         self.set_weights(settings)
         self._limits = JointLimits(character, Bounds(near_angle=10.0, near_ground=0.0, return_share=0.2))
         self._rest = _Resting(standing, np.zeros(model.nv), np.zeros(model.nv))
@@ -166,7 +171,7 @@ class Lists:
         self.dof_weight[3:6] = s.pelvis_turn
         kinds = {"support": s.pose_support, "targeted": s.pose_targeted, "free": 1e-3, "trunk": s.pose_trunk}
         self.dof_weight[6:] = [kinds[kind] for kind in self._kinds[6:]]
-        self.limits = s.strength * torque_limits(self.character)
+        self.limits = s.strength * self._strength
         self._weak = 100.0 / np.maximum(self.limits, 1e-6) ** 2
 
     def _joint_weights(self, roles: Sequence[Role]) -> None:
@@ -187,6 +192,32 @@ class Lists:
                 for b in limb.bodies:
                     own = dofs_of(character, b)
                     self.free[f"{limb.name}: {character.bodies[b].name}"] = (own[0], own[-1] + 1)
+
+    def _carrying_strength(self, roles: Sequence[Role]) -> Array:
+        """Torques of joints that carry the character on one sole [N m], shape (nv − 6,): weight times arm.
+
+        Strengths of people say nothing of one who walks on its toes: the toe joint of a raptor is its ankle.
+        """
+        character, out = self.character, np.zeros(self.model.nv)
+        state = State(self.model).at(self.standing, np.zeros(self.model.nv))
+        weight = CARRYING * character.mass * GRAVITY
+        for limb in (x for x in character.limbs if any(r.limb == x.name and r.kind == "support" for r in roles)):
+            points = np.array([i for i, p in enumerate(character.contact_points) if p.body in limb.bodies], np.int64)
+            if not len(points):
+                continue
+            heights = state.points[points, 2]
+            sole = points[heights < heights.min() + ON_GROUND * character.leg_scale]
+            above = set(limb.bodies)
+            for i in sole.tolist():  # what is above all of them
+                chain, body = set[int](), character.contact_points[i].body
+                while body >= 0:
+                    chain.add(body)
+                    body = character.bodies[body].parent
+                above &= chain
+            for body in above:
+                arms = state.points[sole, :2] - state.data.xpos[body + 1, :2]
+                out[dofs_of(character, body)] = weight * np.sqrt((arms**2).sum(axis=1)).max()
+        return out[6:]
 
     # --- following
 
