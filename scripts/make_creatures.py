@@ -240,7 +240,7 @@ RANGES = {
     "Leg": (-5.0, 140.0), "Foot": (-70.0, 60.0), "ToeBase": (-70.0, 60.0), "ForeArm": (-140.0, 5.0),
     "Hand": (-60.0, 60.0), "Finger": (-60.0, 60.0),
 }  # fmt: skip
-"""How far they turn [deg], from how they are drawn; a knee bends by plus, an elbow by minus."""
+"""How far they turn [deg]; a knee bends by plus, an elbow by minus, both from the straight limb, others as drawn."""
 HEADS = {"alien": 0.35}
 """Density of heads that are drawn big, over that of the rest [1]."""
 MASSES = {"raptor": 62.0, "alien": 70.0}
@@ -278,11 +278,20 @@ def _shaped(creature: Creature, name: str, part: Part) -> Part:
     bare = name.removeprefix("Left").removeprefix("Right")
     body = replace(body, capsules=capsules, mass=mass * (HEADS.get(creature.name, 1.0) if bare == "Head" else 1.0))
     if bare in HINGES:
-        low, high = (math.radians(angle) for angle in RANGES[bare])
+        drawn = _bend(creature, name) if bare in ("Leg", "ForeArm") else 0.0
+        low, high = (math.radians(angle) - drawn for angle in RANGES[bare])
         across, along = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
         limits = Limits(rotations.IDENTITY.copy(), across, along, low, high, 0.0, 0.0, 0.0, 0.0)
         body = replace(body, kind="hinge", axis=across, limits=limits, rest_rotation=rotations.IDENTITY.copy())
     return replace(part, body=body)
+
+
+def _bend(creature: Creature, name: str) -> float:
+    """Turn about the axis to the left from the bone above a joint to that below it, as drawn [rad]."""
+    above, here = creature.joints[name]
+    below = next(place for parent, place in creature.joints.values() if parent == name)
+    first, then = np.array(here) - creature.joints[above][1], np.array(below) - here
+    return math.remainder(math.atan2(then[0], then[2]) - math.atan2(first[0], first[2]), 2.0 * math.pi)
 
 
 def _thickness(rod: Rod) -> float:

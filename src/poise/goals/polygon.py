@@ -65,11 +65,11 @@ def distance_inside(points: Array, place: Array) -> float:
 
 
 def nearest_inside(points: Array, place: Array) -> Array:
-    """The place (2,) of the hull of points (K, 2) that is nearest to a place; their mean where there is no hull."""
+    """The place (2,) of the hull of points (K, 2), K ≥ 1, that is nearest to a place; of their line without a hull."""
     chain = hull(points)
-    if len(chain) < 3:
-        return points.mean(axis=0)
-    if distance_inside(points, place) >= 0.0:
+    if len(chain) == 1:
+        return np.array(chain[0])
+    if len(chain) > 2 and distance_inside(points, place) >= 0.0:
         return place
     corners = np.array(chain)
     ways = np.roll(corners, -1, axis=0) - corners

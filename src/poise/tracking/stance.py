@@ -26,6 +26,7 @@ import numpy as np
 from poise.core import rotations
 from poise.core.typing import Array, Index
 from poise.core.units import GRAVITY
+from poise.goals.polygon import nearest_inside
 from poise.tracking.retarget import yaw_turn
 
 LAND_HEIGHT, LEAVE_HEIGHT = 0.045, 0.055
@@ -191,14 +192,11 @@ def capture_error(own: Sway, wanted: Sway) -> Array:
 
 
 def within(points: Array, place: Array, margin: float = 0.0) -> Array:
-    """A place (2,), no further from the middle of points (n, 2) than they reach that way, and a margin [m]."""
-    middle = points.sum(axis=0) / len(points)
-    way = place - middle
+    """A place (2,), no further from the convex hull of points (n, 2) than a margin [m]."""
+    inside = nearest_inside(points, place)
+    way = place - inside
     size = math.hypot(way[0], way[1])
-    if size < 1e-9:
-        return place
-    reach = max(float(((points - middle) @ way).max()) / size, 0.0) + margin
-    return place if size <= reach else middle + way * (reach / size)
+    return place if size <= margin else inside + way * (margin / size)
 
 
 def com_acceleration(
