@@ -75,12 +75,18 @@ class Standing:
 
 
 def end_body(character: Character, limb: str) -> int:
-    """The body at the end of a limb: the foot of a leg (toes follow it), the last of others."""
+    """The body at the end of a limb: the foot of a leg, the last of others.
+
+    Toes follow a foot. Of a leg that walks on its toes, whose foot has no contact points, it is the body with the most.
+    """
     chosen = next(item for item in character.limbs if item.name == limb)
     if chosen.kind == "leg":
         feet = [b for role, b in character.roles.items() if role.endswith("foot") and b in chosen.bodies]
-        if feet:
+        touching = [p.body for p in character.contact_points if p.body in chosen.bodies]
+        if feet and (feet[0] in touching or not touching):
             return feet[0]
+        if feet:
+            return max(chosen.bodies, key=touching.count)
     return chosen.bodies[-1]
 
 

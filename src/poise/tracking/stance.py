@@ -103,7 +103,11 @@ class Foot:
         falling = max(-float(velocity[2]), 1e-6)
         self.place = wanted.place + wanted.velocity * min(max(over, 0.0) / falling, AHEAD)
         self.place[2] = ground + self.height
-        self.turn = rotations.multiply(yaw_turn(yaw_between(self.level, wanted.turn)), self.level)
+        self.face(wanted.turn)
+
+    def face(self, turn: Array) -> None:
+        """Stand flat, facing as the foot would with an orientation."""
+        self.turn = rotations.multiply(yaw_turn(yaw_between(self.level, turn)), self.level)
 
     def arms(self) -> Array:
         """Where the points of its sole are from its joint, over the ground [m], shape (n, 2)."""

@@ -448,7 +448,7 @@ class PerformanceTracker:
         return float(np.mean(self.state.points[: len(ground.gap), 2] - ground.gap)) if len(ground.gap) else self.floor
 
     def _settle(self, ground: Ground) -> None:
-        """A foot that has come down is held where it is, not where it should have come down."""
+        """A foot that has come down is held where it is and as it faces, not where it should have come down."""
         for limb, foot in self.feet.items():
             if not foot.stands or foot.has_landed:
                 continue
@@ -457,6 +457,7 @@ class PerformanceTracker:
                 off = self.state.data.xpos[end_body(self.character, limb) + 1][:2] - foot.place[:2]
                 foot.shift = foot.shift + off
                 foot.place[:2] += off
+                foot.face(self.state.data.xquat[end_body(self.character, limb) + 1])
 
     def _watch(self) -> None:
         """Hold the root softly while the character is about to be lost; let it fall where that is not allowed."""
