@@ -17,7 +17,7 @@ the ground, so that a trembling actor does not throw the character about.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -56,6 +56,8 @@ class Foot:
         sole: Those of its end body in that body's frame as it stands, on the sole [m], shape (n, 3).
         level: Its orientation when it stands facing along x, wxyz.
         height: Of its joint over the ground then [m].
+        hip: Where its leg begins in the frame of the pelvis [m], shape (3,).
+        reach: How far the leg reaches from there [m].
         stands: Whether it stands.
         place, turn: Where and how it stands.
         share: How much of the target is the held one, 0 … 1.
@@ -64,9 +66,11 @@ class Foot:
     """
 
     def __init__(
-        self, row: int, points: Index, sole: Array, level: Array, height: float, scale: float, dt: float
-    ) -> None:
+        self, row: int, points: Index, sole: Array, level: Array, height: float, hip: Array, reach: float,
+        scale: float, dt: float,
+    ) -> None:  # fmt: skip
         self.row, self.points, self.sole, self.level, self.height = row, points, sole, level, height
+        self.hip, self.reach = hip, reach
         self.scale, self.dt = scale, dt
         self.stands, self.has_landed, self.share = False, False, 0.0
         self.place, self.turn = np.zeros(3), level
@@ -174,6 +178,25 @@ def _upright(first: Array, second: Array) -> float:
     a, b, c, d = first.tolist()
     w, x, y, z = second.tolist()
     return math.hypot(w * a + x * b + y * c + z * d, z * a - w * d + y * b - x * c)
+
+
+def too_high(feet: Iterable[Foot], places: Array, pelvis_turn: Array) -> float:
+    """How much lower the pelvis has to be for all legs to reach their feet [m].
+
+    A straight leg cannot push: neither up nor to the side.
+
+    Args:
+        feet: Of the character.
+        places: Of the targets, the pelvis first [m], shape (T, 3).
+        pelvis_turn: Orientation of the pelvis, wxyz.
+    """
+    most = 0.0
+    for foot in feet:
+        hip = places[0] + rotations.rotate(pelvis_turn, foot.hip)
+        way = places[foot.row] - hip
+        over = math.sqrt(max(foot.reach**2 - float(way[0] ** 2 + way[1] ** 2), (0.5 * foot.reach) ** 2))
+        most = max(most, -float(way[2]) - over)
+    return most
 
 
 class Sway(NamedTuple):

@@ -14,6 +14,8 @@ from poise.core.typing import Array, Index
 from poise.tracking.retarget import Standing, end_body, heading, yaw_turn
 from poise.tracking.stance import Foot
 
+STRETCHED = 0.965
+"""Legs are stretched to so much of their length at the most [1]."""
 STANDING = "standing"
 """The rest pose of a character's file in which it stands."""
 
@@ -111,4 +113,10 @@ def foot_of(
     sole = rotations.rotate(rotations.conjugate(turns[end]), under - places[end])
     level = rotations.multiply(yaw_turn(-standing.yaw), standing.end_turns[limb])
     height = float(standing.ends[limb][2]) - standing.floor
-    return Foot(row, points, sole, level, height, character.leg_scale, dt)
+    first = next(item.bodies[0] for item in character.limbs if item.name == limb)
+    hip = rotations.rotate(rotations.conjugate(turns[0]), places[first] - places[0])
+    length, body = 0.0, end
+    while body != first:
+        length += float(np.linalg.norm(character.bodies[body].offset))
+        body = character.bodies[body].parent
+    return Foot(row, points, sole, level, height, hip, STRETCHED * length, character.leg_scale, dt)

@@ -31,7 +31,7 @@ from poise.tracking.posing import Posing, pose_at, velocity_at
 from poise.tracking.retarget import Retargeter, Standing, end_body
 from poise.tracking.roles import Role, propose_roles
 from poise.tracking.smooth import Smoother, Soles
-from poise.tracking.stance import TREMBLE, Foot, Goal, Sway, capture_error, com_acceleration, place_feet
+from poise.tracking.stance import TREMBLE, Foot, Goal, Sway, capture_error, com_acceleration, place_feet, too_high
 from poise.tracking.standing import foot_of, limb_points, put_on, standing_at, standing_pose
 
 ROOTS = ("hard", "soft", "strict")
@@ -55,6 +55,8 @@ CATCHING = 0.1
 """A foot that is placed to catch the body is there so long after it was asked to [s]."""
 HOMING = 0.05
 """The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
+SINKING, LOWEST = 25.0, 0.3
+"""The pelvis is lowered at this rate [1/s], by so many legs at the most, for legs to reach their feet."""
 FASTEST = 40.0
 """Joints are not let turn faster [rad/s]."""
 
@@ -136,7 +138,7 @@ class PerformanceTracker:
         self.time, self.counts, self.mode, self._poses = 0.0, Counts(), "following", 0
         self.scale = character.leg_scale
         self.feet: dict[str, Foot] = {}
-        self._shift, self._catch, self._rise = np.zeros(2), np.zeros(2), 0.0
+        self._shift, self._catch, self._rise, self._lowered = np.zeros(2), np.zeros(2), 0.0, np.zeros(2)
         self.softness = 1.0 if root == "soft" else 0.0
         self._still_since, self.is_beginning = 0.0, True
         self._joined: Array | None = None
@@ -309,7 +311,19 @@ class PerformanceTracker:
             self._rise += (1.0 - math.exp(-self.dt / 0.2)) * (float(np.mean(heights)) - self.floor - self._rise)
             rows = np.array([row for row in range(count) if row not in {foot.row for foot in self.feet.values()}])
             place[rows, 2] += self._rise
+        self._lower_pelvis(place, velocity, acceleration, turn[0])
         return Targets(place, velocity, acceleration, turn, spin, held)
+
+    def _lower_pelvis(self, place: Array, velocity: Array, acceleration: Array, turn: Array) -> None:
+        """Lower the target of the pelvis, smoothly, where legs would not reach their feet."""
+        goal = min(too_high(self.feet.values(), place, turn), LOWEST * self._retargeter.ours.leg if self._retargeter else 0.0)
+        off = goal - self._lowered[0]
+        pull = SINKING * SINKING * off - 2.0 * SINKING * self._lowered[1]
+        self._lowered[1] += self.dt * pull
+        self._lowered[0] += self.dt * self._lowered[1]
+        place[0, 2] -= self._lowered[0]
+        velocity[0, 2] -= self._lowered[1]
+        acceleration[0, 2] -= pull
 
     def _ground_under(self, places: Array) -> list[float]:
         """Height of the character's ground under places (K, 2) [m]."""
