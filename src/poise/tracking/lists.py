@@ -37,7 +37,7 @@ from poise.tracking.roles import Role
 
 Terms = tuple[list[Objective], list[Equal | AtLeast | Within]]
 CARRYING = 1.6
-"""Joints over a sole hold the whole weight on its furthest point so many times, as the ankles of people do [1]."""
+"""Joints of a leg hold the whole weight so many times, as the ankles of people do [1]."""
 ON_GROUND = 0.03
 """Contact points this near the lowest one of a limb that stands are its sole, for a leg of 0.82 m [m]."""
 
@@ -66,7 +66,7 @@ class Settings:
         responsiveness: Over the stiffness of pelvis and hands [1]: above 1 they follow closer, below 1 calmer.
     """
 
-    com: float = 10.0
+    com: float = 100.0
     com_gain: float = 1.0
     pelvis: float = 1.0
     pelvis_along: float = 0.05
@@ -86,7 +86,7 @@ class Settings:
     pose_stiffness: float = 60.0
     momentum: float = 0.1
     momentum_rate: float = 0.0
-    tail: float = 0.2
+    tail: float = 1.0
     tail_frequency: float = 12.0
     tail_damping: float = 1.0
     held: float = 30.0
@@ -196,7 +196,8 @@ class Lists:
     def _carrying_strength(self, roles: Sequence[Role]) -> Array:
         """Torques of joints that carry the character on one sole [N m], shape (nv − 6,): weight times arm.
 
-        Strengths of people say nothing of one who walks on its toes: the toe joint of a raptor is its ankle.
+        The arm goes to the furthest point of the sole, or to the center of mass. Strengths of people say nothing of one
+        who walks on its toes, where the toe joint is the ankle, or whose hips are wide.
         """
         character, out = self.character, np.zeros(self.model.nv)
         state = State(self.model).at(self.standing, np.zeros(self.model.nv))
@@ -215,7 +216,8 @@ class Lists:
                     body = character.bodies[body].parent
                 above &= chain
             for body in above:
-                arms = state.points[sole, :2] - state.data.xpos[body + 1, :2]
+                ends = np.concatenate([state.points[sole, :2], state.com()[None, :2]])
+                arms = ends - state.data.xpos[body + 1, :2]
                 out[dofs_of(character, body)] = weight * np.sqrt((arms**2).sum(axis=1)).max()
         return out[6:]
 
