@@ -66,10 +66,10 @@ class Settings:
         responsiveness: Over the stiffness of pelvis and hands [1]: above 1 they follow closer, below 1 calmer.
     """
 
-    com: float = 100.0
+    com: float = 50.0
     com_gain: float = 1.0
-    pelvis: float = 1.0
-    pelvis_along: float = 0.05
+    pelvis: float = 10.0
+    pelvis_along: float = 0.005
     pelvis_stiffness: float = 25.0
     height_stiffness: float = 100.0
     pelvis_turn: float = 0.3

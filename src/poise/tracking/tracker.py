@@ -55,6 +55,8 @@ CATCHING = 0.1
 """A foot that is placed to catch the body is there so long after it was asked to [s]."""
 HOMING = 0.05
 """The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
+RISING = 0.2
+"""Targets rise with the ground under the feet within so long [s]."""
 SINKING, LOWEST = 25.0, 0.3
 """The pelvis is lowered at this rate [1/s], by so many legs at the most, for legs to reach their feet."""
 FASTEST = 40.0
@@ -308,9 +310,11 @@ class PerformanceTracker:
             place[row], velocity[row], acceleration[row] = goal.place, goal.velocity, goal.acceleration
             turn[row], spin[row] = goal.turn, goal.spin
         if self.terrain is not None:
-            self._rise += (1.0 - math.exp(-self.dt / 0.2)) * (float(np.mean(heights)) - self.floor - self._rise)
+            climbed = (1.0 - math.exp(-self.dt / RISING)) * (float(np.mean(heights)) - self.floor - self._rise)
+            self._rise += climbed
             rows = np.array([row for row in range(count) if row not in {foot.row for foot in self.feet.values()}])
             place[rows, 2] += self._rise
+            velocity[rows, 2] += climbed / self.dt
         self._lower_pelvis(place, velocity, acceleration, turn[0])
         return Targets(place, velocity, acceleration, turn, spin, held)
 
