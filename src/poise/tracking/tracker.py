@@ -320,7 +320,8 @@ class PerformanceTracker:
 
     def _lower_pelvis(self, place: Array, velocity: Array, acceleration: Array, turn: Array) -> None:
         """Lower the target of the pelvis, smoothly, where legs would not reach their feet."""
-        goal = min(too_high(self.feet.values(), place, turn), LOWEST * self._retargeter.ours.leg if self._retargeter else 0.0)
+        assert self._retargeter is not None
+        goal = min(too_high(self.feet.values(), place, turn), LOWEST * self._retargeter.ours.leg)
         off = goal - self._lowered[0]
         pull = SINKING * SINKING * off - 2.0 * SINKING * self._lowered[1]
         self._lowered[1] += self.dt * pull
