@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 import poise
 from poise.cli.app import run
 from poise.core.batch import ProcessDied, each, shard
-from poise.core.errors import InvalidValue
+from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, SimulationDiverged, UnreadableFile
 
 
 @pytest.fixture
@@ -72,13 +73,16 @@ def test_what_is_done_is_not_done_again(clips: Path, tmp_path: Path, capsys: pyt
 
 def test_shards_do_all_clips_once(clips: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    for k in (1, 2, 3):
-        run(["convert", str(clips), str(out), "--shard", f"{k}/3", "--jobs", "1", "--resume"])
+    for k in (1, 2, 3):  # in one folder, as machines do that begin at once
+        run(["convert", str(clips), str(out), "--shard", f"{k}/3", "--jobs", "1"])
     found = [lines(p) for p in sorted(out.glob("manifest-*.jsonl"))]
     assert len(found) == 3
     assert sorted(name for part in found for name in part) == sorted({name for part in found for name in part})
     assert sum(len(part) for part in found) == 4
     assert "4 clips, 1 failed" in (out / "index.html").read_text(encoding="utf-8")
+    # a part that was begun is not begun again by mistake, nor is the whole
+    assert run(["convert", str(clips), str(out), "--shard", "2/3", "--jobs", "1"]) == 2
+    assert run(["convert", str(clips), str(out), "--jobs", "1"]) == 2
 
 
 @pytest.mark.parametrize("part", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2", ""])
@@ -198,3 +202,33 @@ def with_two_clips(path: Path) -> None:
     rest = data[20 + length :]
     head = data[:8] + (20 + len(text) + len(rest)).to_bytes(4, "little")
     path.write_bytes(head + len(text).to_bytes(4, "little") + data[16:20] + text + rest)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FileFormatError("no motion", path="a.bvh", line=3, column=4, text="x"),
+        UnreadableFile("a.bvh is not there"),
+        BudgetExceeded("too much", seen={"joint": 1.0}, allowed={"joint": 0.5}, amount=0.5),
+        SimulationDiverged("it fell apart", frame=7, reason="speed"),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+def test_an_error_travels_between_processes_whole(error: Exception) -> None:
+    back = pickle.loads(pickle.dumps(error))
+    assert type(back) is type(error)
+    assert str(back) == str(error)
+    assert vars(back) == vars(error)
+
+
+def unreadable(path: Path) -> float:
+    return poise.load(path).duration
+
+
+def test_a_broken_file_breaks_no_pool(clips: Path) -> None:
+    paths = [clips / "broken.bvh", clips / "a.bvh", clips / "b.bvh"]
+    with ProcessPoolExecutor(1) as executor:
+        found = {path.stem: result for path, result in each(unreadable, paths, executor=executor)}
+    assert isinstance(found["broken"], FileFormatError)
+    assert found["broken"].line == 1
+    assert isinstance(found["a"], float)

@@ -205,8 +205,8 @@ def _run(
     log = f"manifest-{shard.replace('/', '-of-')}.jsonl" if shard else MANIFEST
     manifest = None if place is None else Path(place) / log
     before = _read(Path(place)) if place is not None else {}
-    if place is not None:
-        _require(Path(place), before, resume=resume or bool(given.get("overwrite")))
+    if manifest is not None:
+        _require(manifest, resume=resume or bool(given.get("overwrite")))
     if resume:
         part = [j for j in part if not _is_done(before.get(j.name), j, Path(place or "."))]
     done: list[Done] = []
@@ -293,14 +293,18 @@ def _ending(wish: str | Path) -> str:
     return Path(name).suffix or f".{name.lstrip('.')}"
 
 
-def _require(place: Path, before: dict[str, Done], *, resume: bool) -> None:
+def _require(manifest: Path, *, resume: bool) -> None:
+    """Make the output folder and its manifest, at once: other machines may begin their parts in the same folder."""
+    place = manifest.parent
     if place.exists() and not place.is_dir():
         raise InvalidValue(f"{place} is a file; the new files of a folder need a folder.")
     place.mkdir(parents=True, exist_ok=True)
-    if before and not resume:
-        raise InvalidValue(f"{place} holds {len(before)} finished clips. Go on with --resume, or give --overwrite.")
-    if not before and not resume and any(place.iterdir()):
+    if not resume and manifest.exists():
+        raise InvalidValue(f"{place} holds a run that was begun. Go on with --resume, or give --overwrite.")
+    beside = manifest.name != MANIFEST and any(place.glob("manifest-*-of-*.jsonl"))
+    if not resume and not beside and any(place.iterdir()):
         raise InvalidValue(f"{place} is not empty. Name another folder, or give --overwrite.")
+    manifest.touch()
 
 
 def _read(place: Path) -> dict[str, Done]:

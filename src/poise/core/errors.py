@@ -21,6 +21,17 @@ class PoiseError(Exception):
         text = super().__str__()
         return text if on_command_line.get() else with_arguments(text)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[PoiseError], args: tuple[Any, ...], data: dict[str, Any]) -> PoiseError:
+    """An error as another process raised it."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(data)
+    return error
+
 
 _OPTION = re.compile(
     r"(?P<command>(?:poise|blender) [a-z-]+[^.;()]*?)?(?<![\w-])--(?P<name>[a-z][a-z-]*)"
