@@ -228,9 +228,16 @@ class JointTree:
         return any("leg" in hints(self.skeleton.names[a]) and self.is_sided(a) for a, _ in paired)
 
     def _is_trunk_hub(self, joint: int, kids: list[int]) -> bool:
-        """A fork of the trunk, not of a hand or a branching tail: it carries a pair, or asymmetric big parts."""
-        paired, _ = self.pair_up(self.major(joint, SMALL))
-        return bool(paired) or len(kids) > 2
+        """A fork of the trunk, not of a hand or a branching tail: it carries a pair, or leads to one, or has many parts."""
+        if len(kids) > 2 or self.pair_up(self.major(joint, SMALL))[0]:
+            return True
+        return any(self._leads_to_pair(kid) for kid in kids if not self.is_sided(kid))
+
+    def _leads_to_pair(self, joint: int) -> bool:
+        """Whether limbs with a left and a right begin further down a branch."""
+        if any(map(self.is_sided, pair := next(iter(self.pair_up(self.major(joint, SMALL))[0]), ()))):
+            return max(map(self.weight, pair)) >= LIMB
+        return any(self._leads_to_pair(kid) for kid in self.major(joint, LIMB) if not self.is_sided(kid))
 
     def is_spine_bone(self, joint: int) -> bool:
         """False for a joint the file cannot turn, and for one that only doubles its single child."""
@@ -351,8 +358,9 @@ class JointTree:
         whole = path[upper:]
         # joints that double another, or cannot turn, stay with the one before
         main = [whole[0]]
+        shortest = 0.05 * self.reach[whole[0]]  # wide wings are no measure for a bird's legs
         for n, j in enumerate(whole[1:], start=1):
-            too_close = self.lengths[j] < 0.012 * self.span and n > 1
+            too_close = self.lengths[j] < min(0.012 * self.span, shortest) and n > 1
             if j in self.skeleton.fixed or too_close:
                 if n > 2:
                     break
@@ -420,6 +428,11 @@ class JointTree:
                 named = any(w in name for w in ("collar", "clavicle", "scapula"))
                 # near the middle line, shorter than the next bone, and two bones still to come: a collar bone
                 if here < 0.6 * there and bones[k + 2] > 0.0 and (named or (k == 0 and bones[k] < 0.9 * bones[k + 1])):
+                    continue
+                if named and k == 0 and len(path) > 3:  # a dinosaur's begin far from the middle
+                    continue
+                is_long = bones[k] < 1.5 * bones[k + 1] and bones[k + 2] > 0.6 * bones[k + 1]  # no hand follows yet
+                if here < 0.6 * there and k == 0 and len(path) > 3 and is_long:
                     continue
                 if k and k + 3 < len(path) and here < 0.8 * there and bones[k] < 0.6 * min(bones[k + 1 : k + 3]):
                     continue  # a second joint of the shoulder

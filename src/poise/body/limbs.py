@@ -77,7 +77,9 @@ def find_anatomy(poses: Poses) -> Anatomy:
             chains += _beyond_head(tree, chain)
     if not hubs:
         chest = max((c.joints[-1] for c in chains if c.kind == "spine"), default=chest)
-    chains = _unique(chains)
+    if not any(c.kind == "neck" for c in chains):
+        chains = _neck_before_chest(tree, pelvis, chest, chains)
+    chains = _unique(_one_of_each(tree, chains))
     wanted = {root} | {j for c in chains for j in c.joints}
     simulated = tuple(j for j in _depth_first(poses.skeleton, root) if j in wanted)
     four = four_legged and any(c.place == "front" for c in chains)
@@ -99,22 +101,39 @@ def _trunk(
     """Both ends of the trunk, pelvis and chest: the root and the last fork, but the head goes on from the chest.
 
     Some animals are drawn from their shoulders: neck and front legs hang on the root, hind legs and tail further down.
+    Others are drawn from the middle of the trunk, and neither end is the root.
     """
     chest = _chest(tree, root, hubs, pairs)
-    bear = {hub for hub, _, _ in pairs}
-    if chest == root or not {root, chest} <= bear or not rest_is_level(tree, root, chest, pairs):
+    bear = sorted({hub for hub, _, _ in pairs})
+    above = tree.skeleton.ancestors
+    apart = [h for h in bear if h != chest and chest not in above(h) and h not in above(chest)]
+    if root not in bear and apart and _named_leg(tree, chest, pairs):
+        pelvis = max(apart, key=lambda h: (_named_leg(tree, h, pairs), len(above(h))))
+        if not _named_leg(tree, pelvis, pairs):
+            return root, chest
+    elif chest == root or not {root, chest} <= set(bear) or not rest_is_level(tree, root, chest, pairs):
         return root, chest
+    else:
+        pelvis = root
 
     def headness(hub: int) -> float:
         best = 0.0
-        for kid in (kid for at, kid in single if at == hub):
+        way = [hub, *(j for j in above(hub) if j != root and root in above(j))] if hub != root else [hub]
+        for at, kid in single:
+            if at not in way:
+                continue
             said = frozenset().union(*(hints(tree.skeleton.names[j]) for j in tree.path(kid)))
-            rise = tree.skeleton.rest[0][tree.path(kid)[-1], 2] - tree.skeleton.rest[0][hub, 2]
+            rise = tree.skeleton.rest[0][tree.path(kid)[-1], 2] - tree.skeleton.rest[0][at, 2]
             own = bool(said & {"head", "neck"}) - ("tail" in said) + 0.5 * float(rise) / tree.span
             best = own if abs(own) > abs(best) else best
         return best
 
-    return (chest, root) if headness(root) > max(headness(chest), 0.0) + 0.5 else (root, chest)
+    return (chest, pelvis) if headness(pelvis) > max(headness(chest), 0.0) + 0.5 else (pelvis, chest)
+
+
+def _named_leg(tree: JointTree, hub: int, pairs: list[Pair]) -> bool:
+    """Whether a pair on this joint is called a leg."""
+    return any("leg" in _named(tree, pair) for pair in pairs if pair[0] == hub)
 
 
 def _main_legs(tree: JointTree, root: int, pairs: list[Pair]) -> Pair | None:
@@ -283,6 +302,9 @@ def _left_first(tree: JointTree, a: int, b: int, left: Array) -> tuple[int, int]
 
 def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, has_hubs: bool) -> Chain | None:
     path = [j for j in tree.path(kid) if j not in tree.skeleton.fixed]
+    # what is on one side of the body does not go on what lies in its middle: feathers, the parts of a jaw
+    middle = [j for j in path if not tree.is_sided(j)]
+    path = path[: len(middle)] if middle == path[: len(middle)] else path
     named = frozenset().union(*(hints(tree.skeleton.names[j]) for j in path)) if path else frozenset()
     at = tree.poses.positions
     away = at[:, tree.path(kid)[-1]] - at[:, hub]
@@ -292,8 +314,8 @@ def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, ha
     above = hub == chest != root and "tail" not in named and (rises or "trunk" not in named)
     if named & {"head", "neck"} or above:
         kind = "neck"
-    elif "trunk" in named and "tail" not in named:
-        kind = "spine"
+    elif "trunk" in named and "tail" not in named and (rises or hub != root or chest == root):
+        kind = "spine"  # what goes on behind the pelvis is a tail, however it is called
     elif "tail" in named or (hub == root and not rises):
         kind = "tail"
     elif not has_hubs and rises:
@@ -306,6 +328,32 @@ def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, ha
     if kind == "other" and tree.weight(kid) < LIMB:
         return None
     return Chain(kind, "", "", hub, kept) if kept else None
+
+
+def _neck_before_chest(tree: JointTree, pelvis: int, chest: int, chains: list[Chain]) -> list[Chain]:
+    """The neck of a figure whose arms fork off before it: the heaviest branch of the trunk that was nothing else."""
+    trunk = [j for j in tree.skeleton.ancestors(chest) if pelvis in tree.skeleton.ancestors(j)]
+    options = [c for c in chains if c.kind == "other" and not c.side and c.hub in trunk]
+    best = max(options, key=lambda c: tree.weight(c.joints[0]), default=None)
+    if best is None:
+        return chains
+    neck = Chain("neck", "", "", best.hub, _to_head(tree, list(best.joints)))
+    return [neck if c is best else c for c in chains]
+
+
+def _one_of_each(tree: JointTree, chains: list[Chain]) -> list[Chain]:
+    """One neck and one tail: those called so, else the heaviest; sails, crests and flaps beside it are neither."""
+    kept = list(chains)
+    for kind in ("neck", "tail"):
+        alike = [c for c in chains if c.kind == kind and len(c.joints)]
+        called = [c for c in alike if any({kind, "head"} & hints(tree.skeleton.names[j]) for j in c.joints)]
+        best = called or [max(alike, key=lambda c: tree.weight(c.joints[0]), default=None)]
+        for chain in alike:
+            if chain not in best:
+                kept.remove(chain)
+                if tree.weight(chain.joints[0]) >= LIMB:
+                    kept.append(Chain("other", "", "", chain.hub, chain.joints))
+    return kept
 
 
 def _spine_and_neck(tree: JointTree, chain: Chain) -> list[Chain]:

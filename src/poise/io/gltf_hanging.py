@@ -19,7 +19,7 @@ from poise.core.typing import Array
 
 Ints = npt.NDArray[np.int64]
 
-WANDERS = 0.02
+WANDERS = 0.005
 """A joint asks on what it hangs if it moves this far against the file's parent, as a share of the figure's size."""
 ROUNDING = 0.004
 """Wander that says nothing: stretch of a baked limb, rounding, as a share of the size."""
@@ -27,6 +27,10 @@ LOOSEST = 0.06
 """No joint hangs on a bone in whose frame it wanders more than this share of the size."""
 SURE = 1.2
 """Least sum of the witnesses: odds of 3.3 to 1."""
+MOVED = 1.5
+"""It wanders this much less in the frame of the bone that carries it, at least."""
+MIRRORED = 0.02
+"""Distances of two joints on one side and of their like on the other differ by less than this share of the size."""
 FEWEST_FLAT = 6
 """So many joints beside each other, and nothing else, are a tree whose bones the file does not tell."""
 MOST_POSES = 400
@@ -127,15 +131,38 @@ def find_hanging(rig: Rig) -> tuple[Hanging, ...]:
             if bone != joint and rig.wander[bone, joint] < LOOSEST and not _is_above(rig.parents, joint, bone)
         ]
         best = max(options, key=lambda h: (round(h.odds, 1), -_depth(rig.parents, h.bone), -h.bone), default=None)
-        moved = best is not None and motion_witness(rig, joint, best.bone)[0] > np.log(2.0)
+        moved = best is not None and motion_witness(rig, joint, best.bone)[0] > np.log(MOVED)
         if best is not None and moved and best.odds > SURE:
             found.append(best)
+    found += [like for hanging in found for like in _likes(rig, hanging, {h.joint for h in found})]
     kept: list[Hanging] = []
     for hanging in sorted(found, key=lambda h: (-h.odds, h.joint)):
         if not _is_above(parents, hanging.joint, hanging.bone):
             parents[hanging.joint] = hanging.bone
             kept.append(hanging)
     return tuple(kept)
+
+
+def _likes(rig: Rig, one: Hanging, taken: set[int]) -> list[Hanging]:
+    """The other foot: a joint beside one that hangs on a bone, and a bone as far from it, the sides changed over.
+
+    It may have stood still in every clip; its skin tells then.
+    """
+    joints = [j for j in range(1, len(rig.parents)) if rig.parents[j] == rig.parents[one.joint] and j not in taken]
+    away = rig.distance
+    options = [
+        _weigh(rig, joint, bone)
+        for joint in joints
+        for bone in range(1, len(rig.parents))
+        if bone not in (one.bone, one.joint, joint)
+        and rig.wander[bone, joint] < LOOSEST
+        and not _is_above(rig.parents, joint, bone)
+        and abs(away[joint, bone] - away[one.joint, one.bone]) < MIRRORED
+        and abs(away[joint, one.bone] - away[one.joint, bone]) < MIRRORED
+        and away[joint, one.bone] > away[joint, bone]
+    ]
+    best = max(options, key=lambda h: (h.odds, -h.bone), default=None)
+    return [best] if best is not None and best.odds > SURE else []
 
 
 def hang_by_skin(parents: Ints, seams: Array) -> tuple[Hanging, ...]:
