@@ -323,3 +323,45 @@ def test_formats_that_are_not_read_get_the_way_to_one_that_is(tmp_path: Path, su
     path.write_bytes(b"something")
     with pytest.raises(FileFormatError, match=r"BVH|glb"):
         poise.io.load(path)
+
+
+def test_a_hand_alone_has_the_size_of_a_hand(tmp_path: Path) -> None:
+    text = "HIERARCHY\nROOT Hand\n{\nOFFSET 0 0 0\n"
+    text += "CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation\n"
+    for n, finger in enumerate(("Thumb", "Index", "Middle", "Ring", "Pinky")):
+        for k, length in enumerate((9.0, 4.0, 3.0)):
+            text += f"JOINT {finger}{k}\n{{\nOFFSET {2.0 * n - 4.0 if k == 0 else 0.0} {length} 0\n"
+            text += "CHANNELS 3 Zrotation Xrotation Yrotation\n"
+        text += "End Site\n{\nOFFSET 0 2.5 0\n}\n" + "}\n" * 3
+    text += "}\nMOTION\nFrames: 1\nFrame Time: 0.04\n" + " ".join(["0"] * 51) + "\n"
+    path = tmp_path / "hand.bvh"
+    path.write_text(text)
+    motion = poise.load(path)
+    assert motion.source is not None
+    assert motion.source.unit == UNITS["cm"]
+    assert 0.2 < poise.Character.fit(motion).mass < 1.0
+
+
+def test_legs_that_no_person_has_are_asked_for() -> None:
+    reading = read_as(in_file_axes(walk(), "y", 0.01 / 1.7), custom(up={"y": 1.0}, units={"cm": 1.0}))
+    assert any("no person's" in warning for warning in reading.warnings)
+    assert not read_as(in_file_axes(walk(), "y", 0.01), custom(up={"y": 1.0}, units={"cm": 1.0})).warnings
+
+
+def test_a_person_who_crawls_is_as_tall_as_one_who_stands() -> None:
+    # bones along their own x axes, as some mocap formats write them: the rest pose is none
+    rows = [("Hips", -1, (0.0, 0.0, 0.5)), ("Spine", 0, (0.3, 0.0, 0.0)), ("Chest", 1, (0.2, 0.0, 0.0))]
+    rows += [("Neck", 2, (0.15, 0.0, 0.0)), ("Head", 3, (0.1, 0.0, 0.0))]
+    for side, y in (("Left", 1.0), ("Right", -1.0)):
+        rows += [(f"{side}UpLeg", 0, (0.0, 0.1 * y, 0.0)), (f"{side}Leg", len(rows), (0.43, 0.0, 0.0))]
+        rows += [(f"{side}Foot", len(rows) - 1, (0.41, 0.0, 0.0))]
+        rows += [(f"{side}Arm", 2, (0.0, 0.17 * y, 0.0)), (f"{side}ForeArm", len(rows), (0.29, 0.0, 0.0))]
+        rows += [(f"{side}Hand", len(rows) - 1, (0.26, 0.0, 0.0))]
+    names, parents, offsets = zip(*rows)
+    turned = np.tile(rotations.IDENTITY, (20, len(rows), 1))
+    for joint, name in enumerate(names):
+        angle = {"UpLeg": 90.0, "Arm": 90.0, "Leg": 90.0}.get(name.removeprefix("Left").removeprefix("Right"), 0.0)
+        turned[:, joint] = rotations.from_rotation_vector(np.array([0.0, np.radians(angle), 0.0]))
+    skeleton = Skeleton(names, np.array(parents), np.array(offsets), np.tile(rotations.IDENTITY, (len(rows), 1)))
+    crawl = Motion(skeleton, np.arange(20) / 30.0, np.tile(offsets, (20, 1, 1)), turned)
+    assert 1.6 < height_of(crawl) < 1.9

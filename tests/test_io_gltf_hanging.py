@@ -158,6 +158,23 @@ def test_a_foot_hangs_on_its_shin_though_each_clip_was_baked_with_another_offset
     assert {h.joint: h.bone for h in found} == named
 
 
+def test_a_foot_that_stood_still_hangs_like_the_other_one() -> None:
+    rig = as_control_rig(walk())
+    names, parents = rig.skeleton.names, rig.skeleton.parents
+    places, orientations = (part.copy() for part in rig.world)
+    left, shin = names.index("Foot.L"), names.index("LowerLeg.L")
+    for joint in (j for j in range(len(names)) if names[j].endswith(".L")):  # it stands in every frame
+        places[:, joint], orientations[:, joint] = places[0, joint], orientations[0, joint]
+    seams = np.zeros((len(names), len(names)))
+    for foot, bone in ((left, shin), (names.index("Foot.R"), names.index("LowerLeg.R"))):
+        seams[foot, bone] = seams[bone, foot] = 5.0
+    skin = np.full(len(names), 20.0)
+    skin[[n.startswith("Pole") for n in names]] = 0.0
+    found = {h.joint: h.bone for h in find_hanging(measure(places, orientations, parents, skin, seams))}
+    assert found.get(names.index("Foot.R")) == names.index("LowerLeg.R")
+    assert found.get(left) == shin
+
+
 def test_no_joint_hangs_in_a_circle_whatever_moves() -> None:
     for seed in range(30):
         rng = np.random.default_rng(seed)

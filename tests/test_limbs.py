@@ -318,3 +318,76 @@ def test_a_hand_alone_has_fingers_and_no_arms() -> None:
 def test_long_legs_make_nobody_too_heavy() -> None:
     legs = [(n, p, (x, y, 1.35 * z) if z < -0.3 else (x, y, z)) for n, p, (x, y, z) in LEGS]
     assert fit(figure([*TRUNK, *ARMS, *legs], MOVES)).mass < 100.0
+
+
+HIND = both(
+    ("Bone_*", "rump", (0.3, 0.0, 0.0)), ("Bone_*.001", "Bone_*", (0.0, 0.2, -0.3)),
+    ("Bone_*.002", "Bone_*.001", (0.0, 0.0, -0.3)), ("Bone_*.003", "Bone_*.002", (0.1, 0.0, -0.1)),
+)  # fmt: skip
+FORE = both(
+    ("Front_*", "shoulders", (0.1, 0.0, 0.0)), ("Front_*.001", "Front_*", (0.0, 0.2, -0.3)),
+    ("Front_*.002", "Front_*.001", (0.0, 0.0, -0.3)), ("Front_*.003", "Front_*.002", (0.1, 0.0, -0.1)),
+)  # fmt: skip
+
+
+def test_a_sail_on_the_back_hides_no_front_legs_and_is_no_neck() -> None:
+    rows: list[Row] = [
+        ("rump", "", (0.0, 0.0, 0.7)),
+        ("back", "rump", (0.5, 0.0, 0.0)), ("sail", "back", (0.1, 0.0, 0.6)),
+        ("shoulders", "back", (0.4, 0.0, 0.0)), ("sail2", "shoulders", (0.1, 0.0, 0.5)),
+        ("throat", "shoulders", (0.3, 0.0, 0.0)), ("head", "throat", (0.3, 0.0, 0.0)),
+        ("behind1", "rump", (-0.4, 0.0, 0.0)), ("behind2", "behind1", (-0.6, 0.0, -0.1)),
+        ("flap", "rump", (-0.1, 0.0, -0.4)),
+        *HIND, *FORE,
+    ]  # fmt: skip
+    found = limbs(fit(figure(rows, ["Bone_L.001", "Front_R.001"])))
+    assert found["left_hind_leg"][-1] == "Bone_L.003"
+    assert found["right_front_leg"][-1] == "Front_R.003"
+    assert found["neck"] == ["throat", "head"]
+    assert found["tail"] == ["behind1", "behind2"]
+    assert not {"neck.2", "tail.2"} & set(found)
+
+
+def test_an_animal_drawn_from_the_middle_of_its_trunk_has_both_ends() -> None:
+    rows: list[Row] = [
+        ("torso", "", (0.0, 0.0, 0.8)),
+        ("loin", "torso", (-0.2, 0.0, 0.0)), ("tail1", "loin", (-0.4, 0.0, 0.0)), ("tail2", "tail1", (-0.5, 0.0, 0.0)),
+        ("rump", "loin", (-0.05, 0.0, 0.0)),
+        ("breast", "torso", (0.2, 0.0, 0.0)), ("neck", "breast", (0.3, 0.0, 0.2)), ("head", "neck", (0.3, 0.0, 0.1)),
+        ("shoulders", "breast", (0.05, 0.0, 0.0)),
+        *[(n.replace("Bone", "thigh"), p.replace("Bone", "thigh"), (0.0 if p == "rump" else x, y, z))
+          for n, p, (x, y, z) in HIND],
+        *[(n.replace("Front", "front_thigh"), p.replace("Front", "front_thigh"), at) for n, p, at in FORE],
+    ]  # fmt: skip
+    found = fit(figure(rows, ["thigh_L.001", "front_thigh_R.001"]))
+    assert limbs(found)["left_hind_leg"][-1] == "thigh_L.003"
+    assert limbs(found)["right_front_leg"][-1] == "front_thigh_R.003"
+    assert limbs(found)["tail"] == ["tail1", "tail2"]
+    assert found.bodies[found.roles["pelvis"]].name == "rump"
+
+
+def test_wide_wings_leave_a_bird_its_feet_and_a_spine_behind_the_pelvis_is_its_tail() -> None:
+    rows: list[Row] = [
+        ("spine", "", (0.0, 0.0, 0.5)), ("spine.001", "spine", (-0.15, 0.0, 0.0)),
+        ("spine.002", "spine.001", (-0.2, 0.0, 0.0)), ("feather.L", "spine.002", (-0.2, 0.05, 0.0)),
+        ("chest", "spine", (0.15, 0.0, 0.05)), ("neck", "chest", (0.15, 0.0, 0.1)), ("head", "neck", (0.1, 0.0, 0.0)),
+        *both(
+            ("thigh.*", "spine", (0.0, 0.04, -0.02)), ("shin.*", "thigh.*", (-0.02, 0.0, -0.2)),
+            ("foot.*", "shin.*", (0.01, 0.0, -0.02)), ("claw.*", "foot.*", (0.04, 0.0, 0.0)),
+            ("wing.*", "chest", (0.0, 0.06, 0.05)), ("wing2.*", "wing.*", (0.0, 0.7, 0.0)),
+            ("wing3.*", "wing2.*", (0.0, 0.75, 0.0)),
+        ),
+    ]  # fmt: skip
+    found = limbs(fit(figure(rows, ["thigh.L", "thigh.R", "foot.L", "foot.R", "wing.L", "wing.R", "claw.L"])))
+    assert found["left_leg"][:3] == ["thigh.L", "shin.L", "foot.L"]
+    assert found["tail"] == ["spine.001", "spine.002"]
+
+
+def test_collar_bones_far_from_the_middle_leave_the_arm_its_hand() -> None:
+    far = both(
+        ("clavicle.*", "chest", (0.0, 0.25, 0.1)), ("upper_arm.*", "clavicle.*", (0.2, 0.02, -0.1)),
+        ("forearm.*", "upper_arm.*", (0.0, 0.05, -0.2)), ("hand.*", "forearm.*", (0.1, 0.0, -0.05)),
+        ("palm.*", "hand.*", (0.1, 0.0, 0.0)),
+    )  # fmt: skip
+    found = limbs(fit(figure([*TRUNK, *far, *LEGS], [*MOVES[:-2], "forearm.L", "hand.L", "hand.R", "clavicle.L"])))
+    assert found["left_arm"] == ["clavicle.L", "upper_arm.L", "forearm.L", "hand.L"]

@@ -16,6 +16,7 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import EndSite, Skeleton, rest_pose
 from poise.core.typing import Array
+from poise.intake.anatomy import FINGERS, words
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,8 @@ class Anatomy:
         return tuple(c for c in self.chains if c.kind == kind)
 
 
-_FINGERS = "finger|thumb|index|middle|ring|pinky|pinkie|metacarpal"
 _ASIDE = (
-    f"{_FINGERS}|eye|jaw|brow|eyebrow|lip|tongue|teeth|cheek|ear|nose|hair|bang|bun|ponytail|braid|"
+    f"{FINGERS}|eye|jaw|brow|eyebrow|lip|tongue|teeth|cheek|ear|nose|hair|bang|bun|ponytail|braid|"
     "breast|skirt|cape|cloth|twist|roll|weapon|prop"
 )
 _CONTROL = "helper|socket|ik|pole|target|nub|end|ctrl|control"
@@ -88,14 +88,6 @@ _LIMB = {
     "other": "wing|wings|fin|fins|flipper|flippers|antenna|mandible|horn|claw",
     "trunk": "torso|chest|abdomen|spine|back|body|pelvis|belly|waist",
 }
-
-
-def words(name: str) -> tuple[str, ...]:
-    """Lower-case words of a joint's name, its namespace dropped: "mixamorig:LeftUpLeg" gives ("left", "up", "leg")."""
-    name = re.split(r"[:|]", name)[-1]
-    name = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
-    name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", name)
-    return tuple(w for w in re.split(r"[^a-zA-Z]+", name.lower()) if w)
 
 
 def side_of(name: str) -> str:
@@ -163,11 +155,6 @@ def is_aside(name: str, *, has_skin: bool = False) -> bool:
 def is_end(name: str) -> bool:
     """True for a joint that only marks where a bone ends: "toe_end", "HeadNub"."""
     return bool({"end", "nub", "tip", "site"} & set(words(name)))
-
-
-def is_finger(name: str) -> bool:
-    """True for the joints of a finger."""
-    return any(re.fullmatch(rf"[lr]?({_FINGERS})s?", w) for w in words(name))
 
 
 def stem(name: str) -> str:

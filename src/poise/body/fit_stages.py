@@ -23,7 +23,8 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
-from poise.intake.anatomy import height_of
+from poise.core.units import HUMAN_LEG
+from poise.intake.anatomy import anatomy_of, height_of
 
 MOST_POSES = 1500
 """Poses that decide shape, limbs and contact points; the limits look at every pose of the clip."""
@@ -100,7 +101,10 @@ def _bodies(skeleton: Skeleton, frames: Frames, shapes: Shapes, joints: Joints, 
 
 
 def _default_mass(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg: float) -> float:
-    """Mass of a figure of this size when none is given [kg]."""
+    """Mass of a figure of this size when none is given [kg]; of a hand alone, that of one of its length."""
+    known = anatomy_of(skeleton)
+    if known.is_hand:
+        return anthropometry.PERSON_MASS * anthropometry.DE_LEVA["hand"] * (known.leg_length / HUMAN_LEG) ** 3
     height = _height(skeleton, frames, anatomy, leg)
     return anthropometry.default_mass(height, two_legged=not anatomy.four_legged)
 

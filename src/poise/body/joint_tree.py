@@ -14,7 +14,6 @@ from poise.body.anatomy import (
     hints,
     is_aside,
     is_end,
-    is_finger,
     side_of,
     sound_ends,
     stem,
@@ -23,6 +22,7 @@ from poise.body.anatomy import (
 )  # fmt: skip
 from poise.core import rotations
 from poise.core.typing import Array
+from poise.intake.anatomy import is_finger, is_hand
 
 Pair = tuple[int, int, int]
 """A joint of the trunk, and the first joints of two branches on it that mirror each other."""
@@ -52,6 +52,7 @@ class JointTree:
         lengths: Bone length from each joint's parent to it [m], shape (J,).
         reach: From each joint along its longest branch to the end of it [m], shape (J,).
         span: Longest path through the bones [m].
+        is_hand: True for a hand alone.
         asides: Joints that are no part of trunk or limbs: controls, fingers, faces, hair, twist bones, things held.
     """
 
@@ -61,6 +62,7 @@ class JointTree:
         self.twins = twins_of(self.skeleton.names)
         skin = self.skeleton.skin
         self.skin = None if skin is None or float(np.mean(skin > 0.0)) < LEAST_SKIN else skin
+        self.is_hand = is_hand(self.skeleton)
         self.asides = self._find_asides()
         markers = self._find_markers()
         self.asides |= markers
@@ -103,12 +105,6 @@ class JointTree:
         # what carries the figure is no control, whatever it is called
         by_name -= {j for j in by_name if len(self.skeleton.carried_by(j)) > CARRIES * len(names)}
         return by_name if skin is None else by_name | frozenset(np.flatnonzero(self.below_skin <= 0.0).tolist())
-
-    @property
-    def is_hand(self) -> bool:
-        """True for a hand alone: nearly all of its joints are a finger's by name."""
-        names = self.skeleton.names
-        return sum(map(is_finger, names)) > 0.7 * len(names)
 
     def _find_markers(self) -> frozenset[int]:
         """Joints that only mark a place: a control without skin, and a far last joint that never turns, beside others.
@@ -228,7 +224,7 @@ class JointTree:
         return any("leg" in hints(self.skeleton.names[a]) and self.is_sided(a) for a, _ in paired)
 
     def _is_trunk_hub(self, joint: int, kids: list[int]) -> bool:
-        """A fork of the trunk, not of a hand or a branching tail: it carries a pair, or leads to one, or has many parts."""
+        """A fork of the trunk, not of a hand or a branching tail: it carries or leads to a pair, or has many parts."""
         if len(kids) > 2 or self.pair_up(self.major(joint, SMALL))[0]:
             return True
         return any(self._leads_to_pair(kid) for kid in kids if not self.is_sided(kid))

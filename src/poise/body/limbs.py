@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from poise.body.anatomy import Anatomy, Chain, Poses, hints, words
+from poise.body.anatomy import Anatomy, Chain, Poses, hints
 from poise.body.joint_tree import LIMB, JointTree, Pair
 from poise.body.standing import heading, rest_is_level, share_on_ground, time_on_ground, trunk_of
 from poise.core.skeleton import Skeleton, rest_pose
 from poise.core.typing import Array
+from poise.intake.anatomy import words
 
 
 def find_anatomy(poses: Poses) -> Anatomy:
@@ -77,7 +78,7 @@ def find_anatomy(poses: Poses) -> Anatomy:
             chains += _beyond_head(tree, chain)
     if not hubs:
         chest = max((c.joints[-1] for c in chains if c.kind == "spine"), default=chest)
-    if not any(c.kind == "neck" for c in chains):
+    if is_figure and not any(c.kind == "neck" for c in chains):
         chains = _neck_before_chest(tree, pelvis, chest, chains)
     chains = _unique(_one_of_each(tree, chains))
     wanted = {root} | {j for c in chains for j in c.joints}

@@ -192,7 +192,7 @@ def _character(source: Motion | Skeleton, warnings: list[str]) -> Character | No
 
 def _doubt_size(character: Character, motion: Motion, warnings: list[str]) -> None:
     leg = character.leg_length
-    if any("--unit" in w or "--height" in w for w in warnings):
+    if any("--unit" in w or "--height" in w for w in warnings) or not any(c.kind == "leg" for c in character.limbs):
         return
     if not PLAUSIBLE_LEG[0] <= leg <= PLAUSIBLE_LEG[1] and motion.source is not None:
         warnings.append(

@@ -17,7 +17,7 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
-from poise.core.units import UNITS
+from poise.core.units import HUMAN_LEG, UNITS
 from poise.phases.points import body_points
 
 _SIDES = ("left", "right", "l", "r")
@@ -25,6 +25,11 @@ THIGHS = ("upleg", "upperleg", "thigh", "femur", "hip")
 UPPER_ARMS = ("uparm", "upperarm", "humerus", "shldr", "arm", "shoulder")
 HEADS = ("head", "skull")
 
+FRONT_LEG = 0.75
+"""Arms at least this long may be legs, as a share of the legs: people's are 0.65 [1]."""
+HAND = 0.19
+"""Length of a grown person's hand, wrist to fingertip [m]."""
+FINGERS = "finger|thumb|index|middle|ring|pinky|pinkie|metacarpal"
 SAME_LENGTH = 0.1
 """Two chains mirror each other if their lengths differ by no more than this share [1]."""
 SHORTEST_LIMB = 0.12
@@ -49,12 +54,21 @@ class Anatomy:
         legs: The legs that carry the pelvis; empty where none were found.
         arms: The pair further up; empty where none were found.
         by_name: True if the legs were known by name.
+        is_hand: True for a hand alone.
     """
 
     skeleton: Skeleton
     legs: tuple[Limb, ...]
     arms: tuple[Limb, ...]
     by_name: bool
+    is_hand: bool = False
+
+    @property
+    def is_person(self) -> bool:
+        """True for two legs known by name, and two arms that are shorter."""
+        if not self.by_name or len(self.legs) != 2 or len(self.arms) != 2:
+            return False
+        return max(map(self.bone_sum, self.arms)) < FRONT_LEG * self.leg_length
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -63,7 +77,12 @@ class Anatomy:
 
     @cached_property
     def leg_length(self) -> float:
-        """Thigh and shank of the longest leg; without legs a quarter of the longest way through the tree."""
+        """Thigh and shank of the longest leg; without legs a quarter of the longest way through the tree.
+
+        Of a hand alone, that of the person it belongs to.
+        """
+        if self.is_hand:
+            return _longest(self.skeleton)[1] / HAND * HUMAN_LEG
         if self.legs:
             return max(self.bone_sum(leg) for leg in self.legs)
         return max(0.5 * _reach(self.skeleton), 1e-12)
@@ -72,6 +91,8 @@ class Anatomy:
     def size_words(self) -> str:
         """What `leg_length` measures, as the beginning of a sentence that goes on with a number."""
         names = self.skeleton.names
+        if self.is_hand:
+            return "this is a hand; the legs of a person with such hands are"
         if not self.legs:
             return "no leg was known by name or shape; a quarter of the longest chain is"
         leg = max(self.legs, key=self.bone_sum)
@@ -120,17 +141,36 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.rsplit(":", 1)[-1].lower())
 
 
+def words(name: str) -> tuple[str, ...]:
+    """Lower-case words of a joint's name, its namespace dropped: "mixamorig:LeftUpLeg" gives ("left", "up", "leg")."""
+    name = re.split(r"[:|]", name)[-1]
+    name = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
+    name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", name)
+    return tuple(w for w in re.split(r"[^a-zA-Z]+", name.lower()) if w)
+
+
+def is_finger(name: str) -> bool:
+    """True for the joints of a finger."""
+    return any(re.fullmatch(rf"[lr]?({FINGERS})s?", w) for w in words(name))
+
+
+def is_hand(skeleton: Skeleton) -> bool:
+    """True for a hand alone: nearly all of its joints are a finger's by name."""
+    return sum(map(is_finger, skeleton.names)) > 0.7 * skeleton.joint_count
+
+
 def anatomy_of(skeleton: Skeleton) -> Anatomy:
     """Legs and arms of a skeleton in any unit and axes."""
     if "anatomy" not in skeleton.__dict__:
-        legs, arms = _named(skeleton, THIGHS), _named(skeleton, UPPER_ARMS)
+        hand = is_hand(skeleton)
+        legs, arms = ((), ()) if hand else (_named(skeleton, THIGHS), _named(skeleton, UPPER_ARMS))
         by_name = bool(legs)
-        if not legs:
+        if not legs and not hand:
             upper = {a.first for a in arms}
             pairs = [p for p in _mirrored_pairs(skeleton) if not upper & {limb.first for limb in p}]
             legs = pairs[0] if pairs else ()
             arms = arms or (pairs[1] if len(pairs) > 1 else ())
-        skeleton.__dict__["anatomy"] = Anatomy(skeleton, legs, arms, by_name)
+        skeleton.__dict__["anatomy"] = Anatomy(skeleton, legs, arms, by_name, hand)
     return skeleton.__dict__["anatomy"]
 
 
@@ -215,6 +255,11 @@ def _way(skeleton: Skeleton, joint: int, above: int) -> float:
 
 def _reach(skeleton: Skeleton) -> float:
     """Half the longest way from tip to tip along the bones, or the longest end site of a skeleton of one joint."""
+    return 0.5 * _longest(skeleton)[0]
+
+
+def _longest(skeleton: Skeleton) -> tuple[float, float]:
+    """Longest ways along the bones: from tip to tip, and from the root to a tip."""
     below = np.zeros(skeleton.joint_count)
     for site in skeleton.end_sites:
         below[site.joint] = max(below[site.joint], float(np.linalg.norm(site.offset)))
@@ -224,7 +269,7 @@ def _reach(skeleton: Skeleton) -> float:
         parent, way = int(skeleton.parents[j]), below[j] + lengths[j]
         longest = max(longest, float(below[parent] + way))
         below[parent] = max(below[parent], way)
-    return 0.5 * longest
+    return longest, float(below[0])
 
 
 def _common(skeleton: Skeleton, a: int, b: int) -> int:
@@ -235,6 +280,8 @@ def _common(skeleton: Skeleton, a: int, b: int) -> int:
 
 UPRIGHT = 0.6
 """A rest pose stands if trunk and legs reach this share of their length upwards, and its head beyond 0.7 of all [1]."""
+HEAD, SOLE = 0.2, 0.1
+"""Height of a person's head above its joint, and of the ankle above the ground, as shares of the leg [1]."""
 LYING, ALL_FOURS = 0.6, 0.15
 """A rest pose lower than this share of the clip's poses lies; hands this near to the height of feet, as a share of the
 whole height, are feet [1]."""
@@ -257,10 +304,8 @@ def height_of(source: Motion | Skeleton) -> float:
             return rest if rest > LYING * moving else moving
         return rest
     tips = [float(np.linalg.norm(s.offset)) for s in skeleton.end_sites if s.joint == anatomy.head]
-    stretched = anatomy.leg_length + anatomy.trunk_length + max(tips, default=0.0)
-    feet = {j for foot in anatomy.feet for j in foot}
-    below = [float(np.linalg.norm(s.offset)) for s in skeleton.end_sites if s.joint in feet]
-    stretched += 0.3 * max(below, default=0.0)  # a sole lies a third of a foot's length below its ankle
+    above = max(tips, default=0.0) or HEAD * anatomy.leg_length
+    stretched = (1.0 + SOLE) * anatomy.leg_length + anatomy.trunk_length + above
     heights = skeleton.rest[0][:, 2]
     low, head = float(heights.min()), float(heights[anatomy.head])
     hips = float(np.mean(heights[[leg.first for leg in anatomy.legs]]))
@@ -271,6 +316,8 @@ def height_of(source: Motion | Skeleton) -> float:
 def _is_on_all_fours(anatomy: Anatomy, source: Motion | Skeleton) -> bool:
     """True if what would be arms reaches as far down as what would be legs, in the rest pose and over the clip."""
     if not anatomy.arms:
+        return False
+    if anatomy.is_person and np.ptp(anatomy.skeleton.rest[0][:, 2]) < 0.5 * anatomy.leg_length:
         return False
     poses = [anatomy.skeleton.rest[0][None]] + ([source.world[0]] if isinstance(source, Motion) else [])
     for places in poses:

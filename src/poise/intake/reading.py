@@ -22,6 +22,8 @@ SIZES = (0.4, 0.82)
 """Legs of the sizes that a figure may move like [m]: a dog's or a child's, and a grown person's."""
 USUAL_HEIGHTS = (0.2, 2.6)
 """Heights of figures on two legs that raise no question [m]."""
+PERSON_LEGS = (0.3, 1.2)
+"""Thigh and shank of people, children too, that raise no question [m]."""
 TALLEST_BEAST = 3.6
 """Height of an elephant's back, the tallest of other figures that raises no question [m]."""
 MISLABELED = {0.5: 0.01, 2.0: 0.01}
@@ -197,6 +199,12 @@ def _unit(
         warnings.append(
             f"The unit is a guess ({reason}); say it with --unit m, dm, cm, mm, inch, ft, cmu or a number, or the "
             "figure's size with --height."
+        )
+    elif figure.anatomy.is_person and not PERSON_LEGS[0] < figure.leg * unit < PERSON_LEGS[1]:
+        warnings.append(
+            f"Its legs are {figure.leg * unit:.3g} m long in {UNIT_WORDS[unit_name(unit) or 'm']}, which no person's "
+            "are, and it weighs and falls like a body of that size. Say how tall it is with --height, such as "
+            "--height 1.8m, or its unit with --unit."
         )
     return unit
 

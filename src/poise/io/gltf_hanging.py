@@ -30,7 +30,7 @@ SURE = 1.2
 MOVED = 1.5
 """It wanders this much less in the frame of the bone that carries it, at least."""
 MIRRORED = 0.02
-"""Distances of two joints on one side and of their like on the other differ by less than this share of the size."""
+"""A foot is as far from its shin as the other one from its own, within this share of the size."""
 FEWEST_FLAT = 6
 """So many joints beside each other, and nothing else, are a tree whose bones the file does not tell."""
 MOST_POSES = 400
@@ -144,7 +144,7 @@ def find_hanging(rig: Rig) -> tuple[Hanging, ...]:
 
 
 def _likes(rig: Rig, one: Hanging, taken: set[int]) -> list[Hanging]:
-    """The other foot: a joint beside one that hangs on a bone, and a bone as far from it, the sides changed over.
+    """The other foot: a joint beside one that hangs on a bone, and a bone as far from it.
 
     It may have stood still in every clip; its skin tells then.
     """
@@ -158,7 +158,6 @@ def _likes(rig: Rig, one: Hanging, taken: set[int]) -> list[Hanging]:
         and rig.wander[bone, joint] < LOOSEST
         and not _is_above(rig.parents, joint, bone)
         and abs(away[joint, bone] - away[one.joint, one.bone]) < MIRRORED
-        and abs(away[joint, one.bone] - away[one.joint, bone]) < MIRRORED
         and away[joint, one.bone] > away[joint, bone]
     ]
     best = max(options, key=lambda h: (h.odds, -h.bone), default=None)
