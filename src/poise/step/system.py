@@ -50,7 +50,7 @@ def new_system(state: State, most: dict[str, int]) -> Block:
     n, c, k, bounds = most["n"], most["c"], most["k"], most["bounds"]
     order, every = nv + k + c + bounds, n + bounds
     room = order * stride(order) + 12 * order + 2 * every**2 + 20 * every + 64  # solve
-    room = max(room, max(nv, most["rows"]) * (stride(order) + 8), c * c, 3 * nv + 64, 2 * bodies)  # assemble, spread
+    room = max(room, max(nv, most["rows"]) * (stride(order) + 16), c * c, 3 * nv + 64, 2 * bodies)  # assemble, spread
     sizes = {f"most_{name}": count for name, count in most.items()}
     sizes |= {"nv": nv, "bodies": bodies, "most_form": (nv + k + c) * stride(nv + k + c), "most_room": room}
     made = Block("System", sizes, {"pose": state.pose})

@@ -5,7 +5,7 @@
  * Room for n (n + 6) numbers. */
 word least_nonnegative(word n, const real *(*row_of)(void *, word), void *of, const real *f, const flag *warm, real *x,
                        real *room) {
-    real *work = room, *z = work + n, *gradient = z + n, *size = gradient + n, *chol = size + n;
+    real *work = room, *z = work + n, *gradient = z + n, *chol = gradient + n;
     word *passive = (word *)(chol + n * n);
     flag *is_passive = (flag *)(passive + n);
     word count = 0;
@@ -82,20 +82,17 @@ word least_nonnegative(word n, const real *(*row_of)(void *, word), void *of, co
         }
         is_warm = 0;
         memcpy(gradient, f, (size_t)n * sizeof(real));
-        for (word i = 0; i < n; i++) size[i] = fabs(f[i]);
-        for (word k = 0; k < count; k++) {
-            const real *h = row_of(of, passive[k]);
-            real own = x[passive[k]];
-            add(own, h, gradient, n);
-            for (word i = 0; i < n; i++) size[i] += own * fabs(h[i]);
-        }
+        for (word k = 0; k < count; k++) add(x[passive[k]], row_of(of, passive[k]), gradient, n);
         word best = -1;
         real worst = 0; /* coordinates differ in unit: each slope is as exact as what it is the sum of */
-        for (word i = 0; i < n; i++)
-            if (!is_passive[i] && i != refused && gradient[i] < -1e-12 * size[i] && gradient[i] < worst) {
-                best = i;
-                worst = gradient[i];
-            }
+        for (word i = 0; i < n; i++) {
+            if (is_passive[i] || i == refused || !(gradient[i] < worst)) continue;
+            real size = fabs(f[i]);
+            for (word k = 0; k < count; k++) size += x[passive[k]] * fabs(row_of(of, passive[k])[i]);
+            if (!(gradient[i] < -1e-12 * size)) continue;
+            best = i;
+            worst = gradient[i];
+        }
         if (best < 0) return solves;
         passive[count++] = best;
         is_passive[best] = 1;

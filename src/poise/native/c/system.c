@@ -100,13 +100,16 @@ API word spread(System *s) {
 /* ---- the system */
 
 /* Four rows of a matrix, from column `from` to `to` (multiples of 8): each gets Σ part[4 k + i] times row k of others. The
- * sums of eight columns stay in registers. */
+ * sums of eight columns stay in registers. With `blocks` the rows of others are zero from that block of eight columns
+ * on, and the list has those with most blocks first. */
 typedef real four __attribute__((vector_size(32), aligned(8), may_alias));
 
 static void gather_rows(real *const *rows, word m, const real *others, word ld, const word *list, const real *part,
-                        word count, word from, word to) {
+                        word count, const word *blocks, word from, word to) {
     for (word at = from; at < to; at += 8) {
         four sum[4][2];
+        while (blocks && count > 0 && 8 * blocks[list[count - 1]] <= at) count--;
+        if (count == 0) return;
         for (word i = 0; i < 4; i++)
             for (int h = 0; h < 2; h++) sum[i][h] = *(const four *)(rows[i < m ? i : 0] + at + 4 * h);
         for (word k = 0; k < count; k++) {
@@ -122,38 +125,55 @@ static void gather_rows(real *const *rows, word m, const real *others, word ld, 
     }
 }
 
-/* form += Σ w r rᵀ, r = (A, 0, sign X | target − constant); in every four columns only the rows that are not zero there. */
+/* form += Σ w r rᵀ, r = (A, 0, sign X | target − constant); in every four columns only the rows that are not zero there.
+ * Rows of A are read where they are, in blocks of eight columns up to their last that is not zero; what is behind the
+ * last whole block comes from a copy. */
 static void add_rows(System *s, const real *A, const real *X, real sign, const real *w, const real *target,
                      const real *bias, const real *external, word m, real *room) {
     word nv = s->pose->nv, c = s->c, z0 = nv + s->k, order = z0 + c, ld = stride(order);
-    real *form = s->form, *rows = room, *part = rows + m * ld;
-    word *list = (word *)(part + 4 * m), all = 0;
+    word edge = nv & ~(word)7, wide = ld - edge, all = 0;
+    real *form = s->form, *tails = room, *part = tails + m * wide, *tail_part = part + 4 * m, *own = tail_part + 4 * m;
+    real *asked = own + m;
+    word *blocks = (word *)(asked + m), *every = blocks + m, *list = every + m, *tail_list = list + m, *has_tail = tail_list + m;
     for (word k = 0; k < m; k++) {
+        real *tail = tails + k * wide;
+        const real *row = A + k * nv;
+        blocks[k] = -1;
         if (w[k] == 0.0) continue;
-        real *r = rows + k * ld;
-        memcpy(r, A + k * nv, (size_t)nv * sizeof(real));
-        fill(0.0, r + nv, z0 - nv);
-        for (word j = 0; j < c; j++) r[z0 + j] = sign * X[k * c + j];
-        r[order] = target[k] - (bias ? bias[k] - external[k] : 0.0);
-        fill(0.0, r + order + 1, ld - order - 1);
-        list[m + all++] = k;
+        own[k] = w[k] > 0.0 ? w[k] : NAN;
+        asked[k] = target[k] - (bias ? bias[k] - external[k] : 0.0);
+        memcpy(tail, row + edge, (size_t)(nv - edge) * sizeof(real));
+        fill(0.0, tail + nv - edge, wide - nv + edge);
+        for (word j = 0; j < c; j++) tail[z0 - edge + j] = sign * X[k * c + j];
+        has_tail[k] = 0;
+        for (word j = 0; j < order - edge; j++) has_tail[k] |= tail[j] != 0.0;
+        word block = edge / 8, is_any = 0;
+        while (block > 0) {
+            for (word j = 8 * block - 8; j < 8 * block; j++) is_any |= row[j] != 0.0;
+            if (is_any) break;
+            block--;
+        }
+        blocks[k] = block;
     }
+    for (word b = edge / 8; b >= 0; b--)
+        for (word k = 0; k < m; k++)
+            if (blocks[k] == b) every[all++] = k;
     for (word j = 0; j < order; j += 4) {
-        word count = 0, wide = order - j < 4 ? order - j : 4;
+        word count = 0, tail_count = 0, width = order - j < 4 ? order - j : 4, start = j & ~(word)7;
+        four pull = {0, 0, 0, 0};
         for (word e = 0; e < all; e++) {
-            word k = list[m + e];
-            const real *r = rows + k * ld + j;
-            real own = w[k] > 0.0 ? w[k] : NAN, *to = part + 4 * count;
-            int is_zero = own == own;
-            for (word i = 0; i < 4; i++) {
-                to[i] = i < wide ? own * r[i] : 0.0;
-                is_zero = is_zero && to[i] == 0.0;
-            }
-            if (!is_zero) list[count++] = k;
+            word k = every[e];
+            four r = own[k] * *(const four *)(j < edge ? A + k * nv + j : tails + k * wide + j - edge);
+            if (!(r[0] != 0.0 || r[1] != 0.0 || r[2] != 0.0 || r[3] != 0.0)) continue; /* nan is not zero */
+            pull += asked[k] * r;
+            *(four *)(part + 4 * count) = r, list[count++] = k;
+            if (has_tail[k]) *(four *)(tail_part + 4 * tail_count) = r, tail_list[tail_count++] = k;
         }
         real *to[4];
-        for (word i = 0; i < wide; i++) to[i] = form + (j + i) * ld;
-        gather_rows(to, wide, rows, ld, list, part, count, j & ~(word)7, ld);
+        for (word i = 0; i < width; i++) to[i] = form + (j + i) * ld, to[i][order] += pull[i];
+        if (start < edge) gather_rows(to, width, A, nv, list, part, count, blocks, start, edge);
+        for (word i = 0; i < width; i++) to[i] += edge;
+        gather_rows(to, width, tails, wide, tail_list, tail_part, tail_count, NULL, start < edge ? 0 : start - edge, wide);
     }
 }
 
@@ -308,7 +328,7 @@ API word assemble(System *s) {
     if (!are_points(p, s->bound_point, s->is_given, s->bounds))
         return NO_SUCH_POINT;
     word nv = p->nv, n = s->n, c = s->c, k = s->k, z0 = nv + k, order = z0 + c, ld = stride(order);
-    fill(0.0, s->form, order * ld);
+    for (word i = 0; i < order; i++) fill(0.0, s->form + i * ld + (i & ~(word)7), ld - (i & ~(word)7));
     add_rows(s, p->M, s->acts, -1.0, s->torque_weight, s->torque_target, p->bias, s->external, nv, s->room);
     /* λ: its weight is a share of the mean diagonal of B W Bᵀ, which for the weights of the torque stands there now */
     if (s->relative > 0.0 && n > 0) {
@@ -380,7 +400,7 @@ static word eliminate(real *W, word ld, word rows, word positive, word from, wor
         real *own[4];
         for (word k = 0; k < known; k++) *(four *)(room + 4 * k) = -d[from + k] * *(const four *)(W + (from + k) * ld + j);
         for (word i = 0; i < m; i++) own[i] = W + (j + i) * ld;
-        if (known) gather_rows(own, m, W, ld, list, room, known, start, ld);
+        if (known) gather_rows(own, m, W, ld, list, room, known, NULL, start, ld);
         for (word i = 0; i < m; i++) {
             for (word q = 0; q < i && j + q < to; q++)
                 add(-own[q][j + i] * d[j + q], own[q] + start, own[i] + start, ld - start);
