@@ -54,7 +54,7 @@ from poise.filter.targets import (
     usual_targets,
 )
 from poise.physics import State
-from poise.step import Constraint, Objective, Step, StepResult
+from poise.step import Constraint, Contacts, Objective, Step, StepResult
 from poise.terrain import Terrain
 
 FASTEST = 1e4
@@ -118,8 +118,9 @@ class SimulatedCharacter:
             self.scale,
         )
         sway_share, lean_share = shares_of(character, preset, self.setup.is_quadruped)
-        self.sway_share, self.own_share = sway_share, sway_share.copy()
+        self.sway_share, self.own_share, self.is_whole = sway_share, sway_share.copy(), False
         self.acted = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
+        self.contacts = Contacts.none()
         self.off = np.zeros(self.model.nv)
         self.routine = Routine(
             self.state, self.footing, self.limits, self.terrain, self.follower, preset, sway_share, lean_share,
@@ -133,10 +134,11 @@ class SimulatedCharacter:
         f.pose_share, f.end_share, f.authority, f.rise = w.pose, w.end_effector, 1.0, RISE
         f.hovering, f.area, f.joint_strength[:] = HOVERING, self.scale**2, self.setup.strengths
         self.usual = usual_targets(self.setup, f)
-        self.usual_lists = quasi_physical(
+        objectives, constraints = quasi_physical(
             self.usual, coefficient_share=w.coefficients, physicality=options.physicality,
             goal_without=self.goal_without,
         )  # fmt: skip
+        self.usual_lists = tuple(objectives), tuple(constraints)  # the same objects in every step
         self.shifts: list[tuple[float, float]] = []
 
     @property
@@ -306,9 +308,15 @@ class SimulatedCharacter:
         particle.accelerate(force, self.mass, below, self.dt, flies=in_flight or thrown, weight=weight)
         self.sway.accelerate(moment, spin=spin(limbs, s) if in_flight else None, dt=self.dt)
         whole = self.sway.whole
-        self.sway_share[:] = self.own_share + whole * (1.0 - self.own_share) if whole > 1e-3 else self.own_share
+        if whole > 1e-3:
+            self.sway_share[:] = self.own_share + whole * (1.0 - self.own_share)
+        elif self.is_whole:
+            self.sway_share[:] = self.own_share
+        self.is_whole = whole > 1e-3
         footholds = self.footing.place(reference, s.points, shift, home, self.time, self.dt, planned, self.recovery)
-        contacts = contacts_of(f, s, self.options.friction, is_falling=self.fall is not None)
+        self.contacts = contacts = contacts_of(
+            f, s, self.options.friction, self.contacts, is_falling=self.fall is not None
+        )
         external = limbs.external
         for k, push in enumerate(pushes):
             if push.is_solved_for:
@@ -341,8 +349,10 @@ class SimulatedCharacter:
                 self.counts.conflict(f"{place.label}: out of reach")
         return out._replace(places=places) if places else out
 
-    def lists(self, reference: ReferenceFrame, sensed: Sensed) -> tuple[list[Objective], list[Constraint]]:
+    def lists(self, reference: ReferenceFrame, sensed: Sensed) -> tuple[Sequence[Objective], Sequence[Constraint]]:
         """The list of this step: the same objects as in the last step where the targets are the same arrays."""
+        objectives: Sequence[Objective]
+        constraints: Sequence[Constraint]
         if self.options.engine == "pd":
             objectives, constraints = proportional_derivative(sensed.step, reference, self.preset.pd)
         elif (asked := self.targets(reference, sensed)) is self.usual:
@@ -359,8 +369,9 @@ class SimulatedCharacter:
         return [*objectives, *own], [*constraints, *(term for term in terms if not isinstance(term, Objective))]
 
     def solve(
-        self, reference: ReferenceFrame, sensed: Sensed, objectives: list[Objective], constraints: list[Constraint]
-    ) -> StepResult | None:
+        self, reference: ReferenceFrame, sensed: Sensed, objectives: Sequence[Objective],
+        constraints: Sequence[Constraint],
+    ) -> StepResult | None:  # fmt: skip
         """Solve this step and keep what the next one starts from; None where nothing helps."""
         step, state, points = sensed.step, self.state, sensed.step.contacts.points
         result, conflict, fallback = attempt(

@@ -320,7 +320,7 @@ class Attempt(NamedTuple):
 
 
 def attempt(
-    step: Step, objectives: list[Objective], constraints: list[Constraint], warm: npt.NDArray[np.bool_], guess: Array,
+    step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint], warm: npt.NDArray[np.bool_], guess: Array,
     mass: float, *, readable: bool,
 ) -> Attempt:  # fmt: skip
     """The answer of the fast path, else of the full program, else with the goal softened."""

@@ -195,7 +195,7 @@ class Function:
         """
         call = self._call
         if call is not None and self._blocks is not None and self._blocks == [value.kind for value in args]:
-            return call(*[value.address for value in args])
+            return call(args[0].address) if len(args) == 1 else call(*[value.address for value in args])
         sizes: dict[int | str, int] = {}
         values: list[Any] = []
         kept: list[Any] = []  # copies live until the call is over

@@ -43,7 +43,7 @@ from poise.step.system import (
     share_matrix,
     system_of,
 )
-from poise.step.writers import expect, write
+from poise.step.writers import expect, table_of, write
 
 
 class Certificate(NamedTuple):
@@ -128,7 +128,8 @@ def solve_step(
         StepInfeasible: if the hard constraints conflict or depend on one another, or no solver got through.
         InvalidValue: if a target or weight has the wrong shape or is not finite, or a weight is negative.
     """
-    if readable or any([c.weight is None for c in constraints if not isinstance(c, Equal)]):
+    is_known = not readable and table_of(system_of(step.state)).knows(objectives, constraints)
+    if readable or not is_known and any([c.weight is None for c in constraints if not isinstance(c, Equal)]):
         result = _readable(step, objectives, constraints, start)
     else:
         s = write(step, objectives, constraints)

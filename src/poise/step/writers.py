@@ -103,6 +103,11 @@ class Table:
         self.others: list[Objective | Constraint] = []
         self.on_coefficients: list[Objective] = []
         self.is_by_point = False
+        self.lists: tuple[object, object] | None = None
+
+    def knows(self, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> bool:
+        """These are the tuples of the last list, which the core writes whole from arrays that stay the same."""
+        return self.lists is not None and self.lists[0] is objectives and self.lists[1] is constraints
 
     def take(self, step: Step, s: Block, terms: list[Objective | Constraint]) -> None:
         """Make the table that of another list."""
@@ -188,6 +193,7 @@ class Writer:
     def write(self, terms: list[Objective | Constraint], table: Table) -> None:
         """Write a list."""
         s = self.s
+        table.lists = None
         table.take(self.step, s, terms)
         self._contacts()
         if table.is_by_point and s.values.n != 4 * s.values.touching:
@@ -309,6 +315,26 @@ class Writer:
         self._on_columns(s.row_u, at, end, on_u)
 
 
+def table_of(s: Block) -> Table:
+    """The table of a block "System"."""
+    table: Table | None = s.__dict__.get("known")
+    if table is None:
+        table = s.__dict__["known"] = Table()
+    return table
+
+
+def _write_again(step: Step, s: Block) -> bool:
+    """Write the list of the last step; False where contacts or room ask for `Writer`."""
+    contacts, values, most = step.contacts, s.values, s.most
+    count = len(contacts.points)
+    if not contacts.is_plain or count > most["touching"] or 4 * count > most["n"] or 3 * count > most["c"]:
+        return False
+    values.is_spread, values.touching, values.n = 0, count, 4 * count
+    values.friction = contacts.friction
+    s.contact_points[:count], s.normals[:count], s.external[:] = contacts.points, contacts.normals, step.external
+    return not write_terms(s)
+
+
 def write(step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> Block:
     """Bring the lists of a step into its block "System"; nothing that is not in them enters.
 
@@ -317,13 +343,16 @@ def write(step: Step, objectives: Sequence[Objective], constraints: Sequence[Con
     """
     step.require_complete()
     s, is_plain = system_of(step.state), True
+    if table_of(s).knows(objectives, constraints) and _write_again(step, s):
+        return s
     terms = [*objectives, *constraints]
     while True:
-        table = s.__dict__.get("known")
-        if table is None:
-            table = s.__dict__["known"] = Table()
+        table = table_of(s)
         try:
             Writer(step, s, is_plain=is_plain).write(terms, table)
+            is_whole = table.is_by_point and not table.others and all([row and row.is_fixed for row in table.rows])
+            if is_whole and type(objectives) is tuple and type(constraints) is tuple:
+                table.lists = objectives, constraints
             return s
         except _Full as full:
             name, count = full.args
@@ -465,7 +494,7 @@ def expect(s: Block, warm: Flags | None, bounds: Flags | None, guess: Array | No
     """Write what is expected of the answer: coefficients above zero, bounds that act, accelerations."""
     n = s.values.n
     s.warm[:n] = warm if warm is not None and len(warm) == n else False
-    s.taken[:] = False
+    s.taken.fill(False)
     if bounds is not None and len(bounds) == s.values.bounds:
         s.taken[: len(bounds)] = bounds
     s.values.has_guess = guess is not None
