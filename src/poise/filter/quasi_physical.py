@@ -320,8 +320,8 @@ class Attempt(NamedTuple):
 
 
 def attempt(
-    step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint], warm: npt.NDArray[np.bool_], guess: Array,
-    mass: float, *, readable: bool,
+    step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint], warm: npt.NDArray[np.bool_],
+    guess: Array, mass: float, *, readable: bool,
 ) -> Attempt:  # fmt: skip
     """The answer of the fast path, else of the full program, else with the goal softened."""
     try:

@@ -262,9 +262,9 @@ def contacts_of(f: Block, state: State, friction: float, last: Contacts, *, is_f
     On level ground these are the last ones where the same points touch.
     """
     near = f.values.touching_count
-    if f.values.is_level and not is_falling and len(last.points) == near and friction == last.friction:
-        if f.touching[:near].tobytes() == last.points.tobytes():
-            return last
+    is_usual = f.values.is_level and not is_falling and friction == last.friction
+    if is_usual and f.touching[:near].tobytes() == last.points.tobytes():
+        return last
     points, normals = f.touching[:near].copy(), f.normals[:near].copy()
     if is_falling:
         held = presses(state.point_velocities[points] - f.ground_velocities[points], normals, f.gaps[points])

@@ -129,7 +129,7 @@ def solve_step(
         InvalidValue: if a target or weight has the wrong shape or is not finite, or a weight is negative.
     """
     is_known = not readable and table_of(system_of(step.state)).knows(objectives, constraints)
-    if readable or not is_known and any([c.weight is None for c in constraints if not isinstance(c, Equal)]):
+    if readable or (not is_known and any([c.weight is None for c in constraints if not isinstance(c, Equal)])):
         result = _readable(step, objectives, constraints, start)
     else:
         s = write(step, objectives, constraints)
