@@ -250,7 +250,6 @@ class Writer:
         return count
 
     def _equal(self, constraint: Equal) -> None:
-        """Append an equality."""
         on_a, on_u, c = self._rows(constraint.quantity)
         at, s = self.s.values.k, self.s
         s.values.k = self.room("k", at + len(c))
@@ -317,10 +316,7 @@ class Writer:
 
 def table_of(s: Block) -> Table:
     """The table of a block "System"."""
-    table: Table | None = s.__dict__.get("known")
-    if table is None:
-        table = s.__dict__["known"] = Table()
-    return table
+    return s.__dict__.get("known") or s.__dict__.setdefault("known", Table())
 
 
 def _write_again(step: Step, s: Block) -> bool:
