@@ -35,7 +35,8 @@ _UsageError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c._
 
 
 FIRST = (
-    "demo", "simulate", "view", "check", "edit", "synthesize", "track", "info", "convert", "character", "setup",
+    "demo", "simulate", "view", "check", "edit", "synthesize", "spacetime", "track", "info", "convert", "character",
+    "setup",
 )  # fmt: skip
 """The commands in the order of the help; others follow."""
 

@@ -1,0 +1,90 @@
+"""`poise spacetime`: motion as the answer of one optimization over all of its times."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+from typing import Annotated, Any
+
+import typer
+
+from poise.cli import options
+from poise.cli.app import app, out, output_paths, print_json, waiting
+from poise.core.errors import InvalidValue
+
+
+@app.command()
+def spacetime(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A ready problem; see --list.", show_default=False)] = "",
+    choices: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="An option of the problem, as --list names it; repeatable."),
+    ] = None,
+    guess: Annotated[str, typer.Option(metavar="GUESS", help="Where the search starts; see --list.")] = "",
+    show_list: Annotated[bool, typer.Option("--list", help="The problems with their options.")] = False,
+    output: options.Output = None,
+    record: options.Record = None,
+    report: options.Report = None,
+    as_json: options.Json = False,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Solve a ready space-time problem: a particle with a jet engine, Luxo's jump, a person's jump, somersault, stride.
+
+    Needs the extra "spacetime" (CasADi with IPOPT).
+
+    Example: [bold]poise spacetime luxo --record luxo.html[/bold]
+    """
+    from poise.spacetime.ready import READY, solve
+
+    if show_list or not name:
+        for known, ready in READY.items():
+            text = (inspect.getdoc(ready) or "").splitlines()
+            out().print(f"[bold]{known}[/bold]  {text[0]}")
+            out().print("  " + "\n  ".join(text[1:]).strip(), markup=False)
+        return
+    output_paths([output, record, report], "-o, --record and --report", inputs=[], overwrite=overwrite)
+    if record is not None:
+        from poise.show.recording import require_kind
+
+        require_kind(record)
+    wanted = dict(_value(choice) for choice in choices or ())
+    with waiting(f"Solving {name}"):
+        answer = solve(name, **wanted, **({"guess": guess} if guess else {}))
+    told = answer.report()
+    if output is not None:
+        import poise.io
+
+        poise.io.save(answer.motion, output)
+    if report is not None:
+        from poise.io.files import write_atomically
+
+        write_atomically(report, json.dumps(told, indent=2) + "\n")
+    if record is not None:
+        from poise.show import record as write
+        from poise.show.spacetime_scene import scene_of_spacetime
+
+        write(scene_of_spacetime(answer), record)
+    if as_json:
+        print_json(told)
+        return
+    solution = answer.solution
+    out().print(
+        f"{name}: cost {solution.cost:.6g} ({', '.join(solution.costs)}), {solution.iterations} iterations from the "
+        f"guess {solution.guess!r} in {solution.seconds:.1f} s; {solution.unknowns} unknowns, "
+        f"{solution.rows} constraints.",
+        markup=False,
+    )
+    for check, value in answer.checks.items():
+        out().print(f"  {check:<20}{value:.5g}", markup=False)
+
+
+def _value(choice: str) -> tuple[str, Any]:
+    """`NAME=VALUE` as a name and a number, word, or tuple of these."""
+    name, equals, text = choice.partition("=")
+    if not equals:
+        raise InvalidValue(f"--set {choice!r} has no value; write NAME=VALUE, such as distance=0.6.")
+    try:
+        return name.strip(), ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return name.strip(), text.strip()
