@@ -602,6 +602,39 @@ def test_keys_too_close_for_the_frames_are_told(tmp_path):
     assert "so close to another" in source_of(motion).evidence["fps"].reason
 
 
+def test_the_largest_of_several_skeletons_is_read_and_the_others_are_told(tmp_path):
+    content = made()
+    first = len(content["nodes"])
+    content["nodes"] += [{"name": f"tail{n}", "children": [first + n + 1]} for n in range(3)] + [{"name": "tail3"}]
+    content["nodes"] += [{"name": "flower"}]
+    content["nodes"][3]["children"] = [first]
+    content["skins"] = [{"joints": [1, 2, 3, *range(first, first + 4)]}, {"joints": [first + 4]}]
+    content["animations"].append(
+        {"name": "sway", "channels": [{"sampler": 0, "target": {"node": first + 4, "path": "rotation"}}],
+         "samplers": content["animations"][0]["samplers"]}
+    )  # fmt: skip
+    motion = gltf.read(saved(tmp_path, content), ReadOptions())  # "sway" moves none of it
+    assert motion.skeleton.names[-1] == "tail3"
+    assert any("'flower'" in warning for warning in source_of(motion).warnings)
+    facts = gltf.describe(saved(tmp_path, content), ReadOptions())
+    assert facts is not None
+    assert facts["clips"] == ["kick"]
+
+
+def test_copies_of_a_skeleton_count_as_one(tmp_path):
+    content = made()
+    content["nodes"].append({"name": "ankle", "translation": [0, -40, 0]})
+    content["nodes"][3]["children"] = [4]
+    count = len(content["nodes"])
+    copies = [dict(node) for node in content["nodes"]]
+    for node in copies:
+        if "children" in node:
+            node["children"] = [child + count for child in node["children"]]
+    content["nodes"] += copies
+    content["skins"] = [{"joints": [1, 2, 3, 4]}, {"joints": [1 + count, 2 + count, 3 + count, 4 + count]}]
+    assert gltf.read(saved(tmp_path, content), ReadOptions()).skeleton.names == ("root", "hip", "knee", "ankle")
+
+
 def test_two_skeletons_apart_are_named(tmp_path):
     content = made()
     content["nodes"][0] = {"name": "Armature"}

@@ -391,3 +391,45 @@ def test_collar_bones_far_from_the_middle_leave_the_arm_its_hand() -> None:
     )  # fmt: skip
     found = limbs(fit(figure([*TRUNK, *far, *LEGS], [*MOVES[:-2], "forearm.L", "hand.L", "hand.R", "clavicle.L"])))
     assert found["left_arm"] == ["clavicle.L", "upper_arm.L", "forearm.L", "hand.L"]
+
+
+def test_a_side_without_a_name_is_the_twin_of_the_one_that_has_it() -> None:
+    rows = [*TRUNK, *ARMS, *LEGS]
+    rows = [(n.removesuffix(".L"), p.removesuffix(".L"), at) for n, p, at in rows]
+    right = {n: f"R_{n[:-2]}" for n, _, _ in rows if n.endswith(".R")}
+    rows = [(right.get(n, n), right.get(p, p), at) for n, p, at in rows]
+    found = limbs(fit(figure(rows, ["thigh", "shin", "R_thigh", "R_shin", "foot", "R_foot", "R_hand", "hand"])))
+    assert found["left_leg"][0] == "thigh"
+    assert found["right_arm"] == ["R_upper_arm", "R_forearm", "R_hand"]
+
+
+def test_a_head_with_feelers_is_a_head() -> None:
+    rows: list[Row] = [
+        ("body", "", (0.0, 0.0, 0.3)), ("head", "body", (0.3, 0.0, 0.1)),
+        *both(("feeler.*", "head", (0.1, 0.05, 0.2)), ("feeler2.*", "feeler.*", (0.1, 0.02, 0.3))),
+    ]  # fmt: skip
+    for n in range(3):
+        rows += both(
+            (f"leg{n}a.*", "body", (0.1 * n, 0.05, 0.0)), (f"leg{n}b.*", f"leg{n}a.*", (0.0, 0.3, 0.1)),
+            (f"leg{n}c.*", f"leg{n}b.*", (0.0, 0.1, -0.38)),
+        )  # fmt: skip
+    found = limbs(fit(figure(rows, ["leg0a.L", "leg1a.R"])))
+    assert found["neck"] == ["head"]
+    assert not [name for name in found if name.startswith("spine")]
+
+
+def test_a_control_in_the_leg_gives_way_to_the_bone_at_its_place() -> None:
+    rows = [(n, "target.R" if n == "foot.R" else p, (0.0, 0.0, 0.0) if n == "foot.R" else at)
+            for n, p, at in [*TRUNK, *ARMS, *LEGS]]  # fmt: skip
+    at = next(n for n, row in enumerate(rows) if row[0] == "foot.R")
+    rows.insert(at, ("target.R", "shin.R", (-0.01, 0.0, -0.4)))
+    skin = [0.0 if n.startswith("target") else 50.0 for n, _, _ in rows]
+    found = limbs(fit(figure(rows, [*MOVES, "target.R"], skin)))
+    assert found["right_leg"][:3] == ["thigh.R", "shin.R", "foot.R"]
+
+
+def test_a_long_shoulder_before_a_short_arm_is_a_collar() -> None:
+    rows = [*TRUNK, *both(("Shoulder_*", "chest", (0.0, 0.12, 0.1)), ("Arm_*", "Shoulder_*", (0.0, 0.12, 0.0)),
+            ("ForeArm_*", "Arm_*", (0.0, 0.1, 0.0)), ("Hand_*", "ForeArm_*", (0.0, 0.11, 0.0))), *LEGS]  # fmt: skip
+    found = limbs(fit(figure(rows, [*MOVES[:-2], "Arm_L", "ForeArm_L", "Shoulder_L", "Hand_L", "Hand_R"])))
+    assert found["left_arm"] == ["Shoulder_L", "Arm_L", "ForeArm_L", "Hand_L"]

@@ -131,6 +131,15 @@ def twins_of(names: Sequence[str]) -> dict[int, tuple[str, int]]:
                 right = places[other][0]
                 found[j], found[right] = ("left", right), ("right", j)
                 break
+    for j, name in enumerate(names):  # "R_leg" beside "leg"
+        side = side_of(name)
+        bare = re.sub(r"(?i)(^|[_.\- ])(l|r|left|right)(?=[_.\- ]|$)", "", _plain(name)).strip("_.- ")
+        if not side or bare == _plain(name) or len(places.get(bare, ())) != 1 or j in found:
+            continue
+        other = places[bare][0]
+        has_twin = any(without_side(n) == without_side(name) and side_of(n) not in (side, "") for n in names)
+        if other not in found and not has_twin:
+            found[j], found[other] = (side, other), ("left" if side == "right" else "right", j)
     return found
 
 

@@ -60,6 +60,10 @@ class JointTree:
         self.poses, self.skeleton = poses, poses.skeleton
         self.lengths = bone_lengths(poses)
         self.twins = twins_of(self.skeleton.names)
+        for j, (_, other) in list(self.twins.items()):  # a lone "right_root" is no twin of the whole "root"
+            few, many = sorted(len(self.skeleton.carried_by(k)) for k in (j, other))
+            if self._depth(j) != self._depth(other) or many > 3 * few + 3:
+                self.twins.pop(j, None)
         skin = self.skeleton.skin
         self.skin = None if skin is None or float(np.mean(skin > 0.0)) < LEAST_SKIN else skin
         self.is_hand = is_hand(self.skeleton)
@@ -358,7 +362,10 @@ class JointTree:
         for n, j in enumerate(whole[1:], start=1):
             too_close = self.lengths[j] < min(0.012 * self.span, shortest) and n > 1
             if j in self.skeleton.fixed or too_close:
-                if n > 2:
+                is_control = self.skin is not None and self.skin[main[-1]] <= 0.0 < self.skin[j]
+                if is_control and any(self.are_twins(j, k) for k in self.path(other)):
+                    main[-1] = j  # the bone at the place of a control that moves no skin
+                elif n > 2:
                     break
                 continue
             main.append(j)
@@ -421,7 +428,9 @@ class JointTree:
                 here = self.apart(path[k], mirror[k])
                 there = self.apart(path[k + 1], mirror[k + 1])
                 name = self.skeleton.names[path[k]].lower()
+                after = self.skeleton.names[path[k + 1]].lower()
                 named = any(w in name for w in ("collar", "clavicle", "scapula"))
+                named = named or ("shoulder" in name and "arm" in after and "fore" not in after and "low" not in after)
                 # near the middle line, shorter than the next bone, and two bones still to come: a collar bone
                 if here < 0.6 * there and bones[k + 2] > 0.0 and (named or (k == 0 and bones[k] < 0.9 * bones[k + 1])):
                     continue

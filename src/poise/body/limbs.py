@@ -41,6 +41,10 @@ def find_anatomy(poses: Poses) -> Anatomy:
     for path in spine_paths:
         kept = tuple(j for j in path if tree.is_spine_bone(j))
         kind = "neck" if chest in poses.skeleton.ancestors(path[-1]) and path[-1] != pelvis != chest else "spine"
+        if kept and kind == "spine" and "head" in hints(poses.skeleton.names[kept[-1]]):  # a head with ears or feelers
+            named = next(n for n, j in enumerate(kept) if {"neck", "head"} & hints(poses.skeleton.names[j]))
+            chains.append(Chain("neck", "", "", kept[named - 1] if named else root, kept[named:]))
+            kept = kept[:named]
         if kept:
             chains.append(Chain(kind, "", "", chest if kind == "neck" else root, kept))
     # tracks and wheels are no limbs

@@ -70,6 +70,15 @@ class Anatomy:
             return False
         return max(map(self.bone_sum, self.arms)) < FRONT_LEG * self.leg_length
 
+    @property
+    def personhood(self) -> float:
+        """How much the limbs are those of a person: two legs, two shorter arms, a head (0 … 1)."""
+        if self.is_hand or self.is_person:
+            return 1.0
+        if len(self.legs) != 2:
+            return 0.1
+        return 0.9 if len(self.arms) == 2 and max(map(self.bone_sum, self.arms)) < FRONT_LEG * self.leg_length else 0.3
+
     @cached_property
     def lengths(self) -> np.ndarray:
         """Length of the bone that ends at each joint, in the skeleton's unit, shape (J,)."""
@@ -190,7 +199,10 @@ def _named(skeleton: Skeleton, words: tuple[str, ...]) -> tuple[Limb, ...]:
             end = _longest_child(skeleton, middle)
             if end >= 0:
                 found.append(Limb(j, middle, end))
-        limbs = tuple(f for f in found if np.linalg.norm(skeleton.offsets[[f.middle, f.end]], axis=1).sum() > 0.0)
+        reach = {f: float(np.linalg.norm(skeleton.offsets[[f.middle, f.end]], axis=1).sum()) for f in found}
+        nested = [(f, g) for f in found for g in found if g.first in (f.middle, f.end)]
+        shorter = {min(pair, key=lambda limb: reach[limb]) for pair in nested}  # a link of the pelvis is called so, too
+        limbs = tuple(f for f in found if f not in shorter and reach[f] > 0.0)
         if limbs:
             return limbs
     return ()
@@ -304,13 +316,30 @@ def height_of(source: Motion | Skeleton) -> float:
             return rest if rest > LYING * moving else moving
         return rest
     tips = [float(np.linalg.norm(s.offset)) for s in skeleton.end_sites if s.joint == anatomy.head]
-    above = max(tips, default=0.0) or HEAD * anatomy.leg_length
+    above = max(tips, default=0.0) or _above_head(anatomy) or HEAD * anatomy.leg_length
     stretched = (1.0 + SOLE) * anatomy.leg_length + anatomy.trunk_length + above
     heights = skeleton.rest[0][:, 2]
     low, head = float(heights.min()), float(heights[anatomy.head])
     hips = float(np.mean(heights[[leg.first for leg in anatomy.legs]]))
     stands = head - low > 0.7 * rest and head - hips > UPRIGHT * anatomy.trunk_length
     return rest if stands and hips - low > UPRIGHT * anatomy.leg_length else stretched
+
+
+def _above_head(anatomy: Anatomy) -> float:
+    """How far the head goes on along the trunk, by the joints on it that move skin or have no skin known; 0 if none."""
+    skeleton, head = anatomy.skeleton, anatomy.head
+    rest = skeleton.rest[0]
+    trunk = rest[head] - rest[[leg.first for leg in anatomy.legs]].mean(axis=0)
+    length = float(np.linalg.norm(trunk))
+    on_top = 0.0
+    for joint in skeleton.carried_by(int(head or 0)):
+        if joint == head or length < 1e-9 or (skeleton.skin is not None and skeleton.skin[joint] <= 0.0):
+            continue
+        way = rest[joint] - rest[head]
+        along = float(way @ trunk) / length
+        if along > 0.9 * float(np.linalg.norm(way)):
+            on_top = max(on_top, along)
+    return on_top
 
 
 def _is_on_all_fours(anatomy: Anatomy, source: Motion | Skeleton) -> bool:

@@ -64,8 +64,8 @@ def scale_candidates(
 
 
 def leg_is_a_leg(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testimony[Scale]:
-    """Most figures are grown people; their legs hardly differ."""
-    leg, trust = figure.leg, 1.0 if figure.anatomy.legs else 0.1
+    """Most figures are grown people; their legs hardly differ. Of beasts that is no evidence."""
+    leg, trust = figure.leg, figure.anatomy.personhood
     likely = [_of_a_leg(leg * c.unit, trust) for c in candidates]
 
     def why(scale: Scale) -> str:

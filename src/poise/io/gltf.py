@@ -12,7 +12,7 @@ from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
 from poise.intake.anatomy import height_of
 from poise.io.format import ground_noted
-from poise.io.gltf_clip import Clip, choose_clip, clip_names, read_clip
+from poise.io.gltf_clip import Clip, choose_clip, clip_names, moving_clips, read_clip
 from poise.io.gltf_document import GltfDocument, is_glb, open_gltf
 from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of, skeleton_tree
 from poise.io.gltf_tree import GltfTree
@@ -45,7 +45,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
         FileFormatError: if the file is damaged, has no skeleton or animation, or several clips and none was named.
     """
     file, tree = _opened(path)
-    index = choose_clip(file, options.clip)
+    index = choose_clip(file, options.clip, frozenset(tree.nodes))
     clip = read_clip(file, index, len(tree.nodes), frozenset(tree.nodes), between=options.fps is None)
     unit, up = options.unit or 1.0, options.up or "y"
     skeleton = _skeleton(file, tree, options)
@@ -101,8 +101,10 @@ def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
         return None
     tree = _opened(path)[1]
     skeleton = _skeleton(file, tree, options)
-    clips = [read_clip(file, i, len(tree.nodes), frozenset(tree.nodes)) for i in range(len(names))]
-    listed = ", ".join(f"{i} {n!r}" for i, n in enumerate(names))
+    own = moving_clips(file, frozenset(tree.nodes))
+    listed = ", ".join(f"{i} {names[i]!r}" for i in own)
+    clips = [read_clip(file, i, len(tree.nodes), frozenset(tree.nodes)) for i in own]
+    names = tuple(names[i] for i in own)
     return {
         "format": NAME,
         "dialect": _dialect(file),
@@ -221,6 +223,11 @@ def _warnings(file: GltfDocument, tree: GltfTree, scales: np.ndarray) -> tuple[s
         found.append(
             f"{packed} of its meshes are packed with Draco, which is not read: skeleton and clips are, the skin is not "
             "drawn. Export it without compression to see it."
+        )
+    if tree.beside:
+        found.append(
+            f"There are other skeletons in the file: {', '.join(map(repr, tree.beside[:5]))}. They are not "
+            "read; export them on their own to work on them."
         )
     if tree.uneven:
         found.append(

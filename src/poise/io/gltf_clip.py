@@ -77,8 +77,19 @@ def clip_names(document: GltfDocument) -> tuple[str, ...]:
     return tuple(n if isinstance(n, str) and n else f"animation {i}" for i, n in enumerate(names))
 
 
-def choose_clip(document: GltfDocument, wanted: str | int | None) -> int:
-    """Index of the animation a caller names; the only one without a name.
+def moving_clips(document: GltfDocument, nodes: frozenset[int]) -> tuple[int, ...]:
+    """The animations that move any of these nodes; all of them where none does."""
+    found = []
+    for index, animation in enumerate(document.items("animations")):
+        channels = animation.get("channels", [])
+        targets = [c.get("target", {}) for c in channels if isinstance(c, dict)] if isinstance(channels, list) else []
+        if any(isinstance(t, dict) and t.get("node") in nodes and t.get("path") != "weights" for t in targets):
+            found.append(index)
+    return tuple(found) or tuple(range(len(document.items("animations"))))
+
+
+def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozenset[int]) -> int:
+    """Index of the animation a caller names; the only one that moves the skeleton (its nodes) without a name.
 
     A name is known by its short end, and that by its beginning: "Walk" is "CharacterArmature|Walk", or "Rig|Walking",
     where no other clip is called so.
@@ -93,11 +104,12 @@ def choose_clip(document: GltfDocument, wanted: str | int | None) -> int:
         )
     listed = ", ".join(f"{i} {n!r}" for i, n in enumerate(names[:40]))
     if wanted is None:
-        if len(names) > 1:
+        own = moving_clips(document, nodes)
+        if len(own) > 1:
             raise document.fault(
                 f"It holds {len(names)} clips: {listed}.", "Choose one with --clip NAME or --clip INDEX."
             )
-        return 0
+        return own[0]
     same = [i for i, n in enumerate(names) if n == wanted]
     if not same:
         same = [i for i, n in enumerate(names) if n.lower() == str(wanted).lower()]

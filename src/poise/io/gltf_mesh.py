@@ -59,6 +59,8 @@ def skinned_meshes(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh,
         if "mesh" not in node or "skin" not in node:
             continue
         mesh, skin = document.item("meshes", node["mesh"]), document.item("skins", node["skin"])
+        if not place.keys() >= set(skin["joints"]):
+            continue  # the skin of another skeleton, which is not read
         joints = np.array([place[n] for n in skin["joints"]], dtype=np.int64)
         binds = np.tile(np.eye(4), (len(tree.nodes), 1, 1))
         if "inverseBindMatrices" in skin:

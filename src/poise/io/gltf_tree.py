@@ -18,6 +18,8 @@ from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import Hanging
 
 MAX_JOINTS = 4000
+LEAST_SKINNED = 4
+"""A figure among other skeletons has at least this many skinned joints."""
 MAX_DEPTH = 500
 """No creature has more joints, and none hangs on more ancestors."""
 
@@ -37,6 +39,7 @@ class GltfTree:
         above_place, above_turn, above_scale: The nodes above the root as one move, turn and uniform scale.
         above_names: Their names, from the scene down.
         end_sites: Joint index, node index, place of nodes that Poise wrote as tips of chains.
+        beside: Names of other skeletons in the file, which are not read.
         uneven: Names of joints whose scale is not the same along all axes.
         hung: Joint each joint hangs on in the skeleton; `parents` but for detached feet and the like.
         hanging: What was found to hang on another bone than the file says, and why.
@@ -55,6 +58,7 @@ class GltfTree:
     above_names: tuple[str, ...] = ()
     end_sites: tuple[tuple[int, int, Array], ...] = ()
     uneven: tuple[str, ...] = field(default=())
+    beside: tuple[str, ...] = ()
     hung: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     hanging: tuple[Hanging, ...] = ()
     skin: Array | None = None
@@ -150,7 +154,8 @@ def find_tree(document: GltfDocument) -> GltfTree:
     """The one skeleton of a file: all skins' joints, or without skins the animated nodes, and what lies between.
 
     Raises:
-        FileFormatError: if there is no skeleton, there are several apart, or it is mirrored or squashed as a whole.
+        FileFormatError: if there is no skeleton, there are several of a size apart, or it is mirrored or
+            squashed as a whole.
     """
     nodes, parents = document.items("nodes"), node_parents(document)
     animated = animated_nodes(document)
@@ -182,6 +187,7 @@ def find_tree(document: GltfDocument) -> GltfTree:
             f"There are {len(wanted)} joints; up to {MAX_JOINTS} are read.", "Check what was exported."
         )
     chains = {n: _chain(parents, n) for n in wanted}  # from the scene down to the node itself
+    chains, beside = _largest(document, chains)
     top = 0
     shortest = min(chains.values(), key=len)
     while top < len(shortest) and all(len(c) > top and c[top] == shortest[top] for c in chains.values()):
@@ -222,7 +228,33 @@ def find_tree(document: GltfDocument) -> GltfTree:
         above_names=tuple(_name(nodes, n) for n in above),
         end_sites=tuple(tips),
         uneven=tuple(n for n, e in zip(names, even, strict=True) if not e),
+        beside=beside,
     )
+
+
+def _largest(
+    document: GltfDocument, chains: dict[int, tuple[int, ...]]
+) -> tuple[dict[int, tuple[int, ...]], tuple[str, ...]]:
+    """The joints of the one figure among several skeletons, and the names of the others.
+
+    It has twice as many skinned joints as any other, or the others are copies of it, each with a clip of its own.
+    """
+    nodes = document.items("nodes")
+    skinned = {joint for skin in document.items("skins") for joint in skin["joints"]}
+    of: dict[int, list[int]] = {}
+    for node in sorted(chains):
+        of.setdefault(chains[node][0], []).append(node)
+    if len(of) < 2:
+        return chains, ()
+    sizes = {root: sum(n in skinned for n in own) for root, own in of.items()}
+    first = max(of, key=lambda root: (sizes[root], -root))
+    rest = [root for root in of if root != first]
+    names = {root: [_name(nodes, n) for n in own if n in skinned] for root, own in of.items()}
+    if sizes[first] < LEAST_SKINNED or any(
+        2 * sizes[root] > sizes[first] and names[root] != names[first] for root in rest
+    ):
+        return chains, ()
+    return {n: chains[n] for n in of[first]}, tuple(_name(nodes, root) for root in rest)
 
 
 def _carried(nodes: list[dict[str, Any]], moved: set[int]) -> set[int]:
