@@ -21,11 +21,11 @@ from poise.cli.app import run
 from poise.core import rotations
 from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
+from poise.tracking.calibration import standing_pose
 from poise.tracking.live import Filtering, Tracking, run_live
 from poise.tracking.protocols import PROTOCOLS, LivePose, LiveSink, LiveSource, PacketError, Playout, osc, parse_address
 from poise.tracking.protocols.humanoid import Humanoid
 from poise.tracking.protocols.vmc import HUMAN, from_unity, to_unity
-from poise.tracking.standing import standing_pose
 from tests.live_senders import SENDERS, posed
 
 CHILD = figure("child")

@@ -14,7 +14,7 @@ from poise.body.toml_file import from_toml, to_toml
 from poise.cli.app import run
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.tracking import propose_roles, with_roles
-from poise.tracking.standing import standing_pose
+from poise.tracking.calibration import standing_pose
 from poise.tracking.tracker import settings_of
 
 

@@ -16,7 +16,7 @@ import poise
 from poise.body.character import Character, figure
 from poise.show.setup import BUNDLE, SetupPage, SetupSession
 from poise.tracking import PerformanceTracker, propose_roles
-from poise.tracking.standing import standing_pose
+from poise.tracking.calibration import standing_pose
 from tests.chromium import launched, needs_browser, opened, until
 from tests.setup_creature import creature
 

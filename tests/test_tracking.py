@@ -19,10 +19,11 @@ from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.step import Step, StepResult, solve_step
 from poise.tracking import PerformanceTracker, parse_roles, propose_roles
+from poise.tracking.calibration import standing_pose
 from poise.tracking.retarget import Retargeter, Standing, center_of_mass, end_body
 from poise.tracking.run import TrackResult, track
 from poise.tracking.smooth import Smoother, calmed
-from poise.tracking.standing import standing_pose
+from tests import clips
 from tests.oracle import Oracle
 
 
@@ -304,3 +305,33 @@ def test_what_cannot_be_held_falls_lies_and_gets_up(walker: poise.Character) -> 
     assert heights[-1] == pytest.approx(heights[0], rel=0.1)
     assert max(speeds) < 40.0
     assert max(tracker.counts.root_force) < 1e-6
+
+
+@clips.needs_motions
+def test_the_result_keeps_the_skin_of_its_character(tmp_path: Path, walk: Motion) -> None:
+    """Meshes, weights and joints of the drawn file come back; of a character file the glTF beside it counts."""
+    clip, drawn = tmp_path / "walk.bvh", tmp_path / "man.glb"
+    poise.save(walk.cut(0.5, 0.8), clip)
+    man = poise.load(clips.MOTIONS / "gltf" / "cesium_man.gltf")
+    poise.save(man, drawn)
+    poise.save_character(poise.Character.fit(man), drawn.with_suffix(".toml"))
+    theirs = meshes_of(man)
+    assert theirs
+    for who in (drawn, drawn.with_suffix(".toml")):
+        out = tmp_path / f"tracked{who.suffix}.glb"
+        assert run(["track", str(clip), "-c", str(who), "-o", str(out)]) in (0, 1)
+        tracked = poise.load(out)
+        assert tracked.duration == pytest.approx(0.3, abs=0.02)
+        ours = meshes_of(tracked)
+        assert len(ours) == len(theirs)
+        for mine, its in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(mine.positions, its.positions)
+            np.testing.assert_array_equal(mine.weights, its.weights)
+            np.testing.assert_array_equal(mine.joints, its.joints)
+        turned = rotations.angle_between(tracked.rotations[-1], man.rotations[0]).max()
+        assert turned > 0.1  # it moves
+
+
+def meshes_of(motion: Motion) -> tuple[Any, ...]:
+    assert motion.source is not None
+    return motion.source.document.meshes

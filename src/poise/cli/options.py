@@ -76,6 +76,26 @@ FramesFromData = Annotated[
         rich_help_panel=READING,
     ),
 ]
+Push = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--push",
+        metavar="'BODY FX FY FZ @START+DURATION'",
+        help="Push a body: newtons, Z up, seconds. Can be repeated.",
+        rich_help_panel=PUSHES,
+    ),
+]
+Terrain = Annotated[
+    str,
+    typer.Option(
+        "--terrain",
+        metavar="SPEC",
+        help="Ground: flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED (and ,MAXSLOPE), "
+        "image:FILE,SIZE,HEIGHT, mesh:FILE or platform:FILE. It rises in the direction of travel; @DEGREES sets "
+        "another. See docs/terrain.md.",
+        rich_help_panel=PUSHES,
+    ),
+]
 Allow = Annotated[
     bool,
     typer.Option("--allow", help="Accept pushes that start after the end.", rich_help_panel=PUSHES),

@@ -57,14 +57,7 @@ def simulate(
     report: options.Report = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
-    push: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="'BODY FX FY FZ @START+DURATION'",
-            help="Push a body: newtons, Z up, seconds. Can be repeated.",
-            rich_help_panel=DISTURB,
-        ),
-    ] = None,
+    push: options.Push = None,
     pull: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,16 +66,7 @@ def simulate(
             rich_help_panel=DISTURB,
         ),
     ] = None,
-    terrain: Annotated[
-        str,
-        typer.Option(
-            metavar="SPEC",
-            help="Ground: flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED (and ,MAXSLOPE), "
-            "image:FILE,SIZE,HEIGHT, mesh:FILE or platform:FILE. It rises in the direction of travel; @DEGREES sets "
-            "another. See docs/terrain.md.",
-            rich_help_panel=DISTURB,
-        ),
-    ] = "flat",
+    terrain: options.Terrain = "flat",
     scene: Annotated[
         str | None,
         typer.Option(

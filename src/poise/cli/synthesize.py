@@ -485,6 +485,22 @@ def figure_of(which: str) -> Character:
         return fit(poise.io.load_skeleton(path))
 
 
+def drawn_of(which: str) -> Motion | None:
+    """A motion of the file that draws a figure, for its skin: the file itself, or the glTF beside a character file."""
+    if which in BUILT_IN:
+        return None
+    path, clip = _file_and_clip(which)
+    if path.suffix.lower() == ".toml":
+        path = next((p for p in (path.with_suffix(".glb"), path.with_suffix(".gltf")) if p.exists()), path)
+        clip = "0"
+    if path.suffix.lower() not in (".glb", ".gltf"):
+        return None
+    try:
+        return _loaded(path, clip)
+    except FileFormatError:  # a skeleton without a clip
+        return None
+
+
 def captured(which: Path) -> Motion:
     """A motion to follow, FILE or FILE@CLIP; what its reader found is printed."""
     motion = _loaded(*_file_and_clip(str(which)))

@@ -60,23 +60,8 @@ def track(
         float,
         typer.Option(metavar="R", help="Over the stiffness of pelvis and hands: above 1 closer, below 1 calmer."),
     ] = 1.0,
-    push: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="'BODY FX FY FZ @START+DURATION'",
-            help="Push a body of the character: newtons, Z up, seconds. Can be repeated.",
-            rich_help_panel=DISTURB,
-        ),
-    ] = None,
-    terrain: Annotated[
-        str,
-        typer.Option(
-            metavar="SPEC",
-            help="Ground of the character, such as slope:5 or stairs:0.1,0.6; it rises the way the actor goes. See "
-            "docs/terrain.md.",
-            rich_help_panel=DISTURB,
-        ),
-    ] = "flat",
+    push: options.Push = None,
+    terrain: options.Terrain = "flat",
     friction: Annotated[
         float | None,
         typer.Option(
@@ -128,7 +113,7 @@ def track(
             raise InvalidValue(f"{name} is {number:g}; give {low:g} to {high:g}.")
     require_kinds(output, record)
     import poise.io
-    from poise.cli.synthesize import figure_of
+    from poise.cli.synthesize import drawn_of, figure_of
     from poise.filter.forces import parse_push
     from poise.terrain import Terrain
     from poise.tracking.tracker import settings_of
@@ -180,7 +165,8 @@ def track(
 
             result = run(
                 motion, figure, actor_character=theirs, roles=parse_roles(roles, figure, theirs), root=root,
-                settings=settings, pushes=pushes, terrain=ground, fps=fps, progress=advance,
+                settings=settings, pushes=pushes, terrain=ground, fps=fps, drawn=drawn_of(character),
+                progress=advance,
             )  # fmt: skip
         _keep(result, figure, output, report, record)
     if json:

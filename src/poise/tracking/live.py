@@ -26,6 +26,7 @@ from poise.filter.forces import Force
 from poise.filter.setup import Options
 from poise.filter.stream import QuasiPhysicalFilter
 from poise.terrain import Terrain
+from poise.tracking.calibration import standing_pose
 from poise.tracking.lists import Settings
 from poise.tracking.protocols.humanoid import Humanoid
 from poise.tracking.protocols.playout import PAUSE
@@ -33,7 +34,6 @@ from poise.tracking.protocols.pose import LivePose
 from poise.tracking.protocols.source import LiveSink, LiveSource
 from poise.tracking.retarget import heading, yaw_turn
 from poise.tracking.roles import Role, parse_roles
-from poise.tracking.standing import standing_pose
 from poise.tracking.tracker import PerformanceTracker
 
 RATE = 120.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
@@ -22,11 +22,11 @@ from poise.phases.glitches import find_glitches
 from poise.phases.travel import direction_of_travel
 from poise.physics import State
 from poise.terrain import Terrain
+from poise.tracking.calibration import standing_pose
 from poise.tracking.lists import Settings
 from poise.tracking.retarget import end_body, heading
 from poise.tracking.roles import Role
 from poise.tracking.smooth import calmed
-from poise.tracking.standing import standing_pose
 from poise.tracking.tracker import BEGINNING, NEAR, PerformanceTracker
 
 RATE = 120.0
@@ -68,6 +68,7 @@ def track(
     pushes: Sequence[Force] = (),
     terrain: Terrain | None = None,
     fps: float = RATE,
+    drawn: Motion | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TrackResult:
     """Let a recorded actor drive a character of another shape.
@@ -84,6 +85,7 @@ def track(
         pushes: Pushes and pulls on the character.
         terrain: The character's ground; slopes, steps and stairs rise the way the actor goes. Level if not given.
         fps: Steps a second [1/s], 50 or more.
+        drawn: A motion read from the character's own file; the result keeps its skin, see `dressed`.
         progress: Called with steps done and all steps.
 
     A noisy actor is low-passed first, see `poise.tracking.smooth.calmed`; the report's `actor_noise` says how much.
@@ -134,10 +136,27 @@ def track(
             progress(k + 1, len(poses))
     out[:begin] = out[begin]
     at = interpolate_q(character, times, out, np.minimum(actor.times, times[-1]))
-    motion = q_to_motion(character, at, actor.times)
+    motion = dressed(q_to_motion(character, at, actor.times), drawn)
     report = seen.report(actor, out, seconds)
     report["actor_noise"] = {"noise_m": calm.noise, "cutoff_hz": calm.cutoff}
     return TrackResult(motion, report, out, times)
+
+
+def dressed(motion: Motion, drawn: Motion | None) -> Motion:
+    """The motion in the file that another was read from: saved as glTF it keeps that file's meshes, colors and weights.
+
+    Args:
+        motion: Of the same joints.
+        drawn: Read from a file with a skin. Without one, or with other joints, the motion comes back as it is.
+    """
+    document = drawn.source.document if drawn is not None and drawn.source is not None else None
+    if drawn is None or drawn.source is None or not getattr(document, "meshes", ()):
+        return motion
+    if drawn.skeleton.names != motion.skeleton.names:
+        return motion
+    taken = document.select_frames(np.zeros(0, dtype=np.int64))  # pyright: ignore[reportOptionalMemberAccess]
+    source = replace(drawn.source, document=taken, fps=motion.fps, evidence={}, warnings=(), loop=None, ground=None)
+    return replace(motion, source=source)
 
 
 def _laid(

@@ -17,7 +17,7 @@ the ground, so that a trembling actor does not throw the character about.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -250,13 +250,27 @@ def com_acceleration(
     return own.rate**2 * (own.place - force)
 
 
+class Placed(NamedTuple):
+    """Where swinging feet and targets go: what `place_feet` answers.
+
+    Attributes:
+        shifts: How far each foot is off its target [m], shape (K, 2).
+        drifts: How fast that changes [m/s], shape (K, 2).
+        shift: How far targets are off the actor's way [m], shape (2,).
+    """
+
+    shifts: Array
+    drifts: Array
+    shift: Array
+
+
 def place_feet(
-    feet: Collection[Foot], targets: Array, ahead: Array, shift: Array, catch: Array, leg: float, dt: float
-) -> Array:
-    """Swinging feet move to where they catch the body; how far targets are off the actor's way then [m], shape (2,).
+    feet: Sequence[Foot], targets: Array, ahead: Array, shift: Array, catch: Array, leg: float, dt: float
+) -> Placed:
+    """Swinging feet move to where they catch the body, and targets along with standing feet.
 
     Args:
-        feet: All; those that swing are moved.
+        feet: All, in order.
         targets: Rows of places over the ground on the actor's way [m], shape (T, 2).
         ahead: The actor's capture point [m], shape (2,): the foot next to it is about to carry and counts most.
         shift: How far targets were off the actor's way [m], shape (2,).
@@ -264,15 +278,16 @@ def place_feet(
         leg: Length of a leg [m].
         dt: Of a step [s].
     """
+    shifts, drifts = np.array([foot.shift for foot in feet]), np.zeros((len(feet), 2))
     mean, total = np.zeros(2), 0.0
-    for foot in feet:
+    for k, foot in enumerate(feet):
         if foot.stands and foot.has_landed:
             off = targets[foot.row] - ahead
             weight = 1.0 / (float(off @ off) + (0.1 * leg) ** 2)
             mean, total = mean + weight * foot.shift, total + weight
-            foot.drift = np.zeros(2)
             continue
         moved = (1.0 - math.exp(-dt / TREMBLE)) * (shift + catch - foot.shift)
-        foot.shift = foot.shift + moved
-        foot.drift = moved / dt
-    return shift if total <= 0.0 else shift + (1.0 - math.exp(-dt / SHIFTING)) * (mean / total - shift)
+        shifts[k] += moved
+        drifts[k] = moved / dt
+    part = (1.0 - math.exp(-dt / SHIFTING)) if total > 0.0 else 0.0
+    return Placed(shifts, drifts, shift + part * (mean / max(total, 1e-12) - shift))

@@ -26,13 +26,13 @@ from poise.physics import State
 from poise.physics.mujoco_backend import Model, Point, model_of
 from poise.step import Contacts, Step, StepResult, solve_step
 from poise.terrain import Terrain
+from poise.tracking.calibration import foot_of, limb_points, put_on, standing_at, standing_pose
 from poise.tracking.lists import Ground, Lists, Settings, Targets
 from poise.tracking.posing import Posing, pose_at, velocity_at
 from poise.tracking.retarget import Retargeter, Standing, end_body
 from poise.tracking.roles import Role, propose_roles
 from poise.tracking.smooth import Smoother, Soles
 from poise.tracking.stance import TREMBLE, Foot, Goal, Sway, capture_error, com_acceleration, place_feet, too_high
-from poise.tracking.standing import foot_of, limb_points, put_on, standing_at, standing_pose
 
 ROOTS = ("hard", "soft", "strict")
 NEAR = 0.012
@@ -457,9 +457,11 @@ class PerformanceTracker:
         error *= min(1.0, s.step_reach * ours.leg / max(size, 1e-9))
         self._catch += (1.0 - math.exp(-self.dt / TREMBLE)) * (error - self._catch)
         ahead = wanted.place + wanted.velocity / own.rate
-        self._shift = place_feet(
-            self.feet.values(), smooth.x[:, :2], ahead, self._shift, self._catch, ours.leg, self.dt
-        )
+        feet = tuple(self.feet.values())
+        placed = place_feet(feet, smooth.x[:, :2], ahead, self._shift, self._catch, ours.leg, self.dt)
+        self._shift = placed.shift
+        for foot, shift, drift in zip(feet, placed.shifts, placed.drifts, strict=True):
+            foot.shift, foot.drift = shift, drift
         return pull
 
     def _level_of(self, ground: Ground) -> float:

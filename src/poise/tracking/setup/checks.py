@@ -13,9 +13,9 @@ from poise.body.character import Character
 from poise.body.posing import body_poses
 from poise.core import rotations
 from poise.core.typing import Array
+from poise.tracking.calibration import lowest_points, standing_pose
 from poise.tracking.retarget import center_of_mass, heading
 from poise.tracking.setup.model import ACTOR_LIMBS, DENSITIES, Chain, Setup, volume
-from poise.tracking.standing import lowest_points, standing_pose
 
 LOW = 0.06
 """Contact points this near the lowest one stand on the ground, in leg lengths."""
