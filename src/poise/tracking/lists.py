@@ -139,6 +139,7 @@ class Lists:
     Attributes:
         ends: Body in the model of the end of each driven limb, shape (E,).
         free: First dof and the one after the last of each free limb.
+        kinds: What each dof belongs to: "support", "targeted", "free" or "trunk".
     """
 
     def __init__(
@@ -170,14 +171,14 @@ class Lists:
         self.dof_weight[:3] = s.pelvis * np.array([s.pelvis_along, s.pelvis_along, 1.0])
         self.dof_weight[3:6] = s.pelvis_turn
         kinds = {"support": s.pose_support, "targeted": s.pose_targeted, "free": 1e-3, "trunk": s.pose_trunk}
-        self.dof_weight[6:] = [kinds[kind] for kind in self._kinds[6:]]
+        self.dof_weight[6:] = [kinds[kind] for kind in self.kinds[6:]]
         self.limits = s.strength * self._strength
         self._weak = 100.0 / np.maximum(self.limits, 1e-6) ** 2
 
     def _joint_weights(self, roles: Sequence[Role]) -> None:
         """The part of each dof, and the dofs of each free limb."""
         character = self.character
-        self._kinds = ["trunk"] * self.model.nv
+        self.kinds = ["trunk"] * self.model.nv
         parts = {role.limb: role.kind for role in roles}
         for limb in character.limbs:
             kind = parts.get(limb.name)
@@ -185,7 +186,7 @@ class Lists:
                 continue
             dofs = [d for b in limb.bodies for d in dofs_of(character, b)]
             for d in dofs:
-                self._kinds[d] = kind
+                self.kinds[d] = kind
             if kind == "free" and dofs == list(range(dofs[0], dofs[-1] + 1)):
                 self.free[limb.name] = (dofs[0], dofs[-1] + 1)
             elif kind == "free":

@@ -45,6 +45,12 @@ SHIFTING = 0.1
 """Targets follow where the feet stand within so long [s]."""
 FLAT = 0.2
 """Turns of a standing foot against the ground up to which it stays flat [rad]."""
+STEADY, RESTLESS = 0.5, 0.2
+"""A center of mass that rests is within so much of the soles [1]; one that moves this fast is half at rest [m/s]."""
+RESTING = 1.0
+"""An actor's foot that turns slower [rad/s], low and slow over the floor, lies flat on it."""
+LEARNING = 2.0
+"""What lies flat is learned within so long [s]."""
 
 
 class Foot:
@@ -75,6 +81,23 @@ class Foot:
         self.stands, self.has_landed, self.share = False, False, 0.0
         self.place, self.turn = np.zeros(3), level
         self.shift, self.drift = np.zeros(2), np.zeros(2)
+        self._tilt, self._seen = np.zeros(3), 0
+
+    def leveled(self, over: float, velocity: Array, scale: float, wanted: Goal) -> Array:
+        """The turn of a target without the tilt that the actor's foot has while it lies flat: rigs are drawn tilted.
+
+        Args:
+            over, velocity, scale: Of the actor's sole, see `decide`.
+            wanted: Where the character's foot would go.
+        """
+        straight = rotations.multiply(yaw_turn(yaw_between(self.level, wanted.turn)), self.level)
+        slow = math.hypot(velocity[0], velocity[1]) < 0.5 * LAND_SPEED * math.sqrt(scale)
+        if over < LAND_HEIGHT * scale and slow and float(np.linalg.norm(wanted.spin)) < RESTING:
+            self._seen += 1
+            tilt = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(straight), wanted.turn))
+            share = max(1.0 / (self._seen + BLEND / self.dt), self.dt / LEARNING)
+            self._tilt = self._tilt + share * (tilt - self._tilt)
+        return rotations.multiply(wanted.turn, rotations.from_rotation_vector(-self._tilt))
 
     def decide(self, over: float, velocity: Array, scale: float, wanted: Goal, ground: float, *, others: bool) -> None:
         """Whether it stands, from the sole of the actor.
@@ -224,6 +247,23 @@ def within(points: Array, place: Array, margin: float = 0.0) -> Array:
     way = place - inside
     size = math.hypot(way[0], way[1])
     return place if size <= margin else inside + way * (margin / size)
+
+
+def restlessness(velocity: Array) -> float:
+    """How much of a center of mass's motion is meant, 0 at rest to 1, by its velocity over the ground (2,) [m/s]."""
+    speed = float(velocity @ velocity) / RESTLESS**2
+    return speed / (1.0 + speed)
+
+
+def off_soles(place: Array, velocity: Array, soles: Array) -> Array:
+    """How far a center of mass (2,) that rests is off where soles (n, 2) carry it [m], shape (2,); less if it moves.
+
+    People lean over their toes, skeletons are drawn upright, and feet differ: what an actor's balance allows the
+    character's may not.
+    """
+    middle = soles.sum(axis=0) / len(soles)
+    inside = within(middle + STEADY * (soles - middle), place)
+    return (1.0 - restlessness(velocity)) * (place - inside)
 
 
 def com_acceleration(

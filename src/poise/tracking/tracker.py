@@ -32,7 +32,18 @@ from poise.tracking.posing import Posing, pose_at, velocity_at
 from poise.tracking.retarget import Retargeter, Standing, end_body
 from poise.tracking.roles import Role, propose_roles
 from poise.tracking.smooth import Smoother, Soles
-from poise.tracking.stance import TREMBLE, Foot, Goal, Sway, capture_error, com_acceleration, place_feet, too_high
+from poise.tracking.stance import (
+    TREMBLE,
+    Foot,
+    Goal,
+    Sway,
+    capture_error,
+    com_acceleration,
+    off_soles,
+    place_feet,
+    restlessness,
+    too_high,
+)  # fmt: skip
 
 ROOTS = ("hard", "soft", "strict")
 NEAR = 0.012
@@ -55,6 +66,8 @@ CATCHING = 0.1
 """A foot that is placed to catch the body is there so long after it was asked to [s]."""
 HOMING = 0.05
 """The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
+LEANING = 0.2
+"""The center of mass is brought over the soles within so long [s]."""
 RISING = 0.2
 """Targets rise with the ground under the feet within so long [s]."""
 SINKING, LOWEST = 25.0, 0.3
@@ -140,6 +153,7 @@ class PerformanceTracker:
         self.time, self.counts, self.mode, self._poses = 0.0, Counts(), "following", 0
         self.scale = character.leg_scale
         self.feet: dict[str, Foot] = {}
+        self._lean = np.zeros(2)
         self._shift, self._catch, self._rise, self._lowered = np.zeros(2), np.zeros(2), 0.0, np.zeros(2)
         self.softness = 1.0 if root == "soft" else 0.0
         self._still_since, self.is_beginning = 0.0, True
@@ -245,7 +259,7 @@ class PerformanceTracker:
             row = self.rows[role.limb]
             self.feet[role.limb] = foot_of(self.character, role.limb, row, ours, own_places, own_turns, self.dt)
         kinds = {role.limb: role.kind for role in self.roles}
-        stiff = np.where(self.lists.dof_weight[6:] >= self.settings.pose_trunk, 2.0, 0.2)
+        stiff = np.where([kind in ("trunk", "free") for kind in self.lists.kinds[6:]], 2.0, 0.2)
         carry = np.array([kinds[limb] == "support" for limb in self.rows])
         self._posing = Posing(self.model, self.state, self.lists.ends, carry, stiff, self.standing)
         scale, swift = theirs.leg / 0.95, [foot.row for foot in self.feet.values()]
@@ -304,6 +318,7 @@ class PerformanceTracker:
             if goal.place[2] < self.floor + foot.height:
                 goal.place[2] = self.floor + foot.height + max(0.0, over) * retargeter.ratio
             goal.place[2] += heights[k] - self.floor
+            goal.turn = foot.leveled(over, self._soles.velocity[k], scale, goal)
             others = any(foot is not other and other.stands and other.has_landed for other in self.feet.values())
             foot.decide(over, self._soles.velocity[k], scale, goal, heights[k], others=others)
             goal = foot.hold(goal)
@@ -316,6 +331,11 @@ class PerformanceTracker:
             place[rows, 2] += self._rise
             velocity[rows, 2] += climbed / self.dt
         self._lower_pelvis(place, velocity, acceleration, turn[0])
+        stand = [place[foot.row, :2] + foot.arms() for foot in self.feet.values() if foot.stands]
+        if stand:
+            off = off_soles(place[1, :2], velocity[1, :2], np.concatenate(stand))
+            self._lean += (1.0 if self.is_beginning else 1.0 - math.exp(-self.dt / LEANING)) * (off - self._lean)
+        place[1, :2] -= self._lean
         return Targets(place, velocity, acceleration, turn, spin, held)
 
     def _lower_pelvis(self, place: Array, velocity: Array, acceleration: Array, turn: Array) -> None:
@@ -442,8 +462,11 @@ class PerformanceTracker:
         under = self._level_of(ground)
         own = Sway(com[:2].copy(), speed, np.zeros(2), max(float(com[2]) - under, 0.3 * ours.leg))
         height = self._retargeter.ratio * float(theirs.com[2] - theirs.floor)
-        wanted = Sway(smooth.x[1, :2], smooth.v[1, :2], smooth.a[1, :2], height)
+        # the acceleration of one that rests is noise
+        acceleration = restlessness(smooth.v[1, :2]) * smooth.a[1, :2]
+        wanted = Sway(smooth.x[1, :2], smooth.v[1, :2], acceleration, height)
         soles = [smooth.x[foot.row, :2] + foot.arms() for foot in self.feet.values() if foot.stands]
+        wanted = wanted._replace(place=wanted.place - self._lean)
         touching = self.state.points[np.flatnonzero(ground.gap < 2.0 * NEAR * self.scale), :2]
         size = max(math.hypot(self._shift[0], self._shift[1]), 1e-9)
         home = self._shift * (1.0 - min(0.5, HOMING * ours.leg / size))
