@@ -247,6 +247,15 @@ MASSES = {"raptor": 62.0, "alien": 70.0}
 """Of creatures whose bodies follow the rods [kg], shared by volume; others keep what Poise proposes."""
 
 
+STYLES = {
+    "raptor": {
+        "sad": {"Chest": 6.0, "Neck": 30.0, "Neck1": 12.0, "Head": 8.0, "Tail1": -14.0, "Tail2": -10.0},
+        "proud": {"Chest": -7.0, "Neck": -18.0, "Head": 16.0, "Tail1": 9.0},
+    }
+}  # fmt: skip
+"""Rest poses by name: turns of joints about the axis to the left, forward and down by plus [deg]."""
+
+
 def set_up(creature: Creature, path: Path) -> Character:
     """The creature's character: what Poise proposes for its skeleton, with the rods' shapes, masses and hinges."""
     setup = begin(poise.Character.fit(poise.load(path)))
@@ -263,7 +272,17 @@ def set_up(creature: Creature, path: Path) -> Character:
     total = sum(part.body.mass for part in parts.values())
     share = MASSES[creature.name] / total
     setup = replace(setup, parts={j: _weighed(part, share * part.body.mass) for j, part in parts.items()})
-    return _balanced(setup).character
+    character = _balanced(setup).character
+    styles = {
+        style: {joint: _leftwards(angle) for joint, angle in turns.items()}
+        for style, turns in STYLES.get(creature.name, {}).items()
+    }
+    return replace(character, rest_poses={**character.rest_poses, **styles})
+
+
+def _leftwards(angle: float) -> Array:
+    """A turn about the axis to the left by an angle [deg]; the creatures' joints are drawn without turns."""
+    return rotations.from_rotation_vector(np.array([math.radians(angle), 0.0, 0.0]))
 
 
 def _shaped(creature: Creature, name: str, part: Part) -> Part:

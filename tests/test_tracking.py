@@ -257,6 +257,8 @@ def test_pushes_and_ground_reach_the_character(walk: Motion, walker: poise.Chara
         (["--root", "loose"], "strict"),
         (["--friction", "-1"], "friction"),
         (["--push", "chest 1 2"], "chest 1 2"),
+        (["--style", "sad=very"], "sad=1"),
+        (["--style", "sad=1"], "rest poses"),
         (["--terrain", "swamp"], "terrain"),
         (["--start", "9", "--end", "8"], "between 9 s and 8 s"),
     ],
@@ -335,3 +337,29 @@ def test_the_result_keeps_the_skin_of_its_character(tmp_path: Path, walk: Motion
 def meshes_of(motion: Motion) -> tuple[Any, ...]:
     assert motion.source is not None
     return motion.source.document.meshes
+
+
+def test_a_style_bows_the_head_and_blends_while_it_runs(walk: Motion, walker: poise.Character) -> None:
+    child = figure("child")
+    names = [body.name for body in child.bodies]
+    head, spine = child.roles["head"], child.roles["chest"]
+    bowed = {names[b]: rotations.from_rotation_vector(np.array([0.0, 0.5, 0.0])) for b in (head, spine)}
+    child = replace(child, rest_poses={"sad": bowed})
+    poses, heights = poise.motion_to_q(walker, walk), {}
+    times = walk.times[0] + np.arange(180) / 120.0
+    for style in ({}, {"sad": 0.0}, {"sad": 1.0}):
+        tracker = PerformanceTracker(child, walker, actor_floor=walker.floor)
+        seen = []
+        for k, pose in enumerate(interpolate_q(walker, walk.times, poses, times)):
+            if k == 60 and style:
+                tracker.set_style(style)
+            seen.append(body_poses(child, tracker.step(pose)[None])[0][0, head])
+        assert tracker.counts.fallback_steps == 0
+        heights[str(style)] = np.array(seen)
+    plain, none, sad = heights.values()
+    np.testing.assert_allclose(none, plain, atol=1e-9)  # no share, no change
+    np.testing.assert_allclose(sad[:60], plain[:60], atol=1e-12)
+    assert np.abs(sad[62] - plain[62]).max() < 0.02  # blended, not jumped
+    assert np.mean(plain[120:, 2] - sad[120:, 2]) > 0.01  # 1.9 cm were measured
+    with pytest.raises(UnknownName, match="sad"):
+        tracker.set_style({"glad": 1.0})

@@ -60,6 +60,14 @@ def track(
         float,
         typer.Option(metavar="R", help="Over the stiffness of pelvis and hands: above 1 closer, below 1 calmer."),
     ] = 1.0,
+    style: Annotated[
+        str,
+        typer.Option(
+            metavar="'NAME=SHARE, …'",
+            help="How the character holds itself: rest poses of its file, such as 'sad=1'. Default: as it stands.",
+            show_default=False,
+        ),
+    ] = "",
     push: options.Push = None,
     terrain: options.Terrain = "flat",
     friction: Annotated[
@@ -126,6 +134,7 @@ def track(
     settings = replace(
         own, responsiveness=responsiveness * own.responsiveness, friction=own.friction if friction is None else friction
     )
+    shares = shares_of(style)
     if live_from is not None:
         from poise.tracking.live import Tracking
 
@@ -135,6 +144,7 @@ def track(
             ("--start", start),
             ("--end", end),
             ("--fps", fps != 120.0),
+            ("--style", style),
         ):
             if given:
                 raise InvalidValue(f"{name} needs a recorded actor; leave it out with --live-from.")
@@ -165,7 +175,7 @@ def track(
 
             result = run(
                 motion, figure, actor_character=theirs, roles=parse_roles(roles, figure, theirs), root=root,
-                settings=settings, pushes=pushes, terrain=ground, fps=fps, drawn=drawn_of(character),
+                settings=settings, pushes=pushes, terrain=ground, fps=fps, drawn=drawn_of(character), style=shares,
                 progress=advance,
             )  # fmt: skip
         _keep(result, figure, output, report, record)
@@ -176,6 +186,24 @@ def track(
             note(line)
     if not result.report["complete"]:
         raise typer.Exit(FAILED)
+
+
+def shares_of(text: str) -> dict[str, float]:
+    """Shares of rest poses as they are typed: "sad=1, proud=0.3".
+
+    Raises:
+        InvalidValue: if a part is no name with a number.
+    """
+    found: dict[str, float] = {}
+    for part in (p.strip() for p in text.split(",") if p.strip()):
+        name, _, number = part.partition("=")
+        try:
+            found[name.strip()] = float(number or "1")
+        except ValueError:
+            raise InvalidValue(f"--style: {part!r} cannot be read. Write 'sad=1' or 'sad=0.5, proud=0.2'.") from None
+        if not -2.0 <= found[name.strip()] <= 2.0:
+            raise InvalidValue(f"--style: {part!r}; give shares of -2 to 2.")
+    return found
 
 
 def _keep(result: TrackResult, figure: Any, output: Path | None, report: Path | None, record: Path | None) -> None:

@@ -9,8 +9,10 @@ import numpy as np
 from poise.body.character import Character
 from poise.body.posing import body_poses, hinge_angle, motion_to_q
 from poise.core import rotations
+from poise.core.errors import UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array, Index
+from poise.physics.mujoco_backend import model_of
 from poise.tracking.retarget import Standing, end_body, heading, yaw_turn
 from poise.tracking.stance import Foot
 
@@ -26,6 +28,29 @@ def standing_pose(character: Character) -> Array:
     still = Motion(skeleton, np.zeros(1), skeleton.offsets[None].copy(), skeleton.rest_rotations[None].copy())
     q = motion_to_q(character, still)[0]
     return _turned(character, q, character.rest_poses.get(STANDING, {}))
+
+
+def styled_pose(character: Character, standing: Array, style: Mapping[str, float]) -> Array:
+    """A standing pose (nq,) moved toward rest poses of the character's file: q ⊕ Σ share (pose ⊖ q); the root stays.
+
+    Args:
+        character: Whose.
+        standing: Coordinates of how it stands, shape (nq,).
+        style: Shares of rest poses by name [1], such as `{"sad": 1.0}`.
+
+    Raises:
+        UnknownName: if the character's file has no such rest pose.
+    """
+    model, moved = model_of(character), np.zeros(character.nv)
+    for name, share in style.items():
+        if name not in character.rest_poses:
+            known = ", ".join(character.rest_poses) or "none"
+            raise UnknownName(f"There is no rest pose {name!r}. Rest poses of the character's file: {known}.")
+        moved += share * model.difference(
+            standing, _turned(character, standing.copy(), character.rest_poses[name]), 1.0
+        )
+    moved[:6] = 0.0
+    return model.integrate(standing, moved, 1.0)
 
 
 def _turned(character: Character, q: Array, turns: Mapping[str, Array]) -> Array:

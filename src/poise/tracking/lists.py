@@ -139,6 +139,7 @@ class Lists:
     Attributes:
         ends: Body in the model of the end of each driven limb, shape (E,).
         free: First dof and the one after the last of each free limb.
+        pose: What joints are drawn to, shape (nq,): the standing pose, or a style's.
         kinds: What each dof belongs to: "support", "targeted", "free" or "trunk".
     """
 
@@ -147,6 +148,7 @@ class Lists:
         inertia: float, first_end: int,
     ) -> None:  # fmt: skip
         self.character, self.model, self.settings, self.standing = character, model, settings, standing
+        self.pose = standing
         self.inertia = inertia
         driven = [role for role in roles if role.actor]
         self.ends = np.array([end_body(character, role.limb) + 1 for role in driven], dtype=np.int64)
@@ -263,7 +265,7 @@ class Lists:
     def _joints(self, state: State, q: Array, v: Array, targets: Targets, softness: float) -> Objective:
         """Pelvis and pose, which are accelerations of single dofs."""
         s = self.settings
-        pull = s.pose_stiffness * self.model.difference(q, self.standing, 1.0)
+        pull = s.pose_stiffness * self.model.difference(q, self.pose, 1.0)
         pull -= (2.0 * math.sqrt(s.pose_stiffness)) * v
         k = self._pelvis_stiffness
         pull[:3] = targets.acceleration[0] + k * (targets.place[0] - state.data.xpos[1])
@@ -310,7 +312,7 @@ class Lists:
     def springs(self, step: Step, q: Array, v: Array) -> list[Objective]:
         """Springs of the free limbs, τ = g + K (rest − q) − D v at the end of the step, K = I ω², D = 2 ζ I ω."""
         s, state = self.settings, step.state
-        off = self.model.difference(q, self.standing, 1.0)
+        off = self.model.difference(q, self.pose, 1.0)
         inertia = state.M.diagonal()
         stiffness = inertia * s.tail_frequency**2
         after = 2.0 * s.tail_damping * s.tail_frequency * inertia + step.dt * stiffness

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
@@ -69,6 +69,7 @@ def track(
     terrain: Terrain | None = None,
     fps: float = RATE,
     drawn: Motion | None = None,
+    style: Mapping[str, float] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TrackResult:
     """Let a recorded actor drive a character of another shape.
@@ -86,12 +87,13 @@ def track(
         terrain: The character's ground; slopes, steps and stairs rise the way the actor goes. Level if not given.
         fps: Steps a second [1/s], 50 or more.
         drawn: A motion read from the character's own file; the result keeps its skin, see `dressed`.
+        style: Shares of the rest poses of the character's file by name [1], such as `{"sad": 1.0}`.
         progress: Called with steps done and all steps.
 
     A noisy actor is low-passed first, see `poise.tracking.smooth.calmed`; the report's `actor_noise` says how much.
 
     Raises:
-        UnknownName: if a push names a body that the character does not have.
+        UnknownName: if a push names a body, or a style a rest pose, that the character does not have.
         InvalidValue: if the actor has too few frames, or no limb of the character is support.
 
     Example:
@@ -123,6 +125,8 @@ def track(
     )  # fmt: skip
     for push in pushes:
         tracker.push(push)
+    if style:
+        tracker.set_style(style)
     seconds = 0.0
     out = np.empty((len(times), character.nq))
     seen = _Seen(tracker)

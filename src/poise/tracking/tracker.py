@@ -8,7 +8,7 @@ A character that is lost falls by `lists.falling` and gets up where it lies when
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -26,7 +26,7 @@ from poise.physics import State
 from poise.physics.mujoco_backend import Model, Point, model_of
 from poise.step import Contacts, Step, StepResult, solve_step
 from poise.terrain import Terrain
-from poise.tracking.calibration import foot_of, limb_points, put_on, standing_at, standing_pose
+from poise.tracking.calibration import foot_of, limb_points, put_on, standing_at, standing_pose, styled_pose
 from poise.tracking.lists import Ground, Lists, Settings, Targets
 from poise.tracking.posing import Posing, pose_at, velocity_at
 from poise.tracking.retarget import Retargeter, Standing, end_body
@@ -66,6 +66,8 @@ CATCHING = 0.1
 """A foot that is placed to catch the body is there so long after it was asked to [s]."""
 HOMING = 0.05
 """The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
+STYLING = 0.2
+"""Time constant with which a style is blended in [s]."""
 LEANING = 0.2
 """The center of mass is brought over the soles within so long [s]."""
 RISING = 0.2
@@ -154,6 +156,8 @@ class PerformanceTracker:
         self.scale = character.leg_scale
         self.feet: dict[str, Foot] = {}
         self._lean = np.zeros(2)
+        self._style: tuple[Array, Array] | None = None
+        self._styled = np.zeros((2 + len(self.rows), 6))
         self._shift, self._catch, self._rise, self._lowered = np.zeros(2), np.zeros(2), 0.0, np.zeros(2)
         self.softness = 1.0 if root == "soft" else 0.0
         self._still_since, self.is_beginning = 0.0, True
@@ -175,6 +179,28 @@ class PerformanceTracker:
         """
         force.body_of(self.character)
         self._forces.append(force)
+
+    def set_style(self, style: Mapping[str, float]) -> None:
+        """Let the character hold itself otherwise: shares of its rest poses by name, blended in within half a second.
+
+        Joints and free limbs are drawn to that pose; ends of targeted limbs are shifted as it shifts them.
+
+        Raises:
+            UnknownName: if the character's file has no such rest pose.
+
+        Example:
+            >>> tracker.set_style({"sad": 0.8})
+        """
+        pose = styled_pose(self.character, self.standing, style)
+        places, turns = body_poses(self.character, np.stack([self.standing, pose]))
+        goal = np.zeros((2 + len(self.rows), 6))
+        for role in (role for role in self.roles if role.kind == "targeted"):
+            end = end_body(self.character, role.limb)
+            way = places[1, end] - places[0, end]
+            goal[self.rows[role.limb], :3] = rotations.rotate(rotations.conjugate(turns[0, 0]), way)
+            turned = rotations.multiply(rotations.conjugate(turns[0, end]), turns[1, end])
+            goal[self.rows[role.limb], 3:] = rotations.to_rotation_vector(turned)
+        self._style = (pose, goal)
 
     def join(self, q: Array) -> None:
         """Begin in a pose (nq,) in which the character is already, and come to the actor's within half a second."""
@@ -330,6 +356,7 @@ class PerformanceTracker:
             rows = np.array([row for row in range(count) if row not in {foot.row for foot in self.feet.values()}])
             place[rows, 2] += self._rise
             velocity[rows, 2] += climbed / self.dt
+        self._hold_style(place, turn)
         self._lower_pelvis(place, velocity, acceleration, turn[0])
         stand = [place[foot.row, :2] + foot.arms() for foot in self.feet.values() if foot.stands]
         if stand:
@@ -337,6 +364,19 @@ class PerformanceTracker:
             self._lean += (1.0 if self.is_beginning else 1.0 - math.exp(-self.dt / LEANING)) * (off - self._lean)
         place[1, :2] -= self._lean
         return Targets(place, velocity, acceleration, turn, spin, held)
+
+    def _hold_style(self, place: Array, turn: Array) -> None:
+        """Shift targets as the style does, which is blended in."""
+        if self._style is None:
+            return
+        pose, goal = self._style
+        part = 1.0 if self.is_beginning else 1.0 - math.exp(-self.dt / STYLING)
+        towards = self.model.difference(self.lists.pose, pose, 1.0)
+        towards[:6] = 0.0
+        self.lists.pose = self.model.integrate(self.lists.pose, part * towards, 1.0)
+        self._styled += part * (goal - self._styled)
+        place += rotations.rotate(turn[0], self._styled[:, :3])
+        turn[2:] = rotations.multiply(turn[2:], rotations.from_rotation_vector(self._styled[2:, 3:]))
 
     def _lower_pelvis(self, place: Array, velocity: Array, acceleration: Array, turn: Array) -> None:
         """Lower the target of the pelvis, smoothly, where legs would not reach their feet."""
