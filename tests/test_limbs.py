@@ -151,6 +151,7 @@ def test_eight_legs_are_eight_legs_and_wings_are_none() -> None:
     ends = [("", f"leg{n}c.{side}", (0.0, 0.0, -0.02)) for n in range(4) for side in "LR"]
     found = fit(figure([*body, *legs, *wings], [row[0] for row in legs if "b." in row[0]][:2], ends=ends))
     kinds = [limb.kind for limb in found.limbs]
+    assert found.mass < 12.0  # 0.9 m tall with its wings, however long its legs are
     assert kinds.count("leg") == 8
     assert kinds.count("arm") == 0
 

@@ -27,6 +27,8 @@ LOOSEST = 0.06
 """No joint hangs on a bone in whose frame it wanders more than this share of the size."""
 SURE = 1.2
 """Least sum of the witnesses: odds of 3.3 to 1."""
+WANDERS_PLAINLY = 0.02
+"""What wanders less than this, as a share of the size, hangs on a bone only if their skin is one."""
 MOVED = 1.5
 """It wanders this much less in the frame of the bone that carries it, at least."""
 MIRRORED = 0.02
@@ -132,7 +134,13 @@ def find_hanging(rig: Rig) -> tuple[Hanging, ...]:
         ]
         best = max(options, key=lambda h: (round(h.odds, 1), -_depth(rig.parents, h.bone), -h.bone), default=None)
         moved = best is not None and motion_witness(rig, joint, best.bone)[0] > np.log(MOVED)
-        if best is not None and moved and best.odds > SURE:
+        is_plain = rig.wander[rig.parents[joint], joint] > WANDERS_PLAINLY
+        if (
+            best is not None
+            and moved
+            and best.odds > SURE
+            and (is_plain or skin_witness(rig, joint, best.bone)[0] > 0.0)
+        ):
             found.append(best)
     found += [like for hanging in found for like in _likes(rig, hanging, {h.joint for h in found})]
     kept: list[Hanging] = []
