@@ -234,6 +234,11 @@ class Problem:
         ca = casadi()
         return ca.sum1(expression @ ca.DM(weights))
 
+    def size(self) -> tuple[int, int, int]:
+        """Unknowns, constraint rows, and entries of their Jacobian that are not always zero."""
+        opti = self.opti
+        return int(opti.nx), int(opti.ng), int(casadi().jacobian(opti.g, opti.x).nnz())
+
     def solve(self, guess: str = "") -> Solution:
         """Solve from the functions' guesses; `guess` is their name in the report.
 
@@ -267,8 +272,7 @@ class Problem:
         costs = {name: float(opti.value(cost)) for name, cost in self.objectives.items()}
         return Solution(
             self.times, values, float(sum(costs.values())), costs, self._violation(opti.value), guess,
-            iterations, clock.perf_counter() - self.began, int(opti.nx), int(opti.ng),
-            int(ca.jacobian(opti.g, opti.x).nnz()),
+            iterations, clock.perf_counter() - self.began, *self.size(),
         )  # fmt: skip
 
     def _violation(self, value: Any) -> dict[str, float]:

@@ -137,6 +137,8 @@ def particle(
     return Task(problem, guess, circles=(*obstacles, *((p, 0.1) for p, _ in planets)), gates=tuple(g for _, g in gates))
 
 
+POST = 0.05
+"""Half the width of the lamp's obstacle on the ground [m]."""
 LAMP_FOOT = ((0.09, -0.03), (-0.09, -0.03))
 LAMP = Planar("luxo", (
     Link("base", "", 0.5, 0.18, 0.0, com=(0.0, -0.015), inertia=0.0014, drawn=((-0.08, -0.015, 0.08, -0.015, 0.018),)),
@@ -157,7 +159,7 @@ def luxo(
 
     Args:
         distance: Of the jump [m].
-        obstacle: Height of the ball halfway that base and head stay out of [m]; 0 for none.
+        obstacle: Height of a post halfway that base and head go over [m]; 0 for none.
         step: Time between knots [s].
         flight: Time in the air [s].
         stiffness: k of muscles f = k (q_m − q) [N m/rad]; 0 for free torques.
@@ -178,10 +180,11 @@ def luxo(
         stiffness=stiffness, muscle_basis=BSplines(splines) if splines else None,
     )  # fmt: skip
     _ends(problem, moving.q.value, ends)
-    circles = ()
+    drawn = np.linspace(0.0, 0.9, 7) if obstacle > 0.0 else np.zeros(0)
+    circles = tuple(((0.5 * distance, 0.0, obstacle * z), POST * float(np.sqrt(1.0 - z**2))) for z in drawn.tolist())
     if obstacle > 0.0:
-        circles = (((0.5 * distance, 0.0, obstacle - 0.05), 0.05),)
-        _stay_out(problem, LAMP, moving.q.value, circles[0], [*clear, ("base", (0.0, -0.03)), ("head", (0.16, 0.0))])
+        over = [*clear, ("base", (0.0, -0.03)), ("head", (0.16, 0.0))]
+        _stay_out(problem, LAMP, moving.q.value, 0.5 * distance, obstacle, over)
     problem.minimize("effort", problem.integral(moving.torque**2))
     return Task(problem, guess, LAMP, stances, (first, last), circles)
 
@@ -382,11 +385,10 @@ def _ends(problem: Problem, q: Any, ends: Sequence[Array]) -> None:
 
 
 def _stay_out(
-    problem: Problem, figure: Planar, q: Any, circle: tuple[Place, float],
-    points: Sequence[tuple[str, tuple[float, float]]],
-) -> None:  # fmt: skip
-    """Points of a figure stay out of a circle."""
-    ca, ((x, _, z), radius) = casadi(), circle
+    problem: Problem, figure: Planar, q: Any, x: float, height: float, points: Sequence[tuple[str, tuple[float, float]]]
+) -> None:
+    """Points of a figure stay out of half an ellipse that stands on the ground: a post without corners."""
     for link, at in points:
         p = figure.point(q, link, at)
-        problem.require("obstacle", ca.sum1((p - ca.DM([x, z])) ** 2) / radius**2, 1.0, np.inf, is_late=True)
+        away = ((p[0, :] - x) / POST) ** 2 + (p[1, :] / height) ** 2
+        problem.require("obstacle", away, 1.0, np.inf, is_late=True)
