@@ -14,7 +14,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-FAMILIES = ("", "io", "analysis", "edit", "synthesis", "physics", "step", "step.quantities")
+FAMILIES = ("", "io", "analysis", "edit", "synthesis", "locomotion", "physics", "step", "step.quantities")
 """Packages whose names are public, below `poise`."""
 
 

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from poise import check as check
     from poise import edit as edit
     from poise import io as io
+    from poise import locomotion as locomotion
     from poise import spacetime as spacetime
     from poise import step as step
     from poise import synthesis as synthesis
@@ -111,7 +112,7 @@ if TYPE_CHECKING:
     from poise.world import World as World
 
 
-_FAMILIES = ("analysis", "check", "edit", "io", "spacetime", "step", "synthesis", "tracking", "world")
+_FAMILIES = ("analysis", "check", "edit", "io", "locomotion", "spacetime", "step", "synthesis", "tracking", "world")
 """Packages whose names are reached as `poise.edit.ballistic` after `import poise` alone."""
 
 

@@ -16,6 +16,7 @@ from poise.cli import (
     synthesize,
     track,
     view,
+    walk,
 )
 from poise.cli.app import app, main, run
 
@@ -36,4 +37,5 @@ __all__ = [
     "synthesize",
     "track",
     "view",
+    "walk",
 ]

@@ -1,0 +1,278 @@
+"""`poise locomotion build` makes a controller from clips; `poise walk` walks with it."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from poise.cli import options
+from poise.cli.app import app, note, note_warnings, out, output_path, output_paths, print_json
+from poise.cli.outcome import draw, keep, summarize_run
+from poise.cli.simulate import run_behind_bar
+from poise.core.errors import FileFormatError, InvalidValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from poise.core.motion import Motion
+    from poise.locomotion import Locomotion
+
+locomotion = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+app.add_typer(locomotion, name="locomotion", help="Make a controller that walks, from example clips.")
+
+WHERE = "Where to go"
+MOST_SECONDS = 3600.0
+"""Longest walk [s]."""
+
+
+@locomotion.callback()
+def _locomotion() -> None:
+    """Make a controller that walks, from example clips."""
+
+
+@locomotion.command()
+def build(
+    clips: Annotated[
+        list[Path],
+        typer.Argument(metavar="CLIP…", help="Clips of one figure, or a folder of them.", show_default=False),
+    ],
+    output: options.OutputNeeded,
+    clip: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME|INDEX", help="Clip of a file that holds several. Can be repeated.",
+            rich_help_panel=options.READING,
+        ),
+    ] = None,
+    mirror: Annotated[bool, typer.Option("--mirror/--no-mirror", help="Use every clip mirrored, too.")] = True,
+    unit: options.SourceUnit = None,
+    up: options.SourceUp = None,
+    height: options.Height = None,
+    source_fps: options.SourceFps = None,
+    overwrite: options.Overwrite = False,
+) -> None:  # fmt: skip
+    """Make a walking controller from clips that walk, run, turn, sidestep and stand.
+
+    Example: [bold]poise locomotion build walk.bvh run.bvh stand.bvh -o walker.npz[/bold]
+    """
+    import poise.io
+    from poise.locomotion import build as build_from
+
+    if output.suffix.lower() != ".npz":
+        raise InvalidValue(f"{output}: a controller is an .npz file; give -o walker.npz.")
+    files = [f for path in clips for f in (_files(path) if path.is_dir() else [path])]
+    output_path(output, inputs=files, overwrite=overwrite)
+    motions: list[Motion] = []
+    for file in files:
+        for name in clip or [None]:
+            motion = poise.io.load(
+                file, clip=options.clip_key(name), unit=unit, up=up, height=height, fps=source_fps
+            )  # fmt: skip
+            note_warnings(motion)
+            motions.append(motion)
+    made = build_from(motions, mirror=mirror)
+    made.save(output)
+    for sentence in made.notes:
+        note(sentence)
+    out().print(
+        f"{output}: {made.count} cycles; walks from {made.walk:.2f} m/s, fastest {made.fastest:.2f} m/s", markup=False
+    )
+
+
+def _files(folder: Path) -> list[Path]:
+    from poise.io.format import known_extensions
+
+    found = sorted(p for p in folder.iterdir() if p.suffix.lower() in known_extensions())
+    if not found:
+        raise InvalidValue(f"{folder} holds no motion.")
+    return found
+
+
+@app.command()
+def walk(
+    file: Annotated[Path, typer.Argument(metavar="WALKER", help="A controller (.npz).", show_default=False)],
+    output: options.Output = None,
+    record: options.Record = None,
+    report: options.Report = None,
+    overwrite: options.Overwrite = False,
+    json: options.Json = False,
+    speed: Annotated[
+        float | None,
+        typer.Option(
+            metavar="M/S", help="How fast to go. Default: as the slowest walk.", show_default=False,
+            rich_help_panel=WHERE,
+        ),
+    ] = None,
+    direction: Annotated[
+        float,
+        typer.Option(
+            metavar="DEG", help="Where to go: 0 ahead, 90 to the left, 180 back.", rich_help_panel=WHERE
+        ),
+    ] = 0.0,
+    turn: Annotated[
+        float, typer.Option(metavar="DEG/S", help="How fast to turn to the left.", rich_help_panel=WHERE)
+    ] = 0.0,
+    to: Annotated[
+        str | None, typer.Option(metavar="X,Y", help="Go there and stop: meters.", rich_help_panel=WHERE)
+    ] = None,
+    path: Annotated[
+        str | None, typer.Option(metavar="'X,Y X,Y…'", help="Go along these places and stop.", rich_help_panel=WHERE)
+    ] = None,
+    script: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Lines of: time, speed, direction, turn. # begins a comment.", rich_help_panel=WHERE
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S", help="How long. Default: 10, until it arrives, or 3 s after the last line of the script.",
+            show_default=False, rich_help_panel=WHERE,
+        ),
+    ] = None,
+    push: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'BODY FX FY FZ @START+DURATION'",
+            help="Push a body: newtons, Z up, seconds. Can be repeated. The figure steps with it and goes on.",
+            rich_help_panel=options.PUSHES,
+        ),
+    ] = None,
+    terrain: Annotated[
+        str,
+        typer.Option(
+            metavar="SPEC", help="Ground, as in poise simulate: slope:15, rough:0.2,7, …",
+            rich_help_panel=options.PUSHES,
+        ),
+    ] = "flat",
+    mass: options.Mass = None,
+    fps: Annotated[float, typer.Option(metavar="N", help="Frames per second.")] = 60.0,
+) -> None:  # fmt: skip
+    """Walk, run, turn and stop with a controller; with --push or --terrain, with physical reactions.
+
+    Example: [bold]poise walk walker.npz -o out.bvh --path '3,0 3,3' --push 'chest 300 0 0 @2+0.2'[/bold]
+    """
+    from poise.body import fit
+    from poise.filter.forces import parse_push
+    from poise.locomotion import load
+    from poise.locomotion import walk as walk_on
+    from poise.terrain import Terrain
+
+    if output is None and record is None:
+        raise InvalidValue("Where should the walk go? Give -o OUT, such as -o walk.bvh, or --record OUT.html.")
+    output_paths((output, report, record), "-o, --report and --record", inputs=(file, script), overwrite=overwrite)
+    for name, number in (("--speed", speed), ("--direction", direction), ("--turn", turn), ("--seconds", seconds)):
+        if number is not None and not math.isfinite(number):
+            raise InvalidValue(f"{name} is {number}; give a finite number.")
+    if not 1.0 <= fps <= 1000.0:
+        raise InvalidValue(f"--fps is {fps:g}; give a number from 1 to 1000.")
+    if sum(x is not None for x in (to, path, script)) > 1:
+        raise InvalidValue("--to, --path and --script exclude each other; give one of them.")
+    examples = load(file)
+    pushes = [parse_push(p) for p in push or ()]
+    ground = Terrain.parse(terrain)
+    command, longest = _command(examples, speed, direction, turn, to, path, script)
+    longest = longest if seconds is None else seconds
+    if not 0.0 < longest <= MOST_SECONDS:
+        raise InvalidValue(f"--seconds is {longest:g}; give a number above 0 and up to {MOST_SECONDS:g}.")
+    weight = fit(examples.motion, mass=mass).mass
+    motion = walk_on(examples, command, longest, dt=1.0 / fps, pushes=pushes, mass=weight)
+    if not pushes and ground.is_flat:
+        if report is not None or json:
+            raise InvalidValue("--report and --json tell of the physics; give --push or --terrain, or leave them out.")
+        _keep_plain(motion, output, record)
+        return
+    result = run_behind_bar(motion, None, mass=mass, terrain=ground, pushes=pushes)
+    keep(result, output, report, record)
+    if json:
+        print_json(result.report.data)
+    else:
+        summarize_run(result, output)
+
+
+def _keep_plain(motion: Motion, output: Path | None, record: Path | None) -> None:
+    from poise.io.files import all_or_none
+
+    with all_or_none():
+        if output is not None:
+            import poise.io
+
+            poise.io.save(motion, output)
+        if record is not None:
+            from poise.body import fit
+            from poise.show.motion_scene import scene_of_motion
+
+            draw(scene_of_motion(motion, fit(motion), name="walk"), record)
+    out().print(f"{output or record}: {motion.frame_count} frames, {motion.duration:.1f} s", markup=False)
+
+
+def _command(
+    examples: Locomotion, speed: float | None, direction: float, turn: float, to: str | None, path: str | None,
+    script: Path | None,
+) -> tuple[Callable[..., Any], float]:  # fmt: skip
+    """What the options ask for, and how long it takes at most [s]."""
+    from poise.locomotion import Toward, scripted
+
+    speed = examples.walk if speed is None else speed
+    most = 1.5 * examples.fastest
+    rows = [(0.0, speed, math.radians(direction), math.radians(turn))]
+    if script is not None:
+        rows = _script(script)
+    if any(not 0.0 <= row[1] <= most for row in rows):
+        worst = max(row[1] for row in rows)
+        raise InvalidValue(
+            f"A speed of {worst:g} m/s was asked for; this controller goes up to {most:.2f} m/s, half as fast "
+            "again as its fastest clip. Use --direction 180 to go back."
+        )
+    if to is not None or path is not None:
+        if direction or turn:
+            raise InvalidValue("--direction and --turn do not go with --to and --path: the places say where to go.")
+        points = [_point(p) for p in (to or path or "").split()]
+        if not points or speed <= 0.0:
+            raise InvalidValue("Give at least one place, as in --path '3,0 3,3', and a speed above 0.")
+        way = [(0.0, 0.0), *points]
+        length = sum(math.dist(a, b) for a, b in pairwise(way))
+        return Toward(points, speed), min(MOST_SECONDS, 10.0 + 2.0 * length / speed + 4.0 * len(points))
+    return scripted(rows), rows[-1][0] + 3.0 if script is not None else 10.0
+
+
+def _point(text: str) -> tuple[float, float]:
+    try:
+        x, y = (float(v) for v in text.split(","))
+        if not (math.isfinite(x) and math.isfinite(y) and math.hypot(x, y) < 1e4):
+            raise ValueError
+    except ValueError:
+        raise InvalidValue(f"{text!r} is no place; give meters as X,Y, such as 3,0.5.") from None
+    return x, y
+
+
+def _script(path: Path) -> list[tuple[float, float, float, float]]:
+    """The lines of a script; direction and turn may be left out."""
+    from poise.io.files import read_text
+
+    rows: list[tuple[float, float, float, float]] = []
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        parts = line.split("#")[0].replace(",", " ").split()
+        if not parts:
+            continue
+        try:
+            values = [float(p) for p in parts]
+            if not 2 <= len(values) <= 4 or not all(map(math.isfinite, values)):
+                raise ValueError
+        except ValueError:
+            raise FileFormatError(
+                "A line holds time [s], speed [m/s] and, if wanted, direction [deg] and turn [deg/s].", path=path,
+                line=number, text=line,
+            ) from None  # fmt: skip
+        time, speed, direction, turn = [*values, 0.0, 0.0][:4]
+        if time < (rows[-1][0] if rows else 0.0) or time > MOST_SECONDS:
+            raise FileFormatError("Times must rise from 0.", path=path, line=number, text=line)
+        rows.append((time, speed, math.radians(direction), math.radians(turn)))
+    if not rows:
+        raise FileFormatError("The script holds no line.", path=path, cure="Such as: 0 1.4")
+    return rows
