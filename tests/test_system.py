@@ -158,6 +158,18 @@ def test_a_full_disk_leaves_no_part_of_a_set_of_files(tmp_path: Path, clip: Path
     assert (tmp_path / "a.bvh").read_text() == "before"
 
 
+def test_a_full_disk_stops_a_folder_in_one_sentence(tmp_path: Path, clip: Path) -> None:
+    def full() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))
+
+    out = tmp_path / "out"
+    said = one_sentence(command(["convert", clip.parent, out, "--to", ".npz", "--jobs", "1"], limits=full))
+    assert "manifest.jsonl" in said
+    assert "--resume" in said
+    assert [p.name for p in out.iterdir()] == ["manifest.jsonl"]
+
+
 def test_a_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     real, link = tmp_path / "there" / "real.txt", tmp_path / "link.txt"

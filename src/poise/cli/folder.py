@@ -24,8 +24,9 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import WRONG_USE, answered, note, out, print_json
-from poise.core.batch import each, shard
-from poise.core.errors import InvalidValue
+from poise.core.batch import each
+from poise.core.batch import shard as part_of
+from poise.core.errors import InvalidValue, UnreadableFile
 
 COMMANDS: dict[str, Callable[..., None]] = {}
 """What runs for one file, by the command's name; filled where commands are declared."""
@@ -201,7 +202,7 @@ def _run(
     todo = _jobs(name, given, folder, source, None if place is None else Path(place), target, to)
     if not todo:
         raise InvalidValue(f"There is no motion file in {folder}.")
-    part = todo if shard is None else _part(todo, shard)
+    part = todo if shard is None else part_of(todo, shard)
     log = f"manifest-{shard.replace('/', '-of-')}.jsonl" if shard else MANIFEST
     manifest = None if place is None else Path(place) / log
     before = _read(Path(place)) if place is not None else {}
@@ -218,8 +219,7 @@ def _run(
                 done.append(result)
                 bar.advance(result)
                 if manifest is not None:
-                    with manifest.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                        file.write(json.dumps(asdict(result)) + "\n")
+                    _note(manifest, result)
     except KeyboardInterrupt:
         _finish(name, place, done, len(part))
         raise typer.Abort(f"Interrupted: {len(done)} of {len(part)} clips done; --resume goes on.") from None
@@ -228,8 +228,14 @@ def _run(
     raise typer.Exit(0 if not failed else WRONG_USE if failed == len(done) else 1)
 
 
-def _part(todo: list[Job], text: str) -> list[Job]:
-    return shard(todo, text)
+def _note(manifest: Path, result: Done) -> None:
+    from poise.io.files import why
+
+    try:
+        with manifest.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(json.dumps(asdict(result)) + "\n")
+    except OSError as error:
+        raise UnreadableFile(f"{manifest} cannot be written: {why(error)}. Then go on with --resume.") from error
 
 
 def _jobs(
