@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -90,6 +91,7 @@ _LIMB = {
 }
 
 
+@lru_cache(maxsize=2048)
 def side_of(name: str) -> str:
     """The side a name claims: "left", "right", or "" when it claims none."""
     parts = words(name)
@@ -103,6 +105,7 @@ def side_of(name: str) -> str:
     return ""
 
 
+@lru_cache(maxsize=2048)
 def without_side(name: str) -> str:
     """The name with its side taken out, so that mirrored joints give the same text."""
     parts = [w for w in words(name) if w not in ("left", "right", "l", "r")]
@@ -148,6 +151,7 @@ def _plain(name: str) -> str:
     return re.sub(r"(?<=[a-zA-Z0-9.])_[0-9]+$", "", re.split(r"[:|]", name)[-1])
 
 
+@lru_cache(maxsize=2048)
 def is_aside(name: str, *, has_skin: bool = False) -> bool:
     """True for fingers, faces, hair, twist bones, sockets and the like, by name alone.
 
@@ -161,6 +165,7 @@ def is_aside(name: str, *, has_skin: bool = False) -> bool:
     return bool(found) and not ("leg" in words(name) and set(found) <= {"middle", "ring", "index"})
 
 
+@lru_cache(maxsize=2048)
 def is_end(name: str) -> bool:
     """True for a joint that only marks where a bone ends: "toe_end", "HeadNub"."""
     return bool({"end", "nub", "tip", "site"} & set(words(name)))
@@ -171,6 +176,7 @@ def stem(name: str) -> str:
     return re.sub(r"[^a-z]", "", name.lower())
 
 
+@lru_cache(maxsize=2048)
 def hints(name: str) -> frozenset[str]:
     """Kinds of limb the name speaks of: any of "leg", "arm", "head", "neck", "tail", "trunk", "other"."""
     found = set()

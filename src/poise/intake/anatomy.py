@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -150,6 +150,7 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.rsplit(":", 1)[-1].lower())
 
 
+@lru_cache(maxsize=2048)
 def words(name: str) -> tuple[str, ...]:
     """Lower-case words of a joint's name, its namespace dropped: "mixamorig:LeftUpLeg" gives ("left", "up", "leg")."""
     name = re.split(r"[:|]", name)[-1]
