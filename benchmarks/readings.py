@@ -89,9 +89,7 @@ def main() -> None:
     print(*lines, *others, sep="\n  ")
     if wanted.rates:
         for factor, (right, of) in told.items():
-            print(
-                f"at {factor:g} × the rate: {right} of {of} are told their own rate; at 1 × the rest are false alarms"
-            )
+            print(f"at {factor:g} × the rate: {right} of {of} are told their own rate")
 
 
 if __name__ == "__main__":
