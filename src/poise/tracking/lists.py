@@ -87,7 +87,7 @@ class Settings:
     momentum: float = 0.1
     momentum_rate: float = 0.0
     tail: float = 1.0
-    tail_frequency: float = 12.0
+    tail_frequency: float = 18.0
     tail_damping: float = 1.0
     held: float = 30.0
     hold: float = 0.5
