@@ -5,6 +5,7 @@ Tuned on CMU subject 143 and the fox; all other figures were only measured.
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -101,7 +102,8 @@ def microseconds(examples: Locomotion, count: int = 3000) -> float:
 def main() -> None:
     """Print the bars."""
     print(f"{'figure':<16}{'cycles':>7}{'retrieval':>11}{'asked':>16}{'reached':>9}{'slide':>8}{'own':>8}{'ratio':>7}")
-    for name in FIGURES:
+    # one figure after another on the command line, or all
+    for name in sys.argv[1:] or FIGURES:
         motions = clips(name)
         examples = build(motions)
         character = fit(examples.motion)

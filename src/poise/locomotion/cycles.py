@@ -150,7 +150,7 @@ def _clip(motion: Motion, heading: Array, character: Character) -> Clip:
         height_limit=np.maximum(height_limit, LOW * np.ptp(touch.gaps, axis=0)),
         speed_limit=np.maximum(speed_limit, SLOW * np.percentile(speed, 95, axis=0)),
     )  # fmt: skip
-    shortest = round(GAP * math.sqrt(character.leg_scale) / motion.dt)
+    shortest = round(GAP * min(1.0, math.sqrt(character.leg_scale)) / motion.dt)
     legs, feet = [], []
     for limb in (b.name for b in character.limbs if b.kind == "leg"):
         mine = [i for i, name in enumerate(touch.supports) if name == limb and touch.is_foot[i]]
@@ -183,7 +183,9 @@ def cycles_of(clip: Clip, size: float) -> list[Cycle]:
         clip: The clip.
         size: Leg length over 0.82 m [1]; times go with its root.
     """
-    shortest, longest, dt = SHORTEST * math.sqrt(size), LONGEST * math.sqrt(size), clip.motion.dt
+    # drawn giants step as quickly as people
+    quick, slow = min(1.0, math.sqrt(size)), max(1.0, math.sqrt(size))
+    shortest, longest, dt = SHORTEST * quick, LONGEST * slow, clip.motion.dt
     found = []
     for leg in range(clip.legs.shape[1]):
         stances = [(a, b) for a, b in runs(clip.legs[:, leg]) if a > 0 and b < len(clip.legs) - 1]
@@ -287,7 +289,7 @@ def stand_of(clip: Clip, leg: float, gravity: float) -> Motion | None:
     speed = np.linalg.norm(velocities(clip.place, motion.times), axis=1)
     still = clip.legs.all(axis=1) & (speed < STILL * math.sqrt(gravity * leg))
     spans = sorted(runs(still), key=lambda s: s[0] - s[1])
-    if not spans or (spans[0][1] - spans[0][0]) * motion.dt < SHORTEST_STAND * size:
+    if not spans or (spans[0][1] - spans[0][0]) * motion.dt < SHORTEST_STAND * min(1.0, size):
         return None
     first, last = spans[0]
     # away from the steps before and after
