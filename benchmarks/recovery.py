@@ -21,8 +21,8 @@ from benchmarks.alive import Scene, react, scene
 from poise.body import Character
 from poise.body.posing import body_positions, motion_to_q
 from poise.core.errors import PoiseError
-from poise.filter.footing import PENDULUM
 from poise.filter.forces import Push
+from poise.filter.goal import PENDULUM
 from poise.filter.report import SimulationResult
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of

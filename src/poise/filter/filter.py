@@ -12,10 +12,10 @@ from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.filter import rising
 from poise.filter.falling import Fall, begun
-from poise.filter.footing import Footing, GroundFollower, Recovery, recover
+from poise.filter.footing import Footing, GroundFollower
 from poise.filter.forces import Force, Surroundings
 from poise.filter.frame import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY, give_way
-from poise.filter.goal import GoalParticle, TrunkSway
+from poise.filter.goal import GoalParticle, Recovery, Support, TrunkSway, recover
 from poise.filter.plan import GroundPlan, PlannedFrame, Track, starts_level
 from poise.filter.preset import Preset
 from poise.filter.quasi_physical import (
@@ -102,6 +102,7 @@ class SimulatedCharacter:
         self.particle = GoalParticle(preset.goal, character.leg_length)
         self.sway = TrunkSway(preset.goal, self.mass, self.scale)
         self.recovery = Recovery()
+        self.support: Support | None = None
         self.fall: Fall | None = None
         self.rising: rising.Rising | None = None
         self.standing_height = character.leg_length
@@ -294,18 +295,25 @@ class SimulatedCharacter:
         force, moment, touching = NOTHING, NOTHING, f.values.touching_count
         if is_moving and limbs.values.is_pushed:
             force, moment = tuple(limbs.trunk_force.tolist()), tuple(limbs.trunk_moment.tolist())
-        in_flight = is_moving and flies(touching, reference, self.mass)
+            if touching:  # what is hit high also tips over its feet; what is hit low is held by them in part
+                tip = self.preset.goal.tipping / self.character.leg_length
+                force = force[0] + tip * moment[1], force[1] - tip * moment[0], force[2]
+        in_flight, support = is_moving and flies(touching, reference, self.mass), None
         if in_flight:  # by mechanics alone
             force = force[0] / scale, force[1] / scale, force[2] / scale
         elif is_moving and not particle.is_at_rest:
+            if is_guided and self.fall is None and not self.recovery.steps:
+                support = self.footing.support(reference, self.support, self.dt)
             self.recovery = recover(
                 self.recovery, self.preset.protective, shift, particle.velocity, particle.ground,
                 self.character.leg_length, self.dt, returns=self.options.after != "stay", is_guided=is_guided,
+                landing=None if support is None else support.landing(particle),
             )  # fmt: skip
             particle.rest = self.recovery.rest
         thrown = is_moving and not in_flight and is_thrown(touching, reference, particle.height, scale)
         weight = GRAVITY * scale if thrown else 0.0
-        particle.accelerate(force, self.mass, below, self.dt, flies=in_flight or thrown, weight=weight)
+        particle.accelerate(force, self.mass, below, self.dt, flies=in_flight or thrown, weight=weight, support=support)
+        self.support = support
         self.sway.accelerate(moment, spin=spin(limbs, s) if in_flight else None, dt=self.dt)
         whole = self.sway.whole
         if whole > 1e-3:
@@ -421,6 +429,7 @@ class SimulatedCharacter:
             x, y = (here - there).tolist()
             self.v, self.rising, self.fall = following_v.copy(), None, None
             self.particle.shift, self.particle.velocity = (x, y), (0.0, 0.0)
+            self.footing.begin_at((x, y))
             self.particle.height = self.particle.height_velocity = 0.0
             self.particle.rest = x - self.particle.ground[0], y - self.particle.ground[1]
             self.recovery = Recovery(self.particle.rest, 0.0, steps=True)
@@ -471,6 +480,8 @@ class SimulatedCharacter:
             )
             (x, y), (vx, vy) = (here - there).tolist(), (speed_here - speed_there).tolist()
             self.particle.shift, self.particle.velocity = (x, y), (vx, vy)
+            self.footing.begin_at((x, y))
+            self.problem.stood[:] = False  # feet stand where they have come to
         return self.q
 
     def _com_of(self, q: Array, v: Array) -> tuple[Array, Array]:

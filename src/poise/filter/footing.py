@@ -17,8 +17,9 @@ Protective steps: a figure that is pushed farther than its ankles and hips can c
 push leaves the center of mass displaced by x at a speed ẋ. As an inverted pendulum of frequency ω it comes to rest over
 the capture point ξ = x + ẋ / ω, and nowhere else without a step. While ξ is near, the goal's spring brings the figure
 back. Farther off the goal rests at ξ and the feet step after it; so does a walk, whose next foot lands as far out as ξ
-says. When it has stood there for a while the resting place goes home at a walking pace, and the feet follow. Farther
-off than two steps it falls. Source: Hof, Vermerris and Gjaltema 2010 for the place of the foot.
+says: a walk deviates as a pendulum over the foot that stands (`goal.Support`). When it has stood there for a while the
+resting place goes home at a walking pace, and the feet follow. Farther off than two steps it falls. Source: Hof,
+Vermerris and Gjaltema 2010 for the place of the foot.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.typing import Array, Flags
+from poise.filter.goal import Recovery, Support
 from poise.filter.plan import PlannedFrame
 from poise.filter.preset import EndEffector, Ground, Protective, Stepping
 from poise.filter.reference import ReferenceFrame
@@ -260,69 +262,14 @@ def hump(s: float) -> tuple[float, float, float]:
 
 Pair = tuple[float, float]
 
-PENDULUM = 3.3
-"""Frequency of a standing person as an inverted pendulum [1/s]; figures of any size fall and step in the same time."""
-
-
-class Recovery(NamedTuple):
-    """What a figure does about a push.
-
-    Attributes:
-        rest: Where the goal of the center of mass ends, from the reference [m].
-        since: How long since it last had to be moved outward [s].
-        steps: It takes protective steps.
-        falls: It fell.
-        landing: By how much more than the goal a swinging foot's landing place is moved [m].
-    """
-
-    rest: Pair = (0.0, 0.0)
-    since: float = math.inf
-    steps: bool = False
-    falls: bool = False
-    landing: Pair = (0.0, 0.0)
-
-
-def recover(
-    recovery: Recovery, settings: Protective, shift: Pair, velocity: Pair, ground: Pair, leg_length: float, dt: float,
-    *, returns: bool = True, is_guided: bool = True,
-) -> Recovery:  # fmt: skip
-    """One step later.
-
-    Args:
-        recovery: Before.
-        settings: How far is held and how far is stepped.
-        shift, velocity: Of the goal against the reference [m], [m/s].
-        ground: Where the ground has carried the reference's place [m].
-        leg_length: [m].
-        dt: [s].
-        returns: Go home again after stepping.
-        is_guided: Something keeps the figure up; else it takes no step and falls where it would take one.
-    """
-    w, (x, y), (foot_x, foot_y) = PENDULUM, recovery.rest, recovery.landing
-    dx, dy = shift[0] - ground[0], shift[1] - ground[1]  # where the goal is
-    out_x, out_y = dx + velocity[0] / w, dy + velocity[1] / w  # where it would come to rest
-    since, steps = recovery.since + dt, recovery.steps
-    is_farther = math.hypot(out_x, out_y) > math.hypot(x, y)
-    if is_farther and math.hypot(out_x - x, out_y - y) > settings.hold * leg_length:
-        x, y, since, steps = out_x, out_y, 0.0, True
-    elif is_farther and steps and since < settings.settling:
-        x, y = out_x, out_y  # the push goes on
-    elif steps and returns and since > settings.settling:
-        size = math.hypot(x, y)
-        left = max(0.0, size - dt * settings.pace * leg_length / 0.82)
-        x, y = (x * left / size, y * left / size) if left else (0.0, 0.0)
-    size = math.hypot(x, y)
-    longest = (settings.longest if is_guided else settings.hold) * leg_length
-    falls = recovery.falls or (size > longest and size > math.hypot(*recovery.rest))
-    wanted_x, wanted_y = settings.foot * velocity[0] / w, settings.foot * velocity[1] / w
-    if steps:
-        wanted_x, wanted_y = x - dx, y - dy
-    part = dt / (settings.bending + dt)
-    foot_x, foot_y = foot_x + part * (wanted_x - foot_x), foot_y + part * (wanted_y - foot_y)
-    if max(abs(foot_x), abs(foot_y), abs(wanted_x), abs(wanted_y)) < 1e-6:
-        foot_x = foot_y = 0.0
-    steps = steps and (x != 0.0 or y != 0.0 or since < settings.settling)
-    return Recovery((x, y), since, steps, falls, (foot_x, foot_y))
+SWING = 0.4
+"""A foot that stands will swing for so long [s]."""
+SHORTEST, SOON = 0.3, 1.2
+"""No step is shorter; a figure whose next foot lands later stands [s]."""
+FARTHEST = 0.2
+"""A foot lands no farther off its place in the clip against the other than this [m], as in people."""
+MOVING = 0.03
+"""The support moves from foot to foot with this half-life [s]."""
 
 
 class Footholds(NamedTuple):
@@ -331,12 +278,10 @@ class Footholds(NamedTuple):
     Attributes:
         stands: Points that stand: touching in the reference, near the ground here, and not stepping back, shape (P,).
         back: The limb that steps back, if one does.
-        landing: By how much swinging points land off their place [m]; None where treads were chosen.
     """
 
     stands: Flags
     back: StepBack | None
-    landing: tuple[float, float] | None
 
 
 class Footing:
@@ -369,10 +314,18 @@ class Footing:
         scale: float,
     ) -> None:
         self._settings, self._terrain, self._floor, self.feet, self._scale = settings, terrain, floor, feet, scale
+        self._protective = protective
         self._stepping = SteppingBack(stepping, protective, limbs, max(1, len(feet) // 2), count, scale)
         self._offset = np.zeros((count, 3))
         self.stands, self.held = np.zeros((2, count), dtype=np.bool_)
-        self._shift = np.zeros((count, 2))
+        self._shift, self._landing = np.zeros((2, count, 2))
+        alone = set(range(count)).difference(*feet)
+        groups = [*feet, *((point,) for point in sorted(alone))]
+        self._grouped = (
+            np.concatenate([np.array(g, dtype=np.int64) for g in groups]) if groups else np.zeros(0, np.int64)
+        )
+        self._sizes = np.array([len(g) for g in groups], dtype=np.int64)
+        self._starts = np.cumsum(self._sizes) - self._sizes
         self._chosen = np.full((count, 2), np.nan)
         self._seen = np.zeros((len(limbs), 4))
         self._wanted = np.zeros((4 * count, 2))
@@ -399,7 +352,7 @@ class Footing:
             planned: The plan over the ground, if there is one.
             recovery: What the figure does about a push.
         """
-        back, stands, landing = None, self.stands, None
+        back, stands = None, self.stands
         if home is not None:
             away = math.dist(goal_shift, home)
             is_urgent = recovery is not None and recovery.steps
@@ -413,7 +366,52 @@ class Footing:
             self._choose_treads(reference, points, goal_shift, time)
         elif recovery is not None:
             landing = recovery.landing
-        return Footholds(stands, back, landing)
+            if any(goal_shift) or any(landing):
+                self._place_landings(reference, goal_shift, landing)
+        return Footholds(stands, back)
+
+    def support(self, reference: ReferenceFrame, before: Support | None, dt: float) -> Support | None:
+        """The foot that stands while another is about to land; None for figures that stand, fly or have other legs.
+
+        Args:
+            reference: The undisturbed character.
+            before: The support one step earlier, from which it moves on.
+            dt: [s].
+        """
+        if len(self.feet) != 2 or not self._protective.reach or not self.stands.any():
+            return None
+        swing, times = SWING, []
+        for foot in self.feet:
+            index = list(foot)
+            if reference.flags[index].any():
+                times.append(math.inf)
+                continue
+            times.append(float(reference.times_to_contact[index].min()))
+            left = 1.0 - float(reference.progress[index].max())
+            swing = min(times[-1] / left, SOON) if left > 0.05 else swing
+        lifts = [float(reference.times_to_lift[list(foot)].max()) + swing for foot in self.feet]
+        time, then = sorted(map(min, times, lifts))
+        if time > SOON:
+            return None
+        place = self._offset[self.stands, :2].mean(axis=0)
+        if before is not None:
+            place += 0.5 ** (dt / MOVING) * (np.array(before.place) - place)
+        s, scale = self._protective, self._scale
+        after = min(max(then - time, SHORTEST), SOON)
+        return Support(
+            (float(place[0]), float(place[1])), time, s.ankle * scale, s.reach * scale, FARTHEST * scale, after, s.left
+        )
+
+    def _place_landings(self, reference: ReferenceFrame, goal_shift: Pair, landing: Pair) -> None:
+        """Where swinging points land against the reference; all points of a foot keep that while it comes down."""
+        soonest = np.minimum.reduceat(reference.times_to_contact[self._grouped], self._starts)
+        free = self._grouped[np.repeat(soonest > self._protective.late, self._sizes)]
+        self._landing[free] = goal_shift[0] + landing[0], goal_shift[1] + landing[1]
+        self._shift[:] = self._landing - goal_shift
+
+    def begin_at(self, goal_shift: Pair) -> None:
+        """Points land this far off the reference [m], where the goal has been put."""
+        self._landing[:] = goal_shift
 
     def _choose_treads(
         self, reference: ReferenceFrame, points: Array, goal_shift: tuple[float, float], time: float

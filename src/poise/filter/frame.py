@@ -174,8 +174,6 @@ def set_targets(f):
     """Fill targets and bounds of a step from a state that was sensed, a reference frame, and the ground ahead."""
     p, r = f.pose, f.reference
     f.moved[2::3] += f.follower[:3] + f.follower[3:6]
-    if f.has_landing:
-        f.foot_shift[r.times_to_contact > f.late] = f.landing
     _turn_targets(f)
     f.off[:] = r.q[:3] + f.moved[:3] - p.q[:3]
     speed = f.pose_speed * (r.v[:3] + f.moved[3:6] - p.v[:3])
@@ -356,7 +354,8 @@ def _point_targets(f: Block) -> None:
     """Accelerations of the points along their axes, axis · (a* + speed (v* − v) + stiffness (p* − p)), and how much
     each matters: along the tangents 1 − t / t_m, along the normal that and low · (1 − h / h_m); t is the time to
     contact, h the distance to the ground. Source: [Levine2012]_ 2.5. Deviates by `low`: 1 where the reference is below
-    h_m, 0 from 2 h_m up, so that a fallen hand is not held down.
+    h_m, 0 from 2 h_m up, so that a fallen hand is not held down; and all times (1 − l)⁴ for a limb that was hit and is
+    loose by l: a foot that is kicked goes where the kick takes it, and stands where it lands.
     """
     p, r = f.pose, f.reference
     f.point_goal_v[:], f.point_goal_a[:] = r.point_velocities, r.point_accelerations
@@ -377,6 +376,9 @@ def _point_targets(f: Block) -> None:
     normal = tangent + low * (1.0 - np.clip(gap / f.contact_height, 0.0, 1.0))
     if f.is_planned:
         tangent, normal = np.maximum(tangent, f.plan_climbs), np.maximum(normal, f.plan_climbs)
+    limb = f.giving.limb_of[p.point_body]
+    kept = np.where((limb < 0) | f.held, 1.0, 1.0 - np.append(f.giving.loose, 0.0)[limb]) ** 4
+    tangent, normal = tangent * kept, normal * kept
     f.shares[:] = np.stack([tangent, tangent, normal], axis=1).ravel()
     speed = f.end_speed * (f.point_goal_v - p.velocities)
     asked = f.point_goal_a + speed + f.end_stiffness * (f.point_goal - p.places)

@@ -225,7 +225,8 @@ def advance(
             continue  # the rest goes to the ground
         on_limbs[k] += outward * hit.force
         drive = float(np.linalg.norm(hit.force)) / (limb.mass * GRAVITY)
-        wanted[hit.body] = max(wanted[hit.body], drive / (drive + settings.yield_share))
+        most = math.sqrt(settings.leg_share) if limb.is_leg else 1.0
+        wanted[hit.body] = max(wanted[hit.body], most * drive / (drive + settings.yield_share))
     ways, speeds, carried, accelerations = _swing(give, body, on_limbs, stands, dt)
     for k, limb in enumerate(body.limbs):
         if carried[k].any():
@@ -241,9 +242,8 @@ def advance(
     amounts = _spread(give.amounts, wanted, body, settings, stands, pressed, dt)
     if not hits and amounts.max(initial=0.0) < LEAST and float(np.abs(ways).max(initial=0.0)) < 1e-5:
         return Give.none(body), Reached(tuple(passed), np.zeros(3))
-    roots = np.array([amounts[limb.bodies[0]] for limb in body.limbs])
-    fading = give.loose * 0.5 ** (dt / settings.halflife)
-    loose = np.where(on_limbs.any(axis=1), np.maximum(roots, fading), fading)
+    rise, fade = dt / (settings.onset + dt), 0.5 ** (dt / settings.halflife)
+    loose = np.where(on_limbs.any(axis=1), give.loose + rise * (1.0 - give.loose), give.loose * fade)
     give = replace(give, amounts=amounts, loose=loose, ways=ways, speeds=speeds)
     return give, Reached(tuple(passed), _shares(give, body) @ accelerations)
 

@@ -8,15 +8,151 @@ each goes the same part of its leg, and comes back in the same time.
 
 from __future__ import annotations
 
-from poise.filter.preset import Goal
+import math
+from typing import NamedTuple
+
+from poise.filter.preset import Goal, Protective
 
 FRESH = 1e-3
 """A trunk turned by less than this [rad] when flight begins turns with the whole figure at once."""
 WHOLE_HALFLIFE = 0.06
 """Else the rest of the figure joins it, and after landing leaves it, with this half-life [s]."""
 
+PENDULUM = 3.3
+"""Frequency of a standing person as an inverted pendulum [1/s]; figures of any size fall and step in the same time."""
+WALKING = 1.4
+"""A walk, whose next foot catches it, holds a capture point so much farther off."""
+
+AHEAD = 8
+"""Steps in which the goal is looked ahead until the next foot lands."""
+
 Pair = tuple[float, float]
 Vector = tuple[float, float, float]
+
+
+class Support(NamedTuple):
+    """The foot that stands while the other is about to land: over it the goal deviates as an inverted pendulum.
+
+    ẍ = ω² (x − p), with the pressure p under the foot; all against the reference.
+
+    Attributes:
+        place: Of the foot [m].
+        time: Until the other lands [s].
+        ankle: Pressure under the foot goes so far aside [m].
+        reach: A capture point so far off when the other lands needs no help [m].
+        farthest: The other lands no farther from this one, beyond the clip's own way [m].
+        after: From then until this one lands again [s].
+        left: Part of the capture point's way that is left by then.
+    """
+
+    place: Pair
+    time: float
+    ankle: float
+    reach: float
+    farthest: float
+    after: float
+    left: float
+
+    def carried(self, shift: Pair, velocity: Pair, asked: Pair) -> Pair:
+        """Acceleration of the goal [m/s²]: that asked for, as far as the ankle can.
+
+        A capture point ξ that would be out of reach when the next foot lands is brought back by what no foot can do.
+
+        Args:
+            shift, velocity: Of the goal [m], [m/s].
+            asked: [m/s²].
+        """
+        w, (x, y), (px, py) = PENDULUM, shift, self.place
+        free_x, free_y = w * w * (x - px), w * w * (y - py)
+        left = math.exp(-w * self.time)
+        off = math.hypot(x + velocity[0] / w - px, y + velocity[1] / w - py)
+        most = w * w * (self.ankle + max(0.0, off - self.reach * left) / max(1.0 - left, 1e-3))
+        ux, uy = asked[0] - free_x, asked[1] - free_y
+        part = most / math.hypot(most, ux, uy)
+        return free_x + part * ux, free_y + part * uy
+
+    def landing(self, particle: GoalParticle) -> Pair:
+        """How far beyond the goal the next foot lands [m].
+
+        It lands where ξ will be then and farther out by the part (1 − left) / (exp(ω t) − 1), no farther than
+        `farthest`, so that ξ moves back towards home in the next t seconds. Source: Hof, Vermerris and Gjaltema 2010.
+
+        Args:
+            particle: The goal now; it is looked ahead in a few steps of its own law.
+        """
+        w, h, (x, y), (vx, vy) = PENDULUM, self.time / AHEAD, particle.shift, particle.velocity
+        for k in range(AHEAD):
+            now = self._replace(time=self.time - k * h)
+            ax, ay = now.carried((x, y), (vx, vy), particle.asked((x, y), (vx, vy)))
+            vx, vy = vx + h * ax, vy + h * ay
+            x, y = x + h * vx, y + h * vy
+        farther = 1.0 + (1.0 - self.left) / (math.exp(w * self.after) - 1.0)
+        out_x, out_y = farther * (x + vx / w) - self.place[0], farther * (y + vy / w) - self.place[1]
+        part = min(1.0, self.farthest / max(math.hypot(out_x, out_y), 1e-9))
+        return self.place[0] + part * out_x - particle.shift[0], self.place[1] + part * out_y - particle.shift[1]
+
+
+class Recovery(NamedTuple):
+    """What a figure does about a push.
+
+    Attributes:
+        rest: Where the goal of the center of mass ends, from the reference [m].
+        since: How long since it last had to be moved outward [s].
+        steps: It takes protective steps.
+        falls: It fell.
+        landing: By how much more than the goal a swinging foot's landing place is moved [m].
+    """
+
+    rest: Pair = (0.0, 0.0)
+    since: float = math.inf
+    steps: bool = False
+    falls: bool = False
+    landing: Pair = (0.0, 0.0)
+
+
+def recover(
+    recovery: Recovery, settings: Protective, shift: Pair, velocity: Pair, ground: Pair, leg_length: float, dt: float,
+    *, returns: bool = True, is_guided: bool = True, landing: Pair | None = None,
+) -> Recovery:  # fmt: skip
+    """One step later.
+
+    Args:
+        recovery: Before.
+        settings: How far is held and how far is stepped.
+        shift, velocity: Of the goal against the reference [m], [m/s].
+        ground: Where the ground has carried the reference's place [m].
+        leg_length: [m].
+        dt: [s].
+        returns: Go home again after stepping.
+        landing: How far beyond the goal the next foot of a walk lands [m]; None for a figure that stands.
+        is_guided: Something keeps the figure up; else it takes no step and falls where it would take one.
+    """
+    w, (x, y), (foot_x, foot_y) = PENDULUM, recovery.rest, recovery.landing
+    dx, dy = shift[0] - ground[0], shift[1] - ground[1]  # where the goal is
+    out_x, out_y = dx + velocity[0] / w, dy + velocity[1] / w  # where it would come to rest
+    since, steps = recovery.since + dt, recovery.steps
+    is_farther = math.hypot(out_x, out_y) > math.hypot(x, y)
+    hold = settings.hold * (1.0 if landing is None else WALKING) * leg_length
+    if is_farther and math.hypot(out_x - x, out_y - y) > hold:
+        x, y, since, steps = out_x, out_y, 0.0, True
+    elif is_farther and steps and since < settings.settling:
+        x, y = out_x, out_y  # the push goes on
+    elif steps and returns and since > settings.settling:
+        size = math.hypot(x, y)
+        left = max(0.0, size - dt * settings.pace * leg_length / 0.82)
+        x, y = (x * left / size, y * left / size) if left else (0.0, 0.0)
+    size = math.hypot(x, y)
+    longest = (settings.longest if is_guided else settings.hold) * leg_length
+    falls = recovery.falls or (size > longest and size > math.hypot(*recovery.rest))
+    wanted_x, wanted_y = (0.0, 0.0) if landing is None else landing
+    if steps:
+        wanted_x, wanted_y = x - dx, y - dy
+    part = dt / (settings.bending + dt)
+    foot_x, foot_y = foot_x + part * (wanted_x - foot_x), foot_y + part * (wanted_y - foot_y)
+    if max(abs(foot_x), abs(foot_y), abs(wanted_x), abs(wanted_y)) < 1e-6:
+        foot_x = foot_y = 0.0
+    steps = steps and (x != 0.0 or y != 0.0 or since < settings.settling)
+    return Recovery((x, y), since, steps, falls, (foot_x, foot_y))
 
 
 class GoalParticle:
@@ -61,9 +197,18 @@ class GoalParticle:
         """The goal is at the reference's own place and does not move from it."""
         return not (any(self.shift) or any(self.velocity) or self.height or self.height_velocity)
 
+    def asked(self, shift: Pair, velocity: Pair, ground_velocity: Pair = (0.0, 0.0)) -> Pair:
+        """Acceleration of the spring that brings it home from a place [m] and a velocity [m/s]: [m/s²]."""
+        near, far, (dx, dy) = self.frequency * self.frequency, 2.0 * self.frequency, self.home
+        return (
+            near * (dx - shift[0]) + far * (ground_velocity[0] - velocity[0]),
+            near * (dy - shift[1]) + far * (ground_velocity[1] - velocity[1]),
+        )
+
     def accelerate(
-        self, force: Vector, mass: float, ground_velocity: Pair, dt: float, *, flies: bool = False, weight: float = 0.0
-    ) -> None:
+        self, force: Vector, mass: float, ground_velocity: Pair, dt: float, *, flies: bool = False, weight: float = 0.0,
+        support: Support | None = None,
+    ) -> None:  # fmt: skip
         """Set the acceleration for this step.
 
         Where the figure flies nothing brings the goal back: it keeps its momentum, and the landing moves.
@@ -75,14 +220,13 @@ class GoalParticle:
             dt: [s].
             flies: Nothing touches.
             weight: Gravity that the reference does not feel there, since it stands [m/s²].
+            support: The foot that stands while the other is about to land.
         """
-        near, far = (0.0, 0.0) if flies else (self.frequency * self.frequency, 2.0 * self.frequency)
-        (x, y), (vx, vy), (dx, dy) = self.shift, self.velocity, self.home
-        (fx, fy, fz), (ux, uy) = force, ground_velocity
-        self.acceleration = (
-            near * (dx - x) + far * (ux - vx) + fx / mass,
-            near * (dy - y) + far * (uy - vy) + fy / mass,
-        )
+        ax, ay = (0.0, 0.0) if flies else self.asked(self.shift, self.velocity, ground_velocity)
+        fx, fy, fz = force
+        if support is not None and not flies:
+            ax, ay = support.carried(self.shift, self.velocity, (ax, ay))
+        self.acceleration = ax + fx / mass, ay + fy / mass
         self.ground_velocity = ground_velocity
         if fz or self.height or self.height_velocity:
             z, w = self.height, 0.0 if flies else self.vertical_frequency

@@ -105,6 +105,7 @@ class Goal:
     vertical_frequency: float
     lowest: float
     highest: float
+    tipping: float
     sway_gain: float
     twist_gain: float
     sway_frequency: float
@@ -140,7 +141,9 @@ class Protective:
 
     hold: float
     longest: float
-    foot: float
+    ankle: float
+    reach: float
+    left: float
     bending: float
     late: float
     far: float

@@ -91,7 +91,7 @@ class Routine:
         f.end_speed, f.end_stiffness = e.speed, e.stiffness
         f.contact_time, f.contact_height = e.contact_time, e.contact_height * scale
         f.limit_margin, f.return_share, f.ground_reach = limits.near, limits.share, b.near_ground * scale
-        f.clearance, f.is_strict, f.late = e.clearance * scale, is_strict, preset.protective.late
+        f.clearance, f.is_strict = e.clearance * scale, is_strict
         f.largest_way, f.goal_frequency = LARGEST_WAY * scale, preset.goal.point_frequency
         f.reach = f.largest_way if is_strict else 0.0
         f.loose_part, f.soft_frequency = LOOSE, SOFT_GOAL
@@ -150,9 +150,7 @@ class Routine:
             f.stepping[0, :, 2] = feet.back.lift
             f.stepping[1], f.stepping[2] = feet.back.velocities, feet.back.accelerations
             f.leaving[:] = feet.back.moves
-        f.values.is_stepping, f.values.has_landing = feet.back is not None, feet.landing is not None
-        if feet.landing is not None:
-            f.landing[:] = feet.landing
+        f.values.is_stepping = feet.back is not None
         f.values.is_turned = not (sway.is_at_rest and lean is None)
         f.moved[:] = (
             *particle.shift, particle.height, *particle.velocity, particle.height_velocity,

@@ -261,7 +261,6 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         has_home: word  the goal was moved, and will rest at `home`
         is_turned: word  trunk or figure are turned by a push or a slope
         is_stepping: word  a limb steps back
-        has_landing: word  swinging points land by `landing` off their place
         is_strict: word  nobody holds the root
         is_falling: word  it has lost its balance: the reference's forces say nothing
         has_goal: word  the center of mass is guided
@@ -286,7 +285,6 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         limit_margin: real  a limit acts from so near on [rad]
         return_share: real  from outside a limit, part of the way back in a step
         ground_reach: real  points nearer than this may not go below the ground [m]
-        late: real  a landing place that is nearer in time stays where it is [s]
         clearance: real  height of a swing over rising ground [m]
         reach: real  points are asked no further than this at once, 0 where they may be [m]
         torque_share: real  weights of the preset: joint torque
@@ -334,7 +332,6 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         held: flag[points]  its goal is at its offset
         leaving: flag[points]  on their way in a step back
         foot_shift: real[points, 2]  of its landing place [m]
-        landing: real[2]  the same for points that do not touch within `late` [m]
         members: word[most_members]  points of all limbs, limb after limb
         ends: word[limbs]  where each limb ends in `members`
         limbs_seen: real[limbs, 4]  touching, standing, least time to lift, mean way home

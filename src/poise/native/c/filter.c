@@ -322,6 +322,11 @@ static void point_targets(Frame *f) {
         real low = smaller(larger(2.0 - height / f->contact_height, 0.0), 1.0);
         real normal = tangent + low * (1.0 - smaller(larger(gap / f->contact_height, 0.0), 1.0));
         if (f->is_planned) tangent = larger(tangent, f->plan_climbs[i]), normal = larger(normal, f->plan_climbs[i]);
+        word limb = f->giving->limb_of[p->point_body[i]];
+        if (limb >= 0 && !f->held[i]) { /* a foot that is kicked goes where the kick takes it */
+            real kept = 1.0 - f->giving->loose[limb];
+            tangent *= kept * kept * kept * kept, normal *= kept * kept * kept * kept;
+        }
         for (int c = 0; c < 3; c++) {
             word at = 3 * i + c;
             asked[c] = f->point_goal_a[at] + f->end_speed * (f->point_goal_v[at] - p->velocities[at]) +
@@ -494,8 +499,6 @@ API void set_targets(Frame *f) {
     const Pose *p = f->pose;
     const Reference *r = f->reference;
     for (int e = 0; e < 3; e++) f->moved[2 + 3 * e] += f->follower[e] + f->follower[3 + e];
-    for (word i = 0; f->has_landing && i < p->points; i++)
-        if (r->times_to_contact[i] > f->late) memcpy(f->foot_shift + 2 * i, f->landing, 2 * sizeof(real));
     turn_targets(f);
     for (int c = 0; c < 3; c++) {
         f->off[c] = r->q[c] + f->moved[c] - p->q[c];

@@ -101,7 +101,8 @@ API void give_way(Frame *f) {
         if (stands[k]) continue; /* the rest goes to the ground */
         add(outward, force, on_limbs + 3 * k, 3);
         real drive = norm(force) / (l->limb_mass[k] * l->gravity);
-        wanted[b] = larger(wanted[b], drive / (drive + l->yield_share));
+        real most = l->is_leg[k] ? sqrt(l->leg_share) : 1.0;
+        wanted[b] = larger(wanted[b], most * drive / (drive + l->yield_share));
     }
     swing(l, on_limbs, carried, accelerations);
     for (word k = 0; k < limbs; k++) {
@@ -129,10 +130,10 @@ API void give_way(Frame *f) {
         fill(0.0, l->speeds, 3 * limbs);
         return;
     }
-    real fade = pow(0.5, l->dt / l->halflife);
+    real fade = pow(0.5, l->dt / l->halflife), rise = l->dt / (l->onset + l->dt);
     for (word k = 0; k < limbs; k++) {
-        l->loose[k] *= fade;
-        if (!is_zero(on_limbs + 3 * k, 3)) l->loose[k] = larger(next[l->first_body[k]], l->loose[k]);
+        if (is_zero(on_limbs + 3 * k, 3)) l->loose[k] *= fade;
+        else l->loose[k] += rise * (1.0 - l->loose[k]);
         add(l->loose[k] * l->limb_mass[k] / l->mass, accelerations + 3 * k, l->own_acceleration, 3);
     }
 }
