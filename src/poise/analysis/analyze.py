@@ -183,6 +183,10 @@ class Analysis:
 
     What costs time (contact forces and what follows from them) is computed at first use.
 
+    Example:
+        >>> clip = poise.analyze(motion)
+        >>> drift = clip.com[-1] - clip.com[0]
+
     Attributes:
         motion, character: What was analyzed.
         terrain: The ground as it lies.
@@ -292,6 +296,10 @@ def analyze(
     gravity: float = GRAVITY,
 ) -> Analysis:
     """The dynamics of a clip: momentum, energy, contacts, forces, pressure, flights.
+
+    Example:
+        >>> clip = poise.analyze(motion, character)
+        >>> highest = clip.com[:, 2].max()
 
     Args:
         motion: F frames.

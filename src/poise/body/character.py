@@ -35,6 +35,10 @@ V_SIZES = {"free": 6, "ball": 3, "hinge": 1}
 class Character:
     """A skeleton with weight.
 
+    Example:
+        >>> character = poise.Character.fit(motion)
+        >>> print(character.mass, character.leg_length)
+
     Attributes:
         skeleton: All joints of the source.
         bodies: The simulated ones, parents first; joints without a body are carried: they keep their source rotation.

@@ -21,7 +21,12 @@ from poise.core.typing import Array
 
 
 def motion_to_q(character: Character, motion: Motion) -> Array:
-    """Coordinates of every frame, shape (F, nq)."""
+    """Coordinates of every frame, shape (F, nq).
+
+    Example:
+        >>> path = poise.motion_to_q(character, motion)
+        >>> height = path[:, 2]  # of the root
+    """
     positions, orientations = motion.world
     q = np.empty((motion.frame_count, character.nq))
     for i, body in enumerate(character.bodies):

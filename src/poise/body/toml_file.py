@@ -38,6 +38,10 @@ def save_character(character: Character, path: str | os.PathLike[str]) -> None:
 
     An existing file is replaced when the new one is whole.
 
+    Example:
+        >>> poise.save_character(character, "walker.toml")
+        >>> poise.save_character(character, "walker.xml")  # for MuJoCo
+
     Raises:
         InvalidValue: if the name ends in neither .toml nor .xml.
         UnreadableFile: if it cannot be written there.
@@ -51,6 +55,10 @@ def save_character(character: Character, path: str | os.PathLike[str]) -> None:
 
 def load_character(path: str | os.PathLike[str]) -> Character:
     """Read a character from TOML.
+
+    Example:
+        >>> poise.save_character(character, "walker.toml")
+        >>> character = poise.load_character("walker.toml")
 
     Raises:
         UnreadableFile: if there is no such file.

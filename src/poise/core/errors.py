@@ -15,6 +15,12 @@ class PoiseError(Exception):
     """Root of all errors raised on purpose. The message says what was wrong, seen, allowed, and what to do.
 
     Messages are written with options of the command line, such as `--unit cm`; Python's caller reads `unit=cm`.
+
+    Example:
+        >>> try:
+        ...     poise.load("nowhere.bvh")
+        ... except poise.PoiseError as error:
+        ...     print(error)
     """
 
     def __str__(self) -> str:
@@ -64,11 +70,25 @@ def did_you_mean(wanted: str, known: Iterable[str]) -> str:
 
 
 class InvalidValue(PoiseError, ValueError):
-    """A value that cannot be used: wrong shape, sign, unit or range."""
+    """A value that cannot be used: wrong shape, sign, unit or range.
+
+    Example:
+        >>> try:
+        ...     poise.Physicality(factor=-1.0)
+        ... except poise.InvalidValue as error:  # also a ValueError
+        ...     print(error)
+    """
 
 
 class UnknownName(PoiseError, LookupError):
-    """A name (joint, role, preset, format) that nothing here carries."""
+    """A name (joint, role, preset, format) that nothing here carries.
+
+    Example:
+        >>> try:
+        ...     poise.load_preset("recomended")
+        ... except poise.UnknownName as error:  # also a LookupError
+        ...     print(error)
+    """
 
 
 class MissingExtra(PoiseError, ImportError):
@@ -77,6 +97,12 @@ class MissingExtra(PoiseError, ImportError):
 
 class FileFormatError(PoiseError, ValueError):
     """A file that cannot be read as what it claims to be.
+
+    Example:
+        >>> try:
+        ...     poise.load("broken.bvh")
+        ... except poise.FileFormatError as error:
+        ...     print(error.path, error.line)
 
     Attributes:
         path: The file as the caller named it.
@@ -110,6 +136,12 @@ class UnreadableFile(PoiseError, OSError):
 class StepInfeasible(PoiseError, RuntimeError):
     """One step has no solution under its hard constraints.
 
+    Example:
+        >>> try:
+        ...     solve_step(step, objectives, [Equal(y.JointAcceleration(), 0.0), Equal(y.JointAcceleration(), 1.0)])
+        ... except poise.StepInfeasible as error:
+        ...     print(error.constraints)
+
     Attributes:
         problem: The condensed problem as handed to the solver.
         constraints: Names of the constraints that cannot hold together.
@@ -142,6 +174,12 @@ class BudgetExceeded(PoiseError, RuntimeError):
 class SimulationDiverged(PoiseError, RuntimeError):
     """The run left the range where its answer means anything.
 
+    Example:
+        >>> try:
+        ...     result = poise.simulate(motion, character, pushes=[push])
+        ... except poise.SimulationDiverged as error:
+        ...     print(error.frame, error.reason)
+
     Attributes:
         frame: Simulated frame of the last good state.
         reason: What was seen.
@@ -153,4 +191,10 @@ class SimulationDiverged(PoiseError, RuntimeError):
 
 
 class MotionWarning(UserWarning):
-    """Something in a motion that a user will want to know; the message names the option that cures it."""
+    """Something in a motion that a user will want to know; the message names the option that cures it.
+
+    Example:
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore", poise.MotionWarning)
+        ...     motion = poise.load("walk.bvh")
+    """

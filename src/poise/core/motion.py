@@ -89,6 +89,10 @@ class Source:
 class Motion:
     """A skeleton over time.
 
+    Example:
+        >>> motion = poise.load("walk.bvh").cut(0.0, 0.4)
+        >>> print(motion.fps, motion.duration, motion.skeleton.names[0])
+
     Attributes:
         skeleton: The J joints.
         times: Time of each frame [s], rising from 0, shape (F,).

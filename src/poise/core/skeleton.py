@@ -53,6 +53,10 @@ class Skeleton:
     rotation. The world is Z up and in meters; a Y-up file is turned at the door by its root alone: the root's
     translation and rotation carry the turn, every other joint keeps the file's own axes.
 
+    Example:
+        >>> skeleton = poise.load_skeleton("walk.bvh")
+        >>> root = skeleton.names[0]
+
     Attributes:
         names: Names as in the file, one per joint.
         parents: Index of each joint's parent, -1 for the root, shape (J,).

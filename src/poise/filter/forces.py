@@ -86,6 +86,10 @@ class _Planned(Force):
 class Push(_Planned):
     """A constant force on the center of mass of a body.
 
+    Example:
+        >>> push = poise.Push("chest", (0.0, 150.0, 0.0), start=0.1, duration=0.1)
+        >>> result = poise.simulate(motion, character, pushes=[push])
+
     Attributes:
         body: A joint's own name or a role.
         force: [N], world frame, (3,).
@@ -108,6 +112,10 @@ class Push(_Planned):
 @dataclass(frozen=True)
 class Pull(_Planned):
     """A spring from a body's center of mass to a fixed point, critically damped for the body's own mass.
+
+    Example:
+        >>> rope = poise.Pull("chest", (1.0, 0.0, 1.5), stiffness=200.0, duration=0.2)
+        >>> result = poise.simulate(motion, character, pushes=[rope])
 
     Attributes:
         body: A joint's own name or a role.
@@ -185,6 +193,10 @@ _EXAMPLES = {3: "chest 300 0 0 @1.0+0.2", 4: "left_hand 0.4 0.3 1.2 500 @1.0+2"}
 @dataclass(frozen=True)
 class PointGoal:
     """A place on a body that goes to a target, critically damped, and stays.
+
+    Example:
+        >>> goal = poise.PointGoal("left_hand", (0.5, 0.2, 1.1), start=0.2, is_hard=False)
+        >>> result = poise.simulate(motion, character, options=poise.Options(goal_points=(goal,)))
 
     Attributes:
         body: A joint's own name or a role.

@@ -186,7 +186,12 @@ class PdGains:
 
 @dataclass(frozen=True)
 class Preset:
-    """Every weight and gain of the quasi-physical filter."""
+    """Every weight and gain of the quasi-physical filter.
+
+    Example:
+        >>> preset = poise.load_preset("recommended")
+        >>> soft = dataclasses.replace(preset, weights=dataclasses.replace(preset.weights, pose=1.0))
+    """
 
     name: str
     weights: Weights
@@ -236,6 +241,10 @@ def preset_names() -> tuple[str, ...]:
 
 def load_preset(name: str | Path) -> Preset:
     """A preset by name ("recommended", "paper") or from a TOML file of the same shape.
+
+    Example:
+        >>> preset = poise.load_preset("paper")
+        >>> result = poise.simulate(motion, character, preset=preset)
 
     Raises:
         UnknownName: if there is no such preset or file.

@@ -119,6 +119,10 @@ class Targets(NamedTuple):
 class Physicality:
     """The knob: factor on the weight of the root wrench, or its two ends.
 
+    Example:
+        >>> strict = poise.Physicality(is_strict=True)  # nobody holds the root
+        >>> result = poise.simulate(motion, character, options=poise.Options(physicality=strict))
+
     Attributes:
         factor: 1 is the paper's weight; 5 exaggerates.
         is_off: Drop the torque term of all joints.

@@ -282,6 +282,10 @@ def _options(figure: SimulatedCharacter) -> dict[str, Any]:
 class SimulationResult:
     """A simulated clip.
 
+    Example:
+        >>> result = poise.simulate(motion, character, pushes=[push])
+        >>> poise.save(result.motion, "pushed.bvh")
+
     Attributes:
         motion: The source's frames with the reaction in them.
         source: The frames that went in.

@@ -34,6 +34,10 @@ OwnTerms = Callable[[Step, ReferenceFrame], Sequence[Objective | Constraint]]
 class Options:
     """How a run is to be made; the defaults are those of `poise simulate`.
 
+    Example:
+        >>> options = poise.Options(friction=0.4, physicality=poise.Physicality(factor=2.0))
+        >>> result = poise.simulate(motion, character, options=options)
+
     Attributes:
         goal: "auto" (moving when anything pushes or the ground moves, else com-xy), "com-xy", "moving" or "none".
         goal_points: Places on bodies with targets of their own.

@@ -78,6 +78,10 @@ def simulate(
 ) -> SimulationResult:
     """Give a clip physical reactions: shoves, slopes, stairs; with nothing disturbing it, the clip itself.
 
+    Example:
+        >>> result = poise.simulate(motion, pushes=[poise.Push("chest", (0.0, 150.0, 0.0), start=0.1)])
+        >>> poise.save(result.motion, "pushed.bvh")
+
     Args:
         motion: Source frames.
         character: Fitted to the motion if not given.

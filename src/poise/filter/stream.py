@@ -25,6 +25,11 @@ from poise.terrain import Terrain
 class QuasiPhysicalFilter:
     """A pose stream in, plausible reactions out; the input untouched while nothing disturbs it.
 
+    Example:
+        >>> live = poise.QuasiPhysicalFilter(character, dt=motion.dt)
+        >>> live.push(push)
+        >>> answers = [live.step(pose) for pose in poise.motion_to_q(character, motion)]
+
     Args:
         character: The character.
         dt: Time between poses [s].
@@ -157,8 +162,9 @@ def step_all(
 ) -> list[Array | None]:
     """Give each of many filters its next pose, on threads of this process; the same answers as one after the other.
 
-        crowd = [poise.QuasiPhysicalFilter(character, dt=1 / 50) for _ in range(200)]
-        answers = poise.step_all(crowd, poses)
+    Example:
+        >>> crowd = [poise.QuasiPhysicalFilter(character, dt=1.0 / 50.0) for _ in range(3)]
+        >>> answers = poise.step_all(crowd, [path[0], path[5], path[10]])
 
     Args:
         filters: The filters, each once.

@@ -37,6 +37,10 @@ def load(
 ) -> Motion:
     """Read a motion from any file Poise knows. What the file leaves open is guessed; `source.evidence` says why.
 
+    Example:
+        >>> motion = poise.load("walk.bvh")
+        >>> motion = poise.load("walk.bvh", unit="cm", up="y")  # where the file leaves it open
+
     Args:
         path: The file.
         skeleton: The skeleton file it needs (.asf, DeepMimic character); default the one beside it.
@@ -92,7 +96,12 @@ def load_skeleton(
     up: str | None = None,
     height: float | str | None = None,
 ) -> Skeleton:
-    """Read the skeleton of a file, whether or not it holds motion as well; arguments and errors as for `load`."""
+    """Read the skeleton of a file, whether or not it holds motion as well; arguments and errors as for `load`.
+
+    Example:
+        >>> skeleton = poise.load_skeleton("walk.bvh")
+        >>> print(skeleton.names)
+    """
     options = read_options(skeleton=skeleton, unit=unit, up=up, height=height)
     with _reading(Path(path)):
         found = skeleton_of_file(Path(path), options)
@@ -138,6 +147,10 @@ def save(
 
     A motion that was read from the same format keeps its hierarchy, channels and the literal numbers of all
     values that did not change.
+
+    Example:
+        >>> poise.save(motion, "copy.bvh", fps=30.0)
+        >>> poise.save(motion, "copy.npz")
 
     Args:
         motion: The motion.

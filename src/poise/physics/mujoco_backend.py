@@ -95,6 +95,7 @@ class Model:
         self.point_offsets: Array = np.array([p.offset for p in points], dtype=np.float64).reshape(-1, 3)
         self.point_radii: Array = np.array([p.radius for p in points], dtype=np.float64)
         self._chains: dict[int, Index] = {}
+        self._named_points: dict[tuple[int | str, ...], Index] = {}
         self.roots: tuple[int, ...] = tuple(b for b in range(1, self.body_count) if self.parents[b] == 0)
 
     @property
@@ -116,6 +117,41 @@ class Model:
             names = ", ".join(self.body_name(b) for b in range(1, self.body_count))
             raise InvalidValue(f"No body {body!r} in the model. Bodies: {names}.")
         return found
+
+    def point_indices(self, points: Index | tuple[int | str, ...], whose: str) -> Index:
+        """Indices of contact points given by index or name, checked.
+
+        Raises:
+            InvalidValue: if there is no such point; names those there are.
+        """
+        if isinstance(points, np.ndarray):
+            self.require_points(points, whose)
+            return points
+        known = self._named_points.get(points)
+        if known is None:
+            own = {point.name: k for k, point in enumerate(self.points)}
+            for name in points:
+                if isinstance(name, str) and name not in own:
+                    names = ", ".join(own) or "none"
+                    raise InvalidValue(f"{whose}: there is no contact point {name!r}. The model's points: {names}.")
+            known = np.array([own[name] if isinstance(name, str) else name for name in points], dtype=np.int64)
+            self.require_points(known, whose)
+            known.setflags(write=False)
+            self._named_points[points] = known
+        return known
+
+    def tree(self, of: int) -> int:
+        """The body on which a tree hangs, by the number of the tree, checked."""
+        if not 0 <= of < len(self.roots):
+            raise InvalidValue(f"There is no tree {of}; this model has {len(self.roots)}, counted from 0.")
+        return self.roots[of]
+
+    def dofs(self, dofs: tuple[int, int | None], whose: str) -> tuple[int, int]:
+        """First dof and the one after the last, checked; None is all that follow."""
+        first, end = dofs[0], self.nv if dofs[1] is None else dofs[1]
+        if not 0 <= first <= end <= self.nv:
+            raise InvalidValue(f"{whose}: dofs {first} to {end} were asked for; this model has {self.nv}, from 0.")
+        return first, end
 
     def require_points(self, points: Index, whose: str) -> None:
         """Raise InvalidValue unless these are contact points, 0 … P − 1; names whose they are."""

@@ -15,6 +15,10 @@ def sample_names() -> tuple[str, ...]:
 def sample_path(name: str) -> Path:
     """File of a bundled motion.
 
+    Example:
+        >>> path = poise.sample_path("walk")
+        >>> motion = poise.load(path)
+
     Args:
         name: One of `sample_names()`; the ending ".bvh" may follow.
 

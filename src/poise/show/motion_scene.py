@@ -60,6 +60,10 @@ def scene_of_motion(
 ) -> Scene:
     """A clip with what its analysis finds: forces, support, center of mass, momenta, flights and their plots.
 
+    Example:
+        >>> scene = poise.scene_of_motion(motion, character)
+        >>> poise.View(scene).save("walk.html")
+
     Args:
         motion: The clip.
         character: Fitted to the motion if not given.

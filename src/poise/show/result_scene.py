@@ -58,6 +58,10 @@ def scene_of(
 ) -> Scene:
     """What a recording of this result shows.
 
+    Example:
+        >>> scene = poise.scene_of(poise.simulate(motion, character, pushes=[push]), title="A push")
+        >>> poise.View(scene).save("push.html")
+
     Args:
         result: The run; one that was synthesized has no reference, and its forces are its own (`scene_of_synthesis`).
         ghost: Show the reference.

@@ -35,11 +35,11 @@ class Viewer:
     """A live page: show a scene, then update it as often as you like; pages follow as fast as each can.
 
     Example:
-        with poise.Viewer() as viewer:
-            viewer.show(scene)
-            while running:
-                viewer.update(time, [(positions, orientations)])
-                for command in viewer.commands(): ...
+        >>> with poise.Viewer(is_opened=False) as viewer:
+        ...     viewer.show(poise.scene_of_motion(motion, character))
+
+    While it is shown, `update(time, [(positions, orientations)])` moves the figures, and `commands()` says what was
+    clicked.
 
     Args:
         port: 0 takes a free one.
@@ -135,7 +135,12 @@ class Viewer:
 
 
 class View:
-    """A recording that can be opened, saved, or shown inline in a notebook."""
+    """A recording that can be opened, saved, or shown inline in a notebook.
+
+    Example:
+        >>> recording = poise.View(poise.scene_of_motion(motion, character))
+        >>> recording.save("walk.html")
+    """
 
     def __init__(self, scene: Scene) -> None:
         require_page()
@@ -180,6 +185,10 @@ def view(
     is_opened: bool | None = None,
 ) -> View:
     """Show a result, a clip, several clips, or a scene: inline in a notebook, else in the browser.
+
+    Example:
+        >>> recording = poise.view(motion, is_opened=False)
+        >>> recording.save("walk.html")
 
     Args:
         what: What to show.

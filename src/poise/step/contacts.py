@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
-from poise.core.typing import Array, Index
+from poise.core.typing import Array, Index, checked
 from poise.physics import State
 from poise.step.system import NO_SUCH_POINT, enlarge, packed, spread, system_of
 
@@ -78,6 +79,10 @@ class Contacts:
     The force on contact k is f = V λ with λ ≥ 0. For a plain contact the four columns of V are n ± μ t1 and n ± μ t2:
     a pyramid inside the round cone, as in [Levine2012]_ section 3. A grip is three pairs of opposed columns.
 
+    Example:
+        >>> contacts = Contacts.at(state, [state.model.points[0].name], friction=0.6)
+        >>> step = Step(state, contacts, dt=0.01)
+
     Attributes:
         points: Index of each touching point in the model, shape (K,).
         normals: Unit surface normals, away from the surface, shape (K, 3).
@@ -100,10 +105,40 @@ class Contacts:
         low, high = (f, f) if isinstance(f, (int, float)) else (np.min(f, initial=0.0), np.max(f, initial=0.0))
         if not (low >= 0.0 and high < math.inf):
             raise InvalidValue(f"Friction is {self.friction}; give a finite coefficient of zero or more.")
-        if self.normals.shape != (len(self.points), 3):
-            raise InvalidValue(
-                f"{len(self.points)} contacts need normals of shape ({len(self.points)}, 3), not {self.normals.shape}."
-            )
+        for name, value in (("points", self.points), ("others", self.others)):
+            if not (value is None or (isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.ndim == 1)):
+                raise InvalidValue(
+                    f"Contacts: {name} is {value!r}; give an array of indices, or names to Contacts.at(state, names)."
+                )
+        shape = len(self.points), 3
+        checked(self.normals, shape, f"Contacts: normals of {shape[0]} contacts")
+        if not isinstance(f, (int, float)):
+            checked(f, shape[:1], "Contacts: friction")
+        for name, value, own in (("others", self.others, 1), ("grips", self.grips, 1), ("slips", self.slips, 2)):
+            if value is not None and np.shape(value) != shape[:own]:
+                raise InvalidValue(f"Contacts: {name} has shape {np.shape(value)}; give {shape[:own]}.")
+
+    @staticmethod
+    def at(
+        state: State, points: Sequence[int | str], normals: Array | None = None, *, friction: float = 0.8
+    ) -> Contacts:
+        """Contacts of points that go by name or index, on level ground if no normals are given.
+
+        Example:
+            >>> heels = [point.name for point in model.points if "heel" in point.name]
+            >>> contacts = Contacts.at(state, heels)
+
+        Args:
+            state: The state.
+            points: Names or indices, as in `state.model.points`.
+            normals: Unit surface normals, shape (K, 3).
+            friction: Coulomb coefficient.
+
+        Raises:
+            InvalidValue: if there is no such point, or normals are of another shape.
+        """
+        index = state.model.point_indices(tuple(points), "Contacts")
+        return Contacts(index, np.tile([0.0, 0.0, 1.0], (len(index), 1)) if normals is None else normals, friction)
 
     @staticmethod
     def on_floor(state: State, floor: float, *, within: float = 0.02, friction: float = 0.8) -> Contacts:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,11 +36,44 @@ class Named:
         return self.label or type(self.quantity).__name__
 
 
+def _require_quantity(term: Named) -> None:
+    """Raise InvalidValue unless a term is of a quantity."""
+    if not isinstance(term.quantity, Quantity):
+        raise InvalidValue(
+            f"{type(term).__name__} is of {term.quantity!r}; give a quantity, such as ComAcceleration()."
+        )
+
+
+def _require_number(term: Named, what: str, value: Any, *, is_bound: bool = False) -> None:
+    """Raise InvalidValue unless a value is a finite number or an array, whose numbers a step checks."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in "fiu":
+            raise InvalidValue(f"{term.name}: {what} is an array of {value.dtype}; give numbers.")
+    elif isinstance(value, (int, float, np.number)):
+        if not (math.isfinite(value) or (is_bound and value == value)):
+            raise InvalidValue(f"{term.name}: {what} is {value}; give a finite number.")
+    else:
+        raise InvalidValue(f"{term.name}: {what} is {value!r}; give a number or an array, one number a row.")
+
+
+def _require_weight(term: Named, weight: Any) -> None:
+    """Raise InvalidValue unless a weight may be one."""
+    if weight is None or isinstance(weight, RelativeWeight):
+        return
+    _require_number(term, "weight", weight)
+    if not isinstance(weight, np.ndarray) and weight < 0.0:
+        raise InvalidValue(f"{term.name}: weight is {weight}; give zero or more.")
+
+
 @dataclass(frozen=True)
 class RelativeWeight:
     """Weight of the contact coefficients as a share of the mean diagonal of B W Bᵀ: what torques weigh, seen from λ.
 
     With it redundant points share their load alike, however heavy a figure is.
+
+    Example:
+        >>> weight = RelativeWeight(1e-3, np.full(step.nv, 0.01))
+        >>> even = Objective(y.ContactCoefficients(), 0.0, weight)
 
     Attributes:
         share: Above zero.
@@ -59,6 +92,10 @@ class RelativeWeight:
 class Objective(Named):
     """weight · ‖quantity − target‖², one term of the sum that a step makes small.
 
+    Example:
+        >>> still = Objective(y.JointAcceleration(), 0.0, 1.0, "still")
+        >>> result = solve_step(step, [still, *objectives])
+
     Attributes:
         quantity: Something affine in the unknowns.
         target: Target value, one number or one per row.
@@ -71,6 +108,11 @@ class Objective(Named):
     target: Array | float
     weight: Array | float | RelativeWeight = 1.0
     label: str = ""
+
+    def __post_init__(self) -> None:
+        _require_quantity(self)
+        _require_number(self, "target", self.target)
+        _require_weight(self, self.weight)
 
 
 def as_rows(value: Array | float | RelativeWeight, count: int, term: Named) -> Array:
@@ -95,32 +137,64 @@ def as_rows(value: Array | float | RelativeWeight, count: int, term: Named) -> A
 
 @dataclass(frozen=True)
 class Equal(Named):
-    """quantity = target, hard."""
+    """quantity = target, hard.
+
+    Example:
+        >>> free_root = Equal(y.RootWrench(), 0.0, "no force at the root")
+        >>> result = solve_step(step, objectives, [free_root])
+    """
 
     quantity: Quantity
     target: Array | float
     label: str = ""
 
+    def __post_init__(self) -> None:
+        _require_quantity(self)
+        _require_number(self, "target", self.target)
+
 
 @dataclass(frozen=True)
 class AtLeast(Named):
-    """quantity ≥ lower; hard without a weight, soft with one. A row whose lower bound is −inf has none."""
+    """quantity ≥ lower; hard without a weight, soft with one. A row whose lower bound is −inf has none.
+
+    Example:
+        >>> above = AtLeast(y.PlaceAcceleration("left_hand", along=np.eye(3)[2:]), -5.0, weight=10.0)
+        >>> result = solve_step(step, objectives, [above])
+    """
 
     quantity: Quantity
     lower: Array | float
     weight: Array | float | None = None
     label: str = ""
 
+    def __post_init__(self) -> None:
+        _require_quantity(self)
+        _require_number(self, "lower", self.lower, is_bound=True)
+        _require_weight(self, self.weight)
+
 
 @dataclass(frozen=True)
 class Within(Named):
-    """lower ≤ quantity ≤ upper; hard without a weight, soft with one."""
+    """lower ≤ quantity ≤ upper; hard without a weight, soft with one.
+
+    Example:
+        >>> limits = Within(y.JointAcceleration((6, 9)), -50.0, 50.0, weight=1.0)
+        >>> result = solve_step(step, objectives, [limits])
+    """
 
     quantity: Quantity
     lower: Array | float
     upper: Array | float
     weight: Array | float | None = None
     label: str = ""
+
+    def __post_init__(self) -> None:
+        _require_quantity(self)
+        _require_number(self, "lower", self.lower, is_bound=True)
+        _require_number(self, "upper", self.upper, is_bound=True)
+        _require_weight(self, self.weight)
+        if isinstance(self.lower, (int, float)) and isinstance(self.upper, (int, float)) and self.lower > self.upper:
+            raise InvalidValue(f"{self.name}: lower {self.lower:g} is above upper {self.upper:g}.")
 
 
 Constraint = Equal | AtLeast | Within

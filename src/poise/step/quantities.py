@@ -6,7 +6,6 @@ torques), or a whole character (center of mass, angular momentum).
 
 from __future__ import annotations
 
-import abc
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -14,9 +13,10 @@ import numpy as np
 
 from poise.core import rotations
 from poise.core.errors import InvalidValue
-from poise.core.typing import Array, Index
-from poise.physics import State
-from poise.step.step import Rows, Step
+from poise.core.typing import Array, Index, checked
+from poise.physics import Model, State
+from poise.step.checks import Points, checked_points, require_body, require_dofs, require_tree
+from poise.step.step import Quantity, Rows, Step
 
 __all__ = [
     "AngularMomentumRate",
@@ -35,57 +35,24 @@ __all__ = [
 ]
 
 
-class Quantity(abc.ABC):
-    """Something physical that is affine in the unknowns of one step: y(z) = A z + c.
-
-    It does not know whether it is an objective or a constraint; that is said where it is used.
-    """
-
-    is_on_coefficients: ClassVar[bool] = False
-    """True for the contact coefficients themselves, whose rows are the identity on λ."""
-
-    def own_dofs(self, step: Step) -> tuple[int, int] | None:
-        """First dof and the one after the last, if its rows are the accelerations of these dofs and nothing else."""
-        del step
-        return None
-
-    @abc.abstractmethod
-    def rows(self, step: Step) -> Rows:
-        """The rows of A and c for this step."""
-
-    def rates(self, state: State, a: Array) -> tuple[Array, Array]:
-        """Its velocity and its acceleration where the joints accelerate by a, as its rows say, shapes (m,).
-
-        For accelerations; a quantity that knows both without its rows says so here.
-        """
-        rows = self.rows(Step(state, dt=1.0))
-        return rows.on_a @ state.v, rows.on_a @ a + rows.c
-
-    def error(self, state: State, actor: State) -> Array:
-        """By how much the actor is ahead of a state, one number a row [m, rad]; `poise.step.follow` needs it.
-
-        Raises:
-            InvalidValue: unless the quantity is the acceleration of something that has a position.
-        """
-        del state, actor
-        raise InvalidValue(f"{type(self).__name__} has no position that could follow an actor: it has no error().")
-
-
 @dataclass(frozen=True)
 class BodyAngularAcceleration(Quantity):
     """Angular acceleration of every body, or of one, in the world frame [rad/s^2], three rows a body (no world).
 
-    As an objective it is written without building its rows. A head that is drawn to an orientation:
+    As an objective it is written without building its rows.
 
-        error = rotations.to_rotation_vector(rotations.multiply(upright, rotations.conjugate(state.data.xquat[head])))
-        spin = state.data.cvel[head, :3]
-        Objective(BodyAngularAcceleration("head"), 100.0 * error - 20.0 * spin, 5.0)
+    Example:
+        >>> level = Objective(y.BodyAngularAcceleration("head"), np.zeros(3), 5.0)
+        >>> result = solve_step(step, [level, *objectives])
 
     Attributes:
         body: Index or name of the body in the model; all by default.
     """
 
     body: int | str | None = None
+
+    def __post_init__(self) -> None:
+        require_body(self.body, "BodyAngularAcceleration")
 
     def index(self, step: Step) -> int | None:
         """Index of the one body, checked; None for all.
@@ -118,6 +85,10 @@ class BodyAngularAcceleration(Quantity):
 class PlaceAcceleration(Quantity):
     """Acceleration in the world of a place fixed to a body [m/s^2].
 
+    Example:
+        >>> up = Objective(y.PlaceAcceleration("left_hand"), np.array([0.0, 0.0, 2.0]), 10.0)
+        >>> result = solve_step(step, [up, *objectives])
+
     Attributes:
         body: Index or name of the body in the model.
         offset: The place in the body's frame [m], shape (3,); the joint of the body by default.
@@ -127,6 +98,12 @@ class PlaceAcceleration(Quantity):
     body: int | str
     offset: Array = field(default_factory=lambda: np.zeros(3))
     along: Array | None = None
+
+    def __post_init__(self) -> None:
+        require_body(self.body, "PlaceAcceleration")
+        object.__setattr__(self, "offset", checked(self.offset, (3,), "PlaceAcceleration: offset"))
+        if self.along is not None:
+            object.__setattr__(self, "along", checked(self.along, (None, 3), "PlaceAcceleration: along"))
 
     def rows(self, step: Step) -> Rows:
         state, body = step.state, step.state.model.body(self.body)
@@ -150,6 +127,10 @@ class PlaceAcceleration(Quantity):
 class AxisAcceleration(Quantity):
     """Second rate of a unit axis fixed to a body, α × u + ω × (ω × u) [1/s^2].
 
+    Example:
+        >>> upright = Objective(y.AxisAcceleration("chest", np.array([0.0, 0.0, 1.0])), np.zeros(3), 5.0)
+        >>> result = solve_step(step, [upright, *objectives])
+
     Attributes:
         body: Index or name of the body in the model.
         axis: The unit axis in the body's frame, shape (3,).
@@ -159,6 +140,12 @@ class AxisAcceleration(Quantity):
     body: int | str
     axis: Array
     along: Array | None = None
+
+    def __post_init__(self) -> None:
+        require_body(self.body, "AxisAcceleration")
+        object.__setattr__(self, "axis", checked(self.axis, (3,), "AxisAcceleration: axis"))
+        if self.along is not None:
+            object.__setattr__(self, "along", checked(self.along, (None, 3), "AxisAcceleration: along"))
 
     def rows(self, step: Step) -> Rows:
         state, body = step.state, step.state.model.body(self.body)
@@ -188,32 +175,49 @@ def _times(a: Array) -> Array:
 class PointAcceleration(Quantity):
     """Acceleration of contact points [m/s^2], in axes of one's own.
 
+    Example:
+        >>> names = [point.name for point in model.points[:2]]
+        >>> stop = Objective(y.PointAcceleration(names, np.tile(np.eye(3), (2, 1, 1))), 0.0, 10.0)
+
     Attributes:
-        points: Index of each point in the model, shape (K,).
+        points: Index or name of each point in the model, K of them.
         axes: Directions to measure along, shape (K, m, 3): all world axes, tangents and normal, or a normal alone.
     """
 
-    points: Index
+    points: Points
     axes: Array
 
+    def __post_init__(self) -> None:
+        points = checked_points(self.points, type(self).__name__)
+        object.__setattr__(self, "points", points)
+        axes = checked(self.axes, (len(points), None, 3), f"PointAcceleration: axes of {len(points)} points")
+        object.__setattr__(self, "axes", axes)
+
+    def indices(self, model: Model) -> Index:
+        """Indices of the points, checked."""
+        return model.point_indices(checked_points(self.points, "PointAcceleration"), "PointAcceleration")
+
     def rows(self, step: Step) -> Rows:
-        return Rows(*step.state.point_rows(*self._arrays()))
+        points = np.ascontiguousarray(self.indices(step.state.model), dtype=np.int64)
+        return Rows(*step.state.point_rows(points, np.ascontiguousarray(self.axes)))
 
     def error(self, state: State, actor: State) -> Array:
         # places of the body, since what touches of a round one changes as it turns
-        bodies, places = state.point_body[self.points], state.points[self.points]
+        points = self.indices(state.model)
+        bodies, places = state.point_body[points], state.points[points]
         turns, others = (s.data.xmat[bodies].reshape(-1, 3, 3) for s in (state, actor))
         arms = np.einsum("kji,kj->ki", turns, places - state.data.xpos[bodies])
         off = actor.data.xpos[bodies] + np.einsum("kij,kj->ki", others, arms) - places
         return np.einsum("kmc,kc->km", self.axes, off).ravel()
 
-    def _arrays(self) -> tuple[Index, Array]:
-        return np.ascontiguousarray(self.points, dtype=np.int64), np.ascontiguousarray(self.axes)
-
 
 @dataclass(frozen=True, eq=False)
 class ContactAcceleration(Quantity):
     """Acceleration of contact points against what they touch [m/s^2]: the world, or another contact point.
+
+    Example:
+        >>> world, axes = np.array([-1, -1]), np.tile(np.eye(3), (2, 1, 1))
+        >>> stop = Objective(y.ContactAcceleration(np.array([0, 1]), world, axes), 0.0, 10.0)
 
     Attributes:
         points: Index of each point in the state, shape (K,).
@@ -225,8 +229,21 @@ class ContactAcceleration(Quantity):
     others: Index
     axes: Array
 
+    def __post_init__(self) -> None:
+        checked_points(self.points, "ContactAcceleration")
+        checked(self.axes, (len(self.points), None, 3), f"ContactAcceleration: axes of {len(self.points)} points")
+        if np.shape(self.others) != (len(self.points),):
+            raise InvalidValue(
+                f"ContactAcceleration: others has shape {np.shape(self.others)}; give one for each of "
+                f"{len(self.points)} points, -1 for the world."
+            )
+
+    def indices(self, model: Model) -> Index:
+        """Indices of the points, checked."""
+        return model.point_indices(self.points, "ContactAcceleration")
+
     def rows(self, step: Step) -> Rows:
-        points, axes = PointAcceleration(self.points, self.axes)._arrays()
+        points, axes = np.ascontiguousarray(self.points, dtype=np.int64), np.ascontiguousarray(self.axes)
         on_a, c = step.state.point_rows(points, axes)
         joined = np.flatnonzero(np.asarray(self.others) >= 0)
         if len(joined):
@@ -242,6 +259,10 @@ class ContactAcceleration(Quantity):
 @dataclass(frozen=True)
 class ContactCoefficients(Quantity):
     """The contact-cone coefficients λ [N] themselves, one row each.
+
+    Example:
+        >>> light = Objective(y.ContactCoefficients(), 0.0, 1e-6)
+        >>> result = solve_step(step, [light, *objectives])
 
     Attributes:
         is_by_point: The target of an objective has four numbers for every contact point of the model, shape (4 P,) or
@@ -261,14 +282,22 @@ class ContactCoefficients(Quantity):
 class ContactForce(Quantity):
     """Force on contact points f = V λ in the world [N], three rows a point; zero for a point that touches nothing.
 
+    Example:
+        >>> unload = Objective(y.ContactForce([model.points[0].name]), 0.0, 1e-3)
+        >>> result = solve_step(step, [unload, *objectives])
+
     Attributes:
-        points: Index of each point in the model, shape (K,).
+        points: Index or name of each point in the model, K of them.
     """
 
-    points: Index
+    points: Points
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", checked_points(self.points, "ContactForce"))
 
     def rows(self, step: Step) -> Rows:
-        mine = step.contacts.points[step.owner][None, :] == np.asarray(self.points)[:, None]
+        points = step.state.model.point_indices(checked_points(self.points, "ContactForce"), "ContactForce")
+        mine = step.contacts.points[step.owner][None, :] == points[:, None]
         on_lambda = (mine[:, None, :] * step.directions.T[None]).reshape(3 * len(mine), step.coefficient_count)
         return Rows(np.zeros((len(on_lambda), step.nv)), np.zeros(len(on_lambda)), on_lambda)
 
@@ -276,6 +305,10 @@ class ContactForce(Quantity):
 @dataclass(frozen=True, eq=False)
 class JointAcceleration(Quantity):
     """Joint accelerations [rad/s^2; m/s^2 for the root's translation], of some dofs or of combinations of dofs.
+
+    Example:
+        >>> root = y.JointAcceleration((0, 6))
+        >>> result = solve_step(step, [Objective(root, 0.0, 10.0), *objectives])
 
     Attributes:
         dofs: First dof and the one after the last; all by default.
@@ -285,14 +318,20 @@ class JointAcceleration(Quantity):
     dofs: tuple[int, int | None] = (0, None)
     along: Array | None = None
 
+    def __post_init__(self) -> None:
+        require_dofs(self.dofs, "JointAcceleration")
+        if self.along is not None and np.ndim(self.along) != 2:
+            raise InvalidValue(f"JointAcceleration: along has shape {np.shape(self.along)}; give rows (m, nv).")
+
     def rows(self, step: Step) -> Rows:
         if self.along is not None:
+            checked(self.along, (None, step.nv), "JointAcceleration: along")
             return Rows(self.along, np.zeros(len(self.along)))
-        first, end, _ = slice(*self.dofs).indices(step.nv)
+        first, end = step.state.model.dofs(self.dofs, "JointAcceleration")
         return Rows(np.eye(end - first, step.nv, first), np.zeros(end - first))
 
     def own_dofs(self, step: Step) -> tuple[int, int] | None:
-        return None if self.along is not None else slice(*self.dofs).indices(step.nv)[:2]
+        return None if self.along is not None else step.state.model.dofs(self.dofs, "JointAcceleration")
 
     def rates(self, state: State, a: Array) -> tuple[Array, Array]:
         if self.along is not None:
@@ -309,6 +348,10 @@ class JointAcceleration(Quantity):
 class JointTorque(Quantity):
     """Generalized force that joints must supply, τ = M a + bias − Bᵀ λ − τ_ext [N m; N], [Levine2012]_ eq. (6).
 
+    Example:
+        >>> lazy = Objective(y.JointTorque((6, None)), 0.0, 1e-4)
+        >>> result = solve_step(step, [lazy, *objectives])
+
     Attributes:
         dofs: First dof and the one after the last; all by default.
         damping: Per dof of `dofs` [N m s, N s/m]; then the quantity is τ + dt · damping · a, the torque of a servo that
@@ -318,13 +361,18 @@ class JointTorque(Quantity):
     dofs: tuple[int, int | None] = (0, None)
     damping: Array | None = None
 
+    def __post_init__(self) -> None:
+        require_dofs(self.dofs, "JointTorque")
+        if self.damping is not None and not (checked(self.damping, (None,), "JointTorque: damping") >= 0.0).all():
+            raise InvalidValue("JointTorque: damping is below zero somewhere; give zero or more.")
+
     def rows(self, step: Step) -> Rows:
         on_a, c = self.on_a(step)
         return Rows(on_a, c, -step.force_map.T[slice(*self.dofs)])
 
     def on_a(self, step: Step) -> tuple[Array, Array]:
         """Part on a, and the constant part."""
-        k = slice(*self.dofs)
+        k = slice(*step.state.model.dofs(self.dofs, "JointTorque"))
         on_a = step.state.M[k]
         if self.damping is not None:
             on_a = on_a.copy()
@@ -339,11 +387,18 @@ class RootWrench(Quantity):
 
     As an objective it is the paper's soft unactuated root; as the constraint `Equal(RootWrench(), 0.0)` it is exact.
 
+    Example:
+        >>> free = Equal(y.RootWrench(), 0.0)
+        >>> result = solve_step(step, objectives, [free])
+
     Attributes:
         of: Which tree of the model, counted from 0.
     """
 
     of: int = 0
+
+    def __post_init__(self) -> None:
+        require_tree(self.of, "RootWrench")
 
     def rows(self, step: Step) -> Rows:
         return self.torque(step).rows(step)
@@ -351,13 +406,17 @@ class RootWrench(Quantity):
     def torque(self, step: Step) -> JointTorque:
         """The same as torques of the root's six dofs."""
         model = step.state.model
-        first = int(model.dof_first[model.roots[self.of]])
+        first = int(model.dof_first[model.tree(self.of)])
         return JointTorque((first, first + 6))
 
 
 @dataclass(frozen=True)
 class ComAcceleration(Quantity):
     """Acceleration of the center of mass in the world frame [m/s^2], one row per axis.
+
+    Example:
+        >>> level = Equal(y.ComAcceleration("z"), 0.0)
+        >>> result = solve_step(step, objectives, [level])
 
     Attributes:
         axes: Which of "x", "y", "z".
@@ -371,9 +430,18 @@ class ComAcceleration(Quantity):
     without: tuple[int, ...] = ()
     along: tuple[float, float, float] | None = None
 
+    def __post_init__(self) -> None:
+        require_tree(self.of, "ComAcceleration")
+        if not (isinstance(self.axes, str) and self.axes and len(set(self.axes) & set("xyz")) == len(self.axes)):
+            raise InvalidValue(f"ComAcceleration: axes are {self.axes!r}; give some of x, y and z, each once.")
+        for body in self.without:
+            require_body(body, "ComAcceleration: without")
+        if self.along is not None:
+            checked(self.along, (3,), "ComAcceleration: along")
+
     def rows(self, step: Step) -> Rows:
         state = step.state
-        root = state.model.roots[self.of]
+        root = state.model.tree(self.of)
         jacobian, bias = state.com_rows(root)
         if self.without:
             total = state.mass(root)
@@ -395,7 +463,7 @@ class ComAcceleration(Quantity):
         return Rows(jacobian[pick], bias[pick])
 
     def error(self, state: State, actor: State) -> Array:
-        root = state.model.roots[self.of]
+        root = state.model.tree(self.of)
         off = actor.com_without(root, self.without) - state.com_without(root, self.without)
         return np.array([off @ self.along]) if self.along else off[["xyz".index(axis) for axis in self.axes]]
 
@@ -406,15 +474,22 @@ class AngularMomentumRate(Quantity):
 
     The tree has a free root; see `State.angular_momentum_rows`.
 
+    Example:
+        >>> calm = Objective(y.AngularMomentumRate(), np.zeros(3), 0.01)
+        >>> result = solve_step(step, [calm, *objectives])
+
     Attributes:
         of: Which tree of the model.
     """
 
     of: int = 0
 
+    def __post_init__(self) -> None:
+        require_tree(self.of, "AngularMomentumRate")
+
     def rows(self, step: Step) -> Rows:
         state = step.state
-        return Rows(*state.angular_momentum_rows(state.model.roots[self.of]))
+        return Rows(*state.angular_momentum_rows(state.model.tree(self.of)))
 
     def error(self, state: State, actor: State) -> Array:
         """Zero: only the momentum itself can follow an actor, it has no position."""

@@ -49,6 +49,10 @@ from poise.step.writers import expect, table_of, write
 class Certificate(NamedTuple):
     """How well the answer satisfies the conditions of optimality; all relative but the last.
 
+    Example:
+        >>> result = solve_step(step, objectives)
+        >>> assert result.certificate.holds(1e-6)
+
     Attributes:
         primal: Largest violation of a constraint or of λ ≥ 0, against 1 + the size of its right-hand side.
         dual: Largest residual of stationarity, against the largest term in it.
@@ -71,6 +75,10 @@ class Certificate(NamedTuple):
 
 class StepResult(NamedTuple):
     """The answer of one step; owns its arrays.
+
+    Example:
+        >>> result = solve_step(step, objectives)
+        >>> v = state.v + step.dt * result.a
 
     Attributes:
         a: Joint accelerations, shape (nv,).
@@ -112,6 +120,10 @@ def solve_step(
     costs: bool = True,
 ) -> StepResult:
     """The accelerations and contact coefficients that satisfy the constraints and serve the objectives best.
+
+    Example:
+        >>> result = solve_step(step, [Objective(y.JointAcceleration(), 0.0), *objectives])
+        >>> q = model.integrate(state.q, state.v + step.dt * result.a, step.dt)
 
     Args:
         step: State, contacts and external forces.
@@ -215,6 +227,10 @@ def respond(
 
         result, change = respond(step, objectives, constraints, jacobian)
         a = result.a + change @ force                       # with forces (m,) along the rows of the Jacobian
+
+    Example:
+        >>> at_hand = state.body_jacobian("left_hand", state.body_place("left_hand"))
+        >>> result, change = respond(step, objectives, (), at_hand)
 
     Args:
         step: State, contacts and known external forces.

@@ -1,4 +1,4 @@
-"""One step: a state, what touches, what pushes, and rows of quantities on it.
+"""One step: a state, what touches, what pushes, and quantities with their rows on it.
 
 Unknowns z = (a, λ): joint accelerations and contact-cone coefficients, contact forces f = V λ, λ ≥ 0. Torque follows
 from the equations of motion, τ(z) = M a + bias − Bᵀ λ − τ_ext with B = Vᵀ J. Source: [Levine2012]_ eqs. (3), (6).
@@ -6,8 +6,10 @@ from the equations of motion, τ(z) = M a + bias − Bᵀ λ − τ_ext with B =
 
 from __future__ import annotations
 
+import abc
+import math
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,10 @@ from poise.step.contacts import Columns, Contacts
 
 class Rows(NamedTuple):
     """m rows of a quantity that is affine in the unknowns: y = on_a · a + on_lambda · λ + c.
+
+    Example:
+        >>> rows = y.ComAcceleration().rows(step)
+        >>> now = rows.on_a @ a + rows.c  # acceleration of the center of mass
 
     Attributes:
         on_a: Shape (m, nv).
@@ -36,6 +42,10 @@ class Step:
 
     Valid until the state moves on; using it later raises.
 
+    Example:
+        >>> state = State(model).at(clip.q[k], clip.v[k])
+        >>> step = Step(state, Contacts.on_floor(state, character.floor), dt=0.01)
+
     Attributes:
         state: The state; `state.complete()` has been called.
         contacts: Active contacts.
@@ -48,11 +58,17 @@ class Step:
     def __init__(
         self, state: State, contacts: Contacts | None = None, *, dt: float, external: Array | None = None
     ) -> None:
-        if not dt > 0.0:
+        if not 0.0 < dt < math.inf:
             raise InvalidValue(f"A step lasts {dt} s; give a positive time.")
         self.state, self.dt = state, dt
-        self.contacts = contacts if contacts is not None else Contacts.none()
+        self.contacts = contacts = contacts if contacts is not None else Contacts.none()
+        if contacts.__dict__.get("known_to") is not state.model:  # contacts that stay are checked once
+            for points in (contacts.points, *(() if contacts.others is None else (np.maximum(contacts.others, 0),))):
+                state.model.require_points(points, "Contacts")
+            contacts.__dict__["known_to"] = state.model
         self.external = np.zeros(state.model.nv) if external is None else external
+        if self.external.shape != (state.model.nv,) or not math.isfinite(self.external.dot(self.external)):
+            raise InvalidValue(f"The external force of a step: {external}; give {state.model.nv} finite numbers.")
         self._generation = state.generation
 
     @property
@@ -110,3 +126,44 @@ class Step:
         out = np.zeros((self.contacts.count, 3))
         np.add.at(out, self.owner, coefficients[:, None] * self.directions)
         return out
+
+
+class Quantity(abc.ABC):
+    """Something physical that is affine in the unknowns of one step: y(z) = A z + c.
+
+    It does not know whether it is an objective or a constraint; that is said where it is used.
+
+    Example:
+        >>> class Height(Quantity):
+        ...     def rows(self, step: Step) -> Rows:
+        ...         return y.ComAcceleration("z").rows(step)
+    """
+
+    is_on_coefficients: ClassVar[bool] = False
+    """True for the contact coefficients themselves, whose rows are the identity on λ."""
+
+    def own_dofs(self, step: Step) -> tuple[int, int] | None:
+        """First dof and the one after the last, if its rows are the accelerations of these dofs and nothing else."""
+        del step
+        return None
+
+    @abc.abstractmethod
+    def rows(self, step: Step) -> Rows:
+        """The rows of A and c for this step."""
+
+    def rates(self, state: State, a: Array) -> tuple[Array, Array]:
+        """Its velocity and its acceleration where the joints accelerate by a, as its rows say, shapes (m,).
+
+        For accelerations; a quantity that knows both without its rows says so here.
+        """
+        rows = self.rows(Step(state, dt=1.0))
+        return rows.on_a @ state.v, rows.on_a @ a + rows.c
+
+    def error(self, state: State, actor: State) -> Array:
+        """By how much the actor is ahead of a state, one number a row [m, rad]; `poise.step.follow` needs it.
+
+        Raises:
+            InvalidValue: unless the quantity is the acceleration of something that has a position.
+        """
+        del state, actor
+        raise InvalidValue(f"{type(self).__name__} has no position that could follow an actor: it has no error().")

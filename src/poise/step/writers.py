@@ -370,18 +370,18 @@ def _row(step: Step, term: Objective | Constraint) -> Row | None:
     if isinstance(term, Equal):
         torque = quantity.torque(step) if isinstance(quantity, RootWrench) else quantity
         if type(torque) is JointTorque and torque.damping is None:
-            first, end, _ = slice(*torque.dofs).indices(step.nv)
+            first, end = step.state.model.dofs(torque.dofs, term.name)
             return _made(term, HELD, first, end - first, term.target, 0.0)
         if type(quantity) is not ComAcceleration or quantity.without or quantity.along is not None:
             return None
         if quantity.axes not in "xyz":
             return None
-        place = 3 * step.state.model.roots[quantity.of] + "xyz".index(quantity.axes)
+        place = 3 * step.state.model.tree(quantity.of) + "xyz".index(quantity.axes)
         return _made(term, COM, place, len(quantity.axes), term.target, 0.0)
     if isinstance(term, Within) or term.weight is None:
         return None
     if type(quantity) is PointAcceleration:
-        return _of_points(term, POINT_BOUND, quantity, term.lower, term.weight)
+        return _of_points(step, term, POINT_BOUND, quantity, term.lower, term.weight)
     if type(quantity) is JointAcceleration and quantity.along is not None:
         rows = quantity.along
         return _made(term, ROW_BOUND, 0, len(rows), term.lower, term.weight, rows=rows)
@@ -409,19 +409,20 @@ def _made(
 
 
 def _of_points(
-    term: Objective | Constraint, kind: int, quantity: PointAcceleration | ContactAcceleration, target: Array | float,
-    weight: Array | float | RelativeWeight,
+    step: Step, term: Objective | Constraint, kind: int, quantity: PointAcceleration | ContactAcceleration,
+    target: Array | float, weight: Array | float | RelativeWeight,
 ) -> Row | None:  # fmt: skip
     count, each = quantity.axes.shape[:2]
     if not each:
         return None
-    return _made(term, kind, each, count * each, target, weight, quantity.points, quantity.axes)
+    points = quantity.indices(step.state.model)
+    return _made(term, kind, each, count * each, target, weight, points, quantity.axes)
 
 
 def _torque(step: Step, objective: Objective, quantity: JointTorque) -> Row | None:
     if quantity.damping is not None:
         return None
-    first, end, _ = slice(*quantity.dofs).indices(step.nv)
+    first, end = step.state.model.dofs(quantity.dofs, objective.name)
     return _made(objective, TORQUE, first, end - first, objective.target, objective.weight)
 
 
@@ -443,8 +444,7 @@ def _dofs(step: Step, objective: Objective, quantity: JointAcceleration) -> Row 
 
 
 def _points(step: Step, objective: Objective, quantity: PointAcceleration) -> Row | None:
-    del step
-    return _of_points(objective, POINT, quantity, objective.target, objective.weight)
+    return _of_points(step, objective, POINT, quantity, objective.target, objective.weight)
 
 
 def _place(step: Step, objective: Objective, quantity: PlaceAcceleration) -> Row:
@@ -455,10 +455,9 @@ def _place(step: Step, objective: Objective, quantity: PlaceAcceleration) -> Row
 
 
 def _contact_acceleration(step: Step, objective: Objective, quantity: ContactAcceleration) -> Row | None:
-    del step
     if (np.asarray(quantity.others) >= 0).any():
         return None
-    return _of_points(objective, POINT, quantity, objective.target, objective.weight)
+    return _of_points(step, objective, POINT, quantity, objective.target, objective.weight)
 
 
 def _coefficients(step: Step, objective: Objective, quantity: ContactCoefficients) -> Row | None:

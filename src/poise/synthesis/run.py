@@ -86,6 +86,10 @@ class BallResult:
 class SynthesisResult:
     """A synthesized motion.
 
+    Example:
+        >>> result = poise.synthesize("balance", seconds=0.1)
+        >>> poise.save(result.figures[0].motion, "stands.bvh")
+
     Attributes:
         figures: What each figure did, the user's first.
         balls: Where the balls were.
@@ -220,6 +224,10 @@ def synthesize(
     on_step: Callable[[World], None] | None = None,
 ) -> SynthesisResult:
     """Make a motion from goals.
+
+    Example:
+        >>> result = poise.synthesize("balance", pushes=[poise.Push("chest", (60.0, 0.0, 0.0))], seconds=0.1)
+        >>> poise.save(result.figures[0].motion, "sways.bvh")
 
     Args:
         behavior: A built-in one's name (`poise.synthesis.BEHAVIORS`), a controller file, a machine, a behavior.

@@ -37,6 +37,10 @@ class Terrain:
 
     Unplaced it starts at the world's origin, rises along +x, and its height 0 is the world's.
 
+    Example:
+        >>> ramp = poise.Terrain.parse("slope:5")
+        >>> result = poise.simulate(motion, character, terrain=ramp)
+
     Attributes:
         shape: The ground in its own frame.
         spec: How the command line would say it.

@@ -88,8 +88,9 @@ class Bump(Force):
 class World:
     """A scene with bodies around one figure that the filter drives.
 
-        world = poise.World("rubble:40,1")
-        result = poise.simulate(motion, world=world)
+    Example:
+        >>> world = poise.World("rubble:10,1")
+        >>> result = poise.simulate(motion, character, world=world)
 
     Args:
         scene: MJCF text, a MuJoCo file (.xml), a scene file (.toml), or "rubble:COUNT,SEED".
