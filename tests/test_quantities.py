@@ -27,7 +27,7 @@ def _subclasses(cls: type) -> set[type]:
 
 
 QUANTITIES = sorted(
-    (c for c in _subclasses(Quantity) - {Quantity} if c.__module__ == Quantity.__module__), key=lambda c: c.__name__
+    (c for c in _subclasses(Quantity) - {Quantity} if c.__module__ == "poise.step.quantities"), key=lambda c: c.__name__
 )
 
 
