@@ -133,7 +133,7 @@ def test_a_second_wish_on_turns_joins_the_first() -> None:
         pull = np.zeros(count)
         pull[3:6] = 2.0 * sum(o is one for o in pair)
         assert np.allclose((s.turn_weight * s.turn_target)[1:].ravel(), pull)
-    bad = write(step, [turning, Objective(BodyAngularAcceleration(2), 1.0, -0.5)], [])
+    bad = write(step, [turning, Objective(BodyAngularAcceleration(2), 1.0, np.full(3, -0.5))], [])
     assert np.isnan(bad.turn_weight).any()
     for wrong in (-1, 99, "wing"):
         with pytest.raises(InvalidValue, match="pelvis"):
