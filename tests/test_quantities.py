@@ -135,7 +135,9 @@ def test_a_second_wish_on_turns_joins_the_first() -> None:
         assert np.allclose((s.turn_weight * s.turn_target)[1:].ravel(), pull)
     bad = write(step, [turning, Objective(BodyAngularAcceleration(2), 1.0, np.full(3, -0.5))], [])
     assert np.isnan(bad.turn_weight).any()
-    for wrong in (-1, 99, "wing"):
+    with pytest.raises(InvalidValue, match="body is -1"):
+        BodyAngularAcceleration(-1)
+    for wrong in (99, "wing"):
         with pytest.raises(InvalidValue, match="pelvis"):
             write(step, [Objective(BodyAngularAcceleration(wrong), 1.0)], [])
 
