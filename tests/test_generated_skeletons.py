@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import poise
 from poise.body import Character, fit
 from poise.core import rotations
 from poise.core.motion import Motion
@@ -61,3 +62,14 @@ def test_a_figure_without_feet_goes_up_stairs() -> None:
     moved, turned = np.tile(offsets, (9, 1, 1)), np.tile(rest, (9, 1, 1))
     result = simulate(Motion(skeleton, np.arange(9) / 30.0, moved, turned), terrain=Terrain.parse("stairs:0.17,0.3"))
     assert np.isfinite(result.motion.translations).all()
+
+
+@pytest.mark.parametrize("seed", [740523, 740609])
+@pytest.mark.filterwarnings("ignore")
+def test_skeletons_that_once_failed(seed: int) -> None:
+    """Many legs that lie flat, and a leg of one bone on rising ground."""
+    motion = generated_motion(seed)
+    character = fit(motion)
+    _assert_sound(character, seed)
+    push = poise.Push(character.bodies[0].name, (2.0 * character.mass, 0.0, 0.0), 0.3 * motion.duration, 0.1)
+    assert np.isfinite(poise.simulate(motion, character, pushes=[push]).motion.rotations).all()

@@ -125,7 +125,7 @@ def _height(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg_length: fl
             body = frames.parents[body]
         heights.append(height)
     if len(anatomy.limbs("leg")) > 4:  # a spider's legs are no stature
-        return height_of(skeleton)
+        return max(height_of(skeleton), 0.2 * leg_length)
     if anatomy.four_legged:
         return max(heights) if anatomy.limbs("neck") else max(*heights, height_of(skeleton))
     stretched = max(*heights, 2.0 * leg_length)

@@ -308,7 +308,7 @@ def _leaning(
     along = (places[..., :2] @ terrain.forward)[None] + share * shifts[:, None, None]
     ground = _heights(terrain, along)
     deep = ground + LEG_RADIUS * scale - (places[..., 2] - track.floor + tread[:, None, None])
-    return np.where(ground > tread[:, None, None] + 1e-6, np.maximum(deep, 0.0), 0.0).max(axis=(1, 2))
+    return np.where(ground > tread[:, None, None] + 1e-6, np.maximum(deep, 0.0), 0.0).max(axis=(1, 2), initial=0.0)
 
 
 def _hurry(
