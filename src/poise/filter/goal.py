@@ -53,21 +53,23 @@ class Support(NamedTuple):
     after: float
     left: float
 
-    def carried(self, shift: Pair, velocity: Pair, asked: Pair) -> Pair:
+    def carried(self, x: float, y: float, vx: float, vy: float, asked_x: float, asked_y: float, time: float) -> Pair:
         """Acceleration of the goal [m/s²]: that asked for, as far as the ankle can.
 
         A capture point ξ that would be out of reach when the next foot lands is brought back by what no foot can do.
 
         Args:
-            shift, velocity: Of the goal [m], [m/s].
-            asked: [m/s²].
+            x, y: Place of the goal [m].
+            vx, vy: Its velocity [m/s].
+            asked_x, asked_y: [m/s²].
+            time: Until the next foot lands [s].
         """
-        w, (x, y), (px, py) = PENDULUM, shift, self.place
+        w, (px, py) = PENDULUM, self.place
         free_x, free_y = w * w * (x - px), w * w * (y - py)
-        left = math.exp(-w * self.time)
-        off = math.hypot(x + velocity[0] / w - px, y + velocity[1] / w - py)
+        left = math.exp(-w * time)
+        off = math.hypot(x + vx / w - px, y + vy / w - py)
         most = w * w * (self.ankle + max(0.0, off - self.reach * left) / max(1.0 - left, 1e-3))
-        ux, uy = asked[0] - free_x, asked[1] - free_y
+        ux, uy = asked_x - free_x, asked_y - free_y
         part = most / math.hypot(most, ux, uy)
         return free_x + part * ux, free_y + part * uy
 
@@ -81,9 +83,10 @@ class Support(NamedTuple):
             particle: The goal now; it is looked ahead in a few steps of its own law.
         """
         w, h, (x, y), (vx, vy) = PENDULUM, self.time / AHEAD, particle.shift, particle.velocity
+        near, far, (home_x, home_y) = particle.frequency * particle.frequency, 2.0 * particle.frequency, particle.home
         for k in range(AHEAD):
-            now = self._replace(time=self.time - k * h)
-            ax, ay = now.carried((x, y), (vx, vy), particle.asked((x, y), (vx, vy)))
+            asked_x, asked_y = near * (home_x - x) - far * vx, near * (home_y - y) - far * vy
+            ax, ay = self.carried(x, y, vx, vy, asked_x, asked_y, self.time - k * h)
             vx, vy = vx + h * ax, vy + h * ay
             x, y = x + h * vx, y + h * vy
         farther = 1.0 + (1.0 - self.left) / (math.exp(w * self.after) - 1.0)
@@ -197,14 +200,6 @@ class GoalParticle:
         """The goal is at the reference's own place and does not move from it."""
         return not (any(self.shift) or any(self.velocity) or self.height or self.height_velocity)
 
-    def asked(self, shift: Pair, velocity: Pair, ground_velocity: Pair = (0.0, 0.0)) -> Pair:
-        """Acceleration of the spring that brings it home from a place [m] and a velocity [m/s]: [m/s²]."""
-        near, far, (dx, dy) = self.frequency * self.frequency, 2.0 * self.frequency, self.home
-        return (
-            near * (dx - shift[0]) + far * (ground_velocity[0] - velocity[0]),
-            near * (dy - shift[1]) + far * (ground_velocity[1] - velocity[1]),
-        )
-
     def accelerate(
         self, force: Vector, mass: float, ground_velocity: Pair, dt: float, *, flies: bool = False, weight: float = 0.0,
         support: Support | None = None,
@@ -222,10 +217,13 @@ class GoalParticle:
             weight: Gravity that the reference does not feel there, since it stands [m/s²].
             support: The foot that stands while the other is about to land.
         """
-        ax, ay = (0.0, 0.0) if flies else self.asked(self.shift, self.velocity, ground_velocity)
-        fx, fy, fz = force
-        if support is not None and not flies:
-            ax, ay = support.carried(self.shift, self.velocity, (ax, ay))
+        (x, y), (vx, vy), (fx, fy, fz), ax, ay = self.shift, self.velocity, force, 0.0, 0.0
+        if not flies:
+            near, far, (dx, dy) = self.frequency * self.frequency, 2.0 * self.frequency, self.home
+            ax = near * (dx - x) + far * (ground_velocity[0] - vx)
+            ay = near * (dy - y) + far * (ground_velocity[1] - vy)
+            if support is not None:
+                ax, ay = support.carried(x, y, vx, vy, ax, ay, support.time)
         self.acceleration = ax + fx / mass, ay + fy / mass
         self.ground_velocity = ground_velocity
         if fz or self.height or self.height_velocity:
