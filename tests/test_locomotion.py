@@ -176,7 +176,7 @@ def test_it_walks_to_places(examples: Locomotion) -> None:
 
 
 def test_nothing_pops_when_the_command_changes(examples: Locomotion) -> None:
-    """No joint turns faster in any frame than four times the fastest of the clip's own walk."""
+    """No joint turns faster in any frame than 2.5 times the fastest of the clip's own walk."""
     rows = [
         (0.0, 1.0, 0.0, 0.0),
         (2.0, 1.2, 0.0, 1.5),

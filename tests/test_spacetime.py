@@ -6,6 +6,7 @@ import json
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -218,3 +219,19 @@ def test_the_command_lists_problems_with_their_options(capsys: pytest.CaptureFix
     for word in ("particle", "somersault", "stride", "obstacle", "thrust_limit"):
         assert word in text
     assert run(["spacetime", "luxo", "--set", "distance"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("luxo", {"distance": "4m"}, "finite number, such as 0.5"),
+        ("luxo", {"distance": float("nan")}, "finite number"),
+        ("luxo", {"name": "x"}, "no option 'name'"),
+        ("luxo", {"guess": 3.0}, "give a word"),
+        ("particle", {"end": (1.0, 2.0)}, "give 3 numbers"),
+        ("particle", {"objective": "fule"}, "energy or fuel"),
+    ],
+)
+def test_options_of_the_wrong_kind_are_refused_in_words(name: str, options: dict[str, Any], words: str) -> None:
+    with pytest.raises((InvalidValue, UnknownName), match=words):
+        solve(name, **options)

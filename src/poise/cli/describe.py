@@ -197,7 +197,7 @@ def _doubt_size(character: Character, motion: Motion, warnings: list[str]) -> No
     if not PLAUSIBLE_LEG[0] <= leg <= PLAUSIBLE_LEG[1] and motion.source is not None:
         warnings.append(
             f"The legs are {leg:.3g} m long, which few creatures have: the unit ({motion.source.unit:g} m) "
-            "may be wrong. Say it with --unit, such as --unit cm."
+            "may be wrong. Give another with --unit (m, cm, inch), or the figure's height with --height 1.8m."
         )
 
 

@@ -41,7 +41,8 @@ def spacetime(
         for known, ready in READY.items():
             text = (inspect.getdoc(ready) or "").splitlines()
             out().print(f"[bold]{known}[/bold]  {text[0]}")
-            out().print("  " + "\n  ".join(text[1:]).strip(), markup=False)
+            lines = [line for line in text[1:] if line.strip() and line.strip() != "Args:"]
+            out().print("\n".join(lines), markup=False)
         return
     output_paths([output, record, report], "-o, --record and --report", inputs=[], overwrite=overwrite)
     if record is not None:
@@ -50,8 +51,8 @@ def spacetime(
         require_kind(record)
     wanted = dict(_value(choice) for choice in choices or ())
     with waiting(f"Solving {name}"):
-        answer = solve(name, **wanted, **({"guess": guess} if guess else {}))
-    told = answer.report()
+        answer = solve(name, **(wanted | ({"guess": guess} if guess else {})))
+    found = answer.report()
     if output is not None:
         import poise.io
 
@@ -59,14 +60,14 @@ def spacetime(
     if report is not None:
         from poise.io.files import write_atomically
 
-        write_atomically(report, json.dumps(told, indent=2) + "\n")
+        write_atomically(report, json.dumps(found, indent=2) + "\n")
     if record is not None:
         from poise.show import record as write
         from poise.show.spacetime_scene import scene_of_spacetime
 
         write(scene_of_spacetime(answer), record)
     if as_json:
-        print_json(told)
+        print_json(found)
         return
     solution = answer.solution
     out().print(

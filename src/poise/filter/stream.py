@@ -210,5 +210,6 @@ def require_stable(preset: Preset, dt: float) -> None:
         if not servo.is_stable(dt):
             raise InvalidValue(
                 f"At {1.0 / dt:.1f} Hz the {name} servo of preset {preset.name!r} (frequency {servo.frequency}, "
-                f"damping {servo.damping}) is unstable: 2 ω ζ Δt + (ω Δt)² must stay below 4. Use a higher --fps."
+                f"damping {servo.damping}) is unstable: 2 ω ζ Δt + (ω Δt)² must stay below 4. Use a higher --fps; for a "
+                "stream of your own, resample the motion first: `motion.resampled(numpy.arange(0.0, motion.duration, 1 / 60))`."
             )

@@ -7,6 +7,7 @@ fuel; fuel is ∫‖f‖.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ from poise.core.units import GRAVITY
 from poise.spacetime.planar import Link, Planar, Stance, move
 from poise.spacetime.problem import Basis, BSplines, Points, Problem, Solution, casadi
 
+SMOOTHING = 1e-4
+"""Added to the squared thrust under the root of the fuel [N²]: the root has no derivative at zero."""
 GUESSES = ("ballistic", "line", "nothing", "random")
 """Where a search may start: a ballistic arc, a straight line, zero everywhere, noise of seed 0."""
 Place = tuple[float, float, float]
@@ -101,9 +104,9 @@ def particle(
         seconds: Time for it.
         knots: Of the grid.
         mass: [kg].
-        resting: Starts and ends at rest. Without it, only the places are given, as on the slides, and the best thrust
+        resting: Starts and ends at rest. Without it, only the places are given, and the best thrust
             is none at all: a throw.
-        objective: "energy" ∫‖f‖² or "fuel" ∫‖f‖.
+        objective: "energy" ∫‖f‖² or "fuel" ∫√(‖f‖² + ε), with ε = `SMOOTHING` for a derivative at no thrust.
         thrust_limit: Largest thrust with "fuel" [N], which else would come in blows.
         splines: Coefficients of B-splines for the path; 0 for points.
         wind: Velocity of the air [m/s].
@@ -114,6 +117,8 @@ def particle(
         gravity: Downward [m/s²].
         guess: "line" or "nothing".
     """
+    if objective not in ("energy", "fuel"):
+        raise UnknownName(f"No objective {objective!r}; give energy or fuel.")
     ca, problem = casadi(), Problem(seconds, knots)
     a, b, t = np.zeros(3), np.asarray(end, dtype=np.float64), problem.times[:, None] / seconds
     basis: Basis = BSplines(splines, resting) if splines else Points(resting)
@@ -123,7 +128,7 @@ def particle(
     for place, pull in planets:
         away = ca.DM(place) - x.value
         outside += mass * pull * away / ca.repmat((ca.sum1(away**2) + 0.01) ** 1.5, 3, 1)
-    inner = slice(None) if resting else slice(1, -1)  # as on the slides: with free ends, only between them
+    inner = slice(None) if resting else slice(1, -1)  # with free ends, only between them
     problem.require("Newton", (mass * x.acceleration - outside)[:, inner])
     problem.require("ends", ca.horzcat(x.value[:, 0] - a, x.value[:, -1] - b))
     for time, place in gates:
@@ -133,7 +138,7 @@ def particle(
     thrust = ca.sum1(f.value**2)
     if objective == "fuel":
         problem.require("thrust limit", thrust / thrust_limit**2, -np.inf, 1.0)
-    problem.minimize(objective, problem.integral(thrust if objective == "energy" else ca.sqrt(thrust + 1e-4)))
+    problem.minimize(objective, problem.integral(thrust if objective == "energy" else ca.sqrt(thrust + SMOOTHING)))
     return Task(problem, guess, circles=(*obstacles, *((p, 0.1) for p, _ in planets)), gates=tuple(g for _, g in gates))
 
 
@@ -274,7 +279,7 @@ def somersault(*, turns: float = 1.0, distance: float = -0.2, flight: float = 0.
 
 def stride(
     *, speed: float = 3.0, contact: float = 0.2, flight: float = 0.12, step: float = 0.01, torque_limit: float = 280.0,
- blow: float=0.1,    guess: str = "line",
+    blow: float = 0.1, guess: str = "line",
 ) -> Task:  # fmt: skip
     """One step of a person's run on the balls of the feet that repeats with left and right changed.
 
@@ -303,12 +308,16 @@ def stride(
     return Task(problem, guess, figure, stances, (first, count))
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
 READY: dict[str, Callable[..., Task]] = {
     "particle": particle, "luxo": luxo, "jump": jump, "somersault": somersault, "stride": stride,
 }  # fmt: skip
 
 
-def solve(name: str, **options: Any) -> Answer:
+def solve(name: str, /, **options: Any) -> Answer:
     """Solve a ready problem by name.
 
         answer = solve("luxo", distance=0.5)
@@ -323,11 +332,22 @@ def solve(name: str, **options: Any) -> Answer:
     if name not in READY:
         raise UnknownName(f"No space-time problem {name!r}.{did_you_mean(name, READY)} Problems: {', '.join(READY)}.")
     known = inspect.signature(READY[name]).parameters
-    for option in options:
+    for option, value in options.items():
         if option not in known:
             raise InvalidValue(
                 f"Problem {name!r} has no option {option!r}.{did_you_mean(option, known)} Options: {', '.join(known)}."
             )
+        usual = known[option].default
+        if isinstance(usual, int | float) and not isinstance(usual, bool) and not _is_number(value):
+            raise InvalidValue(f"{option} of {name!r} is {value!r}; give a finite number, such as {usual:g}.")
+        if isinstance(usual, str) and not isinstance(value, str):
+            raise InvalidValue(f"{option} of {name!r} is {value!r}; give a word, such as {usual!r}.")
+        if (
+            isinstance(usual, tuple)
+            and usual
+            and not (isinstance(value, list | tuple) and len(value) == len(usual) and all(map(_is_number, value)))
+        ):
+            raise InvalidValue(f"{option} of {name!r} is {value!r}; give {len(usual)} numbers, such as {usual}.")
     task = READY[name](**options)
     solution = task.problem.solve(task.guess)
     return Answer(name, task, solution, checks(task, solution))
