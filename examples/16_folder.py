@@ -1,9 +1,9 @@
 """A folder, on a cluster
 
 `each` runs a function of yours over many clips, in processes of this machine or in any executor of Python's
-`concurrent.futures`, such as Dask's `distributed.Client("scheduler:8786").get_executor()`. Here every clip is shoved, and
-one line for each says how far it was moved. A clip that fails is an error beside its name and stops no other. Give a Dask
-scheduler's address to use it: `--dask HOST:PORT`.
+`concurrent.futures`, such as Dask's `distributed.Client("scheduler:8786").get_executor()`. Here every clip is shoved,
+and one line for each says how far it was moved. A clip that fails is an error beside its name and stops no other.
+Give a Dask scheduler's address to use it: `--dask HOST:PORT`.
 """
 
 from __future__ import annotations

@@ -210,6 +210,7 @@ def require_stable(preset: Preset, dt: float) -> None:
         if not servo.is_stable(dt):
             raise InvalidValue(
                 f"At {1.0 / dt:.1f} Hz the {name} servo of preset {preset.name!r} (frequency {servo.frequency}, "
-                f"damping {servo.damping}) is unstable: 2 ω ζ Δt + (ω Δt)² must stay below 4. Use a higher --fps; for a "
-                "stream of your own, resample the motion first: `motion.resampled(numpy.arange(0.0, motion.duration, 1 / 60))`."
+                f"damping {servo.damping}) is unstable: 2 ω ζ Δt + (ω Δt)² must stay below 4. Use a higher --fps; "
+                "resample a motion whose poses you give yourself: "
+                "`motion.resampled(numpy.arange(0.0, motion.duration, 1 / 60))`."
             )
