@@ -275,3 +275,12 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
 def test_old_encodings_come_back(tmp_path: Path) -> None:
     text = (hierarchy(changed(FIGURE, "Head", name="Kopfhöhe")) + motion_text(values())).encode("latin-1")
     assert to_bytes(poise.io.load(put(tmp_path, text))) == text
+
+
+def test_a_part_of_a_resampled_clip_is_written_as_it_is(tmp_path: Path) -> None:
+    motion = poise.io.load(sample_path("walk"))
+    part = motion.resampled(np.arange(0.0, motion.duration, 0.4 * motion.dt)).cut(1.0, motion.duration)
+    poise.io.save(part, tmp_path / "part.bvh")
+    back = poise.io.load(tmp_path / "part.bvh")
+    assert back.frame_count == part.frame_count
+    assert np.abs(back.world[0] - part.world[0]).max() < 1e-6

@@ -12,6 +12,7 @@ derivatives instead of their sequential quadratic program.
 
 from __future__ import annotations
 
+import importlib
 import time as clock
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,10 +38,9 @@ def casadi() -> Any:
         MissingExtra: if it is not installed.
     """
     try:
-        import casadi as module
+        return importlib.import_module("casadi")  # by name: type checkers take minutes to read its two megabytes
     except ImportError as error:
         raise MissingExtra('Space-time problems need CasADi and IPOPT: pip install "poise[spacetime]".') from error
-    return module
 
 
 class Basis(Protocol):
