@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.step import Contacts, Quantity, Step
+from poise.step.checks import checked_points
 from poise.step.contacts import tangents
 from poise.step.quantities import (
     AngularMomentumRate,
@@ -109,7 +110,8 @@ def _point_rates(quantity: PointAcceleration, step: Step, a: Array) -> Array:
     state = step.state
     here = Oracle(state.model).of(state)
     out: list[Array] = []
-    for axes, point in zip(quantity.axes, quantity.points, strict=True):
+    points = state.model.point_indices(checked_points(quantity.points, "points"), "points")
+    for axes, point in zip(quantity.axes, points.tolist(), strict=True):
         body = int(state.point_body[point])
         offset = here.offset(body, state.points[point])
         out.append(axes @ rate(step, a, lambda o, body=body, offset=offset: o.place_velocity(body, offset)))

@@ -163,8 +163,10 @@ def test_points_go_by_name_as_by_index() -> None:
     by_name, by_index = (y.PointAcceleration(points, AXES) for points in (names, np.array([3, 1])))
     assert np.array_equal(by_name.rows(step).on_a, by_index.rows(step).on_a)
     results = [solve_step(step, [*known["objectives"], Objective(q, 1.0, 10.0)]).a for q in (by_name, by_index)]
-    assert np.array_equal(*results)
+    assert np.array_equal(results[0], results[1])
     assert Contacts.at(state, names).points.tolist() == [3, 1]
     force = y.ContactForce(names).rows(step).on_lambda
     assert force is not None
-    assert np.array_equal(force, y.ContactForce(np.array([3, 1])).rows(step).on_lambda)
+    expected = y.ContactForce(np.array([3, 1])).rows(step).on_lambda
+    assert expected is not None
+    assert np.array_equal(force, expected)

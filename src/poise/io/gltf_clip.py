@@ -79,13 +79,13 @@ def clip_names(document: GltfDocument) -> tuple[str, ...]:
 
 def moving_clips(document: GltfDocument, nodes: frozenset[int]) -> tuple[int, ...]:
     """The animations that move any of these nodes; all of them where none does."""
-    found = []
+    found: list[int] = []
     for index, animation in enumerate(document.items("animations")):
         channels = animation.get("channels", [])
         targets = [c.get("target", {}) for c in channels if isinstance(c, dict)] if isinstance(channels, list) else []
         if any(isinstance(t, dict) and t.get("node") in nodes and t.get("path") != "weights" for t in targets):
             found.append(index)
-    return tuple(found) or tuple(range(len(document.items("animations"))))
+    return tuple(found if found else range(len(document.items("animations"))))
 
 
 def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozenset[int]) -> int:
@@ -105,11 +105,10 @@ def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozens
     listed = ", ".join(f"{i} {n!r}" for i, n in enumerate(names[:40]))
     if wanted is None:
         own = moving_clips(document, nodes)
-        if len(own) > 1:
-            raise document.fault(
-                f"It holds {len(names)} clips: {listed}.", "Choose one with --clip NAME or --clip INDEX."
-            )
-        return own[0]
+        if len(own) == 1:
+            return own[0]
+        offered = ", ".join(f"{i} {names[i]!r}" for i in own[:40])
+        raise document.fault(f"It holds {len(own)} clips: {offered}.", "Choose one with --clip NAME or --clip INDEX.")
     same = [i for i, n in enumerate(names) if n == wanted]
     if not same:
         same = [i for i, n in enumerate(names) if n.lower() == str(wanted).lower()]

@@ -232,9 +232,7 @@ def find_tree(document: GltfDocument) -> GltfTree:
     )
 
 
-def _largest(
-    document: GltfDocument, chains: dict[int, tuple[int, ...]]
-) -> tuple[dict[int, tuple[int, ...]], tuple[str, ...]]:
+def _largest(document: GltfDocument, chains: dict[int, list[int]]) -> tuple[dict[int, list[int]], tuple[str, ...]]:
     """The joints of the one figure among several skeletons, and the names of the others.
 
     It has twice as many skinned joints as any other, or the others are copies of it, each with a clip of its own.

@@ -23,6 +23,7 @@ from poise.filter.forces import Force, Thing
 from poise.physics.mujoco_backend import Model
 from poise.physics.mujoco_bodies import Bodies, Touches
 from poise.step import Constraint, Equal, Objective, Step
+from poise.step.checks import checked_points
 from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, PointAcceleration
 from poise.step.solve import respond
 from poise.world.contacts import Impulses, remembered, solve_contacts
@@ -365,7 +366,8 @@ def yielding(
     for objective in objectives:
         quantity = objective.quantity
         if isinstance(quantity, PointAcceleration):
-            own = np.repeat(share[model.point_body[quantity.points]], quantity.axes.shape[1])
+            points = model.point_indices(checked_points(quantity.points, objective.name), objective.name)
+            own = np.repeat(share[model.point_body[points]], quantity.axes.shape[1])
             objective = replace(objective, weight=np.where(own < 1.0, SOFT_ENDS, 1.0) * np.asarray(objective.weight))
         elif isinstance(quantity, BodyAngularAcceleration) and quantity.body is None:
             objective = replace(objective, weight=np.repeat(share[1:], 3) * np.asarray(objective.weight))
