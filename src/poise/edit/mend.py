@@ -189,7 +189,7 @@ def mend(
     if now.frame_count != motion.frame_count:  # poses moved in time: what the tools changed is what counts
         report.data["changed"] |= {
             "joint_angle_max_deg": math.degrees(max(spent["joint"], spent["root_turn"])),
-            "root_position_max_m": spent["root"], "joint": _turned_most(steps),
+            "root_position_max_m": spent["root"], "joint": _turned_most(steps), "frames": now.frame_count,
         }  # fmt: skip
     return Edited(now, report)
 
