@@ -193,3 +193,10 @@ def test_forces_do_not_depend_on_where_north_is_or_on_the_size_of_things() -> No
     assert np.allclose(second.forces.contact, k**3 * first.forces.contact, atol=1e-3 * k**3)
     assert np.allclose(second.forces.residual_moment, k**4 * first.forces.residual_moment, atol=1e-3 * k**4)
     assert np.allclose(second.support.error, first.support.error, equal_nan=True, atol=1e-6)
+
+
+def test_an_analysis_prints_as_one_line() -> None:
+    motion = load(sample_path("walk")).cut(0.0, 0.5)
+    text = repr(analyze(motion, fit(motion)))
+    assert "\n" not in text
+    assert f"{motion.frame_count} frames" in text

@@ -177,7 +177,7 @@ def _track(path: Array) -> tuple[float, Array]:
     return length, np.linalg.norm(level - along[:, None] * line, axis=1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Analysis:
     """The dynamics of a clip; arrays are per frame, in the world frame, SI units.
 
@@ -217,6 +217,11 @@ class Analysis:
     glitches: tuple[Glitch, ...]
     is_glitch: Flags
     is_airborne: Flags
+
+    def __repr__(self) -> str:
+        """One line: the arrays would fill a terminal."""
+        count, seconds = self.motion.frame_count, self.motion.duration
+        return f"Analysis({count} frames, {seconds:.2f} s, {self.mass:.1f} kg, {int(self.is_airborne.sum())} in flight)"
 
     @property
     def times(self) -> Array:
