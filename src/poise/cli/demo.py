@@ -42,7 +42,7 @@ def demo(
     for path in (clip, report, strip, seen):
         output_path(path, inputs=[sample_path("walk")], overwrite=True)
     # the walk goes towards −y: one shove from its right, then one from behind
-    shoves = [Push("chest", (450.0, 0.0, 0.0), 1.4, 0.2), Push("chest", (0.0, -400.0, 0.0), 4.0, 0.2)]
+    shoves = [Push("chest", (300.0, 0.0, 0.0), 1.4, 0.2), Push("chest", (0.0, -300.0, 0.0), 4.0, 0.2)]
     with telling_interrupts(clip, report, strip, seen):
         _say(f"1 of 3: simulating. {PREPARING}")
         result = run_behind_bar(motion, None, mass=None, terrain=Terrain.rough(0.3, 7), pushes=shoves)

@@ -74,21 +74,23 @@ class GiveWay(Goal):
         weight: Against the torque beyond the tone [1/(N m)²], for a joint as strong as `lists.STRONG`.
         tone: d in parts of a joint's strength, per rad/s; the tissue's own damping is part of it.
         pose: Weight of `Pose` while it is high.
-        still: Weight of `Still`; without it the limbs of a body that lies flail at what the ground gives them.
+        still: Weight of `Still` as it falls; without it the limbs flail at what the ground gives them.
+        lying: Weight of `Still` once it is low.
         high, low: Heights of the center of mass, in parts of that at rest, between which they give way.
     """
 
     weight: float
     tone: float = 0.05
     pose: float = 0.02
-    still: float = 0.05
+    still: float = 0.02
+    lying: float = 0.05
     high: float = 0.65
     low: float = 0.3
 
     def objectives(self, observed: Observation) -> list[Objective]:
         body, height = observed.body, float(observed.com[2]) - observed.ground_height
         held = float(np.clip((height / body.com_height - self.low) / (self.high - self.low), 0.0, 1.0))
-        found = Still(self.still).objectives(observed)
+        found = Still(self.still if held > 0.0 else self.lying).objectives(observed)
         if held > 0.0:
             found += Pose(held * self.pose, horizon=0.3).objectives(observed)
         if held < 1.0:

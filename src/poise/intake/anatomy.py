@@ -72,12 +72,13 @@ class Anatomy:
 
     @property
     def personhood(self) -> float:
-        """How much the limbs are those of a person: two legs, two shorter arms, a head (0 … 1)."""
+        """How much the limbs are those of a person: two legs, one or two shorter arms (0 … 1)."""
         if self.is_hand or self.is_person:
             return 1.0
         if len(self.legs) != 2:
             return 0.1
-        return 0.9 if len(self.arms) == 2 and max(map(self.bone_sum, self.arms)) < FRONT_LEG * self.leg_length else 0.3
+        arms = [self.bone_sum(arm) for arm in self.arms]
+        return 0.9 if 0 < len(arms) <= 2 and max(arms) < FRONT_LEG * self.leg_length else 0.3
 
     @cached_property
     def lengths(self) -> np.ndarray:
