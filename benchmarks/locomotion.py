@@ -1,4 +1,4 @@
-"""Walking where it is told: speed reached, sliding of standing feet against the clips' own, time of a retrieval.
+"""Walking at velocities asked for: speed reached, sliding of standing feet against the clips' own, time of a retrieval.
 
 Tuned on CMU subject 143 and the fox; all other figures were only measured.
 """

@@ -1,7 +1,7 @@
 """Walk
 
-A figure that goes where it is told, made from one captured walk: no clip goes round these corners. A controller blends
-the cycles of the clip by velocity and phase. A shove changes its velocity; the filter adds what the body does about it.
+A controller made from one captured walk leads a figure round corners that no clip goes round. It blends the cycles of
+the clip by velocity and phase. A shove changes its velocity; the filter adds what the body does about it.
 """
 
 from __future__ import annotations

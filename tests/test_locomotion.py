@@ -1,4 +1,4 @@
-"""A figure that goes where it is told: cycles, blending, control of the velocity, standing feet, files, commands."""
+"""Walking at velocities asked for: cycles, blending, control of the velocity, standing feet, files, commands."""
 
 from __future__ import annotations
 

@@ -31,3 +31,10 @@ def test_at_gimbal_lock_the_last_angle_is_zero(order: str) -> None:
         found = rotations.to_euler(order, q)
         assert not found[:, 2].any()
         assert rotations.angle_between(rotations.from_euler(order, found), q).max() < 1e-7
+
+
+def test_the_turn_about_the_vertical_is_found_beside_a_lean() -> None:
+    yaw = np.array([-3.0, -1.0, 0.0, 0.5, 3.0])
+    turned = rotations.from_rotation_vector(yaw[:, None] * np.array([0.0, 0.0, 1.0]))
+    lean = rotations.from_rotation_vector(np.array([0.4, 0.0, 0.0]))
+    np.testing.assert_allclose(rotations.yaw_between(lean, rotations.multiply(turned, lean)), yaw, atol=1e-12)

@@ -225,6 +225,18 @@ Settings = Annotated[
 ]
 
 
+def name_and_value(text: str, example: str) -> tuple[str, str]:
+    """The two sides of a --set NAME=VALUE.
+
+    Raises:
+        InvalidValue: if one is missing; shows the example.
+    """
+    name, _, value = (part.strip() for part in text.partition("="))
+    if not name or not value:
+        raise InvalidValue(f"Cannot read --set {text!r}. Write NAME=VALUE, such as --set {example}.")
+    return name, value
+
+
 def clip_key(text: str | None) -> str | int | None:
     """A clip as `load` takes it: a whole number is an index, anything else a name."""
     return int(text) if text is not None and text.isdecimal() else text

@@ -61,11 +61,9 @@ def record_stream(
         poise.io.save(motion, output)
     data = {"schema": "poise.live/1", "source": counted, "frames": 0 if motion is None else motion.frame_count}
     if report is not None:
-        import json
+        from poise.io.files import write_json
 
-        from poise.io.files import write_atomically
-
-        write_atomically(report, (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())
+        write_json(report, data)
     if as_json:
         print_json(data)
     else:

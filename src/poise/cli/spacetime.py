@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 from typing import Annotated, Any
 
 import typer
 
 from poise.cli import options
 from poise.cli.app import app, out, output_paths, print_json, waiting
-from poise.core.errors import InvalidValue
 
 
 @app.command()
@@ -58,9 +56,9 @@ def spacetime(
 
         poise.io.save(answer.motion, output)
     if report is not None:
-        from poise.io.files import write_atomically
+        from poise.io.files import write_json
 
-        write_atomically(report, json.dumps(found, indent=2) + "\n")
+        write_json(report, found)
     if record is not None:
         from poise.show import record as write
         from poise.show.spacetime_scene import scene_of_spacetime
@@ -82,10 +80,8 @@ def spacetime(
 
 def _value(choice: str) -> tuple[str, Any]:
     """`NAME=VALUE` as a name and a number, word, or tuple of these."""
-    name, equals, text = choice.partition("=")
-    if not equals:
-        raise InvalidValue(f"--set {choice!r} has no value; write NAME=VALUE, such as distance=0.6.")
+    name, text = options.name_and_value(choice, "distance=0.6")
     try:
-        return name.strip(), ast.literal_eval(text)
+        return name, ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return name.strip(), text.strip()
+        return name, text

@@ -403,10 +403,7 @@ def changes(behavior: Behavior, scene: Path | None, words: list[str] | None, see
     known = {**of_scene, **behavior.declared}
     changed: dict[str, Any] = {}
     for word in words or ():
-        name, equals, text = word.partition("=")
-        name, text = name.strip(), text.strip()
-        if not equals or not name or not text:
-            raise InvalidValue(f"Cannot read --set {word!r}. Write NAME=VALUE, such as --set friction=0.5.")
+        name, text = options.name_and_value(word, "friction=0.5")
         changed[name] = named(known, name, behavior.name).checked(f"--set {name}", text)
     if seed is not None:
         if "seed" in changed:

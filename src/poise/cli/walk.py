@@ -60,11 +60,14 @@ def build(
     Example: [bold]poise locomotion build walk.bvh run.bvh stand.bvh -o walker.npz[/bold]
     """
     import poise.io
+    from poise.check.clip import clip_files
     from poise.locomotion import build as build_from
 
     if output.suffix.lower() != ".npz":
         raise InvalidValue(f"{output}: a controller is an .npz file; give -o walker.npz.")
-    files = [f for path in clips for f in (_files(path) if path.is_dir() else [path])]
+    files = clip_files(clips)
+    if not files:
+        raise InvalidValue("These folders hold no motion.")
     output_path(output, inputs=files, overwrite=overwrite)
     motions: list[Motion] = []
     for file in files:
@@ -81,15 +84,6 @@ def build(
     out().print(
         f"{output}: {made.count} cycles; walks from {made.walk:.2f} m/s, fastest {made.fastest:.2f} m/s", markup=False
     )
-
-
-def _files(folder: Path) -> list[Path]:
-    from poise.io.format import known_extensions
-
-    found = sorted(p for p in folder.iterdir() if p.suffix.lower() in known_extensions())
-    if not found:
-        raise InvalidValue(f"{folder} holds no motion.")
-    return found
 
 
 @app.command()
@@ -135,25 +129,14 @@ def walk(
             show_default=False, rich_help_panel=WHERE,
         ),
     ] = None,
-    push: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="'BODY FX FY FZ @START+DURATION'",
-            help="Push a body: newtons, Z up, seconds. Can be repeated. The figure steps with it and goes on.",
-            rich_help_panel=options.PUSHES,
-        ),
-    ] = None,
-    terrain: Annotated[
-        str,
-        typer.Option(
-            metavar="SPEC", help="Ground, as in poise simulate: slope:15, rough:0.2,7, …",
-            rich_help_panel=options.PUSHES,
-        ),
-    ] = "flat",
+    push: options.Push = None,
+    terrain: options.Terrain = "flat",
     mass: options.Mass = None,
     fps: Annotated[float, typer.Option(metavar="N", help="Frames per second.")] = 60.0,
 ) -> None:  # fmt: skip
     """Walk, run, turn and stop with a controller; with --push or --terrain, with physical reactions.
+
+    A pushed figure steps with the push and goes on.
 
     Example: [bold]poise walk walker.npz -o out.bvh --path '3,0 3,3' --push 'chest 300 0 0 @2+0.2'[/bold]
     """
@@ -217,9 +200,10 @@ def _command(
 ) -> tuple[Callable[..., Any], float]:  # fmt: skip
     """What the options ask for, and how long it takes at most [s]."""
     from poise.locomotion import Toward, scripted
+    from poise.locomotion.walker import TOO_FAST
 
     speed = examples.walk if speed is None else speed
-    most = 1.5 * examples.fastest
+    most = TOO_FAST * examples.fastest
     rows = [(0.0, speed, math.radians(direction), math.radians(turn))]
     if script is not None:
         rows = _script(script)

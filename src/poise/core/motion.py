@@ -84,6 +84,14 @@ class Source:
     loop: bool | None = None
     ground: Ground | None = None
 
+    def of_frames(self, index: npt.NDArray[np.int64]) -> Source:
+        """This source for a motion of these frames; its document stays whole if the motion has others than the file."""
+        values = getattr(self.document, "values", ())
+        if len(values) and index.max(initial=-1) >= len(values):
+            return self
+        select = getattr(self.document, "select_frames", None)
+        return replace(self, document=select(index) if select else None)
+
 
 @dataclass(frozen=True)
 class Motion:
@@ -204,9 +212,8 @@ class Motion:
     def frames(self, index: npt.NDArray[np.int64]) -> Motion:
         """The motion of these frames only (rising indices); times start again at 0."""
         source = self.source
-        if source is not None and source.document is not None and len(index) != self.frame_count:
-            select = getattr(source.document, "select_frames", None)
-            source = replace(source, document=select(index) if select else None)
+        if source is not None and len(index) != self.frame_count:
+            source = source.of_frames(index)
         times = self.times[index]
         return replace(
             self,

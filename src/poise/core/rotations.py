@@ -111,6 +111,14 @@ def between(a: Array, b: Array) -> Array:
     return normalize(np.concatenate([[w], np.cross(a, b)]))
 
 
+def yaw_between(first: Array, second: Array) -> Array:
+    """Turn about the vertical that brings one orientation nearest to another [rad], −π … π; 0 where all are as near."""
+    turn = multiply(second, conjugate(first))
+    w, z = turn[..., 0], turn[..., 3]
+    yaw = np.where(np.abs(w) + np.abs(z) < 1e-9, 0.0, 2.0 * np.arctan2(z, w))
+    return yaw - 2.0 * np.pi * np.round(yaw / (2.0 * np.pi))
+
+
 def continuous(q: Array) -> Array:
     """The same rotations with signs chosen so that neighbors along axis 0 lie in one hemisphere, shape (F, ..., 4)."""
     q = np.array(q, dtype=np.float64)

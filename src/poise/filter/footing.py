@@ -25,6 +25,7 @@ Vermerris and Gjaltema 2010 for the place of the foot.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -321,11 +322,12 @@ class Footing:
         self._shift, self._landing = np.zeros((2, count, 2))
         alone = set(range(count)).difference(*feet)
         groups = [*feet, *((point,) for point in sorted(alone))]
-        self._grouped = (
-            np.concatenate([np.array(g, dtype=np.int64) for g in groups]) if groups else np.zeros(0, np.int64)
-        )
-        self._sizes = np.array([len(g) for g in groups], dtype=np.int64)
-        self._starts = np.cumsum(self._sizes) - self._sizes
+        # points foot by foot, then those of none; where each group begins, and the group of each point
+        self._grouped = np.array([point for group in groups for point in group], dtype=np.int64)
+        sizes = np.array([len(group) for group in groups], dtype=np.int64)
+        self._starts = np.cumsum(sizes) - sizes
+        self._group = np.zeros(count, dtype=np.int64)
+        self._group[self._grouped] = np.repeat(np.arange(len(groups)), sizes)
         self._chosen = np.full((count, 2), np.nan)
         self._seen = np.zeros((len(limbs), 4))
         self._wanted = np.zeros((4 * count, 2))
@@ -380,34 +382,37 @@ class Footing:
         """
         if len(self.feet) != 2 or not self._protective.reach or not self.stands.any():
             return None
-        swing, times = SWING, []
-        for foot in self.feet:
-            index = list(foot)
-            if reference.flags[index].any():
-                times.append(math.inf)
-                continue
-            times.append(float(reference.times_to_contact[index].min()))
-            left = 1.0 - float(reference.progress[index].max())
-            swing = min(times[-1] / left, SOON) if left > 0.05 else swing
-        lifts = [float(reference.times_to_lift[list(foot)].max()) + swing for foot in self.feet]
+        touching = self._by_foot(max, reference.flags)
+        times = self._by_foot(min, reference.times_to_contact)
+        swing = SWING
+        for foot, progress in enumerate(self._by_foot(max, reference.progress)):
+            if touching[foot]:
+                times[foot] = math.inf
+            elif (left := 1.0 - progress) > 0.05:
+                swing = min(times[foot] / left, SOON)
+        lifts = [lift + swing for lift in self._by_foot(max, reference.times_to_lift)]
         time, then = sorted(map(min, times, lifts))
         if time > SOON:
             return None
-        place = self._offset[self.stands, :2].mean(axis=0)
+        x, y = self._offset[self.stands, :2].mean(axis=0).tolist()
         if before is not None:
-            place += 0.5 ** (dt / MOVING) * (np.array(before.place) - place)
+            part = 0.5 ** (dt / MOVING)
+            x, y = x + part * (before.place[0] - x), y + part * (before.place[1] - y)
         s, scale = self._protective, self._scale
         after = min(max(then - time, SHORTEST), SOON)
-        return Support(
-            (float(place[0]), float(place[1])), time, s.ankle * scale, s.reach * scale, FARTHEST * scale, after, s.left
-        )
+        return Support((x, y), time, s.ankle * scale, s.reach * scale, FARTHEST * scale, after, s.left)
+
+    def _by_foot(self, least_or_most: Callable[[list[float]], float], values: Array | Flags) -> list[float]:
+        """One number for each foot, of those of its points."""
+        known = values.tolist()
+        return [least_or_most([known[point] for point in foot]) for foot in self.feet]
 
     def _place_landings(self, reference: ReferenceFrame, goal_shift: Pair, landing: Pair) -> None:
         """Where swinging points land against the reference; all points of a foot keep that while it comes down."""
         soonest = np.minimum.reduceat(reference.times_to_contact[self._grouped], self._starts)
-        free = self._grouped[np.repeat(soonest > self._protective.late, self._sizes)]
+        free = (soonest > self._protective.late)[self._group]
         self._landing[free] = goal_shift[0] + landing[0], goal_shift[1] + landing[1]
-        self._shift[:] = self._landing - goal_shift
+        np.subtract(self._landing, goal_shift, out=self._shift)
 
     def begin_at(self, goal_shift: Pair) -> None:
         """Points land this far off the reference [m], where the goal has been put."""

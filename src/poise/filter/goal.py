@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from poise.core.units import HUMAN_LEG
 from poise.filter.preset import Goal, Protective
 
 FRESH = 1e-3
@@ -142,7 +143,7 @@ def recover(
         x, y = out_x, out_y  # the push goes on
     elif steps and returns and since > settings.settling:
         size = math.hypot(x, y)
-        left = max(0.0, size - dt * settings.pace * leg_length / 0.82)
+        left = max(0.0, size - dt * settings.pace * leg_length / HUMAN_LEG)
         x, y = (x * left / size, y * left / size) if left else (0.0, 0.0)
     size = math.hypot(x, y)
     longest = (settings.longest if is_guided else settings.hold) * leg_length

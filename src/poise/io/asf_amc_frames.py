@@ -66,9 +66,7 @@ class AmcDocument:
         return found
 
     def select_frames(self, index: npt.NDArray[np.int64]) -> AmcDocument:
-        """The same file with these frames only; as it is where the motion has others, since it was resampled."""
-        if index.max(initial=-1) >= len(self.values):
-            return self
+        """The same file with these frames only."""
         return replace(self, values=self.values[index])
 
     def sized(self, factor: float) -> AmcDocument:

@@ -16,6 +16,7 @@ from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton, world_pose
 from poise.core.typing import Array, Flags, Index
+from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.phases import (
     contact_flags,
     contact_limits,
@@ -112,7 +113,7 @@ def clips_of(motions: Sequence[Motion], character: Character) -> list[Clip]:
     ahead = [over_ground(m) for m in motions]
     root = pelvis(character.skeleton)
     reference = ahead[0].world[1][0, root]
-    raw = [_headings(m.world[1][:, root], reference) for m in ahead]
+    raw = [np.unwrap(rotations.yaw_between(reference, m.world[1][:, root])) for m in ahead]
     # what the reference faces: each clip says it of its first second
     said = []
     for motion, heading in zip(ahead, raw, strict=True):
@@ -166,12 +167,6 @@ def _without_gaps(flags: Flags, longest: int) -> Flags:
         if last - first + 1 <= longest and first > 0 and last < len(flags) - 1:
             out[first : last + 1] = True
     return out
-
-
-def _headings(orientations: Array, reference: Array) -> Array:
-    """Turn about the vertical that brings a reference nearest to each orientation [rad], unwrapped, shape (F,)."""
-    turn = rotations.multiply(orientations, rotations.conjugate(reference))
-    return np.unwrap(2.0 * np.arctan2(turn[:, 3], turn[:, 0]))
 
 
 def cycles_of(clip: Clip, size: float) -> list[Cycle]:
@@ -282,12 +277,12 @@ def _stances(clip: Clip, times: Array, grid: Array) -> tuple[Array, Array]:
     return np.remainder(middle, 1.0), down.mean(axis=0)
 
 
-def stand_of(clip: Clip, leg: float, gravity: float) -> Motion | None:
+def stand_of(clip: Clip, leg: float) -> Motion | None:
     """The longest time in which all legs are down and the body is still, in the particle's frame; None if too short."""
-    size = math.sqrt(leg / 0.82)
+    size = math.sqrt(leg / HUMAN_LEG)
     motion = clip.motion
     speed = np.linalg.norm(velocities(clip.place, motion.times), axis=1)
-    still = clip.legs.all(axis=1) & (speed < STILL * math.sqrt(gravity * leg))
+    still = clip.legs.all(axis=1) & (speed < STILL * math.sqrt(GRAVITY * leg))
     spans = sorted(runs(still), key=lambda s: s[0] - s[1])
     if not spans or (spans[0][1] - spans[0][0]) * motion.dt < SHORTEST_STAND * min(1.0, size):
         return None

@@ -75,6 +75,11 @@ class Locomotion:
         return len(self.rates)
 
     @cached_property
+    def tempo(self) -> float:
+        """Times go with the root of the size: 1 for a leg of 0.82 m [1]."""
+        return math.sqrt(self.leg_length / HUMAN_LEG)
+
+    @cached_property
     def scale(self) -> Array:
         """What makes velocities and turning comparable: a turn of 1 rad/s counts as a leg length a second, (3,)."""
         return np.array([1.0, 1.0, self.leg_length])
@@ -185,7 +190,7 @@ def build(clips: Sequence[Motion], *, mirror: bool = True) -> Locomotion:
         )
     notes: list[str] = []
     cycles = _thinned(cycles, character.leg_length)
-    stands = [s for clip in found if (s := stand_of(clip, character.leg_length, GRAVITY)) is not None]
+    stands = [s for clip in found if (s := stand_of(clip, character.leg_length)) is not None]
     slowest = cycles[_slowest(np.array([c.velocity for c in cycles]), character.leg_length)]
     if stands:
         # one posture, not a mean of several

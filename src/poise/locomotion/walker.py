@@ -1,4 +1,4 @@
-"""A figure that goes where it is told: poses by velocity and phase, one at a time."""
+"""A character that walks at any velocity asked for: its poses by velocity and phase, one at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
-from poise.core.units import HUMAN_LEG
 from poise.edit.legs import solve_legs
 from poise.filter.forces import Force
 from poise.locomotion.cycles import PHASES, STAND_RATE
@@ -99,7 +98,7 @@ def _there_and_back(time: float, count: int, examples: Locomotion) -> int:
     """Frame of a stand that is played there and back again."""
     if count == 1:
         return 0
-    frame = int(time * STAND_RATE / math.sqrt(examples.leg_length / HUMAN_LEG)) % (2 * count - 2)
+    frame = int(time * STAND_RATE / examples.tempo) % (2 * count - 2)
     return frame if frame < count else 2 * count - 2 - frame
 
 
@@ -117,7 +116,7 @@ class Pose:
 
 
 class Walker:
-    """Goes where it is told, pose by pose.
+    """A walking character: asked for a velocity, it answers with its next pose.
 
     A particle carries the figure. Its velocity follows what is asked like a critically damped spring; a push changes it
     at once. It has no path to go back to.
@@ -147,7 +146,7 @@ class Walker:
         self.place, self.heading = np.array(place, dtype=np.float64), float(heading)
         self.velocity, self._alpha = np.zeros(3), np.zeros(3)
         self.phase, self._stood = 0.25, 0.0
-        self.frequency = FREQUENCY / math.sqrt(examples.leg_length / HUMAN_LEG)
+        self.frequency = FREQUENCY / examples.tempo
 
     def push(self, change: Sequence[float] | Array) -> None:
         """Change the velocity at once, by a vector in the world [m/s], shape (2,): impulse over mass."""
@@ -306,8 +305,7 @@ class Toward:
         self._speed, self._rest, self._arrived = speed, rest, math.inf
 
     def __call__(self, walker: Walker, time: float) -> Command | None:
-        leg = walker.examples.leg_length
-        size = math.sqrt(leg / HUMAN_LEG)
+        leg, size = walker.examples.leg_length, walker.examples.tempo
         while len(self._points) > 1 and np.linalg.norm(self._points[0] - walker.place) < 0.5 * leg:
             del self._points[0]
         away = self._points[0] - walker.place

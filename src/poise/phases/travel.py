@@ -153,7 +153,7 @@ def find_loop(motion: Motion) -> Loop:
         return Loop(False, np.zeros(3), 0.0, True, math.inf, "fewer than four frames")
     root = pelvis(motion.skeleton)
     positions, orientations = motion.world
-    turn = _heading_between(orientations[0, root], orientations[-1, root])
+    turn = float(rotations.yaw_between(orientations[0, root], orientations[-1, root]))
     ends = _pose_distance(motion, 0, -1, turn)
     near = (0, 1, motion.frame_count - 3, motion.frame_count - 2)
     step = float(np.median([_pose_distance(motion, k, k + 1, None) for k in near]))
@@ -171,7 +171,7 @@ def find_loop(motion: Motion) -> Loop:
     agree = agree or (repeats and mismatch < SAME_ANGLE)
     is_loop = label is not False and (agree or (label is True and mismatch < LABELED_ANGLE))
     if not repeats:  # one step beyond the last frame, as the step before it went
-        turn += _heading_between(orientations[-2, root], orientations[-1, root]) if turn else 0.0
+        turn += float(rotations.yaw_between(orientations[-2, root], orientations[-1, root])) if turn else 0.0
     place = positions[-1, root] + (0.0 if repeats else 1.0) * (positions[-1, root] - positions[-2, root])
     c, s = math.cos(turn), math.sin(turn)
     moved = place - np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]) @ positions[0, root]
@@ -226,10 +226,8 @@ def repeat(motion: Motion, count: int, *, blend: float = 0.2) -> Motion:
         place = place + rotations.rotate(lift, loop.offset)
         heading += loop.turn
     source = motion.source
-    if source is not None and source.document is not None:
-        select = getattr(source.document, "select_frames", None)
-        frames = np.concatenate([np.arange(len(t)) for t in times])
-        source = replace(source, document=select(frames) if select else None)
+    if source is not None:
+        source = source.of_frames(np.concatenate([np.arange(len(t)) for t in times]))
     return replace(
         motion,
         times=np.concatenate(times),
@@ -271,14 +269,6 @@ def _turn_rates(motion: Motion, frame: int, dt: float) -> Array:
     """How the joints turn from this frame to the next, in their own frames [rad/s], shape (J, 3)."""
     step = rotations.multiply(rotations.conjugate(motion.rotations[frame]), motion.rotations[frame + 1])
     return rotations.to_rotation_vector(step) / dt
-
-
-def _heading_between(first: Array, second: Array) -> float:
-    """Turn about the vertical that brings one orientation nearest to another [rad]."""
-    relative = rotations.multiply(second, rotations.conjugate(first))
-    if abs(relative[0]) + abs(relative[3]) < 1e-9:
-        return 0.0
-    return math.remainder(2.0 * math.atan2(float(relative[3]), float(relative[0])), 2.0 * math.pi)
 
 
 def _first_second(motion: Motion) -> npt.NDArray[np.int64]:

@@ -158,8 +158,8 @@ def dressed(motion: Motion, drawn: Motion | None) -> Motion:
         return motion
     if drawn.skeleton.names != motion.skeleton.names:
         return motion
-    taken = document.select_frames(np.zeros(0, dtype=np.int64))  # pyright: ignore[reportOptionalMemberAccess]
-    source = replace(drawn.source, document=taken, fps=motion.fps, evidence={}, warnings=(), loop=None, ground=None)
+    source = drawn.source.of_frames(np.zeros(0, dtype=np.int64))
+    source = replace(source, fps=motion.fps, evidence={}, warnings=(), loop=None, ground=None)
     return replace(motion, source=source)
 
 

@@ -203,7 +203,7 @@ def _upright(first: Array, second: Array) -> float:
     return math.hypot(w * a + x * b + y * c + z * d, z * a - w * d + y * b - x * c)
 
 
-def too_high(feet: Iterable[Foot], places: Array, pelvis_turn: Array) -> float:
+def pelvis_drop(feet: Iterable[Foot], places: Array, pelvis_turn: Array) -> float:
     """How much lower the pelvis has to be for all legs to reach their feet [m].
 
     A straight leg cannot push: neither up nor to the side.

@@ -40,9 +40,9 @@ from poise.tracking.stance import (
     capture_error,
     com_acceleration,
     off_soles,
+    pelvis_drop,
     place_feet,
     restlessness,
-    too_high,
 )  # fmt: skip
 
 ROOTS = ("hard", "soft", "strict")
@@ -381,7 +381,7 @@ class PerformanceTracker:
     def _lower_pelvis(self, place: Array, velocity: Array, acceleration: Array, turn: Array) -> None:
         """Lower the target of the pelvis, smoothly, where legs would not reach their feet."""
         assert self._retargeter is not None
-        goal = min(too_high(self.feet.values(), place, turn), LOWEST * self._retargeter.ours.leg)
+        goal = min(pelvis_drop(self.feet.values(), place, turn), LOWEST * self._retargeter.ours.leg)
         off = goal - self._lowered[0]
         pull = SINKING * SINKING * off - 2.0 * SINKING * self._lowered[1]
         self._lowered[1] += self.dt * pull
