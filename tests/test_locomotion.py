@@ -16,6 +16,7 @@ from poise.cli import app
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
+from poise.filter.forces import Push
 from poise.locomotion import Locomotion, Toward, Walker, build, load, retrieve, scripted, walk
 from poise.locomotion.cycles import PHASES, clips_of, cycles_of, mirrored
 from poise.phases.points import pelvis
@@ -159,7 +160,7 @@ def test_it_turns_in_place(examples: Locomotion) -> None:
     assert np.linalg.norm(place - place[0], axis=1).max() < 0.25
 
 
-def test_it_stands_when_told(examples: Locomotion) -> None:
+def test_it_stands_when_asked(examples: Locomotion) -> None:
     motion = walk(examples, scripted([(0.0, examples.walk, 0.0, 0.0), (3.0, 0.0, 0.0, 0.0)]), 8.0)
     last = motion.cut(7.0, 8.0).world[0]
     assert np.ptp(last, axis=0).max() < 0.05
@@ -167,12 +168,36 @@ def test_it_stands_when_told(examples: Locomotion) -> None:
 
 def test_it_walks_to_places(examples: Locomotion) -> None:
     places = [(2.0, 0.0), (2.0, 2.0)]
-    motion = walk(examples, Toward(places, examples.walk), 30.0)
+    way = Toward(places, examples.walk)
+    motion = walk(examples, way, 30.0)
     assert motion.duration < 20.0
     path = motion.world[0][:, pelvis(motion.skeleton), :2]
     for place in places:
         assert np.linalg.norm(path - place, axis=1).min() < 0.6
     assert np.linalg.norm(path[-1] - places[-1]) < 0.3
+    # a value: a second walk along it is the same
+    assert np.array_equal(walk(examples, way, 30.0).rotations, motion.rotations)
+
+
+@pytest.mark.parametrize("points", [[], [(1.0, 2.0, 3.0)], [(math.nan, 0.0)]])
+def test_places_are_checked_where_they_are_given(points: list[tuple[float, ...]]) -> None:
+    with pytest.raises(InvalidValue, match="one or more places"):
+        Toward(points, 1.0)
+    with pytest.raises(InvalidValue, match="positive speed"):
+        Toward([(1.0, 0.0)], 0.0)
+
+
+def test_a_push_needs_no_mass(examples: Locomotion) -> None:
+    """Without a mass, that of a character fitted to the examples counts."""
+    shove = Push("chest", (0.0, 300.0, 0.0), 0.5, 0.2)
+    ahead = scripted([(0.0, examples.walk, 0.0, 0.0)])
+    shoved, named = (
+        walk(examples, ahead, 1.0, pushes=[shove], mass=mass) for mass in (None, fit(examples.motion).mass)
+    )
+    assert np.array_equal(shoved.translations, named.translations)
+    assert np.abs(shoved.translations - walk(examples, ahead, 1.0).translations).max() > 0.05
+    with pytest.raises(InvalidValue, match="positive, finite"):
+        walk(examples, ahead, 1.0, pushes=[shove], mass=math.inf)
 
 
 def test_nothing_pops_when_the_command_changes(examples: Locomotion) -> None:
@@ -224,8 +249,8 @@ def test_a_table_that_does_not_fit_is_refused(examples: Locomotion, name: str, v
     assert source is not None
     from dataclasses import replace
 
-    told = source.evidence["locomotion"]
-    broken = replace(told, value={**told.value, name: value})
+    table = source.evidence["locomotion"]
+    broken = replace(table, value={**table.value, name: value})
     motion = replace(examples.motion, source=replace(source, evidence={"locomotion": broken}))
     poise.save(motion, tmp_path / "broken.npz")
     with pytest.raises(FileFormatError):

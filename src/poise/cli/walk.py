@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,10 +16,9 @@ from poise.cli.simulate import run_behind_bar
 from poise.core.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from poise.core.motion import Motion
-    from poise.locomotion import Locomotion
+    from poise.locomotion import Locomotion, Toward
+    from poise.locomotion.walker import Commands
 
 locomotion = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(locomotion, name="locomotion", help="Make a controller that walks, from example clips.")
@@ -197,7 +196,7 @@ def _keep_plain(motion: Motion, output: Path | None, record: Path | None) -> Non
 def _command(
     examples: Locomotion, speed: float | None, direction: float, turn: float, to: str | None, path: str | None,
     script: Path | None,
-) -> tuple[Callable[..., Any], float]:  # fmt: skip
+) -> tuple[Commands | Toward, float]:  # fmt: skip
     """What the options ask for, and how long it takes at most [s]."""
     from poise.locomotion import Toward, scripted
     from poise.locomotion.walker import TOO_FAST

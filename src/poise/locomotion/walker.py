@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
+from poise.body.character import fit
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
@@ -251,12 +251,72 @@ def _stride(since: float, duty: float) -> float:
 
 Command = tuple[tuple[float, float], float]
 """What is asked for: velocity ahead and to the left [m/s], turning to the left [rad/s]."""
+Commands = Callable[["Walker", float], Command | None]
+"""Gives the command before every pose, for the walker and the time [s]; None ends the walk."""
+
+
+@dataclass(frozen=True)
+class Toward:
+    """Points on the ground to walk to. The walker slows down before the last one and stops there.
+
+    Example:
+        >>> square = poise.locomotion.walk(examples, poise.locomotion.Toward([(2, 0), (2, 2)], 1.4), seconds=20.0)
+
+    Args:
+        points: Places to go to, in order [m], shape (n, 2), n ≥ 1.
+        speed: On the way [m/s], positive.
+        rest: How long it stands there before the walk ends [s].
+
+    Raises:
+        InvalidValue: if a number is not finite, there is no point, or the speed is not positive.
+    """
+
+    points: Sequence[Sequence[float]] | Array
+    speed: float
+    rest: float = 1.0
+
+    def __post_init__(self) -> None:
+        points = np.asarray(self.points, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1] != 2 or not len(points) or not np.isfinite(points).all():
+            raise InvalidValue(f"Points have the shape {points.shape}; give one or more places of two finite numbers.")
+        if not (math.isfinite(self.speed) and self.speed > 0.0 and math.isfinite(self.rest)):
+            raise InvalidValue(
+                f"Speed {self.speed} m/s and rest {self.rest} s; give a positive speed and a finite rest."
+            )
+
+    def begin(self) -> Commands:
+        """The commands of one walk from the first point on."""
+        points = np.array(self.points, dtype=np.float64)
+        passed, arrived = 0, math.inf
+
+        def command(walker: Walker, time: float) -> Command | None:
+            nonlocal passed, arrived
+            leg, size = walker.examples.leg_length, walker.examples.tempo
+            while passed < len(points) - 1 and np.linalg.norm(points[passed] - walker.place) < 0.5 * leg:
+                passed += 1
+            away = points[passed] - walker.place
+            distance = float(np.linalg.norm(away))
+            if distance < ARRIVED * leg and passed == len(points) - 1:
+                arrived = min(arrived, time)
+                return None if time - arrived > self.rest + size else ((0.0, 0.0), 0.0)
+            aside = math.remainder(math.atan2(away[1], away[0]) - walker.heading, 2.0 * math.pi)
+            left = distance + float(np.linalg.norm(np.diff(points[passed:], axis=0), axis=1).sum())
+            # turn first, then go; slow down before the end
+            speed = min(self.speed, left / (SLOWING * size)) * max(0.0, math.cos(aside)) ** 2
+            return (speed * math.cos(aside), speed * math.sin(aside)), float(np.clip(STEER * aside / size, -2.0, 2.0))
+
+        return command
 
 
 def walk(
-    examples: Locomotion, command: Callable[[Walker, float], Command | None], seconds: float, *,
-    dt: float = 1.0 / 60.0, pushes: Sequence[Force] = (), mass: float = math.inf,
-) -> Motion:  # fmt: skip
+    examples: Locomotion,
+    command: Commands | Toward,
+    seconds: float,
+    *,
+    dt: float = 1.0 / 60.0,
+    pushes: Sequence[Force] = (),
+    mass: float | None = None,
+) -> Motion:
     """A walk as a motion.
 
     Example:
@@ -264,21 +324,27 @@ def walk(
 
     Args:
         examples: The controller.
-        command: Asked for a command before every pose, with the walker and the time [s]; None ends the walk.
+        command: Points to walk to; or a function that is asked for a command before every pose, with the walker and
+            the time [s]. None ends the walk.
         seconds: Longest time [s].
         dt: Time between poses [s].
         pushes: Forces that change the velocity: by force · dt / mass each step.
-        mass: Of the figure [kg].
+        mass: Of the figure [kg]; if not given, that of a character fitted to the examples.
 
     Raises:
-        InvalidValue: if the walk would have fewer than two poses, or a number is not finite.
+        InvalidValue: if the walk would have fewer than two poses, a number is not finite, or the mass is not positive.
     """
     if not (math.isfinite(seconds) and seconds >= dt):
         raise InvalidValue(f"A walk of {seconds} s at {dt:g} s a pose; give a longer, finite time.")
+    if mass is None:
+        mass = fit(examples.motion).mass if pushes else 1.0
+    if not (math.isfinite(mass) and mass > 0.0):
+        raise InvalidValue(f"The mass is {mass} kg; give a positive, finite one, or none to take that of the examples.")
+    ask = command.begin() if isinstance(command, Toward) else command
     walker = Walker(examples, dt)
     poses: list[Pose] = []
     for k in range(round(seconds / dt) + 1):
-        asked = command(walker, k * dt)
+        asked = ask(walker, k * dt)
         if asked is None and len(poses) > 1:
             break
         for push in pushes:
@@ -291,36 +357,7 @@ def walk(
     return Motion(examples.motion.skeleton, times, translations, rotations.continuous(turned))
 
 
-class Toward:
-    """The command that leads a walker along points on the ground, and stops it at the last.
-
-    Args:
-        points: Places to go to, in order [m], shape (n, 2).
-        speed: On the way [m/s].
-        rest: How long it stands there before the walk ends [s].
-    """
-
-    def __init__(self, points: Sequence[Sequence[float]] | Array, speed: float, *, rest: float = 1.0) -> None:
-        self._points = [np.array(p, dtype=np.float64) for p in points]
-        self._speed, self._rest, self._arrived = speed, rest, math.inf
-
-    def __call__(self, walker: Walker, time: float) -> Command | None:
-        leg, size = walker.examples.leg_length, walker.examples.tempo
-        while len(self._points) > 1 and np.linalg.norm(self._points[0] - walker.place) < 0.5 * leg:
-            del self._points[0]
-        away = self._points[0] - walker.place
-        distance = float(np.linalg.norm(away))
-        if distance < ARRIVED * leg and len(self._points) == 1:
-            self._arrived = min(self._arrived, time)
-            return None if time - self._arrived > self._rest + size else ((0.0, 0.0), 0.0)
-        aside = math.remainder(math.atan2(away[1], away[0]) - walker.heading, 2.0 * math.pi)
-        left = distance + sum(float(np.linalg.norm(b - a)) for a, b in pairwise(self._points))
-        # turn first, then go; slow down before the end
-        speed = min(self._speed, left / (SLOWING * size)) * max(0.0, math.cos(aside)) ** 2
-        return (speed * math.cos(aside), speed * math.sin(aside)), float(np.clip(STEER * aside / size, -2.0, 2.0))
-
-
-def scripted(rows: Sequence[Sequence[float]]) -> Callable[[Walker, float], Command]:
+def scripted(rows: Sequence[Sequence[float]]) -> Commands:
     """The command of a script.
 
     Args:
