@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from poise.core.errors import InvalidValue, MissingExtra, UnknownName
 from poise.core.units import GRAVITY
 from poise.spacetime import Answer, BSplines, Problem, SpacetimeUnsolved, solve
 from poise.spacetime.problem import casadi
-from poise.spacetime.ready import LAMP
+from poise.spacetime.ready import LAMP, person
 
 END, MASS = np.array([2.0, 0.0, 1.0]), 2.0
 
@@ -61,6 +62,17 @@ def test_least_fuel_is_thrust_coast_brake() -> None:
     thrust = np.linalg.norm(solution.values["thrust"], axis=1)
     assert thrust[[0, 1, 2, -3, -2, -1]] == pytest.approx(60.0, rel=1e-3)
     assert thrust[7:-7].max() < 0.1
+
+
+def test_the_mass_of_the_particle_is_that_of_its_character() -> None:
+    answer = solve("particle", mass=5.0)
+    assert answer.character.mass == pytest.approx(5.0)
+
+
+def test_the_person_has_the_masses_of_the_table() -> None:
+    """The hands and feet, too: the table's shares sum to one."""
+    for legs in (1, 2):
+        assert person(legs).mass == pytest.approx(70.0, rel=1e-3)
 
 
 def test_gates_are_passed_obstacles_and_wind_heeded() -> None:
@@ -178,9 +190,14 @@ def test_a_stride_repeats_with_left_and_right_changed() -> None:
     assert q[-1, 0] - q[0, 0] == pytest.approx(3.0 * 0.32, abs=1e-6)
 
 
-def test_what_cannot_be_is_told() -> None:
-    with pytest.raises(SpacetimeUnsolved, match="is broken by"):
+def test_an_impossible_problem_names_what_is_broken() -> None:
+    with pytest.raises(SpacetimeUnsolved, match="is broken by") as caught:
         solve("particle", objective="fuel", thrust_limit=5.0)
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert error.violation["Newton"] > 1e-3
+    assert error.values["thrust"].shape == (101, 3)
+    assert error.iterations > 0
+    assert error.status in str(error)
     with pytest.raises(UnknownName, match="Did you mean 'luxo'"):
         solve("lux")
     with pytest.raises(InvalidValue, match="has no option 'distanc'"):
@@ -202,10 +219,10 @@ def test_the_command_writes_clip_report_and_page(tmp_path: Path, capsys: pytest.
     words = ["spacetime", "luxo", "--set", "distance=0.4", "--guess", "line"]
     assert run([*words, "-o", str(clip), "--report", str(report), "--record", str(page)]) == 0
     assert "cost" in capsys.readouterr().out
-    told = json.loads(report.read_text())
-    assert told["schema"] == "poise.spacetime/1"
-    assert told["guess"] == "line"
-    assert told["checks"]["flight_gravity"] == pytest.approx(-GRAVITY, rel=1e-6)
+    found = json.loads(report.read_text())
+    assert found["schema"] == "poise.spacetime/1"
+    assert found["guess"] == "line"
+    assert found["checks"]["flight_gravity"] == pytest.approx(-GRAVITY, rel=1e-6)
     assert b"poise-recording" in page.read_bytes()
     import poise
 

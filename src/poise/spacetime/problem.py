@@ -28,7 +28,25 @@ MOST_ITERATIONS = 1500
 
 
 class SpacetimeUnsolved(PoiseError, RuntimeError):
-    """The solver found no motion that meets all constraints; the message holds what it said and what is broken."""
+    """The solver found no motion that meets all constraints.
+
+    Attributes:
+        status: What IPOPT said, such as "Infeasible_Problem_Detected".
+        iterations: Of IPOPT.
+        violation: Largest violation of each constraint where it stopped, by name, in its own unit.
+        values: Each function and output at the knots where it stopped, by name, (N, D).
+    """
+
+    def __init__(
+        self, status: str, iterations: int, violation: Mapping[str, float], values: Mapping[str, Array]
+    ) -> None:
+        self.status, self.iterations, self.violation, self.values = status, iterations, violation, values
+        worst = max(violation, key=lambda name: violation[name], default="none")
+        super().__init__(
+            f"No motion was found: IPOPT says {status} after {iterations} iterations; the constraint {worst!r} is "
+            f"broken by {violation.get(worst, 0.0):.3g}. Give more time or knots, another guess, or a task that can "
+            "be done."
+        )
 
 
 def casadi() -> Any:
@@ -245,7 +263,7 @@ class Problem:
         Raises:
             SpacetimeUnsolved: if IPOPT stops without a solution.
         """
-        ca, opti = casadi(), self.opti
+        opti = self.opti
         opti.minimize(sum(self.objectives.values()))
         quiet = {"print_level": 0, "sb": "yes", "max_iter": MOST_ITERATIONS, "tol": 1e-8}
         opti.solver("ipopt", {"print_time": False, "expand": True}, quiet)
@@ -258,22 +276,25 @@ class Problem:
                 opti.subject_to(self.late)
                 opti.solve()
         except RuntimeError as error:
-            said = opti.stats().get("return_status", "nothing")
-            broken = self._violation(opti.debug.value)
-            worst = max(broken, key=lambda name: broken[name], default="none")
+            stats = opti.stats()
             raise SpacetimeUnsolved(
-                f"No motion was found: IPOPT says {said} after {opti.stats().get('iter_count', 0)} iterations; the "
-                f"constraint {worst!r} is broken by {broken.get(worst, 0.0):.3g}. Give more time or knots, another "
-                "guess, or a task that can be done."
+                str(stats.get("return_status", "nothing")),
+                iterations + int(stats.get("iter_count", 0)),
+                self._violation(opti.debug.value),
+                self._values(opti.debug.value),
             ) from error
         iterations += int(opti.stats()["iter_count"])
-        told = {**{name: f.value for name, f in self.functions.items()}, **self.outputs}
-        values = {name: np.asarray(opti.value(ca.densify(x))).reshape(-1, self.knots).T for name, x in told.items()}
         costs = {name: float(opti.value(cost)) for name, cost in self.objectives.items()}
         return Solution(
-            self.times, values, float(sum(costs.values())), costs, self._violation(opti.value), guess,
+            self.times, self._values(opti.value), float(sum(costs.values())), costs, self._violation(opti.value), guess,
             iterations, clock.perf_counter() - self.began, *self.size(),
         )  # fmt: skip
+
+    def _values(self, value: Any) -> dict[str, Array]:
+        """Each function and output at the knots, by name, (N, D)."""
+        expressions = {**{name: f.value for name, f in self.functions.items()}, **self.outputs}
+        dense = {name: casadi().densify(x) for name, x in expressions.items()}
+        return {name: np.asarray(value(x)).reshape(-1, self.knots).T for name, x in dense.items()}
 
     def _violation(self, value: Any) -> dict[str, float]:
         """Largest violation of each constraint by name."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from poise.body.anthropometry import DE_LEVA
 from poise.body.character import Character, ball
 from poise.core import rotations
 from poise.core.errors import InvalidValue, UnknownName, did_you_mean
@@ -38,6 +39,7 @@ class Task:
         problem: The problem.
         guess: Name of its guess.
         figure: The figure of links, or None for a particle.
+        mass: Of the particle, if it is one [kg].
         stances: What stands when.
         flight: First and last knot of the flight, or None.
         circles: Obstacles and planets: (x, y, z), radius [m].
@@ -47,6 +49,7 @@ class Task:
     problem: Problem
     guess: str
     figure: Planar | None = None
+    mass: float = 0.0
     stances: tuple[Stance, ...] = ()
     flight: tuple[int, int] | None = None
     circles: tuple[tuple[Place, float], ...] = ()
@@ -84,7 +87,8 @@ class Answer:
     @property
     def character(self) -> Character:
         """Who moves."""
-        return self.task.figure.character if self.task.figure is not None else ball("particle", 0.06, 2.0)
+        figure = self.task.figure
+        return ball("particle", 0.06, self.task.mass) if figure is None else figure.character
 
     def report(self) -> dict[str, Any]:
         """For JSON, `poise.spacetime/1`."""
@@ -139,7 +143,8 @@ def particle(
     if objective == "fuel":
         problem.require("thrust limit", thrust / thrust_limit**2, -np.inf, 1.0)
     problem.minimize(objective, problem.integral(thrust if objective == "energy" else ca.sqrt(thrust + SMOOTHING)))
-    return Task(problem, guess, circles=(*obstacles, *((p, 0.1) for p, _ in planets)), gates=tuple(g for _, g in gates))
+    circles = (*obstacles, *((p, 0.1) for p, _ in planets))
+    return Task(problem, guess, mass=mass, circles=circles, gates=tuple(g for _, g in gates))
 
 
 POST = 0.05
@@ -191,44 +196,58 @@ def luxo(
         over = [*clear, ("base", (0.0, -0.03)), ("head", (0.16, 0.0))]
         _stay_out(problem, LAMP, moving.q.value, 0.5 * distance, obstacle, over)
     problem.minimize("effort", problem.integral(moving.torque**2))
-    return Task(problem, guess, LAMP, stances, (first, last), circles)
+    return Task(problem, guess, LAMP, stances=stances, flight=(first, last), circles=circles)
 
 
 TOE, HEEL = (0.16, -0.07), (-0.06, -0.07)
+MASS = 70.0
+"""Of the person [kg]."""
+
+
+def _mass(*segments: str) -> float:
+    """Of segments of the person [kg]."""
+    return MASS * sum(DE_LEVA[segment] for segment in segments)
 
 
 def person(legs: int = 1) -> Planar:
     """A person of 70 kg and 1.7 m in the sagittal plane, both arms as one; `legs=1` moves both legs as one.
 
-    Masses by de Leva (1996).
+    Masses by `body.anthropometry.DE_LEVA`.
     """
     deg = np.radians
+    trunk, arms = (
+        _mass("head", "upper_trunk", "middle_trunk", "lower_trunk"),
+        2.0 * _mass("upper_arm", "forearm", "hand"),
+    )
+    torso = ((0.03, 0.0, 0.42, 0.0, 0.11), (0.62, 0.0, 0.70, 0.01, 0.09))
+    bend = (deg(-250), deg(10))
     links = [
-        Link(
-            "trunk",
-            "",
-            35.3,
-            0.78,
-            deg(88),
-            com=(0.31, 0.0),
-            inertia=2.6,
-            drawn=((0.03, 0.0, 0.42, 0.0, 0.11), (0.62, 0.0, 0.70, 0.01, 0.09)),
-        ),
-        Link(
-            "arms", "trunk", 6.9, 0.62, deg(-85), (0.48, 0.0), bend=(deg(-250), deg(10)), radius=0.04, aside=(0.2, -0.2)
-        ),
+        Link("trunk", "", trunk, 0.78, deg(88), com=(0.31, 0.0), inertia=2.6, drawn=torso),
+        Link("arms", "trunk", arms, 0.62, deg(-85), (0.48, 0.0), bend=bend, radius=0.04, aside=(0.2, -0.2)),
     ]
     sides = [("", 0.0, (0.09, -0.09))] if legs == 1 else [("left ", 8.0, (0.09,)), ("right ", -8.0, (-0.09,))]
+    thigh, shank, foot = (2.0 / legs * _mass(segment) for segment in ("thigh", "shin", "foot"))
+    sole = ((-0.03, -0.04, 0.0, 0.0, 0.03), (-0.03, -0.04, 0.14, -0.05, 0.03))
     for name, lean, aside in sides:
+        hip, knee, ankle = (deg(-205), deg(-45)), (deg(-150), deg(-3)), (deg(35), deg(120))
+        top, middle = name + "thigh", name + "shank"
         links += [
-            Link(name + "thigh", "trunk", 19.8 / legs, 0.41, deg(-78 + lean), bend=(deg(-205), deg(-45)), radius=0.07,
-                 aside=aside),
-            Link(name + "shank", name + "thigh", 6.1 / legs, 0.40, deg(-104 + lean), (0.41, 0.0),
-                 bend=(deg(-150), deg(-3)), radius=0.05, aside=aside),
-            Link(name + "foot", name + "shank", 1.9 / legs, 0.20, 0.0, (0.40, 0.0), com=(0.05, -0.04),
-                 inertia=0.008 / legs, bend=(deg(35), deg(120)), aside=aside,
-                 drawn=((-0.03, -0.04, 0.0, 0.0, 0.03), (-0.03, -0.04, 0.14, -0.05, 0.03))),
-        ]  # fmt: skip
+            Link(top, "trunk", thigh, 0.41, deg(-78 + lean), bend=hip, radius=0.07, aside=aside),
+            Link(middle, top, shank, 0.40, deg(-104 + lean), (0.41, 0.0), bend=knee, radius=0.05, aside=aside),
+            Link(
+                name + "foot",
+                middle,
+                foot,
+                0.20,
+                0.0,
+                (0.40, 0.0),
+                com=(0.05, -0.04),
+                inertia=0.008 / legs,
+                bend=ankle,
+                aside=aside,
+                drawn=sole,
+            ),
+        ]
     return Planar("person", tuple(links))
 
 
@@ -262,7 +281,7 @@ def jump(
     moving = move(problem, figure, stances, guessed, torque_limit=torque_limit, clear=clear)
     _ends(problem, moving.q.value, ends)
     problem.minimize("effort", problem.integral(moving.torque**2))
-    return Task(problem, guess, figure, stances, (first, last))
+    return Task(problem, guess, figure, stances=stances, flight=(first, last))
 
 
 def somersault(*, turns: float = 1.0, distance: float = -0.2, flight: float = 0.64, guess: str = "ballistic") -> Task:
@@ -305,7 +324,7 @@ def stride(
     q = moving.q.value
     problem.require("speed", ca.vertcat(q[0, 0], q[0, -1] - q[0, 0] - speed * problem.duration))
     problem.minimize("effort", problem.integral(moving.torque**2))
-    return Task(problem, guess, figure, stances, (first, count))
+    return Task(problem, guess, figure, stances=stances, flight=(first, count))
 
 
 def _is_number(value: object) -> bool:
