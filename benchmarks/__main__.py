@@ -15,8 +15,8 @@ ON_CLIPS = ("identity", "push", "terrain", "stairs", "impossible", "endurance")
 """Those that run clips of the sets here; the others are modules of their own."""
 NAMES = (
     *ON_CLIPS, "step", "list_step", "crowd", "start", "memory", "agreement", "analysis", "edit", "edit_rigs", "live",
-    "recording", "load", "check", "balance", "goals", "wire", "alive", "recovery", "skeletons", "world", "tracking",
-    "readings", "spacetime", "locomotion",
+    "recording", "load", "check", "balance", "behaviors", "goals", "wire", "alive", "recovery", "skeletons", "world",
+    "tracking", "readings", "spacetime", "locomotion",
 )  # fmt: skip
 
 
