@@ -71,9 +71,11 @@ def live() -> Iterator[Running]:
 
 
 def again(live: Running) -> State:
-    """Start the round anew and wait until it has begun."""
+    """Start the round anew, paused until that is seen: a busy machine may skip its first moments."""
+    live.page.ask(type="pause", on=True)
     live.page.ask(type="restart")
     live.page.until(lambda s: s.time < 0.2)
+    live.page.ask(type="pause", on=False)
     return live.page.until(lambda s: s.time > 0.3)
 
 
