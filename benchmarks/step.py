@@ -40,7 +40,7 @@ from poise.filter.preset import load_preset
 from poise.filter.reference import ClipSchedule, ReferenceBuilder, ReferenceFrame
 from poise.filter.setup import Options, OwnTerms
 from poise.io import load
-from poise.physics.trajectory import velocities
+from poise.physics.state import velocities
 from poise.samples import sample_names, sample_path
 from poise.step import Objective, Step
 from poise.step.quantities import BodyAngularAcceleration

@@ -11,7 +11,7 @@ from poise.filter.plan_feet import footholds, stances
 from poise.filter.preset import load_preset
 from poise.filter.reference import ClipSchedule, ReferenceBuilder
 from poise.filter.setup import Options
-from poise.physics.trajectory import velocities
+from poise.physics.state import velocities
 from poise.terrain import Terrain
 
 BLOCKED = 3.0

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.step import Contacts, Quantity, Step
-from poise.step.checks import checked_points
 from poise.step.contacts import tangents
 from poise.step.quantities import (
     AngularMomentumRate,
@@ -29,6 +28,7 @@ from poise.step.quantities import (
     PointAcceleration,
     RootWrench,
 )
+from poise.step.step import checked_points
 from tests.oracle import Oracle, moving
 
 Array = npt.NDArray[np.float64]

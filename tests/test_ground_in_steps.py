@@ -12,7 +12,7 @@ from poise.filter.forces import Push
 from poise.filter.preset import load_preset
 from poise.filter.reference import ReferenceBuilder, estimated_touch
 from poise.filter.setup import Options
-from poise.physics.trajectory import velocities
+from poise.physics.state import velocities
 from poise.terrain import Terrain
 from tests.filter_runs import walk
 

@@ -13,9 +13,9 @@ import poise.io
 from poise.core import rotations
 from poise.core.errors import InvalidValue, MotionWarning, UnknownName
 from poise.core.motion import Motion
+from poise.core.rotations import branch_angles
 from poise.core.skeleton import EndSite, Skeleton, rest_pose
 from poise.io.bvh_document import BvhDocument
-from poise.io.bvh_euler import branch_angles
 from poise.io.bvh_write import to_bytes
 from poise.samples import sample_path
 from tests.bvh_texts import FIGURE, SIX, bvh, changed, hierarchy, motion_text, put, values

@@ -23,9 +23,9 @@ from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.tracking.calibration import standing_pose
 from poise.tracking.live import Filtering, Tracking, run_live
-from poise.tracking.protocols import PROTOCOLS, LivePose, LiveSink, LiveSource, PacketError, Playout, osc, parse_address
+from poise.tracking.protocols import PROTOCOLS, LivePose, LiveSink, LiveSource, PacketError, Playout, parse_address
 from poise.tracking.protocols.humanoid import Humanoid
-from poise.tracking.protocols.vmc import HUMAN, from_unity, to_unity
+from poise.tracking.protocols.vmc import HUMAN, from_unity, osc_bundles, osc_message, read_osc, to_unity
 from tests.live_senders import SENDERS, posed
 
 CHILD = figure("child")
@@ -64,14 +64,14 @@ def test_own_packets_come_back_as_they_went(walk: Motion) -> None:
 def test_osc_of_the_specification() -> None:
     # the example of the OSC 1.0 specification, byte for byte
     given = bytes.fromhex("2f6f7363696c6c61746f722f342f6672657175656e637900" + "2c660000" + "43dc0000")
-    assert osc.read(given) == [("/oscillator/4/frequency", [440.0])]
-    assert osc.message("/oscillator/4/frequency", 440.0) == given
-    foo = osc.message("/foo", 1000, -1, "hello", 1.234, 5.678)
+    assert read_osc(given) == [("/oscillator/4/frequency", [440.0])]
+    assert osc_message("/oscillator/4/frequency", 440.0) == given
+    foo = osc_message("/foo", 1000, -1, "hello", 1.234, 5.678)
     assert foo.hex() == (
         "2f666f6f000000002c6969736666000000" + "0003e8ffffffff68656c6c6f0000003f9df3b640b5b22d"
     )  # the second one, which has no address of its own length
-    (bundle,) = osc.bundles([given, foo])
-    assert [address for address, _ in osc.read(bundle)] == ["/oscillator/4/frequency", "/foo"]
+    (bundle,) = osc_bundles([given, foo])
+    assert [address for address, _ in read_osc(bundle)] == ["/oscillator/4/frequency", "/foo"]
 
 
 def test_unity_has_x_right_and_z_ahead() -> None:

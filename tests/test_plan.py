@@ -26,7 +26,7 @@ from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.io import load
 from poise.phases.travel import direction_of_travel
-from poise.physics.trajectory import velocities
+from poise.physics.state import velocities
 from poise.samples import sample_path
 from poise.terrain import Terrain
 

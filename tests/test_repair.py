@@ -22,8 +22,17 @@ from poise.core.motion import Motion
 from poise.edit import Budget, Scope, mend, repair
 from poise.edit.mend import Cures
 from poise.spacetime.balance import cost, improve, look, problem_of
-from poise.spacetime.figure import Figure, carry, demand, demand_rows, exp_matrix, right_jacobian
-from poise.spacetime.spline import SPAN, BlockSystem, Spline
+from poise.spacetime.figure import (
+    SPAN,
+    BlockSystem,
+    Figure,
+    Spline,
+    carry,
+    demand,
+    demand_rows,
+    exp_matrix,
+    right_jacobian,
+)
 from tests.clips import MOTIONS, needs_motions
 
 

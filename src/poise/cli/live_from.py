@@ -1,4 +1,4 @@
-"""What `--live-from` does for `track` and `simulate`: an actor over the network, until Ctrl-C."""
+"""An actor over the network until Ctrl-C: `--live-from` of `track` and `simulate`, and `poise record-stream`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
     from poise.tracking.live import Follower, LiveResult
+from typing import TYPE_CHECKING
+
+from poise.cli.app import app, output_paths
+
+if TYPE_CHECKING:
+    from poise.core.motion import Motion
+    from poise.tracking.protocols import LiveSource
 
 LiveFrom = Annotated[
     str | None,
@@ -135,3 +142,118 @@ def stream_lines(report: dict[str, Any]) -> list[str]:
     if report.get("skipped_steps"):
         lines.append(f"{report['skipped_steps']} steps were skipped: this machine was too slow, or busy")
     return lines
+
+
+MOST_SECONDS = 3600.0
+"""A recording ends after so long by itself [s]."""
+FAILED = 1
+
+
+@app.command("record-stream")
+def record_stream(
+    address: Annotated[
+        str,
+        typer.Argument(metavar="PROTOCOL[:HOST]:PORT", help="The live actor, such as vmc:39539.", show_default=False),
+    ],
+    output: options.OutputNeeded,
+    seconds: Annotated[
+        float, typer.Option(metavar="S", help="End after this long, in seconds. Ctrl-C ends it earlier.")
+    ] = 600.0,
+    fps: Annotated[
+        float | None, typer.Option(metavar="N", help="Frame rate of the file. Default: the actor's.")
+    ] = None,
+    report: options.Report = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+) -> None:
+    """Record a live actor as a motion file, in the order of the sender's clock.
+
+    Exit code 1 if no pose arrived.
+
+    Example: [bold]poise record-stream vmc:39539 -o take.bvh --seconds 30[/bold]
+    """
+    from poise.tracking.protocols import LiveSource
+
+    if not 0.0 < seconds <= MOST_SECONDS:
+        raise InvalidValue(f"--seconds is {seconds:g}; give up to {MOST_SECONDS:g}.")
+    if fps is not None and not 0.1 <= fps <= 1000.0:
+        raise InvalidValue(f"--fps is {fps:g}; give 0.1 to 1000.")
+    output_paths((output, report), "-o and --report", inputs=(), overwrite=overwrite)
+    with LiveSource(address) as source:
+        where = source.address
+        note(f"{where.protocol.title}: listening on {where.host}:{where.port}. Ctrl-C ends.")
+        motion = record(source, seconds, fps)
+        counted = source.report()
+    if motion is not None:
+        import poise.io
+
+        poise.io.save(motion, output)
+    data = {"schema": "poise.live/1", "source": counted, "frames": 0 if motion is None else motion.frame_count}
+    if report is not None:
+        from poise.io.files import write_json
+
+        write_json(report, data)
+    if as_json:
+        print_json(data)
+    else:
+        for line in stream_lines(data):
+            note(line)
+        if motion is not None:
+            note(f"{output}: {motion.frame_count} frames, {motion.duration:.2f} s")
+    if motion is None:
+        raise typer.Exit(FAILED)
+
+
+def record(source: LiveSource, seconds: float, fps: float | None = None) -> Motion | None:
+    """The poses of a live actor for so long after the first [s]; None if there were fewer than two.
+
+    Where another actor takes over, the longer of the takes is kept.
+    """
+    import time
+
+    takes: list[list[Any]] = []
+    first: float | None = None
+    try:
+        while True:
+            source.receiver.wait(0.05)
+            for pose in source.take():
+                first = time.monotonic() if first is None else first
+                if not takes or takes[-1][-1].skeleton is not pose.skeleton:
+                    takes.append([])
+                takes[-1].append(pose)
+            if first is not None and time.monotonic() - first >= seconds:
+                break
+    except KeyboardInterrupt:
+        pass
+    take = max(takes, key=len, default=[])
+    return clip_of_take(take, source.report()["fps"] or 60.0, fps) if len(take) > 1 else None
+
+
+def clip_of_take(take: list[Any], rate: float, fps: float | None) -> Motion:
+    """Poses in the order of their times, at an even frame rate; gaps are bridged by a spline."""
+    import numpy as np
+
+    from poise.core.motion import Motion
+
+    times = [pose.time if pose.time is not None else (pose.number or k) / rate for k, pose in enumerate(take)]
+    if len(set(times)) < 2 or all(pose.time is None and pose.number is None for pose in take):
+        times = [k / rate for k in range(len(take))]
+    order = sorted(set(range(len(take))), key=lambda k: times[k])
+    kept = [order[0]]
+    for k in order[1:]:
+        if times[k] - times[kept[-1]] > 1e-4:
+            kept.append(k)
+    at = np.array([times[k] for k in kept])
+    raw = Motion(
+        take[0].skeleton, at - at[0], np.stack([take[k].translations for k in kept]),
+        np.stack([take[k].rotations for k in kept]),
+    )  # fmt: skip
+    step = 1.0 / (fps or _usual(rate))
+    return raw.resampled(step * np.arange(int(raw.duration / step + 1e-6) + 1, dtype=np.float64))
+
+
+def _usual(rate: float) -> float:
+    """A frame rate that files have, if the measured one is within 3 % of it."""
+    usual = (24.0, 25.0, 30.0, 48.0, 50.0, 60.0, 90.0, 100.0, 120.0, 240.0)
+    near = min(usual, key=lambda r: abs(r - rate))
+    return near if abs(near - rate) < 0.03 * near else round(rate, 3)

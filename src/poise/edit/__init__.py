@@ -11,9 +11,8 @@ from poise.edit.ballistic import (
     path_from_start,
     path_to_end,
 )
-from poise.edit.clean import clean
 from poise.edit.ground import ground
-from poise.edit.mend import mend
+from poise.edit.mend import clean, mend
 from poise.edit.repair import repair
 from poise.edit.report import Budget, Edited, EditReport
 from poise.edit.retime import retime

@@ -27,7 +27,7 @@ from poise.filter.setup import Options
 from poise.filter.stream import require_stable
 from poise.phases.floor import carrying, laid_under
 from poise.phases.glitches import glitch_frames
-from poise.physics.trajectory import velocities
+from poise.physics.state import velocities
 from poise.terrain import Terrain
 
 HIGHEST_RATE = 2000.0

@@ -17,10 +17,10 @@ import numpy.typing as npt
 from poise.core import rotations
 from poise.core.errors import InvalidValue, MotionWarning
 from poise.core.motion import Motion
+from poise.core.rotations import branch_angles
 from poise.core.skeleton import EndSite, Skeleton, rest_pose
 from poise.core.typing import Array
 from poise.io.bvh_document import BvhDocument, BvhJoint, Channel, marked, parse_hierarchy, pose, read_ground
-from poise.io.bvh_euler import branch_angles
 from poise.io.files import write_atomically
 from poise.io.format import door_turn
 

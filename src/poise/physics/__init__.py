@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from poise.physics.mujoco_backend import Model, model_of, model_of_scene
-from poise.physics.state import State
-from poise.physics.trajectory import Trajectory, trajectory
+from poise.physics.state import State, Trajectory, trajectory
 
 __all__ = ["Model", "State", "Trajectory", "model_of", "model_of_scene", "trajectory"]

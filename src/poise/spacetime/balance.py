@@ -34,8 +34,7 @@ from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import runs
 from poise.phases.travel import in_place_velocity
-from poise.spacetime.figure import Carried, Demand, Figure, Pose, carry, demand, demand_rows
-from poise.spacetime.spline import SPAN, BlockSystem, Spline
+from poise.spacetime.figure import SPAN, BlockSystem, Carried, Demand, Figure, Pose, Spline, carry, demand, demand_rows
 
 RATE = 60.0
 """Frames a second at which a clip is looked at; one of more is thinned [1/s]."""

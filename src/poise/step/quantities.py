@@ -15,8 +15,7 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Index, checked
 from poise.physics import Model, State
-from poise.step.checks import Points, checked_points, require_body, require_dofs, require_tree
-from poise.step.step import Quantity, Rows, Step
+from poise.step.step import Points, Quantity, Rows, Step, checked_points, require_body, require_dofs, require_tree
 
 __all__ = [
     "AngularMomentumRate",

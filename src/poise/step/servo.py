@@ -71,7 +71,7 @@ def follow(
         quantity: What follows. Places, points, orientations, axes, joints, the center of mass and the angular momentum
             can; a quantity of your own can if it has `error`.
         actor: The actor in this step, complete.
-        acceleration: Its accelerations [m/s², rad/s²], shape (nv,); see `poise.physics.trajectory`.
+        acceleration: Its accelerations [m/s², rad/s²], shape (nv,); see `poise.physics.state`.
         frequency, damping: As in `servo`.
         weight, label: Of the objective.
 

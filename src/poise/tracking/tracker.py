@@ -26,9 +26,18 @@ from poise.physics import State
 from poise.physics.mujoco_backend import Model, Point, model_of
 from poise.step import Contacts, Step, StepResult, solve_step
 from poise.terrain import Terrain
-from poise.tracking.calibration import foot_of, limb_points, put_on, standing_at, standing_pose, styled_pose
+from poise.tracking.calibration import (
+    Posing,
+    foot_of,
+    limb_points,
+    pose_at,
+    put_on,
+    standing_at,
+    standing_pose,
+    styled_pose,
+    velocity_at,
+)
 from poise.tracking.lists import Ground, Lists, Settings, Targets
-from poise.tracking.posing import Posing, pose_at, velocity_at
 from poise.tracking.retarget import Retargeter, Standing, end_body
 from poise.tracking.roles import Role, propose_roles
 from poise.tracking.smooth import Smoother, Soles

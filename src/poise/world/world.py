@@ -23,9 +23,9 @@ from poise.filter.forces import Force, Thing
 from poise.physics.mujoco_backend import Model
 from poise.physics.mujoco_bodies import Bodies, Touches
 from poise.step import Constraint, Equal, Objective, Step
-from poise.step.checks import checked_points
 from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, PointAcceleration
 from poise.step.solve import respond
+from poise.step.step import checked_points
 from poise.world.contacts import Impulses, remembered, solve_contacts
 from poise.world.scenes import Surroundings, read_scene
 

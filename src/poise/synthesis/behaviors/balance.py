@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from poise.body.character import Character
 from poise.goals.conditions import Always, Lying, Standing
-from poise.goals.falling import BreakFall, GiveWay
 from poise.goals.goal import Goal
-from poise.goals.living import BalanceArms, Breathe, Gaze, Sway
+from poise.goals.living import BalanceArms, BreakFall, Breathe, Gaze, GiveWay, Sway
 from poise.goals.objectives import ComeToRest, ComHeight, ComOver, Facing, Land, Pose, Still, Upright
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import floor
