@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,11 +29,12 @@ def layer_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@cache
 def imported(path: Path) -> list[tuple[int, str]]:
     """Full names of the modules a file imports anywhere, in functions too, with their lines."""
     found: list[tuple[int, str]] = []
     package = ("poise", *path.relative_to(SOURCE).parts[:-1])
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -66,17 +68,24 @@ def _module(path: Path) -> str:
     return ".".join(("poise", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
 
 
+MODULES = {_module(f) for f in FILES}
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def _at_the_top(path: Path) -> set[str]:
     """Modules that a file imports at its top, under TYPE_CHECKING too."""
-    modules = {_module(f) for f in FILES}
     found: set[str] = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in _tree(path).body:
         for one in node.body if isinstance(node, ast.If) else [node]:
             if isinstance(one, ast.ImportFrom) and one.module:
                 found |= {
-                    f"{one.module}.{a.name}" if f"{one.module}.{a.name}" in modules else one.module for a in one.names
+                    f"{one.module}.{a.name}" if f"{one.module}.{a.name}" in MODULES else one.module for a in one.names
                 }
-    return found & modules - {_module(path)}
+    return found & MODULES - {_module(path)}
 
 
 def test_no_module_imports_itself_through_others() -> None:

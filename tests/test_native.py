@@ -182,6 +182,7 @@ def test_it_is_built_for_a_read_only_installation_too(tmp_path: Path) -> None:
     nowhere = tmp_path / "file"
     nowhere.touch()
     start = f"from poise.native import build; from pathlib import Path; build.BESIDE = Path({str(nowhere)!r})\n"
+    start += "build.FLAGS = (*build.FLAGS, '-O0')\n"  # builds quickly
     cache = tmp_path / "cache"
     assert run(start + USE, POISE_CACHE=str(cache)).stdout.startswith("False False True")
     assert list(cache.glob("core-*"))
@@ -199,6 +200,7 @@ def test_a_demand_for_the_core_is_an_error_without_it(tmp_path: Path) -> None:
 
 @needs_core
 def test_changed_sources_get_another_name_and_old_libraries_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "FLAGS", (*build.FLAGS, "-O0"))  # builds quickly
     first = build.build(tmp_path)
     assert all(path.is_file() for path in first)
     monkeypatch.setattr(build, "fingerprint", lambda: "of other sources")

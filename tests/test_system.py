@@ -107,14 +107,13 @@ def test_a_name_that_is_no_text(tmp_path: Path, clip: Path) -> None:
         clip.rename(odd)
     except OSError:
         pytest.skip("this file system takes Unicode names only")
-    assert command(["info", odd]).returncode == 0
     assert json.loads(command(["info", odd, "--json"]).stdout)["frames"] > 1
-    for suffix in ("npz", "glb", "bvh"):
+    for suffix in ("npz", "glb"):
         out = tmp_path / os.fsdecode(b"o\xff." + suffix.encode())
         done = command(["convert", odd, out])
         assert done.returncode == 0, done.stderr
         assert poise.load(out).frame_count == poise.load(odd).frame_count
-    record = tmp_path / os.fsdecode(b"r\xff.png")
+    record = tmp_path / os.fsdecode(b"r\xff.html")
     report = tmp_path / os.fsdecode(b"r\xff.json")
     done = command(["simulate", odd, "-o", tmp_path / "s.bvh", "--report", report, "--record", record])
     assert done.returncode == 0, done.stderr
@@ -132,7 +131,10 @@ def test_a_full_disk_leaves_no_motion(tmp_path: Path, clip: Path, suffix: str) -
     assert sorted(p.name for p in tmp_path.iterdir()) == ["clip.bvh"]
 
 
-@pytest.mark.parametrize("record", ["r.png", "r.gif", "r.mp4", "r.html"])
+@pytest.mark.parametrize(
+    "record",
+    ["r.png", "r.html", *(pytest.param(name, marks=pytest.mark.long) for name in ("r.gif", "r.mp4"))],
+)
 def test_a_full_disk_leaves_no_part_of_a_set_of_files(tmp_path: Path, clip: Path, record: str) -> None:
     """The motion fits, the recording does not: none is left, and what was there before stays."""
     (tmp_path / "a.bvh").write_text("before")
@@ -142,17 +144,8 @@ def test_a_full_disk_leaves_no_part_of_a_set_of_files(tmp_path: Path, clip: Path
         size = clip.stat().st_size
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 500, size + 500))
 
-    words = [
-        "simulate",
-        clip,
-        "-o",
-        tmp_path / "a.bvh",
-        "--overwrite",
-        "--record",
-        tmp_path / record,
-        "--terrain",
-        "slope:5",
-    ]
+    words = ["simulate", clip, "-o", tmp_path / "a.bvh", "--overwrite", "--terrain", "slope:5"]
+    words += ["--record", tmp_path / record]
     one_sentence(command(words, limits=full))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.bvh", "clip.bvh"]
     assert (tmp_path / "a.bvh").read_text() == "before"
