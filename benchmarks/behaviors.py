@@ -118,8 +118,8 @@ def show(part: str, random: np.random.Generator, count: int) -> None:
 
 def _at(report: Any, path: Sequence[str]) -> float:
     for name in path:
-        report = report[name]
-    return float(report or 0.0)
+        report = None if report is None else report[name]  # MuJoCo's simulation has no energy of ours
+    return float("nan") if report is None else float(report)
 
 
 _WORK = """

@@ -363,3 +363,61 @@ def test_a_style_bows_the_head_and_blends_while_it_runs(walk: Motion, walker: po
     assert np.mean(plain[120:, 2] - sad[120:, 2]) > 0.01  # 1.9 cm were measured
     with pytest.raises(UnknownName, match="sad"):
         tracker.set_style({"glad": 1.0})
+
+
+def redrawn(motion: Motion, turns: dict[str, np.ndarray]) -> Motion:
+    """The same motion of a skeleton that is drawn with some joints, and all below them, turned in the rest pose."""
+    skeleton = motion.skeleton
+    rest, rotated = skeleton.rest_rotations.copy(), motion.rotations.copy()
+    for name, turn in turns.items():
+        rest[skeleton.names.index(name)] = rotations.multiply(turn, rest[skeleton.names.index(name)])
+    return replace(motion, skeleton=replace(skeleton, rest_rotations=rest), rotations=rotated)
+
+
+def test_arms_point_as_the_actors_do_however_its_rest_pose_holds_them(walk: Motion) -> None:
+    hanging = [rotations.from_rotation_vector(np.array([0.0, sign * 1.2, 0.0])) for sign in (1.0, -1.0)]
+    drawn = redrawn(walk, {"LeftArm": hanging[0], "RightArm": hanging[1]})
+    found = []
+    for actor in (walk, drawn):
+        theirs = poise.Character.fit(actor)
+        tracker = PerformanceTracker(figure("child"), theirs, actor_floor=theirs.floor)
+        for pose in poise.motion_to_q(theirs, actor)[:8]:
+            tracker.step(pose)
+        found.append(tracker.targets)
+    np.testing.assert_allclose(found[1].place, found[0].place, atol=0.01)
+
+
+def test_a_rest_pose_that_does_not_stand_is_replaced_by_a_frame_that_does(walk: Motion) -> None:
+    over = rotations.from_rotation_vector(np.array([np.pi, 0.0, 0.0]))
+    upside_down = redrawn(walk, {name: over for name in ("LeftUpLeg", "RightUpLeg")})
+    theirs = poise.Character.fit(upside_down)
+    poses = poise.motion_to_q(theirs, upside_down)
+    stands = standing_pose(theirs, poses)
+    places = body_poses(theirs, np.stack([stands, standing_pose(theirs)]))[0]
+    feet = [theirs.roles[name] for name in ("left_foot", "right_foot")]
+    assert (places[0, feet, 2] < places[0, 0, 2] - 0.7).all()
+    assert (places[1, feet, 2] > places[1, 0, 2]).all()
+    assert track(upside_down.cut(0.0, 1.0), figure("child")).report["fallback_steps"] == 0
+
+
+def test_legs_drawn_apart_count_as_long_as_they_hang(walk: Motion, walker: poise.Character) -> None:
+    apart = [rotations.from_rotation_vector(np.array([0.0, sign * 0.3, 0.0])) for sign in (-1.0, 1.0)]
+    drawn = redrawn(walk, {"LeftUpLeg": apart[0], "RightUpLeg": apart[1]})
+    legs = []
+    for actor in (walk, drawn):
+        theirs = poise.Character.fit(actor)
+        places, turns = (x[0] for x in body_poses(theirs, standing_pose(theirs)[None]))
+        low = min(places[theirs.roles[name], 2] for name in ("left_foot", "right_foot"))
+        legs.append(Standing.of(theirs, places, turns, float(low)).leg)
+    assert legs[1] == pytest.approx(legs[0], rel=0.01)
+
+
+def test_an_actor_on_the_spot_is_moved_ahead(walk: Motion) -> None:
+    moved = walk.translations.copy()
+    way = (moved[-1, 0] - moved[0, 0]) * [1.0, 1.0, 0.0]
+    moved[:, 0] -= walk.times[:, None] / walk.duration * way
+    spot = replace(walk, translations=moved, source=None)
+    result = track(spot.cut(0.0, 2.0), figure("child"))
+    assert result.report["off_the_spot_m_s"] == pytest.approx(float(np.linalg.norm(way)) / walk.duration, rel=0.15)
+    assert result.report["fallback_steps"] == 0
+    assert track(walk.cut(0.0, 1.0), figure("child")).report["off_the_spot_m_s"] == 0.0

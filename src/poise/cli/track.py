@@ -240,6 +240,8 @@ def _summary(data: dict[str, Any], output: Path | None) -> list[str]:
             else (f"the root was held in {helped} of {steps} steps")
         )
         lines.append(f"{which}, with up to {data['root_residual']['force_max_N']:.0f} N")
+    if data["off_the_spot_m_s"]:
+        lines.append(f"the actor walks on the spot; it was moved ahead at {data['off_the_spot_m_s']:.2f} m/s")
     if data["actor_noise"]["cutoff_hz"] is not None:
         lines.append(
             f"the actor trembles by {1000.0 * data['actor_noise']['noise_m']:.0f} mm; what is faster than "

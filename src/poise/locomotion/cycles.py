@@ -23,7 +23,7 @@ from poise.phases import (
     direction_of_travel,
     facing,
     find_loop,
-    in_place_velocity,
+    off_the_spot,
     repeat,
 )
 from poise.phases.points import pelvis, runs, velocities
@@ -110,7 +110,8 @@ def clips_of(motions: Sequence[Motion], character: Character) -> list[Clip]:
         motions: Of one skeleton.
         character: Fitted to all of them.
     """
-    ahead = [over_ground(m) for m in motions]
+    # a loop is repeated, so that its cycles go over its seam
+    ahead = [off_the_spot(repeat(m, ROUNDS) if find_loop(m).is_loop else m) for m in motions]
     root = pelvis(character.skeleton)
     reference = ahead[0].world[1][0, root]
     raw = [np.unwrap(rotations.yaw_between(reference, m.world[1][:, root])) for m in ahead]
@@ -123,19 +124,6 @@ def clips_of(motions: Sequence[Motion], character: Character) -> list[Clip]:
         said.append(faces - float(np.mean(heading[motion.times <= 1.0])))
     offset = math.atan2(float(np.mean(np.sin(said))), float(np.mean(np.cos(said))))
     return [_clip(m, h + offset, character) for m, h in zip(ahead, raw, strict=True)]
-
-
-def over_ground(motion: Motion) -> Motion:
-    """The motion moved ahead as fast as its feet slide back, and repeated if it loops."""
-    slide = in_place_velocity(motion)
-    loop = find_loop(motion)
-    if loop.is_loop:
-        motion = repeat(motion, ROUNDS)
-    if np.any(slide):
-        moved = motion.translations.copy()
-        moved[:, 0] -= motion.times[:, None] * slide
-        motion = replace(motion, translations=moved, source=None)
-    return motion
 
 
 def _clip(motion: Motion, heading: Array, character: Character) -> Clip:

@@ -13,6 +13,7 @@ from poise.phases.travel import (
     in_place_velocity,
     is_in_place,
     loops,
+    off_the_spot,
     repeat,
 )
 
@@ -43,6 +44,7 @@ __all__ = [
     "leg_length",
     "leveled",
     "loops",
+    "off_the_spot",
     "repeat",
     "time_to_contact_estimate",
     "times_to_contact",

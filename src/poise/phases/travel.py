@@ -74,6 +74,16 @@ def in_place_velocity(motion: Motion) -> Array:
     return motion.found["in_place_velocity"].copy()
 
 
+def off_the_spot(motion: Motion) -> Motion:
+    """A motion that walks on the spot moved ahead as fast as its feet slide back; any other as it is."""
+    slide = in_place_velocity(motion)
+    if not np.any(slide):
+        return motion
+    moved = motion.translations.copy()
+    moved[:, 0] -= motion.times[:, None] * slide
+    return replace(motion, translations=moved, source=None)
+
+
 def _in_place_velocity(motion: Motion) -> Array:
     path = root_path(motion)
     still = np.zeros(3)

@@ -20,20 +20,50 @@ from poise.physics.bodies import chain
 from poise.physics.mujoco_backend import Model, model_of
 from poise.tracking.lists import Targets
 from poise.tracking.retarget import Standing, end_body, heading, yaw_turn
+from poise.tracking.roles import Role
 from poise.tracking.stance import Foot
 
 STRETCHED = 0.965
 """Legs are stretched to so much of their length at the most [1]."""
 STANDING = "standing"
 """The rest pose of a character's file in which it stands."""
+CROOKED = 0.8
+"""A rest pose with a foot farther than this from straight under its hip does not stand, in legs [1]."""
 
 
-def standing_pose(character: Character) -> Array:
-    """Coordinates of how the character stands, shape (nq,): its rest pose "standing", else the skeleton's own."""
+def standing_pose(character: Character, poses: Array | None = None) -> Array:
+    """Coordinates of how the character stands, shape (nq,).
+
+    That is the rest pose "standing" of its file, else the skeleton's own. Files also hold rest poses that do not stand:
+    lying, legs up, or all bones along one axis. Then it is the given pose whose feet are nearest to straight under
+    their hips.
+
+    Args:
+        character: Who.
+        poses: Coordinates of poses to choose from, shape (F, nq).
+    """
     skeleton = character.skeleton
     still = Motion(skeleton, np.zeros(1), skeleton.offsets[None].copy(), skeleton.rest_rotations[None].copy())
     q = motion_to_q(character, still)[0]
-    return _turned(character, q, character.rest_poses.get(STANDING, {}))
+    q = _turned(character, q, character.rest_poses.get(STANDING, {}))
+    if poses is None or STANDING in character.rest_poses or not len(poses):
+        return q
+    off, found = _off_standing(character, np.concatenate([q[None], poses])), 0
+    if off[0] > CROOKED:
+        found = int(np.argmin(off))
+    return q if found == 0 else poses[found - 1].copy()
+
+
+def _off_standing(character: Character, poses: Array) -> Array:
+    """How far the farthest foot of each pose (F, nq) is from straight under its hip, over its leg [1], shape (F,)."""
+    places, _ = body_poses(character, poses)
+    off = np.zeros(len(poses))
+    for limb in (limb for limb in character.limbs if limb.kind == "leg"):
+        end = end_body(character, limb.name)
+        below = places[:, end] - places[:, limb.bodies[0]]
+        below[:, 2] += (length := limb_length(character, limb.name, end))
+        off = np.maximum(off, np.linalg.norm(below, axis=1) / max(length, 1e-6))
+    return off
 
 
 def styled_pose(character: Character, standing: Array, style: Mapping[str, float]) -> Array:
@@ -125,6 +155,40 @@ def put_on(character: Character, q: Array, limbs: Sequence[str], floor: float) -
     return out
 
 
+def driven_arms(character: Character, actor: Character, roles: Sequence[Role]) -> dict[str, str]:
+    """The character's arms that follow an arm of the actor, and which one."""
+    kinds = {limb.name: limb.kind for limb in character.limbs}, {limb.name: limb.kind for limb in actor.limbs}
+    return {
+        role.limb: role.actor
+        for role in roles
+        if role.kind == "targeted" and kinds[0][role.limb] == "arm" and kinds[1].get(role.actor) == "arm"
+    }
+
+
+def with_arms_of(character: Character, q: Array, arms: Mapping[str, str], theirs: Standing) -> Array:
+    """A standing pose (nq,) whose arms point where the actor's do: rest poses hold them level, slanted or hanging.
+
+    Args:
+        character: Who stands.
+        q: How.
+        arms: Its arms, and which of the actor's each follows.
+        theirs: How the actor stands.
+    """
+    out, (places, turns) = q.copy(), (x[0] for x in body_poses(character, q[None]))
+    about = yaw_turn(heading(character, places) - theirs.yaw)
+    for limb, actor in arms.items():
+        bodies = next(item.bodies for item in character.limbs if item.name == limb)
+        first = next((b for b in bodies if character.bodies[b].kind == "ball"), None)
+        ours = places[end_body(character, limb)] - places[bodies[0]]
+        way = rotations.rotate(about, theirs.ends[actor] - theirs.bases[actor])
+        if first is None or min(np.linalg.norm(ours), np.linalg.norm(way)) < 1e-6:
+            continue
+        at, parent = character.q_addresses[first], turns[character.bodies[first].parent]
+        turned = rotations.multiply(rotations.between(ours, way), turns[first])
+        out[at : at + 4] = rotations.multiply(rotations.conjugate(parent), turned)
+    return out
+
+
 def foot_of(
     character: Character, limb: str, row: int, standing: Standing, places: Array, turns: Array, dt: float
 ) -> Foot:
@@ -146,11 +210,17 @@ def foot_of(
     height = float(standing.ends[limb][2]) - standing.floor
     first = next(item.bodies[0] for item in character.limbs if item.name == limb)
     hip = rotations.rotate(rotations.conjugate(turns[0]), places[first] - places[0])
-    length, body = 0.0, end
-    while body != first:
-        length += float(np.linalg.norm(character.bodies[body].offset))
-        body = character.bodies[body].parent
+    length = limb_length(character, limb, end)
     return Foot(row, points, sole, level, height, hip, STRETCHED * length, character.leg_scale, dt)
+
+
+def limb_length(character: Character, limb: str, end: int) -> float:
+    """Of a limb's bones from its first body to another [m]."""
+    first, length = next(item.bodies[0] for item in character.limbs if item.name == limb), 0.0
+    while end != first:
+        length += float(np.linalg.norm(character.bodies[end].offset))
+        end = character.bodies[end].parent
+    return length
 
 
 class Posing(NamedTuple):

@@ -11,7 +11,7 @@ the world, a hand leaves the body after a meter); the head's ratio is capped.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,8 @@ from poise.tracking.roles import Role
 
 STEEP = 0.8
 """Soles that are further from level than this in the standing pose are not taken for flat feet [rad]."""
+APART = 0.5
+"""Legs that stand out farther than this, over their height, do so in the creature's own stance [1]."""
 LARGEST_RATIO = 1.3
 """Necks of skeletons are drawn with many lengths: no limb is driven further than this times the actor's way [1]."""
 
@@ -39,7 +41,9 @@ class Standing:
         end_turns: Orientation of the last body of each limb.
         com: Center of mass [m], shape (3,).
         floor: Height of the floor [m].
-        leg: Height of the pelvis over the floor [m].
+        leg: Mean height of the hips over the floor if legs that stand apart hung straight down; of the pelvis without
+            legs [m].
+        bases: Place of the first body of each limb [m].
         lengths: Of each limb [m].
     """
 
@@ -51,6 +55,7 @@ class Standing:
     com: Array
     floor: float
     leg: float
+    bases: dict[str, Array]
     lengths: dict[str, float]
 
     @classmethod
@@ -68,10 +73,25 @@ class Standing:
                 end_turns[limb.name], height = _flat(character, ends[limb.name], end_turns[limb.name])
                 if height is not None:
                     end_places[limb.name][2] = floor + height
+        yaw, com = heading(character, places), center_of_mass(character, places, turns)
+        bases = {limb.name: places[limb.bodies[0]].copy() for limb in character.limbs}
+        legs = [limb.name for limb in character.limbs if limb.kind == "leg"]
+        top = np.mean([bases[name][2] for name in legs]) if legs else places[0, 2]
+        leg = float(top) - floor + _closer([bases[name] - end_places[name] for name in legs], yaw)
         return cls(
-            places[0].copy(), turns[0].copy(), heading(character, places), end_places, end_turns,
-            center_of_mass(character, places, turns), floor, float(places[0, 2] - floor), lengths,
+            places[0].copy(), turns[0].copy(), yaw, end_places, end_turns, com, floor, leg, bases, lengths
         )  # fmt: skip
+
+
+def _closer(legs: Sequence[Array], yaw: float) -> float:
+    """How much higher a figure's pelvis is when its legs, ways from foot to hip (3,), hang straight down [m].
+
+    Rest poses are drawn with feet apart. Legs that stand out by more than `APART` are a creature's own.
+    """
+    ways = [(float(_into(yaw_turn(yaw), way)[1]), float(way[2])) for way in legs]
+    if not ways or any(up < 1e-6 or abs(aside) > APART * up for aside, up in ways):
+        return 0.0
+    return max(math.hypot(aside, up) - up for aside, up in ways)
 
 
 def end_body(character: Character, limb: str) -> int:
@@ -140,13 +160,21 @@ class Retargeter:
 
     where base and reference are where both stood, or for targeted limbs where both pelvises are now.
 
+    Args:
+        actor: Who drives.
+        roles: Of the character's limbs.
+        theirs, ours: How they stand.
+        arms: The character's arms that an arm drives: they stand as the actor's, see `with_arms_of`.
+
     Attributes:
         roles: Of the limbs that are driven.
         theirs, ours: How they stand.
         ratio: The character's legs over the actor's.
     """
 
-    def __init__(self, actor: Character, roles: Sequence[Role], theirs: Standing, ours: Standing) -> None:
+    def __init__(
+        self, actor: Character, roles: Sequence[Role], theirs: Standing, ours: Standing, arms: Collection[str] = ()
+    ) -> None:
         self.roles = tuple(role for role in roles if role.actor)
         self.theirs, self.ours = theirs, ours
         self.ratio = ours.leg / theirs.leg
@@ -157,7 +185,8 @@ class Retargeter:
         begin, their_begin = _under(ours), _under(theirs)
         own_com, their_com = _into(to_ours, ours.com - begin), _into(to_theirs, theirs.com - their_begin)
         gains = [self.ratio, self.ratio]
-        offsets = [np.zeros(3), own_com - self.ratio * their_com]
+        rest = ours.pelvis - begin - self.ratio * (theirs.pelvis - their_begin)
+        offsets = [np.array([0.0, 0.0, rest[2]]), own_com - self.ratio * their_com]
         turns = [(theirs.turn, ours.turn), (theirs.turn, ours.turn)]
         for role in self.roles:
             turns.append((theirs.end_turns[role.actor], ours.end_turns[role.limb]))
@@ -171,8 +200,10 @@ class Retargeter:
                 continue
             gain = ours.lengths[role.limb] / max(theirs.lengths[role.actor], 1e-6)
             gains.append(min(gain, LARGEST_RATIO * self.ratio))
-            rest = _into(to_ours, ours.ends[role.limb] - ours.pelvis)
-            offsets.append(rest - gains[-1] * _into(to_theirs, theirs.ends[role.actor] - theirs.pelvis))
+            # arms are counted from the shoulder, others from where their ends rest
+            first, second = (theirs.bases, ours.bases) if role.limb in arms else (theirs.ends, ours.ends)
+            rest = _into(to_ours, second[role.limb] - ours.pelvis)
+            offsets.append(rest - gains[-1] * _into(to_theirs, first[role.actor] - theirs.pelvis))
         self.gains, self.offsets = np.array(gains)[:, None], np.array(offsets)
         self.is_targeted = np.array([False, False, *(role.kind != "support" for role in self.roles)])
         back = rotations.conjugate(np.array([first for first, _ in turns]))

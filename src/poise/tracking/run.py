@@ -19,7 +19,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.forces import Force
 from poise.phases.glitches import find_glitches
-from poise.phases.travel import direction_of_travel
+from poise.phases.travel import direction_of_travel, in_place_velocity, off_the_spot
 from poise.physics import State
 from poise.terrain import Terrain
 from poise.tracking.calibration import standing_pose
@@ -90,7 +90,8 @@ def track(
         style: Shares of the rest poses of the character's file by name [1], such as `{"sad": 1.0}`.
         progress: Called with steps done and all steps.
 
-    A noisy actor is low-passed first, see `poise.tracking.smooth.calmed`; the report's `actor_noise` says how much.
+    A noisy actor is low-passed first, see `poise.tracking.smooth.calmed`; the report's `actor_noise` says how much. One
+    that walks on the spot goes ahead as fast as its feet slide back, `off_the_spot_m_s`: sliding feet carry nobody.
 
     Raises:
         UnknownName: if a push names a body, or a style a rest pose, that the character does not have.
@@ -106,6 +107,8 @@ def track(
         raise InvalidValue(f"fps is {fps:g}; give 50 to 1000 steps a second.")
     for push in pushes:
         push.body_of(character)
+    slide = in_place_velocity(actor)
+    actor = off_the_spot(actor)
     theirs = Character.fit(actor) if actor_character is None else actor_character
     still = standing_pose(character) if standing is None else standing
     if isinstance(still, Motion):
@@ -120,7 +123,7 @@ def track(
     poses = interpolate_q(theirs, actor.times, poses, times)
     tracker = PerformanceTracker(
         character, theirs, dt=1.0 / fps, roles=roles, settings=settings, root=root, standing=still,
-        actor_floor=theirs.floor, floor=0.0, actor_rate=actor.fps,
+        actor_standing=standing_pose(theirs, poses[lead:]), actor_floor=theirs.floor, floor=0.0, actor_rate=actor.fps,
         terrain=_laid(terrain, actor, theirs, poses, still, character),
     )  # fmt: skip
     for push in pushes:
@@ -143,6 +146,7 @@ def track(
     motion = dressed(q_to_motion(character, at, actor.times), drawn)
     report = seen.report(actor, out, seconds)
     report["actor_noise"] = {"noise_m": calm.noise, "cutoff_hz": calm.cutoff}
+    report["off_the_spot_m_s"] = float(np.linalg.norm(slide))
     return TrackResult(motion, report, out, times)
 
 

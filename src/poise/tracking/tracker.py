@@ -28,6 +28,7 @@ from poise.step import Contacts, Step, StepResult, solve_step
 from poise.terrain import Terrain
 from poise.tracking.calibration import (
     Posing,
+    driven_arms,
     foot_of,
     limb_points,
     pose_at,
@@ -36,6 +37,7 @@ from poise.tracking.calibration import (
     standing_pose,
     styled_pose,
     velocity_at,
+    with_arms_of,
 )
 from poise.tracking.lists import Ground, Lists, Settings, Targets
 from poise.tracking.retarget import Retargeter, Standing, end_body
@@ -113,7 +115,7 @@ class PerformanceTracker:
         root: "hard": no force acts at the root, except in steps that would lose the character; these are counted.
             "strict": never; the character falls instead. "soft": a small force may act at the root in every step.
         standing: Coordinates of the standing character, shape (nq,); the skeleton's rest pose if not given.
-        actor_standing: The same of the actor.
+        actor_standing: The same of the actor; its skeleton's rest pose if that stands, else its first pose.
         actor_floor: Height of the actor's floor [m]; found while it runs if not given.
         floor: Height of the character's floor [m].
         actor_rate: Frames a second of the actor [1/s], where poses between them are interpolated; 1/dt if not given.
@@ -151,7 +153,7 @@ class PerformanceTracker:
             raise InvalidValue("No limb of the character is support; give one a role such as left_leg<-left_leg.")
         self.root = root
         self.standing = standing_pose(character) if standing is None else standing.copy()
-        self._actor_standing = standing_pose(self.actor) if actor_standing is None else actor_standing.copy()
+        self._actor_standing = actor_standing
         driven = [role for role in self.roles if role.actor]
         self.rows = {role.limb: 2 + k for k, role in enumerate(driven)}
         self._point_count = len(character.contact_points)
@@ -232,7 +234,7 @@ class PerformanceTracker:
         actor.touch()
         places, turns = actor.data.xpos[1:], actor.data.xquat[1:]
         if self._retargeter is None:
-            self._begin(places)
+            self._begin(pose, places)
         assert self._retargeter is not None
         place, turn = self._retargeter.targets(places, turns, actor.data.subtree_com[1])
         soles = np.array([self._sole(limb, actor.points, places) for limb in self.feet])
@@ -269,8 +271,10 @@ class PerformanceTracker:
 
     # --- beginning
 
-    def _begin(self, places: Array) -> None:
+    def _begin(self, pose: Array, places: Array) -> None:
         """Count ways and turns from how both stand, the actor where it is now and facing as it does."""
+        if self._actor_standing is None:
+            self._actor_standing = standing_pose(self.actor, pose[None])
         supports = [role for role in self.roles if role.kind == "support" and role.actor]
         self._actor_points = {role.limb: limb_points(self.actor, role.actor) for role in supports}
         self._actor_ends = {role.limb: end_body(self.actor, role.actor) for role in supports}
@@ -281,9 +285,11 @@ class PerformanceTracker:
         driven = [role.actor for role in supports]
         theirs = standing_at(self.actor, self._actor_standing, driven, self.actor_floor, places)
         self.standing = put_on(self.character, self.standing, [role.limb for role in supports], self.floor)
-        own_places, own_turns = (x[0] for x in body_poses(self.character, self.standing[None]))
+        arms = driven_arms(self.character, self.actor, self.roles)
+        alike = with_arms_of(self.character, self.standing, arms, theirs)
+        own_places, own_turns = (x[0] for x in body_poses(self.character, alike[None]))
         ours = Standing.of(self.character, own_places, own_turns, self.floor)
-        self._retargeter = Retargeter(self.actor, self.roles, theirs, ours)
+        self._retargeter = Retargeter(self.actor, self.roles, theirs, ours, arms)
         self.state.at(self.standing, np.zeros(self.model.nv))
         arms = self.state.data.xipos[1:] - self.state.com()
         inertia = float(np.sum(self.model.body_masses[1:] * np.sum(arms**2, axis=1)) * 2.0 / 3.0)
