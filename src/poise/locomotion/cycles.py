@@ -110,8 +110,7 @@ def clips_of(motions: Sequence[Motion], character: Character) -> list[Clip]:
         motions: Of one skeleton.
         character: Fitted to all of them.
     """
-    # a loop is repeated, so that its cycles go over its seam
-    ahead = [off_the_spot(repeat(m, ROUNDS) if find_loop(m).is_loop else m) for m in motions]
+    ahead = [over_ground(m) for m in motions]
     root = pelvis(character.skeleton)
     reference = ahead[0].world[1][0, root]
     raw = [np.unwrap(rotations.yaw_between(reference, m.world[1][:, root])) for m in ahead]
@@ -124,6 +123,11 @@ def clips_of(motions: Sequence[Motion], character: Character) -> list[Clip]:
         said.append(faces - float(np.mean(heading[motion.times <= 1.0])))
     offset = math.atan2(float(np.mean(np.sin(said))), float(np.mean(np.cos(said))))
     return [_clip(m, h + offset, character) for m, h in zip(ahead, raw, strict=True)]
+
+
+def over_ground(motion: Motion) -> Motion:
+    """The motion moved ahead as fast as its feet slide back, and repeated if it loops: cycles go over the seam."""
+    return off_the_spot(repeat(motion, ROUNDS) if find_loop(motion).is_loop else motion)
 
 
 def _clip(motion: Motion, heading: Array, character: Character) -> Clip:
