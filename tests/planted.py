@@ -239,6 +239,14 @@ def flip(name: str, random: np.random.Generator) -> Fault:
     return Fault(turned(motion, joint, turn), "glitch", (frame - 1, frame))
 
 
+def climb(name: str, random: np.random.Generator) -> Fault:
+    """All of it goes up or down through the air at 0.3 m/s."""
+    motion = clean(name)
+    rise = 0.3 * random.choice([-1.0, 1.0]) * motion.times
+    last = motion.frame_count - 1
+    return Fault(moved(motion, rise[:, None] * np.array([0.0, 0.0, 1.0])), "rise", (0, last))
+
+
 FAULTS: dict[str, tuple[Callable[[str, np.random.Generator], Fault], tuple[str, ...]]] = {
     "root pop 5 cm": (pop, (*WALKS, "high jump", "leaps")),
     "root spike 5 cm": (root_spike, (*WALKS, "high jump", "leaps")),
@@ -252,5 +260,6 @@ FAULTS: dict[str, tuple[Callable[[str, np.random.Generator], Fault], tuple[str, 
     "sink 10 cm": (sink, tuple(WALKS)),
     "hover 12 cm": (hover, tuple(WALKS)),
     "flip 120°": (flip, tuple(WALKS)),
+    "climb 0.3 m/s": (climb, tuple(WALKS)),
 }
 """Every fault, and the clips it is planted in."""

@@ -309,6 +309,23 @@ def test_a_clip_that_hovers_for_a_while_floats(walk: Motion) -> None:
     assert re.search("lower the", found[0].cures[0].text)
 
 
+@pytest.mark.parametrize("speed", [0.15, -0.4, 1.0])
+def test_a_walk_that_goes_through_the_air_fails_and_its_cure_mends_it(walk: Motion, speed: float) -> None:
+    lifted = moved(walk, speed * walk.times[:, None] * np.array([0.0, 0.0, 1.0]))
+    (found,) = findings(lifted, "rise")
+    assert found.fails
+    assert found.measure == pytest.approx(abs(speed) * walk.duration, rel=0.15)
+    pace = numbers(found.cures[0].text)[0] * (1.0 if "hips up" in found.cures[0].text else -1.0)
+    assert not findings(moved(lifted, pace * walk.times[:, None] * np.array([0.0, 0.0, 1.0])), "rise")
+
+
+def test_a_figure_that_rides_a_lift_is_only_warned_of(walk: Motion) -> None:
+    stands = replace(walk, translations=walk.translations.copy(), rotations=walk.rotations.copy(), source=None)
+    stands.translations[:], stands.rotations[:] = walk.translations[60], walk.rotations[60]
+    (found,) = findings(moved(stands, 0.3 * walk.times[:, None] * np.array([0.0, 0.0, 1.0])), "rise")
+    assert not found.fails
+
+
 @needs_motions
 def test_feet_that_were_grounded_slide_no_further_where_none_stands() -> None:
     roll = poise.load(MOTIONS / "deepmimic" / "humanoid3d_roll.txt")

@@ -23,6 +23,7 @@ from poise.check.profile import Profile, load_profile, profile_names
 from poise.check.report import ClipReport, Wanted, junit_xml, unreadable
 from poise.check.statistics import PAPER_GRAVITY, bins_of, figures, histogram_svg, quoted, write_statistics
 from poise.core.errors import FileFormatError, UnknownName
+from tests.chromium import launched, needs_browser, opened
 from tests.clips import MOTIONS, needs_motions
 
 NASTY = "<b>\"a\" & 'b'</b> ]]> \x01\udc80.bvh"
@@ -328,3 +329,17 @@ def test_the_page_needs_nothing_else_and_escapes_every_name(hop: ClipReport) -> 
 
 def test_the_page_of_one_clip_has_no_table_of_clips(hop: ClipReport) -> None:
     assert "input" not in outline([hop], load_profile("realistic")).tags
+
+
+@needs_browser
+def test_the_page_never_scrolls_sideways(hop: ClipReport, tmp_path: Path) -> None:
+    motion = poise.load(poise.sample_path("walk"))
+    walk = check_motion(analyze(motion), load_profile("realistic"), "walk.bvh", Wanted(True, True))
+    written = tmp_path / "check.html"
+    written.write_text(page([hop, walk], compare([]), load_profile("realistic")), encoding="utf-8")
+    with launched() as browser:
+        for width in (400, 1200):
+            with opened(browser, written, size=(width, 800), is_ready=False) as shown:
+                assert shown.evaluate("document.documentElement.scrollWidth") <= width
+                fits = "[...document.querySelectorAll('.pairs')].every(e => e.scrollWidth <= e.clientWidth)"
+                assert shown.evaluate(fits)

@@ -30,6 +30,7 @@ FLAWS: dict[str, tuple[str, str]] = {
     "skate": ("slide of a foot over one touch of the ground", "m"),
     "penetration": ("depth of a contact point below the floor", "m"),
     "float": ("gap under a foot that should carry the body", "m"),
+    "rise": ("how far the body goes up or down while its feet stand", "m"),
     "jerk": ("share of joint motion whose normalized jerk is above 6500", ""),
     "joint-speed": ("turning speed of a joint", "rad/s"),
     "limits": ("joint angle beyond its limit", "deg"),
@@ -200,6 +201,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "skate": ("limbs", "travel", "floor", "size"),
     "penetration": ("limbs", "floor"),
     "float": ("limbs", "floor"),
+    "rise": ("limbs",),
     "root-residual": ("limbs", "travel", "floor", "size"),
     "joint-speed": ("size",),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy import ndimage
@@ -53,8 +54,9 @@ class Stance:
 
 
 def ground_findings(clip: Analysis, profile: Profile, *, is_timed: bool = True) -> Iterator[Finding]:
-    """Skate, penetration and float; without a right frame rate, only what no speed or force says."""
+    """Rise, skate, penetration and float; without a right frame rate, only what no speed or force says."""
     standing = stances(clip)
+    yield from _rise(clip, profile)
     yield from _skate(clip, standing, profile)
     if is_timed:
         yield from _nothing_stands(clip, profile)
@@ -128,6 +130,44 @@ def foot_word(limb: str) -> str:
 def _limit(clip: Analysis, profile: Profile, flaw: str) -> Limit:
     """A profile's length, which is for a leg of 0.82 m, for the legs of this clip [m]."""
     return profile[flaw].scaled(clip.character.leg_scale)
+
+
+def _rise(clip: Analysis, profile: Profile) -> Iterator[Finding]:
+    """A body that goes up or down through the air while its feet stand, wherever the floor is.
+
+    On stairs and slopes a standing foot is at rest. Where nothing is under it, every standing foot rises with the body.
+    A figure that does not step may ride a lift that the clip does not hold: a warning.
+    """
+    limit, touch = _limit(clip, profile, "rise"), clip.touch
+    columns = np.flatnonzero(touch.is_foot)
+    if not limit.is_checked or not len(columns):
+        return
+    scale, frames = clip.character.leg_scale, np.arange(clip.motion.frame_count)
+    height, velocity = touch.points[:, columns, 2], touch.velocities[:, columns]
+    is_low = height < height.min(axis=1, keepdims=True) + at.LEVEL * scale
+    speed = np.where(is_low, np.linalg.norm(velocity[:, :, :2], axis=2), np.inf)
+    stands = np.argmin(speed, axis=1)
+    still = (speed[frames, stands] < at.STANDING_STILL * math.sqrt(scale)) & ~clip.is_glitch
+    still &= clip.forces.demanded[:, 2] > at.CARRIED * clip.mass * clip.gravity
+    if still.sum() * clip.motion.dt < at.LEAST_RISING * math.sqrt(scale):
+        return
+    rising = velocity[frames, stands, 2]
+    pace, far = float(np.median(rising[still])), float(rising[still].sum() * clip.motion.dt)
+    even = np.abs(rising[still] - pace) < at.RISES_EVENLY * abs(pace)
+    if abs(pace) < at.RISES * math.sqrt(scale) or even.mean() < at.RISING or limit.allows(abs(far)):
+        return
+    feet_used = [touch.supports[columns[k]] for k in stands[still].tolist()]
+    steps = sum(a != b for a, b in pairwise(feet_used))
+    first, last = int(np.flatnonzero(still)[0]), int(np.flatnonzero(still)[-1])
+    word, back = ("up", "down") if pace > 0.0 else ("down", "up")
+    yield Finding(
+        "rise", abs(far), limit.most, ((first, last),),
+        f"The body goes {word} through the air: feet that stand go {word} at {abs(pace):.2g} m/s, {length_words(abs(far))} "
+        f"in frames {first}–{last}",
+        (Cure(f"move the hips {back} at {abs(pace):.2g} m/s over frames {first}–{last}, so that standing feet rest",
+              abs(far) / clip.character.leg_length),),
+        "feet", limit.fails and steps >= at.LEAST_STEPS,
+    )  # fmt: skip
 
 
 def _skate(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> Iterator[Finding]:

@@ -158,9 +158,8 @@ def _gait(report: ClipReport) -> str:
         ("kinetic with potential energy (−1 walk, +1 run)", f"{g['energy_correlation']:+.2f}".replace("-", "−")),
         ("mechanical cost of transport", _number(g["cost_of_transport"])),
     ]  # fmt: skip
-    head = "".join(f'<th class="number">{escape(name)}</th>' for name, _ in cells)
-    row = "".join(f'<td class="number">{escape(value)}</td>' for _, value in cells)
-    return f"<h3>Gait</h3><table><thead><tr>{head}</tr></thead><tbody><tr>{row}</tr></tbody></table>"
+    pairs = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in cells)
+    return f'<h3>Gait</h3><dl class="pairs">{pairs}</dl>'
 
 
 def _row(finding: Finding, report: ClipReport, player: str) -> str:

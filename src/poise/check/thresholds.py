@@ -83,6 +83,13 @@ UPRIGHT, STAYS_UP = 0.6, 0.2
 alone [1]."""
 GLIDES = 0.4
 """A body none of whose feet stands fails if the slowest slides this far [m]; less is a warning: feet can slide."""
+LEVEL = 0.03
+"""Points of feet this little above the lowest one may stand with it [m]."""
+RISES, RISES_EVENLY, RISING = 0.06, 0.3, 0.35
+"""Standing feet rise from the first speed on [m/s], evenly where they are within the second of the median [1], in at
+least the third of the frames [1]: feet that roll and swing do not agree."""
+LEAST_RISING = 0.4
+"""Time on standing feet that tells [s]."""
 
 # Balance.
 BESIDE_FLIGHT = 0.08
