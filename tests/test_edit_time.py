@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,6 +75,12 @@ def test_flights_may_keep_their_pace_while_the_rest_goes_slower() -> None:
     for told in (report["check"]["new"], own["check"]["new"], own["check"]["asked"]):
         assert not told
     assert "--keep-flights" in " ".join(report["notes"])
+    # less is offered, as much as passes
+    (factor,) = re.findall(r"--factor (\S+) is as far", " ".join(report["notes"]))
+    assert float(factor) == pytest.approx(math.sqrt(was / 0.7), abs=0.011)
+    less = retime(motion, character, factor=float(factor)).report
+    assert not less["check"]["asked"]
+    assert retime(motion, character, factor=float(factor) + 0.04).report["check"]["asked"]
 
 
 def test_an_interval_says_what_it_reached_and_what_falls_there() -> None:

@@ -162,8 +162,8 @@ def _rise(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     word, back = ("up", "down") if pace > 0.0 else ("down", "up")
     yield Finding(
         "rise", abs(far), limit.most, ((first, last),),
-        f"The body goes {word} through the air: feet that stand go {word} at {abs(pace):.2g} m/s, {length_words(abs(far))} "
-        f"in frames {first}–{last}",
+        f"The body goes {word} through the air: feet that stand go {word} at {abs(pace):.2g} m/s, "
+        f"{length_words(abs(far))} in frames {first}–{last}",
         (Cure(f"move the hips {back} at {abs(pace):.2g} m/s over frames {first}–{last}, so that standing feet rest",
               abs(far) / clip.character.leg_length),),
         "feet", limit.fails and steps >= at.LEAST_STEPS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +13,9 @@ import numpy as np
 from numpy.polynomial.polynomial import polyint
 
 from poise.body.character import Character
+from poise.check.clip import findings_of
 from poise.check.finding import Finding
+from poise.check.profile import ROOT, load_profile
 from poise.core.errors import InvalidValue, PoiseError
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -134,9 +136,11 @@ def retime(
     edited = Edited(result, report)
     if not verify or figure is None:
         return edited
+    gravities = tuple(f["gravity_g"] for f in before["flights"])
+    is_whole = factor is not None and scope.interval is None and not move_keys
     asked = partial(
-        _follows, before=before.get("flights", []), after=after.get("flights", []),
-        is_slower=result.duration > motion.duration,
+        _follows, before=before["flights"], after=after["flights"], is_slower=result.duration > motion.duration,
+        gentler=cache(lambda: _gentler(motion, character, slow, gravities)) if is_whole else str,
     )  # fmt: skip
     frames = np.arange(motion.frame_count, dtype=np.float64)
     moments = frames if move_keys else np.interp(timing.source, motion.times, frames)
@@ -151,7 +155,8 @@ def seen_slower(found: Finding) -> str:
 
 
 def _follows(
-    found: Finding, before: list[dict[str, Any]], after: list[dict[str, Any]], *, is_slower: bool
+    found: Finding, before: list[dict[str, Any]], after: list[dict[str, Any]], *, is_slower: bool,
+    gentler: Callable[[], str],
 ) -> str:  # fmt: skip
     """What to say of a finding that follows from the new timing; "" of others."""
     if is_slower and (why := seen_slower(found)):
@@ -161,8 +166,29 @@ def _follows(
     now, was = (float(np.median([f["gravity_g"] for f in flights])) for flights in (after, before))
     return (
         f"Flights now fall with {now:.2g} g ({was:.2g} g before), which follows from their new duration; a check calls "
-        "it wrong. --keep-flights lets them keep their pace, and poise edit ballistic their height."
+        f"it wrong. {gentler()}--keep-flights lets them keep their pace, and poise edit ballistic their height."
     )
+
+
+def _gentler(motion: Motion, character: Character | None, factor: float, gravities: tuple[float, ...]) -> str:
+    """The factor nearest to this one that leaves flights which a check calls right, seen by trying it; "" for none.
+
+    Gravity goes with one over the factor squared, so the flight that is nearest to the bound decides.
+    """
+    bounds = load_profile(ROOT)["gravity"]
+    if factor > 1.0:
+        nearest = math.floor(100.0 * math.sqrt(max(min(gravities), 0.0) / bounds.least)) / 100.0
+    else:
+        nearest = math.ceil(100.0 * math.sqrt(max(gravities) / bounds.most)) / 100.0
+    if not min(factor, 1.0) < nearest < max(factor, 1.0):
+        return ""
+    try:
+        found = findings_of(retime(motion, character, factor=nearest, verify=False).motion, character)
+    except PoiseError:
+        return ""
+    if any(f.fails and f.name == "gravity" for f in found):
+        return ""
+    return f"--factor {nearest:g} is as far as a check lets them go; "
 
 
 def _figure(motion: Motion, character: Character | None, *, is_needed: bool) -> Figure | None:
