@@ -136,7 +136,8 @@ def _rise(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     """A body that goes up or down through the air while its feet stand, wherever the floor is.
 
     On stairs and slopes a standing foot is at rest. Where nothing is under it, every standing foot rises with the body.
-    A figure that does not step may ride a lift that the clip does not hold: a warning.
+    What touches the ground that is known is judged by its gaps. A figure that does not step may ride a lift that the
+    clip does not hold: a warning.
     """
     limit, touch = _limit(clip, profile, "rise"), clip.touch
     columns = np.flatnonzero(touch.is_foot)
@@ -148,7 +149,7 @@ def _rise(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     speed = np.where(is_low, np.linalg.norm(velocity[:, :, :2], axis=2), np.inf)
     stands = np.argmin(speed, axis=1)
     still = (speed[frames, stands] < at.STANDING_STILL * math.sqrt(scale)) & ~clip.is_glitch
-    still &= clip.forces.demanded[:, 2] > at.CARRIED * clip.mass * clip.gravity
+    still &= ~touch.flags.any(axis=1) & (clip.forces.demanded[:, 2] > at.CARRIED * clip.mass * clip.gravity)
     if still.sum() * clip.motion.dt < at.LEAST_RISING * math.sqrt(scale):
         return
     rising = velocity[frames, stands, 2]
