@@ -200,3 +200,8 @@ def test_an_analysis_prints_as_one_line() -> None:
     text = repr(analyze(motion, fit(motion)))
     assert "\n" not in text
     assert f"{motion.frame_count} frames" in text
+
+
+def test_a_motion_is_fitted_once() -> None:
+    motion = load(sample_path("walk"))
+    assert analyze(motion).character is analyze(motion).character

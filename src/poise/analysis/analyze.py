@@ -289,6 +289,13 @@ class Analysis:
         return self.support.polygon[frame, : self.support.corners[frame]]
 
 
+def character_of(motion: Motion) -> Character:
+    """The character fitted to a motion, fitted once and kept with it."""
+    if "character" not in motion.found:
+        motion.found["character"] = fit(motion)
+    return motion.found["character"]
+
+
 def analyze(
     motion: Motion,
     character: Character | None = None,
@@ -319,7 +326,7 @@ def analyze(
     Raises:
         InvalidValue: if the character belongs to another skeleton, or an argument makes no sense.
     """
-    character = fit(motion) if character is None else character
+    character = character_of(motion) if character is None else character
     require_same_skeleton(character, motion)
     if not gravity >= 0.0 or not friction >= 0.0:
         raise InvalidValue(f"gravity is {gravity} and friction {friction}; give zero or more for both.")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from poise.analysis.analyze import Analysis, analyze
-from poise.body.character import Character, fit
+from poise.analysis.analyze import Analysis, analyze, character_of
+from poise.body.character import Character
 from poise.body.posing import root_mover
 from poise.check.air import why_no_flight
 from poise.core.errors import InvalidValue
@@ -129,7 +129,7 @@ def repair(
     a clip is given, so contact forces are projected out and only its change is optimized.
     """
     scope = scope or Scope()
-    body = fit(motion) if character is None else character
+    body = character_of(motion) if character is None else character
     if motion.frame_count < 8:
         raise InvalidValue(f"The clip has {motion.frame_count} frames; a repair needs 8 or more.")
     seen = analyze(
