@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 import poise
-from poise.analysis import analyze
+from poise.analysis import Analysis, analyze
 from poise.analysis.measures import implied_scale, measures
 from poise.check.air import aimed_gravity, apex_change, gravity_cures, retimed_intervals
 from poise.check.clip import judge
@@ -432,3 +432,32 @@ def test_every_command_that_is_offered_cures_what_it_is_offered_for(jump: Motion
             assert not [f for f in findings(result) if (f.name, f.where) == (found.name, found.where)], command
             tried.append(tool)
     assert {"spin", "ballistic"} <= set(tried)
+
+
+@dataclass(frozen=True)
+class Repairs(Cures):
+    """Cures whose repair ends as given."""
+
+    outcome: tuple[float, float, float, float] | None = None
+
+    def repaired(self, clip: Analysis) -> tuple[float, float, float, float] | None:
+        return self.outcome
+
+
+def test_what_cures_nothing_is_said_and_findings_about_forces_are_repaired_whether_they_fail_or_not() -> None:
+    clip = analyze(poise.load(poise.sample_path("hover_hop")))
+
+    def judged(trials: Repairs | None) -> dict[str, Finding]:
+        return {f.name: f for f in judge(clip, measures(clip), implied_scale(clip), REALISTIC, trials=trials)}
+
+    named, mended, vain = judged(None), judged(Repairs(outcome=(0.3, 0.1, 5.0, 0.02))), judged(Repairs())
+    assert not named["root-residual"].fails
+    for name in ("balance", "root-residual"):
+        assert "not tried" in named[name].cures[-1].text
+        assert "from 30 to 10.0 % of the weight" in mended[name].cures[-1].text
+        assert not any("repair" in c.text for c in vain[name].cures)
+        assert "repairing the whole clip (poise edit repair)" in vain[name].tried
+    # the closed forms are worked out without a word
+    assert not any("play it" in c.text for c in named["balance"].cures)
+    assert "playing it slower" in " ".join(named["balance"].tried)
+    assert named["balance"].as_json()["tried"] == list(named["balance"].tried)

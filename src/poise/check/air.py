@@ -330,6 +330,7 @@ def _spin(
     fading = f"less and less toward frames {flight.first} and {flight.last}"
     if landing > at.LANDS_TURNED:
         fading = f"less and less toward frame {flight.first}, and {landing:.0f}° still at frame {flight.last}"
+    swung = _swing(clip, flight, most_allowed, span, float(size[most]), trials=trials)
     yield Finding(
         "spin", degrees, most_allowed, stretches(size > math.radians(most_allowed), flight.first),
         f"{where.capitalize()} gains and loses spin with nothing to push against: by frame {frame} the body is "
@@ -337,9 +338,9 @@ def _spin(
         ranked([
             Cure(f"{word} the whole body {degrees:.0f}° at frame {frame}, {fading} (poise edit spin {span})",
                  float(size[most])),
-            *_swing(clip, flight, most_allowed, span, float(size[most]), trials=trials),
+            *swung,
         ]),
-        where, limit.fails,
+        where, limit.fails, tried=("swinging the free limbs against it",) * (not swung),
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from poise.body import load_character
 from poise.body.character import Character, fit
 from poise.check.air import flight_findings
 from poise.check.capture import capture_findings
-from poise.check.finding import Cure, Finding, Trials, doubts
+from poise.check.finding import FORCES, Cure, Finding, Trials, doubts
 from poise.check.ground import balance_findings, ground_findings
 from poise.check.library import facts_of, measures_of, samples_of
 from poise.check.pictures import pictures_of
@@ -244,14 +244,19 @@ REPAIRED = ("gravity", "arc", "track", "drift", "spin", "balance", "root-residua
 
 
 def _with_repair(found: list[Finding], clip: Analysis, trials: Trials | None) -> list[Finding]:
-    """The findings. Those that fail and that a repair of the whole clip can mend get it as their last cure."""
-    if not any(f.fails and f.name in REPAIRED for f in found):
+    """The findings. Those that a repair of the whole clip can mend get it as their last cure.
+
+    Of findings about flights only those that fail do; a small one has cures enough.
+    """
+    chosen = [f.name in FORCES or (f.fails and f.name in REPAIRED) for f in found]
+    if not any(chosen):
         return found
     text, tried = "repair the whole clip within 6° and 6 cm: poise edit repair", None
     if trials is None:
         text += " (not tried; --try-cures tries it)"
     elif (tried := trials.repaired(clip)) is None:
-        return found
+        vain = "repairing the whole clip (poise edit repair)"
+        return [replace(f, tried=(*f.tried, vain)) if c else f for f, c in zip(found, chosen)]
     else:
         before, after, turn, shift = tried
         text = (
@@ -259,7 +264,7 @@ def _with_repair(found: list[Finding], clip: Analysis, trials: Trials | None) ->
             f"% of the weight, with joints turned by up to {turn:.1f}° and the root moved by {100.0 * shift:.1f} cm "
             "(poise edit repair)"
         )
-    return [replace(f, cures=(*f.cures, Cure(text, math.inf))) if f.fails and f.name in REPAIRED else f for f in found]
+    return [replace(f, cures=(*f.cures, Cure(text, math.inf))) if c else f for f, c in zip(found, chosen)]
 
 
 def _all(

@@ -87,6 +87,7 @@ class Finding:
         where: The flight, foot or joint, where there is one.
         fails: True if it makes the clip fail; False for a warning.
         doubt: Why it is a warning though the profile calls it a failure; "" where it does not.
+        tried: What was tried and cures nothing, in words.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Finding:
     where: str = ""
     fails: bool = True
     doubt: str = ""
+    tried: tuple[str, ...] = ()
 
     def as_warning(self, doubt: str) -> Finding:
         """The same as a warning, with the reason."""
@@ -121,6 +123,7 @@ class Finding:
             "where": self.where,
             "sentence": self.sentence,
             "cures": [c.text for c in self.cures],
+            "tried": list(self.tried),
             "fails": self.fails,
             "doubt": self.doubt,
         }

@@ -387,8 +387,15 @@ def balance_findings(clip: Analysis, profile: Profile, *, trials: Trials | None 
             f"The feet can give the moment in only {100.0 * share:.0f} % of the frames on the ground; at frame {frame} "
             f"{lacks:.0f} N·m are lacking, as if they had to press {length_words(far)} beside themselves"
         )
-    cures = [*_shift(clip, judged, bad, limit.least), *_slow(clip, judged, profile, trials=trials)]
-    yield Finding("balance", share, limit.least, bad, what, ranked(cures), "whole clip", limit.fails and bool(stands))
+    shifted, slowed = _shift(clip, judged, bad, limit.least), _slow(clip, judged, profile, trials=trials)
+    tried = ["moving the hips (too far, or in too many places)"] * (not shifted)
+    if not slowed:
+        most = _slowest(clip, profile)
+        tried += [f"playing it slower, up to {most:.2g} ×{' (then its flights fall too slowly)' * (most < at.SLOWEST)}"]
+    yield Finding(
+        "balance", share, limit.least, bad, what, ranked([*shifted, *slowed]), "whole clip",
+        limit.fails and bool(stands), tried=tuple(tried),
+    )  # fmt: skip
 
 
 def stands_beside(clip: Analysis, judged: Flags) -> Frames:
@@ -443,10 +450,7 @@ def _slow(clip: Analysis, judged: Flags, profile: Profile, *, trials: Trials | N
 
     Offered is the least that should pass; with `trials`, the least that does.
     """
-    least, wanted = profile["gravity"].least, profile["balance"].least
-    slowest = at.SLOWEST
-    if least > 0.0:
-        slowest = min([slowest, *(math.sqrt(max(f.gravity_g, 0.0) / least) for f in clip.flights)])
+    wanted, slowest = profile["balance"].least, _slowest(clip, profile)
     if slowest <= at.LEAST_SLOWING:
         return []
     speeds = [math.floor(100.0 * k) / 100.0 for k in np.geomspace(at.LEAST_SLOWING, slowest, at.SPEEDS).tolist()]
@@ -466,6 +470,14 @@ def _slow(clip: Analysis, judged: Flags, profile: Profile, *, trials: Trials | N
             words = f"play it {k:.2f} × slower: {100.0 * seen:.0f} % are then in balance"
             return [Cure(f"{words} (poise edit retime --factor {k:.2f})", math.log(k))]
     return []
+
+
+def _slowest(clip: Analysis, profile: Profile) -> float:
+    """How many times slower a clip may play before one of its flights falls too slowly [1]; 1 where one does so now."""
+    least = profile["gravity"].least
+    if least <= 0.0:
+        return at.SLOWEST
+    return max(1.0, min([at.SLOWEST, *(math.sqrt(max(f.gravity_g, 0.0) / least) for f in clip.flights)]))
 
 
 def slowed_error(clip: Analysis, k: float) -> Array:

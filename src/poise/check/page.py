@@ -168,6 +168,8 @@ def _row(finding: Finding, report: ClipReport, player: str) -> str:
     if finding.doubt:
         frames += f' <span class="frames">A warning: {escape(finding.doubt)}.</span>'
     cures = "".join(f"<li>{escape(c.text)}</li>" for c in finding.cures)
+    if finding.tried:
+        cures += f'<li class="vain">Tried in vain: {escape("; ".join(finding.tried))}</li>'
     least = finding.measure < finding.threshold
     return (
         f'<tr><td class="name{"" if finding.fails else " warning"}">{escape(finding.name)}</td>'

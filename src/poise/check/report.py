@@ -190,7 +190,11 @@ def _suite(report: ClipReport, profile: Profile) -> ElementTree.Element:
 def _lines(finding: Finding) -> str:
     frames = f" (frames {frame_words(finding.frames)})" if finding.frames else ""
     return "\n".join(
-        [f"{finding.sentence}{frames}", *(f"  {'or' if k else 'cure'}: {c.text}" for k, c in enumerate(finding.cures))]
+        [
+            f"{finding.sentence}{frames}",
+            *(f"  {'or' if k else 'cure'}: {c.text}" for k, c in enumerate(finding.cures)),
+            *(f"  tried in vain: {t}" for t in finding.tried),
+        ]
     )
 
 

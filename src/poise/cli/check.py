@@ -205,7 +205,7 @@ def _run(
     from poise.check.clip import check_files
 
     with progress(disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("Checking (the first run on a machine compiles, about 10 s)", total=len(paths))
+        task = bar.add_task("Checking", total=len(paths))
 
         def done(found: tuple[ClipReport, ...]) -> None:
             bar.update(task, advance=1, description=f"Checking: {Path(found[0].file).name}")
@@ -315,6 +315,8 @@ def show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profil
                 console.print(Text(f"      measured {measured}, allowed {side} {allowed}", style="dim"))
             for number, cure in enumerate(finding.cures[:MOST_CURES]):
                 console.print(Text(f"      {'cure:' if number == 0 else '  or:'} {cure.text}"))
+            if finding.tried:
+                console.print(Text(f"      tried in vain: {'; '.join(finding.tried)}", style="dim"))
         if report.verdict == "unreadable":
             console.print(Text(f"  {report.error}"))
     strays = [(g, s) for g in groups for s in g.strays]

@@ -113,7 +113,7 @@ def run_edit(asked: Common, tool: Tool) -> None:
         Exit: with 1 if the budget refuses the edit; then nothing is written.
     """
     motion, character, scope, budget = prepare(asked)
-    with waiting("Editing (the first run on a machine compiles)"):
+    with waiting("Editing"):
         try:
             edited = tool(motion, character, scope=scope, budget=budget)
         except BudgetExceeded as error:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from poise.synthesis.run import SynthesisResult
 
 
-PREPARING = "Preparing (the first run on a machine compiles, about 10 s)"
+PREPARING = "Preparing"
 """What a progress bar says until the first step is made."""
 
 

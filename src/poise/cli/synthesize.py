@@ -367,7 +367,7 @@ def synthesize(
 
 
 def _run(behavior: Behavior, character: Character | None, **arguments: Any) -> SynthesisResult:
-    """Synthesize behind a progress bar; the first run on a machine also compiles."""
+    """Synthesize behind a progress bar."""
     with progress(disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(PREPARING, total=None)
         from poise.synthesis.run import synthesize as run
