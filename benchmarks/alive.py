@@ -40,10 +40,13 @@ Array = npt.NDArray[np.float64]
 TUNE = ("walk", "bvh/cmu_motionbuilder/02_01.bvh", "bvh/accad/Female1_A01_Stand.bvh")
 """Clips that settings were chosen on."""
 REPORT = (
-    "bvh/accad/Female1_B15_WalkTurnAround180.bvh", "bvh/other/AV_8Walk_Meredith_HVHA_Rep1.bvh",
-    "bvh/cmu_3dsmax/143_40.bvh@60", "../motions2/bvh/walk01.bvh", "../motions2/bvh/fair1_zombie.bvh",
+    "bvh/accad/Female1_B15_WalkTurnAround180.bvh",
+    "bvh/other/AV_8Walk_Meredith_HVHA_Rep1.bvh",
+    "bvh/cmu_3dsmax/143_40.bvh@60",
+    "../motions2/bvh/walk01.bvh",
+    "../motions2/bvh/fair1_zombie.bvh",
     "../motions2/asf_amc/11_01.amc",
-)  # fmt: skip
+)
 """Clips that only the report is made on."""
 PLACES = ("chest", "pelvis", "head", "hand", "swing", "stance")
 FORCE, LASTS, AFTER = 300.0, 0.2, 1.5

@@ -50,12 +50,14 @@ def identity(clips: Sequence[Clip]) -> Iterator[Row]:
             continue
         d = run.report["deviation"]
         yield Row(
-            clip.name, "flat",
+            clip.name,
+            "flat",
             {
-                "joint_deg": d["joint_angle_max_deg"], "root_m": d["root_position_max_m"],
+                "joint_deg": d["joint_angle_max_deg"],
+                "root_m": d["root_position_max_m"],
                 "file": _file_difference(clip, run),
             },
-        )  # fmt: skip
+        )
 
 
 def _file_difference(clip: Clip, run: SimulationResult) -> float:
@@ -102,15 +104,19 @@ def pushes(clips: Sequence[Clip], *, goal: str, seconds: float = 3.0) -> Iterato
             position, angle = pose_error(run, start + 0.2 + seconds)
             scale = clip.character.leg_scale
             yield Row(
-                clip.name, name,
+                clip.name,
+                name,
                 {
-                    "joint_peak_deg": event["joint_peak_deg"], "root_peak_deg": event["root_peak_deg"],
+                    "joint_peak_deg": event["joint_peak_deg"],
+                    "root_peak_deg": event["root_peak_deg"],
                     "com_cm": 100.0 * event["com_excursion_max_m"] / scale,
-                    "com_back_s": _number(event["com_back_s"]), "recovery_s": _number(event["recovery_s"]),
-                    "aligned_cm": 100.0 * position / scale, "aligned_deg": angle,
+                    "com_back_s": _number(event["com_back_s"]),
+                    "recovery_s": _number(event["recovery_s"]),
+                    "aligned_cm": 100.0 * position / scale,
+                    "aligned_deg": angle,
                     "root_weight": run.report["root_residual"]["force_max_N"] / (9.81 * clip.character.mass),
                 },
-            )  # fmt: skip
+            )
 
 
 def pose_error(run: SimulationResult, at: float) -> tuple[float, float]:
@@ -137,16 +143,19 @@ def terrain(clips: Sequence[Clip], specs: Sequence[str]) -> Iterator[Row]:
             penetration, floating = 100.0 * contact["penetration_p95_m"], 100.0 * contact["float_p95_m"]
             scale = clip.character.leg_scale
             yield Row(
-                clip.name, spec,
+                clip.name,
+                spec,
                 {
-                    "pen_cm": penetration, "float_cm": floating,
-                    "pen_cm_by_leg": penetration / scale, "float_cm_by_leg": floating / scale,
+                    "pen_cm": penetration,
+                    "float_cm": floating,
+                    "pen_cm_by_leg": penetration / scale,
+                    "float_cm_by_leg": floating / scale,
                     "blocked_cm_by_leg": 100.0 * blocked(clip, run.terrain) / scale,
                     "joint_deg": run.report["deviation"]["joint_angle_rms_deg"],
                     "off_m": horizontal_miss(run),
                     "root_weight": run.report["root_residual"]["force_rms_N"] / (9.81 * clip.character.mass),
                 },
-            )  # fmt: skip
+            )
 
 
 def horizontal_miss(run: SimulationResult) -> float:
@@ -188,12 +197,15 @@ def endurance(clips: Sequence[Clip], steps: int, seed: int = 1) -> Iterator[Row]
         made += solver["solves"]
         fallbacks = sum(v for k, v in solver["fallbacks"].items() if k != "glitch_carried")
         yield Row(
-            clip.name, spec,
+            clip.name,
+            spec,
             {
-                "steps": solver["solves"], "fallbacks": fallbacks, "failures": solver["failures"],
+                "steps": solver["solves"],
+                "fallbacks": fallbacks,
+                "failures": solver["failures"],
                 "off_m": horizontal_miss(run),
             },
-        )  # fmt: skip
+        )
 
 
 def _run(clip: Clip, motion: poise.Motion, **arguments: Any) -> SimulationResult | str:

@@ -34,13 +34,17 @@ FIGURES: dict[str, tuple[tuple[Path, tuple[str | int | None, ...], float | None]
     ),
     "figure eight": ((BVH / "other/AV_8Walk_Meredith_HVHA_Rep1.bvh", (None,), None),),
     "cyberpunk": (
-        (MORE / "gltf/cyberpunk_Character.glb", tuple(
-            f"CharacterArmature|{n}" for n in ("Idle_Neutral", "Walk", "Run", "Run_Back", "Run_Left", "Run_Right")
-        ), None),
+        (
+            MORE / "gltf/cyberpunk_Character.glb",
+            tuple(
+                f"CharacterArmature|{n}" for n in ("Idle_Neutral", "Walk", "Run", "Run_Back", "Run_Left", "Run_Right")
+            ),
+            None,
+        ),
     ),
     "bull": ((MORE / "gltf/animals_Bull.glb", tuple(f"AnimalArmature|{n}" for n in ANIMAL), None),),
     "alpaca": ((MORE / "gltf/animals_Alpaca.glb", tuple(f"AnimalArmature|{n}" for n in ANIMAL), None),),
-}  # fmt: skip
+}
 
 
 def clips(name: str) -> list[Motion]:
@@ -119,10 +123,15 @@ def main() -> None:
         goes = np.array([speed(m) for m in grounded]) > 0.3 * examples.walk
         slow, fast, leg = examples.walk, examples.fastest, examples.leg_length
         asked = {
-            "walk": (slow, 0.0, 0.0), "run": (fast, 0.0, 0.0), "between": (0.5 * (slow + fast), 0.0, 0.0),
-            "slow": (0.6 * slow, 0.0, 0.0), "curve": (slow, 0.0, 0.6 * slow / leg),
-            "in place": (0.0, 0.0, 0.6 * slow / leg), "aside": (0.0, 0.4 * slow, 0.0), "back": (-0.6 * slow, 0.0, 0.0),
-        }  # fmt: skip
+            "walk": (slow, 0.0, 0.0),
+            "run": (fast, 0.0, 0.0),
+            "between": (0.5 * (slow + fast), 0.0, 0.0),
+            "slow": (0.6 * slow, 0.0, 0.0),
+            "curve": (slow, 0.0, 0.6 * slow / leg),
+            "in place": (0.0, 0.0, 0.6 * slow / leg),
+            "aside": (0.0, 0.4 * slow, 0.0),
+            "back": (-0.6 * slow, 0.0, 0.0),
+        }
         took = microseconds(examples)
         for what, velocity in asked.items():
             part, motion = reached(examples, velocity, 3.0 * leg**0.5, 5.0 * leg**0.5)

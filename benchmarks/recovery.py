@@ -54,9 +54,12 @@ def standing(walk: Scene, seconds: float = 4.0) -> Scene:
     k = int(np.argmin(apart[: round(3.0 * motion.fps)]))
     times = np.arange(round(60.0 * seconds)) / 60.0
     held = replace(
-        motion, times=times, translations=np.repeat(motion.translations[k : k + 1], len(times), axis=0),
-        rotations=np.repeat(motion.rotations[k : k + 1], len(times), axis=0), source=None,
-    )  # fmt: skip
+        motion,
+        times=times,
+        translations=np.repeat(motion.translations[k : k + 1], len(times), axis=0),
+        rotations=np.repeat(motion.rotations[k : k + 1], len(times), axis=0),
+        source=None,
+    )
     return replace(walk, motion=held, starts=(0.5,))
 
 

@@ -63,8 +63,10 @@ def svg(charts: tuple[tuple[str, Line], ...]) -> str:
     """Charts beside each other on logarithmic axes: unknowns, constraint rows, entries of the Jacobian."""
     names, colors = ("unknowns", "constraints", "Jacobian entries"), ("#1f5fae", "#c2541a", "#3a8a4d")
     low, high = 2.0, 5.0
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 300" font-family="sans-serif" font-size="12">',
-           '<rect width="720" height="300" fill="white"/>']  # fmt: skip
+    out = [
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 300" font-family="sans-serif" font-size="12">',
+        '<rect width="720" height="300" fill="white"/>',
+    ]
     for place, (title, line) in enumerate(charts):
         first, last = np.log10(line[0][0]), np.log10(line[-1][0])
 

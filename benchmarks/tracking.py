@@ -135,11 +135,15 @@ def row_of(report: dict[str, Any]) -> str:
         for limb, x in report["free_limbs"].items()
     )
     cells = [
-        "yes" if report["complete"] else "no", f"{report['fallback_steps']} of {report['steps']}",
-        f"{report['root_residual']['force_max_N']:.0e}", _said(report["stance_slip_p95_m_s"], 100.0),
-        _said(report["penetration_p95_m"], 1000.0), _said(report["swing_error_median_m"], 100.0),
-        f"{report['step_ms']:.2f}", tips,
-    ]  # fmt: skip
+        "yes" if report["complete"] else "no",
+        f"{report['fallback_steps']} of {report['steps']}",
+        f"{report['root_residual']['force_max_N']:.0e}",
+        _said(report["stance_slip_p95_m_s"], 100.0),
+        _said(report["penetration_p95_m"], 1000.0),
+        _said(report["swing_error_median_m"], 100.0),
+        f"{report['step_ms']:.2f}",
+        tips,
+    ]
     return " | ".join(cells)
 
 

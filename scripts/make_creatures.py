@@ -237,9 +237,13 @@ CREATURES: dict[str, Callable[[], Creature]] = {"raptor": raptor, "alien": alien
 HINGES = ("Leg", "Foot", "ToeBase", "ForeArm", "Hand", "Finger")
 """Joints that turn about the axis to the left only."""
 RANGES = {
-    "Leg": (-5.0, 140.0), "Foot": (-70.0, 60.0), "ToeBase": (-70.0, 60.0), "ForeArm": (-140.0, 5.0),
-    "Hand": (-60.0, 60.0), "Finger": (-60.0, 60.0),
-}  # fmt: skip
+    "Leg": (-5.0, 140.0),
+    "Foot": (-70.0, 60.0),
+    "ToeBase": (-70.0, 60.0),
+    "ForeArm": (-140.0, 5.0),
+    "Hand": (-60.0, 60.0),
+    "Finger": (-60.0, 60.0),
+}
 """How far they turn [deg]; a knee bends by plus, an elbow by minus, both from the straight limb, others as drawn."""
 HEADS = {"alien": 0.35}
 """Density of heads that are drawn big, over that of the rest [1]."""
@@ -252,7 +256,7 @@ STYLES = {
         "sad": {"Chest": 6.0, "Neck": 30.0, "Neck1": 12.0, "Head": 8.0, "Tail1": -14.0, "Tail2": -10.0},
         "proud": {"Chest": -7.0, "Neck": -18.0, "Head": 16.0, "Tail1": 9.0},
     }
-}  # fmt: skip
+}
 """Rest poses by name: turns of joints about the axis to the left, forward and down by plus [deg]."""
 
 

@@ -95,11 +95,13 @@ def own(sent: Sent) -> Iterator[bytes]:
     names = list(PERSON)
     yield json.dumps(
         {
-            "poise": "skeleton/1", "actor": "A", "names": names,
+            "poise": "skeleton/1",
+            "actor": "A",
+            "names": names,
             "parents": [names.index(above) if above else -1 for above, _ in PERSON.values()],
             "offsets": [list(offset) for _, offset in PERSON.values()],
         }
-    ).encode()  # fmt: skip
+    ).encode()
     for k, (time, angle) in enumerate(zip(sent.times, sent.angles)):
         turned: list[Any] = [[1.0, 0.0, 0.0, 0.0] for _ in names]
         turned[names.index("left_upper_arm")] = [math.cos(angle / 2), math.sin(angle / 2), 0.0, 0.0]
@@ -217,9 +219,10 @@ def xsens(sent: Sent) -> Iterator[bytes]:
         for datagram, chosen in ((0, items[:12]), (0x81, items[12:])):
             body = b"".join(chosen)
             milliseconds = round(1000.0 * time)
-            yield struct.pack(
-                ">6sIBBIBBBB2xH", b"MXTP02", k, datagram, len(chosen), milliseconds, 0, 23, 0, 0, len(body)
-            ) + body  # fmt: skip
+            yield (
+                struct.pack(">6sIBBIBBBB2xH", b"MXTP02", k, datagram, len(chosen), milliseconds, 0, 23, 0, 0, len(body))
+                + body
+            )
 
 
 def _field(name: str, value: bytes) -> bytes:
@@ -299,8 +302,9 @@ def rokoko(sent: Sent) -> Iterator[bytes]:
         for part, (at, turn) in places(angle).items():
             w, x, _, _ = quaternion(turn)
             body[names[part]] = {
-                "position": {"x": -at[1], "y": at[2], "z": at[0]}, "rotation": {"x": 0.0, "y": 0.0, "z": -x, "w": w},
-            }  # fmt: skip
+                "position": {"x": -at[1], "y": at[2], "z": at[0]},
+                "rotation": {"x": 0.0, "y": 0.0, "z": -x, "w": w},
+            }
         scene = {"timestamp": time, "actors": [{"name": "A", "body": body}], "props": []}
         data = ("    " * (k % 2 * 2) + json.dumps({"version": "3,0", "fps": 60, "scene": scene})).encode()
         yield _lz4(data) if k % 2 else data
@@ -315,11 +319,13 @@ def unreal(sent: Sent) -> Iterator[bytes]:
             half = 0.5 * angle if name == "left_upper_arm" else 0.0
             bones.append(
                 {
-                    "Name": name, "Parent": names.index(above) if above else -1, "Scale": [1, 1, 1],
+                    "Name": name,
+                    "Parent": names.index(above) if above else -1,
+                    "Scale": [1, 1, 1],
                     "Location": [100.0 * x, -100.0 * y, 100.0 * z],
                     "Rotation": [-math.sin(half), 0.0, 0.0, math.cos(half)],
                 }
-            )  # fmt: skip
+            )
         yield json.dumps({"A": bones}).encode()
 
 

@@ -144,10 +144,7 @@ def flight(name: str) -> tuple[int, int, Array]:
     clip = analyzed(name)
     longest = max(clip.flights, key=lambda f: f.duration)
     frames = np.arange(clip.motion.frame_count)
-    return (
-        longest.first, longest.last,
-        np.clip((frames - longest.first) / (longest.last - longest.first), 0.0, 1.0),
-    )  # fmt: skip
+    return (longest.first, longest.last, np.clip((frames - longest.first) / (longest.last - longest.first), 0.0, 1.0))
 
 
 def bulge(name: str, random: np.random.Generator) -> Fault:

@@ -163,7 +163,7 @@ def test_every_behavior_is_described(name: str, capsys: pytest.CaptureFixture[st
         (["balance", "-o", "a.bvh", "--scene", "none.toml"], "none.toml"),
         (["none.toml", "-o", "a.bvh"], "There is no file none.toml"),
     ],
-)  # fmt: skip
+)
 def test_wrong_use_is_one_sentence_and_writes_nothing(
     words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -146,7 +146,7 @@ def test_options_change_what_a_file_says() -> None:
         ("[[states]]", "[[stats]]", ["'stats'", "Did you mean 'states'"]),
         ("[groups]", "[groups", ["no TOML", ":10:"]),
     ],
-)  # fmt: skip
+)
 def test_what_a_file_gets_wrong_is_said(before: str, after: str, told: list[str]) -> None:
     assert before in LEAN
     with pytest.raises(FileFormatError) as caught:

@@ -60,8 +60,9 @@ def test_bends_and_turns_are_those_of_their_definitions(name: str) -> None:
                 result.world[1][:, leg.knee],
                 rotations.multiply(hip, rotations.multiply(bent, motion.world[1][:, leg.knee])),
             ),
-            0.0, atol=1e-7,
-        )  # fmt: skip
+            0.0,
+            atol=1e-7,
+        )
 
 
 @pytest.mark.parametrize("name", everywhere(["hop", "backflip", "high jump"]))

@@ -239,8 +239,10 @@ def _keeps_feet(motion: Motion, character: Character, a: int, b: int) -> None:
         assert np.abs(np.diff(added)).max() < np.radians(5.0)
     assert hidden > 0  # the body does turn while these feet stand
     assert report["kept"]["feet_error_settled_max_m"] < 1e-6
-    ends = [float(np.linalg.norm(after[0][f, leg.foot] - before[0][f, leg.foot], axis=1).max(initial=0.0))
-            for leg, f in _touching_beside(motion, character, a, b).items()]  # fmt: skip
+    ends = [
+        float(np.linalg.norm(after[0][f, leg.foot] - before[0][f, leg.foot], axis=1).max(initial=0.0))
+        for leg, f in _touching_beside(motion, character, a, b).items()
+    ]
     assert report["kept"]["feet_error_max_m"] >= max(ends) - 1e-9  # those that touch at once slide, and it says so
     assert report["kept"]["com_path_beside_max_m"] < 2e-3
 

@@ -32,9 +32,7 @@ pytestmark = pytest.mark.skipif(library() is None, reason="there is no C compile
 
 ROOM = {"room", "wrenches", "H", "f", "wanted", "wanted_heights", "lifts", "form", "squares"}
 """Room to work in, of which leading parts are used."""
-COUNTED = {
-    "limit_rows": "limit_count", "touching": "touching_count", "normals": "touching_count",
-}  # fmt: skip
+COUNTED = {"limit_rows": "limit_count", "touching": "touching_count", "normals": "touching_count"}
 
 
 def _arrays(*blocks: Any) -> dict[str, Array]:

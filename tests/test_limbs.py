@@ -218,9 +218,10 @@ def test_legs_that_begin_at_one_anchor_are_legs_of_their_own() -> None:
             *both(("anchor.*", "body", (0.0, 0.02, 0.0)))]  # fmt: skip
     for n, ahead in enumerate((-0.3, 0.0, 0.3)):
         rows += both(
-            (f"leg{n}a.*", "anchor.*", (0.05 * n, 0.05, 0.0)), (f"leg{n}b.*", f"leg{n}a.*", (ahead, 0.4, 0.3)),
+            (f"leg{n}a.*", "anchor.*", (0.05 * n, 0.05, 0.0)),
+            (f"leg{n}b.*", f"leg{n}a.*", (ahead, 0.4, 0.3)),
             (f"leg{n}c.*", f"leg{n}b.*", (ahead, 0.3, -0.58)),
-        )  # fmt: skip
+        )
     found = limbs(fit(figure(rows, ["leg0a.L", "leg1a.R"])))
     assert len([name for name in found if "leg" in name]) == 6
 
@@ -239,9 +240,11 @@ def test_a_body_that_hangs_on_the_head_is_simulated() -> None:
 
 def test_one_pose_says_nothing_of_a_link_of_the_pelvis() -> None:
     narrow = both(
-        ("thigh.*", "hips", (0.0, 0.02, -0.05)), ("shin.*", "thigh.*", (0.01, 0.1, -0.42)),
-        ("foot.*", "shin.*", (-0.01, 0.0, -0.4)), ("toe.*", "foot.*", (0.14, 0.0, -0.05)),
-    )  # fmt: skip
+        ("thigh.*", "hips", (0.0, 0.02, -0.05)),
+        ("shin.*", "thigh.*", (0.01, 0.1, -0.42)),
+        ("foot.*", "shin.*", (-0.01, 0.0, -0.4)),
+        ("toe.*", "foot.*", (0.14, 0.0, -0.05)),
+    )
     walking = figure([*TRUNK, *ARMS, *narrow], MOVES)
     assert limbs(fit(walking.frames(np.arange(1))))["left_leg"][0] == "thigh.L"
 
@@ -262,9 +265,11 @@ def test_names_that_differ_in_one_letter_are_twins() -> None:
 
 def test_an_animal_drawn_from_its_shoulders_has_its_hind_legs_behind() -> None:
     rows: list[Row] = [
-        ("base", "", (0.0, 0.0, 0.9)), ("neck", "base", (0.2, 0.0, 0.2)), ("head", "neck", (0.3, 0.0, 0.3)),
+        ("base", "", (0.0, 0.0, 0.9)),
+        ("neck", "base", (0.2, 0.0, 0.2)),
+        ("head", "neck", (0.3, 0.0, 0.3)),
         ("rump", "base", (-0.05, 0.0, -0.2)),
-    ]  # fmt: skip
+    ]
     for name, hub, ahead, low in (("f", "base", 0.1, -0.15), ("b", "rump", -0.75, 0.05)):
         for side, y in (("l", 0.2), ("r", -0.2)):
             rows += [(f"{name}{side}1", hub, (ahead, y, low)), (f"{name}{side}2", f"{name}{side}1", (0.0, 0.0, -0.4))]
@@ -322,13 +327,17 @@ def test_long_legs_make_nobody_too_heavy() -> None:
 
 
 HIND = both(
-    ("Bone_*", "rump", (0.3, 0.0, 0.0)), ("Bone_*.001", "Bone_*", (0.0, 0.2, -0.3)),
-    ("Bone_*.002", "Bone_*.001", (0.0, 0.0, -0.3)), ("Bone_*.003", "Bone_*.002", (0.1, 0.0, -0.1)),
-)  # fmt: skip
+    ("Bone_*", "rump", (0.3, 0.0, 0.0)),
+    ("Bone_*.001", "Bone_*", (0.0, 0.2, -0.3)),
+    ("Bone_*.002", "Bone_*.001", (0.0, 0.0, -0.3)),
+    ("Bone_*.003", "Bone_*.002", (0.1, 0.0, -0.1)),
+)
 FORE = both(
-    ("Front_*", "shoulders", (0.1, 0.0, 0.0)), ("Front_*.001", "Front_*", (0.0, 0.2, -0.3)),
-    ("Front_*.002", "Front_*.001", (0.0, 0.0, -0.3)), ("Front_*.003", "Front_*.002", (0.1, 0.0, -0.1)),
-)  # fmt: skip
+    ("Front_*", "shoulders", (0.1, 0.0, 0.0)),
+    ("Front_*.001", "Front_*", (0.0, 0.2, -0.3)),
+    ("Front_*.002", "Front_*.001", (0.0, 0.0, -0.3)),
+    ("Front_*.003", "Front_*.002", (0.1, 0.0, -0.1)),
+)
 
 
 def test_a_sail_on_the_back_hides_no_front_legs_and_is_no_neck() -> None:
@@ -386,10 +395,12 @@ def test_wide_wings_leave_a_bird_its_feet_and_a_spine_behind_the_pelvis_is_its_t
 
 def test_collar_bones_far_from_the_middle_leave_the_arm_its_hand() -> None:
     far = both(
-        ("clavicle.*", "chest", (0.0, 0.25, 0.1)), ("upper_arm.*", "clavicle.*", (0.2, 0.02, -0.1)),
-        ("forearm.*", "upper_arm.*", (0.0, 0.05, -0.2)), ("hand.*", "forearm.*", (0.1, 0.0, -0.05)),
+        ("clavicle.*", "chest", (0.0, 0.25, 0.1)),
+        ("upper_arm.*", "clavicle.*", (0.2, 0.02, -0.1)),
+        ("forearm.*", "upper_arm.*", (0.0, 0.05, -0.2)),
+        ("hand.*", "forearm.*", (0.1, 0.0, -0.05)),
         ("palm.*", "hand.*", (0.1, 0.0, 0.0)),
-    )  # fmt: skip
+    )
     found = limbs(fit(figure([*TRUNK, *far, *LEGS], [*MOVES[:-2], "forearm.L", "hand.L", "hand.R", "clavicle.L"])))
     assert found["left_arm"] == ["clavicle.L", "upper_arm.L", "forearm.L", "hand.L"]
 
@@ -406,22 +417,26 @@ def test_a_side_without_a_name_is_the_twin_of_the_one_that_has_it() -> None:
 
 def test_a_head_with_feelers_is_a_head() -> None:
     rows: list[Row] = [
-        ("body", "", (0.0, 0.0, 0.3)), ("head", "body", (0.3, 0.0, 0.1)),
+        ("body", "", (0.0, 0.0, 0.3)),
+        ("head", "body", (0.3, 0.0, 0.1)),
         *both(("feeler.*", "head", (0.1, 0.05, 0.2)), ("feeler2.*", "feeler.*", (0.1, 0.02, 0.3))),
-    ]  # fmt: skip
+    ]
     for n in range(3):
         rows += both(
-            (f"leg{n}a.*", "body", (0.1 * n, 0.05, 0.0)), (f"leg{n}b.*", f"leg{n}a.*", (0.0, 0.3, 0.1)),
+            (f"leg{n}a.*", "body", (0.1 * n, 0.05, 0.0)),
+            (f"leg{n}b.*", f"leg{n}a.*", (0.0, 0.3, 0.1)),
             (f"leg{n}c.*", f"leg{n}b.*", (0.0, 0.1, -0.38)),
-        )  # fmt: skip
+        )
     found = limbs(fit(figure(rows, ["leg0a.L", "leg1a.R"])))
     assert found["neck"] == ["head"]
     assert not [name for name in found if name.startswith("spine")]
 
 
 def test_a_control_in_the_leg_gives_way_to_the_bone_at_its_place() -> None:
-    rows = [(n, "target.R" if n == "foot.R" else p, (0.0, 0.0, 0.0) if n == "foot.R" else at)
-            for n, p, at in [*TRUNK, *ARMS, *LEGS]]  # fmt: skip
+    rows = [
+        (n, "target.R" if n == "foot.R" else p, (0.0, 0.0, 0.0) if n == "foot.R" else at)
+        for n, p, at in [*TRUNK, *ARMS, *LEGS]
+    ]
     at = next(n for n, row in enumerate(rows) if row[0] == "foot.R")
     rows.insert(at, ("target.R", "shin.R", (-0.01, 0.0, -0.4)))
     skin = [0.0 if n.startswith("target") else 50.0 for n, _, _ in rows]

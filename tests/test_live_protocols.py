@@ -403,9 +403,11 @@ def test_what_comes_through_the_wire_is_followed(walk: Motion) -> None:
     assert writer is not None
     encoder, reader = writer(), PROTOCOLS["vmc"].reader()
     came = [
-        (k / 60.0, p) for k in range(110) for packet in encoder.write(human.pose(q[k], k / 60.0))
+        (k / 60.0, p)
+        for k in range(110)
+        for packet in encoder.write(human.pose(q[k], k / 60.0))
         for p in reader.read(packet)
-    ]  # fmt: skip
+    ]
     poses = [pose for _, pose in played(came, 110 / 60.0, Playout())]
     actor, following = Character.fit(poses[0].skeleton), Tracking(figure("child"))
     following.meet(actor)

@@ -143,9 +143,7 @@ def test_arrays_of_another_kind_are_refused() -> None:
 
     FUNCTIONS.pop()
     unknown_to_the_core.__dict__["_call"] = None  # runs the twin
-    assert unknown_to_the_core.prototype == (
-        "void unknown_to_the_core(word n, const real *x, real *out, word count)"
-    )  # fmt: skip
+    assert unknown_to_the_core.prototype == ("void unknown_to_the_core(word n, const real *x, real *out, word count)")
     x, out = np.arange(6.0), np.zeros(3)
     unknown_to_the_core(x[::2], out, 1)  # only read: copied
     assert out.tolist() == [0.0, 2.0, 4.0]

@@ -143,7 +143,7 @@ def test_everything_else_comes_back() -> None:
     "terrain",
     [Terrain.flat(), Terrain.slope(20), Terrain.rough(0.3, 4), Terrain.stairs(0.15, 0.4), Terrain.step(-0.3)],
     ids=lambda t: t.spec,
-)  # fmt: skip
+)
 def test_the_drawn_ground_is_the_ground(terrain: Terrain) -> None:
     placed = terrain.placed(origin=(0.3, -0.2), heading=0.4, ground=0.1)
     scene = Scene(TIMES, (sliding_track(TIMES),), placed)

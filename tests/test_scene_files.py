@@ -162,7 +162,7 @@ def test_a_thrown_ball_passes_where_it_is_thrown_to() -> None:
         ("mass = 0.5", 'mass = "heavy"', ["ball 'ball'", "'mass'", "a number"]),
         ("[floor]", "[floor", ["no TOML"]),
     ],
-)  # fmt: skip
+)
 def test_what_a_file_gets_wrong_is_said(before: str, after: str, told: list[str]) -> None:
     assert before in ROOM
     with pytest.raises(FileFormatError) as caught:

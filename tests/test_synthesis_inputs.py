@@ -35,7 +35,7 @@ STAND = 'schema = "poise.controller/1"\nname = "mine"\n[[states]]\nname = "lean"
         ({"pushes": ["chest 100 0 0 @0"]}, "which is no Push; give poise.Push("),
         ({"settings": {}}, "settings is {}, which is no Settings"),
     ],
-)  # fmt: skip
+)
 def test_arguments_of_another_kind_are_refused_with_the_cure(arguments: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidValue, match=re.escape(told)):
         synthesize("balance", seconds=0.02, **arguments)
@@ -65,7 +65,7 @@ def test_a_goal_that_is_none_is_refused() -> None:
         ({"goals": (ComOver(-1.0),)}, "ComOver has weight -1.0; give zero or more"),
         ({"constraints": (Pose(1.0, horizon=0.0),)}, "Pose has horizon 0.0; give a positive number"),
     ],
-)  # fmt: skip
+)
 def test_a_state_made_wrong_says_so(state: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidValue, match=told):
         ControlState("lean", **state)
@@ -80,7 +80,7 @@ def test_a_state_made_wrong_says_so(state: dict[str, Any], told: str) -> None:
         ('condition = { is = "Reached", machine = "mine", states = ["leen"] }', "'mine' has no state 'leen'"),
         ('inside = [{ use = "nofile.toml" }]', "state 'lean', inside 1, key 'use': there is no file nofile.toml"),
     ],
-)  # fmt: skip
+)
 def test_names_that_stand_for_nothing_are_said_when_a_file_is_read(text: str, told: str) -> None:
     with pytest.raises(FileFormatError, match=r"^mine\.toml: ") as caught:
         controller_of(STAND + text + "\n", path="mine.toml")

@@ -73,7 +73,7 @@ def box(place: tuple[float, float, float], half: float) -> list[Surface]:
         (Scene(balls=(Ball("ball", (0.0, 0.0, 1.3), (0.0, 0.0, 0.0), radius=0.1),)), "inside 'ball'"),
     ],
     ids=["wall", "floor", "in a box", "ball"],
-)  # fmt: skip
+)
 def test_a_start_inside_a_thing_is_refused(scene: Scene, told: str) -> None:
     with pytest.raises(InvalidValue, match=told):
         world_of(BEHAVIORS["balance"].setup(), scene=scene)

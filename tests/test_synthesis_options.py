@@ -58,7 +58,7 @@ def test_every_option_says_what_it_is_and_its_default_is_allowed(name: str) -> N
         ("balance", "friction", "much", "is much; give a number"),
         ("balance", "friction", True, "is true; give a number"),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused(behavior: str, option: str, value: Any, told: str) -> None:
     with pytest.raises(InvalidValue, match=re.escape(told)):
         BEHAVIORS[behavior].setup({option: value})
@@ -83,7 +83,7 @@ def test_true_and_false_have_several_spellings() -> None:
         (["balance", "--seconds", "0.001"], "0.001 s"),
         (["balance", "--seconds", "1e9"], "3600"),
     ],
-)  # fmt: skip
+)
 def test_the_command_refuses_in_one_sentence(
     words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -245,7 +245,7 @@ def test_pushes_and_ground_reach_the_character(walk: Motion, walker: poise.Chara
     before = round(1.0 * 120.0) - 1
     flat = track(
         cut, child, actor_character=walker, pushes=[poise.Push("chest", (0.0, 40.0, 0.0), start=1.0, duration=0.1)]
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(flat.q[before], plain.q[before], atol=1e-9)
     assert np.linalg.norm(flat.q[before + 30, :3] - plain.q[before + 30, :3]) > 0.01
 

@@ -64,9 +64,13 @@ def dog() -> Figure:
     )
     rows = [("Hips", "", (0.0, height, 0.0)), *left_hind, *right_hind, *trunk, *left_fore, *right_fore, *tail]
     shares = {
-        "Hips": ("Spine", 0.16), "Spine": ("Spine1", 0.24), "Spine1": ("Neck", 0.26),
-        "Neck": ("Head", 0.06), "Head": ("EndHead", 0.06), "Tail": ("Tail1", 0.004),
-    }  # fmt: skip
+        "Hips": ("Spine", 0.16),
+        "Spine": ("Spine1", 0.24),
+        "Spine1": ("Neck", 0.26),
+        "Neck": ("Head", 0.06),
+        "Head": ("EndHead", 0.06),
+        "Tail": ("Tail1", 0.004),
+    }
     for name in ("Left", "Right"):
         shares |= {
             f"{name}UpLeg": (f"{name}Leg", 0.045),

@@ -100,8 +100,8 @@ class FlightFit:
 
 
 def fit_flight(
-    first: int, last: int, *, times: Array, com: Array, linear: Array, angular: Array, mass: float, leg_length: float,
-) -> FlightFit:  # fmt: skip
+    first: int, last: int, *, times: Array, com: Array, linear: Array, angular: Array, mass: float, leg_length: float
+) -> FlightFit:
     """Measure the flight between two frames, both included.
 
     The path r(t) = a + t b + ½ t² g of [ShapiroLee2011]_ eq. (1) is fitted by least squares with g free along the
@@ -249,9 +249,14 @@ class Analysis:
     def support(self) -> Support:
         """Center of pressure, zero-moment point, support polygon."""
         return support(
-            self.momentum.com, self.forces, self.touch, self.character,
-            is_flat=self.terrain.is_flat, friction=self.friction, gravity=self.gravity,
-        )  # fmt: skip
+            self.momentum.com,
+            self.forces,
+            self.touch,
+            self.character,
+            is_flat=self.terrain.is_flat,
+            friction=self.friction,
+            gravity=self.gravity,
+        )
 
     @property
     def support_names(self) -> tuple[str, ...]:

@@ -184,9 +184,14 @@ class Forces:
 
 
 def inverse_dynamics(
-    bodies: BodyMotion, whole: Momentum, touch: Touching, character: Character,
-    *, friction: float = 0.8, gravity: float = GRAVITY,
-) -> Forces:  # fmt: skip
+    bodies: BodyMotion,
+    whole: Momentum,
+    touch: Touching,
+    character: Character,
+    *,
+    friction: float = 0.8,
+    gravity: float = GRAVITY,
+) -> Forces:
     """Best contact forces and the joint torques that go with them.
 
     Contact forces are V λ, λ ≥ 0, with the friction pyramids of `step.contacts.Contacts`, and minimize
@@ -221,9 +226,7 @@ def inverse_dynamics(
         parent = character.bodies[b].parent
         force[:, parent] += force[:, b]
         moment[:, parent] += moment[:, b] + cross(bodies.joints[:, b] - bodies.joints[:, parent], force[:, b])
-    return Forces(
-        demanded, whole.angular_rate, contact, force[:, 0].copy(), moment[:, 0].copy(), moment, force
-    )  # fmt: skip
+    return Forces(demanded, whole.angular_rate, contact, force[:, 0].copy(), moment[:, 0].copy(), moment, force)
 
 
 def contact_forces(

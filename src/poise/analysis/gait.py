@@ -104,8 +104,9 @@ class Gait:
             "congruity": each.congruity if each else math.nan,
             "energy_correlation": each.correlation if each else math.nan,
             "external_work_J": each.external_work if each else math.nan,
-            "internal_work_J": self.internal_work, "cost_of_transport": self.transport,
-        }  # fmt: skip
+            "internal_work_J": self.internal_work,
+            "cost_of_transport": self.transport,
+        }
         return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in found.items()}
 
 
@@ -138,9 +139,13 @@ def energy_exchange(com: Array, velocity: Array, mass: float, gravity: float = G
     spread = float(np.std(kinetic) * np.std(potential))
     together = float(np.mean((kinetic - kinetic.mean()) * (potential - potential.mean())))
     return Exchange(
-        w_forward, w_vertical, w_external, (whole - w_external) / whole if whole > 0.0 else math.nan,
-        float(np.mean(steps > 0.0)), together / spread if spread > 0.0 else math.nan,
-    )  # fmt: skip
+        w_forward,
+        w_vertical,
+        w_external,
+        (whole - w_external) / whole if whole > 0.0 else math.nan,
+        float(np.mean(steps > 0.0)),
+        together / spread if spread > 0.0 else math.nan,
+    )
 
 
 def gait(clip: Analysis, *, is_repeated: bool = False) -> Gait:
@@ -200,9 +205,13 @@ def gait(clip: Analysis, *, is_repeated: bool = False) -> Gait:
 
 def _played_again(clip: Analysis) -> Analysis:
     return analyze(
-        repeat(clip.motion, LOOPED), clip.character, floor=clip.floor if clip.terrain.is_flat else None,
-        terrain=None if clip.terrain.is_flat else clip.terrain, friction=clip.friction, gravity=clip.gravity,
-    )  # fmt: skip
+        repeat(clip.motion, LOOPED),
+        clip.character,
+        floor=clip.floor if clip.terrain.is_flat else None,
+        terrain=None if clip.terrain.is_flat else clip.terrain,
+        friction=clip.friction,
+        gravity=clip.gravity,
+    )
 
 
 def _legs(clip: Analysis) -> set[str]:

@@ -87,9 +87,11 @@ def standing(analysis: Analysis) -> Standing:
     """How feet stand and what is in the floor; depth and gap where the clip is no glitch."""
     good, touch = ~analysis.is_glitch, analysis.touch
     return Standing(
-        float(_skates(analysis, SKATING_SPEED).mean()), _slide_mm(analysis, _sliding(analysis)),
-        float(np.maximum(0.0, -touch.gaps)[good].max(initial=0.0)), float(_floating(analysis)[good].max(initial=0.0)),
-    )  # fmt: skip
+        float(_skates(analysis, SKATING_SPEED).mean()),
+        _slide_mm(analysis, _sliding(analysis)),
+        float(np.maximum(0.0, -touch.gaps)[good].max(initial=0.0)),
+        float(_floating(analysis)[good].max(initial=0.0)),
+    )
 
 
 def measures(analysis: Analysis, *, skating_speed: float = SKATING_SPEED) -> Measures:

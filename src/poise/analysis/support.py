@@ -97,9 +97,7 @@ def support(
     loaded = touch.carries.any(axis=1) & (forces.demanded[:, 2] > CARRIED * weight)
     level = _level(touch, cop)
     zmp = np.full_like(com, np.nan)
-    zmp[loaded] = zero_moment_point(
-        com[loaded], forces.demanded[loaded], forces.demanded_moment[loaded], level[loaded]
-    )  # fmt: skip
+    zmp[loaded] = zero_moment_point(com[loaded], forces.demanded[loaded], forces.demanded_moment[loaded], level[loaded])
     if is_flat:
         corners = counts
         across = np.abs(forces.demanded[:, :2]).sum(axis=1)
@@ -124,9 +122,7 @@ def support(
     distance, perimeter = polygon_distances(polygon, order, corners, zmp[:, :2])
     distance[~loaded] = np.nan
     radius = np.where(corners > 0, np.maximum(perimeter / (2.0 * np.pi), SMALLEST_RADIUS * size), np.nan)
-    return Support(
-        cop, zmp, loaded, slips, polygon, corners, distance, radius, distance / radius, hull, counts
-    )  # fmt: skip
+    return Support(cop, zmp, loaded, slips, polygon, corners, distance, radius, distance / radius, hull, counts)
 
 
 def center_of_pressure(contact: Array, touch: Touching, smallest: float) -> Array:
@@ -337,10 +333,15 @@ def support_phases(
         held = tuple(name for name, is_on in zip(names, on[first]) if is_on)
         found.append(
             SupportPhase(
-                KINDS[int(kinds[first])], held, first, end - 1, float(times[first]), float(times[end - 1]),
+                KINDS[int(kinds[first])],
+                held,
+                first,
+                end - 1,
+                float(times[first]),
+                float(times[end - 1]),
                 float(error.max()) if some else float("nan"),
                 float((error <= 0.0).mean()) if some else float("nan"),
                 float((error <= 1.0).mean()) if some else float("nan"),
             )
-        )  # fmt: skip
+        )
     return tuple(found)

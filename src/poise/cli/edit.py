@@ -11,18 +11,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import app, out
-from poise.cli.edit_run import (
-    Common,
-    Flight,
-    Tool,
-    command,
-    flights_of,
-    frames_of,
-    gravity_of,
-    pair,
-    run_edit,
-    vector,
-)  # fmt: skip
+from poise.cli.edit_run import Common, Flight, Tool, command, flights_of, frames_of, gravity_of, pair, run_edit, vector
 from poise.core.errors import InvalidValue
 from poise.core.units import GRAVITY
 

@@ -61,9 +61,11 @@ class Common:
     def check_outputs(self) -> None:
         """Refuse what could not be written at the end."""
         output_paths(
-            (self.output, self.report, self.record), "-o, --report and --record",
-            inputs=(self.file, self.skeleton, self.character), overwrite=self.overwrite,
-        )  # fmt: skip
+            (self.output, self.report, self.record),
+            "-o, --report and --record",
+            inputs=(self.file, self.skeleton, self.character),
+            overwrite=self.overwrite,
+        )
 
 
 Tool = Callable[..., "Edited"]
@@ -82,11 +84,14 @@ def command(group: typer.Typer, *, without: tuple[str, ...] = ()) -> Callable[[C
         hints = get_type_hints(Common, include_extras=True)
         shared = [
             inspect.Parameter(
-                f.name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[f.name],
+                f.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=hints[f.name],
                 default=inspect.Parameter.empty if f.default is MISSING else f.default,
             )
-            for f in fields(Common) if f.name not in without
-        ]  # fmt: skip
+            for f in fields(Common)
+            if f.name not in without
+        ]
         own = [
             p.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             for p in list(inspect.signature(function, eval_str=True).parameters.values())[1:]
@@ -154,9 +159,14 @@ def prepare(asked: Common) -> tuple[Motion, Character | None, Scope, Budget | No
     import poise.io
 
     motion = poise.io.load(
-        asked.file, skeleton=asked.skeleton, clip=options.clip_key(asked.clip), unit=asked.unit, up=asked.up,
-        height=asked.height, fps=asked.source_fps,
-    )  # fmt: skip
+        asked.file,
+        skeleton=asked.skeleton,
+        clip=options.clip_key(asked.clip),
+        unit=asked.unit,
+        up=asked.up,
+        height=asked.height,
+        fps=asked.source_fps,
+    )
     note_warnings(motion)
     character = None
     if asked.character is not None:

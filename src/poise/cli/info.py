@@ -136,9 +136,11 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     if found["unit_m"] is not None:
         lines.append(("unit", f"1 file unit = {found['unit_m']:.6g} m, {found['up']} up"))
     if found["mass_kg"] is not None:
-        alone = " (of the skeleton alone; with --clip it is fitted to that clip)" if len(found["clips"]) > 1 and not (
-            isinstance(found["frames"], int)
-        ) else ""  # fmt: skip
+        alone = (
+            " (of the skeleton alone; with --clip it is fitted to that clip)"
+            if len(found["clips"]) > 1 and not (isinstance(found["frames"], int))
+            else ""
+        )
         lines.append(("character", f"{_mass(found['mass_kg'])} kg, {found['dof']} degrees of freedom{alone}"))
     for name, limb in found["limbs"].items():
         lines.append((name.replace("_", " "), f"{', '.join(limb['joints'])}"))

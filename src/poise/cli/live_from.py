@@ -72,9 +72,14 @@ def require_live(live_from: str | None, live_to: list[str] | None, seconds: floa
 
 
 def follow(
-    live_from: str, follower: Follower, *, live_to: list[str] | None, seconds: float | None, buffer: float | None,
+    live_from: str,
+    follower: Follower,
+    *,
+    live_to: list[str] | None,
+    seconds: float | None,
+    buffer: float | None,
     is_kept: bool,
-) -> LiveResult:  # fmt: skip
+) -> LiveResult:
     """Listen, follow, send on, until the time is over or Ctrl-C."""
     from poise.tracking.live import run_live
     from poise.tracking.protocols import LiveSink, LiveSource
@@ -245,9 +250,11 @@ def clip_of_take(take: list[Any], rate: float, fps: float | None) -> Motion:
             kept.append(k)
     at = np.array([times[k] for k in kept])
     raw = Motion(
-        take[0].skeleton, at - at[0], np.stack([take[k].translations for k in kept]),
+        take[0].skeleton,
+        at - at[0],
+        np.stack([take[k].translations for k in kept]),
         np.stack([take[k].rotations for k in kept]),
-    )  # fmt: skip
+    )
     step = 1.0 / (fps or _usual(rate))
     return raw.resampled(step * np.arange(int(raw.duration / step + 1e-6) + 1, dtype=np.float64))
 

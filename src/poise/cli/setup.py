@@ -57,9 +57,7 @@ def setup(
     target = output or (file if is_character else Path(file.stem).with_suffix(".toml"))
     if target.suffix.lower() != ".toml":
         raise InvalidValue(f"{target} is no .toml file; a character is kept as TOML.")
-    character, motion = open_character(
-        file, mass=mass, skeleton=skeleton, clip=clip, unit=unit, up=up, height=height
-    )  # fmt: skip
+    character, motion = open_character(file, mass=mass, skeleton=skeleton, clip=clip, unit=unit, up=up, height=height)
     if target.exists() and not (is_character and target.resolve() == file.resolve()) and not overwrite:
         character = _continued(target, character)
     elif not is_character:

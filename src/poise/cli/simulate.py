@@ -423,9 +423,7 @@ def require_felt(pushes: Sequence[Force], duration: float, *, is_allowed: bool) 
         note(f"warning: {what}")
 
 
-def tell_useless(
-    options: Options, *, seed: int | None, terrain: str, headless: bool, port: int, live: bool
-) -> None:  # fmt: skip
+def tell_useless(options: Options, *, seed: int | None, terrain: str, headless: bool, port: int, live: bool) -> None:
     """Warn of options that change nothing beside others."""
     from poise.filter.setup import Options as Usual
 

@@ -140,7 +140,7 @@ def write_controller(behavior: Behavior, path: Path) -> None:
     first, is_alone = setup.roles[0], len(setup.roles) == 1
     save_controller(
         first.machine, path, seconds=setup.seconds, within=None if is_alone else (behavior.name, first.name)
-    )  # fmt: skip
+    )
     scene = "" if not is_alone or setup.scene == Scene() else "; its scene is not in it: give one with --scene"
     out().print(f"{path}: poise synthesize {path} -o out.bvh runs it{scene}.", markup=False)
 
@@ -163,8 +163,10 @@ def list_goals() -> None:
     for name, function in registry.actions().items():
         out().print(f"  {name}\n      {_sentence(function)}", markup=False)
     for title, names in (
-        ("foot", body.FEET), ("part, parts, releases", body.PARTS), ("body, bodies, only, without", body.BODIES),
-    ):  # fmt: skip
+        ("foot", body.FEET),
+        ("part, parts, releases", body.PARTS),
+        ("body, bodies, only, without", body.BODIES),
+    ):
         out().print(f"Names for {title}:", markup=False)
         for name, what in names.items():
             out().print(f"  {name:12}  {what}", markup=False)
@@ -340,12 +342,11 @@ def synthesize(
 
     pushes = [parse_push(p) for p in push or ()]
     arguments: dict[str, Any] = {
-        "pushes": pushes, "seconds": seconds,
+        "pushes": pushes,
+        "seconds": seconds,
         **changes(behavior, scene, change, seed),
-        "settings": Settings(
-            responsiveness=responsiveness, is_literal=mode == "literal", engine=ENGINES[engine]
-        ),
-    }  # fmt: skip
+        "settings": Settings(responsiveness=responsiveness, is_literal=mode == "literal", engine=ENGINES[engine]),
+    }
     followed = None if clip is None else captured(clip)
     figure = None if character is None else figure_of(character)
     output_paths((output, report, record), "-o, --report and --record", inputs=files, overwrite=overwrite)
@@ -426,7 +427,7 @@ def require_length(seconds: float | None) -> None:
 
 def tell_useless(
     behavior: Behavior, pushes: Sequence[Push], arguments: dict[str, Any], *, is_clip_given: bool, is_allowed: bool
-) -> None:  # fmt: skip
+) -> None:
     """Warn of what changes nothing: a clip that nobody follows, a goal without its clip, pushes after the end."""
     from poise.synthesis.behaviors import BEHAVIORS
 

@@ -114,9 +114,10 @@ def track(
     if root not in ROOTS:
         raise InvalidValue(f"--root is {root!r}; give {', '.join(ROOTS)}.")
     for name, number, low, high in (
-        ("--responsiveness", responsiveness, 0.05, 20.0), ("--friction", friction, 0.05, 5.0),
+        ("--responsiveness", responsiveness, 0.05, 20.0),
+        ("--friction", friction, 0.05, 5.0),
         ("--fps", fps, 50.0, 1000.0),
-    ):  # fmt: skip
+    ):
         if number is not None and not low <= number <= high:
             raise InvalidValue(f"{name} is {number:g}; give {low:g} to {high:g}.")
     require_kinds(output, record)
@@ -156,9 +157,7 @@ def track(
             raise typer.Exit(FAILED)
         return
     assert actor is not None
-    motion = poise.io.load(
-        actor, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height
-    )  # fmt: skip
+    motion = poise.io.load(actor, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height)
     note_warnings(motion)
     motion = options.part_of(motion, start, end)
     with telling_interrupts(output, report, record):

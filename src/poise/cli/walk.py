@@ -43,7 +43,8 @@ def build(
     clip: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME|INDEX", help="Clip of a file that holds several. Can be repeated.",
+            metavar="NAME|INDEX",
+            help="Clip of a file that holds several. Can be repeated.",
             rich_help_panel=options.READING,
         ),
     ] = None,
@@ -53,7 +54,7 @@ def build(
     height: options.Height = None,
     source_fps: options.SourceFps = None,
     overwrite: options.Overwrite = False,
-) -> None:  # fmt: skip
+) -> None:
     """Make a walking controller from clips that walk, run, turn, sidestep and stand.
 
     Example: [bold]poise locomotion build walk.bvh run.bvh stand.bvh -o walker.npz[/bold]
@@ -71,9 +72,7 @@ def build(
     motions: list[Motion] = []
     for file in files:
         for name in clip or [None]:
-            motion = poise.io.load(
-                file, clip=options.clip_key(name), unit=unit, up=up, height=height, fps=source_fps
-            )  # fmt: skip
+            motion = poise.io.load(file, clip=options.clip_key(name), unit=unit, up=up, height=height, fps=source_fps)
             note_warnings(motion)
             motions.append(motion)
     made = build_from(motions, mirror=mirror)
@@ -96,15 +95,15 @@ def walk(
     speed: Annotated[
         float | None,
         typer.Option(
-            metavar="M/S", help="How fast to go. Default: as the slowest walk.", show_default=False,
+            metavar="M/S",
+            help="How fast to go. Default: as the slowest walk.",
+            show_default=False,
             rich_help_panel=WHERE,
         ),
     ] = None,
     direction: Annotated[
         float,
-        typer.Option(
-            metavar="DEG", help="Where to go: 0 ahead, 90 to the left, 180 back.", rich_help_panel=WHERE
-        ),
+        typer.Option(metavar="DEG", help="Where to go: 0 ahead, 90 to the left, 180 back.", rich_help_panel=WHERE),
     ] = 0.0,
     turn: Annotated[
         float, typer.Option(metavar="DEG/S", help="How fast to turn to the left.", rich_help_panel=WHERE)
@@ -124,15 +123,17 @@ def walk(
     seconds: Annotated[
         float | None,
         typer.Option(
-            metavar="S", help="How long. Default: 10, until it arrives, or 3 s after the last line of the script.",
-            show_default=False, rich_help_panel=WHERE,
+            metavar="S",
+            help="How long. Default: 10, until it arrives, or 3 s after the last line of the script.",
+            show_default=False,
+            rich_help_panel=WHERE,
         ),
     ] = None,
     push: options.Push = None,
     terrain: options.Terrain = "flat",
     mass: options.Mass = None,
     fps: Annotated[float, typer.Option(metavar="N", help="Frames per second.")] = 60.0,
-) -> None:  # fmt: skip
+) -> None:
     """Walk, run, turn and stop with a controller; with --push or --terrain, with physical reactions.
 
     A pushed figure steps with the push and goes on.
@@ -194,9 +195,14 @@ def _keep_plain(motion: Motion, output: Path | None, record: Path | None) -> Non
 
 
 def _command(
-    examples: Locomotion, speed: float | None, direction: float, turn: float, to: str | None, path: str | None,
+    examples: Locomotion,
+    speed: float | None,
+    direction: float,
+    turn: float,
+    to: str | None,
+    path: str | None,
     script: Path | None,
-) -> tuple[Commands | Toward, float]:  # fmt: skip
+) -> tuple[Commands | Toward, float]:
     """What the options ask for, and how long it takes at most [s]."""
     from poise.locomotion import Toward, scripted
     from poise.locomotion.walker import TOO_FAST
@@ -249,9 +255,11 @@ def _script(path: Path) -> list[tuple[float, float, float, float]]:
                 raise ValueError
         except ValueError:
             raise FileFormatError(
-                "A line holds time [s], speed [m/s] and, if wanted, direction [deg] and turn [deg/s].", path=path,
-                line=number, text=line,
-            ) from None  # fmt: skip
+                "A line holds time [s], speed [m/s] and, if wanted, direction [deg] and turn [deg/s].",
+                path=path,
+                line=number,
+                text=line,
+            ) from None
         time, speed, direction, turn = [*values, 0.0, 0.0][:4]
         if time < (rows[-1][0] if rows else 0.0) or time > MOST_SECONDS:
             raise FileFormatError("Times must rise from 0.", path=path, line=number, text=line)

@@ -86,9 +86,7 @@ def _cleaned(job: Job) -> Edited:
 
 
 def _grounded(job: Job) -> Edited:
-    return ground(
-        job.motion, job.character, floor=job.floor, scope=job.scope, budget=job.budget, verify=False
-    )  # fmt: skip
+    return ground(job.motion, job.character, floor=job.floor, scope=job.scope, budget=job.budget, verify=False)
 
 
 def _spans(findings: Sequence[Finding], motion: Motion) -> list[tuple[int, int]]:
@@ -96,31 +94,36 @@ def _spans(findings: Sequence[Finding], motion: Motion) -> list[tuple[int, int]]
     from poise.analysis.analyze import analyze
 
     flights = [(f.first, f.last) for f in analyze(motion).flights]
-    return [
-        (a, b) for a, b in flights if any(first <= b and last >= a for f in findings for first, last in f.frames)
-    ]  # fmt: skip
+    return [(a, b) for a, b in flights if any(first <= b and last >= a for f in findings for first, last in f.frames)]
 
 
 def _thrown(job: Job) -> Edited:
     """Flights on ballistic paths: with the frames they need where their gravity is wrong, else with their own."""
     keep = "ends" if all(f.name == "gravity" for f in job.findings) else "timing"
     return ballistic(
-        job.motion, job.character, flights=_spans(job.findings, job.motion), keep=keep, scope=job.scope,
-        budget=job.budget, verify=False,
-    )  # fmt: skip
+        job.motion,
+        job.character,
+        flights=_spans(job.findings, job.motion),
+        keep=keep,
+        scope=job.scope,
+        budget=job.budget,
+        verify=False,
+    )
 
 
 def _spun(job: Job) -> Edited:
     return spin(
-        job.motion, job.character, flights=_spans(job.findings, job.motion), scope=job.scope, budget=job.budget,
+        job.motion,
+        job.character,
+        flights=_spans(job.findings, job.motion),
+        scope=job.scope,
+        budget=job.budget,
         verify=False,
-    )  # fmt: skip
+    )
 
 
 def _repaired(job: Job) -> Edited:
-    return repair(
-        job.motion, job.character, floor=job.floor, scope=job.scope, budget=job.budget, verify=False
-    )  # fmt: skip
+    return repair(job.motion, job.character, floor=job.floor, scope=job.scope, budget=job.budget, verify=False)
 
 
 MENDERS: tuple[Mender, ...] = (
@@ -185,19 +188,26 @@ def mend(
     root = pelvis(motion.skeleton)
     changes = Changes.between(motion, now if now.frame_count == motion.frame_count else motion, root)
     report = report_of(
-        "mend", motion, now, changes,
+        "mend",
+        motion,
+        now,
+        changes,
         settings={"amount": scope.amount, "blend_s": scope.blend, "interval": scope.interval, "only": list(only)},
         before={"findings": _listed(before), "frames": motion.frame_count, "duration_s": motion.duration},
         after={"findings": _listed(left), "frames": now.frame_count, "duration_s": now.duration},
         kept={"spent_joint_deg": math.degrees(spent["joint"]), "spent_root_m": spent["root"]},
-        budget=None, amount=scope.amount, notes=_notes(before, left, steps),
-    )  # fmt: skip
+        budget=None,
+        amount=scope.amount,
+        notes=_notes(before, left, steps),
+    )
     report.data["steps"] = plain(steps)
     if now.frame_count != motion.frame_count:  # poses moved in time: what the tools changed is what counts
         report.data["changed"] |= {
             "joint_angle_max_deg": math.degrees(max(spent["joint"], spent["root_turn"])),
-            "root_position_max_m": spent["root"], "joint": _turned_most(steps), "frames": now.frame_count,
-        }  # fmt: skip
+            "root_position_max_m": spent["root"],
+            "joint": _turned_most(steps),
+            "frames": now.frame_count,
+        }
     return Edited(now, report)
 
 
@@ -349,9 +359,13 @@ class Cures:
         """Repair the whole clip: force left before and after, largest turn [degrees] and shift [m]; or None."""
         try:
             report = repair(
-                clip.motion, clip.character, terrain=clip.terrain, gravity=clip.gravity, friction=clip.friction,
+                clip.motion,
+                clip.character,
+                terrain=clip.terrain,
+                gravity=clip.gravity,
+                friction=clip.friction,
                 verify=False,
-            ).report  # fmt: skip
+            ).report
         except PoiseError:
             return None
         before, after = report["before"]["force_rms"], report["after"]
@@ -395,8 +409,11 @@ def clean(
     root = pelvis(motion.skeleton)
     changes = Changes.between(kept, result, root)
     names = motion.skeleton.names
-    left = [g for g in found if g.kind == "flip" and np.array_equal(
-        result.rotations[g.last, g.joint], kept.rotations[g.last, g.joint])]  # fmt: skip
+    left = [
+        g
+        for g in found
+        if g.kind == "flip" and np.array_equal(result.rotations[g.last, g.joint], kept.rotations[g.last, g.joint])
+    ]
     notes = tuple(
         f"{names[g.joint]} flips at frame {g.frame + lead} and stays: which side is right is not known, so it is left"
         for g in left

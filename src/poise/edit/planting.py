@@ -111,9 +111,14 @@ def plant(motion: Motion, ground: Ground, legs: tuple[Leg, ...], touch: Touching
 def _foot(motion: Motion, ground: Ground, touch: Touching, columns: Index, blend: float) -> Array:
     """What one foot should be moved by [m], shape (F, 3)."""
     foot = Foot(
-        motion.times, touch.points[:, columns], touch.gaps[:, columns], touch.flags[:, columns], ground.is_glitch,
-        ground.drift, ground.size,
-    )  # fmt: skip
+        motion.times,
+        touch.points[:, columns],
+        touch.gaps[:, columns],
+        touch.flags[:, columns],
+        ground.is_glitch,
+        ground.drift,
+        ground.size,
+    )
     return correction(foot, blend, may_slip=ground.may_slip)
 
 

@@ -68,10 +68,15 @@ class Point:
     def report(self) -> dict[str, float]:
         """As the report has it."""
         return {
-            "weight": self.weight, "force_rms": self.force, "moment_rms_Nm": self.moment,
-            "joint_change_rms_deg": math.degrees(self.joint), "joint_change_max_deg": math.degrees(self.joint_max),
-            "root_change_rms_m": self.root, "root_change_max_m": self.root_max, "stance_slip_rms_m": self.slip,
-        }  # fmt: skip
+            "weight": self.weight,
+            "force_rms": self.force,
+            "moment_rms_Nm": self.moment,
+            "joint_change_rms_deg": math.degrees(self.joint),
+            "joint_change_max_deg": math.degrees(self.joint_max),
+            "root_change_rms_m": self.root,
+            "root_change_max_m": self.root_max,
+            "stance_slip_rms_m": self.slip,
+        }
 
 
 def repair(
@@ -132,9 +137,7 @@ def repair(
     body = character_of(motion) if character is None else character
     if motion.frame_count < 8:
         raise InvalidValue(f"The clip has {motion.frame_count} frames; a repair needs 8 or more.")
-    seen = analyze(
-        motion, body, floor=floor, terrain=terrain, contacts=contacts, friction=friction, gravity=gravity
-    )  # fmt: skip
+    seen = analyze(motion, body, floor=floor, terrain=terrain, contacts=contacts, friction=friction, gravity=gravity)
     if not trust_time:
         _require_time(seen)
     for frame in exact:
@@ -143,13 +146,19 @@ def repair(
     asked = _complete(budget, body)
     is_loop, interval = loops(motion), _interval(motion, scope)
     may = {
-        "frozen": {body.body_index(name) for name in freeze}, "held": _bodies_named(body, keep), "exact": exact,
-        "interval": interval, "holds_ends": is_loop,
-    }  # fmt: skip
+        "frozen": {body.body_index(name) for name in freeze},
+        "held": _bodies_named(body, keep),
+        "exact": exact,
+        "interval": interval,
+        "holds_ends": is_loop,
+    }
     how = {
-        "floor": seen.floor if terrain is None else None, "terrain": terrain, "contacts": contacts,
-        "friction": friction, "gravity": gravity,
-    }  # fmt: skip
+        "floor": seen.floor if terrain is None else None,
+        "terrain": terrain,
+        "contacts": contacts,
+        "friction": friction,
+        "gravity": gravity,
+    }
 
     def changed_by(problem: Problem, state: Look, amount: float = 1.0) -> Motion:
         offsets = amount * problem.spline.evaluate(state.coefficients, motion.times)
@@ -243,15 +252,22 @@ def _point(problem: Problem, state: Look, weight: float) -> Point:
     figure = problem.figure
     left = (state.carried.left / problem.scale)[problem.is_open[1:-1]]
     per_person = PERSON / figure.mass
-    turns = np.stack(
-        [np.linalg.norm(state.offsets[:, figure.columns(b)], axis=1) for b in range(1, len(figure.parents))]
-    ) if len(figure.parents) > 1 else np.zeros((1, len(figure.times)))  # fmt: skip
+    turns = (
+        np.stack([np.linalg.norm(state.offsets[:, figure.columns(b)], axis=1) for b in range(1, len(figure.parents))])
+        if len(figure.parents) > 1
+        else np.zeros((1, len(figure.times)))
+    )
     moved = np.linalg.norm(state.offsets[:, :3], axis=1)
     return Point(
-        weight, _rms(left[:, :3]) / (figure.mass * max(problem.gravity, 1e-9)), per_person * _rms(left[:, 3:]),
-        float(np.sqrt(np.mean(turns**2))), float(turns.max()), _rms(moved[:, None]), float(moved.max()),
+        weight,
+        _rms(left[:, :3]) / (figure.mass * max(problem.gravity, 1e-9)),
+        per_person * _rms(left[:, 3:]),
+        float(np.sqrt(np.mean(turns**2))),
+        float(turns.max()),
+        _rms(moved[:, None]),
+        float(moved.max()),
         _slip_of(problem, state),
-    )  # fmt: skip
+    )
 
 
 def _slip_of(problem: Problem, state: Look) -> float:

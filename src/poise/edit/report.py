@@ -319,9 +319,12 @@ def verified(
     wanted, new = (tuple(f for f in new if (f.name in reasons) is is_asked) for is_asked in (True, False))
     stretch = skin_stretch(motion, edited.motion, data["changed"].get("size", 1.0))
     data["check"] = {
-        "before": _listed(before), "after": _listed(after), "new": _listed(new), "asked": _listed(wanted),
+        "before": _listed(before),
+        "after": _listed(after),
+        "new": _listed(new),
+        "asked": _listed(wanted),
         "skin_stretch": stretch,
-    }  # fmt: skip
+    }
     if data["edit"] != "retime":
         data["notes"] += [
             f"{f.sentence}. Cure that first: {f.cures[0].text}." for f in before if f.fails and f.name == "frame-rate"

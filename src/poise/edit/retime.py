@@ -139,9 +139,12 @@ def retime(
     gravities = tuple(f["gravity_g"] for f in before["flights"])
     is_whole = factor is not None and scope.interval is None and not move_keys
     asked = partial(
-        _follows, before=before["flights"], after=after["flights"], is_slower=result.duration > motion.duration,
+        _follows,
+        before=before["flights"],
+        after=after["flights"],
+        is_slower=result.duration > motion.duration,
         gentler=cache(lambda: _gentler(motion, character, slow, gravities)) if is_whole else str,
-    )  # fmt: skip
+    )
     frames = np.arange(motion.frame_count, dtype=np.float64)
     moments = frames if move_keys else np.interp(timing.source, motion.times, frames)
     return verified(edited, motion, character, asked=asked, moments=moments)
@@ -155,9 +158,13 @@ def seen_slower(found: Finding) -> str:
 
 
 def _follows(
-    found: Finding, before: list[dict[str, Any]], after: list[dict[str, Any]], *, is_slower: bool,
+    found: Finding,
+    before: list[dict[str, Any]],
+    after: list[dict[str, Any]],
+    *,
+    is_slower: bool,
     gentler: Callable[[], str],
-) -> str:  # fmt: skip
+) -> str:
     """What to say of a finding that follows from the new timing; "" of others."""
     if is_slower and (why := seen_slower(found)):
         return why

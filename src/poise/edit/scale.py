@@ -63,13 +63,18 @@ def scale(
     result = played if keep_size or part == 1.0 else sized(played, part)
     changes = Changes.between(played, result, pelvis(motion.skeleton))
     report = report_of(
-        "scale", motion, result, changes,
+        "scale",
+        motion,
+        result,
+        changes,
         settings={"size": size, "keep_time": keep_time, "keep_size": keep_size, "amount": scope.amount},
         before={"height_m": rest_height(motion), "duration_s": motion.duration},
         after={"height_m": rest_height(result), "duration_s": result.duration},
-        kept={"joint_angle_max_deg": math.degrees(float(changes.angles.max()))}, budget=budget, amount=scope.amount,
+        kept={"joint_angle_max_deg": math.degrees(float(changes.angles.max()))},
+        budget=budget,
+        amount=scope.amount,
         notes=_companions(motion) if result is not played else (),
-    )  # fmt: skip
+    )
     report.data["changed"]["time_max_s"] = (slow - 1.0) * motion.duration
     report.data["changed"]["size"] = 1.0 if keep_size else part
     edited = Edited(result, report)

@@ -98,7 +98,7 @@ def spin(
     else:
         spun = spin_by_pose(
             motion, body, figure.root, com, aloft, priority=tuple(priority), limbs=tuple(limbs), amount=scope.amount
-        )  # fmt: skip
+        )
     changes = Changes.between(motion, spun.motion, figure.root)
     kept = spun.kept | _kept(body, com, spun.motion, changes, spans, priority, is_by_root=by == "root")
     scale = natural_scale(body)

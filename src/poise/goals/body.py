@@ -16,9 +16,12 @@ from poise.physics import State
 SIDES = ("left", "right")
 
 FEET = {
-    "left": "the left foot", "right": "the right foot", "both": "both feet",
-    "swing": "the foot that an action chose to move", "stance": "the foot that carries then",
-}  # fmt: skip
+    "left": "the left foot",
+    "right": "the right foot",
+    "both": "both feet",
+    "swing": "the foot that an action chose to move",
+    "stance": "the foot that carries then",
+}
 """Names of feet that goals and conditions accept as `foot`, and what each is."""
 PARTS = {
     **FEET, "left_foot": "the left foot", "right_foot": "the right foot", "left_hand": "the left hand",
@@ -28,10 +31,13 @@ PARTS = {
 }  # fmt: skip
 """Names of parts that goals, conditions and `releases` accept; a body's name or role is one, too."""
 BODIES = {
-    "feet": "both feet", "swing": "the foot that an action chose to move", "stance": "the foot that carries then",
-    "swing leg": "hip, knee and foot of that side", "stance leg": "the same of the other",
+    "feet": "both feet",
+    "swing": "the foot that an action chose to move",
+    "stance": "the foot that carries then",
+    "swing leg": "hip, knee and foot of that side",
+    "stance leg": "the same of the other",
     "arms": "shoulder, elbow and hand of the hands that were chosen",
-}  # fmt: skip
+}
 """Names of several bodies that goals accept as `bodies`, `only` and `without`; a body's name or role is one, too."""
 
 

@@ -50,9 +50,14 @@ def part_toward(
 
 
 def points_toward(
-    observed: Observation, points: Index, target: Target, weight: float, horizon: float, label: str,
+    observed: Observation,
+    points: Index,
+    target: Target,
+    weight: float,
+    horizon: float,
+    label: str,
     max_acceleration: float = np.inf,
-) -> list[Objective]:  # fmt: skip
+) -> list[Objective]:
     """The middle of contact points of one body goes to a target."""
     state = observed.state
     body = int(state.point_body[points[0]])

@@ -155,19 +155,25 @@ def conditions() -> dict[str, type[Condition]]:
 
 def actions() -> dict[str, Action]:
     """Every function that a state may run when it is entered, by name."""
-    return _by_name([
-        thing for module in _modules() for name, thing in vars(module).items()
-        if isinstance(thing, types.FunctionType) and thing.__module__ == module.__name__ and _is_action(name, thing)
-    ])  # fmt: skip
+    return _by_name(
+        [
+            thing
+            for module in _modules()
+            for name, thing in vars(module).items()
+            if isinstance(thing, types.FunctionType) and thing.__module__ == module.__name__ and _is_action(name, thing)
+        ]
+    )
 
 
 def _by_name(balls: list[Any]) -> dict[str, Any]:
     """Things by their names, in order; of several with one name, each as "module.name"."""
     names = [thing.__name__ for thing in balls]
-    return dict(sorted(
-        (n if names.count(n) == 1 else f"{thing.__module__.rpartition('.')[2]}.{n}", thing)
-        for n, thing in zip(names, balls)
-    ))  # fmt: skip
+    return dict(
+        sorted(
+            (n if names.count(n) == 1 else f"{thing.__module__.rpartition('.')[2]}.{n}", thing)
+            for n, thing in zip(names, balls)
+        )
+    )
 
 
 def name_of(thing: Any, known: dict[str, Any]) -> str | None:
@@ -179,9 +185,12 @@ def _is_action(name: str, function: types.FunctionType) -> bool:
     parameters = list(inspect.signature(function).parameters.values())
     hints = function.__annotations__
     return (
-        not name.startswith("_") and bool(parameters) and hints.get(parameters[0].name) == "Observation"
-        and hints.get("return") == "None" and all(p.kind is p.KEYWORD_ONLY for p in parameters[1:])
-    )  # fmt: skip
+        not name.startswith("_")
+        and bool(parameters)
+        and hints.get(parameters[0].name) == "Observation"
+        and hints.get("return") == "None"
+        and all(p.kind is p.KEYWORD_ONLY for p in parameters[1:])
+    )
 
 
 def settings_of(kind: type) -> dict[str, dataclasses.Field[Any]]:

@@ -294,11 +294,14 @@ class Faces:
                 frames[i] = frames[i] @ turn.T
         names = [s.solid or s.name for s in surfaces]
         return Faces(
-            origins, frames, np.array([s.size for s in surfaces], dtype=np.float64).reshape(-1, 2) / 2.0,
-            np.array([s.depth for s in surfaces]), np.array([s.friction for s in surfaces]),
+            origins,
+            frames,
+            np.array([s.size for s in surfaces], dtype=np.float64).reshape(-1, 2) / 2.0,
+            np.array([s.depth for s in surfaces]),
+            np.array([s.friction for s in surfaces]),
             np.array([s.exists(time) for s in surfaces], dtype=np.bool_),
             np.array([names.index(s.solid or s.name) for s in surfaces], dtype=np.int64),
-        )  # fmt: skip
+        )
 
     def heights(self, places: Array) -> Array:
         """Height of places (P, 3) over each surface [m], `FAR` where they are beside or behind it, shape (S, P)."""

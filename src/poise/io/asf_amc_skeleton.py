@@ -418,6 +418,8 @@ def sized(document: AsfDocument, factor: float) -> AsfDocument:
             line = _POSITION.sub(lambda m: m[1] + " ".join(repr(factor * float(m[k])) for k in (2, 3, 4)), line)
         lines.append(line)
     return replace(
-        document, text="".join(lines), position=factor * document.position,
+        document,
+        text="".join(lines),
+        position=factor * document.position,
         bones=tuple(replace(bone, length=factor * bone.length) for bone in document.bones),
-    )  # fmt: skip
+    )

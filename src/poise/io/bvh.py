@@ -239,8 +239,13 @@ def _count_and_time(path: Path, front: bytes, head: re.Match[str] | None, line: 
         for k, word in enumerate(wanted):
             number, text = lines[k] if k < len(lines) else (line + k, "")
             if not re.match(word.replace(" ", r"\s*").replace(":", r"\s*:\s*\S+\s*$"), text.strip(), re.IGNORECASE):
-                raise FileFormatError(f"After MOTION, {word!r} and a number should stand here.", path=path, line=number,
-                                      text=text.strip(), cure=AGAIN)  # fmt: skip
+                raise FileFormatError(
+                    f"After MOTION, {word!r} and a number should stand here.",
+                    path=path,
+                    line=number,
+                    text=text.strip(),
+                    cure=AGAIN,
+                )
         raise FileFormatError("The lines after MOTION cannot be read.", path=path, line=line, cure=AGAIN)
     count, time = head["count"], finite_number(head["time"])
     count_line = line + head.group()[: head.start("count")].count("\n")

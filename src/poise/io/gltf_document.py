@@ -40,7 +40,10 @@ _VIEW = {"bufferView": int, "byteOffset": int, "componentType": int}
 FORM: Any = {
     "accessors": [
         {
-            **_VIEW, "count": int, "type": str, "normalized": bool,
+            **_VIEW,
+            "count": int,
+            "type": str,
+            "normalized": bool,
             "sparse": {"count": int, "indices": _VIEW, "values": _VIEW},
         }
     ],
@@ -61,7 +64,7 @@ FORM: Any = {
     "skins": [{"joints": [int], "inverseBindMatrices": int}],
     "textures": [{"source": int, "extensions": {}}],
     "extensions": {},
-}  # fmt: skip
+}
 """Members of a glTF that are read, and what each must be: a kind, a list of one form, or an object of named forms."""
 
 AGAIN = "The file is damaged or its exporter wrote it wrongly: export it again."

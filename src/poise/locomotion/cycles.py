@@ -139,10 +139,12 @@ def _clip(motion: Motion, heading: Array, character: Character) -> Clip:
     # drawn feet slide and float: what counts as low and slow goes with how high and fast each foot swings
     low = touch.gaps.min(axis=0)
     flags = contact_flags(
-        touch.points, touch.velocities, touch.gaps - np.maximum(low, 0.0),
+        touch.points,
+        touch.velocities,
+        touch.gaps - np.maximum(low, 0.0),
         height_limit=np.maximum(height_limit, LOW * np.ptp(touch.gaps, axis=0)),
         speed_limit=np.maximum(speed_limit, SLOW * np.percentile(speed, 95, axis=0)),
-    )  # fmt: skip
+    )
     shortest = round(GAP * min(1.0, math.sqrt(character.leg_scale)) / motion.dt)
     legs, feet = [], []
     for limb in (b.name for b in character.limbs if b.kind == "leg"):
@@ -219,9 +221,14 @@ def _cycle(clip: Clip, start: float, period: float) -> Cycle | None:
     whole = np.array([velocity[0], velocity[1], turn / period])
     shift = round(middle[0] * PHASES)
     cycle = Cycle(
-        np.roll(translations[:-1], -shift, axis=0), np.roll(turned[:-1], -shift, axis=0), whole, 1.0 / period,
-        np.remainder(middle - shift / PHASES, 1.0), duty, np.tile(velocity, (len(duty), 1)),
-    )  # fmt: skip
+        np.roll(translations[:-1], -shift, axis=0),
+        np.roll(turned[:-1], -shift, axis=0),
+        whole,
+        1.0 / period,
+        np.remainder(middle - shift / PHASES, 1.0),
+        duty,
+        np.tile(velocity, (len(duty), 1)),
+    )
     return replace(cycle, carried=_carried(cycle, clip))
 
 

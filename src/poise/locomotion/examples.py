@@ -258,15 +258,21 @@ def _made_up(cycles: list[Cycle], walk: Cycle, leg: float, notes: list[str]) -> 
     velocities = np.array([c.velocity for c in cycles]) * np.array([1.0, 1.0, leg])
     back = (-np.arange(PHASES)) % PHASES
     reverse = replace(
-        walk, translations=walk.translations[back], rotations=walk.rotations[back], carried=-walk.carried,
-        velocity=np.array([-walk.velocity[0], 0.0, 0.0]), middle=np.remainder(-walk.middle, 1.0),
-    )  # fmt: skip
+        walk,
+        translations=walk.translations[back],
+        rotations=walk.rotations[back],
+        carried=-walk.carried,
+        velocity=np.array([-walk.velocity[0], 0.0, 0.0]),
+        middle=np.remainder(-walk.middle, 1.0),
+    )
     step = SMALL_STEP * float(walk.velocity[0])
     near = rotations.continuous(np.stack([walk.rotations, reverse.rotations]))
     lifting = replace(
-        walk, translations=0.5 * (walk.translations + reverse.translations),
-        rotations=rotations.normalize(near.mean(axis=0)), carried=np.zeros_like(walk.carried),
-    )  # fmt: skip
+        walk,
+        translations=0.5 * (walk.translations + reverse.translations),
+        rotations=rotations.normalize(near.mean(axis=0)),
+        carried=np.zeros_like(walk.carried),
+    )
     made: list[Cycle] = []
     wanted = {
         "goes back": [(-walk.velocity[0], 0.0, 0.0)],
@@ -288,9 +294,13 @@ def _made_up(cycles: list[Cycle], walk: Cycle, leg: float, notes: list[str]) -> 
 
 
 def _put_together(
-    cycles: list[Cycle], turns: list[float], stand: tuple[Array, Array], legs: dict[int, Leg], character: Character,
+    cycles: list[Cycle],
+    turns: list[float],
+    stand: tuple[Array, Array],
+    legs: dict[int, Leg],
+    character: Character,
     notes: list[str],
-) -> Locomotion:  # fmt: skip
+) -> Locomotion:
     table = {
         "phases": PHASES,
         "leg_length": character.leg_length,
@@ -328,9 +338,10 @@ def load(path: str | Path) -> Locomotion:
         return of_motion(motion)
     except (InvalidValue, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise FileFormatError(
-            f"This file holds no locomotion controller: {error}", path=path,
+            f"This file holds no locomotion controller: {error}",
+            path=path,
             cure="Make one: poise locomotion build CLIPS -o walker.npz",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def of_motion(motion: Motion) -> Locomotion:

@@ -160,10 +160,15 @@ class Function:
         self._blocks = blocks if len(blocks) == len(self.arguments) else None
         # all that a call looks at, made once: calls are many and short
         self._checks = tuple(
-            (x, bool(x.extents), x.is_const, KINDS[x.kind][0] if x.extents else None,
-             tuple(int(e) if e.isdigit() else e for e in x.extents))
+            (
+                x,
+                bool(x.extents),
+                x.is_const,
+                KINDS[x.kind][0] if x.extents else None,
+                tuple(int(e) if e.isdigit() else e for e in x.extents),
+            )
             for x in self.arguments
-        )  # fmt: skip
+        )
         functools.update_wrapper(self, twin)
         FUNCTIONS.append(self)
 

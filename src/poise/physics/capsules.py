@@ -111,8 +111,12 @@ class CapsulePairs:
         """Those of some pairs (N, 2) of capsules that are nearer than a reach."""
         n, lines = len(pairs), np.empty((len(self.radii), 7))
         index, gaps, firsts, seconds, normals = (
-            np.empty(n, np.int64), np.empty(n), np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
-        )  # fmt: skip
+            np.empty(n, np.int64),
+            np.empty(n),
+            np.empty((n, 3)),
+            np.empty((n, 3)),
+            np.empty((n, 3)),
+        )
         count = near_capsules(
             pairs, self.capsule_body, self.starts, self.ends, self.radii, xpos, xmat, reach, lines,
             index, gaps, firsts, seconds, normals,
@@ -156,9 +160,7 @@ def _joints_between(bodies: Sequence[Body], a: int, b: int, thickness: float) ->
     "real seconds[pairs][3], real normals[pairs][3]",
     returns="word",
 )
-def near_capsules(
-    pair, body, starts, ends, radii, xpos, xmat, reach, lines, out, gaps, firsts, seconds, normals
-):  # fmt: skip
+def near_capsules(pair, body, starts, ends, radii, xpos, xmat, reach, lines, out, gaps, firsts, seconds, normals):
     """Fill pairs with a gap below `reach`, their gaps, surface points and normals in order; returns how many.
 
     `lines` gets the middle lines in the world: start, way to the end, length.

@@ -120,18 +120,23 @@ class Bodies:
         self.geom_body: Index = m.geom_bodyid.astype(np.int64)
         self.gravity: Array = m.opt.gravity.copy()
         kinds = {
-            int(mujoco.mjtGeom.mjGEOM_SPHERE): "sphere", int(mujoco.mjtGeom.mjGEOM_BOX): "box",
+            int(mujoco.mjtGeom.mjGEOM_SPHERE): "sphere",
+            int(mujoco.mjtGeom.mjGEOM_BOX): "box",
             int(mujoco.mjtGeom.mjGEOM_CAPSULE): "capsule",
-            int(mujoco.mjtGeom.mjGEOM_CYLINDER): "cylinder", int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): "ellipsoid",
-        }  # fmt: skip
+            int(mujoco.mjtGeom.mjGEOM_CYLINDER): "cylinder",
+            int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): "ellipsoid",
+        }
         self.shapes = tuple(
             Shape(
-                int(m.geom_bodyid[g]), kinds[int(m.geom_type[g])], m.geom_size[g].copy(), m.geom_pos[g].copy(),
+                int(m.geom_bodyid[g]),
+                kinds[int(m.geom_type[g])],
+                m.geom_size[g].copy(),
+                m.geom_pos[g].copy(),
                 m.geom_quat[g].copy(),
             )
             for g in range(m.ngeom)
             if int(m.geom_type[g]) in kinds and m.geom_bodyid[g] not in range(1, figures.body_count)
-        )  # fmt: skip
+        )
         self._tree_of_dof = m.dof_treeid.astype(np.int64)
         self._tree_of_body = np.array([m.body_treeid[b] for b in range(m.nbody)], dtype=np.int64)
         moves = np.flatnonzero(~self.is_figure)

@@ -88,15 +88,23 @@ class Engine:
             if point.body == 0:
                 continue
             spec.body(model.body_name(point.body)).add_geom(
-                name=f"point {k}", type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[point.radius + self.SKIN, 0.0, 0.0],
-                pos=list(point.offset), mass=0.0, contype=1, conaffinity=0,
-            )  # fmt: skip
+                name=f"point {k}",
+                type=mujoco.mjtGeom.mjGEOM_SPHERE,
+                size=[point.radius + self.SKIN, 0.0, 0.0],
+                pos=list(point.offset),
+                mass=0.0,
+                contype=1,
+                conaffinity=0,
+            )
         names = model.geom_names
         for first, second in () if pairs is None else pairs.tolist():
             spec.add_pair(
-                geomname1=names[first], geomname2=names[second], condim=3,
-                friction=[friction, friction, 0.005, 1e-4, 1e-4], **soft,
-            )  # fmt: skip
+                geomname1=names[first],
+                geomname2=names[second],
+                condim=3,
+                friction=[friction, friction, 0.005, 1e-4, 1e-4],
+                **soft,
+            )
         self._m = m = spec.compile()
         self._d = mujoco.MjData(m)
         self.timestep, self.time, self.depth, self.overlap, self.work = timestep, 0.0, 0.0, 0.0, 0.0

@@ -152,9 +152,13 @@ def look(problem: Problem, coefficients: Array) -> Look:
     touched = pose.points - problem.radii[:, None] * problem.normals
     arms = (touched - pose.com[:, None])[1:-1]
     carried = carry(
-        np.concatenate([wanted.force, wanted.moment], axis=1), arms, problem.normals[1:-1], problem.may_carry[1:-1],
-        problem.friction, problem.scale,
-    )  # fmt: skip
+        np.concatenate([wanted.force, wanted.moment], axis=1),
+        arms,
+        problem.normals[1:-1],
+        problem.may_carry[1:-1],
+        problem.friction,
+        problem.scale,
+    )
     return Look(coefficients, offsets, pose, wanted, carried)
 
 
@@ -310,10 +314,14 @@ def problem_of(
         offsets.append(figure.com[b])
     extra = len(held)
     figure = replace(
-        figure, times=motion.times[kept], root=figure.root[kept], local=figure.local[kept],
-        offset=figure.offset[kept], point_bodies=np.array(points, dtype=np.int64),
+        figure,
+        times=motion.times[kept],
+        root=figure.root[kept],
+        local=figure.local[kept],
+        offset=figure.offset[kept],
+        point_bodies=np.array(points, dtype=np.int64),
         point_offsets=np.array(offsets).reshape(-1, 3),
-    )  # fmt: skip
+    )
     up = np.broadcast_to(np.array([0.0, 0.0, 1.0]), (len(kept), extra, 3))
     places = pose.centers[kept][:, list(held)] if extra else np.zeros((len(kept), 0, 3))
     spacing = max(KNOTS, 2.0 * float(np.median(np.diff(figure.times))))

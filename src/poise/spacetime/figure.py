@@ -262,9 +262,7 @@ def skew(v: Array) -> Array:
 
 def axial(T: Array) -> Array:
     """Σ a × b for T = Σ b aᵀ, shape (..., 3)."""
-    return np.stack(
-        [T[..., 2, 1] - T[..., 1, 2], T[..., 0, 2] - T[..., 2, 0], T[..., 1, 0] - T[..., 0, 1]], axis=-1
-    )  # fmt: skip
+    return np.stack([T[..., 2, 1] - T[..., 1, 2], T[..., 0, 2] - T[..., 2, 0], T[..., 1, 0] - T[..., 0, 1]], axis=-1)
 
 
 def exp_matrix(vector: Array) -> Array:

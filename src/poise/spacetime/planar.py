@@ -192,11 +192,12 @@ class Planar:
         bodies = len(self.links)
         ends = [k for k in range(bodies) if k not in self.parents]
         return Skeleton(
-            tuple(link.name.replace(" ", "_") for link in self.links), np.array(self.parents),
+            tuple(link.name.replace(" ", "_") for link in self.links),
+            np.array(self.parents),
             np.array([[link.at[0], 0.0, link.at[1]] for link in self.links]),
             np.tile(rotations.IDENTITY, (bodies, 1)),
             tuple(EndSite(k, np.array([self.links[k].length, 0.0, 0.0])) for k in ends),
-        )  # fmt: skip
+        )
 
     @cached_property
     def character(self) -> Character:

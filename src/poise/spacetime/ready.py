@@ -318,9 +318,14 @@ def stride(
     line = start + np.outer(problem.times, [speed] + [0.0] * (figure.size - 1))
     clear = [(side + "foot", p) for side in ("left ", "right ") for p in (TOE, HEEL)]
     moving = move(
-        problem, figure, stances, _guess(guess, ("line", "nothing", "random"), line), torque_limit=torque_limit,
-        clear=clear, cycle=[0, 1, 5, 6, 7, 2, 3, 4],
-    )  # fmt: skip
+        problem,
+        figure,
+        stances,
+        _guess(guess, ("line", "nothing", "random"), line),
+        torque_limit=torque_limit,
+        clear=clear,
+        cycle=[0, 1, 5, 6, 7, 2, 3, 4],
+    )
     q = moving.q.value
     problem.require("speed", ca.vertcat(q[0, 0], q[0, -1] - q[0, 0] - speed * problem.duration))
     problem.minimize("effort", problem.integral(moving.torque**2))
@@ -332,8 +337,12 @@ def _is_number(value: object) -> bool:
 
 
 READY: dict[str, Callable[..., Task]] = {
-    "particle": particle, "luxo": luxo, "jump": jump, "somersault": somersault, "stride": stride,
-}  # fmt: skip
+    "particle": particle,
+    "luxo": luxo,
+    "jump": jump,
+    "somersault": somersault,
+    "stride": stride,
+}
 
 
 def solve(name: str, /, **options: Any) -> Answer:

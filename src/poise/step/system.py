@@ -260,9 +260,10 @@ def assemble(s):
     free = s.direction_point[: s.directed] == -1
     owners = s.direction_body[: s.directed][free]
     if not (
-        _are_points(p, s.direction_point[: s.directed][~free]) and _are_points(p, s.bound_point[on_points])
+        _are_points(p, s.direction_point[: s.directed][~free])
+        and _are_points(p, s.bound_point[on_points])
         and ((owners >= 0) & (owners < p.bodies)).all()
-    ):  # fmt: skip
+    ):
         return NO_SUCH_POINT
     nv, n, c, k, count = p.nv, s.n, s.c, s.k, s.directed
     order = nv + k + c
@@ -404,9 +405,11 @@ def _certificate(s: Block, given: Array, v: Array, share: Array, value: Array) -
     primal = np.max(np.abs(rest[nv:z0]) / (1.0 + np.abs(given[nv:z0, order])), initial=0.0)
     scale = max(np.abs(given[:nv, order]).max(), np.abs(given.diagonal()[:nv] * v[:nv]).max(), 1e-300)
     parts = (
-        -share @ given[z0:, order] - weight * target, share @ (given[z0:, :nv] @ v[:nv]),
-        share @ (given[z0:, nv:z0] @ v[nv:z0]), s.taken[:bounds] * s.bound_weight[:bounds] * s.lower[:bounds],
-    )  # fmt: skip
+        -share @ given[z0:, order] - weight * target,
+        share @ (given[z0:, :nv] @ v[:nv]),
+        share @ (given[z0:, nv:z0] @ v[nv:z0]),
+        s.taken[:bounds] * s.bound_weight[:bounds] * s.lower[:bounds],
+    )
     x_scale = max(1e-300, *(np.abs(part).max(initial=0.0) for part in parts))
     rate = np.concatenate([weight * (x - target) + share @ rest[z0:], -short])
     size = np.concatenate([x, slacks])

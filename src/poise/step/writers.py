@@ -115,9 +115,10 @@ class Table:
         changed = range(len(terms))
         if len(known) == len(terms):
             changed = [
-                k for k, term in enumerate(terms)
+                k
+                for k, term in enumerate(terms)
                 if term is not known[k] or ((row := rows[k]) is not None and not row.is_fixed)
-            ]  # fmt: skip
+            ]
             if not changed:
                 return
         fresh = {k: _row(step, terms[k]) for k in changed}

@@ -209,7 +209,7 @@ def pairs_that_met(candidates: Candidates, state: State, capsules: CapsulePairs,
 
 def gaps_after(
     candidates: Candidates, state: State, faces: Faces, capsules: CapsulePairs, allowed: Array, radii: Array
-) -> Array:  # fmt: skip
+) -> Array:
     """Gaps of the same candidates in another state [m], shape (S,)."""
     count = candidates.point_count
     own = faces.gaps(state.centers[:count], radii, candidates.surface) if len(faces.origins) else np.full(count, np.inf)
@@ -256,7 +256,7 @@ def drifts_of(candidates: Candidates, points: Array, faces: Faces, later: Faces)
 
 def reaction(
     candidates: Candidates, forces: Array, held: tuple[Index, Index], grip_forces: Array, jacobians: Array
-) -> Array:  # fmt: skip
+) -> Array:
     """Generalized force of all contacts and grips, shape (nv,).
 
     Args:

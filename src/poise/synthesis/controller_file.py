@@ -320,9 +320,12 @@ def _named(value: Any, place: Place) -> dict[str, Any]:
 
 
 def save_controller(
-    machine: StateMachine, path: str | os.PathLike[str], *, seconds: float | None = None,
+    machine: StateMachine,
+    path: str | os.PathLike[str],
+    *,
+    seconds: float | None = None,
     within: tuple[str, str] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Write a controller as TOML; never half.
 
     Raises:

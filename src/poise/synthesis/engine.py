@@ -58,9 +58,13 @@ class EngineMover:
             self._joints[slice(*figure.body.joints)] = True
         apart = np.flatnonzero(cast.overlaps == 0.0)
         self.engine = Engine(
-            cast.model, [_slab(s) for s in cast.scene.surfaces], damping=damping, pairs=cast.capsules.pairs[apart],
-            friction=BODY_FRICTION, timestep=timestep,
-        )  # fmt: skip
+            cast.model,
+            [_slab(s) for s in cast.scene.surfaces],
+            damping=damping,
+            pairs=cast.capsules.pairs[apart],
+            friction=BODY_FRICTION,
+            timestep=timestep,
+        )
         self.engine.place(q, v)
         self.rest, self.surprise = REST, 0.0
 

@@ -189,7 +189,7 @@ class Figure:
 
     def muscles(
         self, time: float, v: Array, *, is_limited: bool, band: float, is_literal: bool, is_stopped: bool
-    ) -> Muscles:  # fmt: skip
+    ) -> Muscles:
         """What its muscles did and may do now, after `limits`.
 
         Args:
@@ -234,9 +234,13 @@ class Figure:
         goals, required = self.objectives(observed, settings.responsiveness)
         limits = self.limits(q, v, weights.bounds)
         muscles = self.muscles(
-            observed.time, v, is_limited=settings.torque_limits, band=settings.band, is_literal=settings.is_literal,
+            observed.time,
+            v,
+            is_limited=settings.torque_limits,
+            band=settings.band,
+            is_literal=settings.is_literal,
             is_stopped=is_stopped,
-        )  # fmt: skip
+        )
         objectives, constraints = figure_control(observed, goals, required, muscles, weights)
         return objectives, [*constraints, *self.bounds(limits, v, settings.dt, weights.bounds)]
 

@@ -208,13 +208,16 @@ class Grips:
         anchors = np.array([f.anchor for f in self.feet]).reshape(-1, 3)
         places, after = (np.array([h.middle(t) for h in holds]).reshape(-1, 3) + anchors for t in (time, time + dt))
         return Footing(
-            np.array([f.point for f in self.feet], dtype=np.int64), places, after,
-            np.array([h.normal for h in holds]).reshape(-1, 3), np.array([h.friction for h in holds]),
-        )  # fmt: skip
+            np.array([f.point for f in self.feet], dtype=np.int64),
+            places,
+            after,
+            np.array([h.normal for h in holds]).reshape(-1, 3),
+            np.array([h.friction for h in holds]),
+        )
 
     def take_hand(
         self, figure: int, part: str, points: Index, what: str, theirs: Index, state: State, time: float
-    ) -> Grip | None:  # fmt: skip
+    ) -> Grip | None:
         """Close a hand that has arrived at another's, with that one's contact points."""
         centers = state.centers
         if not len(points) or not len(theirs):
@@ -228,7 +231,7 @@ class Grips:
 
     def take_ball(
         self, figure: int, part: str, points: Index, name: str, ball: int, state: State, time: float
-    ) -> Grip | None:  # fmt: skip
+    ) -> Grip | None:
         """Close a hand, with its contact points, that has arrived at a ball, with the ball's point."""
         away = np.linalg.norm(state.centers[points] - state.centers[ball], axis=1) - self.radii[points]
         if not len(points) or away.min() > self.radii[ball] + CATCH:

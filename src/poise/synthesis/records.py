@@ -218,9 +218,7 @@ class WorldStep:
     result: StepResult
 
 
-def supports_of(
-    cast: Cast, candidates: Candidates, new: Index, time: float, known: Sequence[Support]
-) -> list[Support]:  # fmt: skip
+def supports_of(cast: Cast, candidates: Candidates, new: Index, time: float, known: Sequence[Support]) -> list[Support]:
     """Supports by candidates (K,) that began to touch a surface; feet are left out, and what is known already."""
     out: list[Support] = []
     keys = candidates.keys
@@ -402,8 +400,9 @@ def require_followed(figures: Sequence[Figure], v: Array, time: float, dt: float
         raise SimulationDiverged(
             f"{figure.character.bodies[body].name} of {figure.name!r} would turn by {np.degrees(speeds[dof - 6]):.3g}° "
             f"per second, faster than steps of {dt:g} s can follow",
-            frame=round(time / dt), reason="too fast",
-        )  # fmt: skip
+            frame=round(time / dt),
+            reason="too fast",
+        )
 
 
 def why_it_ended(error: PoiseError, time: float, pushes: Sequence[tuple[Figure, Force]], blows: Sequence[str]) -> str:

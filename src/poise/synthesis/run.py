@@ -177,9 +177,13 @@ class MotionClip:
 
 
 def world_of(
-    setup: Scenario, character: Character | None = None, *, scene: Scene | None = None, clip: Motion | None = None,
+    setup: Scenario,
+    character: Character | None = None,
+    *,
+    scene: Scene | None = None,
+    clip: Motion | None = None,
     settings: Settings | None = None,
-) -> World:  # fmt: skip
+) -> World:
     """The world of a behavior at its start.
 
     Args:
@@ -289,11 +293,16 @@ def synthesize(
     q, v = np.array(poses[:frames]), np.array(velocities)
     figures = tuple(
         FigureResult(
-            f.name, f.character, q_to_motion(f.character, q[:, f.coordinates], settings.dt), q[:, f.coordinates],
-            v[:, f.dofs], f.controller.end(world.time), fell.get(f.name),
+            f.name,
+            f.character,
+            q_to_motion(f.character, q[:, f.coordinates], settings.dt),
+            q[:, f.coordinates],
+            v[:, f.dofs],
+            f.controller.end(world.time),
+            fell.get(f.name),
         )
         for f in world.figures
-    )  # fmt: skip
+    )
     balls = tuple(BallResult(b, q[:, at]) for b, at in zip(world.scene.balls, world.ball_places, strict=True))
     trace = tracer.trace(world.cast, world.time)
     report = report_of(
@@ -305,7 +314,7 @@ def synthesize(
     )  # fmt: skip
     return SynthesisResult(
         figures, balls, world.scene, world.pushes, world.push_owners, trace, report, complete, setup.view
-    )  # fmt: skip
+    )
 
 
 def _has_fallen(state: State, body: Body) -> bool:

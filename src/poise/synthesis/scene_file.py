@@ -384,9 +384,12 @@ def _bar(table: BarTable, place: Place) -> Hold:
 
 
 def _change(
-    named: str | list[str], change: dict[str, Any], surfaces: dict[str, list[Surface]], holds: dict[str, Hold],
+    named: str | list[str],
+    change: dict[str, Any],
+    surfaces: dict[str, list[Surface]],
+    holds: dict[str, Hold],
     place: Place,
-) -> None:  # fmt: skip
+) -> None:
     """Change things by name, in place; faces of one box turn about its middle if no other point is given."""
     for name in [named] if isinstance(named, str) else named:
         if name not in surfaces and name not in holds:

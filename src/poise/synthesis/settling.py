@@ -76,7 +76,7 @@ class Problem:
 
 def solve(
     problem: Problem, touching: Touching, held: Held, friction: Array, slips: Array, start: Array | None = None
-) -> tuple[StepResult, str]:  # fmt: skip
+) -> tuple[StepResult, str]:
     """Solve the step of a world whose contacts are known.
 
     Args:
@@ -160,9 +160,11 @@ def _weight_of_any(constraint: Constraint) -> float | None:
 
 
 def _softened(
-    step: Step, objectives: list[Objective], constraints: list[Constraint],
+    step: Step,
+    objectives: list[Objective],
+    constraints: list[Constraint],
     weight_of: Callable[[Constraint], float | None],
-) -> tuple[list[Objective], list[Constraint], list[Constraint]]:  # fmt: skip
+) -> tuple[list[Objective], list[Constraint], list[Constraint]]:
     """The lists with every hard row that has a weight made soft, and those rows as they were."""
     hard: list[Constraint] = []
     softened: list[Constraint] = []

@@ -86,9 +86,13 @@ class Tracking:
     """
 
     def __init__(
-        self, character: Character, *, roles: Sequence[Role] | str = "", settings: Settings | None = None,
+        self,
+        character: Character,
+        *,
+        roles: Sequence[Role] | str = "",
+        settings: Settings | None = None,
         root: str = "hard",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.character = character
         self._roles, self._settings, self._root = roles, settings, root
         self.tracker: PerformanceTracker | None = None
@@ -232,9 +236,14 @@ class Filtering:
     """
 
     def __init__(
-        self, *, options: Options | None = None, terrain: Terrain | None = None, pushes: Sequence[Force] = (),
-        mass: float | None = None, preset: str = "recommended",
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        options: Options | None = None,
+        terrain: Terrain | None = None,
+        pushes: Sequence[Force] = (),
+        mass: float | None = None,
+        preset: str = "recommended",
+    ) -> None:
         self._options, self._terrain, self._pushes, self._mass = options, terrain, tuple(pushes), mass
         self._preset = preset
         self.filter: QuasiPhysicalFilter | None = None
@@ -250,9 +259,7 @@ class Filtering:
         if self._mass is not None:
             actor = Character.fit(actor.skeleton, mass=self._mass)
         is_first = self.filter is None
-        self.filter = QuasiPhysicalFilter(
-            actor, 1.0 / RATE, self._terrain, preset=self._preset, options=self._options
-        )  # fmt: skip
+        self.filter = QuasiPhysicalFilter(actor, 1.0 / RATE, self._terrain, preset=self._preset, options=self._options)
         for push in self._pushes if is_first else ():
             self.filter.push(push)
 
@@ -338,9 +345,13 @@ class _Run:
     """The state of one live run."""
 
     def __init__(
-        self, source: LiveSource, follower: Follower, sinks: tuple[LiveSink, ...], is_kept: bool,
+        self,
+        source: LiveSource,
+        follower: Follower,
+        sinks: tuple[LiveSink, ...],
+        is_kept: bool,
         on_step: Callable[[float, Array], None] | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.source, self.follower, self.sinks = source, follower, sinks
         self.is_kept, self.on_step, self.is_interrupted = is_kept, on_step, False
         self.actor: Character | None = None
@@ -443,6 +454,4 @@ def _spread(seconds: list[float]) -> dict[str, float] | None:
     if not seconds:
         return None
     values = 1000.0 * np.array(seconds)
-    return {
-        "median": float(np.median(values)), "p99": float(np.percentile(values, 99)), "max": float(values.max()),
-    }  # fmt: skip
+    return {"median": float(np.median(values)), "p99": float(np.percentile(values, 99)), "max": float(values.max())}

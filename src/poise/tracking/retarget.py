@@ -78,9 +78,7 @@ class Standing:
         legs = [limb.name for limb in character.limbs if limb.kind == "leg"]
         top = np.mean([bases[name][2] for name in legs]) if legs else places[0, 2]
         leg = float(top) - floor + _closer([bases[name] - end_places[name] for name in legs], yaw)
-        return cls(
-            places[0].copy(), turns[0].copy(), yaw, end_places, end_turns, com, floor, leg, bases, lengths
-        )  # fmt: skip
+        return cls(places[0].copy(), turns[0].copy(), yaw, end_places, end_turns, com, floor, leg, bases, lengths)
 
 
 def _closer(legs: Sequence[Array], yaw: float) -> float:

@@ -221,9 +221,7 @@ class _Seen:
             "schema": "poise.track/1",
             "source": {"file": source.path if source else None, "frames": actor.frame_count, "fps": actor.fps},
             "character": {"dof": tracker.character.nv, "mass": tracker.character.mass},
-            "roles": [
-                {"limb": role.limb, "kind": role.kind, "actor": role.actor or None} for role in tracker.roles
-            ],
+            "roles": [{"limb": role.limb, "kind": role.kind, "actor": role.actor or None} for role in tracker.roles],
             "settings": vars(tracker.settings) | {"root": tracker.root, "dt": tracker.dt},
             "complete": not tracker.has_fallen,
             "steps": counts.steps,
@@ -234,7 +232,8 @@ class _Seen:
             "fallen_steps": counts.fallen_steps,
             "rising_steps": counts.rising_steps,
             "root_residual": {
-                "force_max_N": float(forces.max()), "force_rms_N": float(np.sqrt(np.mean(forces**2))),
+                "force_max_N": float(forces.max()),
+                "force_rms_N": float(np.sqrt(np.mean(forces**2))),
             },
             "stance_slip_p95_m_s": _percentile(self.slips, 95),
             "penetration_p95_m": _percentile(self.depths, 95),
@@ -245,7 +244,7 @@ class _Seen:
             "free_limbs": _free_limbs(tracker, q),
             "step_ms": 1000.0 * seconds / max(1, len(q)),
             "realtime_factor": actor.duration / max(seconds, 1e-9),
-        }  # fmt: skip
+        }
 
 
 def _percentile(values: Sequence[float], share: float) -> float | None:
@@ -272,9 +271,10 @@ def _free_limbs(tracker: PerformanceTracker, q: Array) -> dict[str, dict[str, fl
 
         tip, base = yaw(bodies[-1], 0), yaw(bodies[0], 0)
         found[role.limb] = {
-            "tip_yaw_rms_deg": float(np.degrees(np.std(tip))), "lag_to_base_s": _lag(base, tip, tracker.dt),
+            "tip_yaw_rms_deg": float(np.degrees(np.std(tip))),
+            "lag_to_base_s": _lag(base, tip, tracker.dt),
             "lag_to_trunk_s": _lag(yaw(0, None), yaw(bodies[-1], None), tracker.dt),
-        }  # fmt: skip
+        }
     return found
 
 

@@ -150,9 +150,12 @@ class Foot:
         place, turn = self._rolled(wanted.turn)
         rest = 1.0 - s
         return Goal(
-            rest * wanted.place + s * place, rest * wanted.velocity, rest * wanted.acceleration,
-            turn if s >= 1.0 else rotations.part_way(wanted.turn, turn, s), rest * wanted.spin,
-        )  # fmt: skip
+            rest * wanted.place + s * place,
+            rest * wanted.velocity,
+            rest * wanted.acceleration,
+            turn if s >= 1.0 else rotations.part_way(wanted.turn, turn, s),
+            rest * wanted.spin,
+        )
 
     def _rolled(self, wanted: Array) -> tuple[Array, Array]:
         """The standing foot with the pitch and roll that are wanted, turned about its lowest point, which stays."""

@@ -54,7 +54,7 @@ from poise.tracking.stance import (
     pelvis_drop,
     place_feet,
     restlessness,
-)  # fmt: skip
+)
 
 ROOTS = ("hard", "soft", "strict")
 NEAR = 0.012

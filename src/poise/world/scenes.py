@@ -80,9 +80,10 @@ def _from_toml(path: Path, way: Array | None, scale: float) -> Surroundings:
     for thing in (*scene.surfaces, *scene.holds):
         if thing.movement is not None or np.isfinite(thing.until):
             raise FileFormatError(
-                f"{thing.name!r} is moved or removed by an event, which `poise simulate` does not play.", path=path,
+                f"{thing.name!r} is moved or removed by an event, which `poise simulate` does not play.",
+                path=path,
                 cure="Leave this event out; a body on a hinge or a slide can be pushed.",
-            )  # fmt: skip
+            )
     names = [
         thing.name
         for kind in (file.walls, file.boxes, file.bars, file.holds, file.bodies, file.balls)
@@ -209,8 +210,9 @@ def pieces(
             shape = f'type="capsule" size="{half[0]!r} {half[1]!r}"'
         out += [
             f'    <body name="piece {k + 1}" pos="{float(x)!r} {float(y)!r} {height!r}" quat="{quat}">',
-            f'      <freejoint/><geom {shape} density="{DENSITY!r}" friction="0.8 0.005 0.0001"/>', "    </body>",
-        ]  # fmt: skip
+            f'      <freejoint/><geom {shape} density="{DENSITY!r}" friction="0.8 0.005 0.0001"/>',
+            "    </body>",
+        ]
     return out
 
 

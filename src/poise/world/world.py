@@ -195,9 +195,13 @@ class World:
             found = self._solve(touches, answers, free, start)
         else:
             objectives, constraints = yielding(
-                step, objectives, constraints, np.unique(touches.bodies[k, side]), mass=self.figure_mass,
+                step,
+                objectives,
+                constraints,
+                np.unique(touches.bodies[k, side]),
+                mass=self.figure_mass,
                 largest=LARGEST * self.scale,
-            )  # fmt: skip
+            )
 
             def answer(along: Array) -> tuple[Array, Array]:
                 """Accelerations of the figure with forces along the rows, and how they change with them."""
@@ -338,9 +342,14 @@ def monotone(change: Array, jacobian: Array, M: Array) -> Array:
 
 
 def yielding(
-    step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint], touched: Index, *, mass: float,
+    step: Step,
+    objectives: Sequence[Objective],
+    constraints: Sequence[Constraint],
+    touched: Index,
+    *,
+    mass: float,
     largest: float,
-) -> tuple[list[Objective], list[Constraint]]:  # fmt: skip
+) -> tuple[list[Objective], list[Constraint]]:
     """The lists of a figure that bodies touch: what stays exact on free ground gives way to them.
 
     The path of the center of mass becomes an objective that asks for no more than the largest acceleration: as a

@@ -31,9 +31,12 @@ HANG: tuple[Goal, ...] = (SwingFaster(1.0), Still(0.02), Pose(0.01, horizon=0.3)
 
 
 def with_bars(
-    machine: StateMachine, name: str, grab: tuple[Goal, ...] = GRAB, hold: tuple[Goal, ...] = HOLD,
+    machine: StateMachine,
+    name: str,
+    grab: tuple[Goal, ...] = GRAB,
+    hold: tuple[Goal, ...] = HOLD,
     hang: tuple[Goal, ...] = HANG,
-) -> StateMachine:  # fmt: skip
+) -> StateMachine:
     """A controller that grabs a bar in reach wherever it would reach for a wall or begin a step, and holds on.
 
     Args:
@@ -68,11 +71,16 @@ def car(options: Options) -> Scene:
     ground = Surface("floor", size=(2.4, 3.0), movement=rocking, until=options["floor.until"])
     ahead, behind = (
         Surface(
-            name, (side * 1.2, 0.0, 1.1), (-side, 0.0, 0.0), (2.4, 2.2), 0.8, movement=rocking,
+            name,
+            (side * 1.2, 0.0, 1.1),
+            (-side, 0.0, 0.0),
+            (2.4, 2.2),
+            0.8,
+            movement=rocking,
             until=options["wall.until"],
         )
         for name, side in (("wall ahead", 1.0), ("wall behind", -1.0))
-    )  # fmt: skip
+    )
     bar = Hold("bar", (options["bar.ahead"], 0.0, options["bar.height"]), 0.02, (0.0, 1.0, 0.0), 0.7, rocking)
     return Scene((ground, ahead, behind), (bar,))
 
@@ -88,7 +96,9 @@ def _literal(options: Options) -> Scenario:
 
 
 CABLE_CAR = Behavior(
-    "cable-car", "Get through a cable car that rocks and breaks.", _cable_car,
+    "cable-car",
+    "Get through a cable car that rocks and breaks.",
+    _cable_car,
     {
         "rock.at": Option(0.5, "when the car begins to rock", "s", 0.0, 1000.0),
         "rock.period": Option(1.2, "of its rocking", "s", 0.2, 60.0),
@@ -97,5 +107,6 @@ CABLE_CAR = Behavior(
         "floor.until": Option(4.6, "when the floor breaks", "s", 0.0),
         "bar.ahead": Option(0.2, "how far ahead of the figure the bar is", "m", -2.0, 2.0),
         "bar.height": Option(1.78, "of the bar over the floor", "m", 0.5, 4.0),
-    }, _literal,
-)  # fmt: skip
+    },
+    _literal,
+)

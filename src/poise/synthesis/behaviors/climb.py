@@ -59,9 +59,7 @@ def random_holds(seed: int, height: float, width: float, density: float) -> tupl
         place = rng.uniform([-width / 2.0, 0.2], [width / 2.0, height])
         if min(float(np.linalg.norm(place - p)) for p in places) >= NEAREST:
             places.append(place)
-    return tuple(
-        Hold(f"hold {k + 1}", (WALL - OFF, float(y), float(z)), RADIUS) for k, (y, z) in enumerate(places)
-    )  # fmt: skip
+    return tuple(Hold(f"hold {k + 1}", (WALL - OFF, float(y), float(z)), RADIUS) for k, (y, z) in enumerate(places))
 
 
 def _pose(character: Character) -> Array:
@@ -100,18 +98,25 @@ def _setup(
     """The paper's five states with the goals of all support, of relaxing, and of moving a "hand" or a "foot"."""
     holds = random_holds(int(options["seed"]), options["height"], options["width"], options["density"])
     wall = Surface(
-        "wall", (WALL, 0.0, 0.5 * options["height"] + 1.0), (-1.0, 0.0, 0.0),
+        "wall",
+        (WALL, 0.0, 0.5 * options["height"] + 1.0),
+        (-1.0, 0.0, 0.0),
         (options["width"] + 1.0, options["height"] + 2.0),
-    )  # fmt: skip
+    )
 
     def limb(kind: str) -> tuple[ControlState, ControlState]:
         choose = choose_hand if kind == "hand" else choose_foot
         return (
             ControlState(f"relax {kind}", relax, HasHold(), (f"move {kind}",), choose),
             ControlState(
-                f"move {kind}", moving(kind), OnTheWay(), ("all support",), releases=("mover",), grips=("mover",),
+                f"move {kind}",
+                moving(kind),
+                OnTheWay(),
+                ("all support",),
+                releases=("mover",),
+                grips=("mover",),
             ),
-        )  # fmt: skip
+        )
 
     states = (
         ControlState("all support", support, Settling(), ("relax hand", "relax foot"), settle, grips=LIMBS),

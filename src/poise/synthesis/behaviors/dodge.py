@@ -62,9 +62,14 @@ def ball(options: Options) -> Ball:
     start: Triple = tuple((to + FLIGHT * out).tolist())
     velocity = throw(start, tuple(to.tolist()), FLIGHT / options["ball.speed"])
     return Ball(
-        "ball", start, velocity, options["ball.at"], options["ball.radius"], options["ball.mass"],
+        "ball",
+        start,
+        velocity,
+        options["ball.at"],
+        options["ball.radius"],
+        options["ball.mass"],
         bool(options["ball.harmful"]),
-    )  # fmt: skip
+    )
 
 
 def _scene(options: Options) -> Scene:
@@ -86,7 +91,9 @@ def _literal(options: Options) -> Scenario:
 
 
 DODGE = Behavior(
-    "dodge", "Get out of the way of a thrown ball.", _dodge,
+    "dodge",
+    "Get out of the way of a thrown ball.",
+    _dodge,
     {
         "ball.from": Option(0.0, "where it comes from, to the left of straight ahead", "degrees", -360.0, 360.0),
         "ball.speed": Option(7.0, "over the ground", "m/s", 1.0, 100.0),
@@ -100,4 +107,4 @@ DODGE = Behavior(
         "friction": friction(),
     },
     _literal,
-)  # fmt: skip
+)

@@ -55,7 +55,7 @@ def _hands(options: Options) -> Scenario:
         floor(options["friction"]),
         6.0,
         "front",
-    )  # fmt: skip
+    )
 
 
 def _literal(options: Options) -> Scenario:
@@ -66,18 +66,22 @@ def _literal(options: Options) -> Scenario:
         (
             ControlState("balance", LITERAL, Balanced(literal=True), ("take hand",)),
             ControlState(
-                "take hand", (*LITERAL, TakeHand(REACHED * options["weight"])), on_enter=choose_partner_hand,
+                "take hand",
+                (*LITERAL, TakeHand(REACHED * options["weight"])),
+                on_enter=choose_partner_hand,
                 grips=grips,
             ),
         ),
-    )  # fmt: skip
+    )
     grown_up = StateMachine("adult", (ControlState("balance", (*LITERAL, OfferHand(REACHED, "right_hand"))),))
     first, second = (replace(r, machine=m, pose=quiet) for r, m in zip(setup.roles, (child, grown_up), strict=True))
     return replace(setup, roles=(first, second))
 
 
 HANDS = Behavior(
-    "hands", "A child takes a grown-up's hand when it is about to fall.", _hands,
+    "hands",
+    "A child takes a grown-up's hand when it is about to fall.",
+    _hands,
     {
         "distance": Option(0.75, "how far to the child's left the grown-up stands", "m", 0.3, 5.0),
         "ahead": Option(0.0, "how far ahead of the child the grown-up stands", "m", -5.0, 5.0),
@@ -86,8 +90,9 @@ HANDS = Behavior(
         "grip": Option(True, "whether the child's hand closes around the other"),
         "step": Option(True, "whether both may step where the hands do not suffice"),
         "friction": friction(),
-    }, _literal,
-)  # fmt: skip
+    },
+    _literal,
+)
 
 
 def _reach(options: Options) -> Scenario:
@@ -107,11 +112,14 @@ def _circle(weight: float, options: Options) -> Circle:
 
 
 REACH = Behavior(
-    "reach", "A hand goes round a circle while the figure balances.", _reach,
+    "reach",
+    "A hand goes round a circle while the figure balances.",
+    _reach,
     {
         "left": Option(False, "with the left hand, not with the right one"),
         "radius": Option(0.12, "of the circle", "m", 0.0, 1.0),
         "period": Option(3.0, "of one round", "s", 0.2, 60.0),
         "friction": friction(),
-    }, _reach_literal,
-)  # fmt: skip
+    },
+    _reach_literal,
+)

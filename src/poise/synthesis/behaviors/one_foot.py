@@ -21,8 +21,11 @@ def _one_foot(options: Options) -> Scenario:
         "one foot",
         (
             ControlState(
-                "shift", (ComOver(3.0, "stance", horizon=SLOW), *POSTURE, Land(0.2)), Standing(Shifting()),
-                ("fallen", "lift"), on_enter,
+                "shift",
+                (ComOver(3.0, "stance", horizon=SLOW), *POSTURE, Land(0.2)),
+                Standing(Shifting()),
+                ("fallen", "lift"),
+                on_enter,
             ),
             ControlState(
                 "lift",
@@ -41,7 +44,7 @@ def _one_foot(options: Options) -> Scenario:
             ControlState("put down", (ComOver(0.3), *POSTURE, Land(0.2)), Standing(Always()), ("fallen",)),
             FALLEN,
         ),
-    )  # fmt: skip
+    )
     return Scenario((Role(machine),), floor(options["friction"]), 10.0)
 
 
@@ -64,10 +67,13 @@ def _literal(options: Options) -> Scenario:
 
 
 ONE_FOOT = Behavior(
-    "one-foot", "Move the weight over one foot, then lift the other.", _one_foot,
+    "one-foot",
+    "Move the weight over one foot, then lift the other.",
+    _one_foot,
     {
         "left": Option(True, "stand on the left foot, not on the right one"),
         "height": Option(0.25, "how high the other foot goes", "m", 0.0, 1.0),
         "friction": friction(),
-    }, _literal,
-)  # fmt: skip
+    },
+    _literal,
+)

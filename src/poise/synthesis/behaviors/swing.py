@@ -52,10 +52,13 @@ def _plain(options: Options, speed: float, rest: tuple[Goal, ...]) -> Scenario:
             "try swing", (SwingFaster(speed), *rest), SwingsBelow(enough), ("passive swing",), take_bar, grips=HANDS
         ),
         ControlState(
-            "passive swing", (SwingFaster(speed, 0.0), *rest), SwingsBelow(enough, is_above=True), ("try swing",),
+            "passive swing",
+            (SwingFaster(speed, 0.0), *rest),
+            SwingsBelow(enough, is_above=True),
+            ("try swing",),
             grips=HANDS,
         ),
-    )  # fmt: skip
+    )
 
 
 def _swing(options: Options) -> Scenario:
@@ -96,11 +99,13 @@ def _literal(options: Options) -> Scenario:
 
 
 SWING = Behavior(
-    "swing", "Swing from a bar.", _swing,
+    "swing",
+    "Swing from a bar.",
+    _swing,
     {
         "start": Option(0.0, "how far from straight down it starts, forward", "degrees", -120.0, 120.0),
         "coordinated": Option(False, "whether it knows when to bend and when to stretch"),
         "enough": Option(70.0, "how far it wants to swing", "degrees", 1.0, 180.0),
     },
     _literal,
-)  # fmt: skip
+)

@@ -23,17 +23,28 @@ FREE = tuple(replace(w, without=("arms",)) if isinstance(w, Pose) else w for w i
 """Goals of a leaning figure besides its balance; arms are left free for the wall."""
 
 REACH = ControlState(
-    "reach", (ComOver(0.3), *FREE, Brace(0.5)), Standing(Reaching()), ("fallen", "lean", "balance", "relax foot"),
+    "reach",
+    (ComOver(0.3), *FREE, Brace(0.5)),
+    Standing(Reaching()),
+    ("fallen", "lean", "balance", "relax foot"),
     choose_wall_hands,
-)  # fmt: skip
+)
 LEAN = ControlState(
-    "lean", (BACK, *FREE, Brace(0.5)), Standing(Leaning()), ("fallen", "let go", "reach", "relax foot"),
-    choose_wall_hands, ("loose arms",),
-)  # fmt: skip
+    "lean",
+    (BACK, *FREE, Brace(0.5)),
+    Standing(Leaning()),
+    ("fallen", "let go", "reach", "relax foot"),
+    choose_wall_hands,
+    ("loose arms",),
+)
 LET_GO = ControlState(
-    "let go", (ComOver(0.3), *POSED, Unload(1.0, "hands")), Standing(AllOf((Balanced(), For(0.3)))),
-    ("fallen", "balance", "lean", "reach", "relax foot"), choose_wall_hands, ("arms",),
-)  # fmt: skip
+    "let go",
+    (ComOver(0.3), *POSED, Unload(1.0, "hands")),
+    Standing(AllOf((Balanced(), For(0.3)))),
+    ("fallen", "balance", "lean", "reach", "relax foot"),
+    choose_wall_hands,
+    ("arms",),
+)
 
 
 def with_hands(machine: StateMachine, name: str) -> StateMachine:
@@ -103,7 +114,9 @@ def _scene(options: Options) -> Scene:
 
 
 WALL = Behavior(
-    "wall", "Use a wall, or two, for support with the nearest hand.", _wall,
+    "wall",
+    "Use a wall, or two, for support with the nearest hand.",
+    _wall,
     {
         "wall.count": Option(1.0, "how many walls there are", low=0.0, high=2.0, is_whole=True),
         "wall.distance": Option(0.6, "from the figure's middle", "m", 0.1, 100.0),
@@ -112,5 +125,6 @@ WALL = Behavior(
         "wall2.direction": Option(90.0, "of the second wall", "degrees", -360.0, 360.0),
         "wall.friction": Option(0.8, "Coulomb friction of the walls", low=0.0, high=10.0),
         "friction": friction(),
-    }, _literal,
-)  # fmt: skip
+    },
+    _literal,
+)

@@ -14,8 +14,11 @@ from poise.tracking.protocols.vmc import HUMAN
 from poise.tracking.retarget import heading, yaw_turn
 
 _ROLES = {"collar": "Shoulder", "shoulder": "UpperArm", "elbow": "LowerArm", "hand": "Hand"} | {
-    "hip": "UpperLeg", "knee": "LowerLeg", "foot": "Foot", "toe": "Toes"
-}  # fmt: skip
+    "hip": "UpperLeg",
+    "knee": "LowerLeg",
+    "foot": "Foot",
+    "toe": "Toes",
+}
 _SPINE = ("Spine", "Chest", "UpperChest")
 
 

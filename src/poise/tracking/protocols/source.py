@@ -407,9 +407,12 @@ class LiveSink:
 
     def report(self) -> dict[str, Any]:
         return {
-            "protocol": self.address.protocol.name, "host": self.address.host, "port": self.address.port,
-            "packets": self.packets, "failed": self._sender.failed,
-        }  # fmt: skip
+            "protocol": self.address.protocol.name,
+            "host": self.address.host,
+            "port": self.address.port,
+            "packets": self.packets,
+            "failed": self._sender.failed,
+        }
 
     def close(self) -> None:
         self._sender.close()

@@ -125,9 +125,7 @@ class Reader(Decoder):
             return []
         names = [name for name in HUMAN if name in self._bones]
         places = np.array([self._bones[name] for name in names])
-        moved, turned = from_unity(
-            numbers(places[:, :3], (len(names), 3), "places"), turns(places[:, 3:], len(names))
-        )  # fmt: skip
+        moved, turned = from_unity(numbers(places[:, :3], (len(names), 3), "places"), turns(places[:, 3:], len(names)))
         root = np.array([self._root])
         base, heading = from_unity(numbers(root[:, :3], (1, 3), "root"), turns(root[:, 3:], 1))
         moved[0] = base[0] + rotations.rotate(heading[0], moved[0])

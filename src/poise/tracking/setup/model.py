@@ -22,9 +22,7 @@ from poise.core.skeleton import Skeleton, rest_pose
 from poise.core.typing import Array
 from poise.tracking.roles import KINDS, with_roles
 
-ACTOR_LIMBS = {
-    "left_leg": "leg", "right_leg": "leg", "left_arm": "arm", "right_arm": "arm", "neck": "neck",
-}  # fmt: skip
+ACTOR_LIMBS = {"left_leg": "leg", "right_leg": "leg", "left_arm": "arm", "right_arm": "arm", "neck": "neck"}
 """Limbs of the actor, a person, and of what kind a limb is that is made for them."""
 DENSITY = 1000.0
 """Of a body that nobody has proposed [kg/m³]."""
@@ -180,9 +178,7 @@ def begin(character: Character) -> Setup:
     has_roles = any(limb.role for limb in character.limbs)
     given = character if has_roles else with_roles(character)
     joints = [b.joint for b in given.bodies]
-    parts = {
-        b.joint: Part(b, joints[b.parent] if b.parent >= 0 else -1) for b in given.bodies
-    }  # fmt: skip
+    parts = {b.joint: Part(b, joints[b.parent] if b.parent >= 0 else -1) for b in given.bodies}
     limbs = tuple(Chain(x.name, x.kind, tuple(joints[b] for b in x.bodies), x.role, x.actor) for x in given.limbs)
     points = tuple((joints[p.body], p) for p in given.contact_points)
     return Setup(given, parts, limbs, points, dict(given.weights), dict(given.rest_poses))
@@ -235,9 +231,8 @@ def _plain_body(setup: Setup, joint: int) -> Body:
         return Body(skeleton.names[joint], joint, 0, offset, "ball", mass, com, inertia, (capsule,))
     rest = rotations.multiply(rotations.conjugate(turned[above]), turned[joint])
     return Body(
-        skeleton.names[joint], joint, 0, offset, "hinge", mass, com, inertia, (capsule,), hinge.axis,
-        rest_rotation=rest,
-    )  # fmt: skip
+        skeleton.names[joint], joint, 0, offset, "hinge", mass, com, inertia, (capsule,), hinge.axis, rest_rotation=rest
+    )
 
 
 def without_body(setup: Setup, joint: int) -> Setup:
