@@ -15,10 +15,11 @@ pytest.importorskip("websockets")
 
 import poise
 from poise.core.errors import InvalidValue
+from poise.filter import rising
 from poise.filter.forces import Hand
 from poise.filter.simulate import Live
 from poise.show.live import LiveRun
-from poise.show.live_clip import ChangingGround, Hill, LiveClip
+from poise.show.live_clip import ChangingGround, Hill, LiveClip, clip_moment
 from poise.show.page import has_page
 from poise.show.protocol import Moment, layout_of, state_numbers
 from poise.show.viewer import Viewer
@@ -254,6 +255,30 @@ def test_the_button_keeps_what_happened(tmp_path: Path, monkeypatch: pytest.Monk
         run.stop()
         thread.join(60.0)
         viewer.close()
+
+
+def test_marks_of_a_figure_that_gets_up_are_those_of_its_pose() -> None:
+    motion = poise.load(poise.sample_path("walk"))
+    steps: list[Moment] = []
+
+    def watch(live: Live) -> bool:
+        figure = live.figure
+        steps.append(clip_moment(figure, figure.q, [], time=live.time, is_paused=False))
+        if len(steps) < 5:
+            return True
+        figure.q = figure.q + 0.5 * (np.arange(len(figure.q)) == 2)  # half a meter up
+        figure.rising = rising.begin(figure.q, None, figure.q)
+        steps.append(clip_moment(figure, figure.q, [], time=live.time, is_paused=False))
+        return False
+
+    poise.simulate(motion, poise.Character.fit(motion), watch=watch)
+    stands, rises = steps[-2:]
+    assert any(stands.rows)
+    assert np.isfinite(stands.overlays[3]).any()
+    assert not any(rises.rows)
+    assert not np.isfinite(rises.overlays[3]).any()
+    assert rises.values[3] - stands.values[3] == pytest.approx(0.5, abs=0.05)
+    assert rises.overlays[0][0, 2] - stands.overlays[0][0, 2] == pytest.approx(0.5, abs=0.05)
 
 
 @needs_motions

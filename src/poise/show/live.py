@@ -151,7 +151,7 @@ BEHIND = 0.25
 IDLE = 0.01
 """How long a paused run sleeps between looks at what the pages ask for [s]."""
 
-KEEP = Control("keep", "Keep what happened", kind="button")
+KEEP = Control("keep", "Keep what happened, and start again", kind="button")
 """The button that ends a round and keeps it as files."""
 
 REST = 1.0

@@ -399,11 +399,17 @@ def clip_scene(character: Character, q: Array, terrain: Terrain, *, title: str) 
 def clip_moment(
     figure: SimulatedCharacter, reference_q: Array, hands: Sequence[Hand], *, time: float, is_paused: bool
 ) -> Moment:
-    """The state of a running filter, in the layout of `clip_scene`; what touches is that of its last step."""
-    character, last = figure.character, figure.last
+    """The state of a running filter, in the layout of `clip_scene`.
+
+    What touches is that of its last step; nothing does while it gets up, which no step computes.
+    """
+    character, last, state = figure.character, figure.last, figure.state
+    if figure.rising is not None:  # poses, not physics: what the last step saw is long ago
+        last, state = None, State(figure.model)
+        state.move_to(figure.q, figure.v)
     positions, orientations = (a[0] for a in body_poses(character, figure.q[None]))
     ghost = tuple(a[0] for a in body_poses(character, reference_q[None]))
-    com = figure.state.com(figure.model.roots[0])
+    com = state.com(figure.model.roots[0])
     below = float(figure.terrain.heights(com[None, :2], figure.time)[0])
     deviation = joint_deviations(character, reference_q[None], figure.q[None])[0]
     touching, forces, root = np.zeros(0, dtype=np.int64), np.zeros((0, 3)), float("nan")
@@ -412,7 +418,7 @@ def clip_moment(
     return Moment(
         time,
         ((positions, orientations), (ghost[0], ghost[1])),
-        figure_numbers(character, figure.state, touching, forces, hands, below=below),
+        figure_numbers(character, state, touching, forces, hands, below=below),
         (float(np.sqrt(np.mean(deviation**2))), root, _pull(hands), float(com[2] - figure.floor)),
         is_paused,
         who_touches(character, touching),
