@@ -15,7 +15,7 @@ from poise.cli.app import run
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.tracking import propose_roles, with_roles
 from poise.tracking.calibration import standing_pose
-from poise.tracking.tracker import settings_of
+from poise.tracking.lists import settings_of
 
 
 def test_roles_weights_and_rest_poses_come_back() -> None:

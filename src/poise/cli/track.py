@@ -125,7 +125,7 @@ def track(
     from poise.cli.synthesize import drawn_of, figure_of
     from poise.filter.forces import parse_push
     from poise.terrain import Terrain
-    from poise.tracking.tracker import settings_of
+    from poise.tracking.lists import settings_of
 
     pushes, ground = [parse_push(text) for text in push or ()], Terrain.parse(terrain)
     inputs = [*([actor] if actor else []), *([Path(character)] if Path(character).exists() else [])]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from poise.body.character import Character
+from poise.body.mjcf import scene_mjcf
 from poise.body.posing import body_poses, hinge_angle, motion_to_q
 from poise.core import rotations
 from poise.core.errors import UnknownName
@@ -17,7 +18,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array, Index
 from poise.physics import State
 from poise.physics.bodies import chain
-from poise.physics.mujoco_backend import Model, model_of
+from poise.physics.mujoco_backend import Model, Point, model_of
 from poise.tracking.lists import Targets
 from poise.tracking.retarget import Standing, end_body, heading, yaw_turn
 from poise.tracking.roles import Role
@@ -87,6 +88,54 @@ def styled_pose(character: Character, standing: Array, style: Mapping[str, float
         )
     moved[:6] = 0.0
     return model.integrate(standing, moved, 1.0)
+
+
+def model_with_ends(character: Character, driven: Sequence[Role]) -> Model:
+    """The character's model with the origins of the ends of driven limbs as points after its contact points."""
+    points = [
+        Point(p.name, p.body + 1, (float(p.offset[0]), float(p.offset[1]), float(p.offset[2])), p.radius)
+        for p in character.contact_points
+    ]
+    points += [Point(f"end of {role.limb}", end_body(character, role.limb) + 1, (0.0, 0.0, 0.0)) for role in driven]
+    return Model(scene_mjcf((character,)), points)
+
+
+class Style(NamedTuple):
+    """How a character holds itself otherwise than it stands.
+
+    Attributes:
+        pose: Coordinates to which joints and free limbs are drawn, shape (nq,).
+        shifts: Of each target: a way in the frame of the pelvis [m] and a rotation vector in its own [rad], (T, 6).
+    """
+
+    pose: Array
+    shifts: Array
+
+
+def style_of(
+    character: Character, standing: Array, roles: Sequence[Role], rows: Mapping[str, int], shares: Mapping[str, float]
+) -> Style:
+    """A style made of shares of rest poses by name [1]; `rows` are those of driven limbs among the targets.
+
+    Raises:
+        UnknownName: if the character's file has no such rest pose.
+    """
+    pose = styled_pose(character, standing, shares)
+    places, turns = body_poses(character, np.stack([standing, pose]))
+    shifts = np.zeros((2 + len(rows), 6))
+    for role in (role for role in roles if role.kind == "targeted"):
+        end = end_body(character, role.limb)
+        way = places[1, end] - places[0, end]
+        shifts[rows[role.limb], :3] = rotations.rotate(rotations.conjugate(turns[0, 0]), way)
+        turned = rotations.multiply(rotations.conjugate(turns[0, end]), turns[1, end])
+        shifts[rows[role.limb], 3:] = rotations.to_rotation_vector(turned)
+    return Style(pose, shifts)
+
+
+def in_style(place: Array, turn: Array, shifts: Array) -> tuple[Array, Array]:
+    """Places (T, 3) and turns (T, 4) of targets, shifted as `Style.shifts` says."""
+    turned = rotations.multiply(turn[2:], rotations.from_rotation_vector(shifts[2:, 3:]))
+    return place + rotations.rotate(turn[0], shifts[:, :3]), np.concatenate([turn[:2], turned])
 
 
 def _turned(character: Character, q: Array, turns: Mapping[str, Array]) -> Array:

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
 
 from poise.body.character import Character, torque_limits
 from poise.core import rotations
+from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.filter.falling import Fall, joint_accelerations, resting_accelerations, sinking, tone
@@ -37,7 +38,7 @@ from poise.tracking.roles import Role
 
 Terms = tuple[list[Objective], list[Equal | AtLeast | Within]]
 CARRYING = 1.6
-"""Joints of a leg hold the whole weight so many times, as the ankles of people do [1]."""
+"""Joints of a leg hold the whole weight so many times [1]. Chosen, without a source."""
 ON_GROUND = 0.03
 """Contact points this near the lowest one of a limb that stands are its sole, for a leg of 0.82 m [m]."""
 
@@ -98,6 +99,19 @@ class Settings:
     friction: float = 0.8
     strength: float = 1.0
     responsiveness: float = 1.0
+
+
+def settings_of(character: Character) -> Settings:
+    """The usual settings, with the weights of the character's file.
+
+    Raises:
+        InvalidValue: if the file names a weight that there is not.
+    """
+    known = {f.name for f in fields(Settings)}
+    unknown = [name for name in character.weights if name not in known]
+    if unknown:
+        raise InvalidValue(f"There is no weight {unknown[0]!r} of tracking. Weights: {', '.join(sorted(known))}.")
+    return Settings(**character.weights)
 
 
 class Targets(NamedTuple):

@@ -17,17 +17,18 @@ the ground, so that a trembling actor does not throw the character about.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from poise.body.character import Character
 from poise.core import rotations
-from poise.core.typing import Array, Index
+from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.goals.polygon import nearest_inside
-from poise.tracking.retarget import yaw_turn
+from poise.tracking.retarget import end_body, yaw_turn
 
 LAND_HEIGHT, LEAVE_HEIGHT = 0.045, 0.055
 """Soles of the actor below which a foot may land and above which it leaves, for a leg of 0.82 m [m]."""
@@ -49,6 +50,12 @@ STEADY, RESTLESS = 0.5, 0.2
 """A center of mass that rests is within so much of the soles [1]; one that moves this fast is half at rest [m/s]."""
 RESTING = 1.0
 """An actor's foot that turns slower [rad/s], low and slow over the floor, lies flat on it."""
+SINKING = 25.0
+"""Rate at which the pelvis is lowered for legs to reach their feet [1/s]."""
+CATCHING = 0.1
+"""A foot that is placed to catch the body is there so long after it was asked to [s]."""
+HOMING = 0.05
+"""The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
 LEARNING = 2.0
 """What lies flat is learned within so long [s]."""
 
@@ -225,6 +232,20 @@ def pelvis_drop(feet: Iterable[Foot], places: Array, pelvis_turn: Array) -> floa
     return most
 
 
+class Sinking(NamedTuple):
+    """How far the pelvis is lowered [m], how fast [m/s], and how that changes [m/s²]: a critically damped spring."""
+
+    depth: float = 0.0
+    speed: float = 0.0
+    acceleration: float = 0.0
+
+    def toward(self, depth: float, dt: float) -> Sinking:
+        """A step later, drawn to a depth [m]."""
+        pull = SINKING * SINKING * (depth - self.depth) - 2.0 * SINKING * self.speed
+        speed = self.speed + dt * pull
+        return Sinking(self.depth + dt * speed, speed, pull)
+
+
 class Sway(NamedTuple):
     """A center of mass over the ground: place [m], velocity [m/s], acceleration [m/s²], each (2,), height [m]."""
 
@@ -293,6 +314,39 @@ def com_acceleration(
     return own.rate**2 * (own.place - force)
 
 
+def carrying_points(
+    character: Character, feet: Mapping[str, Foot], place: Array, turn: Array, gap: Array, near: float
+) -> tuple[Index, Flags]:
+    """Points of standing feet that carry: those their target has on the ground and that are there.
+
+    Args:
+        character: Whose.
+        feet: By limb.
+        place, turn: Of the targets, shapes (T, 3), (T, 4).
+        gap: Of the contact points over the ground [m], shape (P,).
+        near: What is lower than this touches [m].
+
+    Returns:
+        Indices of the points, and for each target whether it is such a foot's, shape (T,).
+    """
+    found, held = list[int](), np.zeros(len(place), dtype=np.bool_)
+    for limb, foot in feet.items():
+        if not foot.stands or foot.share < 0.5:
+            continue
+        end, count = end_body(character, limb), len(found)
+        for i in foot.points.tolist():
+            if gap[i] >= near:
+                continue
+            point = character.contact_points[i]
+            if point.body == end:
+                at = place[foot.row, 2] + rotations.rotate(turn[foot.row], point.offset)[2] - point.radius
+                if at - (foot.place[2] - foot.height) >= near:
+                    continue
+            found.append(i)
+        held[foot.row] = len(found) > count
+    return np.array(found, dtype=np.int64), held
+
+
 class Placed(NamedTuple):
     """Where swinging feet and targets go: what `place_feet` answers.
 
@@ -334,3 +388,60 @@ def place_feet(
         drifts[k] = moved / dt
     part = (1.0 - math.exp(-dt / SHIFTING)) if total > 0.0 else 0.0
     return Placed(shifts, drifts, shift + part * (mean / max(total, 1e-12) - shift))
+
+
+class Balance(NamedTuple):
+    """What keeps a character on its feet for one step.
+
+    Attributes:
+        pull: Asked of the center of mass over the ground [m/s²], shape (2,).
+        catch: How far a foot has to step off to catch the body [m], shape (2,).
+        placed: Where swinging feet and targets go.
+    """
+
+    pull: Array
+    catch: Array
+    placed: Placed
+
+
+def balance(
+    own: Sway,
+    wanted: Sway,
+    feet: Sequence[Foot],
+    targets: Array,
+    shift: Array,
+    catch: Array,
+    touching: Array,
+    *,
+    leg: float,
+    dt: float,
+    gain: float,
+    reach: float,
+    step_reach: float,
+) -> Balance:
+    """Where the center of mass should go, and where feet land that catch it.
+
+    Args:
+        own, wanted: See `com_acceleration`.
+        feet: All, in order.
+        targets: Rows of places over the ground on the actor's way [m], shape (T, 2).
+        shift: How far targets were off the actor's way [m], shape (2,).
+        catch: That of the step before.
+        touching: What touches the ground [m], shape (m, 2).
+        leg: Length of a leg [m].
+        dt: Of a step [s].
+        gain: k of `com_acceleration` [1].
+        reach: How far out of what touches the force may be asked for, in legs.
+        step_reach: How far a foot steps off at the most, in legs.
+    """
+    soles = [targets[foot.row] + foot.arms() for foot in feet if foot.stands]
+    size = max(math.hypot(shift[0], shift[1]), 1e-9)
+    home = shift * (1.0 - min(0.5, HOMING * leg / size))
+    under = np.concatenate(soles) if soles else np.zeros((0, 2))
+    pull = com_acceleration(own, wanted, home, under, touching, gain, reach * leg)
+    # the error grows until the foot is there
+    error = capture_error(own, wanted._replace(place=wanted.place + shift)) * math.exp(own.rate * CATCHING)
+    error = error * min(1.0, step_reach * leg / max(math.hypot(error[0], error[1]), 1e-9))
+    catch = catch + (1.0 - math.exp(-dt / TREMBLE)) * (error - catch)
+    ahead = wanted.place + wanted.velocity / own.rate
+    return Balance(pull, catch, place_feet(feet, targets, ahead, shift, catch, leg, dt))

@@ -9,50 +9,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from poise.body.character import Character
-from poise.body.mjcf import scene_mjcf
 from poise.body.posing import body_poses, interpolate_q
-from poise.core import rotations
 from poise.core.errors import InvalidValue, StepInfeasible
 from poise.core.skeleton import Skeleton
-from poise.core.typing import Array, Index
+from poise.core.typing import Array
 from poise.filter import falling, rising
 from poise.filter.forces import Force
 from poise.physics import State
-from poise.physics.mujoco_backend import Model, Point, model_of
+from poise.physics.mujoco_backend import model_of
 from poise.step import Contacts, Step, StepResult, solve_step
 from poise.terrain import Terrain
 from poise.tracking.calibration import (
     Posing,
+    Style,
     driven_arms,
     foot_of,
+    in_style,
     limb_points,
+    model_with_ends,
     pose_at,
     put_on,
     standing_at,
     standing_pose,
-    styled_pose,
+    style_of,
     velocity_at,
     with_arms_of,
 )
-from poise.tracking.lists import Ground, Lists, Settings, Targets
+from poise.tracking.lists import Ground, Lists, Settings, Targets, settings_of
 from poise.tracking.retarget import Retargeter, Standing, end_body
 from poise.tracking.roles import Role, propose_roles
 from poise.tracking.smooth import Smoother, Soles
 from poise.tracking.stance import (
-    TREMBLE,
     Foot,
     Goal,
+    Sinking,
     Sway,
-    capture_error,
-    com_acceleration,
+    balance,
+    carrying_points,
     off_soles,
     pelvis_drop,
-    place_feet,
     restlessness,
 )
 
@@ -73,18 +73,14 @@ JOINING = 0.5
 """A character that another actor takes over comes to the new one's pose within so long [s]."""
 STILL, STILL_TIME = 0.3, 0.4
 """An actor whose pelvis is slower [m/s], for a leg of 0.82 m, and for so long [s], stands still."""
-CATCHING = 0.1
-"""A foot that is placed to catch the body is there so long after it was asked to [s]."""
-HOMING = 0.05
-"""The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
 STYLING = 0.2
 """Time constant with which a style is blended in [s]."""
 LEANING = 0.2
 """The center of mass is brought over the soles within so long [s]."""
 RISING = 0.2
 """Targets rise with the ground under the feet within so long [s]."""
-SINKING, LOWEST = 25.0, 0.3
-"""The pelvis is lowered at this rate [1/s], by so many legs at the most, for legs to reach their feet."""
+LOWEST = 0.3
+"""The pelvis is lowered by so many legs at the most, for legs to reach their feet."""
 FASTEST = 40.0
 """Joints are not let turn faster [rad/s]."""
 
@@ -157,7 +153,7 @@ class PerformanceTracker:
         driven = [role for role in self.roles if role.actor]
         self.rows = {role.limb: 2 + k for k, role in enumerate(driven)}
         self._point_count = len(character.contact_points)
-        self.model = _model_with_ends(character, driven)
+        self.model = model_with_ends(character, driven)
         self.state = State(self.model)
         self._actor_state = State(model_of(self.actor))
         self._actor_still = np.zeros(self.actor.nv)
@@ -167,9 +163,9 @@ class PerformanceTracker:
         self.scale = character.leg_scale
         self.feet: dict[str, Foot] = {}
         self._lean = np.zeros(2)
-        self._style: tuple[Array, Array] | None = None
+        self._style: Style | None = None
         self._styled = np.zeros((2 + len(self.rows), 6))
-        self._shift, self._catch, self._rise, self._lowered = np.zeros(2), np.zeros(2), 0.0, np.zeros(2)
+        self._shift, self._catch, self._rise, self._sinking = np.zeros(2), np.zeros(2), 0.0, Sinking()
         self.softness = 1.0 if root == "soft" else 0.0
         self._still_since, self.is_beginning = 0.0, True
         self._joined: Array | None = None
@@ -202,16 +198,7 @@ class PerformanceTracker:
         Example:
             >>> tracker.set_style({"sad": 0.8})
         """
-        pose = styled_pose(self.character, self.standing, style)
-        places, turns = body_poses(self.character, np.stack([self.standing, pose]))
-        goal = np.zeros((2 + len(self.rows), 6))
-        for role in (role for role in self.roles if role.kind == "targeted"):
-            end = end_body(self.character, role.limb)
-            way = places[1, end] - places[0, end]
-            goal[self.rows[role.limb], :3] = rotations.rotate(rotations.conjugate(turns[0, 0]), way)
-            turned = rotations.multiply(rotations.conjugate(turns[0, end]), turns[1, end])
-            goal[self.rows[role.limb], 3:] = rotations.to_rotation_vector(turned)
-        self._style = (pose, goal)
+        self._style = style_of(self.character, self.standing, self.roles, self.rows, style)
 
     def join(self, q: Array) -> None:
         """Begin in a pose (nq,) in which the character is already, and come to the actor's within half a second."""
@@ -371,8 +358,14 @@ class PerformanceTracker:
             rows = np.array([row for row in range(count) if row not in {foot.row for foot in self.feet.values()}])
             place[rows, 2] += self._rise
             velocity[rows, 2] += climbed / self.dt
-        self._hold_style(place, turn)
-        self._lower_pelvis(place, velocity, acceleration, turn[0])
+        if self._style is not None:
+            self._blend_style(self._style)
+            place, turn = in_style(place, turn, self._styled)
+        drop = min(pelvis_drop(self.feet.values(), place, turn[0]), LOWEST * retargeter.ours.leg)
+        self._sinking = self._sinking.toward(drop, self.dt)
+        place[0, 2] -= self._sinking.depth
+        velocity[0, 2] -= self._sinking.speed
+        acceleration[0, 2] -= self._sinking.acceleration
         stand = [place[foot.row, :2] + foot.arms() for foot in self.feet.values() if foot.stands]
         if stand:
             off = off_soles(place[1, :2], velocity[1, :2], np.concatenate(stand))
@@ -380,30 +373,13 @@ class PerformanceTracker:
         place[1, :2] -= self._lean
         return Targets(place, velocity, acceleration, turn, spin, held)
 
-    def _hold_style(self, place: Array, turn: Array) -> None:
-        """Shift targets as the style does, which is blended in."""
-        if self._style is None:
-            return
-        pose, goal = self._style
+    def _blend_style(self, style: Style) -> None:
+        """Come nearer to a style: the pose that joints are drawn to, and the shifts of targets."""
         part = 1.0 if self.is_beginning else 1.0 - math.exp(-self.dt / STYLING)
-        towards = self.model.difference(self.lists.pose, pose, 1.0)
+        towards = self.model.difference(self.lists.pose, style.pose, 1.0)
         towards[:6] = 0.0
         self.lists.pose = self.model.integrate(self.lists.pose, part * towards, 1.0)
-        self._styled += part * (goal - self._styled)
-        place += rotations.rotate(turn[0], self._styled[:, :3])
-        turn[2:] = rotations.multiply(turn[2:], rotations.from_rotation_vector(self._styled[2:, 3:]))
-
-    def _lower_pelvis(self, place: Array, velocity: Array, acceleration: Array, turn: Array) -> None:
-        """Lower the target of the pelvis, smoothly, where legs would not reach their feet."""
-        assert self._retargeter is not None
-        goal = min(pelvis_drop(self.feet.values(), place, turn), LOWEST * self._retargeter.ours.leg)
-        off = goal - self._lowered[0]
-        pull = SINKING * SINKING * off - 2.0 * SINKING * self._lowered[1]
-        self._lowered[1] += self.dt * pull
-        self._lowered[0] += self.dt * self._lowered[1]
-        place[0, 2] -= self._lowered[0]
-        velocity[0, 2] -= self._lowered[1]
-        acceleration[0, 2] -= pull
+        self._styled += part * (style.shifts - self._styled)
 
     def _ground_under(self, places: Array) -> list[float]:
         """Height of the character's ground under places (K, 2) [m]."""
@@ -447,7 +423,10 @@ class PerformanceTracker:
         self._settle(ground)
         self._watch()
         step = self._step(ground, self._felt(external))
-        held = self._held_points(ground)
+        held, stands = carrying_points(
+            self.character, self.feet, self.targets.place, self.targets.turn, ground.gap, NEAR * self.scale
+        )
+        self.targets = self.targets._replace(held=stands)
         result = None
         if self.softness > 0.0 and self.root == "hard":
             pull = self._held_pull()
@@ -485,27 +464,6 @@ class PerformanceTracker:
         self.v[6:] = np.clip(self.v[6:], -FASTEST, FASTEST)
         self.q = self.model.integrate(self.q, self.v, self.dt)
 
-    def _held_points(self, ground: Ground) -> Index:
-        """Points of standing feet that carry: those their target has on the ground and that are there."""
-        found: list[int] = []
-        near = NEAR * self.scale
-        for limb, foot in self.feet.items():
-            if not foot.stands or foot.share < 0.5:
-                continue
-            place, turn, end = self.targets.place[foot.row], self.targets.turn[foot.row], end_body(self.character, limb)
-            count = len(found)
-            for i in foot.points.tolist():
-                if ground.gap[i] >= near:
-                    continue
-                point = self.character.contact_points[i]
-                if point.body == end:
-                    at = place[2] + rotations.rotate(turn, point.offset)[2] - point.radius
-                    if at - (foot.place[2] - foot.height) >= near:
-                        continue
-                found.append(i)
-            self.targets.held[foot.row] = len(found) > count
-        return np.array(found, dtype=np.int64)
-
     def _balance(self, ground: Ground) -> Array:
         """What is asked of the center of mass over the ground [m/s²], shape (2,).
 
@@ -520,27 +478,17 @@ class PerformanceTracker:
         # the acceleration of one that rests is noise
         acceleration = restlessness(smooth.v[1, :2]) * smooth.a[1, :2]
         wanted = Sway(smooth.x[1, :2], smooth.v[1, :2], acceleration, height)
-        soles = [smooth.x[foot.row, :2] + foot.arms() for foot in self.feet.values() if foot.stands]
         wanted = wanted._replace(place=wanted.place - self._lean)
         touching = self.state.points[np.flatnonzero(ground.gap < 2.0 * NEAR * self.scale), :2]
-        size = max(math.hypot(self._shift[0], self._shift[1]), 1e-9)
-        home = self._shift * (1.0 - min(0.5, HOMING * ours.leg / size))
-        pull = com_acceleration(
-            own, wanted, home, np.concatenate(soles) if soles else np.zeros((0, 2)), touching, s.com_gain,
-            s.reach * ours.leg,
-        )  # fmt: skip
-        # the error grows until the foot is there
-        error = capture_error(own, wanted._replace(place=wanted.place + self._shift)) * math.exp(own.rate * CATCHING)
-        size = math.hypot(error[0], error[1])
-        error *= min(1.0, s.step_reach * ours.leg / max(size, 1e-9))
-        self._catch += (1.0 - math.exp(-self.dt / TREMBLE)) * (error - self._catch)
-        ahead = wanted.place + wanted.velocity / own.rate
         feet = tuple(self.feet.values())
-        placed = place_feet(feet, smooth.x[:, :2], ahead, self._shift, self._catch, ours.leg, self.dt)
-        self._shift = placed.shift
-        for foot, shift, drift in zip(feet, placed.shifts, placed.drifts, strict=True):
+        found = balance(
+            own, wanted, feet, smooth.x[:, :2], self._shift, self._catch, touching, leg=ours.leg, dt=self.dt,
+            gain=s.com_gain, reach=s.reach, step_reach=s.step_reach,
+        )  # fmt: skip
+        self._shift, self._catch = found.placed.shift, found.catch
+        for foot, shift, drift in zip(feet, found.placed.shifts, found.placed.drifts, strict=True):
             foot.shift, foot.drift = shift, drift
-        return pull
+        return found.pull
 
     def _level_of(self, ground: Ground) -> float:
         """Mean height of the ground under the contact points [m]."""
@@ -645,26 +593,3 @@ class PerformanceTracker:
         self.state.touch()
         gap = self._ground().gap
         return -float(gap.min()) if len(gap) else 0.0
-
-
-def _model_with_ends(character: Character, driven: Sequence[Role]) -> Model:
-    """The character's model with the origins of the ends of driven limbs as points after its contact points."""
-    points = [
-        Point(p.name, p.body + 1, (float(p.offset[0]), float(p.offset[1]), float(p.offset[2])), p.radius)
-        for p in character.contact_points
-    ]
-    points += [Point(f"end of {role.limb}", end_body(character, role.limb) + 1, (0.0, 0.0, 0.0)) for role in driven]
-    return Model(scene_mjcf((character,)), points)
-
-
-def settings_of(character: Character) -> Settings:
-    """The usual settings, with the weights of the character's file.
-
-    Raises:
-        InvalidValue: if the file names a weight that there is not.
-    """
-    known = {f.name for f in fields(Settings)}
-    unknown = [name for name in character.weights if name not in known]
-    if unknown:
-        raise InvalidValue(f"There is no weight {unknown[0]!r} of tracking. Weights: {', '.join(sorted(known))}.")
-    return Settings(**character.weights)
