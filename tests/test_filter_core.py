@@ -140,9 +140,9 @@ np.savez(sys.argv[1], *q, has_core=library() is not None)
 
 def test_a_whole_run_without_the_core_is_the_same(tmp_path: Path) -> None:
     runs = []
-    for wish in ("", "skip"):
-        to = tmp_path / f"run{wish}.npz"
-        environment = {**os.environ, "POISE_NATIVE": wish}
+    for setting in ("", "skip"):
+        to = tmp_path / f"run{setting}.npz"
+        environment = {**os.environ, "POISE_NATIVE": setting}
         subprocess.run([sys.executable, "-W", "ignore", "-c", WHOLE, str(to)], check=True, env=environment)
         runs.append(np.load(to))
     assert [bool(run["has_core"]) for run in runs] == [True, False]

@@ -47,8 +47,8 @@ def test_an_objective_of_ones_own_joins_the_list() -> None:
         """Largest turn of the head, of which an objective asks for more than the reference does."""
 
         def turn(step: Step, reference: ReferenceFrame) -> Sequence[Objective | Constraint]:
-            wish = reference.angular_accelerations[head, 2:] + more
-            return [Objective(SpinOfTheHead(head), wish, weight, "spin")]
+            target = reference.angular_accelerations[head, 2:] + more
+            return [Objective(SpinOfTheHead(head), target, weight, "spin")]
 
         result = simulate(motion, character, options=Options(objectives=(turn,)))
         assert result.report["solver"]["failures"] == 0

@@ -164,15 +164,15 @@ print(ask(), ask(), library() is not None, reason())
 """
 
 
-@pytest.mark.parametrize("wish", ["skip", ""])
-def test_twins_run_where_nothing_can_be_built_and_it_is_said_once(tmp_path: Path, wish: str) -> None:
+@pytest.mark.parametrize("setting", ["skip", ""])
+def test_twins_run_where_nothing_can_be_built_and_it_is_said_once(tmp_path: Path, setting: str) -> None:
     # no compiler, no library, and a folder that is a file: as on a read-only machine
     nowhere = tmp_path / "file"
     nowhere.touch()
     code = f"from poise.native import build; from pathlib import Path; build.BESIDE = Path({str(nowhere)!r})\n{USE}"
-    done = run(code, POISE_NATIVE=wish, CC=str(tmp_path / "none"), POISE_CACHE=str(nowhere))
+    done = run(code, POISE_NATIVE=setting, CC=str(tmp_path / "none"), POISE_CACHE=str(nowhere))
     assert done.stdout.startswith("False False False "), done.stdout + done.stderr
-    assert done.stderr.count("without its compiled core") == (0 if wish else 1), done.stderr
+    assert done.stderr.count("without its compiled core") == (0 if setting else 1), done.stderr
 
 
 @needs_core

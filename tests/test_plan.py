@@ -38,9 +38,9 @@ def test_between_supports_the_curve_is_a_beam() -> None:
     n = 61
     weights = np.zeros(n)
     weights[[0, 1, -2, -1]] = HOLD
-    wishes = np.zeros(n)
-    wishes[-2:] = 1.0
-    x = smoothest(wishes, weights, np.ones(n), DT)
+    targets = np.zeros(n)
+    targets[-2:] = 1.0
+    x = smoothest(targets, weights, np.ones(n), DT)
     s = (np.arange(n) - 0.5) / (n - 2.0)
     # the discrete beam differs from the cubic by the order of the spacing squared
     assert np.abs(x - (3.0 * s**2 - 2.0 * s**3))[1:-1].max() < 2e-3
@@ -55,7 +55,7 @@ def test_bounds_hold_and_cost_nothing_where_they_are_idle() -> None:
     lower[80:120] = 0.5
     x = smoothest(np.zeros(n), weights, np.ones(n), DT, lower)
     assert (lower - x).max() < 1e-4
-    assert x.max() < 0.6  # no overshoot to speak of: the wishes hold it down
+    assert x.max() < 0.6  # no overshoot to speak of: the targets hold it down
     assert np.abs(x[[0, -1]]).max() < 1e-2
 
 

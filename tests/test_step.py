@@ -67,7 +67,7 @@ def _plain(weight: np.ndarray | float | RelativeWeight, step: Step) -> np.ndarra
     return weight.value(step) if isinstance(weight, RelativeWeight) else weight
 
 
-def wishes(step: Step, seed: int) -> list[Objective]:
+def desired(step: Step, seed: int) -> list[Objective]:
     """One objective of every kind, with targets drawn at random: a problem with one answer."""
     rng = np.random.default_rng(seed + 1000)
     model = step.state.model
@@ -189,7 +189,7 @@ def test_both_paths_agree_and_are_optimal(figure: str, name: str) -> None:
     constraints = CONSTRAINTS[name]
     for seed in range(3):
         step = random_step(figure, seed, contacts=9)
-        objectives = wishes(step, seed)
+        objectives = desired(step, seed)
         fast = solve_step(step, objectives, constraints)
         plain = solve_step(step, objectives, constraints, readable=True)
         assert plain.solver == "daqp"
@@ -209,7 +209,7 @@ def test_many_contacts_at_one_place() -> None:
     state = random_state(biped(), seed=3, speed=0.5)
     step = Step(state, floor_contacts([*FOOT_POINTS] * 3), dt=0.02)
     assert step.coefficient_count == 96
-    objectives = wishes(step, seed=3)
+    objectives = desired(step, seed=3)
     fast, plain = solve_step(step, objectives), solve_step(step, objectives, readable=True)
     assert np.linalg.matrix_rank(step.force_map, tol=1e-8) <= 12
     assert _apart(fast.a, plain.a) <= 1e-8
@@ -218,7 +218,7 @@ def test_many_contacts_at_one_place() -> None:
 
 def test_warm_start_changes_the_time_and_not_the_answer() -> None:
     step = random_step("biped", 5, contacts=9)
-    objectives, bounds = wishes(step, 5), CONSTRAINTS["soft bounds"]
+    objectives, bounds = desired(step, 5), CONSTRAINTS["soft bounds"]
     cold = solve_step(step, objectives, bounds)
     warm = solve_step(step, objectives, bounds, warm=cold.coefficients > 0.0, warm_bounds=cold.bounds_active)
     wrong = solve_step(step, objectives, bounds, warm=cold.coefficients <= 0.0, warm_bounds=~cold.bounds_active)
@@ -229,7 +229,7 @@ def test_warm_start_changes_the_time_and_not_the_answer() -> None:
 
 def test_without_contacts() -> None:
     step = random_step("chain", 6, contacts=0)
-    objectives = wishes(step, 6)
+    objectives = desired(step, 6)
     fast, plain = solve_step(step, objectives), solve_step(step, objectives, readable=True)
     assert _apart(fast.a, plain.a) <= 1e-10
     assert fast.forces.shape == (0, 3)
@@ -237,7 +237,7 @@ def test_without_contacts() -> None:
 
 def test_costs_by_name_add_up_to_the_whole() -> None:
     step = random_step("biped", 7)
-    objectives = wishes(step, 7)
+    objectives = desired(step, 7)
     for readable in (False, True):
         result = solve_step(step, objectives, readable=readable)
         expected: dict[str, float] = {}
@@ -253,7 +253,7 @@ def test_costs_by_name_add_up_to_the_whole() -> None:
 def test_two_objectives_on_the_coefficients_both_count() -> None:
     step = random_step("biped", 8)
     n = step.coefficient_count
-    rest = [o for o in wishes(step, 8) if not isinstance(o.quantity, ContactCoefficients)]
+    rest = [o for o in desired(step, 8) if not isinstance(o.quantity, ContactCoefficients)]
     twice = [Objective(ContactCoefficients(), 8.0, 0.3), Objective(ContactCoefficients(), 2.0, 0.1)]
     once = [Objective(ContactCoefficients(), np.full(n, 6.5), 0.4)]
     assert _apart(solve_step(step, rest + twice).a, solve_step(step, rest + once).a) <= 1e-12
@@ -272,10 +272,10 @@ def test_certificate_where_every_target_is_zero() -> None:
 
 def test_result_owns_its_arrays() -> None:
     step = random_step("biped", 9)
-    result = solve_step(step, wishes(step, 9))
+    result = solve_step(step, desired(step, 9))
     before = [x.copy() for x in (result.a, result.torque, result.forces, result.coefficients)]
     step.state.at(step.state.model.q_rest(), np.zeros(step.nv))
-    solve_step(Step(step.state, step.contacts, dt=0.02), wishes(step, 10))
+    solve_step(Step(step.state, step.contacts, dt=0.02), desired(step, 10))
     for kept, now in zip(before, (result.a, result.torque, result.forces, result.coefficients), strict=True):
         assert np.array_equal(kept, now)
 
@@ -291,7 +291,7 @@ def test_force_balance_and_friction(figure: str) -> None:
         contacts = floor_contacts(range(min(model.point_count, 8)), friction=0.6)
         push = np.array([80.0, -40.0, 20.0])
         step = Step(state, contacts, dt=0.02, external=state.external_torque(2, state.data.xipos[2], push))
-        result = solve_step(step, wishes(step, seed), [Equal(ComAcceleration("x"), 0.4)])
+        result = solve_step(step, desired(step, seed), [Equal(ComAcceleration("x"), 0.4)])
         mass = state.mass(1)
         acceleration = state.com_jacobian() @ result.a + state.com_bias()
         forces = result.forces.sum(axis=0) + result.torque[:3] + push + mass * model.gravity
@@ -388,7 +388,7 @@ def test_a_step_is_stale_once_its_state_moves() -> None:
     step = random_step("biped", 14)
     step.state.move_to(step.state.q, step.state.v)
     with pytest.raises(InvalidValue, match="earlier state"):
-        solve_step(step, wishes(step, 14))
+        solve_step(step, desired(step, 14))
 
 
 @pytest.mark.parametrize("readable", [False, True])
@@ -396,18 +396,18 @@ def test_conflicting_constraints_are_named(readable: bool) -> None:
     step = random_step("biped", 15)
     constraints = [Equal(ComAcceleration("x"), 0.0, "stay"), Equal(ComAcceleration("x"), 1.0, "go")]
     with pytest.raises(StepInfeasible, match="stay") as caught:
-        solve_step(step, wishes(step, 15), constraints, readable=readable)
+        solve_step(step, desired(step, 15), constraints, readable=readable)
     assert caught.value.constraints == ("stay", "go")
     assert caught.value.problem is not None
     high, low = AtLeast(ComAcceleration("z"), 2.0, label="high"), Within(ComAcceleration("z"), -1.0, 1.0, label="low")
     with pytest.raises(StepInfeasible, match="high, low"):
-        solve_step(step, wishes(step, 15), [high, low], readable=readable)
+        solve_step(step, desired(step, 15), [high, low], readable=readable)
 
 
 def test_a_body_in_the_air_cannot_steer_its_center_of_mass() -> None:
     step = random_step("biped", 16, contacts=0, pushed=False)
     with pytest.raises(StepInfeasible) as caught:
-        solve_step(step, wishes(step, 16), [Equal(RootWrench(), 0.0), Equal(ComAcceleration("x"), 1.0)])
+        solve_step(step, desired(step, 16), [Equal(RootWrench(), 0.0), Equal(ComAcceleration("x"), 1.0)])
     assert caught.value.constraints == ("RootWrench", "ComAcceleration")
 
 
@@ -488,7 +488,7 @@ def test_certificate_with_a_number_that_is_not_finite_does_not_hold() -> None:
 def test_full_program_has_one_answer_whichever_way_it_is_solved(figure: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(3):
         step = random_step(figure, seed)
-        objectives = wishes(step, seed)
+        objectives = desired(step, seed)
         constraints = [Within(JointTorque(), -40.0, 40.0), AtLeast(JointAcceleration((0, 2)), -1.0, 5.0)]
         cold = solve_step(step, objectives, constraints, costs=False)
         assert cold.multipliers is not None

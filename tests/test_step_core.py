@@ -149,7 +149,7 @@ def _lists(step: Step, kind: str) -> Lists:
         lists[0].append(Objective(ComAcceleration("xyz", without=(3,)), 0.1, 5.0))
     elif kind == "single coefficients":
         lists[0].append(Objective(ContactForce(np.array([0, 1])), 5.0, 1e-3))
-    elif kind == "two wishes on one torque":
+    elif kind == "two targets of one torque":
         lists[0].append(Objective(JointTorque((6, 20)), 3.0, 0.5))
         lists[0].append(Objective(JointTorque((6, None), damping=np.full(nv - 6, 2.0)), 1.0, 0.1))
     return lists
@@ -157,7 +157,7 @@ def _lists(step: Step, kind: str) -> Lists:
 
 KINDS = (
     "plain", "relative weight", "bounds", "coupled bounds", "strict root", "single coefficients",
-    "two wishes on one torque",
+    "two targets of one torque",
 )  # fmt: skip
 
 
@@ -317,7 +317,7 @@ def test_a_fuzzed_step_ends_in_a_status(bad: float, solver: object) -> None:
 def test_an_empty_block_is_solved() -> None:
     state = random_state(biped(), 1)
     s = new_system(state, dict.fromkeys(("touching", "n", "c", "k", "bounds", "directed", "rows", "terms"), 0))
-    assert answer(s) == NOT_POSITIVE  # nothing is wished for
+    assert answer(s) == NOT_POSITIVE  # no objective
     s.dof_weight[:] = 1.0
     assert answer(s) == SOLVED
     assert not s.a.any()

@@ -164,7 +164,7 @@ def track(
         with progress(disable=not sys.stderr.isatty()) as bar:
             task = bar.add_task(PREPARING, total=None)
             from poise.body import fit
-            from poise.tracking.roles import parse_roles
+            from poise.tracking.retarget import parse_roles
             from poise.tracking.run import track as run
 
             theirs = fit(motion)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from poise.tracking.lists import Settings
-from poise.tracking.roles import Role, parse_roles, propose_roles, with_roles
+from poise.tracking.retarget import Role, parse_roles, propose_roles, with_roles
 from poise.tracking.run import TrackResult, track
 from poise.tracking.tracker import PerformanceTracker
 

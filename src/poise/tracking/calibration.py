@@ -20,8 +20,7 @@ from poise.physics import State
 from poise.physics.bodies import chain
 from poise.physics.mujoco_backend import Model, Point, model_of
 from poise.tracking.lists import Targets
-from poise.tracking.retarget import Standing, end_body, heading, yaw_turn
-from poise.tracking.roles import Role
+from poise.tracking.retarget import Role, Standing, end_body, heading, yaw_turn
 from poise.tracking.stance import Foot
 
 STRETCHED = 0.965

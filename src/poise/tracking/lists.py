@@ -33,8 +33,7 @@ from poise.physics import State
 from poise.physics.mujoco_backend import Model
 from poise.step import AtLeast, Equal, Objective, Step, Within
 from poise.step import quantities as y
-from poise.tracking.retarget import end_body
-from poise.tracking.roles import Role
+from poise.tracking.retarget import Role, end_body
 
 Terms = tuple[list[Objective], list[Equal | AtLeast | Within]]
 CARRYING = 1.6

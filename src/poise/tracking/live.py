@@ -32,8 +32,7 @@ from poise.tracking.protocols.humanoid import Humanoid
 from poise.tracking.protocols.playout import PAUSE
 from poise.tracking.protocols.pose import LivePose
 from poise.tracking.protocols.source import LiveSink, LiveSource
-from poise.tracking.retarget import heading, yaw_turn
-from poise.tracking.roles import Role, parse_roles
+from poise.tracking.retarget import Role, heading, parse_roles, yaw_turn
 from poise.tracking.tracker import PerformanceTracker
 
 RATE = 120.0

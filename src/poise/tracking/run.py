@@ -24,8 +24,7 @@ from poise.physics import State
 from poise.terrain import Terrain
 from poise.tracking.calibration import standing_pose
 from poise.tracking.lists import Settings
-from poise.tracking.retarget import end_body, heading
-from poise.tracking.roles import Role
+from poise.tracking.retarget import Role, end_body, heading
 from poise.tracking.smooth import calmed
 from poise.tracking.tracker import BEGINNING, NEAR, PerformanceTracker
 

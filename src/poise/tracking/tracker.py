@@ -41,8 +41,7 @@ from poise.tracking.calibration import (
     with_arms_of,
 )
 from poise.tracking.lists import Ground, Lists, Settings, Targets, settings_of
-from poise.tracking.retarget import Retargeter, Standing, end_body
-from poise.tracking.roles import Role, propose_roles
+from poise.tracking.retarget import Retargeter, Role, Standing, end_body, propose_roles
 from poise.tracking.smooth import Smoother, Soles
 from poise.tracking.stance import (
     Foot,

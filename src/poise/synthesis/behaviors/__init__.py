@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from poise.synthesis.behaviors.balance import BALANCE
+from poise.synthesis.behaviors.balance import BALANCE, ICE, ONE_FOOT, STEP
 from poise.synthesis.behaviors.behavior import Behavior, Role, Scenario
 from poise.synthesis.behaviors.cable_car import CABLE_CAR
 from poise.synthesis.behaviors.climb import CLIMB
 from poise.synthesis.behaviors.dodge import DODGE
 from poise.synthesis.behaviors.hands import HANDS, REACH
-from poise.synthesis.behaviors.one_foot import ONE_FOOT
-from poise.synthesis.behaviors.step import ICE, STEP
 from poise.synthesis.behaviors.swing import SWING
 from poise.synthesis.behaviors.wall import WALL
 

@@ -12,9 +12,8 @@ from poise.goals.goal import Goal
 from poise.goals.objectives import ComOver, Land, Still, Upright
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Ball, Scene, Surface, Triple, throw
-from poise.synthesis.behaviors.balance import POSTURE
+from poise.synthesis.behaviors.balance import POSTURE, STEPPING
 from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Scenario, friction
-from poise.synthesis.behaviors.step import STEPPING
 
 FLIGHT = 4.0
 """How far away the ball is let go [m]."""

@@ -10,9 +10,8 @@ from poise.goals.objectives import ComOver, Land
 from poise.goals.reaching import Circle, OfferHand, TakeHand, choose_partner_hand
 from poise.goals.state_machine import ControlState, Part, StateMachine
 from poise.goals.surroundings import floor
-from poise.synthesis.behaviors.balance import FALLEN, LITERAL, POSTURE, REACHED, quiet
+from poise.synthesis.behaviors.balance import FALLEN, LITERAL, POSTURE, REACHED, STEPPING, quiet
 from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Scenario, friction
-from poise.synthesis.behaviors.step import STEPPING
 
 FURTHEST = 0.15
 """A hand is given so much time: until the capture point is this far outside the feet, before a step is taken [m]."""

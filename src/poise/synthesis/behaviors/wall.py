@@ -12,9 +12,8 @@ from poise.goals.objectives import ComOver, Land, Pose, Unload
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import Scene, Surface
 from poise.goals.walls import Brace, HandsFree, Leaning, Reaching, choose_wall_hands
-from poise.synthesis.behaviors.balance import LITERAL, POSTURE, REACHED, quiet
+from poise.synthesis.behaviors.balance import LITERAL, LITERAL_STEPPING, POSTURE, REACHED, STEPPING, quiet
 from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Scenario, friction
-from poise.synthesis.behaviors.step import LITERAL_STEPPING, STEPPING
 
 BACK = ComOver(1.0, horizon=0.6)
 """A hand on a wall can push much harder than feet can pull: a slow way back, or the figure throws itself over."""

@@ -20,7 +20,7 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.skeleton import Skeleton, rest_pose
 from poise.core.typing import Array
-from poise.tracking.roles import KINDS, with_roles
+from poise.tracking.retarget import KINDS, with_roles
 
 ACTOR_LIMBS = {"left_leg": "leg", "right_leg": "leg", "left_arm": "arm", "right_arm": "arm", "neck": "neck"}
 """Limbs of the actor, a person, and of what kind a limb is that is made for them."""
