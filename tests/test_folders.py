@@ -69,6 +69,10 @@ def test_what_is_done_is_not_done_again(clips: Path, tmp_path: Path, capsys: pyt
     assert "1 of 1 clips done" in capsys.readouterr().out
     assert run([*words, "--resume", "--fps", "30"]) == 0
     assert "4 of 4 clips done" in capsys.readouterr().out
+    # one that still fails does not hide those that were done before
+    (clips / "broken.bvh").write_text("broken", encoding="utf-8")
+    assert run([*words, "--resume", "--fps", "30"]) == 1
+    assert "0 of 1 clips done (3 were done before), 1 failed" in capsys.readouterr().out
 
 
 def test_shards_do_all_clips_once(clips: Path, tmp_path: Path) -> None:

@@ -208,8 +208,10 @@ def _run(
     before = _read(Path(place)) if place is not None else {}
     if manifest is not None:
         _require(manifest, resume=resume or bool(given.get("overwrite")))
+    asked = len(part)
     if resume:
         part = [j for j in part if not _is_done(before.get(j.name), j, Path(place or "."))]
+    earlier = asked - len(part)
     done: list[Done] = []
     try:
         with _Bar(len(part), name) as bar:
@@ -221,11 +223,11 @@ def _run(
                 if manifest is not None:
                     _note(manifest, result)
     except KeyboardInterrupt:
-        _finish(name, place, done, len(part))
+        _finish(name, place, done, len(part), earlier)
         raise typer.Abort(f"Interrupted: {len(done)} of {len(part)} clips done; --resume goes on.") from None
-    _finish(name, place, done, len(part), as_json=bool(given.get("json") or given.get("as_json")))
+    _finish(name, place, done, len(part), earlier, as_json=bool(given.get("json") or given.get("as_json")))
     failed = sum(d.state == "failed" for d in done)
-    raise typer.Exit(0 if not failed else WRONG_USE if failed == len(done) else 1)
+    raise typer.Exit(0 if not failed else WRONG_USE if failed == asked else 1)
 
 
 def _note(manifest: Path, result: Done) -> None:
@@ -330,8 +332,8 @@ def _is_done(before: Done | None, job: Job, place: Path) -> bool:
     return before is not None and before.state == "done" and before.key == job.key and (place / job.target).exists()
 
 
-def _finish(name: str, place: Any, done: Sequence[Done], total: int, *, as_json: bool = False) -> None:
-    """Say what became of the clips, and write the summary page."""
+def _finish(name: str, place: Any, done: Sequence[Done], total: int, earlier: int, *, as_json: bool = False) -> None:
+    """Say what became of the clips, `earlier` ones apart, and write the summary page."""
     from poise.io.files import write_atomically
 
     failed = [d for d in done if d.state == "failed"]
@@ -346,6 +348,7 @@ def _finish(name: str, place: Any, done: Sequence[Done], total: int, *, as_json:
         write_atomically(Path(place) / SUMMARY, summary_page(f"poise {name}", everything, Path(place)))
         if not as_json:
             words = f"{len(done) - len(failed)} of {total} clips done"
+            words += f" ({earlier} were done before)" if earlier else ""
             words += f", {len(failed)} failed" if failed else ""
             out().print(f"{words}. See {Path(place) / SUMMARY}.", markup=False)
 
