@@ -21,7 +21,7 @@ from poise.show.join import in_step, landings, matched, retimed, side_by_side
 from poise.show.motion_scene import compare, scene_of_edit, scene_of_motion, scene_of_motions, skins_of
 from poise.show.pack import pack
 from poise.show.physics import with_physics
-from poise.show.scene import Arrow, Curve, Label, Points, Polygon, Scene, Skin, Vectors, track_of_motion
+from poise.show.scene import Arrow, Curve, Label, Points, Polygon, Scene, Skin, Vectors, file_name, track_of_motion
 from poise.show.unpack import unpack
 from poise.terrain import Terrain
 from tests.clips import MOTIONS, needs_motions
@@ -311,3 +311,14 @@ def test_a_camera_holds_the_arrows_of_pushes(walk: poise.Motion) -> None:
     plain, pushed = Scene(walk.times, (track,), Terrain.flat()), Scene(walk.times, (track,), Terrain.flat(), (arrow,))
     camera = Camera("side", heading=90.0)
     assert Follow(pushed, camera).width > Follow(plain, camera).width + 0.5
+
+
+def test_a_title_names_the_clip_where_its_file_holds_several(walk: poise.Motion) -> None:
+    assert walk.source is not None
+    source = replace(walk.source, path="folder/fox.glb", clips=("Rig|Idle", "Rig|Run"), clip=1)
+    running = replace(walk, source=source)
+    assert file_name(running) == "fox.glb · Run"
+    assert scene_of_motion(running, physics=False).title == "fox · Run"
+    idle = replace(running, source=replace(source, clip=0))
+    assert scene_of_motions([running, idle], physics=False).title == "fox · Run, fox · Idle"
+    assert file_name(replace(running, source=replace(source, clips=("Run",), clip=0))) == "fox.glb"

@@ -33,6 +33,7 @@ from poise.show.scene import (
     Skin,
     Skinned,
     Style,
+    clip_word,
     file_name,
     track_of_motion,
 )
@@ -175,6 +176,7 @@ def _names(motions: Sequence[Motion], names: Sequence[str]) -> list[str]:
     for k, motion in enumerate(motions):
         path = motion.source.path if motion.source else ""
         own = PurePosixPath(path.replace("\\", "/")).stem or "clip"
+        own += clip_word(motion)
         name = names[k] if k < len(names) else own
         found.append(name if name not in found else f"{name} ({sum(n.startswith(name) for n in found) + 1})")
     return found

@@ -32,6 +32,7 @@ from poise.show.scene.scene import (
     Skinned,
     Style,
     Track,
+    clip_word,
     file_name,
     track_of_motion,
 )
@@ -39,5 +40,5 @@ from poise.show.scene.scene import (
 __all__ = [
     "GHOST", "GHOST_COLOR", "GOALS", "SOLID", "SOLID_COLOR", "Arrow", "Ball", "Box", "Color", "Control", "Curve",
     "Cylinder", "Label", "Layer", "Mesh", "Overlay", "Plot", "Points", "Polygon", "Prop", "Row", "Scene", "Series",
-    "Shape", "Skin", "Skinned", "Style", "Track", "Vectors", "file_name", "track_of_motion",
+    "Shape", "Skin", "Skinned", "Style", "Track", "Vectors", "clip_word", "file_name", "track_of_motion",
 ]  # fmt: skip

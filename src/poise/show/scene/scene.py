@@ -330,8 +330,18 @@ class Scene:
 
 
 def file_name(motion: Motion, otherwise: str = "motion") -> str:
-    """Name of the file a motion was read from, without its folder; `otherwise` where it was made."""
-    return motion.source.path.replace("\\", "/").rsplit("/", 1)[-1] if motion.source else otherwise
+    """Name of the file a motion was read from, without its folder, and of its clip; `otherwise` where it was made."""
+    if motion.source is None:
+        return otherwise
+    return motion.source.path.replace("\\", "/").rsplit("/", 1)[-1] + clip_word(motion)
+
+
+def clip_word(motion: Motion) -> str:
+    """The short end of the clip's name, after a dot, where its file holds several: " · Run"; else ""."""
+    source = motion.source
+    if source is None or len(source.clips) < 2 or not 0 <= source.clip < len(source.clips):
+        return ""
+    return f" · {source.clips[source.clip].rpartition('|')[2]}"
 
 
 def track_of_motion(
