@@ -252,12 +252,52 @@ class Moving:
     forces: tuple[Any, ...]
 
 
+@dataclass(frozen=True)
+class Muscles:
+    """What bends the joints of a figure.
+
+    Attributes:
+        stiffness: k of muscles u = k (q_m − q) [N m/rad], whose set points q_m are unknown; 0 for free torques.
+        basis: How set points are made of their unknowns; points if not given.
+        torque_limit: Largest torque of a joint [N m].
+    """
+
+    stiffness: float = 0.0
+    basis: Basis | None = None
+    torque_limit: float = np.inf
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Level ground under a figure.
+
+    Attributes:
+        height: [m].
+        friction: Coulomb coefficient.
+        force_limit: Largest force of a stance against it, in weights, apart from blows.
+        clear: Points (link, place in its frame) that stay above it.
+    """
+
+    height: float = 0.0
+    friction: float = 0.8
+    force_limit: float = 5.0
+    clear: Sequence[tuple[str, tuple[float, float]]] = ()
+
+
+FREE, LEVEL = Muscles(), Ground()
+
+
 def move(
-    problem: Problem, figure: Planar, stances: Sequence[Stance], guess: Array, *, friction: float = 0.8,
-    force_limit: float = 5.0, torque_limit: float = np.inf, stiffness: float = 0.0, muscle_basis: Basis | None = None,
-    is_resting: bool = True, cycle: Sequence[int] | None = None, ground: float = 0.0,
-    clear: Sequence[tuple[str, tuple[float, float]]] = (),
-) -> Moving:  # fmt: skip
+    problem: Problem,
+    figure: Planar,
+    stances: Sequence[Stance],
+    guess: Array,
+    *,
+    muscles: Muscles = FREE,
+    ground: Ground = LEVEL,
+    is_resting: bool = True,
+    cycle: Sequence[int] | None = None,
+) -> Moving:
     """Put a planar figure into a problem: its motion obeys mechanics, joints, contacts, and stays above the ground.
 
     Args:
@@ -265,16 +305,11 @@ def move(
         figure: Who moves.
         stances: What stands, when.
         guess: Coordinates to start from, (N, size).
-        friction: Coulomb coefficient.
-        force_limit: Largest force of a stance against the ground, in weights, apart from blows.
-        torque_limit: Largest torque of a joint [N m].
-        stiffness: k of muscles u = k (q_m − q) [N m/rad], whose set points q_m are unknown; 0 for free torques.
-        muscle_basis: Of the set points.
+        muscles: What bends the joints; free torques without a limit if not given.
+        ground: What it stands on.
         is_resting: The figure rests at both ends.
         cycle: For a cycle: the link that each link becomes in the next one, as left becomes right; the last knot is
             then the first one, so renamed and moved on along x.
-        ground: Height of the ground [m].
-        clear: Points (link, place in its frame) that stay above the ground.
     """
     ca, n, h, bodies = casadi(), problem.knots, problem.step, len(figure.links)
     q = problem.function("q", figure.size, guess=guess)
@@ -286,16 +321,16 @@ def move(
     for k, parent in enumerate(figure.parents[1:], start=1):
         bends[k - 1, [k, parent]] = 1.0, -1.0
     bend = ca.DM(bends) @ q.value[2:, :]
-    if stiffness > 0.0:
+    if muscles.stiffness > 0.0:
         rest = bends @ figure.rest
-        set_points = problem.function("set_point", bodies - 1, muscle_basis, guess=rest)
-        torque = stiffness * (set_points.value - bend)
+        set_points = problem.function("set_point", bodies - 1, muscles.basis, guess=rest)
+        torque = muscles.stiffness * (set_points.value - bend)
     else:
         torque = problem.function("torque", bodies - 1, Points()).value
     impulses = ca.vertcat(ca.MX(2, n), ca.DM(bends).T @ torque)
     forces = []
     for stance in stances:
-        forces.append(_stand(problem, figure, stance, q.value, friction, force_limit))
+        forces.append(_stand(problem, figure, stance, q.value, ground))
         count = stance.last - stance.first + 1
         at = ca.SX.sym("q", figure.size)
         push = ca.SX.sym("push", 2 * len(stance.points))
@@ -321,14 +356,14 @@ def move(
     if limited:
         spread = [np.tile(side[limited], n) for side in (low, high)]
         problem.require("joint range", ca.vec(bend[limited, :]), *spread)
-    if np.isfinite(torque_limit):
-        problem.require("torque limit", torque, -torque_limit, torque_limit)
-    for link, point in clear:
-        problem.require("above ground", figure.point(q.value, link, point)[1, :], ground - 1e-6, np.inf)
+    if np.isfinite(muscles.torque_limit):
+        problem.require("torque limit", torque, -muscles.torque_limit, muscles.torque_limit)
+    for link, point in ground.clear:
+        problem.require("above ground", figure.point(q.value, link, point)[1, :], ground.height - 1e-6, np.inf)
     return Moving(q, torque, tuple(forces))
 
 
-def _stand(problem: Problem, figure: Planar, stance: Stance, q: Any, friction: float, most: float) -> Any:
+def _stand(problem: Problem, figure: Planar, stance: Stance, q: Any, ground: Ground) -> Any:
     """Hold a stance's points in their place; their forces (2 · points, knots)."""
     ca = casadi()
     knots = range(stance.first, stance.last + 1)
@@ -345,12 +380,12 @@ def _stand(problem: Problem, figure: Planar, stance: Stance, q: Any, friction: f
     along = weight * problem.opti.variable(1, len(knots))
     problem.opti.set_initial(up / weight, 1.0 / len(stance.points))
     problem.require("pushes", up / weight, 0.0, np.inf)
-    limit = np.full(len(knots), most)
+    limit = np.full(len(knots), ground.force_limit)
     limit[0] += stance.blow / (GRAVITY * problem.step)
     if stance.releases:
         limit[-1] = 0.0
     problem.require("force limit", ca.sum1(up) / weight, -np.inf, limit)
-    reach = friction * ca.sum1(up)
+    reach = ground.friction * ca.sum1(up)
     problem.require("friction cone", ca.vertcat(reach - along, reach + along) / weight, 0.0, np.inf)
     rows = [along, up[0, :]]
     for k in range(1, len(stance.points)):

@@ -21,7 +21,7 @@ from poise.core.errors import InvalidValue, UnknownName, did_you_mean
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
-from poise.spacetime.planar import Link, Planar, Stance, move
+from poise.spacetime.planar import Ground, Link, Muscles, Planar, Stance, move
 from poise.spacetime.problem import Basis, BSplines, Points, Problem, Solution, casadi
 
 SMOOTHING = 1e-4
@@ -185,10 +185,10 @@ def luxo(
         Stance("base", LAMP_FOOT, last, problem.knots - 1, (0.09 + distance, 0.0), blow=blow),
     )
     clear = [("base", p) for p in LAMP_FOOT]
-    moving = move(
-        problem, LAMP, stances, _jump_guess(guess, problem, ends, first, last), friction=friction, clear=clear,
-        stiffness=stiffness, muscle_basis=BSplines(splines) if splines else None,
-    )  # fmt: skip
+    muscles = Muscles(stiffness, BSplines(splines) if splines else None)
+    ground = Ground(friction=friction, clear=clear)
+    guessed = _jump_guess(guess, problem, ends, first, last)
+    moving = move(problem, LAMP, stances, guessed, muscles=muscles, ground=ground)
     _ends(problem, moving.q.value, ends)
     drawn = np.linspace(0.0, 0.9, 7) if obstacle > 0.0 else np.zeros(0)
     circles = tuple(((0.5 * distance, 0.0, obstacle * z), POST * float(np.sqrt(1.0 - z**2))) for z in drawn.tolist())
@@ -278,7 +278,8 @@ def jump(
     )
     clear = [("foot", TOE), ("foot", HEEL), ("trunk", (0.78, 0.0)), ("arms", (0.62, 0.0)), ("shank", (0.0, 0.0))]
     guessed = _jump_guess(guess, problem, ends, first, last)
-    moving = move(problem, figure, stances, guessed, torque_limit=torque_limit, clear=clear)
+    muscles, ground = Muscles(torque_limit=torque_limit), Ground(clear=clear)
+    moving = move(problem, figure, stances, guessed, muscles=muscles, ground=ground)
     _ends(problem, moving.q.value, ends)
     problem.minimize("effort", problem.integral(moving.torque**2))
     return Task(problem, guess, figure, stances=stances, flight=(first, last))
@@ -317,15 +318,9 @@ def stride(
     start = figure.standing((TOE[0], 0.0), "left foot", TOE)
     line = start + np.outer(problem.times, [speed] + [0.0] * (figure.size - 1))
     clear = [(side + "foot", p) for side in ("left ", "right ") for p in (TOE, HEEL)]
-    moving = move(
-        problem,
-        figure,
-        stances,
-        _guess(guess, ("line", "nothing", "random"), line),
-        torque_limit=torque_limit,
-        clear=clear,
-        cycle=[0, 1, 5, 6, 7, 2, 3, 4],
-    )
+    muscles, ground = Muscles(torque_limit=torque_limit), Ground(clear=clear)
+    guessed, cycle = _guess(guess, ("line", "nothing", "random"), line), [0, 1, 5, 6, 7, 2, 3, 4]
+    moving = move(problem, figure, stances, guessed, muscles=muscles, ground=ground, cycle=cycle)
     q = moving.q.value
     problem.require("speed", ca.vertcat(q[0, 0], q[0, -1] - q[0, 0] - speed * problem.duration))
     problem.minimize("effort", problem.integral(moving.torque**2))
