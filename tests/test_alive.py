@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from poise.body import Character
-from poise.body.posing import body_positions, joint_deviations
+from poise.body.posing import body_positions, joint_deviations, motion_to_q
 from poise.core.motion import Motion
 from poise.filter.falling import presses
 from poise.filter.forces import Push
@@ -22,6 +22,7 @@ from poise.physics.mujoco_backend import model_of
 from poise.terrain import Terrain
 from tests.filter_runs import falling, walk
 from tests.test_filter import assert_exact, glitched
+from tests.test_push import held
 
 Array = npt.NDArray[np.float64]
 START = 0.3
@@ -278,3 +279,35 @@ def test_a_glitch_does_not_drop_the_figure_into_the_hill() -> None:
     calm, odd = simulate(motion, character, terrain=slope), simulate(bad, character, terrain=slope)
     assert odd.report["solver"]["fallbacks"]["glitch_carried"] >= 2
     assert np.abs(calm.q - odd.q)[:, 2].max() <= 0.02
+
+
+def test_a_lift_takes_the_load_off_the_feet_and_the_heels_rise() -> None:
+    """Every point of the soles held the straight legs to the ground: 0.9 weights up raised the hips by 2 mm."""
+    motion, character = walk()
+    feet, toes = ([character.roles[f"{side}_{part}"] for side in ("left", "right")] for part in ("foot", "toe"))
+    low = body_positions(character, motion_to_q(character, motion))[:, feet, 2].max(axis=1)
+    still = held(motion, int(low.argmin()), 1.5)
+    up = Push("chest", (0.0, 0.0, 0.9 * 9.81 * character.mass), START, 0.2)
+    run = simulate(still, character, pushes=[up])
+    off = ways(run)[:, :, 2]
+    assert 0.025 <= off[:, 0].max() <= 0.08, "the hips"
+    assert off[:, feet].max(axis=0).min() >= 0.01, "both heels"
+    assert off[:, toes].max() <= 0.5 * off[:, feet].max(), "the toes stay"
+    assert np.abs(off[-1]).max() <= 0.01
+
+
+def test_a_pair_of_forces_turns_the_figure_and_moves_it_nowhere() -> None:
+    motion, character = walk()
+    shoulders = [character.roles[f"{side}_shoulder"] for side in ("left", "right")]
+    places = body_positions(character, motion_to_q(character, motion))[:, shoulders, :2]
+    right = (places[:, 1] - places[:, 0])[round(START * motion.fps)]
+    forward = np.array([-right[1], right[0]]) / np.linalg.norm(right)
+    size = 0.3 * 9.81 * character.mass
+    pair = [
+        Push(f"{side}_elbow", (way * size * forward[0], way * size * forward[1], 0.0), START, 0.2)
+        for side, way in (("left", 1.0), ("right", -1.0))
+    ]
+    off = ways(simulate(motion, character, pushes=pair))[:, :, :2]
+    assert (off[:, shoulders[0]] @ forward).max() >= 0.03, "the left shoulder goes ahead"
+    assert (off[:, shoulders[1]] @ forward).min() <= -0.03, "the right one back"
+    assert np.linalg.norm(off[:, 0], axis=1).max() <= 0.02

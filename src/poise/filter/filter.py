@@ -280,7 +280,8 @@ class SimulatedCharacter:
         is_guided = self.options.goal != "none"
         home = particle.home if particle.is_away and is_guided and not self.physicality.is_strict else None
         self.follower.plan(planned)
-        limbs.values.hits, limbs.values.pressed = len(pushes), particle.pressed
+        limbs.values.hits = len(pushes)
+        limbs.values.pressed, limbs.values.lifted = particle.pressed, particle.lifted
         s.begin(self.q, self.v)
         if not self.routine.see(reference, shift, home, planned, self.time):
             s.move_to(self.q, self.v)  # says which joint

@@ -355,7 +355,8 @@ def _point_targets(f: Block) -> None:
     each matters: along the tangents 1 − t / t_m, along the normal that and low · (1 − h / h_m); t is the time to
     contact, h the distance to the ground. Source: [Levine2012]_ 2.5. Deviates by `low`: 1 where the reference is below
     h_m, 0 from 2 h_m up, so that a fallen hand is not held down; and all times (1 − l)⁴ for a limb that was hit and is
-    loose by l: a foot that is kicked goes where the kick takes it, and stands where it lands.
+    loose by l: a foot that is kicked goes where the kick takes it, and stands where it lands. Where the
+    figure is lifted by l, what stands weighs (1 − l) along the normal: feet do not hold it down, and its heels rise.
     """
     p, r = f.pose, f.reference
     f.point_goal_v[:], f.point_goal_a[:] = r.point_velocities, r.point_accelerations
@@ -378,7 +379,7 @@ def _point_targets(f: Block) -> None:
         tangent, normal = np.maximum(tangent, f.plan_climbs), np.maximum(normal, f.plan_climbs)
     limb = f.giving.limb_of[p.point_body]
     kept = np.where((limb < 0) | f.held, 1.0, 1.0 - np.append(f.giving.loose, 0.0)[limb]) ** 4
-    tangent, normal = tangent * kept, normal * kept
+    tangent, normal = tangent * kept, normal * kept * np.where(r.flags, 1.0 - f.giving.lifted, 1.0)
     f.shares[:] = np.stack([tangent, tangent, normal], axis=1).ravel()
     speed = f.end_speed * (f.point_goal_v - p.velocities)
     asked = f.point_goal_a + speed + f.end_stiffness * (f.point_goal - p.places)

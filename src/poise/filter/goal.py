@@ -192,9 +192,14 @@ class GoalParticle:
 
     @property
     def pressed(self) -> float:
-        """How far the legs must bend for the height, 0 … 1."""
-        way = max(-self.height, 0.0) / self._lowest
+        """How far the legs must bend or stretch for the height, 0 … 1."""
+        way = max(-self.height / self._lowest, self.height / self._highest)
         return way / (way + 0.1)
+
+    @property
+    def lifted(self) -> float:
+        """How far a force from below has taken the load off the feet, 0 … 1."""
+        return self.pressed if self.height > 0.0 else 0.0
 
     @property
     def is_at_rest(self) -> bool:

@@ -215,7 +215,8 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         gravity: real  [m/s²]
         scale: real  leg length / 0.82 m
         pivot: real  of the trunk above the center of mass [m]
-        pressed: real  how much what stands gives to a load from above, 0 … 1
+        pressed: real  how much what stands gives to a load from above or a lift, 0 … 1
+        lifted: real  how far a lift has taken the load off what stands, 0 … 1
         onset: real  settings of the preset, as in `preset.Giving`
         halflife: real
         planting: real

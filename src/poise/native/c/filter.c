@@ -327,6 +327,7 @@ static void point_targets(Frame *f) {
             real kept = 1.0 - f->giving->loose[limb];
             tangent *= kept * kept * kept * kept, normal *= kept * kept * kept * kept;
         }
+        if (r->flags[i]) normal *= 1.0 - f->giving->lifted; /* a lifted figure is not held down by its feet */
         for (int c = 0; c < 3; c++) {
             word at = 3 * i + c;
             asked[c] = f->point_goal_a[at] + f->end_speed * (f->point_goal_v[at] - p->velocities[at]) +
