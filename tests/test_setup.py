@@ -24,7 +24,8 @@ from poise.cli.setup import open_character
 from poise.core.errors import InvalidValue
 from poise.tracking import propose_roles
 from poise.tracking.setup import Setup, begin, edited, find_checks
-from poise.tracking.setup.model import EDITS, volume
+from poise.tracking.setup.checks import EDITS
+from poise.tracking.setup.model import volume
 from tests.setup_creature import creature
 
 

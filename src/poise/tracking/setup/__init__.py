@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poise.tracking.setup.checks import Check, find_checks
-from poise.tracking.setup.model import ACTOR_LIMBS, Setup, begin, edited
+from poise.tracking.setup.checks import Check, edited, find_checks
+from poise.tracking.setup.model import ACTOR_LIMBS, Setup, begin
 
 __all__ = ["ACTOR_LIMBS", "Check", "Setup", "begin", "edited", "find_checks"]

@@ -1,10 +1,10 @@
-"""What a set-up lacks for its character to stand and be driven, each with the smallest cure as an edit."""
+"""What a set-up lacks for its character to stand and be driven, each with the smallest cure as an edit; edits by name."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,31 @@ import numpy as np
 from poise.body.character import Character
 from poise.body.posing import body_poses
 from poise.core import rotations
+from poise.core.errors import InvalidValue
 from poise.core.typing import Array
 from poise.tracking.calibration import lowest_points, standing_pose
 from poise.tracking.retarget import center_of_mass, heading
-from poise.tracking.setup.model import ACTOR_LIMBS, DENSITIES, Chain, Setup, volume
+from poise.tracking.setup.model import (
+    ACTOR_LIMBS,
+    DENSITIES,
+    Chain,
+    Setup,
+    assigned,
+    begin,
+    cleared,
+    filled,
+    reshaped,
+    scaled_limb,
+    volume,
+    with_body,
+    with_contact,
+    with_density,
+    with_mass,
+    with_role,
+    with_weight,
+    without_body,
+    without_limb,
+)
 
 LOW = 0.06
 """Contact points this near the lowest one stand on the ground, in leg lengths."""
@@ -263,3 +284,68 @@ def _like(limb: Chain, left: list[str]) -> str:
     """An actor's limb of the same side that is left; else any."""
     same = [a for a in left if a.partition("_")[0] == limb.name.partition("_")[0]]
     return (same or left or ["left_leg"])[0]
+
+
+# --- edits as a page or a script words them
+
+
+def _number(given: Mapping[str, Any], name: str) -> float:
+    value = given.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e6:
+        raise InvalidValue(f"{name} is no number.")
+    return float(value)
+
+
+def _index(given: Mapping[str, Any], name: str) -> int:
+    value = given.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 65536:
+        raise InvalidValue(f"{name} is no index.")
+    return value
+
+
+def _text(given: Mapping[str, Any], name: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str) or len(value) > 100:
+        raise InvalidValue(f"{name} is no name.")
+    return value
+
+
+def _place(given: Mapping[str, Any], name: str) -> Array:
+    value = given.get(name)
+    if not isinstance(value, list) or len(value) != 3:
+        raise InvalidValue(f"{name} is no list of three numbers.")
+    return np.array([_number({name: x}, name) for x in value])
+
+
+EDITS: dict[str, Callable[[Setup, Mapping[str, Any]], Setup]] = {
+    "body": lambda s, e: with_body(s, _index(e, "joint")),
+    "remove": lambda s, e: without_body(s, _index(e, "joint")),
+    "fill": lambda s, e: filled(s, _index(e, "from"), _index(e, "to")),
+    "all": lambda s, e: begin(replace(s.proposal, weights=s.weights, rest_poses=s.rest_poses)),
+    "clear": lambda s, e: cleared(s),
+    "capsule": lambda s, e: reshaped(
+        s, _index(e, "joint"), _index(e, "index"), _place(e, "start"), _place(e, "end"), _number(e, "radius")
+    ),
+    "mass": lambda s, e: with_mass(s, _index(e, "joint"), _number(e, "kg")),
+    "density": lambda s, e: with_density(s, _index(e, "joint"), _number(e, "kg_m3")),
+    "scale": lambda s, e: scaled_limb(s, _text(e, "limb"), _number(e, "factor")),
+    "contact": lambda s, e: with_contact(s, _index(e, "joint"), touches=bool(e.get("on"))),
+    "assign": lambda s, e: assigned(s, _index(e, "joint"), _text(e, "actor")),
+    "role": lambda s, e: with_role(s, _text(e, "limb"), _text(e, "role"), _text({"actor": "", **e}, "actor")),
+    "drop": lambda s, e: without_limb(s, _text(e, "limb")),
+    "weight": lambda s, e: with_weight(s, _text(e, "name"), _number(e, "value")),
+}
+"""What can be done, by name."""
+
+
+def edited(setup: Setup, edit: Mapping[str, Any]) -> Setup:
+    """The setup after one edit, such as {"do": "assign", "joint": 12, "actor": "left_leg"}.
+
+    Raises:
+        InvalidValue: what is wrong with it, in words that may be shown.
+    """
+    do = edit.get("do")
+    change = EDITS.get(do) if isinstance(do, str) else None
+    if change is None:
+        raise InvalidValue(f"There is no edit {str(do)[:40]!r}. Edits: {', '.join(EDITS)}.")
+    return change(setup, edit)

@@ -7,9 +7,8 @@ gets a body takes the one that Poise proposes for it, else a capsule along its b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -449,69 +448,4 @@ def _require_joint(setup: Setup, joint: int) -> None:
         raise InvalidValue(f"There is no bone {joint}.")
 
 
-# --- edits as a page or a script words them
-
-
-def _number(given: Mapping[str, Any], name: str) -> float:
-    value = given.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e6:
-        raise InvalidValue(f"{name} is no number.")
-    return float(value)
-
-
-def _index(given: Mapping[str, Any], name: str) -> int:
-    value = given.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 65536:
-        raise InvalidValue(f"{name} is no index.")
-    return value
-
-
-def _text(given: Mapping[str, Any], name: str) -> str:
-    value = given.get(name)
-    if not isinstance(value, str) or len(value) > 100:
-        raise InvalidValue(f"{name} is no name.")
-    return value
-
-
-def _place(given: Mapping[str, Any], name: str) -> Array:
-    value = given.get(name)
-    if not isinstance(value, list) or len(value) != 3:
-        raise InvalidValue(f"{name} is no list of three numbers.")
-    return np.array([_number({name: x}, name) for x in value])
-
-
-EDITS: dict[str, Callable[[Setup, Mapping[str, Any]], Setup]] = {
-    "body": lambda s, e: with_body(s, _index(e, "joint")),
-    "remove": lambda s, e: without_body(s, _index(e, "joint")),
-    "fill": lambda s, e: filled(s, _index(e, "from"), _index(e, "to")),
-    "all": lambda s, e: begin(replace(s.proposal, weights=s.weights, rest_poses=s.rest_poses)),
-    "clear": lambda s, e: cleared(s),
-    "capsule": lambda s, e: reshaped(
-        s, _index(e, "joint"), _index(e, "index"), _place(e, "start"), _place(e, "end"), _number(e, "radius")
-    ),
-    "mass": lambda s, e: with_mass(s, _index(e, "joint"), _number(e, "kg")),
-    "density": lambda s, e: with_density(s, _index(e, "joint"), _number(e, "kg_m3")),
-    "scale": lambda s, e: scaled_limb(s, _text(e, "limb"), _number(e, "factor")),
-    "contact": lambda s, e: with_contact(s, _index(e, "joint"), touches=bool(e.get("on"))),
-    "assign": lambda s, e: assigned(s, _index(e, "joint"), _text(e, "actor")),
-    "role": lambda s, e: with_role(s, _text(e, "limb"), _text(e, "role"), _text({"actor": "", **e}, "actor")),
-    "drop": lambda s, e: without_limb(s, _text(e, "limb")),
-    "weight": lambda s, e: with_weight(s, _text(e, "name"), _number(e, "value")),
-}
-"""What can be done, by name."""
-
-
-def edited(setup: Setup, edit: Mapping[str, Any]) -> Setup:
-    """The setup after one edit, such as {"do": "assign", "joint": 12, "actor": "left_leg"}.
-
-    Raises:
-        InvalidValue: what is wrong with it, in words that may be shown.
-    """
-    do = edit.get("do")
-    change = EDITS.get(do) if isinstance(do, str) else None
-    if change is None:
-        raise InvalidValue(f"There is no edit {str(do)[:40]!r}. Edits: {', '.join(EDITS)}.")
-    return change(setup, edit)
-
-
-__all__ = ["ACTOR_LIMBS", "EDITS", "Chain", "Part", "Setup", "begin", "edited"]
+__all__ = ["ACTOR_LIMBS", "Chain", "Part", "Setup", "begin"]
