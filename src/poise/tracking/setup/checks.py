@@ -1,4 +1,4 @@
-"""What a set-up lacks for its character to stand and be driven, each with the smallest cure as an edit; edits by name."""
+"""What a set-up lacks for its character to stand and be driven, each with the smallest cure; and all edits by name."""
 
 from __future__ import annotations
 
