@@ -143,7 +143,9 @@ def retime(
         before=before["flights"],
         after=after["flights"],
         is_slower=result.duration > motion.duration,
-        gentler=cache(lambda: _gentler(motion, character, slow, gravities)) if is_whole else str,
+        gentler=cache(partial(_gentler, motion, character, factor or 1.0, scope.amount, gravities))
+        if is_whole
+        else str,
     )
     frames = np.arange(motion.frame_count, dtype=np.float64)
     moments = frames if move_keys else np.interp(timing.source, motion.times, frames)
@@ -177,12 +179,14 @@ def _follows(
     )
 
 
-def _gentler(motion: Motion, character: Character | None, factor: float, gravities: tuple[float, ...]) -> str:
+def _gentler(
+    motion: Motion, character: Character | None, factor: float, amount: float, gravities: tuple[float, ...]
+) -> str:
     """The factor nearest to this one that leaves flights which a check calls right, seen by trying it; "" for none.
 
     Gravity goes with one over the factor squared, so the flight that is nearest to the bound decides.
     """
-    bounds = load_profile(ROOT)["gravity"]
+    bounds, factor = load_profile(ROOT)["gravity"], 1.0 + (factor - 1.0) * amount
     if factor > 1.0:
         nearest = math.floor(100.0 * math.sqrt(max(min(gravities), 0.0) / bounds.least)) / 100.0
     else:

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import make_interp_spline
 
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.typing import Array
@@ -320,6 +319,8 @@ class Platform(Shape):
     def __init__(self, keys: Array) -> None:
         self.keys = keys
         if len(keys) > 1:
+            from scipy.interpolate import make_interp_spline
+
             rest = [(1, np.zeros(5)), (2, np.zeros(5))]
             spline = make_interp_spline(keys[:, 0], keys[:, 1:], k=5, bc_type=(rest, rest))
             # its knots are the keys: between two of them it is one polynomial, written here from its derivatives
