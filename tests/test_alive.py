@@ -184,6 +184,22 @@ def test_what_gives_holds_again_and_nothing_gives_undisturbed() -> None:
     assert give.is_at_rest
 
 
+def test_a_leg_holds_again_before_an_arm() -> None:
+    """It has to land."""
+    body, settings = giving(), load_preset("recommended").giving
+    stands, places = np.zeros(len(body.limbs), dtype=np.bool_), np.zeros((len(body.limb_of), 3))
+    leg = next(limb for limb in body.limbs if limb.is_leg)
+    arm = next(limb for limb in body.limbs if not limb.is_leg)
+    give, left = Give.none(body), []
+    hits = [Hit(limb.bodies[-1], np.array([limb.reach, 0.0, 0.0]), np.array([0.0, 300.0, 0.0])) for limb in (leg, arm)]
+    for k in range(80):
+        give, _ = advance(give, body, settings, hits if k < 40 else [], places, stands, 0.0, 0.005)
+        if k in (39, 79):
+            left.append([give.amounts[limb.bodies[-1]] for limb in (leg, arm)])
+    assert left[1] == pytest.approx([left[0][0] * 0.5 ** (0.2 / 0.2), left[0][1] * 0.5 ** (0.2 / 0.35)], rel=1e-6)
+    assert give.loose[body.limbs.index(leg)] < give.loose[body.limbs.index(arm)]
+
+
 def longer(seconds: float) -> tuple[Motion, Character]:
     """The bundled walk from its start, and the character fitted to it."""
     return walk(seconds)

@@ -342,6 +342,9 @@ class SimulatedCharacter:
             lean = None if self.follower.is_level else setup.lean(float(reference.com[2]))
             part = strict_authority(setup, self.state, reference, self.follower.height) if is_strict else 1.0
         f.values.authority, f.values.is_falling = part, fall is not None
+        for goal in self.goal_points:
+            if goal.is_on(self.time) and (limb := self.limbs.limb_of[self.character.body_index(goal.body) + 1]) >= 0:
+                self.limbs.amounts[self.limbs.limb_of == limb] = 0.0  # a limb that holds on does not give
         self.routine.set_targets(
             sensed.footholds, self.particle, self.sway, lean, sensed.planned,
             has_goal=fall is None and self.options.goal != "none",

@@ -242,7 +242,7 @@ def advance(
     amounts = _spread(give.amounts, wanted, body, settings, stands, pressed, dt)
     if not hits and amounts.max(initial=0.0) < LEAST and float(np.abs(ways).max(initial=0.0)) < 1e-5:
         return Give.none(body), Reached(tuple(passed), np.zeros(3))
-    rise, fade = dt / (settings.onset + dt), 0.5 ** (dt / settings.halflife)
+    rise, fade = dt / (settings.onset + dt), _fades(body, settings, dt)
     loose = np.where(on_limbs.any(axis=1), give.loose + rise * (1.0 - give.loose), give.loose * fade)
     give = replace(give, amounts=amounts, loose=loose, ways=ways, speeds=speeds)
     return give, Reached(tuple(passed), _shares(give, body) @ accelerations)
@@ -295,8 +295,8 @@ def _spread(
     amounts: Array, wanted: Array, body: GivingBody, settings: Giving, stands: Flags, pressed: float, dt: float
 ) -> Array:
     """Give after a step: it rises towards what a body or its neighbors in the limb want, and fades by half-lives."""
-    rise, fade = dt / (settings.onset + dt), 0.5 ** (dt / settings.halflife)
     limb, inward = body.limb_of, body.inward
+    rise, fade = dt / (settings.onset + dt), np.append(_fades(body, settings, dt), 1.0)[limb]
     further = np.flatnonzero(inward >= 0)
     nearby = wanted.copy()
     nearby[further] = np.maximum(nearby[further], amounts[inward[further]])
@@ -305,6 +305,12 @@ def _spread(
     out = np.where(wanted < out, out * fade, out)
     planted = amounts + (1.0 - 0.5 ** (dt / settings.planting)) * (pressed - amounts)
     return np.where(limb < 0, amounts, np.where(stands[limb], planted, out))
+
+
+def _fades(body: GivingBody, settings: Giving, dt: float) -> Array:
+    """Part of each limb's giving that is left after a step without force, shape (L,)."""
+    halflives = np.array([settings.leg_halflife if limb.is_leg else settings.halflife for limb in body.limbs])
+    return 0.5 ** (dt / halflives)
 
 
 def strengths(give: Give, body: GivingBody, settings: Giving, speeds: Array) -> Array:

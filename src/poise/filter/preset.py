@@ -132,6 +132,7 @@ class Giving:
     fastest: float
     onset: float
     halflife: float
+    leg_halflife: float
     planting: float
 
 

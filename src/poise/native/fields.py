@@ -219,6 +219,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         lifted: real  how far a lift has taken the load off what stands, 0 … 1
         onset: real  settings of the preset, as in `preset.Giving`
         halflife: real
+        leg_halflife: real
         planting: real
         lever: real
         yield_share: real

@@ -44,11 +44,18 @@ static void swing(Limbs *l, const real *forces, real *all_carried, real *acceler
     }
 }
 
+/* Part of a limb's giving that is left after a step without force: of arms and neck, and of legs. */
+static void fades_of(const Limbs *l, real *fades) {
+    fades[0] = pow(0.5, l->dt / l->halflife);
+    fades[1] = pow(0.5, l->dt / l->leg_halflife);
+}
+
 /* Give after a step: it rises towards what a body or its neighbors in the limb want, and fades by half-lives. */
 static void spread_give(Limbs *l, const real *wanted, real *out) {
-    real rise = l->dt / (l->onset + l->dt), fade = pow(0.5, l->dt / l->halflife);
+    real rise = l->dt / (l->onset + l->dt), fades[2];
     real settled = 1.0 - pow(0.5, l->dt / l->planting);
     word bodies = l->pose->bodies;
+    fades_of(l, fades);
     memcpy(out, wanted, (size_t)bodies * sizeof(real));
     for (word b = 1; b < bodies; b++) { /* a limb is a chain */
         word next = l->inward[b];
@@ -62,7 +69,7 @@ static void spread_give(Limbs *l, const real *wanted, real *out) {
         else if (l->limb_stands[l->limb_of[b]]) out[b] = own + settled * (l->pressed - own);
         else {
             out[b] = near > own ? own + rise * (near - own) : own;
-            if (wanted[b] < out[b]) out[b] *= fade;
+            if (wanted[b] < out[b]) out[b] *= fades[l->is_leg[l->limb_of[b]]];
         }
     }
 }
@@ -130,9 +137,10 @@ API void give_way(Frame *f) {
         fill(0.0, l->speeds, 3 * limbs);
         return;
     }
-    real fade = pow(0.5, l->dt / l->halflife), rise = l->dt / (l->onset + l->dt);
+    real rise = l->dt / (l->onset + l->dt), fades[2];
+    fades_of(l, fades);
     for (word k = 0; k < limbs; k++) {
-        if (is_zero(on_limbs + 3 * k, 3)) l->loose[k] *= fade;
+        if (is_zero(on_limbs + 3 * k, 3)) l->loose[k] *= fades[l->is_leg[k]];
         else l->loose[k] += rise * (1.0 - l->loose[k]);
         add(l->loose[k] * l->limb_mass[k] / l->mass, accelerations + 3 * k, l->own_acceleration, 3);
     }
