@@ -78,10 +78,12 @@ def cases(part: str, random: np.random.Generator, count: int) -> Iterator[Case]:
         for force in (250.0, 350.0, 400.0):
             yield Case(f"{force:g} N toward it", "wall", 5.0, stood, {}, (Push("chest", (force, 0.0, 0.0), 1.0, 0.1),))
     elif part == "engine":
-        yield Case("60 s", "balance", 60.0, stood, {}, (), engine)
+        yield Case("MuJoCo, 60 s", "balance", 60.0, stood, {}, (), engine)
         for _ in range(count):
-            yield Case("pushes of 50 … 150 N, 5 s", "balance", 5.0, stood, {}, (shove(random, 50.0, 150.0),), engine)
-        yield Case("steps, 250 N", "step", 5.0, stood, {}, (Push("chest", (250.0, 0.0, 0.0), 1.0, 0.1),), engine)
+            yield Case(
+                "MuJoCo, pushes of 50 … 150 N, 5 s", "balance", 5.0, stood, {}, (shove(random, 50.0, 150.0),), engine
+            )
+        yield Case("MuJoCo, 250 N", "step", 5.0, stood, {}, (Push("chest", (250.0, 0.0, 0.0), 1.0, 0.1),), engine)
     elif part == "quick":
         for quick in (0.1, 1.0, 10.0, 100.0):
             push = Push("chest", (60.0, 0.0, 0.0), 1.0, 0.1)
