@@ -80,9 +80,7 @@ def cases(part: str, random: np.random.Generator, count: int) -> Iterator[Case]:
     elif part == "engine":
         yield Case("MuJoCo, 60 s", "balance", 60.0, stood, {}, (), engine)
         for _ in range(count):
-            yield Case(
-                "MuJoCo, pushes of 50 … 150 N, 5 s", "balance", 5.0, stood, {}, (shove(random, 50.0, 150.0),), engine
-            )
+            yield Case("MuJoCo, 50 … 150 N, 5 s", "balance", 5.0, stood, {}, (shove(random, 50.0, 150.0),), engine)
         yield Case("MuJoCo, 250 N", "step", 5.0, stood, {}, (Push("chest", (250.0, 0.0, 0.0), 1.0, 0.1),), engine)
     elif part == "quick":
         for quick in (0.1, 1.0, 10.0, 100.0):
