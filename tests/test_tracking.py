@@ -22,7 +22,7 @@ from poise.tracking import PerformanceTracker, parse_roles, propose_roles
 from poise.tracking.calibration import standing_pose
 from poise.tracking.retarget import Retargeter, Standing, center_of_mass, end_body
 from poise.tracking.run import TrackResult, track
-from poise.tracking.smooth import Smoother, calmed
+from poise.tracking.smooth import Known, Smoother, calmed
 from tests import clips
 from tests.oracle import Oracle
 
@@ -236,7 +236,7 @@ def test_pushes_and_ground_reach_the_character(walk: Motion, walker: poise.Chara
     plain = track(cut, child, actor_character=walker)
     pushed = track(
         cut, child, actor_character=walker,
-        pushes=[poise.Push("chest", (0.0, 40.0, 0.0), start=1.0, duration=0.1)], terrain=poise.Terrain.slope(8.0),
+        pushes=[poise.Push("chest", (0.0, 60.0, 0.0), start=1.0, duration=0.1)], terrain=poise.Terrain.slope(8.0),
     )  # fmt: skip
     assert pushed.report["complete"]
     way = float(np.linalg.norm(pushed.q[-1, :2] - pushed.q[0, :2]))
@@ -244,7 +244,7 @@ def test_pushes_and_ground_reach_the_character(walk: Motion, walker: poise.Chara
     assert climbed == pytest.approx(np.tan(np.radians(8.0)) * way, rel=0.25)
     before = round(1.0 * 120.0) - 1
     flat = track(
-        cut, child, actor_character=walker, pushes=[poise.Push("chest", (0.0, 40.0, 0.0), start=1.0, duration=0.1)]
+        cut, child, actor_character=walker, pushes=[poise.Push("chest", (0.0, 60.0, 0.0), start=1.0, duration=0.1)]
     )
     np.testing.assert_allclose(flat.q[before], plain.q[before], atol=1e-9)
     assert np.linalg.norm(flat.q[before + 30, :3] - plain.q[before + 30, :3]) > 0.01
@@ -278,12 +278,41 @@ def test_the_actor_is_smoothed_without_lag() -> None:
     random = np.random.default_rng(1)
     for k in range(240):
         place = np.array([[0.5 * 3.0 * (k * dt) ** 2, 0.0, 0.0]])
-        smoother.add(place + random.normal(0.0, 0.005, (1, 3)), np.array([[1.0, 0.0, 0.0, 0.0]]))
+        noisy = place + random.normal(0.0, 0.005, (1, 3))
+        smoother.add(np.concatenate([noisy, [[1.0, 0.0, 0.0, 0.0]]], axis=1))
         out.append((smoother.x[0, 0] - place[0, 0], smoother.v[0, 0] - 3.0 * k * dt))
     late = np.array(out[60:])
     assert np.abs(late[:, 0].mean()) < 0.001  # an even acceleration leaves no lag
     assert late[:, 0].std() < 0.004
     assert late[:, 1].std() < 0.12  # differences of the poses would say 0.85 m/s
+
+
+def test_rates_of_a_recording_come_from_before_and_after() -> None:
+    dt = 1.0 / 120.0
+    t = dt * np.arange(60)[:, None, None]
+    places = 1.0 + 2.0 * t + 1.5 * t * t
+    turns = rotations.from_rotation_vector(np.array([0.0, 0.0, 3.0]) * t)
+    turns[30:] *= -1.0  # the same orientations
+    known = Known(np.concatenate([np.broadcast_to(places, (60, 1, 3)), turns], axis=2), dt)
+    for k in range(60):
+        known.advance()
+        np.testing.assert_allclose(known.x[0, :3], 1.0 + 2.0 * k * dt + 1.5 * (k * dt) ** 2, atol=1e-12)
+        np.testing.assert_allclose(known.v[0, :3], 2.0 + 3.0 * k * dt, atol=1e-9)
+        np.testing.assert_allclose(known.a[0, :3], 3.0, atol=1e-7)
+        np.testing.assert_allclose(known.spins[0], [0.0, 0.0, 3.0], atol=0.01)
+
+
+def test_a_recorded_actor_is_followed_closer_than_a_live_one(walk: Motion, walker: poise.Character) -> None:
+    times = np.arange(round(1.5 * 120.0)) / 120.0
+    poses = interpolate_q(walker, walk.times, poise.motion_to_q(walker, walk), times)
+    off = []
+    for recorded in (None, poses):
+        tracker = PerformanceTracker(walker, walker, actor_floor=walker.floor, actor_rate=walk.fps, recorded=recorded)
+        way = []
+        for pose in poses:
+            way.append(tracker.step(pose)[:3] - tracker.targets.place[0])
+        off.append(np.median(np.linalg.norm(np.array(way[60:]), axis=1)))
+    assert off[1] < 0.6 * off[0]  # a third was measured
 
 
 def test_what_cannot_be_held_falls_lies_and_gets_up(walker: poise.Character) -> None:

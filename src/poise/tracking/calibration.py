@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poise.body.character import Character
+from poise.body.character import Q_SIZES, Character
 from poise.body.mjcf import scene_mjcf
 from poise.body.posing import body_poses, hinge_angle, motion_to_q
 from poise.core import rotations
@@ -19,7 +19,7 @@ from poise.core.typing import Array, Index
 from poise.physics import State
 from poise.physics.bodies import chain
 from poise.physics.mujoco_backend import Model, Point, model_of
-from poise.tracking.lists import Targets
+from poise.tracking.lists import Targets, dofs_of
 from poise.tracking.retarget import Role, Standing, end_body, heading, yaw_turn
 from poise.tracking.stance import Foot
 
@@ -27,6 +27,8 @@ STRETCHED = 0.965
 """Legs are stretched to so much of their length at the most [1]."""
 STANDING = "standing"
 """The rest pose of a character's file in which it stands."""
+FOLDED, BENT = 2.3, 0.1
+"""Knees fold by up to this [rad]; bent by less as the character stands, they fold back [1]."""
 CROOKED = 0.8
 """A rest pose with a foot farther than this from straight under its hip does not stand, in legs [1]."""
 
@@ -260,6 +262,70 @@ def foot_of(
     hip = rotations.rotate(rotations.conjugate(turns[0]), places[first] - places[0])
     length = limb_length(character, limb, end)
     return Foot(row, points, sole, level, height, hip, STRETCHED * length, character.leg_scale, dt)
+
+
+class Bend(NamedTuple):
+    """How a leg bends between hip and end: a straight leg does not know which way it could.
+
+    Attributes:
+        at: Coordinates of its knees in q, shape (C,).
+        dofs: Their dofs, shape (V,).
+        knees: Those coordinates from straight to folded, shape (S, C).
+        lengths: From hip to end then, falling [m], shape (S,).
+    """
+
+    at: Index
+    dofs: Index
+    knees: Array
+    lengths: Array
+
+    def knees_at(self, length: float) -> Array:
+        """Coordinates of the knees for a way from hip to end [m], shape (C,)."""
+        k = float(np.interp(length, self.lengths[::-1], np.arange(len(self.lengths))[::-1]))
+        first = min(int(k), len(self.lengths) - 2)
+        return self.knees[first] + (k - first) * (self.knees[first + 1] - self.knees[first])
+
+
+def bend_of(character: Character, limb: str, standing: Array) -> Bend | None:
+    """How a leg bends; None if it has no knee.
+
+    Knees turn about the axis across the body, all by the same angle: further the way they are bent as the character
+    stands, or back if they are straight then.
+
+    Args:
+        character: Whose.
+        limb: Name of the leg.
+        standing: Coordinates of the standing pose, shape (nq,).
+    """
+    end, chain = end_body(character, limb), list[int]()
+    body, first = end, next(item.bodies[0] for item in character.limbs if item.name == limb)
+    while body != first:
+        chain.insert(0, body)
+        body = character.bodies[body].parent
+    knees = chain[:-1]
+    if not knees:
+        return None
+    places, turns = (x[0] for x in body_poses(character, standing[None]))
+    across = rotations.rotate(yaw_turn(heading(character, places)), np.array([0.0, 1.0, 0.0]))
+    angles, poses = np.linspace(-FOLDED, FOLDED, 65), np.repeat(standing[None], 65, axis=0)
+    for knee, below in zip(knees, chain[1:], strict=True):
+        upper, lower = places[knee] - places[character.bodies[knee].parent], places[below] - places[knee]
+        bent = float(np.cross(upper, lower) @ across) / max(float(np.linalg.norm(upper) * np.linalg.norm(lower)), 1e-9)
+        axis, joint = across * (-1.0 if bent < -BENT else 1.0), character.bodies[knee]
+        own, at = rotations.rotate(rotations.conjugate(turns[knee]), axis), character.q_addresses[knee]
+        if joint.kind == "hinge":
+            assert joint.axis is not None
+            poses[:, at] += angles * float(np.sign(own @ joint.axis))
+        else:
+            turned = rotations.from_rotation_vector(angles[:, None] * own)
+            poses[:, at : at + 4] = rotations.multiply(np.broadcast_to(standing[at : at + 4], (65, 4)), turned)
+    placed = body_poses(character, poses)[0]
+    lengths = np.linalg.norm(placed[:, end] - placed[:, first], axis=1)
+    straight = int(np.argmax(lengths))
+    falls = straight + int(np.argmin(np.append(np.diff(lengths[straight:]) < 1e-9, False)))
+    at = np.concatenate([character.q_addresses[b] + np.arange(Q_SIZES[character.bodies[b].kind]) for b in knees])
+    dofs = np.concatenate([dofs_of(character, b) for b in knees])
+    return Bend(at, dofs, poses[straight : falls + 1, at], lengths[straight : falls + 1]) if falls > straight else None
 
 
 def limb_length(character: Character, limb: str, end: int) -> float:

@@ -55,6 +55,7 @@ class Settings:
             ground with `hold_stiffness`; the place of the foot then counts a tenth.
         height_stiffness: Of the height of the pelvis.
         targeted, targeted_stiffness: Place of the end of a targeted limb; `targeted_turn` its orientation.
+        knee: Knees of a leg that swings, bent as far as its way from hip to end needs; with `support_stiffness`.
         pose_support, pose_targeted, pose_trunk: Joints of these limbs; `pose_stiffness` of all.
         momentum: Rate of the angular momentum over the inertia at rest; it fades with `momentum_rate` [1/s].
         tail_frequency, tail_damping: Spring of free limbs [rad/s], [1]; `tail` its weight.
@@ -80,6 +81,7 @@ class Settings:
     targeted: float = 0.1
     targeted_stiffness: float = 100.0
     targeted_turn: float = 0.01
+    knee: float = 0.02
     pose_support: float = 0.005
     pose_targeted: float = 0.01
     pose_trunk: float = 0.2
@@ -129,6 +131,21 @@ class Targets(NamedTuple):
     turn: Array
     spin: Array
     held: Flags
+    knees: Knees | None = None
+
+
+class Knees(NamedTuple):
+    """How the knees of swinging legs should be bent: a straight leg cannot be lifted by its end alone.
+
+    Attributes:
+        dofs: Of the knees, shape (K,).
+        turn: How far they are from there [rad], shape (K,).
+        rate: How fast that should change [rad/s], shape (K,).
+    """
+
+    dofs: Index
+    turn: Array
+    rate: Array
 
 
 class Ground(NamedTuple):
@@ -289,6 +306,11 @@ class Lists:
         spin = rotations.rotate(back, targets.spin[0])
         pull[3:6] = stiffness * off + 2.0 * math.sqrt(stiffness) * (spin - v[3:6])
         weight = self.dof_weight
+        if targets.knees is not None:
+            dofs, turn, rate = targets.knees
+            pull[dofs] = s.support_stiffness * turn + 2.0 * math.sqrt(s.support_stiffness) * (rate - v[dofs])
+            weight = weight.copy()
+            weight[dofs] = s.knee
         if softness > 0.0:  # what is held is held to the actor's way
             weight = weight.copy()
             weight[:3] = s.pelvis

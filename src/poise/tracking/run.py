@@ -120,10 +120,11 @@ def track(
     poses = calm.q
     times = actor.times[0] + np.arange(math.floor(actor.duration * fps + 1e-6) + 1) / fps
     poses = interpolate_q(theirs, actor.times, poses, times)
+    begin = int(np.searchsorted(times, actor.times[lead] - 1e-9))  # a rest pose in front is no motion
     tracker = PerformanceTracker(
         character, theirs, dt=1.0 / fps, roles=roles, settings=settings, root=root, standing=still,
         actor_standing=standing_pose(theirs, poses[lead:]), actor_floor=theirs.floor, floor=0.0, actor_rate=actor.fps,
-        terrain=_laid(terrain, actor, theirs, poses, still, character),
+        terrain=_laid(terrain, actor, theirs, poses, still, character), recorded=poses[begin:],
     )  # fmt: skip
     for push in pushes:
         tracker.push(push)
@@ -132,7 +133,6 @@ def track(
     seconds = 0.0
     out = np.empty((len(times), character.nq))
     seen = _Seen(tracker)
-    begin = int(np.searchsorted(times, actor.times[lead] - 1e-9))  # a rest pose in front is no motion
     for k in range(begin, len(times)):
         began = time.perf_counter()
         out[k] = tracker.step(poses[k])

@@ -1,8 +1,9 @@
-"""Places and turns of an actor that trembles, with velocities and accelerations: one filter for all rows.
+"""Places and turns of an actor, with velocities and accelerations.
 
-A parabola is fitted to the past of every number, with weights that fade: the fading-memory filter of second order. It
-does not lag behind what accelerates evenly. How long it remembers goes with the noise that is seen in third
-differences, so that a clean actor is followed closely and a trembling one calmly.
+What is recorded has a future: `Known` takes rates from before and after, and nothing comes late. A live actor has
+none, and trembles: `Smoother` fits a parabola to the past of every number, with weights that fade: the fading-memory
+filter of second order. It does not lag behind what accelerates evenly. How long it remembers goes with the noise that
+is seen in third differences, so that a clean actor is followed closely and a trembling one calmly.
 
     x⁻ = x + v T + a T²/2,  v⁻ = v + a T,  e = z − x⁻
     x = x⁻ + (1 − θ³) e,  v = v⁻ + 3/2 (1 − θ)² (1 + θ) e / T,  a = a + (1 − θ)³ e / T²
@@ -35,12 +36,67 @@ WATCHED = 0.3
 """Time over which noise is measured [s]."""
 
 
-class Soles:
-    """Places and speeds of soles: straight lines through their last places, so that what they did before is forgotten.
+LOOK = 0.025
+"""Rates of a recorded actor are taken over so much before and after, or over a frame of his if that is longer [s]."""
+
+
+class Rows:
+    """Numbers over time.
 
     Attributes:
-        place: At the middle of the time looked at [m], shape (S, 3).
-        velocity: [m/s], shape (S, 3).
+        x, v, a: Present numbers and their rates, shape (N, 3), or (N, 7) with quaternions after the places.
+    """
+
+    x: Array
+    v: Array
+    a: Array
+
+    @property
+    def turns(self) -> Array:
+        """Unit quaternions, shape (N, 4)."""
+        return rotations.normalize(self.x[:, 3:])
+
+    @property
+    def spins(self) -> Array:
+        """Angular velocities in the world, 2 q̇ q*, shape (N, 3)."""
+        return 2.0 * rotations.multiply(self.v[:, 3:], rotations.conjugate(self.x[:, 3:]))[:, 1:]
+
+
+class Known(Rows):
+    """Rows of a recorded actor, one frame after the other; nothing comes late.
+
+        v = (x(t + h) − x(t − h)) / 2h,  a = (x(t + h) − 2 x(t) + x(t − h)) / h²
+
+    The parabola next to an end of the recording goes on to it.
+
+    Args:
+        rows: Of all frames, shape (F, N, 3) or (F, N, 7).
+        dt: Between frames [s].
+        every: So many of them make one frame of the actor.
+    """
+
+    def __init__(self, rows: Array, dt: float, every: int = 1) -> None:
+        rows, count = rows.copy(), len(rows)
+        flips = np.sign(np.einsum("fni,fni->fn", rows[1:, :, 3:], rows[:-1, :, 3:]))
+        rows[1:, :, 3:] *= np.cumprod(np.where(flips < 0.0, -1.0, 1.0), axis=0)[..., None]
+        self._x, self._v, self._a, self._at = rows, np.zeros_like(rows), np.zeros_like(rows), -1
+        if wide := min(every * max(1, round(LOOK / (every * dt))), (count - 1) // 2):
+            middle = np.clip(np.arange(count), wide, count - 1 - wide)
+            before, after, h = rows[middle - wide], rows[middle + wide], wide * dt
+            self._a = (after - 2.0 * rows[middle] + before) / h**2
+            off = dt * (np.arange(count) - middle)[:, None, None]
+            self._v = (after - before) / (2.0 * h) + off * self._a
+
+    def advance(self) -> None:
+        """Go to the next frame; the last one stays."""
+        self._at = min(self._at + 1, len(self._x) - 1)
+        self.x, self.v, self.a = self._x[self._at], self._v[self._at], self._a[self._at]
+
+
+class Soles(Rows):
+    """Soles: straight lines through their last places, so that what they did before is forgotten.
+
+    x is at the middle of the time looked at; a is not found.
     """
 
     def __init__(self, dt: float, scale: float, every: int = 1) -> None:
@@ -65,14 +121,14 @@ class Soles:
         window = (12.0 * self._noise * frame / self.limit**2) ** (1.0 / 3.0)
         count = min(len(past), max(round(max(window, 3.0 * frame, 0.025) / self.dt), 2) + 1, self._most)
         at = np.array(past[-count:])
-        self.place = at.sum(axis=0) / count
+        self.x = at.sum(axis=0) / count
         arms = np.arange(count) - 0.5 * (count - 1)
         size = float(arms @ arms)
-        self.velocity = np.tensordot(arms, at, 1) / (size * self.dt) if size > 0.0 else np.zeros_like(places)
+        self.v = np.tensordot(arms, at, 1) / (size * self.dt) if size > 0.0 else np.zeros_like(places)
 
 
-class Smoother:
-    """Rows of (place, turn) over time.
+class Smoother(Rows):
+    """Places and turns, pose after pose.
 
     Args:
         count: N.
@@ -83,7 +139,6 @@ class Smoother:
 
     Attributes:
         is_young: Whether it has seen less than it can remember.
-        x, v, a: Present numbers and their rates, rows of place (3) and quaternion (4), shape (N, 7).
     """
 
     def __init__(self, count: int, dt: float, scale: float, every: int = 1, swift: Sequence[int] = ()) -> None:
@@ -97,10 +152,9 @@ class Smoother:
         self._count = 0
         self.is_young = True
 
-    def add(self, places: Array, turns: Array) -> None:
-        """One pose later: places (N, 3) and turns (N, 4)."""
-        z = np.concatenate([places, turns], axis=1)
-        T = self.dt
+    def add(self, rows: Array) -> None:
+        """One pose later: places and turns (N, 7)."""
+        z, T = rows.copy(), self.dt
         if self._count:
             z[:, 3:] *= np.where(np.einsum("ij,ij->i", z[:, 3:], self.x[:, 3:]) < 0.0, -1.0, 1.0)[:, None]
         before = self.x + T * self.v + (0.5 * T * T) * self.a
@@ -149,16 +203,6 @@ class Smoother:
             h = np.where(is_young, 18.0 * (2.0 * n + 1.0) / d, h)
             k = np.where(is_young, 60.0 / d, k)
         return g, h, k
-
-    @property
-    def turns(self) -> Array:
-        """Unit quaternions, shape (N, 4)."""
-        return rotations.normalize(self.x[:, 3:])
-
-    @property
-    def spins(self) -> Array:
-        """Angular velocities in the world, 2 q̇ q*, shape (N, 3)."""
-        return 2.0 * rotations.multiply(self.v[:, 3:], rotations.conjugate(self.x[:, 3:]))[:, 1:]
 
 
 LOWEST_CUTOFF = 4.0

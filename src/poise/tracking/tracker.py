@@ -25,8 +25,10 @@ from poise.physics.mujoco_backend import model_of
 from poise.step import Contacts, Step, StepResult, solve_step
 from poise.terrain import Terrain
 from poise.tracking.calibration import (
+    Bend,
     Posing,
     Style,
+    bend_of,
     driven_arms,
     foot_of,
     in_style,
@@ -40,9 +42,9 @@ from poise.tracking.calibration import (
     velocity_at,
     with_arms_of,
 )
-from poise.tracking.lists import Ground, Lists, Settings, Targets, settings_of
+from poise.tracking.lists import Ground, Knees, Lists, Settings, Targets, settings_of
 from poise.tracking.retarget import Retargeter, Role, Standing, end_body, propose_roles
-from poise.tracking.smooth import Smoother, Soles
+from poise.tracking.smooth import Known, Smoother, Soles
 from poise.tracking.stance import (
     Foot,
     Goal,
@@ -114,6 +116,8 @@ class PerformanceTracker:
         actor_floor: Height of the actor's floor [m]; found while it runs if not given.
         floor: Height of the character's floor [m].
         actor_rate: Frames a second of the actor [1/s], where poses between them are interpolated; 1/dt if not given.
+        recorded: All poses that `step` will be given, shape (F, nq of the actor), of one who is not live: rates are
+            then taken from before and after, and nothing comes late.
         terrain: The character's ground; level at `floor` if not given.
 
     Attributes:
@@ -132,6 +136,7 @@ class PerformanceTracker:
         roles: Sequence[Role] | None = None, settings: Settings | None = None, root: str = "hard",
         standing: Array | None = None, actor_standing: Array | None = None, actor_floor: float | None = None,
         floor: float = 0.0, terrain: Terrain | None = None, actor_rate: float | None = None,
+        recorded: Array | None = None,
     ) -> None:  # fmt: skip
         if root not in ROOTS:
             raise InvalidValue(f"root is {root!r}; give {', '.join(ROOTS)}.")
@@ -170,7 +175,11 @@ class PerformanceTracker:
         self._joined: Array | None = None
         self._fall: falling.Fall | None = None
         self._rising: tuple[rising.Rising, Array] | None = None
+        self._bends: dict[str, tuple[Bend, Array]] = {}
         self._retargeter: Retargeter | None = None
+        self._recorded = recorded
+        self._known: tuple[Known, ...] = ()
+        self._live: tuple[Smoother, Soles] | None = None
 
     @property
     def has_fallen(self) -> bool:
@@ -215,23 +224,22 @@ class PerformanceTracker:
             pose: Of the actor.
             external: Generalized force of pushes on the character, shape (nv,).
         """
-        actor = self._actor_state
-        actor.move_to(pose, self._actor_still)
-        actor.touch()
-        places, turns = actor.data.xpos[1:], actor.data.xquat[1:]
         if self._retargeter is None:
-            self._begin(pose, places)
-        assert self._retargeter is not None
-        place, turn = self._retargeter.targets(places, turns, actor.data.subtree_com[1])
-        soles = np.array([self._sole(limb, actor.points, places) for limb in self.feet])
-        self._smoother.add(place, turn)
-        self._soles.add(soles)
+            self._begin(pose)
+        if self._live is not None:
+            smoother, soles = self._live
+            at, sole_at = self._wanted(pose)
+            smoother.add(at)
+            soles.add(sole_at)
+        for rows in self._known:
+            rows.advance()
         self._find_floor()
         self.targets = self._cleaned()
         self.counts.steps += 1
         out = None
         joins = self._joined is not None and self.time < JOINING
-        if self.is_beginning and (joins or self._smoother.is_young or self._poses < BEGINNING):
+        is_young = self._live is not None and (self._live[0].is_young or self._poses < BEGINNING)
+        if self.is_beginning and (joins or is_young or not self._poses):
             # the first poses say where it begins and how fast
             self.q = pose_at(
                 self._posing, self.targets, self.q if self._poses else self._there(), 12 if self._poses else 200
@@ -257,10 +265,11 @@ class PerformanceTracker:
 
     # --- beginning
 
-    def _begin(self, pose: Array, places: Array) -> None:
+    def _begin(self, pose: Array) -> None:
         """Count ways and turns from how both stand, the actor where it is now and facing as it does."""
         if self._actor_standing is None:
             self._actor_standing = standing_pose(self.actor, pose[None])
+        places = self._actor_at(pose)
         supports = [role for role in self.roles if role.kind == "support" and role.actor]
         self._actor_points = {role.limb: limb_points(self.actor, role.actor) for role in supports}
         self._actor_ends = {role.limb: end_body(self.actor, role.actor) for role in supports}
@@ -277,22 +286,32 @@ class PerformanceTracker:
         ours = Standing.of(self.character, own_places, own_turns, self.floor)
         self._retargeter = Retargeter(self.actor, self.roles, theirs, ours, arms)
         self.state.at(self.standing, np.zeros(self.model.nv))
-        arms = self.state.data.xipos[1:] - self.state.com()
-        inertia = float(np.sum(self.model.body_masses[1:] * np.sum(arms**2, axis=1)) * 2.0 / 3.0)
+        off = self.state.data.xipos[1:] - self.state.com()
+        inertia = float(np.sum(self.model.body_masses[1:] * np.sum(off**2, axis=1)) * 2.0 / 3.0)
         self.lists = Lists(
             self.character, self.model, self.roles, self.settings, self.standing, inertia, self._point_count
         )
         for role in supports:
             row = self.rows[role.limb]
             self.feet[role.limb] = foot_of(self.character, role.limb, row, ours, own_places, own_turns, self.dt)
+            if (bend := bend_of(self.character, role.limb, self.standing)) is not None:
+                self._bends[role.limb] = (bend, bend.knees[0])
         kinds = {role.limb: role.kind for role in self.roles}
         stiff = np.where([kind in ("trunk", "free") for kind in self.lists.kinds[6:]], 2.0, 0.2)
         carry = np.array([kinds[limb] == "support" for limb in self.rows])
         self._posing = Posing(self.model, self.state, self.lists.ends, carry, stiff, self.standing)
-        scale, swift = theirs.leg / 0.95, [foot.row for foot in self.feet.values()]
-        self._smoother = Smoother(2 + len(self.rows), self.dt, scale, self._every, swift)
-        self._soles = Soles(self.dt, scale, self._every)
         self.q = self.standing.copy()
+        if self._recorded is not None:
+            rows, soles = zip(*(self._wanted(at) for at in self._recorded), strict=True)
+            self._known = (Known(np.array(rows), self.dt, self._every), Known(np.array(soles), self.dt, self._every))
+            self._smoother, self._soles = self._known
+            return
+        scale, swift = theirs.leg / 0.95, [foot.row for foot in self.feet.values()]
+        self._live = (
+            Smoother(2 + len(self.rows), self.dt, scale, self._every, swift),
+            Soles(self.dt, scale, self._every),
+        )
+        self._smoother, self._soles = self._live
 
     def _there(self) -> Array:
         """The standing pose where the pelvis should be."""
@@ -301,6 +320,20 @@ class PerformanceTracker:
         return q
 
     # --- targets
+
+    def _actor_at(self, pose: Array) -> Array:
+        """Places of the actor's bodies in a pose [m], shape (B, 3)."""
+        self._actor_state.move_to(pose, self._actor_still)
+        self._actor_state.touch()
+        return self._actor_state.data.xpos[1:]
+
+    def _wanted(self, pose: Array) -> tuple[Array, Array]:
+        """Rows of the targets for a pose of the actor, places and turns (T, 7), and of its soles (S, 3)."""
+        assert self._retargeter is not None
+        places, data = self._actor_at(pose), self._actor_state.data
+        place, turn = self._retargeter.targets(places, data.xquat[1:], data.subtree_com[1])
+        soles = [self._sole(limb, self._actor_state.points, places) for limb in self.feet]
+        return np.concatenate([place, turn], axis=1), np.array(soles)
 
     def _sole(self, limb: str, points: Array, places: Array) -> Array:
         """Mean of the contact points of an actor's limb, at the height of the lowest [m]; its end without any."""
@@ -317,7 +350,7 @@ class PerformanceTracker:
         if self._floor_is_found:
             return
         assert self.actor_floor is not None
-        lowest = float(self._soles.place[:, 2].min())
+        lowest = float(self._soles.x[:, 2].min())
         # down within 0.05 s, up within 25 s: soles in the air say little
         rate = 0.05 if lowest < self.actor_floor else 25.0
         self.actor_floor += (1.0 - math.exp(-self.dt / rate)) * (lowest - self.actor_floor)
@@ -337,7 +370,7 @@ class PerformanceTracker:
         scale = retargeter.theirs.leg / 0.95
         for k, foot in enumerate(self.feet.values()):
             row = foot.row
-            over = float(self._soles.place[k, 2]) - self.actor_floor
+            over = float(self._soles.x[k, 2]) - self.actor_floor
             goal = Goal(place[row], velocity[row], acceleration[row], turn[row], spin[row])
             goal.place[:2] += foot.shift - self._shift
             goal.velocity[:2] += foot.drift
@@ -345,9 +378,9 @@ class PerformanceTracker:
             if goal.place[2] < self.floor + foot.height:
                 goal.place[2] = self.floor + foot.height + max(0.0, over) * retargeter.ratio
             goal.place[2] += heights[k] - self.floor
-            goal.turn = foot.leveled(over, self._soles.velocity[k], scale, goal)
+            goal.turn = foot.leveled(over, self._soles.v[k], scale, goal)
             others = any(foot is not other and other.stands and other.has_landed for other in self.feet.values())
-            foot.decide(over, self._soles.velocity[k], scale, goal, heights[k], others=others)
+            foot.decide(over, self._soles.v[k], scale, goal, heights[k], others=others)
             goal = foot.hold(goal)
             place[row], velocity[row], acceleration[row] = goal.place, goal.velocity, goal.acceleration
             turn[row], spin[row] = goal.turn, goal.spin
@@ -426,6 +459,7 @@ class PerformanceTracker:
             self.character, self.feet, self.targets.place, self.targets.turn, ground.gap, NEAR * self.scale
         )
         self.targets = self.targets._replace(held=stands)
+        self.targets = self.targets._replace(knees=self._knees())
         result = None
         if self.softness > 0.0 and self.root == "hard":
             pull = self._held_pull()
@@ -462,6 +496,25 @@ class PerformanceTracker:
             self.v = 0.9 * self.v
         self.v[6:] = np.clip(self.v[6:], -FASTEST, FASTEST)
         self.q = self.model.integrate(self.q, self.v, self.dt)
+
+    def _knees(self) -> Knees | None:
+        """How the knees of legs that swing should be bent, for their ends to be where they should."""
+        pose, last, dofs = self.q.copy(), self.q.copy(), list[int]()
+        turned = rotations.rotate(self.q[3:7], np.stack([foot.hip for foot in self.feet.values()]))
+        for arm, (limb, foot) in zip(turned, self.feet.items(), strict=True):
+            if limb not in self._bends:
+                continue
+            bend, before = self._bends[limb]
+            way = self.targets.place[foot.row] - self.state.data.xpos[1] - arm
+            knees = bend.knees_at(math.sqrt(float(way @ way)))
+            self._bends[limb] = (bend, knees)
+            if not self.targets.held[foot.row]:
+                pose[bend.at], last[bend.at] = knees, before
+                dofs += bend.dofs.tolist()
+        if not dofs:
+            return None
+        turn, rate = self.model.difference(self.q, pose, 1.0)[dofs], self.model.difference(last, pose, self.dt)[dofs]
+        return Knees(np.array(dofs, dtype=np.int64), turn, rate)
 
     def _balance(self, ground: Ground) -> Array:
         """What is asked of the center of mass over the ground [m/s²], shape (2,).
