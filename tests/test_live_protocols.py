@@ -436,7 +436,11 @@ def test_a_stream_that_falls_silent_in_mid_stride_leaves_it_standing(walk: Motio
     report = following.report()
     assert report["complete"]
     assert report["fallback_steps"] < 250  # its feet slide to where it stands at ease; 188 were counted
-    assert np.linalg.norm(np.diff(still[:, :3], axis=0), axis=1).max() < 0.002
+    # it goes back to the actor's place in small steps of 0.4 m/s at most, and stands between them
+    speeds = np.linalg.norm(np.diff(still[:, :3], axis=0), axis=1)
+    assert speeds.max() < 0.005
+    assert speeds.min() < 0.001
+    assert np.ptp(still[:, 2]) < 0.06  # it sinks by 4 cm in a step
     assert np.linalg.norm(np.diff(np.array(out)[:, :3], axis=0), axis=1).max() < 0.05
 
 

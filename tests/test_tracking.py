@@ -19,8 +19,8 @@ from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.step import Step, StepResult, solve_step
 from poise.tracking import PerformanceTracker, parse_roles, propose_roles
-from poise.tracking.calibration import standing_pose
-from poise.tracking.retarget import Retargeter, Standing, center_of_mass, end_body
+from poise.tracking.calibration import bend_of, standing_pose
+from poise.tracking.retarget import Retargeter, Standing, center_of_mass, end_body, heading, yaw_turn
 from poise.tracking.run import TrackResult, track
 from poise.tracking.smooth import Known, Smoother, calmed
 from tests import clips
@@ -300,6 +300,24 @@ def test_rates_of_a_recording_come_from_before_and_after() -> None:
         np.testing.assert_allclose(known.v[0, :3], 2.0 + 3.0 * k * dt, atol=1e-9)
         np.testing.assert_allclose(known.a[0, :3], 3.0, atol=1e-7)
         np.testing.assert_allclose(known.spins[0], [0.0, 0.0, 3.0], atol=0.01)
+
+
+@pytest.mark.parametrize("who", ["child", "walker"])
+def test_a_leg_bends_as_far_as_its_way_from_hip_to_foot_needs(who: str, walker: poise.Character) -> None:
+    character = figure("child") if who == "child" else walker
+    standing = standing_pose(character)
+    bend = bend_of(character, "left_leg", standing)
+    assert bend is not None
+    leg = next(limb for limb in character.limbs if limb.name == "left_leg")
+    for length in bend.lengths[0] * np.array([0.6, 0.8, 0.95]):
+        q = standing.copy()
+        q[bend.at] = bend.knees_at(length)
+        places = body_poses(character, q[None])[0][0]
+        hip, foot = places[leg.bodies[0]], places[end_body(character, "left_leg")]
+        assert np.linalg.norm(foot - hip) == pytest.approx(length, rel=2e-3)
+        # knees point ahead, so the foot comes back
+        ahead = rotations.rotate(yaw_turn(heading(character, places)), np.array([1.0, 0.0, 0.0]))
+        assert (foot - hip) @ ahead < -0.02
 
 
 def test_a_recorded_actor_is_followed_closer_than_a_live_one(walk: Motion, walker: poise.Character) -> None:

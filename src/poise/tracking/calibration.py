@@ -285,6 +285,19 @@ class Bend(NamedTuple):
         first = min(int(k), len(self.lengths) - 2)
         return self.knees[first] + (k - first) * (self.knees[first + 1] - self.knees[first])
 
+    def toward(self, model: Model, q: Array, before: Array, now: Array, dt: float) -> tuple[Index, Array, Array]:
+        """Dofs of the knees, how far a pose (nq,) is from where they should be [rad], and how fast that moves [rad/s].
+
+        Args:
+            model: Of the character.
+            q: Its pose.
+            before, now: Where the knees should have been a step ago and should be, shape (C,).
+            dt: Of a step [s].
+        """
+        first, second = q.copy(), q.copy()
+        first[self.at], second[self.at] = before, now
+        return self.dofs, model.difference(q, second, 1.0)[self.dofs], model.difference(first, second, dt)[self.dofs]
+
 
 def bend_of(character: Character, limb: str, standing: Array) -> Bend | None:
     """How a leg bends; None if it has no knee.

@@ -15,6 +15,7 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.body.posing import body_poses, interpolate_q
+from poise.core import rotations
 from poise.core.errors import InvalidValue, StepInfeasible
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
@@ -175,7 +176,8 @@ class PerformanceTracker:
         self._joined: Array | None = None
         self._fall: falling.Fall | None = None
         self._rising: tuple[rising.Rising, Array] | None = None
-        self._bends: dict[str, tuple[Bend, Array]] = {}
+        self._bends: dict[str, Bend] = {}
+        self._bent: dict[str, Array] = {}
         self._retargeter: Retargeter | None = None
         self._recorded = recorded
         self._known: tuple[Known, ...] = ()
@@ -295,7 +297,7 @@ class PerformanceTracker:
             row = self.rows[role.limb]
             self.feet[role.limb] = foot_of(self.character, role.limb, row, ours, own_places, own_turns, self.dt)
             if (bend := bend_of(self.character, role.limb, self.standing)) is not None:
-                self._bends[role.limb] = (bend, bend.knees[0])
+                self._bends[role.limb] = bend
         kinds = {role.limb: role.kind for role in self.roles}
         stiff = np.where([kind in ("trunk", "free") for kind in self.lists.kinds[6:]], 2.0, 0.2)
         carry = np.array([kinds[limb] == "support" for limb in self.rows])
@@ -499,22 +501,22 @@ class PerformanceTracker:
 
     def _knees(self) -> Knees | None:
         """How the knees of legs that swing should be bent, for their ends to be where they should."""
-        pose, last, dofs = self.q.copy(), self.q.copy(), list[int]()
-        turned = rotations.rotate(self.q[3:7], np.stack([foot.hip for foot in self.feet.values()]))
-        for arm, (limb, foot) in zip(turned, self.feet.items(), strict=True):
-            if limb not in self._bends:
-                continue
-            bend, before = self._bends[limb]
-            way = self.targets.place[foot.row] - self.state.data.xpos[1] - arm
-            knees = bend.knees_at(math.sqrt(float(way @ way)))
-            self._bends[limb] = (bend, knees)
-            if not self.targets.held[foot.row]:
-                pose[bend.at], last[bend.at] = knees, before
-                dofs += bend.dofs.tolist()
-        if not dofs:
-            return None
-        turn, rate = self.model.difference(self.q, pose, 1.0)[dofs], self.model.difference(last, pose, self.dt)[dofs]
-        return Knees(np.array(dofs, dtype=np.int64), turn, rate)
+        swinging = {name: foot for name, foot in self.feet.items() if not self.targets.held[foot.row]}
+        hips = {name: rotations.rotate(self.q[3:7], foot.hip) for name, foot in self.feet.items()}
+        ways = {
+            name: self.targets.place[foot.row] - self.state.data.xpos[1] - hips[name]
+            for name, foot in self.feet.items()
+        }
+        before, self._bent = (
+            self._bent,
+            {name: bend.knees_at(float(np.linalg.norm(ways[name]))) for name, bend in self._bends.items()},
+        )
+        found = [
+            bend.toward(self.model, self.q, before.get(name, self._bent[name]), self._bent[name], self.dt)
+            for name, bend in self._bends.items()
+            if name in swinging
+        ]
+        return Knees(*(np.concatenate(part) for part in zip(*found, strict=True))) if found else None
 
     def _balance(self, ground: Ground) -> Array:
         """What is asked of the center of mass over the ground [m/s²], shape (2,).
