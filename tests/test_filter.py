@@ -283,6 +283,16 @@ def test_strict_leaves_nothing_to_the_ghost() -> None:
     assert max(wrenches) <= 1e-6
 
 
+@needs_motions
+def test_strict_walks_on_its_own_feet_to_the_end() -> None:
+    """Its feet land by where the body goes; at the clip's own places they let it drift off and fall."""
+    motion, character = clip("bvh/accad/Female1_B15_WalkTurnAround180.bvh")
+    run = simulate(motion, character, options=Options(physicality=Physicality(is_strict=True)))
+    off = (run.q - run.reference_q)[:, :3]
+    assert np.linalg.norm(off[:, :2], axis=1).max() <= 0.15
+    assert np.abs(off[:, 2]).max() <= 0.05
+
+
 @pytest.mark.parametrize("role", sorted(walk()[1].roles))
 def test_every_role_can_be_pushed(role: str) -> None:
     motion, character = walk(0.5)

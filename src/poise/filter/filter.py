@@ -44,12 +44,14 @@ from poise.filter.sensing import (
 )
 from poise.filter.setup import Counts, Options, Setup
 from poise.filter.targets import (
+    AHEAD,
     LET_GO,
     RISE,
     falling_targets,
     place_goal,
     shares_of,
     strict_authority,
+    strict_landing,
     strict_targets,
     usual_targets,
 )
@@ -149,6 +151,7 @@ class SimulatedCharacter:
             "ground.rise": RISE,
             "fallback.weight": FALLBACK_WEIGHT,
             "hover.root_share": HOVERING,
+            "free_root.landing_lead": AHEAD,
             "free_root.largest_turn_rad": LARGEST_TURN,
             "free_root.largest_way_m": LARGEST_WAY,
             "free_root.fallen_tilt_rad": FALLEN_TILT,
@@ -316,6 +319,8 @@ class SimulatedCharacter:
         particle.accelerate(force, self.mass, below, self.dt, flies=in_flight or thrown, weight=weight, support=support)
         self.support = support
         self.sway.accelerate(moment, spin=spin(limbs, s) if in_flight else None, dt=self.dt)
+        if self.options.physicality.is_strict and self.fall is None:
+            self.recovery = self.recovery._replace(landing=strict_landing(s, reference))
         whole = self.sway.whole
         if whole > 1e-3:
             self.sway_share[:] = self.own_share + whole * (1.0 - self.own_share)

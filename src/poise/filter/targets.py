@@ -10,6 +10,7 @@ from poise.filter import falling
 from poise.filter.falling import Fall
 from poise.filter.forces import PointGoal
 from poise.filter.frame import authority, joint_servo, within
+from poise.filter.goal import PENDULUM
 from poise.filter.preset import Preset
 from poise.filter.quasi_physical import PlaceGoal, Targets
 from poise.filter.reference import ReferenceFrame
@@ -26,6 +27,9 @@ GRIP, LET_GO = 0.2, 1e-3
 """Factors on the weights of what touches the ground, and of the root, while a figure falls."""
 REACH = 0.97
 """Part of a limb's length up to which a hard goal is held; beyond it no pose may meet it."""
+
+AHEAD = 0.5
+"""Part of the capture point's lead by which a foot lands ahead where nobody holds the root."""
 
 HANDS = 2.0
 """Weight of the hands of a falling figure, times its mass [kg]."""
@@ -66,6 +70,17 @@ def strict_authority(setup: Setup, state: State, reference: ReferenceFrame, heig
     error = setup.model.difference(state.q, reference.q, 1.0)
     tilt, drop = float(np.linalg.norm(error[3:6])), float(error[2]) + height
     return authority(tilt, drop, setup.character.leg_length)
+
+
+def strict_landing(state: State, reference: ReferenceFrame) -> tuple[float, float]:
+    """How far from its own place the next foot lands where nobody holds the root [m]: x + AHEAD ẋ / ω.
+
+    x is how far the center of mass has come from the reference's, ẋ the same of the root's velocity, and ω of the
+    standing pendulum. With AHEAD = 1 it is the capture point.
+    """
+    x, y = (state.com(state.model.roots[0])[:2] - reference.com[:2]).tolist()
+    vx, vy = (AHEAD * (state.v[:2] - reference.v[:2]) / PENDULUM).tolist()
+    return x + vx, y + vy
 
 
 def falling_targets(
