@@ -259,3 +259,16 @@ def test_nothing_heavy_is_imported_before_an_interrupt_is_answered() -> None:
     env = {**os.environ, "PYTHONPATH": str(SOURCE.parent)}
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=env, check=True)
     assert set(done.stdout.split()) == {"__future__", "poise", "poise.__main__"}
+
+
+def test_the_command_takes_one_thread_before_numpy_is_loaded() -> None:
+    code = (
+        "import os, sys, poise.cli, poise.__main__ as command\n"
+        "poise.cli.run = lambda *_, **__: print(os.environ['OPENBLAS_NUM_THREADS'], 'numpy' in sys.modules)\n"
+        "command.main()"
+    )
+    for given, used in ((None, "1"), ("2", "2")):
+        env = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+        env |= {} if given is None else {"OPENBLAS_NUM_THREADS": given}
+        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == [used, "False"]

@@ -29,6 +29,7 @@ from poise.check.report import ClipReport, Wanted, unreadable
 from poise.check.whole import limit_findings, rate_findings, timed_findings
 from poise.core.errors import InvalidValue, PoiseError, UnreadableFile
 from poise.core.motion import Motion
+from poise.core.threads import one_thread
 from poise.io import load
 from poise.io.files import read_head
 from poise.io.format import ReadOptions, format_of, optional
@@ -93,9 +94,6 @@ def clips_of_refused(path: Path, options: ReadOptions) -> tuple[str, ...] | None
         return names
     return () if not facts.get("frames") else None
 
-
-THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-"""What numerical libraries ask for their number of threads; one each, where the cores are shared out by clips."""
 
 WORTH_A_PROCESS = 600_000
 """Bytes of clips below which starting another process takes longer than it saves."""
@@ -196,25 +194,19 @@ def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
     """Fresh processes with one thread each, that end at once when this one is interrupted."""
     import multiprocessing
 
-    kept = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
     before = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(max_workers=count, mp_context=context, initializer=_deaf_to_interrupts)
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in set(multiprocessing.active_children()) - before:
-            child.terminate()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        for name, value in kept.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    with one_thread():
+        pool = ProcessPoolExecutor(max_workers=count, mp_context=context, initializer=_deaf_to_interrupts)
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in set(multiprocessing.active_children()) - before:
+                child.terminate()
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _deaf_to_interrupts() -> None:

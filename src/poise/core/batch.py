@@ -14,15 +14,14 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from typing import TypeVar
 
 from poise.core.errors import InvalidValue, PoiseError
+from poise.core.threads import one_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-"""What numerical libraries ask for their number of threads: one each, where the items share the cores."""
 
 
 class ProcessDied(PoiseError, RuntimeError):
@@ -127,14 +126,12 @@ class _Pool(ProcessPoolExecutor):
     """Processes that leave an interrupt to their parent, and end with it."""
 
     def __init__(self, count: int) -> None:
-        before = {name: os.environ.get(name) for name in THREADS}
-        os.environ.update(dict.fromkeys(THREADS, "1"))
-        self._before = before
+        self._threads = ExitStack()
+        self._threads.enter_context(one_thread())
         super().__init__(count, multiprocessing.get_context("spawn"), initializer=_ignore_interrupts)
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> bool | None:
-        for name, value in self._before.items():
-            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+        self._threads.close()
         if kind is not None:  # interrupted: what is under way is not waited for
             for process in list((self._processes or {}).values()):
                 process.terminate()
