@@ -291,7 +291,7 @@ def test_rates_of_a_recording_come_from_before_and_after() -> None:
     dt = 1.0 / 120.0
     t = dt * np.arange(60)[:, None, None]
     places = 1.0 + 2.0 * t + 1.5 * t * t
-    turns = rotations.from_rotation_vector(np.array([0.0, 0.0, 3.0]) * t)
+    turns = rotations.from_rotation_vector(np.multiply([0.0, 0.0, 3.0], t, dtype=np.float64))
     turns[30:] *= -1.0  # the same orientations
     known = Known(np.concatenate([np.broadcast_to(places, (60, 1, 3)), turns], axis=2), dt)
     for k in range(60):
