@@ -193,13 +193,18 @@ class GoalParticle:
     @property
     def pressed(self) -> float:
         """How far the legs must bend or stretch for the height, 0 … 1."""
-        way = max(-self.height / self._lowest, self.height / self._highest)
-        return way / (way + 0.1)
+        way = max(-self.height, 0.0) / self._lowest
+        return max(way / (way + 0.1), self.lifted)
 
     @property
     def lifted(self) -> float:
-        """How far a force from below has taken the load off the feet, 0 … 1."""
-        return self.pressed if self.height > 0.0 else 0.0
+        """How far a force from below has taken the load off the feet, 0 … 1.
+
+        A figure that is lifted farther than its heels can rise leaves the ground, and its legs with it: from there to
+        half as far again they come to hold as they did.
+        """
+        way = max(self.height, 0.0) / self._highest
+        return way / (way + 0.1) * min(1.0, max(0.0, 2.0 * (1.5 - way)))
 
     @property
     def is_at_rest(self) -> bool:
