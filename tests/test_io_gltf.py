@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
 import poise.io
 from poise.core import rotations
@@ -23,6 +24,7 @@ from poise.io import asf_amc, deepmimic, gltf
 from poise.io.format import ReadOptions
 from poise.io.gltf_clip import sample
 from poise.io.gltf_document import GltfDocument
+from poise.io.gltf_mesh import SkinnedMesh, skin_volume
 from poise.io.gltf_pose import GltfSource, skeleton_tree
 from poise.io.gltf_tree import GltfTree
 from poise.show.motion_scene import skins_of
@@ -770,6 +772,37 @@ def test_expressions_and_a_look_target_beside_a_figure_are_no_joints(tmp_path):
     for node in (4, 5):
         content["animations"][0]["channels"].append({"sampler": 1, "target": {"node": node, "path": "translation"}})
     assert set(poise.load(saved(tmp_path, content)).skeleton.names) == {"root", "hip", "knee"}
+
+
+def test_bones_that_a_vrm_animation_names_belong_to_the_figure(tmp_path):
+    content = made()
+    del content["skins"]
+    content["nodes"][2]["children"].append(4)
+    content["nodes"] += [{"name": "spine", "translation": [0, 30, 0]}]
+    content["nodes"][1]["children"] = [2, 5]
+    content["nodes"] += [{"name": "chest", "translation": [0, 50, 0]}]
+    content["animations"][0]["channels"] = content["animations"][0]["channels"][:1]  # the hip alone
+    assert set(poise.load(saved(tmp_path, content)).skeleton.names) == {"hip", "knee", "spine"}
+    bones = {"hips": {"node": 1}, "chest": {"node": 5}, "spine": {"node": 99}, "head": None}
+    content["extensions"] = {"VRMC_vrm_animation": {"humanoid": {"humanBones": bones}}}
+    assert set(poise.load(saved(tmp_path, content)).skeleton.names) == {"root", "hip", "knee", "spine", "chest"}
+
+
+def test_a_skin_encloses_its_pieces_whichever_way_they_are_turned():
+    corners = np.array([[x, y, z] for x in (0, 2) for y in (0, 3) for z in (0, 4)], dtype=np.float32)
+    faces = ConvexHull(corners)
+    outward = [
+        s if np.cross(*(corners[s[1:]] - corners[s[0]])) @ n[:3] > 0 else s[::-1]
+        for s, n in zip(faces.simplices, faces.equations)
+    ]
+    split = corners[np.array(outward)].reshape(-1, 3)  # every triangle has corners of its own
+    joints, weights = np.zeros((len(split), 1), dtype=np.int64), np.ones((len(split), 1), dtype=np.float32)
+    half = np.diag([0.5, 0.5, 0.5, 1.0])[None]
+    triangles = np.arange(len(split)).reshape(-1, 3)
+    box = SkinnedMesh("box", split, triangles, joints, weights, half)
+    inside_out = SkinnedMesh("box", split + 9.0, triangles[:, ::-1].copy(), joints, weights, half)
+    assert skin_volume((box, inside_out), np.array([10.0])) == pytest.approx(2 * 24.0 * 0.125 * 1000.0, rel=1e-4)
+    assert skin_volume((), np.array([10.0])) is None
 
 
 def test_a_base_color_is_drawn_as_its_factor(tmp_path):

@@ -213,6 +213,45 @@ def test_a_tail_as_long_as_the_trunk_is_no_twin_of_it() -> None:
     assert len([name for name in found if name.endswith("leg")]) == 4
 
 
+def test_a_tail_that_swings_aside_at_rest_is_no_twin_of_the_trunk() -> None:
+    rows = [
+        ("body", "", (0.0, 0.0, 0.8)),
+        ("back", "body", (-0.05, 0.25, 0.0)), ("tail1", "back", (-0.5, 0.0, 0.0)), ("tail2", "tail1", (-0.6, 0.0, 0.0)),
+        ("torso", "body", (0.2, 0.0, 0.0)), ("neck", "torso", (0.5, 0.0, 0.1)), ("head", "neck", (0.6, 0.0, 0.1)),
+        *both(
+            ("hindleg.*", "body", (-0.2, 0.2, 0.0)), ("hindshin.*", "hindleg.*", (0.05, 0.0, -0.4)),
+            ("hindfoot.*", "hindshin.*", (-0.05, 0.0, -0.38)), ("foreleg.*", "body", (0.5, 0.2, 0.0)),
+            ("foreshin.*", "foreleg.*", (0.05, 0.0, -0.4)), ("forefoot.*", "foreshin.*", (-0.05, 0.0, -0.38)),
+        ),
+    ]  # fmt: skip
+    found = limbs(fit(figure(rows, ["hindleg.L", "foreleg.R", "neck"])))
+    assert found["tail"][-1] == "tail2"
+    assert found["neck"][-1] == "head"
+
+
+def test_a_face_of_many_bones_moves_with_its_head() -> None:
+    face = both(
+        ("levator.*", "head", (0.1, 0.02, 0.1)),
+        ("levator2.*", "levator.*", (0.12, 0.0, 0.02)),
+        ("temporalis.*", "head", (0.1, 0.06, 0.15)),
+        ("temporalis2.*", "temporalis.*", (0.12, 0.0, 0.02)),
+    )
+    oris: list[Row] = [("oris", "head", (0.15, 0.0, 0.02)), ("oris2", "oris", (0.12, 0.0, 0.0))]
+    found = limbs(fit(figure([*TRUNK, *face, *oris, *ARMS, *LEGS], MOVES)))
+    assert found["neck"] == ["head"]
+    assert set(found) == {"spine", "neck", "left_arm", "right_arm", "left_leg", "right_leg"}
+
+
+def test_a_tall_hat_makes_nobody_heavy_and_an_open_skin_nobody_light() -> None:
+    hat: list[Row] = [("", "head", (0.0, 0.0, 1.3))]
+    motion = figure([*TRUNK, *ARMS, *LEGS], MOVES, ends=hat)
+    by_size = fit(motion).mass
+    assert by_size > 300.0
+    for volume, mass in ((0.066, 66.0), (9.0, by_size), (1e-3, by_size)):
+        worn = replace(motion.skeleton, skin_volume=volume)
+        assert fit(replace(motion, skeleton=worn)).mass == pytest.approx(mass)
+
+
 def test_legs_that_begin_at_one_anchor_are_legs_of_their_own() -> None:
     rows = [("body", "", (0.0, 0.0, 0.3)), ("abdomen", "body", (-0.3, 0.0, 0.0)), ("head", "body", (0.2, 0.0, 0.0)),
             *both(("anchor.*", "body", (0.0, 0.02, 0.0)))]  # fmt: skip

@@ -50,19 +50,31 @@ PERSON_MASS = 70.0
 PERSON_HEIGHTS = (1.35, 2.1)
 """Heights called human-sized [m]; the mass outside them goes with (height / 1.7 m)³."""
 
+DENSITY = 1000.0
+"""Of a body [kg/m³]; people's is 985 to 1065. No figure is heavier than what its skin encloses."""
+
+LEAST_FILLED = 0.1
+"""A skin that encloses less than this share of the mass of its size is open [1]."""
+
 LEAST_SHARE = 0.004
 """No body is lighter than this share of the whole: a lighter one makes the mass matrix ill-conditioned."""
 
 
-def default_mass(height: float, *, two_legged: bool = True) -> float:
+def default_mass(height: float, *, two_legged: bool = True, volume: float | None = None) -> float:
     """Mass when none is given [kg]: 70 kg for a two-legged, human-sized figure, else 70 kg · (height / 1.7)³.
+
+    Those others are no heavier than what their skin encloses: a tall hat weighs little. An open skin encloses nothing.
 
     Args:
         height: Stature stretched out: leg, spine, neck and head [m].
         two_legged: False for figures on four legs, whose mass always goes with the cube of their size.
+        volume: Of the skin [m³]; None where it is not known.
     """
     low, high = PERSON_HEIGHTS
-    return PERSON_MASS if two_legged and low <= height <= high else PERSON_MASS * (height / 1.7) ** 3
+    if two_legged and low <= height <= high:
+        return PERSON_MASS
+    mass, drawn = PERSON_MASS * (height / 1.7) ** 3, DENSITY * (volume or 0.0)
+    return min(mass, drawn) if drawn > LEAST_FILLED * mass else mass
 
 
 def radius_of(part: str, length: float, scale: float) -> float:

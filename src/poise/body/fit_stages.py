@@ -30,6 +30,10 @@ MOST_POSES = 1500
 """Poses that decide shape, limbs and contact points; the limits look at every pose of the clip."""
 
 
+STRETCHED = 1.2
+"""A drawn figure is no taller when stretched out than this, against its rest pose [1]."""
+
+
 SPINE_STRENGTH = 3.0
 """Strength of spine joints: the trunk holds together better than the limbs."""
 
@@ -106,7 +110,7 @@ def _default_mass(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg: flo
     if known.is_hand:
         return anthropometry.PERSON_MASS * anthropometry.DE_LEVA["hand"] * (known.leg_length / HUMAN_LEG) ** 3
     height = _height(skeleton, frames, anatomy, leg)
-    return anthropometry.default_mass(height, two_legged=not anatomy.four_legged)
+    return anthropometry.default_mass(height, two_legged=not anatomy.four_legged, volume=skeleton.skin_volume)
 
 
 def _height(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg_length: float) -> float:
@@ -129,6 +133,8 @@ def _height(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg_length: fl
     if anatomy.four_legged:
         return max(heights) if anatomy.limbs("neck") else max(*heights, height_of(skeleton))
     stretched = max(*heights, 2.0 * leg_length)
+    if skeleton.skin is not None and anatomy.limbs("arm"):  # without arms it may crouch on bent legs, as birds do
+        stretched = min(stretched, STRETCHED * height_of(skeleton))
     low, high = anthropometry.PERSON_HEIGHTS
     if low <= stretched <= high or len(anatomy.limbs("leg")) != 2:
         return stretched

@@ -42,6 +42,11 @@ CARRIES = 0.4
 MOST_PIECES = 4
 """A bone is divided into no more pieces than this."""
 
+FAN = 5
+"""A fork of so many short branches, far from the root, is a face or a hand."""
+SHORT = 0.8
+"""Longest branch of such a fork, over the way from the root to it [1]."""
+
 
 class JointTree:
     """The joints of a skeleton as a tree, with the lengths that decide what is a limb; never changed once made.
@@ -73,6 +78,8 @@ class JointTree:
         self._measure(markers)
         if self._without_trajectory():
             self._measure(markers)
+        if not self.is_hand:
+            self.asides |= self._find_fans()
 
     def _measure(self, markers: frozenset[int]) -> None:
         """Reach of every joint and the span, from the lengths."""
@@ -126,6 +133,18 @@ class JointTree:
                 has_twin = any(self.are_twins(j, c) for c in kids[parent] if c != j)
                 if self.lengths[j] > max(others) and not has_twin and not self.turns(j):
                     found.add(j)
+        return frozenset(found)
+
+    def _find_fans(self) -> frozenset[int]:
+        """First joints of the branches of faces and hands, whatever they are called: many, and short."""
+        kids, way = self.skeleton.children, np.zeros(self.skeleton.joint_count)
+        root = self.find_root()
+        found: set[int] = set()
+        for j in self.skeleton.carried_by(root).tolist():
+            way[j] = 0.0 if j == root else way[int(self.skeleton.parents[j])] + self.lengths[j]
+            longest = max((self.lengths[c] + self.reach[c] for c in kids[j]), default=0.0)
+            if len(kids[j]) >= FAN and longest < SHORT * way[j]:
+                found.update(kids[j])
         return frozenset(found)
 
     def weight(self, joint: int) -> float:
@@ -299,9 +318,9 @@ class JointTree:
         return len(self.skeleton.ancestors(joint))
 
     def _is_apart_along(self, a: int, b: int, across: Array) -> bool:
-        """Whether two branches part sideways, not one ahead and one behind."""
-        top_a, top_b = self.parted(a, b)
-        apart = self.skeleton.rest[0][top_a] - self.skeleton.rest[0][top_b]
+        """Whether two branches lie beside each other, not one ahead and one behind, by the middle of their joints."""
+        rest = self.skeleton.rest[0]
+        apart = rest[self.path(a)].mean(axis=0) - rest[self.path(b)].mean(axis=0)
         return abs(float(apart @ across)) > 0.5 * float(np.linalg.norm(apart))
 
     def path(self, joint: int, *, with_asides: bool = False) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -67,6 +67,7 @@ class Skeleton:
         translating: Joints whose file can move them by translation; the root always can.
         fixed: Joints whose file cannot turn them at all: they stay at their rest rotation.
         skin: Vertices of the file's skin that each joint moves, by weight, shape (J,); None where there is none.
+        skin_volume: What that skin encloses at rest [m³]; None where there is none.
     """
 
     names: tuple[str, ...]
@@ -78,6 +79,7 @@ class Skeleton:
     translating: frozenset[int] = frozenset({0})
     fixed: frozenset[int] = frozenset()
     skin: Array | None = None
+    skin_volume: float | None = None
 
     def __post_init__(self) -> None:
         count = len(self.names)
@@ -133,6 +135,12 @@ class Skeleton:
         if len(found) != 1:
             raise UnknownName(f"No joint {name!r} in this skeleton. Joints: {', '.join(self.names)}.")
         return found[0]
+
+    def scaled(self, size: float) -> Skeleton:
+        """The same skeleton, so many times as large."""
+        sites = tuple(replace(site, offset=size * site.offset) for site in self.end_sites)
+        volume = None if self.skin_volume is None else size**3 * self.skin_volume
+        return replace(self, offsets=size * self.offsets, end_sites=sites, skin_volume=volume)
 
     def carried_by(self, joint: int) -> npt.NDArray[np.int64]:
         """The joint and all below it, in file order."""

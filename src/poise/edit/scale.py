@@ -87,9 +87,7 @@ def scale(
 
 def sized(motion: Motion, size: float) -> Motion:
     """Bones, tips and all translations multiplied by `size`, and what the source file says of bones."""
-    skeleton = motion.skeleton
-    sites = tuple(replace(s, offset=size * s.offset) for s in skeleton.end_sites)
-    larger = replace(skeleton, offsets=size * skeleton.offsets, end_sites=sites)
+    larger = motion.skeleton.scaled(size)
     source = motion.source
     sized = getattr(source.document, "sized", None) if source is not None else None
     if source is not None and sized is not None:

@@ -8,12 +8,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 from poise.core import rotations
 from poise.core.errors import FileFormatError
 from poise.core.typing import Array
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_tree import GltfTree, node_local, node_parents
+
+WELD = 1e-5
+"""Vertices this near are one, as a share of the mesh's size: exporters split them where colors or corners meet."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +201,32 @@ def skin_of(meshes: tuple[SkinnedMesh, ...], joint_count: int) -> Array | None:
     for mesh in meshes:
         skin += np.bincount(mesh.joints.ravel(), weights=mesh.weights.ravel(), minlength=joint_count)
     return skin
+
+
+def skin_volume(meshes: tuple[SkinnedMesh, ...], scales: Array) -> float | None:
+    """What the skin encloses at rest [file units³]; None without a mesh.
+
+    Each connected piece counts by itself, ⅙ |Σ a · (b × c)| over its triangles, whichever way it is turned.
+
+    Args:
+        meshes: The skin.
+        scales: Of each joint, from the scene down to it, shape (J,).
+    """
+    total = 0.0
+    for mesh in meshes:
+        main = int(np.bincount(mesh.joints.ravel(), weights=mesh.weights.ravel()).argmax())
+        size = abs(float(np.linalg.det(mesh.inverse_binds[main, :3, :3]))) * scales[main] ** 3
+        places = mesh.positions.astype(np.float64)
+        grain = max(float(np.ptp(places, axis=0).max(initial=0.0)) * WELD, 1e-30)
+        _, vertex = np.unique(np.round(places / grain).astype(np.int64), axis=0, return_inverse=True)
+        corners = vertex.reshape(-1)[mesh.indices]
+        edges = np.concatenate([corners[:, :2], corners[:, 1:]]).T
+        graph = coo_matrix((np.ones(edges.shape[1]), tuple(edges)), shape=(corners.max(initial=0) + 1,) * 2)
+        piece = connected_components(graph, directed=False)[1][corners[:, 0]]
+        a, b, c = (places[mesh.indices[:, k]] - places.mean(axis=0) for k in range(3))
+        enclosed = np.bincount(piece, weights=np.sum(a * np.cross(b, c), axis=1)) / 6.0
+        total += size * float(np.abs(enclosed).sum())
+    return total if meshes else None
 
 
 def seams_of(meshes: tuple[SkinnedMesh, ...], joint_count: int) -> Array:

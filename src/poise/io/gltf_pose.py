@@ -19,7 +19,7 @@ from poise.io.format import door_turn
 from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import find_hanging, hang_by_skin, measure
-from poise.io.gltf_mesh import SkinnedMesh, seams_of, skin_of, skinned_meshes, tips_from_meshes
+from poise.io.gltf_mesh import SkinnedMesh, seams_of, skin_of, skin_volume, skinned_meshes, tips_from_meshes
 from poise.io.gltf_tree import GltfTree, find_tree, node_parents
 
 
@@ -242,6 +242,7 @@ def skeleton_of(tree: GltfTree, meshes: tuple[SkinnedMesh, ...], *, unit: float,
     """The skeleton at the nodes' own rest, with end sites from Poise's own marks or from the skin."""
     offsets, rest = pose_of(tree, tree.translations, tree.turns, tree.scales, unit=unit, up=up)
     own = own_scales(tree)
+    volume = skin_volume(meshes, own)
     marked = [(joint, place) for joint, _, place in tree.end_sites]
     places = marked or sorted(tips_from_meshes(meshes, tree).items())
     return Skeleton(
@@ -251,6 +252,7 @@ def skeleton_of(tree: GltfTree, meshes: tuple[SkinnedMesh, ...], *, unit: float,
         rest_rotations=rest,
         end_sites=tuple(EndSite(j, unit * own[j] * place, f"{tree.names[j]} tip") for j, place in places),
         skin=tree.skin,
+        skin_volume=None if volume is None else unit**3 * volume,
     )
 
 

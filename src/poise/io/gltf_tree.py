@@ -150,6 +150,15 @@ def animated_nodes(document: GltfDocument) -> set[int]:
     return found
 
 
+def humanoid_nodes(document: GltfDocument) -> set[int]:
+    """The bones that a VRM animation names as those of a person; a clip may move few of them."""
+    told: Any = document.json.get("extensions", {})
+    for key in ("VRMC_vrm_animation", "humanoid", "humanBones"):
+        told = told.get(key) if isinstance(told, dict) else None
+    named = [bone.get("node") for bone in told.values() if isinstance(bone, dict)] if isinstance(told, dict) else []
+    return {n for n in named if type(n) is int and 0 <= n < len(document.items("nodes"))}
+
+
 def find_tree(document: GltfDocument) -> GltfTree:
     """The one skeleton of a file: all skins' joints, or without skins the animated nodes, and what lies between.
 
@@ -176,7 +185,7 @@ def find_tree(document: GltfDocument) -> GltfTree:
         wanted = animated if in_one_tree else {n for n in animated if "mesh" not in nodes[n]} or animated
         # a moving node without parent and children is an expression of a face, a look target or a camera
         wanted = {n for n in wanted if parents[n] >= 0 or nodes[n].get("children")} or wanted
-        wanted |= _carried(nodes, wanted)
+        wanted |= _carried(nodes, wanted) | humanoid_nodes(document)
     if not wanted:
         raise document.fault(
             "There is no skeleton: no skin and no animated node.",

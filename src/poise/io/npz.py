@@ -69,6 +69,7 @@ def write(motion: Motion, path: Path) -> None:
         "translating": sorted(skeleton.translating),
         "fixed": sorted(skeleton.fixed),
         "skin": None if skeleton.skin is None else skeleton.skin.tolist(),
+        "skin_volume": skeleton.skin_volume,
         "source": None if source is None else _source_facts(source),
     }
     arrays: dict[str, npt.NDArray[Any]] = {
@@ -145,6 +146,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
             translating=frozenset(map(int, header["translating"])),
             fixed=frozenset(map(int, header["fixed"])),
             skin=_skin(header.get("skin"), len(header["names"])),
+            skin_volume=_volume(header.get("skin_volume")),
         )
         motion = Motion(skeleton, arrays["times"], arrays["translations"], arrays["rotations"])
         motion = replace(motion, source=_source(path, header["source"], motion))
@@ -254,6 +256,19 @@ def _source(path: Path, facts: dict[str, Any] | None, motion: Motion) -> Source:
     )
 
 
+def _volume(given: Any) -> float | None:
+    """What the skin encloses [m³]; None in files that do not say it.
+
+    Raises:
+        ValueError: if it is no finite number, or below zero.
+    """
+    if given is None:
+        return None
+    if type(given) not in (int, float) or not (np.isfinite(given) and given >= 0.0):
+        raise ValueError("skin_volume is no volume")
+    return float(given)
+
+
 def _skin(given: Any, joints: int) -> npt.NDArray[np.float64] | None:
     """Vertices that each joint moves; None in files that do not say it.
 
@@ -300,10 +315,8 @@ def _as_asked(motion: Motion, options: ReadOptions) -> Motion:
         motion = replace(motion, times=np.arange(motion.frame_count) / options.fps)
         source = replace(source, fps=options.fps)
     if options.unit and options.unit != 1.0:
-        scale, skeleton = options.unit, motion.skeleton
-        sites = tuple(replace(e, offset=scale * e.offset) for e in skeleton.end_sites)
-        skeleton = replace(skeleton, offsets=scale * skeleton.offsets, end_sites=sites)
-        motion = replace(motion, skeleton=skeleton, translations=scale * motion.translations)
+        scale = options.unit
+        motion = replace(motion, skeleton=motion.skeleton.scaled(scale), translations=scale * motion.translations)
         source = replace(source, unit=options.unit)
     if options.up and options.up != "z":
         turn, skeleton = door_turn(options.up), motion.skeleton
