@@ -130,12 +130,27 @@ def fit_flight(
     linear_error = np.column_stack([(p[:, :2] - level), p[:, 2] - falling]) / p_by
     far = float(track.max(initial=0.0))
     return FlightFit(
-        first, last, float(times[first]), float(times[last]), start, velocity, gravity, gravity / GRAVITY,
-        _gravity_error(t, deviation[:, 2], COM_DRIFT * leg_length / HUMAN_LEG), residual,
-        float(path[:, 2].max() - min(path[0, 2], path[-1, 2])), length, track,
+        first,
+        last,
+        float(times[first]),
+        float(times[last]),
+        start,
+        velocity,
+        gravity,
+        gravity / GRAVITY,
+        _gravity_error(t, deviation[:, 2], COM_DRIFT * leg_length / HUMAN_LEG),
+        residual,
+        float(path[:, 2].max() - min(path[0, 2], path[-1, 2])),
+        length,
+        track,
         far / length if length > TINY * leg_length else float("nan"),
-        linear_error, (L - mean) / L_by, float(p_by), float(L_by), bool(L_tiny), bool(p_tiny),
-    )  # fmt: skip
+        linear_error,
+        (L - mean) / L_by,
+        float(p_by),
+        float(L_by),
+        bool(L_tiny),
+        bool(p_tiny),
+    )
 
 
 def fit_parabola(t: Array, path: Array) -> tuple[Array, Array, float, Array]:
@@ -283,11 +298,17 @@ class Analysis:
         """Each time in the air, measured against a free body."""
         return tuple(
             fit_flight(
-                first, last, times=self.times, com=self.com, linear=self.momentum.linear,
-                angular=self.momentum.angular, mass=self.mass, leg_length=self.character.leg_length,
+                first,
+                last,
+                times=self.times,
+                com=self.com,
+                linear=self.momentum.linear,
+                angular=self.momentum.angular,
+                mass=self.mass,
+                leg_length=self.character.leg_length,
             )
             for first, last in flight_spans(self.is_airborne, self.times)
-        )  # fmt: skip
+        )
 
     def support_polygon(self, frame: int) -> Array:
         """Corners of the support region of a frame, counterclockwise from above [m], shape (n, 3); see `support`."""
@@ -347,10 +368,21 @@ def analyze(
     weights, breaks = _seams(motion, glitches, airborne)
     bodies = body_motion(motion, character, filter, weights, breaks)
     return Analysis(
-        motion, character, ground, floor, gravity, friction, filter,
-        com, bodies, momentum(bodies, character, gravity=gravity),
-        touch, glitches, glitch_frames(motion, glitches=glitches), airborne,
-    )  # fmt: skip
+        motion,
+        character,
+        ground,
+        floor,
+        gravity,
+        friction,
+        filter,
+        com,
+        bodies,
+        momentum(bodies, character, gravity=gravity),
+        touch,
+        glitches,
+        glitch_frames(motion, glitches=glitches),
+        airborne,
+    )
 
 
 def _drop_pushed(airborne: Flags, com: Array, times: Array) -> None:

@@ -110,10 +110,16 @@ def touching(
         carries = flags.copy()
         carries[lost] = _nearest_to_touching(gaps[lost], moving[lost], height_limit, speed_limit[lost])
     return Touching(
-        tuple(p.name for p in character.contact_points), support_names(character),
+        tuple(p.name for p in character.contact_points),
+        support_names(character),
         np.array([p.part == "foot" for p in character.contact_points], dtype=np.bool_),
-        points, moving, gaps, normals, flags, carries,
-    )  # fmt: skip
+        points,
+        moving,
+        gaps,
+        normals,
+        flags,
+        carries,
+    )
 
 
 def _nearest_to_touching(gaps: Array, moving: Array, height_limit: float, speed_limit: Array) -> Flags:
@@ -210,9 +216,15 @@ def inverse_dynamics(
     lift = np.array([0.0, 0.0, gravity])
     demanded = whole.linear_rate + character.mass * lift
     contact = contact_forces(
-        touch.points, touch.normals, touch.carries, whole.com, demanded, whole.angular_rate,
-        friction=friction, length=character.leg_length,
-    )  # fmt: skip
+        touch.points,
+        touch.normals,
+        touch.carries,
+        whole.com,
+        demanded,
+        whole.angular_rate,
+        friction=friction,
+        length=character.leg_length,
+    )
     masses = np.array([b.mass for b in character.bodies])
     force = masses[:, None] * (bodies.accelerations + lift)
     moment = whole.body_angular_rate + cross(bodies.com - bodies.joints, force)
@@ -230,9 +242,17 @@ def inverse_dynamics(
 
 
 def contact_forces(
-    points: Array, normals: Array, flags: Flags, com: Array, force: Array, moment: Array,
-    *, friction: float, length: float, regularization: float = REGULARIZATION,
-) -> Array:  # fmt: skip
+    points: Array,
+    normals: Array,
+    flags: Flags,
+    com: Array,
+    force: Array,
+    moment: Array,
+    *,
+    friction: float,
+    length: float,
+    regularization: float = REGULARIZATION,
+) -> Array:
     """Forces in the friction pyramids of touching points that come nearest to a wanted force and moment.
 
     min over x ≥ 0 of ½‖b − Wᵀx‖² + ½ε‖x‖², with b = (force, moment / length) and a row of W for each edge of a pyramid,

@@ -94,10 +94,16 @@ class Gait:
     def as_json(self) -> dict[str, object]:
         """The fields of poise.check/1 under `gait`; null where the clip does not tell."""
         found: dict[str, object] = {
-            "kind": self.kind, "strides": self.strides, "speed_m_s": self.speed, "froude": self.froude,
-            "duty_factor": self.duty_factor, "double_support": self.double_support, "flight": self.flight,
-            "stride_s": self.stride_seconds, "stride_m": self.stride_length,
-        }  # fmt: skip
+            "kind": self.kind,
+            "strides": self.strides,
+            "speed_m_s": self.speed,
+            "froude": self.froude,
+            "duty_factor": self.duty_factor,
+            "double_support": self.double_support,
+            "flight": self.flight,
+            "stride_s": self.stride_seconds,
+            "stride_m": self.stride_length,
+        }
         each = self.exchange
         found |= {
             "recovery": each.recovery if each else math.nan,
@@ -197,10 +203,19 @@ def gait(clip: Analysis, *, is_repeated: bool = False) -> Gait:
     strides = len(most) - 1
     distance = speed * seconds
     return Gait(
-        _kind(len(legs), duty, flight, exchange), strides, speed, speed**2 / (clip.gravity * leg), duty,
-        float((count > 1).mean()), flight, seconds / strides, distance / strides, exchange, internal,
+        _kind(len(legs), duty, flight, exchange),
+        strides,
+        speed,
+        speed**2 / (clip.gravity * leg),
+        duty,
+        float((count > 1).mean()),
+        flight,
+        seconds / strides,
+        distance / strides,
+        exchange,
+        internal,
         (exchange.external_work + internal) / (clip.mass * clip.gravity * distance),
-    )  # fmt: skip
+    )
 
 
 def _played_again(clip: Analysis) -> Analysis:

@@ -105,11 +105,17 @@ def measures(analysis: Analysis, *, skating_speed: float = SKATING_SPEED) -> Mea
     scale = character.leg_scale
     skates, sliding = _skates(analysis, skating_speed), _sliding(analysis)
     return Measures(
-        skates, float(skates.mean()), sliding, _slide_mm(analysis, sliding),
-        np.maximum(0.0, -touch.gaps), _floating(analysis), jitter(motion),
+        skates,
+        float(skates.mean()),
+        sliding,
+        _slide_mm(analysis, sliding),
+        np.maximum(0.0, -touch.gaps),
+        _floating(analysis),
+        jitter(motion),
         normalized_jerk(_smooth_joints(analysis), analysis.times, shortest=SHORTEST_PATH * scale),
-        joint_speeds(motion, character), limit_excess(motion, character),
-    )  # fmt: skip
+        joint_speeds(motion, character),
+        limit_excess(motion, character),
+    )
 
 
 def _skates(analysis: Analysis, speed: float) -> Flags:
@@ -360,9 +366,15 @@ def implied_scale(analysis: Analysis) -> ImpliedScale:
     confidence = math.erf(abs(mean) / spread / math.sqrt(2.0)) if clues else 0.0
     size = math.exp(mean)
     return ImpliedScale(
-        size, gravity[0], froude, gait, round(confidence, 3), spread, 1.0 / math.sqrt(size),
+        size,
+        gravity[0],
+        froude,
+        gait,
+        round(confidence, 3),
+        spread,
+        1.0 / math.sqrt(size),
         "; ".join(c[2] for c in clues) or "no flight and no gait to tell by",
-    )  # fmt: skip
+    )
 
 
 def gait_speed(analysis: Analysis) -> float:

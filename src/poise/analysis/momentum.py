@@ -74,10 +74,20 @@ def momentum(bodies: BodyMotion, character: Character, *, gravity: float = GRAVI
     rotational = 0.5 * (spins * own).sum(axis=2)
     total = float(masses.sum())
     return Momentum(
-        com, velocity, acceleration, total * velocity, angular, total * acceleration, angular_rate,
-        translational.sum(axis=1), rotational.sum(axis=1), total * gravity * com[:, 2],
-        own, own_rate, translational + rotational,
-    )  # fmt: skip
+        com,
+        velocity,
+        acceleration,
+        total * velocity,
+        angular,
+        total * acceleration,
+        angular_rate,
+        translational.sum(axis=1),
+        rotational.sum(axis=1),
+        total * gravity * com[:, 2],
+        own,
+        own_rate,
+        translational + rotational,
+    )
 
 
 def world_inertias(turns: Array, inertias: Array) -> Array:

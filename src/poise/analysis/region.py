@@ -22,9 +22,16 @@ CHUNK = 1024
 
 
 def regions(
-    points: Array, normals: Array, flags: Flags, place: Array, force: Array, moment: Array,
-    *, friction: float, tolerance: float,
-) -> tuple[Array, Index]:  # fmt: skip
+    points: Array,
+    normals: Array,
+    flags: Flags,
+    place: Array,
+    force: Array,
+    moment: Array,
+    *,
+    friction: float,
+    tolerance: float,
+) -> tuple[Array, Index]:
     """Support region of every frame: where, around 0, the demanded force could act and still be given.
 
     Args:

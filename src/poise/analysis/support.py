@@ -107,9 +107,15 @@ def support(
     else:
         where = np.flatnonzero(loaded)
         found, number = regions(
-            touch.points[where], touch.normals[where], touch.carries[where], com[where], forces.demanded[where],
-            forces.demanded_moment[where], friction=friction, tolerance=1e-4 * size,
-        )  # fmt: skip
+            touch.points[where],
+            touch.normals[where],
+            touch.carries[where],
+            com[where],
+            forces.demanded[where],
+            forces.demanded_moment[where],
+            friction=friction,
+            tolerance=1e-4 * size,
+        )
         most = max(1, int(number.max(initial=1)))
         corners, slips = np.zeros(len(com), dtype=np.int64), np.zeros(len(com), dtype=np.bool_)
         corners[where], slips[where] = np.maximum(number, 0), number < 0

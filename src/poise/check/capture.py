@@ -53,11 +53,15 @@ def capture_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         name = names[found[0].joint]
         also = f" (and {', '.join(others)})" if others else ""
         yield Finding(
-            "glitch", float(sum(len(each) for each in joints)), limit.most, tuple((g.frame, g.last) for g in found),
+            "glitch",
+            float(sum(len(each) for each in joints)),
+            limit.most,
+            tuple((g.frame, g.last) for g in found),
             _sentence(kind, name + also, found, _moves(clip, found[0])),
-            (_cure(clip, kind, name + also, found),), name,
+            (_cure(clip, kind, name + also, found),),
+            name,
             limit.fails and any(_is_fault(clip, g) for each in joints for g in each),
-        )  # fmt: skip
+        )
 
 
 def _moves(clip: Analysis, glitch: Glitch) -> bool:

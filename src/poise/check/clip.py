@@ -217,9 +217,14 @@ def _deaf_to_interrupts() -> None:
 
 
 def judge(
-    clip: Analysis, quality: Measures, scale: ImpliedScale, profile: Profile,
-    *, trials: Trials | None = None, is_floor_given: bool = False,
-) -> tuple[Finding, ...]:  # fmt: skip
+    clip: Analysis,
+    quality: Measures,
+    scale: ImpliedScale,
+    profile: Profile,
+    *,
+    trials: Trials | None = None,
+    is_floor_given: bool = False,
+) -> tuple[Finding, ...]:
     """Everything a profile has against a clip: failures first, the farthest past its threshold first.
 
     Where the frame rate itself is wrong, nothing that depends on time is judged: every number would be wrong with it.
@@ -337,13 +342,18 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
     source = clip.motion.source
     samples = samples_of(clip)
     report = ClipReport(
-        name, "", "fail" if any(f.fails for f in findings) else "pass", findings,
+        name,
+        "",
+        "fail" if any(f.fails for f in findings) else "pass",
+        findings,
         measures_of(clip, quality, scale, samples),
-        notes=source.warnings if source is not None else (), facts=facts_of(clip, scale, samples.gait),
+        notes=source.warnings if source is not None else (),
+        facts=facts_of(clip, scale, samples.gait),
         samples=replace(samples, is_counted=not any(f.name == "frame-rate" for f in findings))
-        if wanted.samples else None,
+        if wanted.samples
+        else None,
         pictures=pictures_of(clip, findings) if wanted.pictures else None,
-    )  # fmt: skip
+    )
     return replace(report, seconds=time.perf_counter() - start)
 
 
@@ -377,9 +387,15 @@ def _failed(error: Exception) -> str:
 def read_clip(path: Path, options: ReadOptions) -> Motion:
     """The motion of a file, read as the options say."""
     return load(
-        path, skeleton=options.skeleton, clip=options.clip, unit=options.unit, up=options.up, fps=options.fps,
-        frames_from_data=options.frames_from_data, height=options.height,
-    )  # fmt: skip
+        path,
+        skeleton=options.skeleton,
+        clip=options.clip,
+        unit=options.unit,
+        up=options.up,
+        fps=options.fps,
+        frames_from_data=options.frames_from_data,
+        height=options.height,
+    )
 
 
 def _check_one(path: Path, profile: Profile, options: ReadOptions, wanted: Wanted) -> ClipReport:

@@ -232,8 +232,14 @@ def measures_of(
         "flights": [_flight(f) for f in clip.flights],
         "contacts": [list(t) for t in clip.touch.times(clip.times)],
         "phases": [
-            {"kind": p.kind, "supports": list(p.supports), "start_s": p.start_s, "end_s": p.end_s,
-             "cop_error": p.cop_error} for p in clip.phases
+            {
+                "kind": p.kind,
+                "supports": list(p.supports),
+                "start_s": p.start_s,
+                "end_s": p.end_s,
+                "cop_error": p.cop_error,
+            }
+            for p in clip.phases
         ],
         "cop": {
             "inside_ratio": float((error <= 0.0).mean()) if len(error) else None,
@@ -245,17 +251,22 @@ def measures_of(
         "joint_speed_max": _most(quality.joint_speed[good]),
         "limit_violations": int((quality.limit_excess > at.TOUCHES_LIMIT).any(axis=1).sum()),
         "scale": {
-            "implied_size": scale.size, "confidence": scale.confidence, "gravity_g": scale.gravity_g,
-            "froude": scale.froude, "retime": scale.retime,
+            "implied_size": scale.size,
+            "confidence": scale.confidence,
+            "gravity_g": scale.gravity_g,
+            "froude": scale.froude,
+            "retime": scale.retime,
         },
         "root_residual": {
-            "force_max_N": _most(force), "force_rms_N": _rms(force),
-            "moment_max_Nm": _most(moment), "moment_rms_Nm": _rms(moment),
+            "force_max_N": _most(force),
+            "force_rms_N": _rms(force),
+            "moment_max_Nm": _most(moment),
+            "moment_rms_Nm": _rms(moment),
             "force_rms_weights": _rms(force) / (clip.mass * GRAVITY),
         },
         "gait": gait(clip).as_json() if samples is None else samples.gait_measures,
         "glitches": [{"frame": g.frame, "joint": names[g.joint], "kind": g.kind} for g in clip.glitches],
-    }  # fmt: skip
+    }
 
 
 def _flight(flight: FlightFit) -> dict[str, Any]:
@@ -289,9 +300,12 @@ def samples_of(clip: Analysis) -> Samples:
         kind = "other"
     error = clip.support.error
     return Samples(
-        clip.motion.frame_count, kind, tuple(_sample(clip, f) for f in clip.flights),
-        error[np.isfinite(error) & ~clip.is_glitch], gait_measures=gait(clip).as_json(),
-    )  # fmt: skip
+        clip.motion.frame_count,
+        kind,
+        tuple(_sample(clip, f) for f in clip.flights),
+        error[np.isfinite(error) & ~clip.is_glitch],
+        gait_measures=gait(clip).as_json(),
+    )
 
 
 def _sample(clip: Analysis, flight: FlightFit) -> FlightSample:

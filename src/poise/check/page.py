@@ -151,13 +151,17 @@ def _gait(report: ClipReport) -> str:
         return ""
     percent = "{:.0f} %".format
     cells = [
-        ("gait", g["kind"]), ("whole strides", str(g["strides"])), ("speed", f"{g['speed_m_s']:.2f} m/s"),
-        ("Froude number", _number(g["froude"])), ("duty factor", percent(100.0 * g["duty_factor"])),
-        ("double support", percent(100.0 * g["double_support"])), ("flight", percent(100.0 * g["flight"])),
+        ("gait", g["kind"]),
+        ("whole strides", str(g["strides"])),
+        ("speed", f"{g['speed_m_s']:.2f} m/s"),
+        ("Froude number", _number(g["froude"])),
+        ("duty factor", percent(100.0 * g["duty_factor"])),
+        ("double support", percent(100.0 * g["double_support"])),
+        ("flight", percent(100.0 * g["flight"])),
         ("energy recovered, as a pendulum does", percent(100.0 * g["recovery"])),
         ("kinetic with potential energy (−1 walk, +1 run)", f"{g['energy_correlation']:+.2f}".replace("-", "−")),
         ("mechanical cost of transport", _number(g["cost_of_transport"])),
-    ]  # fmt: skip
+    ]
     pairs = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in cells)
     return f'<h3>Gait</h3><dl class="pairs">{pairs}</dl>'
 

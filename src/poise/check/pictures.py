@@ -167,10 +167,32 @@ def side_of(name: str) -> str:
     return "middle"
 
 
-_LIMB_WORDS = frozenset({
-    "femur", "tibia", "foot", "toes", "clavicle", "humerus", "radius", "wrist", "hand", "fingers", "thumb", "hipjoint",
-    "hip", "knee", "ankle", "shoulder", "elbow", "upleg", "leg", "arm", "forearm", "toebase",
-})  # fmt: skip
+_LIMB_WORDS = frozenset(
+    {
+        "femur",
+        "tibia",
+        "foot",
+        "toes",
+        "clavicle",
+        "humerus",
+        "radius",
+        "wrist",
+        "hand",
+        "fingers",
+        "thumb",
+        "hipjoint",
+        "hip",
+        "knee",
+        "ankle",
+        "shoulder",
+        "elbow",
+        "upleg",
+        "leg",
+        "arm",
+        "forearm",
+        "toebase",
+    }
+)
 """What follows an l or r in skeletons that write sides so: lfemur, rhand."""
 
 
@@ -230,9 +252,15 @@ def arc_of(
     full = np.full(b - a, np.nan)
     full[first - a : last - a + 1] = fitted - floor
     return Arc(
-        first, last, gravity, (com[a:b, :2] - com[first, :2]) @ direction, times[a:b] - times[first],
-        com[a:b, 2] - floor, full, is_bad,
-    )  # fmt: skip
+        first,
+        last,
+        gravity,
+        (com[a:b, :2] - com[first, :2]) @ direction,
+        times[a:b] - times[first],
+        com[a:b, 2] - floor,
+        full,
+        is_bad,
+    )
 
 
 def arc(data: Arc) -> str:
@@ -385,12 +413,18 @@ def pictures_of(clip: Analysis, findings: tuple[Finding, ...]) -> Pictures:
     arcs = [
         arc(
             arc_of(
-                clip.times, clip.com, clip.floor, f.first, f.last, f.gravity_g, parabola_height(f, clip.times),
+                clip.times,
+                clip.com,
+                clip.floor,
+                f.first,
+                f.last,
+                f.gravity_g,
+                parabola_height(f, clip.times),
                 any(a <= f.last and b >= f.first for a, b in named if b - a <= f.last - f.first),
             )
         )
         for f in sorted(flights, key=lambda f: f.first)
-    ]  # fmt: skip
+    ]
     areas = [clip.support_polygon(k) for k in range(clip.motion.frame_count)]
     drawn = support(clip.com, clip.support.zmp, clip.support.error, areas) if clip.support.is_loaded.any() else ""
     return Pictures(strip(clip.motion, clip.floor, bad), tuple(arcs), drawn)

@@ -158,9 +158,11 @@ def _limit(flaw: str, table: Any, base: Limit, path: str) -> Limit:
     )
     if limit.most < 0.0:
         raise FileFormatError(
-            f"[{flaw}] max is {limit.most:g}; no measure is below 0.", path=path, text="max",
+            f"[{flaw}] max is {limit.most:g}; no measure is below 0.",
+            path=path,
+            text="max",
             cure="Give 0 or more, or check = false to leave the finding out.",
-        )  # fmt: skip
+        )
     if limit.least > limit.most:
         raise FileFormatError(f"[{flaw}] min {limit.least:g} is above max {limit.most:g}.", path=path)
     return limit

@@ -131,13 +131,20 @@ def as_json(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Pro
             {
                 "clips": list(g.clips),
                 "strays": [
-                    {"clip": s.clip, "quantity": s.quantity, "value": s.value, "usual": s.usual, "low": s.low,
-                     "high": s.high} for s in g.strays
+                    {
+                        "clip": s.clip,
+                        "quantity": s.quantity,
+                        "value": s.value,
+                        "usual": s.usual,
+                        "low": s.low,
+                        "high": s.high,
+                    }
+                    for s in g.strays
                 ],
             }
             for g in groups
         ],
-    }  # fmt: skip
+    }
 
 
 def junit_xml(reports: Sequence[ClipReport], profile: Profile) -> bytes:
@@ -171,9 +178,14 @@ def _suite(report: ClipReport, profile: Profile) -> ElementTree.Element:
         return suite
     failing = {f.name for f in report.findings if f.fails}
     suite = _element(
-        "testsuite", name=name, tests=str(len(checked)), failures=str(len(failing)), errors="0", skipped="0",
+        "testsuite",
+        name=name,
+        tests=str(len(checked)),
+        failures=str(len(failing)),
+        errors="0",
+        skipped="0",
         time=f"{report.seconds:.3f}",
-    )  # fmt: skip
+    )
     for flaw in checked:
         found = [f for f in report.findings if f.name == flaw]
         case = _element("testcase", name=flaw, classname=name, time="0.000")

@@ -184,19 +184,43 @@ def figures(samples: Sequence[tuple[str, Samples]]) -> tuple[Figure, ...]:
 
     relative = "(p − mean) / |mean|"
     plan = [
-        ("figure_6a", "Center of mass off the ground line", "distance / length of the line", gather("track"),
-         (0.0, 0.5, 25), (0.1,)),
+        (
+            "figure_6a",
+            "Center of mass off the ground line",
+            "distance / length of the line",
+            gather("track"),
+            (0.0, 0.5, 25),
+            (0.1,),
+        ),
         ("figure_6b", "Linear momentum along the flight", relative, gather("linear", 0), (-1.0, 1.0, 40), (0.0,)),
         ("figure_6c", "Linear momentum across the flight", relative, gather("linear", 1), (-1.0, 1.0, 40), (0.0,)),
-        ("figure_6d", "Angular momentum about the line of flight", relative, gather("angular", 0),
-         (-4.0, 4.0, 40), (0.0,)),
+        (
+            "figure_6d",
+            "Angular momentum about the line of flight",
+            relative,
+            gather("angular", 0),
+            (-4.0, 4.0, 40),
+            (0.0,),
+        ),
         ("figure_6e", "Angular momentum about the vertical", relative, gather("angular", 1), (-4.0, 4.0, 40), (0.0,)),
         ("figure_6f", "Angular momentum about the side axis", relative, gather("angular", 2), (-4.0, 4.0, 40), (0.0,)),
-        ("figure_7a", "Walking: COP to the support polygon", "distance / radius, inside < 0", cop("walk"),
-         (-1.0, 4.0, 50), (0.0, 1.0)),
-        ("figure_7b", "Running: COP to the support polygon", "distance / radius, inside < 0", cop("run"),
-         (-1.0, 4.0, 50), (0.0, 1.0)),
-    ]  # fmt: skip
+        (
+            "figure_7a",
+            "Walking: COP to the support polygon",
+            "distance / radius, inside < 0",
+            cop("walk"),
+            (-1.0, 4.0, 50),
+            (0.0, 1.0),
+        ),
+        (
+            "figure_7b",
+            "Running: COP to the support polygon",
+            "distance / radius, inside < 0",
+            cop("run"),
+            (-1.0, 4.0, 50),
+            (0.0, 1.0),
+        ),
+    ]
     return tuple(
         Figure(key, title, across, values, names, bins_of(values, *span), marks)
         for key, title, across, (values, names), span, marks in plan

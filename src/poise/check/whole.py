@@ -41,12 +41,20 @@ def limit_findings(clip: Analysis, quality: Measures, profile: Profile) -> Itera
         far = float(excess[frame, body])
         name = clip.character.bodies[body].name
         yield Finding(
-            "limits", far, limit.most, stretches(excess[:, body] > limit.most),
+            "limits",
+            far,
+            limit.most,
+            stretches(excess[:, body] > limit.most),
             f"{name} bends {far:.0f}° further than it can at frame {frame}",
-            (Cure(f"turn {name} back by {far:.0f}° at frame {frame}, or widen its limits in the character file",
-                  math.radians(far)),),
-            name, limit.fails,
-        )  # fmt: skip
+            (
+                Cure(
+                    f"turn {name} back by {far:.0f}° at frame {frame}, or widen its limits in the character file",
+                    math.radians(far),
+                ),
+            ),
+            name,
+            limit.fails,
+        )
 
 
 def _root_residual(clip: Analysis, profile: Profile) -> Iterator[Finding]:
@@ -64,13 +72,22 @@ def _root_residual(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     # accelerations go with the square of the time they are given
     longer = math.sqrt(rms / limit.most)
     yield Finding(
-        "root-residual", rms, limit.most, bad,
+        "root-residual",
+        rms,
+        limit.most,
+        bad,
         f"The motion needs a hand at its hips: {rms:.2f} body weights (rms) that the feet cannot give, "
         f"{float(size[peak]):.1f} at frame {peak}",
-        (Cure(f"give the hips {longer:.2f} × the time to change their speed around frame {peak} (frames {first}–{last}"
-              " are the worst)", math.log(longer)),),
-        "whole clip", limit.fails,
-    )  # fmt: skip
+        (
+            Cure(
+                f"give the hips {longer:.2f} × the time to change their speed around frame {peak} (frames "
+                f"{first}–{last} are the worst)",
+                math.log(longer),
+            ),
+        ),
+        "whole clip",
+        limit.fails,
+    )
 
 
 def _jerk(clip: Analysis, quality: Measures, profile: Profile) -> Iterator[Finding]:
@@ -87,10 +104,15 @@ def _jerk(clip: Analysis, quality: Measures, profile: Profile) -> Iterator[Findi
     name = clip.character.bodies[body].name
     bad = stretches(np.asarray(high.any(axis=1)))
     yield Finding(
-        "jerk", share, limit.most, bad,
+        "jerk",
+        share,
+        limit.most,
+        bad,
         f"Joints shake in {100.0 * share:.0f} % of their motion, most of all {name}",
-        _smoothing(clip, limit.most), name, limit.fails,
-    )  # fmt: skip
+        _smoothing(clip, limit.most),
+        name,
+        limit.fails,
+    )
 
 
 def _smoothing(clip: Analysis, most: float) -> tuple[Cure, ...]:
@@ -126,15 +148,23 @@ def _joint_speed(clip: Analysis, quality: Measures, profile: Profile) -> Iterato
     bursts = stretches(np.asarray((speed > limit.most).any(axis=1)))
     whirls = any(b - a + 1 >= at.WHIRLS for a, b in bursts)
     yield Finding(
-        "joint-speed", fastest, limit.most, bursts,
+        "joint-speed",
+        fastest,
+        limit.most,
+        bursts,
         f"{name} turns at {fastest:.0f} rad/s into frame {frame}: {step:.0f}° in one frame{also}",
-        ranked([
-            Cure(f"spread that turn of {name} over {spread} frames", math.log(fastest / limit.most)),
-            Cure(f"if it is a spike, delete the keys of {name} at frame {frame} and interpolate",
-                 fastest * clip.motion.dt),
-        ]),
-        name, limit.fails and whirls,
-    )  # fmt: skip
+        ranked(
+            [
+                Cure(f"spread that turn of {name} over {spread} frames", math.log(fastest / limit.most)),
+                Cure(
+                    f"if it is a spike, delete the keys of {name} at frame {frame} and interpolate",
+                    fastest * clip.motion.dt,
+                ),
+            ]
+        ),
+        name,
+        limit.fails and whirls,
+    )
 
 
 def _size(clip: Analysis, scale: ImpliedScale, profile: Profile) -> Iterator[Finding]:
@@ -146,24 +176,38 @@ def _size(clip: Analysis, scale: ImpliedScale, profile: Profile) -> Iterator[Fin
     if said:
         usual = min(max(leg, PLAUSIBLE_LEG[0]), PLAUSIBLE_LEG[1])
         yield Finding(
-            "size", leg / usual, limit.passed(leg / usual), (),
-            said, (Cure(f"say what the file's unit is: {units}", 0.0),), "whole clip", limit.fails,
-        )  # fmt: skip
+            "size",
+            leg / usual,
+            limit.passed(leg / usual),
+            (),
+            said,
+            (Cure(f"say what the file's unit is: {units}", 0.0),),
+            "whole clip",
+            limit.fails,
+        )
         return
     if not math.isfinite(scale.gravity_g) or limit.allows(scale.size):
         return
     word = "slower" if scale.retime > 1.0 else "faster"
     times = max(scale.retime, 1.0 / scale.retime)
     yield Finding(
-        "size", scale.size, limit.passed(scale.size), (),
+        "size",
+        scale.size,
+        limit.passed(scale.size),
+        (),
         f"It moves like a body {scale.size:.2g} × as tall ({scale.reason})",
-        ranked([
-            Cure(f"play it {times:.2f} × {word} (poise edit retime --factor {scale.retime:.2f})", math.log(times)),
-            Cure(f"build the character {scale.size:.2g} × as tall, or read the file with another unit (--unit)",
-                 abs(math.log(scale.size))),
-        ]),
-        "whole clip", limit.fails,
-    )  # fmt: skip
+        ranked(
+            [
+                Cure(f"play it {times:.2f} × {word} (poise edit retime --factor {scale.retime:.2f})", math.log(times)),
+                Cure(
+                    f"build the character {scale.size:.2g} × as tall, or read the file with another unit (--unit)",
+                    abs(math.log(scale.size)),
+                ),
+            ]
+        ),
+        "whole clip",
+        limit.fails,
+    )
 
 
 SLIPS = (0.25, 1.0 / 3.0, 0.5, 2.0, 3.0, 4.0)
@@ -217,18 +261,24 @@ def rate_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     word = "slower" if factor > 1.0 else "faster"
     times = f"{factor if factor > 1.0 else 1.0 / factor:.3g}"
     yield Finding(
-        "frame-rate", ratio, limit.passed(ratio), tuple((f.first, f.last) for f in clip.flights),
+        "frame-rate",
+        ratio,
+        limit.passed(ratio),
+        tuple((f.first, f.last) for f in clip.flights),
         f"The clip plays at the wrong speed: {reason}",
-        ranked([
-            Cure(f"read it at {fps:g} frames/s: --source-fps {fps:g} (it then plays {times} × {word})", 0.0),
-            Cure(
-                f"if it is meant to be at {label:.4g} frames/s, retime the whole clip by {factor:.3g} "
-                f"(poise edit retime --factor {factor:.3g})",
-                abs(math.log(factor)),
-            ),
-        ]),
-        "whole clip", limit.fails,
-    )  # fmt: skip
+        ranked(
+            [
+                Cure(f"read it at {fps:g} frames/s: --source-fps {fps:g} (it then plays {times} × {word})", 0.0),
+                Cure(
+                    f"if it is meant to be at {label:.4g} frames/s, retime the whole clip by {factor:.3g} "
+                    f"(poise edit retime --factor {factor:.3g})",
+                    abs(math.log(factor)),
+                ),
+            ]
+        ),
+        "whole clip",
+        limit.fails,
+    )
 
 
 def _flies(clip: Analysis) -> bool:
@@ -293,8 +343,5 @@ def steps_of(clip: Analysis) -> tuple[list[float], list[float]]:
     swings: list[float] = []
     for columns in feet(clip).values():
         on = np.asarray(clip.touch.flags[:, columns].any(axis=1))
-        swings += [
-            float(clip.times[b + 1] - clip.times[a - 1])
-            for a, b in stretches(~on) if a > 0 and b < len(on) - 1
-        ]  # fmt: skip
+        swings += [float(clip.times[b + 1] - clip.times[a - 1]) for a, b in stretches(~on) if a > 0 and b < len(on) - 1]
     return steps, swings

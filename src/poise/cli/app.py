@@ -35,9 +35,19 @@ _UsageError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c._
 
 
 FIRST = (
-    "demo", "simulate", "view", "check", "edit", "synthesize", "spacetime", "track", "info", "convert", "character",
+    "demo",
+    "simulate",
+    "view",
+    "check",
+    "edit",
+    "synthesize",
+    "spacetime",
+    "track",
+    "info",
+    "convert",
+    "character",
     "setup",
-)  # fmt: skip
+)
 """The commands in the order of the help; others follow."""
 
 

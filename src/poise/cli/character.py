@@ -74,9 +74,15 @@ def character(
         fitted = load_character(file)
     else:
         source = _read(
-            file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height, fps=source_fps,
+            file,
+            skeleton=skeleton,
+            clip=options.clip_key(clip),
+            unit=unit,
+            up=up,
+            height=height,
+            fps=source_fps,
             frames_from_data=frames_from_data,
-        )  # fmt: skip
+        )
         fitted = fit(source, mass=mass, masses=masses)
     if roles is not None:
         from poise.tracking import with_roles

@@ -123,17 +123,26 @@ def check(
     if names:
         chosen = chosen.failing_only_on(names)
     how = read_options(
-        skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height, fps=source_fps,
+        skeleton=skeleton,
+        clip=options.clip_key(clip),
+        unit=unit,
+        up=up,
+        height=height,
+        fps=source_fps,
         frames_from_data=frames_from_data,
-    )  # fmt: skip
+    )
     if terrain is not None:
         from poise.terrain import Terrain
 
         Terrain.parse(terrain)  # one sentence now is better than one for each clip
     wanted = Wanted(
-        pictures=html is not None, samples=stats is not None, character=character, floor=floor, terrain=terrain,
+        pictures=html is not None,
+        samples=stats is not None,
+        character=character,
+        floor=floor,
+        terrain=terrain,
         trials=_trials() if try_cures else None,
-    )  # fmt: skip
+    )
     reports = _run(paths, chosen, how, wanted, jobs)
     groups = _groups(reports)
     linked = _players(html, reports, how, wanted) if html is not None and players else {}

@@ -228,10 +228,16 @@ def repair(
     run_edit(
         asked,
         partial(
-            apply, keep=names, freeze=still, exact=frames, floor=floor, friction=friction,
-            gravity=GRAVITY if strength is None else strength, trust_time=trust_time,
+            apply,
+            keep=names,
+            freeze=still,
+            exact=frames,
+            floor=floor,
+            friction=friction,
+            gravity=GRAVITY if strength is None else strength,
+            trust_time=trust_time,
         ),
-    )  # fmt: skip
+    )
 
 
 def _names(text: str | None) -> tuple[str, ...]:

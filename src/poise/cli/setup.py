@@ -72,9 +72,15 @@ def setup(
 
 
 def open_character(
-    file: Path, *, mass: float | None = None, skeleton: Path | None = None, clip: str | None = None,
-    unit: str | None = None, up: str | None = None, height: str | None = None,
-) -> tuple[Character, Motion | None]:  # fmt: skip
+    file: Path,
+    *,
+    mass: float | None = None,
+    skeleton: Path | None = None,
+    clip: str | None = None,
+    unit: str | None = None,
+    up: str | None = None,
+    height: str | None = None,
+) -> tuple[Character, Motion | None]:
     """A character from any file with a skeleton, and its motion where it has one; of several clips the first."""
     import poise.io
     from poise.body import fit, load_character

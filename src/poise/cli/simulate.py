@@ -235,9 +235,15 @@ def simulate(
     import poise.io
 
     motion = poise.io.load(
-        file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height,
-        fps=source_fps, frames_from_data=frames_from_data,
-    )  # fmt: skip
+        file,
+        skeleton=skeleton,
+        clip=options.clip_key(clip),
+        unit=unit,
+        up=up,
+        height=height,
+        fps=source_fps,
+        frames_from_data=frames_from_data,
+    )
     note_warnings(motion)
     whole, motion = motion, options.part_of(motion, start, end)
     advise(whole, motion, start or 0.0, is_level=ground.is_flat and not live)
@@ -246,10 +252,17 @@ def simulate(
     require_felt(pushes, motion.duration, is_allowed=allow)
     tell_useless(run_options, seed=seed, terrain=terrain, headless=headless, port=port, live=live)
     arguments: dict[str, Any] = {
-        "terrain": ground, "pushes": pushes, "preset": preset, "options": run_options, "fps": fps, "floor": floor,
-        "amount": amount, "only": _names(only), "freeze": _names(freeze),
+        "terrain": ground,
+        "pushes": pushes,
+        "preset": preset,
+        "options": run_options,
+        "fps": fps,
+        "floor": floor,
+        "amount": amount,
+        "only": _names(only),
+        "freeze": _names(freeze),
         **({} if get_up is None else {"get_up": poise.io.load(get_up, skeleton=skeleton, unit=unit, up=up)}),
-    }  # fmt: skip
+    }
     if scene is not None:
         if live or not ground.is_flat:
             raise InvalidValue("--scene does not go with --live or --terrain yet; leave one of them out.")
@@ -277,9 +290,15 @@ def simulate(
 
 
 def _options(
-    goal: str, points: list[str] | None, without: str | None, physicality: str, friction: float, hard: bool,
-    engine: str, after: str,
-) -> Options:  # fmt: skip
+    goal: str,
+    points: list[str] | None,
+    without: str | None,
+    physicality: str,
+    friction: float,
+    hard: bool,
+    engine: str,
+    after: str,
+) -> Options:
     from poise.filter.forces import parse_goal
     from poise.filter.quasi_physical import Physicality
     from poise.filter.setup import Options
@@ -299,9 +318,15 @@ def _options(
     goals = tuple(parse_goal(p) for p in points or ())
     try:
         return Options(
-            goal=goal, goal_points=goals, goal_without=_names(without), physicality=knob, friction=friction,
-            hard_contact=hard, engine=engine, after=after,
-        )  # fmt: skip
+            goal=goal,
+            goal_points=goals,
+            goal_without=_names(without),
+            physicality=knob,
+            friction=friction,
+            hard_contact=hard,
+            engine=engine,
+            after=after,
+        )
     except InvalidValue as error:  # it names the option it is about
         raise InvalidValue(f"--{error}") from None
 
@@ -338,9 +363,15 @@ def _looped(motion: Motion, pushes: list[Any]) -> Motion:
 
 
 def run_live(
-    motion: Motion, character: Path | None, *, mass: float | None, port: int, headless: bool, is_saved: bool,
+    motion: Motion,
+    character: Path | None,
+    *,
+    mass: float | None,
+    port: int,
+    headless: bool,
+    is_saved: bool,
     **arguments: Any,
-) -> SimulationResult:  # fmt: skip
+) -> SimulationResult:
     """Fit, and simulate in a page in real time until Ctrl-C; the last round."""
     from poise.show.live_clip import LiveClip
 

@@ -89,12 +89,16 @@ def _told(behavior: Behavior) -> dict[str, Any]:
         "has_literal_form": behavior.literal is not None,
         "options": {
             name: {
-                "default": o.default, "what": o.what, "unit": o.unit, "is_whole": o.is_whole,
-                "low": o.low if math.isfinite(o.low) else None, "high": o.high if math.isfinite(o.high) else None,
+                "default": o.default,
+                "what": o.what,
+                "unit": o.unit,
+                "is_whole": o.is_whole,
+                "low": o.low if math.isfinite(o.low) else None,
+                "high": o.high if math.isfinite(o.high) else None,
             }
             for name, o in behavior.declared.items()
         },
-    }  # fmt: skip
+    }
 
 
 def describe(behavior: Behavior, *, as_json: bool = False) -> None:

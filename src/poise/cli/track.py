@@ -173,10 +173,19 @@ def track(
                 bar.update(task, description="Tracking", total=total, completed=done)
 
             result = run(
-                motion, figure, actor_character=theirs, roles=parse_roles(roles, figure, theirs), root=root,
-                settings=settings, pushes=pushes, terrain=ground, fps=fps, drawn=drawn_of(character), style=shares,
+                motion,
+                figure,
+                actor_character=theirs,
+                roles=parse_roles(roles, figure, theirs),
+                root=root,
+                settings=settings,
+                pushes=pushes,
+                terrain=ground,
+                fps=fps,
+                drawn=drawn_of(character),
+                style=shares,
                 progress=advance,
-            )  # fmt: skip
+            )
         _keep(result, figure, output, report, record)
     if json:
         print_json(result.report)

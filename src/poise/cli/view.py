@@ -75,7 +75,7 @@ def view(
     for file in clips:
         motion = poise.io.load(
             file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height, fps=source_fps
-        )  # fmt: skip
+        )
         note_warnings(motion)
         motions.append(options.part_of(motion, start, end))
     with waiting("Looking at the clips"):

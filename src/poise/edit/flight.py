@@ -177,9 +177,15 @@ def measure(motion: Motion, figure: Figure, com: Array, span: Span, angular: Arr
     times, path = motion.times[inside], com[inside]
     linear = figure.mass * derivatives(path, times)[0]
     return fit_flight(
-        0, len(times) - 1, times=times, com=path, linear=linear,
-        angular=np.zeros_like(path) if angular is None else angular, mass=figure.mass, leg_length=figure.leg_length,
-    )  # fmt: skip
+        0,
+        len(times) - 1,
+        times=times,
+        com=path,
+        linear=linear,
+        angular=np.zeros_like(path) if angular is None else angular,
+        mass=figure.mass,
+        leg_length=figure.leg_length,
+    )
 
 
 SLACK = 0.002

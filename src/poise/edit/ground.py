@@ -85,20 +85,29 @@ def ground(
     after = before if result is motion else _measures(result, character, floor)
     lifted = (result.world[0] - motion.world[0])[:, fixed.root, 2]
     report = report_of(
-        "ground", motion, result, changes,
+        "ground",
+        motion,
+        result,
+        changes,
         settings={
-            "floor_m": fixed.floor, "amount": scope.amount, "blend_s": scope.blend, "interval": scope.interval,
+            "floor_m": fixed.floor,
+            "amount": scope.amount,
+            "blend_s": scope.blend,
+            "interval": scope.interval,
             "limbs": [leg.name for leg in legs],
         },
-        before=before, after=after,
+        before=before,
+        after=after,
         kept={
             "foot_angle_max_deg": _foot_turn(motion, result, legs),
             "knees_bend_the_right_way": _knees(motion, result, legs),
             "rounds": rounds,
             "root_height_max_m": float(np.abs(lifted).max()),
         },
-        budget=budget, amount=scope.amount, notes=_cautions(changes, lifted, fixed, motion),
-    )  # fmt: skip
+        budget=budget,
+        amount=scope.amount,
+        notes=_cautions(changes, lifted, fixed, motion),
+    )
     edited = Edited(result, report)
 
     def less(amount: float) -> Edited:
@@ -115,9 +124,15 @@ def _fixed(motion: Motion, character: Character | None, floor: float | None) -> 
     clip = analyze(motion, character)
     character, drift = clip.character, in_place_velocity(motion)
     fixed = Ground(
-        character, root_mover(character), character.floor, Terrain.flat(character.floor), drift, character.leg_scale,
-        clip.is_glitch, not drift.any() and is_on_the_spot(clip),
-    )  # fmt: skip
+        character,
+        root_mover(character),
+        character.floor,
+        Terrain.flat(character.floor),
+        drift,
+        character.leg_scale,
+        clip.is_glitch,
+        not drift.any() and is_on_the_spot(clip),
+    )
     if floor is None:
         floor = character.floor
         touch = fixed.touch(motion)

@@ -176,24 +176,51 @@ def repair(
     after = _measures(analyze(result, body, **how), interval) | _changed(changes)
     limits = {name: value for name, value in asked.limits.items() if math.isfinite(value)}
     report = report_of(
-        "repair", motion, result, changes,
+        "repair",
+        motion,
+        result,
+        changes,
         settings={
-            "amount": scope.amount, "interval": scope.interval, "keep": list(keep), "freeze": list(freeze),
-            "exact": sorted(exact), "friction": friction, "gravity": gravity, "low_pass": str(seen.filter),
-            "low_pass_hz": seen.filter.hz, "weight": curve[-1].weight, "budget": limits, "loop": is_loop,
+            "amount": scope.amount,
+            "interval": scope.interval,
+            "keep": list(keep),
+            "freeze": list(freeze),
+            "exact": sorted(exact),
+            "friction": friction,
+            "gravity": gravity,
+            "low_pass": str(seen.filter),
+            "low_pass_hz": seen.filter.hz,
+            "weight": curve[-1].weight,
+            "budget": limits,
+            "loop": is_loop,
         },
-        before=_measures(seen, interval), after=after, kept={"exact_frames": len(exact), "loop": is_loop},
-        budget=budget, amount=scope.amount, notes=_notes(seen, curve),
-    )  # fmt: skip
+        before=_measures(seen, interval),
+        after=after,
+        kept={"exact_frames": len(exact), "loop": is_loop},
+        budget=budget,
+        amount=scope.amount,
+        notes=_notes(seen, curve),
+    )
     report.data["curve"] = [point.report() for point in curve]
     edited = Edited(result, report)
 
     def less(amount: float) -> Edited:
         return repair(
-            motion, character, scope=replace(scope, amount=amount), budget=budget, keep=keep, freeze=freeze,
-            exact=exact, terrain=terrain, floor=floor, contacts=contacts, friction=friction, gravity=gravity,
-            trust_time=trust_time, verify=False,
-        )  # fmt: skip
+            motion,
+            character,
+            scope=replace(scope, amount=amount),
+            budget=budget,
+            keep=keep,
+            freeze=freeze,
+            exact=exact,
+            terrain=terrain,
+            floor=floor,
+            contacts=contacts,
+            friction=friction,
+            gravity=gravity,
+            trust_time=trust_time,
+            verify=False,
+        )
 
     return verified(edited, motion, character, less, floor=floor) if verify else edited
 

@@ -121,15 +121,27 @@ def retime(
         moved = spans if move_keys else tuple(tuple(timing.frame(float(motion.times[f])) for f in s) for s in spans)
         after["flights"] = [_gravity(result, figure, (s[0], s[1])) for s in moved]
     report = report_of(
-        "retime", motion, result, Changes.between(played, result, pelvis(motion.skeleton)),
+        "retime",
+        motion,
+        result,
+        Changes.between(played, result, pelvis(motion.skeleton)),
         settings={
-            "factor": factor, "gravity_m_s2": gravity, "keys": dict(keys) if keys is not None else None,
-            "move_keys": move_keys, "keep_flights": keep_flights,
-            "amount": scope.amount, "blend_s": scope.blend, "interval": scope.interval,
+            "factor": factor,
+            "gravity_m_s2": gravity,
+            "keys": dict(keys) if keys is not None else None,
+            "move_keys": move_keys,
+            "keep_flights": keep_flights,
+            "amount": scope.amount,
+            "blend_s": scope.blend,
+            "interval": scope.interval,
         },
-        before=before, after=after, kept={"joint_angle_max_deg": 0.0, "root_position_max_m": 0.0},
-        budget=budget, amount=scope.amount, notes=notes,
-    )  # fmt: skip
+        before=before,
+        after=after,
+        kept={"joint_angle_max_deg": 0.0, "root_position_max_m": 0.0},
+        budget=budget,
+        amount=scope.amount,
+        notes=notes,
+    )
     late = to_new(motion.times) - motion.times
     report.data["changed"]["time_max_s"] = float(np.abs(late).max())
     report.data["changed"]["frames"] = int((np.abs(late) > 1e-9).sum())

@@ -103,23 +103,43 @@ def spin(
     kept = spun.kept | _kept(body, com, spun.motion, changes, spans, priority, is_by_root=by == "root")
     scale = natural_scale(body)
     report = report_of(
-        "spin", motion, spun.motion, changes,
+        "spin",
+        motion,
+        spun.motion,
+        changes,
         settings={
-            "momentum": momentum, "by": by, "priority": list(priority), "limbs": list(limbs), "amount": scope.amount,
-            "blend_s": scope.blend, "interval": scope.interval, "scale_kg_m2_s": scale,
+            "momentum": momentum,
+            "by": by,
+            "priority": list(priority),
+            "limbs": list(limbs),
+            "amount": scope.amount,
+            "blend_s": scope.blend,
+            "interval": scope.interval,
+            "scale_kg_m2_s": scale,
         },
         before={"flights": [flight_measures(motion, f, f.tumble, scale) for f in aloft]},
         after={"flights": _after(motion, body, aloft, spun, scale, is_whole=scope.amount == 1.0)},
-        kept=kept, budget=budget, amount=scope.amount, notes=spun.notes,
-    )  # fmt: skip
+        kept=kept,
+        budget=budget,
+        amount=scope.amount,
+        notes=spun.notes,
+    )
     edited = Edited(spun.motion, report)
 
     def less(amount: float) -> Edited:
         part = replace(scope, amount=amount)
         return spin(
-            motion, character, flights=spans, momentum=momentum, by=by, priority=priority, limbs=limbs,
-            damping=damping, scope=part, verify=False,
-        )  # fmt: skip
+            motion,
+            character,
+            flights=spans,
+            momentum=momentum,
+            by=by,
+            priority=priority,
+            limbs=limbs,
+            damping=damping,
+            scope=part,
+            verify=False,
+        )
 
     return verified(edited, motion, character, less) if verify else edited
 
@@ -133,9 +153,15 @@ def _after(
 
 
 def _kept(
-    body: Character, com: Array, result: Motion, changes: Changes, spans: tuple[Span, ...],
-    priority: Sequence[int], *, is_by_root: bool,
-) -> dict[str, float]:  # fmt: skip
+    body: Character,
+    com: Array,
+    result: Motion,
+    changes: Changes,
+    spans: tuple[Span, ...],
+    priority: Sequence[int],
+    *,
+    is_by_root: bool,
+) -> dict[str, float]:
     """What was promised: the path in flight, poses of priority frames, and by the root all joint angles in flight."""
     flying = np.concatenate([np.arange(a, b + 1) for a, b in spans])
     moved = (center_of_mass(result, body) - com)[flying]

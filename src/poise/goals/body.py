@@ -24,11 +24,18 @@ FEET = {
 }
 """Names of feet that goals and conditions accept as `foot`, and what each is."""
 PARTS = {
-    **FEET, "left_foot": "the left foot", "right_foot": "the right foot", "left_hand": "the left hand",
-    "right_hand": "the right hand", "mover": "the hand or foot that `climb` moves", "hands": "the hands chosen before",
-    "arms": "these hands with their elbows", "loose arms": "these without the first point of each hand that touches",
-    "trailing": "heels that the center of mass has left behind", "body": "all that can touch",
-}  # fmt: skip
+    **FEET,
+    "left_foot": "the left foot",
+    "right_foot": "the right foot",
+    "left_hand": "the left hand",
+    "right_hand": "the right hand",
+    "mover": "the hand or foot that `climb` moves",
+    "hands": "the hands chosen before",
+    "arms": "these hands with their elbows",
+    "loose arms": "these without the first point of each hand that touches",
+    "trailing": "heels that the center of mass has left behind",
+    "body": "all that can touch",
+}
 """Names of parts that goals, conditions and `releases` accept; a body's name or role is one, too."""
 BODIES = {
     "feet": "both feet",
@@ -139,18 +146,27 @@ def body_of(character: Character, state: State, index: int = 0, first_point: int
     roles = character.roles
     head = roles.get("head", roles.get("neck", roles.get("chest", 0)))
     return Body(
-        character, index, root, (first + 6, first + character.nv), state.q.copy(), feet, hands,
+        character,
+        index,
+        root,
+        (first + 6, first + character.nv),
+        state.q.copy(),
+        feet,
+        hands,
         first_point + np.arange(len(character.contact_points)),
-        float(state.com(root)[2] - soles[:, 2].min()), turns[:, 2, :].copy(),
+        float(state.com(root)[2] - soles[:, 2].min()),
+        turns[:, 2, :].copy(),
         np.einsum("bji,j->bi", turns, np.array([-forward[1], forward[0], 0.0])),
         turns.copy(),
-        np.array([_tip(body) for body in character.bodies]), forward,
-        head, turns[head].T @ forward,
+        np.array([_tip(body) for body in character.bodies]),
+        forward,
+        head,
+        turns[head].T @ forward,
         {side: first_point + _points(character, f"{side}_shoulder") for side in SIDES},
         _trunk(character),
         float(np.linalg.norm(left)),
         torque_limits(character),
-    )  # fmt: skip
+    )
 
 
 def _points(character: Character, role: str, part: str = "") -> Index:

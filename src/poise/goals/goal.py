@@ -50,9 +50,15 @@ class Goal(abc.ABC):
 
 
 def toward(
-    observed: Observation, quantity: Quantity, error: Array, speed: Array, weight: Array | float,
-    horizon: Array | float, label: str, max_acceleration: float = np.inf,
-) -> Objective:  # fmt: skip
+    observed: Observation,
+    quantity: Quantity,
+    error: Array,
+    speed: Array,
+    weight: Array | float,
+    horizon: Array | float,
+    label: str,
+    max_acceleration: float = np.inf,
+) -> Objective:
     """The objective that brings an error x₀ − x to zero, in the form that the run uses.
 
     Args:
@@ -160,9 +166,15 @@ Kind = TypeVar("Kind", bound=type)
 Function = TypeVar("Function", bound=Callable[..., None])
 
 NAMED = {
-    "swing": "swing", "stance": "swing", "swing leg": "swing", "stance leg": "swing", "mover": "mover",
-    "hands": "hands", "arms": "hands", "loose arms": "hands",
-}  # fmt: skip
+    "swing": "swing",
+    "stance": "swing",
+    "swing leg": "swing",
+    "stance leg": "swing",
+    "mover": "mover",
+    "hands": "hands",
+    "arms": "hands",
+    "loose arms": "hands",
+}
 """Parts of the body that are stored in the memory, and under which topic."""
 
 _READS: dict[type, tuple[tuple[str, ...], str]] = {}

@@ -230,9 +230,25 @@ def _modules() -> tuple[types.ModuleType, ...]:
 
 HANDS_AND_FEET = ("left_hand", "right_hand", "left_foot", "right_foot", "mover")
 RELEASES = (
-    *HANDS_AND_FEET, "left", "right", "both", "swing", "stance", "trailing", "hands", "arms", "loose arms", "body",
-    "pelvis", "chest", "head", "left_knee", "right_knee", "left_elbow", "right_elbow",
-)  # fmt: skip
+    *HANDS_AND_FEET,
+    "left",
+    "right",
+    "both",
+    "swing",
+    "stance",
+    "trailing",
+    "hands",
+    "arms",
+    "loose arms",
+    "body",
+    "pelvis",
+    "chest",
+    "head",
+    "left_knee",
+    "right_knee",
+    "left_elbow",
+    "right_elbow",
+)
 """Parts that a state may release: hands, feet, those stored in the memory, trailing heels, bodies by their roles."""
 
 

@@ -118,9 +118,21 @@ class CapsulePairs:
             np.empty((n, 3)),
         )
         count = near_capsules(
-            pairs, self.capsule_body, self.starts, self.ends, self.radii, xpos, xmat, reach, lines,
-            index, gaps, firsts, seconds, normals,
-        )  # fmt: skip
+            pairs,
+            self.capsule_body,
+            self.starts,
+            self.ends,
+            self.radii,
+            xpos,
+            xmat,
+            reach,
+            lines,
+            index,
+            gaps,
+            firsts,
+            seconds,
+            normals,
+        )
         return Near(index[:count], gaps[:count], firsts[:count], seconds[:count], normals[:count])
 
 

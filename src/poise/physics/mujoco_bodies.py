@@ -271,9 +271,16 @@ class Bodies:
 
     def energy(self) -> float:
         """Kinetic and potential energy of the bodies in the state last moved to, without the figures [J]."""
-        own = np.concatenate([np.zeros(0, dtype=np.int64), *(
-            np.arange(f, f + w) for f, w, is_figure in zip(self.first, self.width, self.is_figure) if not is_figure
-        )])  # fmt: skip
+        own = np.concatenate(
+            [
+                np.zeros(0, dtype=np.int64),
+                *(
+                    np.arange(f, f + w)
+                    for f, w, is_figure in zip(self.first, self.width, self.is_figure)
+                    if not is_figure
+                ),
+            ]
+        )
         kinetic = 0.5 * float(self.v[own] @ self._M[np.ix_(own, own)] @ self.v[own])
         bodies = np.flatnonzero(np.append(~self.is_figure, False)[self._tree_of_body])
         return kinetic - float(self.masses[bodies] @ self._d.xipos[bodies] @ self.gravity)

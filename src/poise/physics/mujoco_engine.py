@@ -59,9 +59,15 @@ class Engine:
     or more; with two a hand that comes to a wall chatters and goes more than twice as deep as with three."""
 
     def __init__(
-        self, model: Model, slabs: Sequence[Slab], *, damping: Array | None = None, pairs: Index | None = None,
-        friction: float = 0.5, timestep: float = 0.00025,
-    ) -> None:  # fmt: skip
+        self,
+        model: Model,
+        slabs: Sequence[Slab],
+        *,
+        damping: Array | None = None,
+        pairs: Index | None = None,
+        friction: float = 0.5,
+        timestep: float = 0.00025,
+    ) -> None:
         """Build the simulation, at rest in the model's rest pose.
 
         Args:

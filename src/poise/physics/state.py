@@ -54,17 +54,40 @@ class State:
             self.point_body, self.point_offsets = self.point_body.copy(), self.point_offsets.copy()
         m, d = model, self.data
         self.pose = Block(
-            "Pose", {"nq": m.nq, "nv": nv, "bodies": m.body_count, "points": P}, {
-                "engine": d.block, "parents": m.parents, "tree_root": m.tree_root, "dof_first": m.dof_first,
-                "dof_count": m.dof_count, "dof_body": m.dof_body, "body_masses": m.body_masses,
-                "subtree_masses": m.subtree_masses, "point_body": self.point_body, "point_offsets": self.point_offsets,
-                "point_radii": m.point_radii, "q": d.qpos, "v": d.qvel, "a": d.qacc, "M": d.M, "bias": d.bias,
-                "xpos": d.xpos, "xmat": d.xmat, "xquat": d.xquat, "xipos": d.xipos, "subtree_com": d.subtree_com,
-                "cdof": d.cdof, "cdof_dot": d.cdof_dot, "cvel": d.cvel, "body_biases": self.body_biases,
-                "centers": self.centers, "places": self.points, "velocities": self.point_velocities,
+            "Pose",
+            {"nq": m.nq, "nv": nv, "bodies": m.body_count, "points": P},
+            {
+                "engine": d.block,
+                "parents": m.parents,
+                "tree_root": m.tree_root,
+                "dof_first": m.dof_first,
+                "dof_count": m.dof_count,
+                "dof_body": m.dof_body,
+                "body_masses": m.body_masses,
+                "subtree_masses": m.subtree_masses,
+                "point_body": self.point_body,
+                "point_offsets": self.point_offsets,
+                "point_radii": m.point_radii,
+                "q": d.qpos,
+                "v": d.qvel,
+                "a": d.qacc,
+                "M": d.M,
+                "bias": d.bias,
+                "xpos": d.xpos,
+                "xmat": d.xmat,
+                "xquat": d.xquat,
+                "xipos": d.xipos,
+                "subtree_com": d.subtree_com,
+                "cdof": d.cdof,
+                "cdof_dot": d.cdof_dot,
+                "cvel": d.cvel,
+                "body_biases": self.body_biases,
+                "centers": self.centers,
+                "places": self.points,
+                "velocities": self.point_velocities,
                 "point_biases": self.point_biases,
             },
-        )  # fmt: skip
+        )
         self.kept: dict[str, Block] = {}
         self._com_rows: tuple[int, dict[int, tuple[Array, Array]]] = (-1, {})
         self._accelerations = -1, b"", self.body_biases

@@ -73,9 +73,13 @@ class Blobs:
         planes = max(1, -(-int(zigzag.max(initial=0)).bit_length() // 8))
         data = b"".join(((zigzag >> (8 * p)) & 0xFF).astype(np.uint8).tobytes() for p in range(planes))
         return {
-            "blob": self.bytes(data), "shape": list(table.shape), "kind": "packed", "step": step, "order": order,
+            "blob": self.bytes(data),
+            "shape": list(table.shape),
+            "kind": "packed",
+            "step": step,
+            "order": order,
             "planes": planes,
-        }  # fmt: skip
+        }
 
     def join(self) -> tuple[list[list[int]], bytes]:
         """The header's table of blobs, and all of them in a row."""

@@ -36,21 +36,36 @@ if TYPE_CHECKING:
 Picture = npt.NDArray[np.uint8]
 
 NAMES = (
-    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "msedge",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+    "msedge",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     r"C:\Program Files\Google\Chrome\Application\chrome.exe",
     r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
-)  # fmt: skip
+)
 """Where a browser may be; POISE_BROWSER names another, or "none"."""
 
 START_SECONDS = 60.0
 """A browser that has not shown the page after this long counts as none [s]."""
 
 _QUIET = (
-    "--headless=new", "--remote-debugging-port=0", "--no-first-run", "--disable-sync",
-    "--no-default-browser-check", "--disable-background-networking", "--disable-component-update", "--disable-quic",
-    "--disable-extensions", "--hide-scrollbars", "--mute-audio", "--window-size=64,64",
-)  # fmt: skip
+    "--headless=new",
+    "--remote-debugging-port=0",
+    "--no-first-run",
+    "--disable-sync",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-quic",
+    "--disable-extensions",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--window-size=64,64",
+)
 
 _GL = {
     "linux": (("--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist"),),
@@ -109,9 +124,10 @@ class PagePainter:
         from PIL import Image
 
         camera = {
-            "eye": (shot.target - shot.distance * shot.forward).tolist(), "target": shot.target.tolist(),
+            "eye": (shot.target - shot.distance * shot.forward).tolist(),
+            "target": shot.target.tolist(),
             "fov": FIELD_OF_VIEW,
-        }  # fmt: skip
+        }
         width, height = self._size
         url = self._evaluate(f"window.poise.film({still.time!r}, {json.dumps(camera)}, {width}, {height})")
         picture = Image.open(io.BytesIO(base64.b64decode(url.split(",", 1)[1]))).convert("RGB")
@@ -143,8 +159,10 @@ class PagePainter:
         address = f"{page.resolve().as_uri()}#ui=0&dpr=1&aa=1&shadows=1&theme=light"
         process = subprocess.Popen(
             [browser, *_QUIET, *flags, *sandbox, f"--user-data-dir={folder / 'profile'}", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+        )
         self._held.callback(_end, process)
         self._socket = self._held.enter_context(_connect(folder / "profile", process))
         self._number = 0

@@ -106,11 +106,13 @@ def resampled(scene: Scene, times: Array) -> Scene:
         for a in scene.arrows
     )
     props = tuple(
-        p if len(p.positions) == 1 else replace(
+        p
+        if len(p.positions) == 1
+        else replace(
             p, positions=_linear(p.positions, before, blend), orientations=_turned(p.orientations, before, blend)
         )
         for p in scene.props
-    )  # fmt: skip
+    )
     plots = tuple(
         replace(p, series=tuple(replace(s, values=_linear(s.values, before, blend)) for s in p.series))
         for p in scene.plots
@@ -132,9 +134,11 @@ def _track(track: Track, before: Index, blend: Array) -> Track:
         places, turns = _linear(skin.positions, before, blend), _turned(skin.orientations, before, blend)
         skin = Skinned(skin.skins, places, turns)
     return replace(
-        track, positions=_linear(track.positions, before, blend),
-        orientations=_turned(track.orientations, before, blend), skinned=skin,
-    )  # fmt: skip
+        track,
+        positions=_linear(track.positions, before, blend),
+        orientations=_turned(track.orientations, before, blend),
+        skinned=skin,
+    )
 
 
 def _overlay(overlay: Overlay, before: Index, blend: Array) -> Overlay:

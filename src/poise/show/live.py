@@ -253,9 +253,13 @@ class LiveRun(Generic[R]):
         held = [h for h in self._hands.values() if h.is_held]
         moment = self._source.moment(held, is_paused=self._paused)
         self._viewer.update(
-            moment.time, moment.poses, overlays=moment.overlays, values=moment.values, is_paused=moment.is_paused,
+            moment.time,
+            moment.poses,
+            overlays=moment.overlays,
+            values=moment.values,
+            is_paused=moment.is_paused,
             rows=moment.rows,
-        )  # fmt: skip
+        )
 
     def _keep_time(self, time: float) -> None:
         """Sleep until the clock has come as far as the simulation; one that is late stays late."""
@@ -289,9 +293,8 @@ class LiveRun(Generic[R]):
             self._release(command.page)
             self._hands[command.page] = self._source.grab(f["track"], f["body"], f["point"], f["target"])
             self._viewer.say(
-                type="grabbed", track=f["track"], body=f["body"], point=f["point"].tolist(),
-                target=f["target"].tolist(),
-            )  # fmt: skip
+                type="grabbed", track=f["track"], body=f["body"], point=f["point"].tolist(), target=f["target"].tolist()
+            )
         elif command.kind == "move":
             if hand is not None:
                 hand.target = f["target"]
@@ -326,6 +329,9 @@ class LiveRun(Generic[R]):
 
     def _status(self, *, ended: bool = False) -> dict[str, Any]:
         return {
-            "type": "status", "paused": self._paused, "speed": self._speed, "values": dict(self._values),
+            "type": "status",
+            "paused": self._paused,
+            "speed": self._speed,
+            "values": dict(self._values),
             "ended": ended,
-        }  # fmt: skip
+        }

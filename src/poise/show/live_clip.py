@@ -160,9 +160,14 @@ class LiveClip:
     """
 
     def __init__(
-        self, motion: Motion, character: Character, *, terrain: Terrain | None = None, options: Options | None = None,
+        self,
+        motion: Motion,
+        character: Character,
+        *,
+        terrain: Terrain | None = None,
+        options: Options | None = None,
         **run: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         rounds = int(LONGEST / max(motion.duration, motion.dt)) if loops(motion) else 1
         self._motion = repeat(motion, rounds) if rounds > 1 else motion
         self._poses = motion_to_q(character, self._motion)
@@ -203,7 +208,7 @@ class LiveClip:
         options = replace(self._options, physicality=self._physicality())
         return simulate(
             self._motion, self._character, terrain=Terrain(self._ground), options=options, watch=after, **self._run
-        )  # fmt: skip
+        )
 
     def scene(self) -> Scene:
         self._shown_at = self._q[:2].copy()
@@ -212,10 +217,13 @@ class LiveClip:
         if not self._skins:
             return scene
         frame = self._frame
-        return replace(scene, tracks=tuple(
-            replace(track, skinned=Skinned(self._skins, places[None], turns[None]))
-            for track, (places, turns) in zip(scene.tracks, self._joints(frame, self._q))
-        ))  # fmt: skip
+        return replace(
+            scene,
+            tracks=tuple(
+                replace(track, skinned=Skinned(self._skins, places[None], turns[None]))
+                for track, (places, turns) in zip(scene.tracks, self._joints(frame, self._q))
+            ),
+        )
 
     def is_changed(self) -> bool:
         is_due = self._laid is not None and clock.monotonic() - self._laid > SETTLE
@@ -339,9 +347,12 @@ def figure_numbers(
     com = state.com(state.model.roots[0]).copy()
     projection = np.array([*com[:2], below])
     return (
-        com[None], projection[None], _polygon(state, touching, forces),
-        _forces(character, state, touching, forces), _arrows(hands),
-    )  # fmt: skip
+        com[None],
+        projection[None],
+        _polygon(state, touching, forces),
+        _forces(character, state, touching, forces),
+        _arrows(hands),
+    )
 
 
 OTHERS = "rest of the body"

@@ -50,9 +50,16 @@ class LiveSynthesis:
     """
 
     def __init__(
-        self, behavior: Behavior, character: Character | None = None, *, scene: Surroundings | None = None,
-        settings: Settings | None = None, seconds: float | None = None, options: Any = None, **run: Any,
-    ) -> None:  # fmt: skip
+        self,
+        behavior: Behavior,
+        character: Character | None = None,
+        *,
+        scene: Surroundings | None = None,
+        settings: Settings | None = None,
+        seconds: float | None = None,
+        options: Any = None,
+        **run: Any,
+    ) -> None:
         self._behavior, self._character, self._scene, self._run = behavior, character, scene, run
         self._settings, self._options, self._seconds = settings or Settings(), options, seconds or LONGEST
         self._values: dict[str, float | bool | str] = {c.name: c.value for c in self.controls}
@@ -84,9 +91,15 @@ class LiveSynthesis:
                 raise KeyboardInterrupt
 
         result = synthesize(
-            self._behavior, self._character, scene=self._scene, settings=self._settings, seconds=self._seconds,
-            options=self._options, on_step=after, **self._run,
-        )  # fmt: skip
+            self._behavior,
+            self._character,
+            scene=self._scene,
+            settings=self._settings,
+            seconds=self._seconds,
+            options=self._options,
+            on_step=after,
+            **self._run,
+        )
         why = result.report["stopped"]
         if why not in (None, "interrupted"):
             raise SimulationDiverged(f"The run ended early: {why}", frame=len(result.q) - 1, reason=why)
@@ -102,16 +115,23 @@ class LiveSynthesis:
         plots = tuple(
             Plot(name, unit, (Series(world.figures[0].name, FIGURE_COLORS[0], one),))
             for name, unit in (
-                ("Height of the center of mass", "m"), ("Largest torque, in parts of its limit", ""),
+                ("Height of the center of mass", "m"),
+                ("Largest torque, in parts of its limit", ""),
                 ("Force that holds the root", "N"),
             )
-        )  # fmt: skip
+        )
         title = f"poise synthesize {self._behavior.name}"
         return Scene(
-            np.array([world.time]), tuple(tracks), ground_of(world.scene), title=title,
-            props=self._props(), overlays=figure_marks(world.figures[0].character),
-            plots=plots, layers=LAYERS, timeline=contact_rows(world.figures[0].character),
-        )  # fmt: skip
+            np.array([world.time]),
+            tuple(tracks),
+            ground_of(world.scene),
+            title=title,
+            props=self._props(),
+            overlays=figure_marks(world.figures[0].character),
+            plots=plots,
+            layers=LAYERS,
+            timeline=contact_rows(world.figures[0].character),
+        )
 
     def is_changed(self) -> bool:
         return False
@@ -160,9 +180,10 @@ class LiveSynthesis:
         """The run's own settings with what the pages set."""
         factor = math.pow(10.0, float(self._values["responsiveness"]))
         self._world.settings = replace(
-            self._settings, responsiveness=self._settings.responsiveness * factor,
+            self._settings,
+            responsiveness=self._settings.responsiveness * factor,
             torque_limits=bool(self._values["torque_limits"]),
-        )  # fmt: skip
+        )
 
     def _body(self, track: int, body: int) -> str:
         figures = self._world.figures

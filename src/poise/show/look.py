@@ -212,10 +212,13 @@ def _prop(prop: Prop) -> _Prop:
             corners = shape.center + rotations.rotate(shape.rotation, _CORNERS * shape.half)
             parts += [(corners[a], corners[b], EDGE, EDGE_ALPHA) for a, b in _EDGES]
     return _Prop(
-        prop.positions, prop.orientations,
-        np.array([p[0] for p in parts]).reshape(-1, 3), np.array([p[1] for p in parts]).reshape(-1, 3),
-        np.array([p[2] for p in parts]), np.array([[*prop.color, p[3]] for p in parts]).reshape(-1, 4),
-    )  # fmt: skip
+        prop.positions,
+        prop.orientations,
+        np.array([p[0] for p in parts]).reshape(-1, 3),
+        np.array([p[1] for p in parts]).reshape(-1, 3),
+        np.array([p[2] for p in parts]),
+        np.array([[*prop.color, p[3]] for p in parts]).reshape(-1, 4),
+    )
 
 
 EDGE_ALPHA = 0.99

@@ -40,9 +40,13 @@ from poise.show.scene import (
 from poise.terrain import Terrain
 
 COLORS: tuple[Color, ...] = (
-    (0.93, 0.63, 0.29), (0.30, 0.55, 0.80), (0.45, 0.70, 0.40), (0.75, 0.45, 0.70), (0.85, 0.45, 0.40),
+    (0.93, 0.63, 0.29),
+    (0.30, 0.55, 0.80),
+    (0.45, 0.70, 0.40),
+    (0.75, 0.45, 0.70),
+    (0.85, 0.45, 0.40),
     (0.40, 0.68, 0.68),
-)  # fmt: skip
+)
 """Colors of clips shown together, in turn."""
 
 MOST_CLIPS = 12
@@ -102,9 +106,13 @@ def scene_of_motions(motions: Sequence[Motion], *, names: Sequence[str] = (), ph
     ]
     rows = tuple(replace(r, name=f"{name}: {r.name}") for s, name in zip(parts, names) for r in s.timeline)
     return replace(
-        first, tracks=tuple(s.tracks[0] for s in parts), title=", ".join(names), timeline=rows, plots=tuple(plots),
+        first,
+        tracks=tuple(s.tracks[0] for s in parts),
+        title=", ".join(names),
+        timeline=rows,
+        plots=tuple(plots),
         notes=tuple(n for s in parts for n in s.notes),
-    )  # fmt: skip
+    )
 
 
 def compare(motions: Sequence[Motion], *, names: Sequence[str] = (), physics: bool = True) -> Scene:
@@ -220,9 +228,18 @@ def skins_of(motion: Motion) -> tuple[Skin, ...]:
         joints, weights = np.pad(joints, spare), np.pad(weights, spare)
         total = np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
         skin = Skin(
-            mesh.name, mesh.positions, mesh.indices, joints, (weights / total).astype(np.float32), binds, mesh.uvs,
-            texture, kind, mesh.color or ((0.8, 0.8, 0.8) if mesh.colors is None else (1.0, 1.0, 1.0)), mesh.colors,
-        )  # fmt: skip
+            mesh.name,
+            mesh.positions,
+            mesh.indices,
+            joints,
+            (weights / total).astype(np.float32),
+            binds,
+            mesh.uvs,
+            texture,
+            kind,
+            mesh.color or ((0.8, 0.8, 0.8) if mesh.colors is None else (1.0, 1.0, 1.0)),
+            mesh.colors,
+        )
         found.append(skin)
     return tuple(found)
 

@@ -80,8 +80,9 @@ def pack_terrain(scene: Scene, blobs: Blobs, *, is_live: bool = False) -> list[H
         poses = [_platform_pose(shape, scene, float(t)) for t in times]
         positions, turns = np.array([p for p, _ in poses]), rotations.continuous(np.array([q for _, q in poses]))
         entry["poses"] = {
-            "positions": blobs.packed(positions, PLACE_STEP), "orientations": blobs.packed(turns, QUATERNION_STEP)
-        }  # fmt: skip
+            "positions": blobs.packed(positions, PLACE_STEP),
+            "orientations": blobs.packed(turns, QUATERNION_STEP),
+        }
         if is_live:  # its frames are not the scene's: it has one
             entry["poses"]["times"] = blobs.plain(times, "f32")
         return [entry]
@@ -97,10 +98,13 @@ def pack_terrain(scene: Scene, blobs: Blobs, *, is_live: bool = False) -> list[H
 def _grid(scene: Scene, along: Array, across: Array, heights: Array, blobs: Blobs) -> Header:
     place = scene.terrain.place
     return {
-        "kind": "grid", "origin": list(place.origin), "heading": place.heading,
-        "along": blobs.plain(along, "f32"), "across": blobs.plain(across, "f32"),
+        "kind": "grid",
+        "origin": list(place.origin),
+        "heading": place.heading,
+        "along": blobs.plain(along, "f32"),
+        "across": blobs.plain(across, "f32"),
         "heights": blobs.packed(heights, HEIGHT_STEP),
-    }  # fmt: skip
+    }
 
 
 def _steps(scene: Scene, low: Array, high: Array, blobs: Blobs) -> Header:
@@ -289,11 +293,15 @@ def pack_track(track: Track, blobs: Blobs, *, is_live: bool) -> Header:
             com = np.zeros(3) if i is None else bodies[i].com
             entries.append(_body(name, shapes, colors[0 if i is None else i], com))
     return {
-        "name": track.name, "layer": track.name, "style": track.style.kind, "color": _rounded(track.style.color),
-        "mass": round(track.character.mass, 3), **({"view": track.view} if track.view else {}),
+        "name": track.name,
+        "layer": track.name,
+        "style": track.style.kind,
+        "color": _rounded(track.style.color),
+        "mass": round(track.character.mass, 3),
+        **({"view": track.view} if track.view else {}),
         "skins": [] if track.skinned is None else _skins(track.skinned, blobs),
         **_posed(entries, parents, positions, orientations, blobs, is_live=is_live),
-    }  # fmt: skip
+    }
 
 
 def pack_prop(prop: Prop, frames: int, blobs: Blobs, *, is_live: bool) -> Header:
@@ -304,10 +312,14 @@ def pack_prop(prop: Prop, frames: int, blobs: Blobs, *, is_live: bool) -> Header
     positions = np.broadcast_to(prop.positions, (frames, 3))[:, None]
     orientations = np.broadcast_to(prop.orientations, (frames, 4))[:, None]
     return {
-        "name": prop.name, "layer": "props", "style": "ghost" if prop.is_clear else "solid",
-        "color": _rounded(prop.color), "mass": prop.mass,
-        "skins": [], **_posed([entry], [-1], positions, orientations, blobs, is_live=is_live),
-    }  # fmt: skip
+        "name": prop.name,
+        "layer": "props",
+        "style": "ghost" if prop.is_clear else "solid",
+        "color": _rounded(prop.color),
+        "mass": prop.mass,
+        "skins": [],
+        **_posed([entry], [-1], positions, orientations, blobs, is_live=is_live),
+    }
 
 
 def pack_shape(shape: Shape, blobs: Blobs) -> Header:

@@ -90,9 +90,12 @@ def with_physics(scene: Scene, analysis: Analysis, *, name: str = "") -> Scene:
         rows = tuple(replace(r, name=f"{name} {r.name}") for r in rows)
     known = {layer.name for layer in scene.layers}
     return replace(
-        scene, overlays=scene.overlays + found.overlays, timeline=scene.timeline + rows, plots=scene.plots + plots,
+        scene,
+        overlays=scene.overlays + found.overlays,
+        timeline=scene.timeline + rows,
+        plots=scene.plots + plots,
         layers=scene.layers + tuple(layer for layer in LAYERS if layer.name not in known),
-    )  # fmt: skip
+    )
 
 
 def physics(analysis: Analysis, times: Array) -> Physics:
@@ -174,9 +177,8 @@ def _momenta(analysis: Analysis, at: Index) -> list[Overlay]:
         "linear momentum", "momentum", LINEAR_COLOR, points, m.linear[at][:, None], "kg m/s", leg / natural, width
     )
     angular = Vectors(
-        "angular momentum", "momentum", ANGULAR_COLOR, points, m.angular[at][:, None], "kg m²/s",
-        5.0 / natural, width,
-    )  # fmt: skip
+        "angular momentum", "momentum", ANGULAR_COLOR, points, m.angular[at][:, None], "kg m²/s", 5.0 / natural, width
+    )
     return [linear, angular]
 
 
@@ -205,9 +207,15 @@ def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
     fitted = flight.start + moments[:, None] * flight.velocity
     fitted[:, 2] -= 0.5 * flight.gravity * moments**2
     ballistic = Curve(
-        "ballistic path", "flights", BALLISTIC_COLOR, fitted + beside, flight.start_s + moments / faster, span=span,
-        has_ticks=True, is_dashed=True,
-    )  # fmt: skip
+        "ballistic path",
+        "flights",
+        BALLISTIC_COLOR,
+        fitted + beside,
+        flight.start_s + moments / faster,
+        span=span,
+        has_ticks=True,
+        is_dashed=True,
+    )
     off = frames - length / dt
     longer = f"{-off:+.0f}" if round(off) else "±0"
     words = f"{frames} frames, ballistic {length / dt:.0f} ({longer}) · {flight.gravity_g:.2f} g".replace("-", "−")
@@ -255,8 +263,9 @@ def _plots(analysis: Analysis, at: Index) -> list[Plot]:
         Plot("Momentum", "kg m/s", axes(m.linear)),
         Plot("Angular momentum", "kg m²/s", axes(m.angular)),
         Plot(
-            "Zero-moment point outside the support", "radii",
+            "Zero-moment point outside the support",
+            "radii",
             (Series("distance", ZMP_COLOR, np.where(np.abs(outside) <= MOST_RADII, outside, np.nan)),),
             ((0.0, "edge"), (1.0, "one radius")),
         ),
-    ]  # fmt: skip
+    ]

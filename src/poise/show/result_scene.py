@@ -34,7 +34,7 @@ from poise.show.scene import (
     Skinned,
     Track,
     file_name,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from poise.synthesis.run import SynthesisResult
@@ -81,10 +81,17 @@ def scene_of(
         tracks.append(Track("original", character, *body_poses(character, result.reference_q), GHOST, own))
     arrows = tuple(arrow_of(push, 0, tracks[0], result.times) for push in result.pushes)
     scene = Scene(
-        result.times, tuple(tracks), result.terrain, arrows, title or _title(result), overlays=_goals(result),
-        timeline=_events(result), props=tuple(prop_of(thing) for thing in result.things),
-        plots=report_plots(result), notes=_notes(result),
-    )  # fmt: skip
+        result.times,
+        tuple(tracks),
+        result.terrain,
+        arrows,
+        title or _title(result),
+        overlays=_goals(result),
+        timeline=_events(result),
+        props=tuple(prop_of(thing) for thing in result.things),
+        plots=report_plots(result),
+        notes=_notes(result),
+    )
     if not physics or motion.frame_count < 5:
         return scene
     from poise.analysis import analyze

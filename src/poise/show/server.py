@@ -99,9 +99,14 @@ class Server:
         PoiseError: if the port is taken.
     """
 
-    def __init__(self, page: Callable[[str], str], *, port: int = 0, token: str | None = None,
+    def __init__(
+        self,
+        page: Callable[[str], str],
+        *,
+        port: int = 0,
+        token: str | None = None,
         read: Callable[[str, int], Command] = read_command,
-    ) -> None:  # fmt: skip
+    ) -> None:
         require_server()
         self.token = secrets.token_urlsafe(18) if token is None else token
         self._page, self._read = page, read
@@ -192,10 +197,21 @@ class Server:
         quiet.setLevel(logging.CRITICAL)  # it logs the traceback of whatever a stranger sends
         self._stop = asyncio.Event()
         async with serve(
-            self._talk, HOST, port, process_request=self._answer, compression=None, max_size=MAX_MESSAGE,
-            max_queue=64, open_timeout=OPEN_SECONDS, ping_interval=PING_SECONDS, ping_timeout=PING_SECONDS,
-            close_timeout=1.0, server_header=None, logger=quiet, create_connection=Connection,
-        ) as server:  # fmt: skip
+            self._talk,
+            HOST,
+            port,
+            process_request=self._answer,
+            compression=None,
+            max_size=MAX_MESSAGE,
+            max_queue=64,
+            open_timeout=OPEN_SECONDS,
+            ping_interval=PING_SECONDS,
+            ping_timeout=PING_SECONDS,
+            close_timeout=1.0,
+            server_header=None,
+            logger=quiet,
+            create_connection=Connection,
+        ) as server:
             self.port = next(iter(server.sockets)).getsockname()[1]
             ready.set()
             await self._stop.wait()
@@ -256,10 +272,14 @@ class Server:
         self._has_page.set()
         headers = Headers(
             {
-                "Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close",
-                "Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+                "Content-Type": "text/html; charset=utf-8",
+                "Content-Length": str(len(body)),
+                "Connection": "close",
+                "Cache-Control": "no-store",
+                "Referrer-Policy": "no-referrer",
+                "X-Content-Type-Options": "nosniff",
             }
-        )  # fmt: skip
+        )
         return Response(200, "OK", headers, body)
 
     def _refuse(self, connection: ServerConnection, status: HTTPStatus, why: str) -> Response:

@@ -69,7 +69,7 @@ class SetupSession:
 
     def __init__(
         self, character: Character, output: Path | None = None, *, motion: Motion | None = None, title: str = "Set-up"
-    ) -> None:  # fmt: skip
+    ) -> None:
         if character.skeleton.joint_count > MOST_JOINTS:
             raise InvalidValue(
                 f"This skeleton has {character.skeleton.joint_count} joints; the page holds {MOST_JOINTS}."
@@ -138,8 +138,13 @@ class SetupSession:
         joints = [b.joint for b in character.bodies]
         centers = places[joints] + rotations.rotate(turned[joints], np.array([b.com for b in character.bodies]))
         return {
-            "type": "setup", "title": self.title, "file": str(self.output.name) if self.output else "",
-            "saved": self.saved, "undo": len(self._before), "redo": len(self._after), "root": setup.root,
+            "type": "setup",
+            "title": self.title,
+            "file": str(self.output.name) if self.output else "",
+            "saved": self.saved,
+            "undo": len(self._before),
+            "redo": len(self._after),
+            "root": setup.root,
             "joints": [
                 {"name": name, "parent": int(parent), "place": _rounded(at), "turn": _rounded(turn, 6)}
                 for name, parent, at, turn in zip(setup.skeleton.names, setup.skeleton.parents, places, turned)
@@ -150,12 +155,18 @@ class SetupSession:
             ],
             "bodies": [
                 {
-                    "joint": b.joint, "kind": b.kind, "mass": b.mass, "density": b.mass / volume(b.capsules),
-                    "inertia": [float(x) for x in np.linalg.eigvalsh(b.inertia)], "contact": b.joint in contacts,
+                    "joint": b.joint,
+                    "kind": b.kind,
+                    "mass": b.mass,
+                    "density": b.mass / volume(b.capsules),
+                    "inertia": [float(x) for x in np.linalg.eigvalsh(b.inertia)],
+                    "contact": b.joint in contacts,
                     "capsules": [
                         {"start": _rounded(c.start), "end": _rounded(c.end), "radius": c.radius} for c in b.capsules
                     ],
-                    "limits": None if b.limits is None else {
+                    "limits": None
+                    if b.limits is None
+                    else {
                         k: [_degrees(getattr(b.limits, f"{k}_lower")), _degrees(getattr(b.limits, f"{k}_upper"))]
                         for k in (("twist", "bend", "side") if b.kind == "ball" else ("twist",))
                     },
@@ -167,11 +178,10 @@ class SetupSession:
                 for c in setup.limbs
             ],
             "actor": list(ACTOR_LIMBS),
-            "checks": [
-                {"name": c.name, "text": c.text, "cure": c.cure, "limb": c.limb} for c in find_checks(setup)
-            ],
-            "mass": float(masses.sum()), "com": _rounded(masses @ centers / masses.sum()),
-        }  # fmt: skip
+            "checks": [{"name": c.name, "text": c.text, "cure": c.cure, "limb": c.limb} for c in find_checks(setup)],
+            "mass": float(masses.sum()),
+            "com": _rounded(masses @ centers / masses.sum()),
+        }
 
     def skin(self) -> bytes:
         """The file's skin in the rest pose: counts of corners and triangles, places [m], indices; empty without one."""

@@ -22,14 +22,19 @@ from poise.show.scene import (
     Series,
     Vectors,
     track_of_motion,
-)  # fmt: skip
+)
 from poise.spacetime.ready import Answer
 from poise.terrain import Terrain
 
 LINES: tuple[Color, ...] = (
-    (0.85, 0.45, 0.10), (0.20, 0.45, 0.80), (0.25, 0.60, 0.35), (0.60, 0.35, 0.70), (0.50, 0.40, 0.25),
-    (0.80, 0.30, 0.45), (0.35, 0.60, 0.65),
-)  # fmt: skip
+    (0.85, 0.45, 0.10),
+    (0.20, 0.45, 0.80),
+    (0.25, 0.60, 0.35),
+    (0.60, 0.35, 0.70),
+    (0.50, 0.40, 0.25),
+    (0.80, 0.30, 0.45),
+    (0.35, 0.60, 0.65),
+)
 
 
 def scene_of_spacetime(answer: Answer, *, title: str = "") -> Scene:
@@ -86,11 +91,17 @@ def scene_of_spacetime(answer: Answer, *, title: str = "") -> Scene:
         ", ".join(f"{name} {value:.4g}" for name, value in answer.checks.items()),
     )
     return Scene(
-        times, (track_of_motion(motion, character, name=answer.name),),
-        Terrain.flat(lowest - (0.5 if figure is None else 0.0)), title=title or answer.name, props=props,
-        overlays=tuple(overlays), timeline=tuple(rows), plots=plots,
-        layers=(Layer("com", "Center of mass"), Layer("forces", "Forces"), Layer("gates", "Gates")), notes=notes,
-    )  # fmt: skip
+        times,
+        (track_of_motion(motion, character, name=answer.name),),
+        Terrain.flat(lowest - (0.5 if figure is None else 0.0)),
+        title=title or answer.name,
+        props=props,
+        overlays=tuple(overlays),
+        timeline=tuple(rows),
+        plots=plots,
+        layers=(Layer("com", "Center of mass"), Layer("forces", "Forces"), Layer("gates", "Gates")),
+        notes=notes,
+    )
 
 
 def _series(names: tuple[str, ...] | list[str], values: np.ndarray) -> tuple[Series, ...]:

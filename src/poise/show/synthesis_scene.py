@@ -44,7 +44,7 @@ from poise.show.scene import (
     Style,
     Track,
     Vectors,
-)  # fmt: skip
+)
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.report import GripSpan
 from poise.synthesis.run import BallResult, FigureResult, SynthesisResult
@@ -81,9 +81,11 @@ BELOW = 3.0
 def is_ground(surface: Surface) -> bool:
     """True for a level floor without end that stays."""
     return (
-        surface.normal == (0.0, 0.0, 1.0) and not np.isfinite(surface.size).any() and surface.movement is None
+        surface.normal == (0.0, 0.0, 1.0)
+        and not np.isfinite(surface.size).any()
+        and surface.movement is None
         and not np.isfinite(surface.until)
-    )  # fmt: skip
+    )
 
 
 def ground_of(scene: Surroundings) -> Terrain:
@@ -225,11 +227,19 @@ def scene_of_synthesis(result: SynthesisResult, *, title: str = "") -> Scene:
         rows += _states(figure, color, len(result.figures) > 1)
     arrows = tuple(arrow_of(push, k, tracks[k], times) for push, k in zip(result.pushes, result.push_owners))
     scene = Scene(
-        times, tuple(tracks), ground_of(result.scene), arrows, title or title_of(result),
-        props_of(result.scene, result.balls, times), tuple(overlays),
-        timeline=(*_events(result, float(times[-1])), *rows), plots=_plots(result, times), layers=LAYERS,
-        notes=_notes(result), camera=result.view,
-    )  # fmt: skip
+        times,
+        tuple(tracks),
+        ground_of(result.scene),
+        arrows,
+        title or title_of(result),
+        props_of(result.scene, result.balls, times),
+        tuple(overlays),
+        timeline=(*_events(result, float(times[-1])), *rows),
+        plots=_plots(result, times),
+        layers=LAYERS,
+        notes=_notes(result),
+        camera=result.view,
+    )
     return replace(scene, camera=clear_view(scene, result.scene.surfaces))
 
 
@@ -237,12 +247,16 @@ def title_of(result: SynthesisResult) -> str:
     """What tells one run from another: the behavior, what pushed, and what was not as usual."""
     d, first = result.report.data, result.figures[0].character
     usual = BEHAVIORS[d["behavior"]].options if d["behavior"] in BEHAVIORS else d["settings"]["options"]
-    changed = [f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in d["settings"]["options"].items()
-               if usual.get(k) != v]  # fmt: skip
+    changed = [
+        f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}"
+        for k, v in d["settings"]["options"].items()
+        if usual.get(k) != v
+    ]
     pushes = [
         f"{p.body} {' '.join(f'{v:g}' for v in p.force)} N @{p.start:g}+{p.duration:g}"
-        for p in result.pushes if isinstance(p, Push)
-    ]  # fmt: skip
+        for p in result.pushes
+        if isinstance(p, Push)
+    ]
     others = [
         f"{first.mass:.3g} kg" if abs(first.mass - PERSON_MASS) > 0.05 else "",
         "literal" if d["is_literal"] else "",
@@ -303,10 +317,18 @@ def _forces(result: SynthesisResult, k: int, times: Array) -> list[Overlay]:
     found: list[Overlay] = []
     if places:
         scale = 0.5 * force_scale(character.leg_length, character.mass)
-        found.append(Vectors(
-            "contact force", "forces", FORCE_COLOR, np.stack(places, axis=1), np.stack(vectors, axis=1), "N", scale,
-            0.03 * size,
-        ))  # fmt: skip
+        found.append(
+            Vectors(
+                "contact force",
+                "forces",
+                FORCE_COLOR,
+                np.stack(places, axis=1),
+                np.stack(vectors, axis=1),
+                "N",
+                scale,
+                0.03 * size,
+            )
+        )
     held = [g for g in trace.grips if g.figure == k]
     support = _support(points, forces)
     for grip in held:  # what hangs on something has no polygon to stand on

@@ -55,7 +55,7 @@ class Viewer:
 
     def __init__(
         self, *, port: int = 0, token: str | None = None, is_opened: bool = True, title: str = "Poise"
-    ) -> None:  # fmt: skip
+    ) -> None:
         require_page()
         self._server = Server(lambda socket: live_page(socket, title), port=port, token=token)
         self._layout: Layout | None = None
@@ -123,7 +123,7 @@ class Viewer:
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.close()
 
     def _repr_html_(self) -> str:
@@ -228,10 +228,8 @@ def _first_frame(scene: Scene) -> Scene:
 
     scene = resampled(scene, scene.times[:1])
     return replace(
-        scene, props=tuple(
-            replace(p, positions=p.positions[:1], orientations=p.orientations[:1]) for p in scene.props
-        ),
-    )  # fmt: skip
+        scene, props=tuple(replace(p, positions=p.positions[:1], orientations=p.orientations[:1]) for p in scene.props)
+    )
 
 
 def _is_notebook() -> bool:

@@ -274,9 +274,15 @@ def _standing_rows(problem: Problem, pose: Pose, frames: slice, used: Index) -> 
 
 
 def problem_of(
-    analysis: Analysis, *, frozen: Collection[int] = (), held: Collection[int] = (), exact: Collection[int] = (),
-    interval: tuple[float, float] | None = None, holds_ends: bool = False, made: Array | None = None,
-) -> Problem:  # fmt: skip
+    analysis: Analysis,
+    *,
+    frozen: Collection[int] = (),
+    held: Collection[int] = (),
+    exact: Collection[int] = (),
+    interval: tuple[float, float] | None = None,
+    holds_ends: bool = False,
+    made: Array | None = None,
+) -> Problem:
     """The clip of an analysis as a problem.
 
     Args:
@@ -327,15 +333,21 @@ def problem_of(
     spacing = max(KNOTS, 2.0 * float(np.median(np.diff(figure.times))))
     spline = Spline.over(float(figure.times[0]), float(figure.times[-1]), spacing)
     return Problem(
-        figure, character,
-        np.concatenate([normals[kept], up], axis=1), np.concatenate([radii, np.zeros(extra)]),
+        figure,
+        character,
+        np.concatenate([normals[kept], up], axis=1),
+        np.concatenate([radii, np.zeros(extra)]),
         np.concatenate([may[kept], np.zeros((len(kept), extra), dtype=np.bool_)], axis=1),
         np.concatenate([stands[kept], np.ones((len(kept), extra), dtype=np.bool_)], axis=1),
         np.concatenate([anchors[kept], places], axis=1),
-        analysis.friction, analysis.gravity, _prices(figure, size, kept, exact), spline,
-        _free(spline, figure.times, interval, holds_ends), _used(figure, frozen),
+        analysis.friction,
+        analysis.gravity,
+        _prices(figure, size, kept, exact),
+        spline,
+        _free(spline, figure.times, interval, holds_ends),
+        _used(figure, frozen),
         np.zeros((spline.count, figure.size)) if made is None else made,
-    )  # fmt: skip
+    )
 
 
 def apply_offsets(character: Character, motion: Motion, offsets: Array, figure: Figure) -> Motion:

@@ -77,13 +77,21 @@ class Figure:
         second = 0.5 * np.trace(inertia, axis1=1, axis2=2)[:, None, None] * np.eye(3) - inertia
         none = np.zeros(3)
         return cls(
-            bodies.times, places[:, 0].copy(), local, offset, parents,
-            np.array([b.mass for b in character.bodies]), np.stack([b.com for b in character.bodies]), second, first,
+            bodies.times,
+            places[:, 0].copy(),
+            local,
+            offset,
+            parents,
+            np.array([b.mass for b in character.bodies]),
+            np.stack([b.com for b in character.bodies]),
+            second,
+            first,
             np.stack([none if b.axis is None or b.kind != "hinge" else b.axis for b in character.bodies]),
-            np.array([b.kind == "hinge" for b in character.bodies]), int(sum(sizes)),
+            np.array([b.kind == "hinge" for b in character.bodies]),
+            int(sum(sizes)),
             np.array([p.body for p in character.contact_points], dtype=np.int64),
             np.array([p.offset for p in character.contact_points]).reshape(-1, 3),
-        )  # fmt: skip
+        )
 
     @property
     def mass(self) -> float:

@@ -209,11 +209,20 @@ class Planar:
             capsules = tuple(
                 Capsule(np.array([a, y, b]), np.array([c, y, d]), r) for a, b, c, d, r in drawn for y in link.aside
             )
-            bodies.append(Body(
-                self.skeleton.names[k], k, self.parents[k], self.skeleton.offsets[k] if k else np.zeros(3),
-                "hinge" if k else "free", link.mass, np.array([x, 0.0, z]), self._inertias[k] * np.eye(3), capsules,
-                np.array([0.0, -1.0, 0.0]) if k else None,
-            ))  # fmt: skip
+            bodies.append(
+                Body(
+                    self.skeleton.names[k],
+                    k,
+                    self.parents[k],
+                    self.skeleton.offsets[k] if k else np.zeros(3),
+                    "hinge" if k else "free",
+                    link.mass,
+                    np.array([x, 0.0, z]),
+                    self._inertias[k] * np.eye(3),
+                    capsules,
+                    np.array([0.0, -1.0, 0.0]) if k else None,
+                )
+            )
         return Character(self.skeleton, tuple(bodies), (), (), {}, sum(link.length for link in self.links) / 3.0)
 
     def _lagrangian(self, a: Any, b: Any, step: float) -> Any:

@@ -161,11 +161,19 @@ class Solution:
     def report(self) -> dict[str, Any]:
         """The numbers without the functions, for JSON (`poise.spacetime/1`)."""
         return {
-            "schema": "poise.spacetime/1", "guess": self.guess, "cost": self.cost, "costs": dict(self.costs),
-            "violation_max": dict(self.violation), "iterations": self.iterations, "seconds": round(self.seconds, 3),
-            "knots": len(self.times), "step_s": float(self.times[1] - self.times[0]), "unknowns": self.unknowns,
-            "constraint_rows": self.rows, "jacobian_nonzeros": self.nonzeros,
-        }  # fmt: skip
+            "schema": "poise.spacetime/1",
+            "guess": self.guess,
+            "cost": self.cost,
+            "costs": dict(self.costs),
+            "violation_max": dict(self.violation),
+            "iterations": self.iterations,
+            "seconds": round(self.seconds, 3),
+            "knots": len(self.times),
+            "step_s": float(self.times[1] - self.times[0]),
+            "unknowns": self.unknowns,
+            "constraint_rows": self.rows,
+            "jacobian_nonzeros": self.nonzeros,
+        }
 
 
 @dataclass
@@ -286,9 +294,16 @@ class Problem:
         iterations += int(opti.stats()["iter_count"])
         costs = {name: float(opti.value(cost)) for name, cost in self.objectives.items()}
         return Solution(
-            self.times, self._values(opti.value), float(sum(costs.values())), costs, self._violation(opti.value), guess,
-            iterations, clock.perf_counter() - self.began, *self.size(),
-        )  # fmt: skip
+            self.times,
+            self._values(opti.value),
+            float(sum(costs.values())),
+            costs,
+            self._violation(opti.value),
+            guess,
+            iterations,
+            clock.perf_counter() - self.began,
+            *self.size(),
+        )
 
     def _values(self, value: Any) -> dict[str, Array]:
         """Each function and output at the knots, by name, (N, D)."""

@@ -96,11 +96,23 @@ class Answer:
 
 
 def particle(
-    *, end: Place = (2.0, 0.0, 1.0), seconds: float = 1.0, knots: int = 101, mass: float = 2.0, resting: bool = True,
-    objective: str = "energy", thrust_limit: float = 60.0, splines: int = 0, wind: Place = (0.0, 0.0, 0.0),
-    drag: float = 0.0, gates: Sequence[tuple[float, Place]] = (), obstacles: Sequence[tuple[Place, float]] = (),
-    planets: Sequence[tuple[Place, float]] = (), gravity: float = GRAVITY, guess: str = "line",
-) -> Task:  # fmt: skip
+    *,
+    end: Place = (2.0, 0.0, 1.0),
+    seconds: float = 1.0,
+    knots: int = 101,
+    mass: float = 2.0,
+    resting: bool = True,
+    objective: str = "energy",
+    thrust_limit: float = 60.0,
+    splines: int = 0,
+    wind: Place = (0.0, 0.0, 0.0),
+    drag: float = 0.0,
+    gates: Sequence[tuple[float, Place]] = (),
+    obstacles: Sequence[tuple[Place, float]] = (),
+    planets: Sequence[tuple[Place, float]] = (),
+    gravity: float = GRAVITY,
+    guess: str = "line",
+) -> Task:
     """A particle with a jet engine flies from the origin to `end`: m ẍ = f + m g + drag (wind − ẋ) + pull of planets.
 
     Args:
@@ -150,21 +162,50 @@ def particle(
 POST = 0.05
 """Half the width of the lamp's obstacle on the ground [m]."""
 LAMP_FOOT = ((0.09, -0.03), (-0.09, -0.03))
-LAMP = Planar("luxo", (
-    Link("base", "", 0.5, 0.18, 0.0, com=(0.0, -0.015), inertia=0.0014, drawn=((-0.08, -0.015, 0.08, -0.015, 0.018),)),
-    Link("lower arm", "base", 0.3, 0.30, np.radians(60), bend=(np.radians(20), np.radians(140)), radius=0.012),
-    Link("upper arm", "lower arm", 0.3, 0.30, np.radians(120), (0.30, 0.0), bend=(np.radians(5), np.radians(130)),
-         radius=0.012),
-    Link("head", "upper arm", 0.6, 0.16, np.radians(-20), (0.30, 0.0), bend=(np.radians(-230), np.radians(-50)),
-         drawn=((-0.03, 0.0, 0.02, 0.0, 0.02), (0.06, 0.0, 0.11, 0.0, 0.05))),
-))  # fmt: skip
+LAMP = Planar(
+    "luxo",
+    (
+        Link(
+            "base", "", 0.5, 0.18, 0.0, com=(0.0, -0.015), inertia=0.0014, drawn=((-0.08, -0.015, 0.08, -0.015, 0.018),)
+        ),
+        Link("lower arm", "base", 0.3, 0.30, np.radians(60), bend=(np.radians(20), np.radians(140)), radius=0.012),
+        Link(
+            "upper arm",
+            "lower arm",
+            0.3,
+            0.30,
+            np.radians(120),
+            (0.30, 0.0),
+            bend=(np.radians(5), np.radians(130)),
+            radius=0.012,
+        ),
+        Link(
+            "head",
+            "upper arm",
+            0.6,
+            0.16,
+            np.radians(-20),
+            (0.30, 0.0),
+            bend=(np.radians(-230), np.radians(-50)),
+            drawn=((-0.03, 0.0, 0.02, 0.0, 0.02), (0.06, 0.0, 0.11, 0.0, 0.05)),
+        ),
+    ),
+)
 """A desk lamp of 1.7 kg."""
 
 
 def luxo(
-    *, distance: float = 0.5, obstacle: float = 0.0, step: float = 0.02, flight: float = 0.26, stiffness: float = 0.0,
-    splines: int = 0, friction: float = 0.8, blow: float = 1.0, guess: str = "ballistic",
-) -> Task:  # fmt: skip
+    *,
+    distance: float = 0.5,
+    obstacle: float = 0.0,
+    step: float = 0.02,
+    flight: float = 0.26,
+    stiffness: float = 0.0,
+    splines: int = 0,
+    friction: float = 0.8,
+    blow: float = 1.0,
+    guess: str = "ballistic",
+) -> Task:
     """A desk lamp jumps, from rest to rest, with the least ∫‖torque‖².
 
     Args:
@@ -252,9 +293,17 @@ def person(legs: int = 1) -> Planar:
 
 
 def jump(
-    *, distance: float = 0.8, turns: float = 0.0, step: float = 0.02, push: float = 0.5, flight: float = 0.4,
-    catch: float = 0.5, torque_limit: float = 500.0, blow: float = 0.1, guess: str = "ballistic",
-) -> Task:  # fmt: skip
+    *,
+    distance: float = 0.8,
+    turns: float = 0.0,
+    step: float = 0.02,
+    push: float = 0.5,
+    flight: float = 0.4,
+    catch: float = 0.5,
+    torque_limit: float = 500.0,
+    blow: float = 0.1,
+    guess: str = "ballistic",
+) -> Task:
     """A person jumps with both feet, from rest to rest, with the least ∫‖torque‖².
 
     Args:
@@ -298,9 +347,15 @@ def somersault(*, turns: float = 1.0, distance: float = -0.2, flight: float = 0.
 
 
 def stride(
-    *, speed: float = 3.0, contact: float = 0.2, flight: float = 0.12, step: float = 0.01, torque_limit: float = 280.0,
-    blow: float = 0.1, guess: str = "line",
-) -> Task:  # fmt: skip
+    *,
+    speed: float = 3.0,
+    contact: float = 0.2,
+    flight: float = 0.12,
+    step: float = 0.01,
+    torque_limit: float = 280.0,
+    blow: float = 0.1,
+    guess: str = "line",
+) -> Task:
     """One step of a person's run on the balls of the feet that repeats with left and right changed.
 
     Args:

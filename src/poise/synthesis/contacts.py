@@ -116,9 +116,16 @@ def overlaps(capsules: CapsulePairs, state: State) -> Array:
 
 
 def find_candidates(
-    state: State, faces: Faces, capsules: CapsulePairs, allowed: Array, radii: Array, gripped: Flags, footing: Footing,
-    dt: float, met: Index,
-) -> Candidates:  # fmt: skip
+    state: State,
+    faces: Faces,
+    capsules: CapsulePairs,
+    allowed: Array,
+    radii: Array,
+    gripped: Flags,
+    footing: Footing,
+    dt: float,
+    met: Index,
+) -> Candidates:
     """What may touch in a state that has been moved; places its roving points and completes it.
 
     Args:

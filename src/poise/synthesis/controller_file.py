@@ -240,10 +240,16 @@ class _Reader:
         """One state."""
         parts = tuple(self.part(p, place.at(f"inside {k + 1}")) for k, p in enumerate(s.inside))
         return ControlState(
-            s.name, self.goals(s.goals, "goals", place), self.condition(s.condition, place.at("key 'condition'")),
-            s.then, None if s.on_enter is None else self.action(s.on_enter, place.at("key 'on_enter'")), s.releases,
-            s.grips, self.goals(s.constraints, "constraints", place), parts,
-        )  # fmt: skip
+            s.name,
+            self.goals(s.goals, "goals", place),
+            self.condition(s.condition, place.at("key 'condition'")),
+            s.then,
+            None if s.on_enter is None else self.action(s.on_enter, place.at("key 'on_enter'")),
+            s.releases,
+            s.grips,
+            self.goals(s.constraints, "constraints", place),
+            parts,
+        )
 
     def part(self, p: PartTable, place: Place) -> Part:
         """A machine inside a state."""

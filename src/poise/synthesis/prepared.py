@@ -140,8 +140,15 @@ def limber(character: Character) -> Character:
         rest = rotations.from_matrix(turns[body.parent].T @ raised)
         old = body.limits
         limits = Limits(
-            rest, axis, bend / np.linalg.norm(bend), old.twist_lower, old.twist_upper, BACK, OVERHEAD,
-            old.side_lower, old.side_upper,
-        )  # fmt: skip
+            rest,
+            axis,
+            bend / np.linalg.norm(bend),
+            old.twist_lower,
+            old.twist_upper,
+            BACK,
+            OVERHEAD,
+            old.side_lower,
+            old.side_upper,
+        )
         bodies[shoulder] = replace(body, limits=limits)
     return replace(character, bodies=tuple(bodies))

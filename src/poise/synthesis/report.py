@@ -350,12 +350,27 @@ STEP = "take step"
 
 
 def report_of(
-    name: str, audit: Audit, energy: Energy, trace: Trace, hanging: Hanging,
-    figures: Sequence[tuple[str, float, float | None, Sequence[Visit]]], *, seconds: float, stuck: int,
-    counts: SolverCounts, supports: Sequence[Support], losses: Sequence[Loss], hits: Sequence[Hit],
-    pushes: Sequence[Force], engine: Mapping[str, float | str] | None, settings: Settings, weights: Weights,
-    wall: float, options: Mapping[str, Any], stopped: str | None,
-) -> Report:  # fmt: skip
+    name: str,
+    audit: Audit,
+    energy: Energy,
+    trace: Trace,
+    hanging: Hanging,
+    figures: Sequence[tuple[str, float, float | None, Sequence[Visit]]],
+    *,
+    seconds: float,
+    stuck: int,
+    counts: SolverCounts,
+    supports: Sequence[Support],
+    losses: Sequence[Loss],
+    hits: Sequence[Hit],
+    pushes: Sequence[Force],
+    engine: Mapping[str, float | str] | None,
+    settings: Settings,
+    weights: Weights,
+    wall: float,
+    options: Mapping[str, Any],
+    stopped: str | None,
+) -> Report:
     """All fields of a run; SI units.
 
     Args:

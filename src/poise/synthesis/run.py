@@ -306,12 +306,26 @@ def synthesize(
     balls = tuple(BallResult(b, q[:, at]) for b, at in zip(world.scene.balls, world.ball_places, strict=True))
     trace = tracer.trace(world.cast, world.time)
     report = report_of(
-        wanted.name, audit, energy, trace, hanging, [(f.name, f.character.mass, f.fell, f.visits) for f in figures],
-        seconds=(len(q) - 1) * settings.dt, stuck=world.figures[0].controller.stuck, counts=world.counts,
-        supports=world.supports, losses=world.losses, hits=world.hits, pushes=world.pushes,
-        engine=None if world.mover is None else world.mover.report(), settings=settings, weights=world.weights,
-        wall=time.perf_counter() - began, options=wanted.chosen(options), stopped=stopped,
-    )  # fmt: skip
+        wanted.name,
+        audit,
+        energy,
+        trace,
+        hanging,
+        [(f.name, f.character.mass, f.fell, f.visits) for f in figures],
+        seconds=(len(q) - 1) * settings.dt,
+        stuck=world.figures[0].controller.stuck,
+        counts=world.counts,
+        supports=world.supports,
+        losses=world.losses,
+        hits=world.hits,
+        pushes=world.pushes,
+        engine=None if world.mover is None else world.mover.report(),
+        settings=settings,
+        weights=world.weights,
+        wall=time.perf_counter() - began,
+        options=wanted.chosen(options),
+        stopped=stopped,
+    )
     return SynthesisResult(
         figures, balls, world.scene, world.pushes, world.push_owners, trace, report, complete, setup.view
     )

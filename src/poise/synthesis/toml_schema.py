@@ -126,12 +126,18 @@ def _strict(hint: Any) -> Any:
 
 
 _NEEDED = {
-    "float_type": "a number is needed", "int_type": "a whole number is needed", "bool_type": "true or false is needed",
-    "string_type": "text in quotes is needed", "tuple_type": "a list in [brackets] is needed",
-    "list_type": "a list in [brackets] is needed", "model_type": "a table is needed, such as { … }",
-    "dict_type": "a table is needed, such as { … }", "string_too_short": "it must not be empty",
-    "greater_than": "give a positive number", "finite_number": "give a positive number",
-}  # fmt: skip
+    "float_type": "a number is needed",
+    "int_type": "a whole number is needed",
+    "bool_type": "true or false is needed",
+    "string_type": "text in quotes is needed",
+    "tuple_type": "a list in [brackets] is needed",
+    "list_type": "a list in [brackets] is needed",
+    "model_type": "a table is needed, such as { … }",
+    "dict_type": "a table is needed, such as { … }",
+    "string_too_short": "it must not be empty",
+    "greater_than": "give a positive number",
+    "finite_number": "give a positive number",
+}
 
 
 def _error(model: Any, table: Any, errors: list[Any], place: Place) -> FileFormatError:
@@ -264,9 +270,17 @@ class Expander:
 
 
 _ONE = {
-    "states": "state", "goals": "goal", "constraints": "constraint", "walls": "wall", "boxes": "box", "holds": "hold",
-    "bars": "bar", "balls": "ball", "events": "event", "keys": "key",
-}  # fmt: skip
+    "states": "state",
+    "goals": "goal",
+    "constraints": "constraint",
+    "walls": "wall",
+    "boxes": "box",
+    "holds": "hold",
+    "bars": "bar",
+    "balls": "ball",
+    "events": "event",
+    "keys": "key",
+}
 
 
 def label(key: str, k: int, item: Any) -> str:

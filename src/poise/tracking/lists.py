@@ -174,9 +174,15 @@ class Lists:
     """
 
     def __init__(
-        self, character: Character, model: Model, roles: Sequence[Role], settings: Settings, standing: Array,
-        inertia: float, first_end: int,
-    ) -> None:  # fmt: skip
+        self,
+        character: Character,
+        model: Model,
+        roles: Sequence[Role],
+        settings: Settings,
+        standing: Array,
+        inertia: float,
+        first_end: int,
+    ) -> None:
         self.character, self.model, self.settings, self.standing = character, model, settings, standing
         self.pose = standing
         self.inertia = inertia
@@ -257,9 +263,16 @@ class Lists:
     # --- following
 
     def following(
-        self, step: Step, q: Array, v: Array, targets: Targets, pull: Array, ground: Ground, held: Index,
+        self,
+        step: Step,
+        q: Array,
+        v: Array,
+        targets: Targets,
+        pull: Array,
+        ground: Ground,
+        held: Index,
         softness: float,
-    ) -> Terms:  # fmt: skip
+    ) -> Terms:
         """The list of a step that follows the actor.
 
         Args:

@@ -111,9 +111,15 @@ class Tracking:
             standing[:2] = before.q[:2]
         roles = parse_roles(self._roles, self.character, actor) if isinstance(self._roles, str) else self._roles
         self.tracker = PerformanceTracker(
-            self.character, actor, dt=1.0 / RATE, roles=roles, settings=self._settings, root=self._root,
-            standing=standing, actor_standing=like_standing(actor, self.character, roles),
-        )  # fmt: skip
+            self.character,
+            actor,
+            dt=1.0 / RATE,
+            roles=roles,
+            settings=self._settings,
+            root=self._root,
+            standing=standing,
+            actor_standing=like_standing(actor, self.character, roles),
+        )
         self._actor, self._neutral, self._rested, self._lost = actor, grounded(actor, standing_pose(actor)), 0.0, 0
         self._counts.append(self.tracker.counts)
         if before is not None:
@@ -439,12 +445,18 @@ class _Run:
         character = self.follower.character if self.actor is not None else None
         times = np.arange(len(self.kept)) / RATE  # a step is a step, even where the machine came too late for one
         report = {
-            "schema": "poise.live/1", "interrupted": self.is_interrupted, "source": self.source.report(),
-            "sinks": [sink.report() for sink in self.sinks], "run": self.follower.report(),
-            "unreadable_actors": dict(self.misfits), "held_steps": self.held, "skipped_steps": self.skipped,
-            "buffer_ms": _spread(self.buffers), "processing_ms": _spread(self.lags),
+            "schema": "poise.live/1",
+            "interrupted": self.is_interrupted,
+            "source": self.source.report(),
+            "sinks": [sink.report() for sink in self.sinks],
+            "run": self.follower.report(),
+            "unreadable_actors": dict(self.misfits),
+            "held_steps": self.held,
+            "skipped_steps": self.skipped,
+            "buffer_ms": _spread(self.buffers),
+            "processing_ms": _spread(self.lags),
             "processor_ms": _spread(self.work),
-        }  # fmt: skip
+        }
         return LiveResult(character, np.array(self.kept), times, report)
 
 

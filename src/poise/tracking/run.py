@@ -122,10 +122,20 @@ def track(
     poses = interpolate_q(theirs, actor.times, poses, times)
     begin = int(np.searchsorted(times, actor.times[lead] - 1e-9))  # a rest pose in front is no motion
     tracker = PerformanceTracker(
-        character, theirs, dt=1.0 / fps, roles=roles, settings=settings, root=root, standing=still,
-        actor_standing=standing_pose(theirs, poses[lead:]), actor_floor=theirs.floor, floor=0.0, actor_rate=actor.fps,
-        terrain=_laid(terrain, actor, theirs, poses, still, character), recorded=poses[begin:],
-    )  # fmt: skip
+        character,
+        theirs,
+        dt=1.0 / fps,
+        roles=roles,
+        settings=settings,
+        root=root,
+        standing=still,
+        actor_standing=standing_pose(theirs, poses[lead:]),
+        actor_floor=theirs.floor,
+        floor=0.0,
+        actor_rate=actor.fps,
+        terrain=_laid(terrain, actor, theirs, poses, still, character),
+        recorded=poses[begin:],
+    )
     for push in pushes:
         tracker.push(push)
     if style:

@@ -79,9 +79,17 @@ class Foot:
     """
 
     def __init__(
-        self, row: int, points: Index, sole: Array, level: Array, height: float, hip: Array, reach: float,
-        scale: float, dt: float,
-    ) -> None:  # fmt: skip
+        self,
+        row: int,
+        points: Index,
+        sole: Array,
+        level: Array,
+        height: float,
+        hip: Array,
+        reach: float,
+        scale: float,
+        dt: float,
+    ) -> None:
         self.row, self.points, self.sole, self.level, self.height = row, points, sole, level, height
         self.hip, self.reach = hip, reach
         self.scale, self.dt = scale, dt

@@ -133,12 +133,22 @@ class PerformanceTracker:
     """
 
     def __init__(
-        self, character: Character, actor: Character | Skeleton, *, dt: float = 1.0 / 120.0,
-        roles: Sequence[Role] | None = None, settings: Settings | None = None, root: str = "hard",
-        standing: Array | None = None, actor_standing: Array | None = None, actor_floor: float | None = None,
-        floor: float = 0.0, terrain: Terrain | None = None, actor_rate: float | None = None,
+        self,
+        character: Character,
+        actor: Character | Skeleton,
+        *,
+        dt: float = 1.0 / 120.0,
+        roles: Sequence[Role] | None = None,
+        settings: Settings | None = None,
+        root: str = "hard",
+        standing: Array | None = None,
+        actor_standing: Array | None = None,
+        actor_floor: float | None = None,
+        floor: float = 0.0,
+        terrain: Terrain | None = None,
+        actor_rate: float | None = None,
         recorded: Array | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if root not in ROOTS:
             raise InvalidValue(f"root is {root!r}; give {', '.join(ROOTS)}.")
         if not 0.0 < dt <= 1.0 / 50.0:
@@ -536,9 +546,19 @@ class PerformanceTracker:
         touching = self.state.points[np.flatnonzero(ground.gap < 2.0 * NEAR * self.scale), :2]
         feet = tuple(self.feet.values())
         found = balance(
-            own, wanted, feet, smooth.x[:, :2], self._shift, self._catch, touching, leg=ours.leg, dt=self.dt,
-            gain=s.com_gain, reach=s.reach, step_reach=s.step_reach,
-        )  # fmt: skip
+            own,
+            wanted,
+            feet,
+            smooth.x[:, :2],
+            self._shift,
+            self._catch,
+            touching,
+            leg=ours.leg,
+            dt=self.dt,
+            gain=s.com_gain,
+            reach=s.reach,
+            step_reach=s.step_reach,
+        )
         self._shift, self._catch = found.placed.shift, found.catch
         for foot, shift, drift in zip(feet, found.placed.shifts, found.placed.drifts, strict=True):
             foot.shift, foot.drift = shift, drift

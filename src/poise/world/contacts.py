@@ -57,9 +57,17 @@ class Impulses(NamedTuple):
 
 
 def solve_contacts(
-    touches: Touches, answers: Array, first: Index, width: Index, is_figure: Flags, v: Array, wanted: Array,
-    start: Array, largest: Array, mass: float,
-) -> Impulses:  # fmt: skip
+    touches: Touches,
+    answers: Array,
+    first: Index,
+    width: Index,
+    is_figure: Flags,
+    v: Array,
+    wanted: Array,
+    start: Array,
+    largest: Array,
+    mass: float,
+) -> Impulses:
     """Impulses at all contacts of a step.
 
     Args:

@@ -166,9 +166,17 @@ class World:
         figures = np.append(bodies.is_figure, False)[touches.trees].any(axis=1)
         most = HARDEST * GRAVITY * self.scale * self.figure_mass * self.dt
         return solve_contacts(
-            touches, answers, bodies.first, bodies.width, bodies.is_figure, v, wanted, start,
-            np.where(figures, most, np.inf), self.figure_mass,
-        )  # fmt: skip
+            touches,
+            answers,
+            bodies.first,
+            bodies.width,
+            bodies.is_figure,
+            v,
+            wanted,
+            start,
+            np.where(figures, most, np.inf),
+            self.figure_mass,
+        )
 
     def meet(
         self, step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint]

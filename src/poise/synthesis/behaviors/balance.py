@@ -268,15 +268,21 @@ LITERAL_STEPPING = StateMachine(
     (
         ControlState("balance", LITERAL, Balanced(literal=True), ("relax foot",)),
         ControlState(
-            "relax foot", (Still(0.2), ComOver(50.0, "stance"), Unload(1.0)), Loaded(), ("take step",),
+            "relax foot",
+            (Still(0.2), ComOver(50.0, "stance"), Unload(1.0)),
+            Loaded(),
+            ("take step",),
             choose_farther_foot,
         ),
         ControlState(
-            "take step", (Still(3.0), Upright(20.0), StepMidway(REACHED)), Nearing(), ("balance", "relax foot"),
+            "take step",
+            (Still(3.0), Upright(20.0), StepMidway(REACHED)),
+            Nearing(),
+            ("balance", "relax foot"),
             releases=("swing",),
         ),
     ),
-)  # fmt: skip
+)
 """The paper's own three states."""
 
 

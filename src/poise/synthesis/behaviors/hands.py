@@ -27,15 +27,19 @@ def _hands(options: Options) -> Scenario:
         (
             ControlState("balance", stand, Standing(Balanced()), ("fallen", "take hand", "step")),
             ControlState(
-                "take hand", (*stand, hold), Standing(Balanced(margin=-FURTHEST) if steps else Always()),
-                ("fallen", "step"), choose_partner_hand, grips=grips,
+                "take hand",
+                (*stand, hold),
+                Standing(Balanced(margin=-FURTHEST) if steps else Always()),
+                ("fallen", "step"),
+                choose_partner_hand,
+                grips=grips,
             ),
             ControlState(
-                "step", (hold,), Standing(Always()), ("fallen",), choose_partner_hand, grips=grips, inside=steps,
+                "step", (hold,), Standing(Always()), ("fallen",), choose_partner_hand, grips=grips, inside=steps
             ),
             FALLEN,
         ),
-    )  # fmt: skip
+    )
     offer = OfferHand(0.5, "right_hand")
     grown_up = StateMachine(
         "adult",

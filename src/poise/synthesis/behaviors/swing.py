@@ -68,7 +68,11 @@ def _swing(options: Options) -> Scenario:
     return _setup(
         options,
         ControlState(
-            "try swing", (SwingFaster(1.0), *START), SwingsBelow(10.0), ("passive swing", "forward", "back"), take_bar,
+            "try swing",
+            (SwingFaster(1.0), *START),
+            SwingsBelow(10.0),
+            ("passive swing", "forward", "back"),
+            take_bar,
             grips=HANDS,
         ),
         ControlState(
@@ -86,10 +90,13 @@ def _swing(options: Options) -> Scenario:
             grips=HANDS,
         ),
         ControlState(
-            "passive swing", (*LOOSE, *_bent(0.0, 0.0, 0.0)), SwingsBelow(enough, is_above=True),
-            ("back", "forward"), grips=HANDS,
+            "passive swing",
+            (*LOOSE, *_bent(0.0, 0.0, 0.0)),
+            SwingsBelow(enough, is_above=True),
+            ("back", "forward"),
+            grips=HANDS,
         ),
-    )  # fmt: skip
+    )
 
 
 def _literal(options: Options) -> Scenario:

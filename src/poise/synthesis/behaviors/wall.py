@@ -78,14 +78,18 @@ LITERAL_BRACING = StateMachine(
             for state in LITERAL_STEPPING.states
         ),
         ControlState(
-            "reach", (*LITERAL, Brace(REACHED)), Reaching(), ("lean", "balance", "relax foot"), choose_wall_hands,
+            "reach", (*LITERAL, Brace(REACHED)), Reaching(), ("lean", "balance", "relax foot"), choose_wall_hands
         ),
         ControlState(
-            "lean", (*LITERAL, Brace(REACHED)), Leaning(), ("reach", "balance", "relax foot"), choose_wall_hands,
+            "lean",
+            (*LITERAL, Brace(REACHED)),
+            Leaning(),
+            ("reach", "balance", "relax foot"),
+            choose_wall_hands,
             ("loose arms",),
         ),
     ),
-)  # fmt: skip
+)
 """The paper's own weights: balance, and an objective that moves the hand to the wall when balance fails."""
 
 

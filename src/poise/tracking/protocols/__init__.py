@@ -7,6 +7,14 @@ from poise.tracking.protocols.pose import Decoder, Encoder, LivePose, PacketErro
 from poise.tracking.protocols.source import PROTOCOLS, LiveSink, LiveSource, parse_address
 
 __all__ = [
-    "PROTOCOLS", "Decoder", "Encoder", "LivePose", "LiveSink", "LiveSource", "PacketError", "Played", "Playout",
+    "PROTOCOLS",
+    "Decoder",
+    "Encoder",
+    "LivePose",
+    "LiveSink",
+    "LiveSource",
+    "PacketError",
+    "Played",
+    "Playout",
     "parse_address",
-]  # fmt: skip
+]

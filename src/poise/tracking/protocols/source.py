@@ -373,11 +373,18 @@ class LiveSource:
     def report(self) -> dict[str, Any]:
         """What was counted."""
         return {
-            "protocol": self.address.protocol.name, "host": self.address.host, "port": self.address.port,
-            "actor": self.actor, "packets": self.packets, "bytes": self.bytes, "malformed": self.malformed,
-            "malformed_reasons": dict(self.reasons), "other_senders": self.receiver.others,
-            "other_actors": self.other_actors, **self.playout.report(),
-        }  # fmt: skip
+            "protocol": self.address.protocol.name,
+            "host": self.address.host,
+            "port": self.address.port,
+            "actor": self.actor,
+            "packets": self.packets,
+            "bytes": self.bytes,
+            "malformed": self.malformed,
+            "malformed_reasons": dict(self.reasons),
+            "other_senders": self.receiver.others,
+            "other_actors": self.other_actors,
+            **self.playout.report(),
+        }
 
 
 class LiveSink:

@@ -28,9 +28,16 @@ _FINGERS = ("Thumb", "Index", "Middle", "Ring", "Little")
 def _human() -> dict[str, str]:
     """Unity's human bones with the one each hangs on."""
     bones = {
-        "Hips": "", "Spine": "Hips", "Chest": "Spine", "UpperChest": "Chest", "Neck": "UpperChest", "Head": "Neck",
-        "Jaw": "Head", "LeftEye": "Head", "RightEye": "Head",
-    }  # fmt: skip
+        "Hips": "",
+        "Spine": "Hips",
+        "Chest": "Spine",
+        "UpperChest": "Chest",
+        "Neck": "UpperChest",
+        "Head": "Neck",
+        "Jaw": "Head",
+        "LeftEye": "Head",
+        "RightEye": "Head",
+    }
     for side in ("Left", "Right"):
         chains = (
             ("Hips", ("UpperLeg", "LowerLeg", "Foot", "Toes")),

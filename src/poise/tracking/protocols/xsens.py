@@ -16,12 +16,30 @@ from poise.tracking.protocols.pose import Decoder, LivePose, PacketError, Skelet
 
 PORT = 9763
 SEGMENTS = (
-    ("Pelvis", -1), ("L5", 0), ("L3", 1), ("T12", 2), ("T8", 3), ("Neck", 4), ("Head", 5),
-    ("RightShoulder", 4), ("RightUpperArm", 7), ("RightForearm", 8), ("RightHand", 9),
-    ("LeftShoulder", 4), ("LeftUpperArm", 11), ("LeftForearm", 12), ("LeftHand", 13),
-    ("RightUpperLeg", 0), ("RightLowerLeg", 15), ("RightFoot", 16), ("RightToe", 17),
-    ("LeftUpperLeg", 0), ("LeftLowerLeg", 19), ("LeftFoot", 20), ("LeftToe", 21),
-)  # fmt: skip
+    ("Pelvis", -1),
+    ("L5", 0),
+    ("L3", 1),
+    ("T12", 2),
+    ("T8", 3),
+    ("Neck", 4),
+    ("Head", 5),
+    ("RightShoulder", 4),
+    ("RightUpperArm", 7),
+    ("RightForearm", 8),
+    ("RightHand", 9),
+    ("LeftShoulder", 4),
+    ("LeftUpperArm", 11),
+    ("LeftForearm", 12),
+    ("LeftHand", 13),
+    ("RightUpperLeg", 0),
+    ("RightLowerLeg", 15),
+    ("RightFoot", 16),
+    ("RightToe", 17),
+    ("LeftUpperLeg", 0),
+    ("LeftLowerLeg", 19),
+    ("LeftFoot", 20),
+    ("LeftToe", 21),
+)
 """Segments by their id less one, and the segment each hangs on."""
 _HEAD = struct.Struct(">6sIBBIBBBB2xH")
 _ITEM = struct.Struct(">I7f")

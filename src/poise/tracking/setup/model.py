@@ -113,9 +113,16 @@ class Setup:
             for pose, turns in self.rest_poses.items()
         }
         return Character(
-            self.skeleton, bodies, made, limbs, self._roles(index, limbs), leg, self.proposal.floor,
-            dict(self.weights), poses,
-        )  # fmt: skip
+            self.skeleton,
+            bodies,
+            made,
+            limbs,
+            self._roles(index, limbs),
+            leg,
+            self.proposal.floor,
+            dict(self.weights),
+            poses,
+        )
 
     def _body(self, joint: int, index: Mapping[int, int]) -> Body:
         part, above = self.parts[joint], self.above(joint)
