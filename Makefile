@@ -29,11 +29,11 @@ demo: $(BIN)/poise
 	$(BIN)/poise demo
 
 test: $(VENV)/.dev $(WEB)/dist/page.html native
-	$(BIN)/python -m pytest -n auto -m "not long"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not long"
 
 # the long ones too: examples, demo, builds, every captured clip
 test-all: $(VENV)/.dev $(WEB)/dist/page.html native
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # the oldest versions of all dependencies that pyproject.toml promises, in an environment of their own
 FLOORS := $(VENV)-floors

@@ -443,7 +443,7 @@ def test_a_long_file_takes_less_than_ten_times_its_size_in_memory(kind: str, tmp
     frame_time, rows = rows[1], rows[2:]
     if kind == "short numbers":
         rows = [" ".join(f"{float(x):.2f}" for x in row.split()) for row in rows]
-    times = 8_000_000 // len("\n".join(rows))
+    times = 3_000_000 // len("\n".join(rows))
     count = times * len(rows)
     if kind == "wrapped":
         rows = [row.replace(" ", "\n", 30).replace("\n", " ", 29) for row in rows]

@@ -38,3 +38,9 @@ def test_the_turn_about_the_vertical_is_found_beside_a_lean() -> None:
     turned = rotations.from_rotation_vector(yaw[:, None] * np.array([0.0, 0.0, 1.0]))
     lean = rotations.from_rotation_vector(np.array([0.4, 0.0, 0.0]))
     np.testing.assert_allclose(rotations.yaw_between(lean, rotations.multiply(turned, lean)), yaw, atol=1e-12)
+
+
+def test_the_turn_about_the_vertical_of_one_pair_is_that_of_many() -> None:
+    first, second = rotations.normalize(np.random.default_rng(1).normal(size=(2, 200, 4)))
+    one_by_one = [rotations.yaw_to(a, b) for a, b in zip(first, second)]
+    np.testing.assert_allclose(one_by_one, rotations.yaw_between(first, second), atol=1e-12)

@@ -216,6 +216,9 @@ def test_after_a_protective_step_the_other_foot_is_brought_up(x: float, y: float
     landed = next(v.end for v in result.visits if v.name == "take step")
     assert feet_apart(result, round(landed / 0.01)) > 0.4
     assert feet_apart(result, len(result.q) - 1) == pytest.approx(feet_apart(result, 0), abs=0.12)
+
+
+def test_without_a_push_no_foot_is_brought_up() -> None:
     assert "bring up" not in [v.name for v in synthesize("step", seconds=1.2).visits]
 
 

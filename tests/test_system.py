@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import poise
+from poise.cli.app import run
 from poise.core.errors import PoiseError
 from poise.io.files import all_or_none, write_atomically
 
@@ -36,6 +37,8 @@ def command(
     if before and shutil.which("setpriv") is None:
         pytest.skip("as root this needs setpriv")
     environment = {**os.environ, "PYTHONPATH": str(source or SOURCE.parent), **(env or {})}
+    if limits is not None:
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"  # what is cut off would be read as the module's code later
     line = [*before, sys.executable, "-m", "poise", *map(os.fsencode, map(str, words))]
     return subprocess.run(line, capture_output=True, env=environment, preexec_fn=limits, timeout=240, check=False)
 
@@ -43,6 +46,11 @@ def command(
 def one_sentence(done: subprocess.CompletedProcess[bytes], code: int = 2) -> str:
     said = done.stderr.decode("utf-8")
     assert done.returncode == code, said
+    return sentence(said)
+
+
+def sentence(said: str) -> str:
+    """The one sentence with which a command refuses."""
     lines = [line for line in said.splitlines() if not line.startswith("warning: ")]
     assert len(lines) == 1, said
     assert lines[0].startswith("poise: ")
@@ -90,15 +98,19 @@ def test_a_folder_without_permission(tmp_path: Path, clip: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "y/" * 2500 + "y"])
-def test_a_name_that_is_too_long(tmp_path: Path, clip: Path, name: str) -> None:
-    one_sentence(command(["info", f"{tmp_path}/{name}.bvh"]))
-    one_sentence(command(["convert", clip, f"{tmp_path}/{name}.bvh"]))
-    one_sentence(command(["simulate", clip, "-o", tmp_path / "a.bvh", "--report", f"{tmp_path}/{name}.json"]))
+def test_a_name_that_is_too_long(tmp_path: Path, clip: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (
+        ["info", f"{tmp_path}/{name}.bvh"],
+        ["convert", str(clip), f"{tmp_path}/{name}.bvh"],
+        ["simulate", str(clip), "-o", str(tmp_path / "a.bvh"), "--report", f"{tmp_path}/{name}.json"],
+    ):
+        assert run(words) == 2
+        sentence(capsys.readouterr().err)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["clip.bvh"]
 
 
 def test_the_longest_name_is_written(tmp_path: Path, clip: Path) -> None:
-    assert command(["convert", clip, tmp_path / ("n" * 251 + ".npz")]).returncode == 0
+    assert run(["convert", str(clip), str(tmp_path / ("n" * 251 + ".npz"))]) == 0
 
 
 def test_a_name_that_is_no_text(tmp_path: Path, clip: Path) -> None:
@@ -110,15 +122,14 @@ def test_a_name_that_is_no_text(tmp_path: Path, clip: Path) -> None:
     assert json.loads(command(["info", odd, "--json"]).stdout)["frames"] > 1
     for suffix in ("npz", "glb"):
         out = tmp_path / os.fsdecode(b"o\xff." + suffix.encode())
-        done = command(["convert", odd, out])
-        assert done.returncode == 0, done.stderr
+        assert run(["convert", str(odd), str(out)]) == 0
         assert poise.load(out).frame_count == poise.load(odd).frame_count
     record = tmp_path / os.fsdecode(b"r\xff.html")
     report = tmp_path / os.fsdecode(b"r\xff.json")
-    done = command(["simulate", odd, "-o", tmp_path / "s.bvh", "--report", report, "--record", record])
-    assert done.returncode == 0, done.stderr
+    words = ["simulate", odd, "-o", tmp_path / "s.bvh", "--report", report, "--record", record]
+    assert run([str(word) for word in words]) == 0
     assert json.loads(report.read_text())["source"]["file"]
-    assert command(["check", odd, "--html", tmp_path / "c.html", "--junit", tmp_path / "c.xml"]).returncode in (0, 1)
+    assert run(["check", str(odd), "--html", str(tmp_path / "c.html"), "--junit", str(tmp_path / "c.xml")]) in (0, 1)
 
 
 @pytest.mark.parametrize("suffix", ["bvh", "npz", "glb", "gltf"])
@@ -231,7 +242,7 @@ runpy.run_module("poise", run_name="__main__", alter_sys=True)
 """Poise, which says when it has come so far as to answer an interrupt; what is before that is the interpreter's."""
 
 
-@pytest.mark.parametrize("after", [0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.2])
+@pytest.mark.parametrize("after", [0.0, 0.06, 0.15, 0.3, 0.8])
 def test_an_interrupt_at_any_moment_is_one_line(tmp_path: Path, clip: Path, after: float) -> None:
     out = tmp_path / "a.bvh"
     words = ["simulate", str(clip), "-o", str(out), "--terrain", "rough:0.3,7"]

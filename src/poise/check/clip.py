@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +24,9 @@ from poise.check.pictures import pictures_of
 from poise.check.profile import ROOT, Profile, load_profile
 from poise.check.report import ClipReport, Wanted, unreadable
 from poise.check.whole import limit_findings, rate_findings, timed_findings
-from poise.core.errors import InvalidValue, PoiseError, UnreadableFile
+from poise.core.batch import ProcessDied, cores, each
+from poise.core.errors import PoiseError, UnreadableFile
 from poise.core.motion import Motion
-from poise.core.threads import one_thread
 from poise.io import load
 from poise.io.files import read_head
 from poise.io.format import ReadOptions, format_of, optional
@@ -127,93 +124,31 @@ def check_files(
         InvalidValue: if `jobs` is less than 1.
     """
     options, wanted = options or ReadOptions(), wanted or Wanted()
-    if jobs is not None and jobs < 1:
-        raise InvalidValue(f"jobs is {jobs}; give 1 or more, or None for as many as there are cores.")
-    count = process_count(files) if jobs is None else min(jobs, len(files))
-    reports: dict[int, tuple[ClipReport, ...]] = {}
-
-    def finished(index: int, found: tuple[ClipReport, ...]) -> None:
-        reports[index] = found
+    count = process_count(files) if jobs is None else jobs
+    work = partial(check_file, profile=profile, options=options, wanted=wanted)
+    # largest first, so that no core is left alone with one at the end
+    order = sorted(files, key=_size, reverse=True) if count > 1 else files
+    reports: dict[Path, tuple[ClipReport, ...]] = {}
+    for path, found in each(work, order, workers=count):
+        if isinstance(found, ProcessDied):
+            found = (unreadable(path, "The process that checked it ended without an answer (out of memory?)."),)
+        elif isinstance(found, Exception):
+            raise found
+        reports[path] = found
         if done is not None:
             done(found)
-
-    if count <= 1:
-        for index, path in enumerate(files):
-            finished(index, check_one(path, profile, options, wanted))
-    else:
-        _in_processes(files, profile, options, wanted, count, finished)
-    return tuple(report for index in range(len(files)) for report in reports[index])
+    return tuple(report for path in files for report in reports[path])
 
 
-def check_one(path: Path, profile: Profile, options: ReadOptions, wanted: Wanted) -> tuple[ClipReport, ...]:
-    """What the process that checks a file runs: only there the physics is loaded."""
-    return check_file(path, profile, options, wanted)
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 where there is none."""
+    return path.stat().st_size if path.is_file() else 0
 
 
 def process_count(files: Sequence[Path]) -> int:
     """Processes worth starting for these files: at most one a core."""
-    size = sum(p.stat().st_size for p in files if p.is_file())
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, len(files), size // WORTH_A_PROCESS + 1))
-
-
-def _in_processes(
-    files: Sequence[Path],
-    profile: Profile,
-    options: ReadOptions,
-    wanted: Wanted,
-    count: int,
-    finished: Callable[[int, tuple[ClipReport, ...]], None],
-) -> None:
-    """Largest files first, so that no core is left alone with one at the end."""
-    order = sorted(range(len(files)), key=lambda i: -files[i].stat().st_size if files[i].is_file() else 0)
-    while order:
-        lost: list[int] = []
-        with _pool(count) as pool:
-            pending: dict[Future[tuple[ClipReport, ...]], int] = {}
-            for index in order:
-                pending[pool.submit(check_one, files[index], profile, options, wanted)] = index
-            while pending:
-                complete, _ = wait(pending, return_when=FIRST_COMPLETED)
-                for future in complete:
-                    index = pending.pop(future)
-                    try:
-                        finished(index, future.result())
-                    except BrokenProcessPool:
-                        lost.append(index)
-        lost.sort(key=order.index)
-        if count == 1 and lost:  # alone in its process, so it was this one
-            reason = "The process that checked it ended without an answer (out of memory?)."
-            finished(lost[0], (unreadable(files[lost[0]], reason),))
-            lost = lost[1:]
-        order, count = lost, 1
-
-
-@contextmanager
-def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Fresh processes with one thread each, that end at once when this one is interrupted."""
-    import multiprocessing
-
-    before = set(multiprocessing.active_children())
-    context = multiprocessing.get_context("spawn")
-    with one_thread():
-        pool = ProcessPoolExecutor(max_workers=count, mp_context=context, initializer=_deaf_to_interrupts)
-        try:
-            yield pool
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in set(multiprocessing.active_children()) - before:
-                child.terminate()
-            raise
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _deaf_to_interrupts() -> None:
-    """Ctrl-C reaches the whole group of processes; the first one decides what to do."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    size = sum(_size(path) for path in files)
+    return max(1, min(cores(), len(files), size // WORTH_A_PROCESS + 1))
 
 
 def judge(

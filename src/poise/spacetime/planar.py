@@ -347,10 +347,10 @@ def move(
         pushed = ca.Function("pushed", [at, push], [ca.jtimes(points, at, push, True)]).map(count)
         one = pushed(q.value[:, stance.first : stance.last + 1], forces[-1])
         impulses += ca.horzcat(ca.MX(figure.size, stance.first), one, ca.MX(figure.size, n - 1 - stance.last))
-    problem.outputs["torque"] = torque
+    problem.output("torque", torque)
     for k, (stance, force) in enumerate(zip(stances, forces)):
         before, after = ca.MX(force.shape[0], stance.first), ca.MX(force.shape[0], n - 1 - stance.last)
-        problem.outputs[f"force {k}"] = ca.horzcat(before, force, after)
+        problem.output(f"force {k}", ca.horzcat(before, force, after))
     scale = 1.0 / (figure.mass * GRAVITY * h)
     problem.require("mechanics", scale * (arriving[:, :-1] - leaving[:, 1:] + h * impulses[:, 1:-1]))
     half = ca.horzcat(-leaving[:, 0] + 0.5 * h * impulses[:, 0], arriving[:, -1] + 0.5 * h * impulses[:, -1])
@@ -385,9 +385,8 @@ def _stand(problem: Problem, figure: Planar, stance: Stance, q: Any, ground: Gro
             problem.require("foothold", place[0, 1:] - place[0, 0])
         problem.require("foothold", place[1, :], stance.place[1])
     weight = figure.mass * GRAVITY
-    up = weight * problem.opti.variable(len(stance.points), len(knots))
-    along = weight * problem.opti.variable(1, len(knots))
-    problem.opti.set_initial(up / weight, 1.0 / len(stance.points))
+    up = problem.numbers(len(stance.points), len(knots), guess=1.0 / len(stance.points), scale=weight)
+    along = problem.numbers(1, len(knots), guess=0.0, scale=weight)
     problem.require("pushes", up / weight, 0.0, np.inf)
     limit = np.full(len(knots), ground.force_limit)
     limit[0] += stance.blow / (GRAVITY * problem.step)

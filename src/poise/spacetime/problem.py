@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 import time as clock
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -176,9 +176,10 @@ class Solution:
         }
 
 
-@dataclass
 class Problem:
-    """A space-time problem over `duration` seconds with `knots` evenly spaced knots.
+    """A space-time problem over `duration` seconds with `knots` evenly spaced knots, built term by term.
+
+    What it is built of is its own: only its methods add to it.
 
     problem = Problem(1.0, 101)
     x, f = problem.function("position", 1, Points(is_resting=True)), problem.function("thrust", 1)
@@ -188,21 +189,19 @@ class Problem:
     print(problem.solve().cost)  # 12 m² d² / T³ = 48
     """
 
-    duration: float
-    knots: int
-    functions: dict[str, FunctionOfTime] = field(default_factory=dict)
-    constraints: dict[str, list[tuple[Any, Any, Any]]] = field(default_factory=dict)
-    objectives: dict[str, Any] = field(default_factory=dict)
-    outputs: dict[str, Any] = field(default_factory=dict)
-    late: list[Any] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.duration) and self.duration > 0.0 and self.knots >= 5):
+    def __init__(self, duration: float, knots: int) -> None:
+        if not (np.isfinite(duration) and duration > 0.0 and knots >= 5):
             raise InvalidValue(
-                f"A problem over {self.duration} s with {self.knots} knots: give a positive time and 5 knots at least."
+                f"A problem over {duration} s with {knots} knots: give a positive time and 5 knots at least."
             )
-        self.opti = casadi().Opti()
-        self.began = clock.perf_counter()
+        self.duration, self.knots = duration, knots
+        self._functions: dict[str, FunctionOfTime] = {}
+        self._constraints: dict[str, list[tuple[Any, Any, Any]]] = {}
+        self._objectives: dict[str, Any] = {}
+        self._outputs: dict[str, Any] = {}
+        self._late: list[Any] = []
+        self._opti = casadi().Opti()
+        self._began = clock.perf_counter()
 
     @property
     def step(self) -> float:
@@ -218,21 +217,34 @@ class Problem:
         """A new unknown function of `size` numbers; `guess` is its start, (N, D) or what spreads to it."""
         ca, basis = casadi(), basis or Points()
         matrices = [basis.matrix(self.times, order) for order in range(3)]
-        unknowns = self.opti.variable(size, matrices[0].shape[1])
+        unknowns = self._opti.variable(size, matrices[0].shape[1])
         value, rate, acceleration = (
             unknowns if k == 0 and isinstance(basis, Points) else unknowns @ ca.sparsify(ca.DM(m)).T
             for k, m in enumerate(matrices)
         )
         made = FunctionOfTime(name, unknowns, matrices[0], value, rate, acceleration)
-        self.functions[name] = made
+        self._functions[name] = made
         self.start(made, guess)
         return made
+
+    def numbers(self, rows: int, columns: int, *, guess: float, scale: float = 1.0) -> Any:
+        """New unknown numbers (rows, columns) that are no function over the whole time.
+
+        The solver sees them divided by `scale`, their usual size; `guess` is in that unit, too.
+        """
+        unknowns = self._opti.variable(rows, columns)
+        self._opti.set_initial(unknowns, guess)
+        return scale * unknowns
+
+    def output(self, name: str, expression: Any) -> None:
+        """Have the value of an expression (D, N) in the solution, under this name."""
+        self._outputs[name] = expression
 
     def start(self, function: FunctionOfTime, guess: Any) -> None:
         """Let a function start from values (N, D), or from what spreads to them."""
         size = int(function.unknowns.shape[0])
         values = np.broadcast_to(np.asarray(guess, dtype=np.float64), (self.knots, size))
-        self.opti.set_initial(function.unknowns, np.linalg.lstsq(function.to_values, values, rcond=None)[0].T)
+        self._opti.set_initial(function.unknowns, np.linalg.lstsq(function.to_values, values, rcond=None)[0].T)
 
     def require(self, name: str, expression: Any, low: Any = 0.0, high: Any = None, *, is_late: bool = False) -> None:
         """Low ≤ expression ≤ high for each entry; without `high`, entries equal `low` (use `np.inf` for no bound).
@@ -241,17 +253,17 @@ class Problem:
         around it, and which one is found should not depend on the guess.
         """
         high = low if high is None else high
-        self.constraints.setdefault(name, []).append((expression, low, high))
+        self._constraints.setdefault(name, []).append((expression, low, high))
         column = expression if high is low else casadi().vec(expression)
-        wanted = column == low if high is low else self.opti.bounded(low, column, high)
+        wanted = column == low if high is low else self._opti.bounded(low, column, high)
         if is_late:
-            self.late.append(wanted)
+            self._late.append(wanted)
         else:
-            self.opti.subject_to(wanted)
+            self._opti.subject_to(wanted)
 
     def minimize(self, name: str, expression: Any, weight: float = 1.0) -> None:
         """Add weight · expression to the cost."""
-        self.objectives[name] = weight * expression
+        self._objectives[name] = weight * expression
 
     def integral(self, expression: Any) -> Any:
         """∫ of an expression (D, N) over time by the trapezoid rule, rows summed."""
@@ -262,7 +274,7 @@ class Problem:
 
     def size(self) -> tuple[int, int, int]:
         """Unknowns, constraint rows, and entries of their Jacobian that are not always zero."""
-        opti = self.opti
+        opti = self._opti
         return int(opti.nx), int(opti.ng), int(casadi().jacobian(opti.g, opti.x).nnz())
 
     def solve(self, guess: str = "") -> Solution:
@@ -271,17 +283,17 @@ class Problem:
         Raises:
             SpacetimeUnsolved: if IPOPT stops without a solution.
         """
-        opti = self.opti
-        opti.minimize(sum(self.objectives.values()))
+        opti = self._opti
+        opti.minimize(sum(self._objectives.values()))
         quiet = {"print_level": 0, "sb": "yes", "max_iter": MOST_ITERATIONS, "tol": 1e-8}
         opti.solver("ipopt", {"print_time": False, "expand": True}, quiet)
         iterations = 0
         try:
             solved = opti.solve()
-            if self.late:
+            if self._late:
                 iterations = int(opti.stats()["iter_count"])
                 opti.set_initial(solved.value_variables())
-                opti.subject_to(self.late)
+                opti.subject_to(self._late)
                 opti.solve()
         except RuntimeError as error:
             stats = opti.stats()
@@ -292,7 +304,7 @@ class Problem:
                 self._values(opti.debug.value),
             ) from error
         iterations += int(opti.stats()["iter_count"])
-        costs = {name: float(opti.value(cost)) for name, cost in self.objectives.items()}
+        costs = {name: float(opti.value(cost)) for name, cost in self._objectives.items()}
         return Solution(
             self.times,
             self._values(opti.value),
@@ -301,20 +313,20 @@ class Problem:
             self._violation(opti.value),
             guess,
             iterations,
-            clock.perf_counter() - self.began,
+            clock.perf_counter() - self._began,
             *self.size(),
         )
 
     def _values(self, value: Any) -> dict[str, Array]:
         """Each function and output at the knots, by name, (N, D)."""
-        expressions = {**{name: f.value for name, f in self.functions.items()}, **self.outputs}
+        expressions = {**{name: f.value for name, f in self._functions.items()}, **self._outputs}
         dense = {name: casadi().densify(x) for name, x in expressions.items()}
         return {name: np.asarray(value(x)).reshape(-1, self.knots).T for name, x in dense.items()}
 
     def _violation(self, value: Any) -> dict[str, float]:
         """Largest violation of each constraint by name."""
         out: dict[str, float] = {}
-        for name, parts in self.constraints.items():
+        for name, parts in self._constraints.items():
             for expression, low, high in parts:
                 seen = np.asarray(value(expression), dtype=np.float64)
                 low, high = (np.asarray(value(b), dtype=np.float64) for b in (low, high))

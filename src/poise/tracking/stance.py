@@ -105,7 +105,7 @@ class Foot:
             over, velocity, scale: Of the actor's sole, see `decide`.
             wanted: Where the character's foot would go.
         """
-        straight = rotations.multiply(yaw_turn(yaw_between(self.level, wanted.turn)), self.level)
+        straight = rotations.multiply(yaw_turn(rotations.yaw_to(self.level, wanted.turn)), self.level)
         slow = math.hypot(velocity[0], velocity[1]) < 0.5 * LAND_SPEED * math.sqrt(scale)
         if over < LAND_HEIGHT * scale and slow and float(np.linalg.norm(wanted.spin)) < RESTING:
             self._seen += 1
@@ -131,7 +131,7 @@ class Foot:
             if others and not leaves:
                 astray = math.hypot(wanted.place[0] - self.place[0], wanted.place[1] - self.place[1])
                 leaves = along > LEAVE_SPEED * fast or astray > ASTRAY * self.scale
-                leaves = leaves or abs(yaw_between(self.turn, wanted.turn)) > TURNED
+                leaves = leaves or abs(rotations.yaw_to(self.turn, wanted.turn)) > TURNED
             self.stands = not leaves
             if self.stands and not self.has_landed:
                 self._aim(over, velocity, wanted, ground)
@@ -149,7 +149,7 @@ class Foot:
 
     def face(self, turn: Array) -> None:
         """Stand flat, facing as the foot would with an orientation."""
-        self.turn = rotations.multiply(yaw_turn(yaw_between(self.level, turn)), self.level)
+        self.turn = rotations.multiply(yaw_turn(rotations.yaw_to(self.level, turn)), self.level)
 
     def arms(self) -> Array:
         """Where the points of its sole are from its joint, over the ground [m], shape (n, 2)."""
@@ -176,7 +176,7 @@ class Foot:
         """The standing foot with the pitch and roll that are wanted, turned about its lowest point, which stays."""
         if abs(_upright(wanted, self.turn)) >= math.cos(0.5 * FLAT):
             return self.place, self.turn
-        turn = rotations.multiply(yaw_turn(yaw_between(wanted, self.turn)), wanted)
+        turn = rotations.multiply(yaw_turn(rotations.yaw_to(wanted, self.turn)), wanted)
         rolled = rotations.to_rotation_vector(rotations.multiply(turn, rotations.conjugate(self.turn)))
         size = float(np.linalg.norm(rolled))
         kept = rotations.from_rotation_vector(rolled * max(0.0, size - FLAT) / max(size, 1e-9))
@@ -204,14 +204,6 @@ class Goal:
     acceleration: Array
     turn: Array
     spin: Array
-
-
-def yaw_between(first: Array, second: Array) -> float:
-    """Turn about the vertical from one orientation to another [rad], −π … π."""
-    a, b, c, d = first.tolist()
-    w, x, y, z = second.tolist()
-    real, up = w * a + x * b + y * c + z * d, z * a - w * d + y * b - x * c
-    return 2.0 * math.atan2(up, real) if real >= 0.0 else 2.0 * math.atan2(-up, -real)
 
 
 def _upright(first: Array, second: Array) -> float:

@@ -1,0 +1,167 @@
+"""What `poise synthesize` says of behaviors and controllers: --list, --goals, --describe, --write and --help."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from typer.core import TyperCommand
+
+from poise.cli.app import out, print_json
+
+if TYPE_CHECKING:
+    from poise.synthesis.behaviors.behavior import Behavior
+
+
+class NamedHelp(TyperCommand):
+    """A command whose --help, given a behavior too, also tells of that behavior."""
+
+    _words: tuple[str, ...] = ()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        self._words = tuple(args)
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from poise.core.errors import PoiseError
+        from poise.synthesis.controller_file import find_behavior
+
+        for word in self._words:
+            if word.startswith("-"):
+                continue
+            try:
+                behavior = find_behavior(word)
+            except PoiseError:
+                continue
+            describe(behavior)
+            out().print("\nOf every behavior:", markup=False)
+            break
+        super().format_help(ctx, formatter)
+
+
+def list_behaviors(*, as_json: bool = False) -> None:
+    """Every behavior with its sentence and its options."""
+    from poise.synthesis.behaviors import BEHAVIORS
+
+    if as_json:
+        print_json({"behaviors": [_told(behavior) for behavior in BEHAVIORS.values()]})
+        return
+    width = max(len(name) for name in BEHAVIORS)
+    for behavior in BEHAVIORS.values():
+        out().print(f"{behavior.name.ljust(width)}  {behavior.summary}", markup=False)
+        if behavior.declared:
+            out().print(f"{' ' * width}    --set {_options(behavior.options)}", markup=False)
+    out().print(
+        "\npoise synthesize NAME --help tells what the options mean; --write OUT.toml writes a controller to start "
+        "from, and --goals lists what such a file can say.",
+        markup=False,
+    )
+
+
+OWN = "With --mode literal its own weights are taken in the literal form."
+
+
+def _options(values: Mapping[str, Any]) -> str:
+    from poise.synthesis.behaviors.behavior import shown
+
+    return "  ".join(f"{name}={shown(value)}" for name, value in values.items())
+
+
+def _told(behavior: Behavior) -> dict[str, Any]:
+    """A behavior for machines: its options with what they mean and may be."""
+    return {
+        "name": behavior.name,
+        "summary": behavior.summary,
+        "seconds": behavior.setup().seconds,
+        "has_literal_form": behavior.literal is not None,
+        "options": {
+            name: {
+                "default": o.default,
+                "what": o.what,
+                "unit": o.unit,
+                "is_whole": o.is_whole,
+                "low": o.low if math.isfinite(o.low) else None,
+                "high": o.high if math.isfinite(o.high) else None,
+            }
+            for name, o in behavior.declared.items()
+        },
+    }
+
+
+def describe(behavior: Behavior, *, as_json: bool = False) -> None:
+    """A behavior's options with defaults, and its controller as a table and as a graph."""
+    from poise.goals.registry import graph, table
+    from poise.synthesis.behaviors.behavior import shown
+    from poise.synthesis.controller_file import controller_text
+
+    setup = behavior.setup()
+    if as_json:
+        machines = [
+            {"figure": r.name, "name": r.machine.name, "toml": controller_text(r.machine), "graph": graph(r.machine)}
+            for r in setup.roles
+        ]
+        print_json({**_told(behavior), "controllers": machines})
+        return
+    lines = [f"{behavior.name}: {behavior.summary}".rstrip(": "), f"Runs {setup.seconds:g} s unless --seconds says."]
+    lines.append("Has the paper's own weights (--mode literal)." if behavior.literal else OWN)
+    lines += ["", "Options (--set NAME=VALUE):" if behavior.declared else "It has no options."]
+    heads = [f"  {name} = {shown(o.default)}" for name, o in behavior.declared.items()]
+    width = max((len(head) for head in heads), default=0)
+    lines += [
+        f"{head.ljust(width)}  {o.what}{': ' if o.what else ''}{o.allowed}".rstrip()
+        for head, o in zip(heads, behavior.declared.values(), strict=True)
+    ]
+    for role in setup.roles:
+        lines += [
+            "",
+            table(role.machine),
+            "",
+            "Its transitions, for Graphviz (the number at an arrow: which way out of its state in the table):",
+            graph(role.machine),
+        ]
+    out().print("\n".join(lines), markup=False)
+
+
+def write_controller(behavior: Behavior, path: Path) -> None:
+    """A behavior's controller as a file to change; of several figures' the first one's."""
+    from poise.goals.surroundings import Scene
+    from poise.synthesis.controller_file import save_controller
+
+    setup = behavior.setup()
+    first, is_alone = setup.roles[0], len(setup.roles) == 1
+    save_controller(
+        first.machine, path, seconds=setup.seconds, within=None if is_alone else (behavior.name, first.name)
+    )
+    scene = "" if not is_alone or setup.scene == Scene() else "; its scene is not in it: give one with --scene"
+    out().print(f"{path}: poise synthesize {path} -o out.bvh runs it{scene}.", markup=False)
+
+
+def list_goals() -> None:
+    """Every goal, condition and action with its settings and its sentence, and the names of parts they accept."""
+    from poise.body.character import figure
+    from poise.goals import body, registry
+
+    for title, kinds in (("Goals", registry.goals()), ("Conditions", registry.conditions())):
+        out().print(f"{title}:", markup=False)
+        for kind in kinds.values():
+            out().print(f"  {registry.shown(kind)}\n      {_sentence(kind)}", markup=False)
+    out().print("Actions (on_enter):", markup=False)
+    for name, function in registry.actions().items():
+        out().print(f"  {name}\n      {_sentence(function)}", markup=False)
+    for title, names in (
+        ("foot", body.FEET),
+        ("part, parts, releases", body.PARTS),
+        ("body, bodies, only, without", body.BODIES),
+    ):
+        out().print(f"Names for {title}:", markup=False)
+        for name, what in names.items():
+            out().print(f"  {name:12}  {what}", markup=False)
+    roles = ", ".join(sorted(figure().roles))
+    out().print(f"Roles, for part and body (a body's own name, too):\n  {roles}", markup=False)
+
+
+def _sentence(thing: Any) -> str:
+    return (inspect.getdoc(thing) or "").partition("\n")[0]
