@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import poise
 from poise.cli.app import app, output_path, run
 from poise.core.errors import InvalidValue
 from poise.core.units import CMU_UNIT
@@ -213,3 +214,8 @@ def test_as_a_module_with_a_pipe_in_another_encoding() -> None:
     )
     assert done.returncode == 2
     assert "ÄÖ.bvh" in done.stderr.decode("utf-8")
+
+
+def test_the_version_is_printed_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"poise {poise.__version__}\n"

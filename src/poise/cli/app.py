@@ -76,20 +76,25 @@ app = typer.Typer(
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        from poise import __version__
+
+        typer.echo(f"poise {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def poise(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Give animated characters weight. Any motion clip goes in, a physically plausible reaction comes out.
 
     Example: [bold]poise info walk.bvh[/bold]
     """
-    if version:
-        from poise import __version__
-
-        typer.echo(f"poise {__version__}")
-        raise typer.Exit
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
