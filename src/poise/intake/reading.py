@@ -28,7 +28,7 @@ TALLEST_BEAST = 3.6
 """Height of an elephant's back, the tallest of other figures that raises no question [m]."""
 MISLABELED = {0.5: 0.01, 2.0: 0.01}
 """How often a rate is wrong where the file gives each key its time, as factors of it: hardly ever [1]."""
-DOUBTED = 0.45
+DOUBTED = 0.6
 """A stated rate is doubted below this probability [1]."""
 
 
