@@ -11,6 +11,7 @@ from poise.core.errors import SimulationDiverged
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.filter import rising
+from poise.filter.apart import Legs
 from poise.filter.falling import Fall, begun
 from poise.filter.footing import Footing, GroundFollower
 from poise.filter.forces import Force, Surroundings
@@ -91,6 +92,7 @@ class SimulatedCharacter:
         self.goal_points = tuple(goal.timed(dt) for goal in options.goal_points)
         self.state, self.mirror = State(self.model), State(self.model)
         self.limits = JointLimits(character, preset.bounds)
+        self.legs = Legs(character, self.state, preset.apart, dt=dt, scale=s.scale, mass=s.mass)
         self.get_up: Array | None = None
         self.world: Surroundings | None = None
         self._begin()
@@ -321,12 +323,10 @@ class SimulatedCharacter:
         self.sway.accelerate(moment, spin=spin(limbs, s) if in_flight else None, dt=self.dt)
         if self.options.physicality.is_strict and self.fall is None:
             self.recovery = self.recovery._replace(landing=strict_landing(s, reference))
-        whole = self.sway.whole
-        if whole > 1e-3:
+        whole = self.sway.whole if self.sway.whole > 1e-3 else 0.0
+        if whole or self.is_whole:
             self.sway_share[:] = self.own_share + whole * (1.0 - self.own_share)
-        elif self.is_whole:
-            self.sway_share[:] = self.own_share
-        self.is_whole = whole > 1e-3
+        self.is_whole = whole > 0.0
         footholds = self.footing.place(reference, s.points, shift, home, self.time, self.dt, planned, self.recovery)
         self.contacts = contacts = contacts_of(
             f, s, self.options.friction, self.contacts, is_falling=self.fall is not None
@@ -360,6 +360,8 @@ class SimulatedCharacter:
             )  # fmt: skip
             return made
         out = strict_targets(self.usual, setup, f, self.state, reference, part) if is_strict else self.usual
+        if not (self.particle.is_at_rest and self.sway.is_at_rest) and (near := self.legs.come_near()):
+            out = out._replace(bounds=(*out.bounds, self.legs.bound(near, reference, f.stands)))
         places = [place_goal(g, setup, self.state, self.time) for g in self.goal_points if g.is_on(self.time)]
         for place in places:
             if place.is_out_of_reach:
@@ -483,10 +485,8 @@ class SimulatedCharacter:
         self._finish()
         if not is_first and np.abs(deviation).max() > 1e-9:
             # the goal goes on from where the carried figure is, not from where a spring would have brought it
-            (here, speed_here), (there, speed_there) = (
-                self._com_of(self.q, self.v),
-                self._com_of(following, following_v),
-            )
+            here, speed_here = self._com_of(self.q, self.v)
+            there, speed_there = self._com_of(following, following_v)
             (x, y), (vx, vy) = (here - there).tolist(), (speed_here - speed_there).tolist()
             self.particle.shift, self.particle.velocity = (x, y), (vx, vy)
             self.footing.begin_at((x, y))

@@ -97,6 +97,16 @@ class Bounds:
 
 
 @dataclass(frozen=True)
+class Apart:
+    """How legs keep from each other where something pushes; nothing with a weight of 0."""
+
+    weight: float
+    near: float
+    braking: float
+    parting: float
+
+
+@dataclass(frozen=True)
 class Goal:
     """The moving goal and the trunk that turns under a push."""
 
@@ -201,6 +211,7 @@ class Preset:
     stepping: Stepping
     contact: ContactLimits
     bounds: Bounds
+    apart: Apart
     goal: Goal
     giving: Giving
     protective: Protective
@@ -225,6 +236,7 @@ _SECTIONS: dict[str, type] = {
     "stepping": Stepping,
     "contact": ContactLimits,
     "bounds": Bounds,
+    "apart": Apart,
     "goal": Goal,
     "giving": Giving,
     "protective": Protective,

@@ -98,3 +98,26 @@ API word near_capsules(word pairs, word capsules, word bodies, const word *pair,
     }
     return count;
 }
+
+API word closing_legs(Legs *l) {
+    const Pose *p = l->pose;
+    word near = near_capsules(l->pairs, l->capsules, p->bodies, l->pair, l->body, l->starts, l->ends, l->radii, p->xpos,
+                              p->xmat, l->near, l->lines, l->at, l->gaps, l->firsts, l->seconds, l->normals);
+    word count = 0;
+    for (word k = 0; k < near; k++) {
+        const word *two = l->pair + 2 * l->at[k];
+        real *first = l->firsts + 3 * k, *second = l->seconds + 3 * k, *normal = l->normals + 3 * k;
+        real one[3], other[3], unused[3], rate = 0, gap = l->gaps[k];
+        point_of_body(p, l->body[two[0]], first, p->body_biases, one, unused);
+        point_of_body(p, l->body[two[1]], second, p->body_biases, other, unused);
+        for (word e = 0; e < 3; e++) rate += normal[e] * (one[e] - other[e]);
+        real least = gap > 0 ? -sqrt(2 * l->braking * gap) : smaller(-gap / l->dt, l->parting);
+        if (!(rate - l->dt * l->fast < least)) continue;
+        memmove(l->firsts + 3 * count, first, 3 * sizeof(real));
+        memmove(l->seconds + 3 * count, second, 3 * sizeof(real));
+        memmove(l->normals + 3 * count, normal, 3 * sizeof(real));
+        l->at[count] = l->at[k], l->gaps[count] = gap, l->rates[count] = rate, l->least[count] = least;
+        count++;
+    }
+    return count;
+}
