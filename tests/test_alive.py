@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,19 +12,20 @@ import pytest
 from poise.body import Character
 from poise.body.posing import body_positions, joint_deviations, motion_to_q
 from poise.core.motion import Motion
-from poise.filter.apart import Legs, closing_legs
+from poise.filter.apart import closing_legs, go_on
 from poise.filter.falling import presses
+from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Push
 from poise.filter.giving import Give, GivingBody, Hit, advance, giving_body, strengths
 from poise.filter.goal import PENDULUM
-from poise.filter.preset import Preset, load_preset
+from poise.filter.preset import load_preset
 from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.native.library import library
 from poise.physics import State
+from poise.physics.capsules import CapsulePairs
 from poise.physics.mujoco_backend import model_of
-from poise.step import Contacts, Step
 from poise.terrain import Terrain
 from tests.filter_runs import falling, walk
 from tests.test_filter import assert_exact, glitched
@@ -108,15 +108,18 @@ def test_a_kicked_swing_foot_flies() -> None:
         assert least <= own.max() <= most
 
 
-def legs_part(run: SimulationResult, preset: Preset) -> float:
-    """Least gap between two legs of a run, below the thighs [m]."""
-    state = State(model_of(run.character))
-    legs = Legs(run.character, state, preset.apart, dt=1.0 / 60.0, scale=1.0, mass=70.0).pairs
+def legs_part(run: SimulationResult) -> float:
+    """Least gap between the shins and feet of two legs of a run [m]."""
+    pairs, state = CapsulePairs([run.character]), State(model_of(run.character))
+    one, other = (
+        np.isin(bodies, _bodies_of(run.character, limb)[1:])
+        for bodies, limb in ((pairs.first_body, "left_leg"), (pairs.second_body, "right_leg"))
+    )
     least = np.inf
     for q in run.q:
         state.move_to(q, np.zeros(run.character.nv))
-        every = np.arange(len(legs.pairs))
-        least = min(least, float(legs.gaps_at(every, state.data.xpos, state.data.xmat).min()))
+        gaps = pairs.gaps_at(np.flatnonzero(one & other), state.data.xpos, state.data.xmat)
+        least = min(least, float(gaps.min()))
     return least
 
 
@@ -127,53 +130,49 @@ def test_a_foot_that_must_cross_the_standing_leg_goes_around_it(way: float, star
     preset = load_preset("recommended")
     without = replace(preset, apart=replace(preset.apart, weight=0.0))
     push = [Push("pelvis", (way, 0.0, 0.0), start, 0.2)]
-    through, around = (legs_part(simulate(motion, character, pushes=push, preset=p), p) for p in (without, preset))
+    through, around = (legs_part(simulate(motion, character, pushes=push, preset=p)) for p in (without, preset))
     assert through < -0.05
     assert around > -0.04
     assert around > through + 0.03
 
 
-class Still(NamedTuple):
-    """A pose that does not move."""
-
-    q: Array
-    v: Array
-    a: Array
-
-
-def near_legs() -> Iterator[tuple[State, Legs]]:
-    """The walker in poses in which its legs come nearer than they should."""
+def near_legs() -> Iterator[tuple[SimulatedCharacter, State]]:
+    """The walker in poses in which its legs come nearer than they should, and another state of it."""
     _, character = walk()
-    state, rng = State(model_of(character)), np.random.default_rng(3)
-    legs = Legs(character, state, load_preset("recommended").apart, dt=1.0 / 60.0, scale=1.0, mass=70.0)
+    figure = SimulatedCharacter(
+        character, load_preset("recommended"), Terrain.flat(), Options(), dt=1.0 / 60.0, floor=character.floor
+    )
+    state, other, rng = figure.state, State(figure.model), np.random.default_rng(3)
     for _ in range(60):
-        turned, v = rng.normal(scale=0.3, size=character.nv), rng.normal(size=character.nv)
-        state.move_to(state.model.integrate(state.model.q_rest(), turned, 1.0), v)
-        if legs.come_near():
-            yield state, legs
+        for some in (state, other):
+            turned, v = rng.normal(scale=0.3, size=character.nv), rng.normal(size=character.nv)
+            some.move_to(state.model.integrate(state.model.q_rest(), turned, 1.0), v)
+        figure.problem.stands[:] = np.isin(state.point_body, _bodies_of(character, "right_leg"))
+        if closing_legs(figure.legs, figure.problem):
+            yield figure, other
 
 
 @pytest.mark.skipif(library() is None, reason="there is no C compiler here")
 def test_legs_that_come_near_are_found_as_by_the_twin() -> None:
     seen = 0
-    for _, legs in near_legs():
+    for figure, other in near_legs():
         seen += 1
         found = []
-        for work in (closing_legs, closing_legs.twin):
-            count = work(legs.block)
-            names = ("at", "gaps", "firsts", "seconds", "normals", "rates", "least")
-            found.append([getattr(legs.block, name)[:count].copy() for name in names])
+        legs = figure.legs
+        for close, go in ((closing_legs, go_on), (closing_legs.twin, go_on.twin)):
+            count = close(legs, figure.problem)
+            rows, lower = legs.rows[:count].copy(), legs.lower.copy()
+            go(legs, other.pose)
+            assert (legs.lower[:count] <= lower[:count]).all()
+            found.append((rows, lower, legs.lower.copy(), legs.holds.copy()))
         for ours, theirs in zip(*found, strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-9)
+            np.testing.assert_allclose(ours, theirs, atol=1e-7)
     assert seen > 8
 
 
 def test_a_leg_that_stands_does_not_give_way_to_one_that_swings() -> None:
-    state, legs = next(near_legs())
-    _, character = walk()
-    stands = np.isin(state.model.point_body, _bodies_of(character, "right_leg"))
-    bound = legs.bound(legs.come_near(), Still(state.q, np.zeros(character.nv), np.zeros(character.nv)), stands)
-    rows = bound.quantity.rows(Step(state, Contacts.none(), dt=1.0 / 60.0)).on_a
+    figure, _ = next(near_legs())
+    rows, character = figure.legs.rows[: figure.legs.count], figure.character
     left, right = (character.v_addresses[character.roles[hip]] for hip in ("left_hip", "right_hip"))
     assert np.abs(rows[:, left : left + 3]).max() > 0.1
     assert not rows[:, right : right + 3].any()

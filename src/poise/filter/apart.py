@@ -17,96 +17,101 @@ import itertools
 import numpy as np
 
 from poise.body.character import Character
-from poise.core.typing import Flags
 from poise.filter.preset import Apart
 from poise.filter.quasi_physical import Moving
 from poise.native import Block, compiled
-from poise.physics import State
-from poise.physics.bodies import point_motion
+from poise.physics import Model, State
+from poise.physics.bodies import point_jacobians, point_motion
 from poise.physics.capsules import CapsulePairs, near_capsules
-from poise.step import AtLeast
-from poise.step.quantities import JointAcceleration
 
 FAST = 30.0
 """Legs that could only meet with a larger acceleration need no row, for a leg of 0.82 m [m/s²]."""
 
 
-class Legs:
-    """The pairs of capsules on two different legs of a figure, below their thighs.
+def legs_of(character: Character, model: Model, settings: Apart, *, dt: float, scale: float) -> Block:
+    """The block "Legs" of a figure: the pairs of capsules on two different legs, below their thighs.
 
-    Attributes:
-        pairs: These pairs.
-        weight: Of the bound [kg].
-        block: The block "Legs" of `native.fields`.
+    Args:
+        character, model: The figure.
+        settings: How near, how hard.
+        dt: [s].
+        scale: Leg length / 0.82 m.
     """
-
-    def __init__(
-        self, character: Character, state: State, settings: Apart, *, dt: float, scale: float, mass: float
-    ) -> None:
-        self._state, self._mirror = state, State(state.model)
-        self._legs = [tuple(b + 1 for b in limb.bodies) for limb in character.limbs if limb.kind == "leg"]
-        both = {(a, b) for one, other in itertools.permutations(self._legs, 2) for a in one[1:] for b in other[1:]}
-        pairs = CapsulePairs([character])
-        kept = [pair in both for pair in zip(pairs.first_body.tolist(), pairs.second_body.tolist(), strict=True)]
-        self.pairs, self.weight = pairs.chosen(np.flatnonzero(kept)), settings.weight * mass
-        given = {
-            "pose": state.pose, "pair": self.pairs.pairs, "body": pairs.capsule_body, "starts": pairs.starts,
-            "ends": pairs.ends, "radii": pairs.radii,
-        }  # fmt: skip
-        self.block = l = Block("Legs", {"pairs": len(self.pairs.pairs), "capsules": len(pairs.radii)}, given)
-        l.dt, l.near, l.braking, l.parting, l.fast = dt, settings.near, settings.braking, settings.parting, FAST
-        for name in ("near", "braking", "parting", "fast"):
-            setattr(l, name, scale * getattr(l, name))
-
-    def come_near(self) -> int:
-        """How many come nearer than they should; the leading ones of the block."""
-        return closing_legs(self.block) if self.weight > 0.0 and len(self.pairs.pairs) else 0
-
-    def bound(self, count: int, reference: Moving, stands: Flags) -> AtLeast:
-        """What keeps these from each other.
-
-        Args:
-            count: From `come_near`.
-            reference: The undisturbed figure, whose legs may go on as they do.
-            stands: Contact points that stand, shape (P,).
-        """
-        l, pairs, state, points = self.block, self.pairs, self._state, self._state.model.point_body
-        self._mirror.move_to(reference.q, reference.v + l.dt * reference.a)
-        at = l.at[:count]
-        own = pairs.rates_at(at, self._mirror)
-        least = np.minimum(l.least[:count], own - 1e-9)
-        rows, lower = np.empty((count, state.model.nv)), (least - l.rates[:count]) / l.dt
-        held = {body for leg in self._legs if stands[np.isin(points, leg)].any() for body in leg}
-        for k, (one, other) in enumerate(
-            zip(pairs.first_body[at].tolist(), pairs.second_body[at].tolist(), strict=True)
-        ):
-            first, moved = state.body_rows(one, l.firsts[k : k + 1])
-            second, carried = state.body_rows(other, l.seconds[k : k + 1])
-            gives, yields = one not in held or other in held, other not in held or one in held
-            rows[k] = l.normals[k] @ (gives * first[0] - yields * second[0])
-            lower[k] -= float(l.normals[k] @ (moved[0] - carried[0]))
-        return AtLeast(JointAcceleration(along=rows), lower, self.weight, "legs apart")
+    legs = [tuple(b + 1 for b in limb.bodies[1:]) for limb in character.limbs if limb.kind == "leg"]
+    both = {(a, b) for one, other in itertools.permutations(legs, 2) for a in one for b in other}
+    all_pairs = CapsulePairs([character])
+    kept = [two in both for two in zip(all_pairs.first_body.tolist(), all_pairs.second_body.tolist(), strict=True)]
+    pair = np.ascontiguousarray(all_pairs.pairs[np.flatnonzero(kept)])
+    sizes = {"nv": model.nv, "bodies": model.body_count, "pairs": len(pair), "capsules": len(all_pairs.radii)}
+    given = {
+        "pair": pair, "body": all_pairs.capsule_body, "starts": all_pairs.starts, "ends": all_pairs.ends,
+        "radii": all_pairs.radii,
+    }  # fmt: skip
+    l = Block("Legs", sizes, given)
+    l.dt, l.near, l.braking = dt, scale * settings.near, scale * settings.braking
+    l.parting, l.fast = scale * settings.parting, scale * FAST
+    l.lower.fill(-np.inf)
+    return l
 
 
-@compiled("Legs *l", returns="word")
-def closing_legs(l):
-    """Find the legs that approach each other so fast that they may not stop in time, or are in each other; how many."""
-    p = l.pose
+def keep_apart(l: Block, f: Block, reference: Moving, mirror: State, *, acts: bool) -> None:
+    """Fill the bound of this step.
+
+    Args:
+        l: The block "Legs".
+        f: The block "Frame", sensed.
+        reference: The undisturbed figure.
+        mirror: A state of the model, to be moved to the reference.
+        acts: Something has moved the figure; else nothing is bounded.
+    """
+    if not acts:
+        l.lower.fill(-np.inf)
+    elif closing_legs(l, f):
+        mirror.move_to(reference.q, reference.v + l.dt * reference.a)
+        go_on(l, mirror.pose)
+
+
+@compiled("Legs *l, Frame *f", returns="word")
+def closing_legs(l, f):
+    """Fill rows and lower bounds for legs that may not stop in time, or are in each other; returns how many."""
+    p, limb_of = f.pose, f.giving.limb_of
     near = near_capsules.twin(
         l.pair, l.body, l.starts, l.ends, l.radii, p.xpos, p.xmat, l.near, l.lines, l.at, l.gaps, l.firsts, l.seconds,
         l.normals,
     )  # fmt: skip
-    velocities = []
-    for side, places in enumerate((l.firsts[:near], l.seconds[:near])):
-        moved = np.empty((2, near, 3))
-        point_motion.twin(p, l.body[l.pair[l.at[:near], side]], places, p.body_biases, *moved)
-        velocities.append(moved[0])
-    rates, gaps = np.sum(l.normals[:near] * (velocities[0] - velocities[1]), axis=1), l.gaps[:near]
-    speed = np.sqrt(2.0 * l.braking * np.maximum(gaps, 0.0))
-    least = np.where(gaps > 0.0, -speed, np.minimum(-gaps / l.dt, l.parting))
-    kept = np.flatnonzero(rates - l.dt * l.fast < least)
-    count = len(kept)
-    for array in (l.at, l.gaps, l.firsts, l.seconds, l.normals):
-        array[:count] = array[kept]
-    l.rates[:count], l.least[:count] = rates[kept], least[kept]
+    standing = limb_of[p.point_body[f.stands]]
+    l.holds[:] = np.isin(limb_of, standing[standing >= 0])
+    l.lower[:], count = -np.inf, 0
+    for k in range(near):
+        bodies, places = l.body[l.pair[l.at[k]]], np.stack([l.firsts[k], l.seconds[k]])
+        v, a, jacobians = np.empty((2, 3)), np.empty((2, 3)), np.empty((6, p.nv))
+        point_motion.twin(p, bodies, places, p.body_biases, v, a)
+        point_jacobians.twin(p, bodies, places, jacobians)
+        one, other = l.normals[k] @ jacobians[:3], l.normals[k] @ jacobians[3:]
+        rate, bias = l.normals[k] @ (v[0] - v[1]), l.normals[k] @ (a[0] - a[1])
+        gap = l.gaps[k]
+        least = -np.sqrt(2.0 * l.braking * gap) if gap > 0.0 else min(-gap / l.dt, l.parting)
+        if not rate - l.dt * l.fast < least:
+            continue
+        first, second = l.holds[bodies]
+        l.rows[count] = one - other if first == second else -other if first else one  # what stands does not give way
+        l.at[count] = l.at[k]
+        l.stopped[count] = -rate / l.dt - bias
+        l.lower[count] = least / l.dt + l.stopped[count]
+        count += 1
+    l.count = count
     return count
+
+
+@compiled("Legs *l, Pose *reference")
+def go_on(l, reference):
+    """Let legs that may meet go on as those of the reference do."""
+    p = reference
+    for k in range(l.count):
+        pair = l.pair[l.at[k : k + 1]]
+        near = np.empty(1, np.int64), np.empty(1), np.empty((1, 3)), np.empty((1, 3)), np.empty((1, 3))
+        near_capsules.twin(pair, l.body, l.starts, l.ends, l.radii, p.xpos, p.xmat, np.inf, l.lines, *near)
+        _, _, first, second, normal = near
+        v, a = np.empty((2, 3)), np.empty((2, 3))
+        point_motion.twin(p, l.body[pair[0]], np.concatenate([first, second]), p.body_biases, v, a)
+        l.lower[k] = min(l.lower[k], (normal[0] @ (v[0] - v[1]) - 1e-9) / l.dt + l.stopped[k])

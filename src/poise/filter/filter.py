@@ -11,7 +11,7 @@ from poise.core.errors import SimulationDiverged
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.filter import rising
-from poise.filter.apart import Legs
+from poise.filter.apart import keep_apart, legs_of
 from poise.filter.falling import Fall, begun
 from poise.filter.footing import Footing, GroundFollower
 from poise.filter.forces import Force, Surroundings
@@ -92,7 +92,7 @@ class SimulatedCharacter:
         self.goal_points = tuple(goal.timed(dt) for goal in options.goal_points)
         self.state, self.mirror = State(self.model), State(self.model)
         self.limits = JointLimits(character, preset.bounds)
-        self.legs = Legs(character, self.state, preset.apart, dt=dt, scale=s.scale, mass=s.mass)
+        self.legs = legs_of(character, self.model, preset.apart, dt=dt, scale=s.scale)
         self.get_up: Array | None = None
         self.world: Surroundings | None = None
         self._begin()
@@ -138,7 +138,7 @@ class SimulatedCharacter:
         f.torque_share, f.root_share = w.joint_torque, options.physicality.factor * w.root_wrench
         f.pose_share, f.end_share, f.authority, f.rise = w.pose, w.end_effector, 1.0, RISE
         f.hovering, f.area, f.joint_strength[:] = HOVERING, self.scale**2, self.setup.strengths
-        self.usual = usual_targets(self.setup, f)
+        self.usual = usual_targets(self.setup, f, self.legs)
         objectives, constraints = quasi_physical(
             self.usual, coefficient_share=w.coefficients, physicality=options.physicality,
             goal_without=self.goal_without,
@@ -354,14 +354,14 @@ class SimulatedCharacter:
             sensed.footholds, self.particle, self.sway, lean, sensed.planned,
             has_goal=fall is None and self.options.goal != "none",
         )  # fmt: skip
+        is_away = not (self.particle.is_at_rest and self.sway.is_at_rest)
+        keep_apart(self.legs, f, reference, self.mirror, acts=is_away and fall is None)
         if fall is not None:
             made, self.fall = falling_targets(
                 self.usual, setup, f, self.state, fall, self.standing_height, self.time
             )  # fmt: skip
             return made
         out = strict_targets(self.usual, setup, f, self.state, reference, part) if is_strict else self.usual
-        if not (self.particle.is_at_rest and self.sway.is_at_rest) and (near := self.legs.come_near()):
-            out = out._replace(bounds=(*out.bounds, self.legs.bound(near, reference, f.stands)))
         places = [place_goal(g, setup, self.state, self.time) for g in self.goal_points if g.is_on(self.time)]
         for place in places:
             if place.is_out_of_reach:

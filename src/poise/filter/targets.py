@@ -35,8 +35,8 @@ HANDS = 2.0
 """Weight of the hands of a falling figure, times its mass [kg]."""
 
 
-def usual_targets(setup: Setup, f: Block) -> Targets:
-    """The targets of a figure whose root is held: fields of the block "Frame", which every step fills anew."""
+def usual_targets(setup: Setup, f: Block, legs: Block) -> Targets:
+    """The targets of a figure whose root is held: fields of "Frame" and "Legs", which every step fills anew."""
     near = PointAcceleration(np.arange(setup.model.point_count), f.ground_normals)
     # not past them next step, nor farther than the reference itself
     bounds = [
@@ -45,6 +45,8 @@ def usual_targets(setup: Setup, f: Block) -> Targets:
         ),
         AtLeast(near, f.ground_lower, None if setup.options.hard_contact else setup.bound_weight, "ground"),
     ]
+    if len(legs.lower) and (weight := setup.preset.apart.weight):
+        bounds.append(AtLeast(JointAcceleration(along=legs.rows), legs.lower, weight * setup.mass, "legs apart"))
     return Targets(
         f.torque_target, f.effort, f.turn_target[1:].reshape(-1), f.turn_weight[1:].reshape(-1), f.place_target,
         f.place_weight, f.point_target, f.point_weight, f.axes, f.coefficient_target,

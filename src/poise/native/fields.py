@@ -251,30 +251,6 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         limb_stands: flag[limbs]  a point of it stands
         room: real[most_room]  room to work in
     """),
-    # legs that may meet; see filter/apart.py
-    "Legs": _fields("""
-        pose: Pose  the simulated character
-        pairs: word  of capsules on two different legs
-        capsules: word  of all bodies
-        dt: real  [s]
-        near: real  legs nearer than this are looked at [m]
-        braking: real  a leg can slow down by so much [m/s²]
-        parting: real  legs that are in each other come apart so fast [m/s]
-        fast: real  legs that could only meet with a larger acceleration are left out [m/s²]
-        pair: word[pairs, 2]  the two capsules of each
-        body: word[capsules]  whose they are
-        starts: real[capsules, 3]  in the body's frame [m]
-        ends: real[capsules, 3]
-        radii: real[capsules]  [m]
-        lines: real[capsules, 7]  room to work in
-        at: word[pairs]  which pairs come too near, the leading ones; written by `closing_legs`, as all that follows
-        gaps: real[pairs]  between the two surfaces [m]
-        firsts: real[pairs, 3]  nearest point of the first [m]
-        seconds: real[pairs, 3]  and of the second [m]
-        normals: real[pairs, 3]  from the second to the first
-        rates: real[pairs]  how fast they part now [m/s]
-        least: real[pairs]  how fast they may, negative where they approach [m/s]
-    """),
     # one step of the filter: what is sensed, what is kept from step to step, and the targets
     "Frame": _fields("""
         pose: Pose  the simulated character
@@ -397,6 +373,34 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         limit_lower: real[most_limits]  least accelerations, −∞ where no limit is near
         ground_normals: real[points, 1, 3]  of the ground at each point
         ground_lower: real[points]  least accelerations, −∞ where the ground is far
+    """),
+    # legs that may meet; see filter/apart.py
+    "Legs": _fields("""
+        nv: word  of the figure
+        bodies: word  of the model
+        pairs: word  of capsules on two different legs
+        capsules: word  of all bodies
+        count: word  pairs that may meet, written by `closing_legs`
+        dt: real  [s]
+        near: real  legs nearer than this are looked at [m]
+        braking: real  a leg can slow down by so much [m/s²]
+        parting: real  legs that are in each other come apart so fast [m/s]
+        fast: real  legs that could only meet with a larger acceleration are left out [m/s²]
+        pair: word[pairs, 2]  the two capsules of each
+        body: word[capsules]  whose they are
+        starts: real[capsules, 3]  in the body's frame [m]
+        ends: real[capsules, 3]
+        radii: real[capsules]  [m]
+        lines: real[capsules, 7]  room to work in
+        at: word[pairs]
+        gaps: real[pairs]
+        firsts: real[pairs, 3]
+        seconds: real[pairs, 3]
+        normals: real[pairs, 3]
+        holds: flag[bodies]  bodies of legs that stand, written by `closing_legs`, as the next two
+        rows: real[pairs, nv]  how the accelerations of the joints part each pair, the leading ones
+        lower: real[pairs]  least accelerations at which they part [m/s²], −∞ for the other rows
+        stopped: real[pairs]  the same to come to rest against each other in one step
     """),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,7 +12,6 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Index
 from poise.native import compiled
-from poise.physics.state import State
 
 OVERLAP = 0.05
 """Neighboring bodies nearer at rest than this part of how thick they are overlap for good: they are no pair."""
@@ -89,13 +87,6 @@ class CapsulePairs:
         self.first_body: Index = self.capsule_body[self.pairs[:, 0]]
         self.second_body: Index = self.capsule_body[self.pairs[:, 1]]
 
-    def chosen(self, pairs: Index) -> CapsulePairs:
-        """These pairs (K,) alone."""
-        one = copy.copy(self)
-        one.pairs = np.ascontiguousarray(self.pairs[pairs])
-        one.first_body, one.second_body = self.first_body[pairs], self.second_body[pairs]
-        return one
-
     def near_pairs(self, xpos: Array, xmat: Array, reach: float) -> Near:
         """Pairs nearer than a reach.
 
@@ -115,15 +106,6 @@ class CapsulePairs:
         if len(pairs) and not (pairs.min() >= 0 and pairs.max() < len(self.pairs)):
             raise InvalidValue(f"Pairs {pairs.min()} to {pairs.max()} were asked for; there are {len(self.pairs)}.")
         return self._near(self.pairs[pairs], xpos, xmat, np.inf).gaps
-
-    def rates_at(self, pairs: Index, state: State) -> Array:
-        """How fast chosen pairs (K,) part where a state is [m/s], shape (K,)."""
-        near = self._near(self.pairs[pairs], state.data.xpos, state.data.xmat, np.inf)
-        velocities = (
-            state.body_velocities(bodies[pairs], places)
-            for bodies, places in ((self.first_body, near.firsts), (self.second_body, near.seconds))
-        )
-        return np.einsum("kc,kc->k", near.normals, next(velocities) - next(velocities))
 
     def _near(self, pairs: Index, xpos: Array, xmat: Array, reach: float) -> Near:
         """Those of some pairs (N, 2) of capsules that are nearer than a reach."""

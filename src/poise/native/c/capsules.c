@@ -99,25 +99,68 @@ API word near_capsules(word pairs, word capsules, word bodies, const word *pair,
     return count;
 }
 
-API word closing_legs(Legs *l) {
-    const Pose *p = l->pose;
-    word near = near_capsules(l->pairs, l->capsules, p->bodies, l->pair, l->body, l->starts, l->ends, l->radii, p->xpos,
-                              p->xmat, l->near, l->lines, l->at, l->gaps, l->firsts, l->seconds, l->normals);
-    word count = 0;
+/* The row of n · J of the point of a body at a place. */
+static void add_row(const Pose *p, word body, const real *place, const real *n, real sign, real *row) {
+    const real *o = p->subtree_com + 3 * p->tree_root[body];
+    real arm[3] = {place[0] - o[0], place[1] - o[1], place[2] - o[2]}, speed[3];
+    for (; body > 0; body = p->parents[body])
+        for (word j = p->dof_first[body]; j < p->dof_first[body] + p->dof_count[body]; j++) {
+            const real *own = p->cdof + 6 * j;
+            cross(own, arm, speed);
+            for (word e = 0; e < 3; e++) row[j] += sign * n[e] * (own[3 + e] + speed[e]);
+        }
+}
+
+API word closing_legs(Legs *l, Frame *f) {
+    const Pose *p = f->pose;
+    const word *limb_of = f->giving->limb_of;
+    word nv = p->nv, count = 0, near;
+    near = near_capsules(l->pairs, l->capsules, p->bodies, l->pair, l->body, l->starts, l->ends, l->radii, p->xpos, p->xmat,
+                         l->near, l->lines, l->at, l->gaps, l->firsts, l->seconds, l->normals);
+    fill(-INFINITY, l->lower, l->pairs);
+    memset(l->holds, 0, (size_t)p->bodies);
+    for (word i = 0; near && i < p->points; i++)
+        for (word b = 1; f->stands[i] && b < p->bodies; b++)
+            if (limb_of[b] >= 0 && limb_of[b] == limb_of[p->point_body[i]]) l->holds[b] = 1;
     for (word k = 0; k < near; k++) {
-        const word *two = l->pair + 2 * l->at[k];
-        real *first = l->firsts + 3 * k, *second = l->seconds + 3 * k, *normal = l->normals + 3 * k;
-        real one[3], other[3], unused[3], rate = 0, gap = l->gaps[k];
-        point_of_body(p, l->body[two[0]], first, p->body_biases, one, unused);
-        point_of_body(p, l->body[two[1]], second, p->body_biases, other, unused);
-        for (word e = 0; e < 3; e++) rate += normal[e] * (one[e] - other[e]);
+        word one = l->body[l->pair[2 * l->at[k]]], other = l->body[l->pair[2 * l->at[k] + 1]];
+        const real *first = l->firsts + 3 * k, *second = l->seconds + 3 * k, *normal = l->normals + 3 * k;
+        real v[3], w[3], a[3], b[3], rate = 0, bias = 0, gap = l->gaps[k], *row = l->rows + count * nv;
+        point_of_body(p, one, first, p->body_biases, v, a);
+        point_of_body(p, other, second, p->body_biases, w, b);
+        for (word e = 0; e < 3; e++) rate += normal[e] * (v[e] - w[e]), bias += normal[e] * (a[e] - b[e]);
         real least = gap > 0 ? -sqrt(2 * l->braking * gap) : smaller(-gap / l->dt, l->parting);
         if (!(rate - l->dt * l->fast < least)) continue;
-        memmove(l->firsts + 3 * count, first, 3 * sizeof(real));
-        memmove(l->seconds + 3 * count, second, 3 * sizeof(real));
-        memmove(l->normals + 3 * count, normal, 3 * sizeof(real));
-        l->at[count] = l->at[k], l->gaps[count] = gap, l->rates[count] = rate, l->least[count] = least;
+        fill(0, row, nv);
+        add_row(p, one, first, normal, 1, row);
+        add_row(p, other, second, normal, -1, row);
+        if (l->holds[one] != l->holds[other]) { /* what stands does not give way */
+            fill(0, row, nv);
+            if (l->holds[one])
+                add_row(p, other, second, normal, -1, row);
+            else
+                add_row(p, one, first, normal, 1, row);
+        }
+        l->at[count] = l->at[k];
+        l->stopped[count] = -rate / l->dt - bias;
+        l->lower[count] = least / l->dt + l->stopped[count];
         count++;
     }
-    return count;
+    return l->count = count;
+}
+
+API void go_on(Legs *l, Pose *reference) {
+    const Pose *p = reference;
+    for (word k = 0; k < l->count; k++) {
+        const word *two = l->pair + 2 * l->at[k];
+        word one = l->body[two[0]], other = l->body[two[1]], found;
+        real gap, first[3], second[3], normal[3], v[3], w[3], unused[3], rate = 0;
+        if (!near_capsules(1, l->capsules, p->bodies, two, l->body, l->starts, l->ends, l->radii, p->xpos, p->xmat, INFINITY,
+                           l->lines, &found, &gap, first, second, normal))
+            continue;
+        point_of_body(p, one, first, p->body_biases, v, unused);
+        point_of_body(p, other, second, p->body_biases, w, unused);
+        for (word e = 0; e < 3; e++) rate += normal[e] * (v[e] - w[e]);
+        l->lower[k] = smaller(l->lower[k], (rate - 1e-9) / l->dt + l->stopped[k]);
+    }
 }
