@@ -55,7 +55,7 @@ Shard = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", help="Processes. Default: one a core.", rich_help_panel=options.BATCH),
+    typer.Option("--jobs", metavar="N", help="Processes. Default: one per core.", rich_help_panel=options.BATCH),
 ]
 To = Annotated[
     str | None,
