@@ -178,6 +178,12 @@ def test_a_leg_that_stands_does_not_give_way_to_one_that_swings() -> None:
     assert not rows[:, right : right + 3].any()
 
 
+def test_hip_and_knee_take_a_foot_away_and_not_its_ankle() -> None:
+    for figure, _ in near_legs():
+        ankle = figure.character.v_addresses[figure.character.roles["left_foot"]]
+        assert not figure.legs.rows[: figure.legs.count, ankle : ankle + 3].any()
+
+
 def _bodies_of(character: Character, limb: str) -> Array:
     return np.array(next(x.bodies for x in character.limbs if x.name == limb)) + 1
 

@@ -4,10 +4,10 @@ Two capsules with the gap g, and the normal n from the second to the first where
 
     g + Δt n·(v₁ − v₂) + Δt² n·(J₁ a + b₁ − J₂ a − b₂)
 
-apart, to first order. They may approach each other no faster than they can still stop, √(2 A g) with the braking A, nor
-faster than the reference does then; legs that are in each other come apart slowly. A leg that stands does not give way
-to one that swings. So the foot of a walk that is shoved across its standing leg passes in front of that leg, as
-people's does.
+apart, to first order. They may approach each other no faster than they can still stop, √(2 A g) with the braking A, or
+than the reference does then, times g over its gap: a gap that is narrower closes in proportion. Legs that are in each
+other come apart slowly. A leg that stands does not give way to one that swings, and hip and knee take a foot away, not
+the ankle. So the foot of a walk that is shoved across its standing leg passes in front of that leg, as people's does.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ def legs_of(character: Character, model: Model, settings: Apart, *, dt: float, s
         "radii": all_pairs.radii,
     }  # fmt: skip
     l = Block("Legs", sizes, given)
+    l.carrier[:] = np.arange(model.body_count)
+    for shin, *feet in legs:
+        l.carrier[feet] = shin  # to turn the ankle away is the least effort, and looks twisted
     l.dt, l.near, l.braking = dt, scale * settings.near, scale * settings.braking
     l.parting, l.fast = scale * settings.parting, scale * FAST
     l.lower.fill(-np.inf)
@@ -86,7 +89,7 @@ def closing_legs(l, f):
         bodies, places = l.body[l.pair[l.at[k]]], np.stack([l.firsts[k], l.seconds[k]])
         v, a, jacobians = np.empty((2, 3)), np.empty((2, 3)), np.empty((6, p.nv))
         point_motion.twin(p, bodies, places, p.body_biases, v, a)
-        point_jacobians.twin(p, bodies, places, jacobians)
+        point_jacobians.twin(p, l.carrier[bodies], places, jacobians)
         one, other = l.normals[k] @ jacobians[:3], l.normals[k] @ jacobians[3:]
         rate, bias = l.normals[k] @ (v[0] - v[1]), l.normals[k] @ (a[0] - a[1])
         gap = l.gaps[k]
@@ -95,7 +98,7 @@ def closing_legs(l, f):
             continue
         first, second = l.holds[bodies]
         l.rows[count] = one - other if first == second else -other if first else one  # what stands does not give way
-        l.at[count] = l.at[k]
+        l.at[count], l.gaps[count] = l.at[k], gap
         l.stopped[count] = -rate / l.dt - bias
         l.lower[count] = least / l.dt + l.stopped[count]
         count += 1
@@ -114,4 +117,6 @@ def go_on(l, reference):
         _, _, first, second, normal = near
         v, a = np.empty((2, 3)), np.empty((2, 3))
         point_motion.twin(p, l.body[pair[0]], np.concatenate([first, second]), p.body_biases, v, a)
-        l.lower[k] = min(l.lower[k], (normal[0] @ (v[0] - v[1]) - 1e-9) / l.dt + l.stopped[k])
+        gap = float(near[1][0])
+        part = min(max(l.gaps[k] / gap, 0.0), 1.0) if gap > 0.0 else 1.0
+        l.lower[k] = min(l.lower[k], (part * normal[0] @ (v[0] - v[1]) - 1e-9) / l.dt + l.stopped[k])

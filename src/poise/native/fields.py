@@ -388,6 +388,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         fast: real  legs that could only meet with a larger acceleration are left out [m/s²]
         pair: word[pairs, 2]  the two capsules of each
         body: word[capsules]  whose they are
+        carrier: word[bodies]  body whose place takes each away from the other leg: the shin, of feet and toes
         starts: real[capsules, 3]  in the body's frame [m]
         ends: real[capsules, 3]
         radii: real[capsules]  [m]

@@ -131,17 +131,11 @@ API word closing_legs(Legs *l, Frame *f) {
         for (word e = 0; e < 3; e++) rate += normal[e] * (v[e] - w[e]), bias += normal[e] * (a[e] - b[e]);
         real least = gap > 0 ? -sqrt(2 * l->braking * gap) : smaller(-gap / l->dt, l->parting);
         if (!(rate - l->dt * l->fast < least)) continue;
+        int both = l->holds[one] == l->holds[other]; /* what stands does not give way, and a foot goes with its shin */
         fill(0, row, nv);
-        add_row(p, one, first, normal, 1, row);
-        add_row(p, other, second, normal, -1, row);
-        if (l->holds[one] != l->holds[other]) { /* what stands does not give way */
-            fill(0, row, nv);
-            if (l->holds[one])
-                add_row(p, other, second, normal, -1, row);
-            else
-                add_row(p, one, first, normal, 1, row);
-        }
-        l->at[count] = l->at[k];
+        if (both || l->holds[other]) add_row(p, l->carrier[one], first, normal, 1, row);
+        if (both || l->holds[one]) add_row(p, l->carrier[other], second, normal, -1, row);
+        l->at[count] = l->at[k], l->gaps[count] = gap;
         l->stopped[count] = -rate / l->dt - bias;
         l->lower[count] = least / l->dt + l->stopped[count];
         count++;
@@ -161,6 +155,7 @@ API void go_on(Legs *l, Pose *reference) {
         point_of_body(p, one, first, p->body_biases, v, unused);
         point_of_body(p, other, second, p->body_biases, w, unused);
         for (word e = 0; e < 3; e++) rate += normal[e] * (v[e] - w[e]);
-        l->lower[k] = smaller(l->lower[k], (rate - 1e-9) / l->dt + l->stopped[k]);
+        real part = gap > 0 ? smaller(larger(l->gaps[k] / gap, 0), 1) : 1; /* as the gap is narrower than the reference's */
+        l->lower[k] = smaller(l->lower[k], (part * rate - 1e-9) / l->dt + l->stopped[k]);
     }
 }
