@@ -25,7 +25,6 @@ Vermerris and Gjaltema 2010 for the place of the foot.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -279,10 +278,12 @@ class Footholds(NamedTuple):
     Attributes:
         stands: Points that stand: touching in the reference, near the ground here, and not stepping back, shape (P,).
         back: The limb that steps back, if one does.
+        landing: By how much more than the goal swinging points land [m]; None where they keep their places.
     """
 
     stands: Flags
     back: StepBack | None
+    landing: Pair | None = None
 
 
 class Footing:
@@ -322,19 +323,17 @@ class Footing:
         self._shift, self._landing = np.zeros((2, count, 2))
         alone = set(range(count)).difference(*feet)
         groups = [*feet, *((point,) for point in sorted(alone))]
-        # points foot by foot, then those of none; where each group begins, and the group of each point
-        self._grouped = np.array([point for group in groups for point in group], dtype=np.int64)
-        sizes = np.array([len(group) for group in groups], dtype=np.int64)
-        self._starts = np.cumsum(sizes) - sizes
-        self._group = np.zeros(count, dtype=np.int64)
-        self._group[self._grouped] = np.repeat(np.arange(len(groups)), sizes)
+        self._seen_of_groups, self._standing = np.zeros((len(groups), 4)), np.zeros(2)
         self._chosen = np.full((count, 2), np.nan)
         self._seen = np.zeros((len(limbs), 4))
         self._wanted = np.zeros((4 * count, 2))
         self.arrays = {
             "offset": self._offset, "stands": self.stands, "held": self.held, "foot_shift": self._shift,
             "members": self._stepping.members, "ends": self._stepping.ends, "limbs_seen": self._seen,
-            "wanted": self._wanted,
+            "wanted": self._wanted, "landing": self._landing, "standing": self._standing,
+            "grouped": np.array([point for group in groups for point in group], dtype=np.int64),
+            "group_ends": np.cumsum([len(group) for group in groups], dtype=np.int64),
+            "groups_seen": self._seen_of_groups,
         }  # fmt: skip
 
     def place(
@@ -354,7 +353,7 @@ class Footing:
             planned: The plan over the ground, if there is one.
             recovery: What the figure does about a push.
         """
-        back, stands = None, self.stands
+        back, stands, landing = None, self.stands, None
         if home is not None:
             away = math.dist(goal_shift, home)
             is_urgent = recovery is not None and recovery.steps
@@ -366,11 +365,9 @@ class Footing:
             stands = stands & ~back.moves
         if planned is None and self._terrain.treads and self._settings.foothold_shift > 0.0:
             self._choose_treads(reference, points, goal_shift, time)
-        elif recovery is not None:
+        elif recovery is not None and (any(goal_shift) or any(recovery.landing)):
             landing = recovery.landing
-            if any(goal_shift) or any(landing):
-                self._place_landings(reference, goal_shift, landing)
-        return Footholds(stands, back)
+        return Footholds(stands, back, landing)
 
     def support(self, reference: ReferenceFrame, before: Support | None, dt: float) -> Support | None:
         """The foot that stands while another is about to land; None for figures that stand, fly or have other legs.
@@ -382,37 +379,23 @@ class Footing:
         """
         if len(self.feet) != 2 or not self._protective.reach or not self.stands.any():
             return None
-        touching = self._by_foot(max, reference.flags)
-        times = self._by_foot(min, reference.times_to_contact)
-        swing = SWING
-        for foot, progress in enumerate(self._by_foot(max, reference.progress)):
-            if touching[foot]:
-                times[foot] = math.inf
-            elif (left := 1.0 - progress) > 0.05:
-                swing = min(times[foot] / left, SOON)
-        lifts = [lift + swing for lift in self._by_foot(max, reference.times_to_lift)]
+        times, lifts, swing = [], [], SWING
+        for touches, time_to_contact, progress, time_to_lift in self._seen_of_groups[:2].tolist():
+            times.append(math.inf if touches else time_to_contact)
+            lifts.append(time_to_lift)
+            if not touches and (left := 1.0 - progress) > 0.05:
+                swing = min(time_to_contact / left, SOON)
+        lifts = [lift + swing for lift in lifts]
         time, then = sorted(map(min, times, lifts))
         if time > SOON:
             return None
-        x, y = self._offset[self.stands, :2].mean(axis=0).tolist()
+        x, y = self._standing.tolist()
         if before is not None:
             part = 0.5 ** (dt / MOVING)
             x, y = x + part * (before.place[0] - x), y + part * (before.place[1] - y)
         s, scale = self._protective, self._scale
         after = min(max(then - time, SHORTEST), SOON)
         return Support((x, y), time, s.ankle * scale, s.reach * scale, FARTHEST * scale, after, s.left)
-
-    def _by_foot(self, least_or_most: Callable[[list[float]], float], values: Array | Flags) -> list[float]:
-        """One number for each foot, of those of its points."""
-        known = values.tolist()
-        return [least_or_most([known[point] for point in foot]) for foot in self.feet]
-
-    def _place_landings(self, reference: ReferenceFrame, goal_shift: Pair, landing: Pair) -> None:
-        """Where swinging points land against the reference; all points of a foot keep that while it comes down."""
-        soonest = np.minimum.reduceat(reference.times_to_contact[self._grouped], self._starts)
-        free = (soonest > self._protective.late)[self._group]
-        self._landing[free] = goal_shift[0] + landing[0], goal_shift[1] + landing[1]
-        np.subtract(self._landing, goal_shift, out=self._shift)
 
     def begin_at(self, goal_shift: Pair) -> None:
         """Points land this far off the reference [m], where the goal has been put."""

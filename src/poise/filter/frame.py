@@ -101,6 +101,7 @@ def sense(f):
     _stick(f)
     if f.has_home:
         _sense_limbs(f)
+    _sense_groups(f)
     if not (f.is_level or f.is_planned):
         landing = np.where(np.isfinite(r.landings[:, :1]), r.landings, p.places)[:, :2]
         now, speed = p.places[:, :2], p.velocities[:, :2]
@@ -111,6 +112,28 @@ def sense(f):
     if not f.giving.hits:
         give_way.twin(f)
     return 1
+
+
+def _sense_groups(f: Block) -> None:
+    """Of each group of points that land together: whether it touches, least time to contact, most of a swing that is
+    gone, most time to lift; and the mean offset of what stands.
+    """
+    r = f.reference
+    for group, points in enumerate(np.split(f.grouped, f.group_ends[:-1])):
+        times = r.times_to_contact[points].min(), r.progress[points].max(), r.times_to_lift[points].max()
+        f.groups_seen[group] = r.flags[points].any(), *times
+    f.standing_count = np.count_nonzero(f.stands)
+    f.standing[:] = f.offset[f.stands, :2].sum(axis=0) / max(f.standing_count, 1)
+
+
+def _move_landings(f: Block) -> None:
+    """Where points land against the reference: with the goal, and so much farther; a foot that comes down keeps its
+    place.
+    """
+    for seen, points in zip(f.groups_seen, np.split(f.grouped, f.group_ends[:-1]), strict=True):
+        if seen[1] > f.late:
+            f.landing[points] = f.shift + f.landing_ahead
+    f.foot_shift[:] = f.landing - f.shift
 
 
 def _stick(f: Block) -> None:

@@ -73,6 +73,7 @@ class Routine:
             "nv": m.nv, "bodies": m.body_count, "points": m.point_count, "point_rows": 3 * m.point_count,
             "most_wanted": 4 * m.point_count, "limited": limits.most // 3, "most_limits": limits.most,
             "limbs": len(footing.arrays["ends"]), "most_members": len(footing.arrays["members"]),
+            "groups": len(footing.arrays["group_ends"]),
         }  # fmt: skip
         self.limbs = _limbs(state, limbs, preset.giving, dt, scale)
         given = {
@@ -90,6 +91,7 @@ class Routine:
         f.pose_speed, f.pose_stiffness = preset.pose.speed, preset.pose.stiffness
         f.end_speed, f.end_stiffness = e.speed, e.stiffness
         f.contact_time, f.contact_height = e.contact_time, e.contact_height * scale
+        f.late = preset.protective.late
         f.limit_margin, f.return_share, f.ground_reach = limits.near, limits.share, b.near_ground * scale
         f.clearance, f.is_strict = e.clearance * scale, is_strict
         f.largest_way, f.goal_frequency = LARGEST_WAY * scale, preset.goal.point_frequency
@@ -150,7 +152,9 @@ class Routine:
             f.stepping[0, :, 2] = feet.back.lift
             f.stepping[1], f.stepping[2] = feet.back.velocities, feet.back.accelerations
             f.leaving[:] = feet.back.moves
-        f.values.is_stepping = feet.back is not None
+        f.values.is_stepping, f.values.lands = feet.back is not None, feet.landing is not None
+        if feet.landing is not None:
+            f.landing_ahead[:] = feet.landing
         f.values.is_turned = not (sway.is_at_rest and lean is None)
         f.moved[:] = (
             *particle.shift, particle.height, *particle.velocity, particle.height_velocity,
@@ -267,7 +271,7 @@ def contacts_of(f: Block, state: State, friction: float, last: Contacts, *, is_f
     if is_falling:
         held = presses(state.point_velocities[points] - f.ground_velocities[points], normals, f.gaps[points])
         points, normals = points[held], normals[held]
-    return Contacts(points, normals, friction)
+    return Contacts.found(state.model, points, normals, friction)
 
 
 def feet_of(character: Character) -> tuple[tuple[int, ...], ...]:

@@ -270,11 +270,15 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         has_previous: word  `goal_error` is that of the last step
         has_left_out: word  the goal leaves some bodies out
         limbs: word  limbs that can step
+        groups: word  of points that land together
+        lands: word  places where points land are to be moved
+        standing_count: word  points that stand, written by `sense`
         limited: word  joints with limits
         touching_count: word  points in contact, written by `sense`
         limit_count: word  joint limits that are near, written by `set_targets`
         dt: real  [s]
         floor: real  height of the reference's own floor [m]
+        late: real  a foot that lands sooner keeps its place [s]
         band: real  points nearer to the ground than this may push [m]
         look_ahead: real  [s]
         clearance_time: real  [s]
@@ -337,6 +341,12 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         members: word[most_members]  points of all limbs, limb after limb
         ends: word[limbs]  where each limb ends in `members`
         limbs_seen: real[limbs, 4]  touching, standing, least time to lift, mean way home
+        grouped: word[points]  points foot by foot, then each of the others by itself
+        group_ends: word[groups]  where each such group ends in `grouped`
+        groups_seen: real[groups, 4]  touches, least time to contact, most of a swing gone, most time to lift
+        standing: real[2]  mean offset of the points that stand [m]
+        landing: real[points, 2]  where points land against the reference [m]
+        landing_ahead: real[2]  by how much more than the goal those land that are not about to [m]
         wanted: real[most_wanted, 2]  places at which the height of the ground is asked for
         wanted_heights: real[most_wanted]  the heights [m]
         lifts: real[points]  how much higher points land for being shifted [m]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Index, checked
-from poise.physics import State
+from poise.physics import Model, State
 from poise.step.system import NO_SUCH_POINT, enlarge, packed, spread, system_of
 
 
@@ -155,6 +155,15 @@ class Contacts:
         """
         points = np.flatnonzero(state.points[:, 2] < floor + within)
         return Contacts(points, np.tile([0.0, 0.0, 1.0], (len(points), 1)), friction)
+
+    @staticmethod
+    def found(model: Model, points: Index, normals: Array, friction: float) -> Contacts:
+        """Plain contacts of points that the core found to touch: they are not checked again, which takes longer than
+        finding them.
+        """
+        made = object.__new__(Contacts)
+        made.__dict__.update(points=points, normals=normals, friction=friction, known_to=model)
+        return made
 
     @staticmethod
     def none() -> Contacts:

@@ -69,6 +69,44 @@ static void sense_limbs(Frame *f) {
     }
 }
 
+/* Of each group of points that land together: whether it touches, least time to contact, most of a swing that is gone,
+ * most time to lift; and the mean offset of what stands. */
+static void sense_groups(Frame *f) {
+    const Reference *r = f->reference;
+    word first = 0;
+    for (word g = 0; g < f->groups; g++) {
+        real *out = f->groups_seen + 4 * g;
+        out[0] = out[2] = out[3] = 0, out[1] = INFINITY;
+        for (word k = first; k < f->group_ends[g]; k++) {
+            word i = f->grouped[k];
+            out[0] = larger(out[0], (real)r->flags[i]), out[1] = smaller(out[1], r->times_to_contact[i]);
+            out[2] = larger(out[2], r->progress[i]), out[3] = larger(out[3], r->times_to_lift[i]);
+        }
+        first = f->group_ends[g];
+    }
+    f->standing_count = 0, f->standing[0] = f->standing[1] = 0;
+    for (word i = 0; i < f->pose->points; i++) {
+        if (!f->stands[i]) continue;
+        f->standing_count++;
+        for (int c = 0; c < 2; c++) f->standing[c] += f->offset[3 * i + c];
+    }
+    for (int c = 0; c < 2; c++) f->standing[c] /= (real)larger(1.0, (real)f->standing_count);
+}
+
+/* Where points land against the reference: with the goal, and so much farther; a foot that comes down keeps its place. */
+static void move_landings(Frame *f) {
+    word first = 0;
+    for (word g = 0; g < f->groups; g++) {
+        for (word k = first; k < f->group_ends[g]; k++)
+            for (int c = 0; c < 2; c++) {
+                word at = 2 * f->grouped[k] + c;
+                if (f->groups_seen[4 * g + 1] > f->late) f->landing[at] = f->shift[c] + f->landing_ahead[c];
+                f->foot_shift[at] = f->landing[at] - f->shift[c];
+            }
+        first = f->group_ends[g];
+    }
+}
+
 /* Where the ground's height is wanted: landing places, ahead, at the clearance's edge, half way there. */
 static void swing_places(Frame *f) {
     const Pose *p = f->pose;
@@ -135,6 +173,7 @@ API word sense(Frame *f) {
     }
     stick(f);
     if (f->has_home) sense_limbs(f);
+    sense_groups(f);
     if (!f->is_level && !f->is_planned) swing_places(f);
     if (!f->is_level) follow(f);
     if (!f->giving->hits) give_way(f);
@@ -499,6 +538,7 @@ static void weigh(Frame *f) {
 API void set_targets(Frame *f) {
     const Pose *p = f->pose;
     const Reference *r = f->reference;
+    if (f->lands) move_landings(f);
     for (int e = 0; e < 3; e++) f->moved[2 + 3 * e] += f->follower[e] + f->follower[3 + e];
     turn_targets(f);
     for (int c = 0; c < 3; c++) {
