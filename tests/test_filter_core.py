@@ -32,6 +32,8 @@ pytestmark = pytest.mark.skipif(library() is None, reason="there is no C compile
 
 ROOM = {"room", "wrenches", "H", "f", "wanted", "wanted_heights", "lifts", "form", "squares"}
 """Room to work in, of which leading parts are used."""
+LEGS = ROOM | {"lines", "at", "gaps", "firsts", "seconds", "normals", "holds", "rows", "stopped"}
+"""The same of the block "Legs"; `tests/test_alive.py` compares what stands and the rows."""
 COUNTED = {"limit_rows": "limit_count", "touching": "touching_count", "normals": "touching_count"}
 
 
@@ -41,7 +43,7 @@ def _arrays(*blocks: Any) -> dict[str, Array]:
     for k, block in enumerate(blocks):
         values = vars(block) if isinstance(block, Block) else block._asdict()
         for name, value in values.items():
-            if isinstance(value, np.ndarray) and name not in ROOM:
+            if isinstance(value, np.ndarray) and name not in (LEGS if block.kind == "Legs" else ROOM):
                 out[f"{k}.{name}"] = value
             elif isinstance(value, Block) and value.kind in ("Pose", "Limbs"):
                 out |= {f"{value.kind}.{key}": array for key, array in _arrays(value).items()}
@@ -59,7 +61,7 @@ def _both(function: Any, seen: dict[str, int], every: int = 10) -> Callable[...,
         before = {name: array.copy() for name, array in arrays.items()}
         answer = function(*blocks)
         fast = {name: array.copy() for name, array in arrays.items()}
-        counts = [getattr(blocks[0], n) for n in set(COUNTED.values())] if function.name != "reference_frame" else []
+        counts = [getattr(blocks[0], n) for n in set(COUNTED.values())] if blocks[0].kind == "Frame" else []
         for name, array in arrays.items():
             array[:] = before[name]
         assert function.twin(*blocks) == answer
@@ -98,7 +100,9 @@ def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: 
     seen: dict[str, int] = {}
     monkeypatch.setattr(routine_module, "sense", _both(routine_module.sense, seen))
     monkeypatch.setattr(routine_module, "set_targets", _both(routine_module.set_targets, seen))
+    monkeypatch.setattr(routine_module, "hit_velocities", _both(routine_module.hit_velocities, seen, every=3))
     monkeypatch.setattr(filter_module, "give_way", _both(filter_module.give_way, seen, every=3))
+    monkeypatch.setattr(filter_module, "keep_apart", _both(filter_module.keep_apart, seen))
     monkeypatch.setattr(reference_module, "reference_frame", _both(reference_module.reference_frame, seen))
     options = dict(RUNS[run])
     if "terrain" in options:
@@ -106,8 +110,8 @@ def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: 
     body = fit(_walk()).bodies[3].name
     pushes = [poise.Push(body, (150.0, 60.0, 0.0), 0.3), poise.Push(body, (0.0, -200.0, 40.0), 0.9)]
     poise.simulate(_walk(), pushes=pushes, **options)
-    assert set(seen) == {"sense", "give_way", "set_targets", "reference_frame"}
-    assert seen.pop("give_way") > 15  # while something pushes; `sense` calls it else
+    assert set(seen) == {"sense", "hit_velocities", "give_way", "set_targets", "keep_apart", "reference_frame"}
+    assert seen.pop("give_way") == seen.pop("hit_velocities") > 15  # while something pushes; `sense` gives way else
     assert min(seen.values()) > 50
 
 

@@ -18,9 +18,8 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.filter.preset import Apart
-from poise.filter.quasi_physical import Moving
 from poise.native import Block, compiled
-from poise.physics import Model, State
+from poise.physics import State, bodies
 from poise.physics.bodies import point_jacobians, point_motion
 from poise.physics.capsules import CapsulePairs, near_capsules
 
@@ -28,11 +27,12 @@ FAST = 30.0
 """Legs that could only meet with a larger acceleration need no row, for a leg of 0.82 m [m/s²]."""
 
 
-def legs_of(character: Character, model: Model, settings: Apart, *, dt: float, scale: float) -> Block:
+def legs_of(character: Character, mirror: State, settings: Apart, *, dt: float, scale: float) -> Block:
     """The block "Legs" of a figure: the pairs of capsules on two different legs, below their thighs.
 
     Args:
-        character, model: The figure.
+        character: The figure.
+        mirror: A state of its model, which is moved to the reference.
         settings: How near, how hard.
         dt: [s].
         scale: Leg length / 0.82 m.
@@ -42,10 +42,11 @@ def legs_of(character: Character, model: Model, settings: Apart, *, dt: float, s
     all_pairs = CapsulePairs([character])
     kept = [two in both for two in zip(all_pairs.first_body.tolist(), all_pairs.second_body.tolist(), strict=True)]
     pair = np.ascontiguousarray(all_pairs.pairs[np.flatnonzero(kept)])
+    model = mirror.model
     sizes = {"nv": model.nv, "bodies": model.body_count, "pairs": len(pair), "capsules": len(all_pairs.radii)}
     given = {
         "pair": pair, "body": all_pairs.capsule_body, "starts": all_pairs.starts, "ends": all_pairs.ends,
-        "radii": all_pairs.radii,
+        "radii": all_pairs.radii, "mirror": mirror.pose,
     }  # fmt: skip
     l = Block("Legs", sizes, given)
     l.carrier[:] = np.arange(model.body_count)
@@ -57,21 +58,15 @@ def legs_of(character: Character, model: Model, settings: Apart, *, dt: float, s
     return l
 
 
-def keep_apart(l: Block, f: Block, reference: Moving, mirror: State, *, acts: bool) -> None:
-    """Fill the bound of this step.
-
-    Args:
-        l: The block "Legs".
-        f: The block "Frame", sensed.
-        reference: The undisturbed figure.
-        mirror: A state of the model, to be moved to the reference.
-        acts: Something has moved the figure; else nothing is bounded.
-    """
-    if not acts:
-        l.lower.fill(-np.inf)
-    elif closing_legs(l, f):
-        mirror.move_to(reference.q, reference.v + l.dt * reference.a)
-        go_on(l, mirror.pose)
+@compiled("Legs *l, Frame *f")
+def keep_apart(l, f):
+    """Fill the bound of this step; the frame has been sensed."""
+    l.lower.fill(-np.inf)
+    if l.acts and closing_legs.twin(l, f):
+        m, r = l.mirror, f.reference
+        m.q[:], m.v[:] = r.q, r.v + l.dt * r.a
+        bodies.place.twin(m)
+        go_on.twin(l, m)
 
 
 @compiled("Legs *l, Frame *f", returns="word")
@@ -86,17 +81,17 @@ def closing_legs(l, f):
     l.holds[:] = np.isin(limb_of, standing[standing >= 0])
     l.lower[:], count = -np.inf, 0
     for k in range(near):
-        bodies, places = l.body[l.pair[l.at[k]]], np.stack([l.firsts[k], l.seconds[k]])
+        both, places = l.body[l.pair[l.at[k]]], np.stack([l.firsts[k], l.seconds[k]])
         v, a, jacobians = np.empty((2, 3)), np.empty((2, 3)), np.empty((6, p.nv))
-        point_motion.twin(p, bodies, places, p.body_biases, v, a)
-        point_jacobians.twin(p, l.carrier[bodies], places, jacobians)
+        point_motion.twin(p, both, places, p.body_biases, v, a)
+        point_jacobians.twin(p, l.carrier[both], places, jacobians)
         one, other = l.normals[k] @ jacobians[:3], l.normals[k] @ jacobians[3:]
         rate, bias = l.normals[k] @ (v[0] - v[1]), l.normals[k] @ (a[0] - a[1])
         gap = l.gaps[k]
         least = -np.sqrt(2.0 * l.braking * gap) if gap > 0.0 else min(-gap / l.dt, l.parting)
         if not rate - l.dt * l.fast < least:
             continue
-        first, second = l.holds[bodies]
+        first, second = l.holds[both]
         l.rows[count] = one - other if first == second else -other if first else one  # what stands does not give way
         l.at[count], l.gaps[count] = l.at[k], gap
         l.stopped[count] = -rate / l.dt - bias

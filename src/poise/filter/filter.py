@@ -92,7 +92,7 @@ class SimulatedCharacter:
         self.goal_points = tuple(goal.timed(dt) for goal in options.goal_points)
         self.state, self.mirror = State(self.model), State(self.model)
         self.limits = JointLimits(character, preset.bounds)
-        self.legs = legs_of(character, self.model, preset.apart, dt=dt, scale=s.scale)
+        self.legs = legs_of(character, self.mirror, preset.apart, dt=dt, scale=s.scale)
         self.get_up: Array | None = None
         self.world: Surroundings | None = None
         self._begin()
@@ -354,8 +354,8 @@ class SimulatedCharacter:
             sensed.footholds, self.particle, self.sway, lean, sensed.planned,
             has_goal=fall is None and self.options.goal != "none",
         )  # fmt: skip
-        is_away = not (self.particle.is_at_rest and self.sway.is_at_rest)
-        keep_apart(self.legs, f, reference, self.mirror, acts=is_away and fall is None)
+        self.legs.values.acts = fall is None and not (self.particle.is_at_rest and self.sway.is_at_rest)
+        keep_apart(self.legs, f)
         if fall is not None:
             made, self.fall = falling_targets(
                 self.usual, setup, f, self.state, fall, self.standing_height, self.time

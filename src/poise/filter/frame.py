@@ -196,6 +196,8 @@ def _follow(f: Block) -> None:
 def set_targets(f):
     """Fill targets and bounds of a step from a state that was sensed, a reference frame, and the ground ahead."""
     p, r = f.pose, f.reference
+    if f.lands:
+        _move_landings(f)
     f.moved[2::3] += f.follower[:3] + f.follower[3:6]
     _turn_targets(f)
     f.off[:] = r.q[:3] + f.moved[:3] - p.q[:3]
@@ -254,6 +256,13 @@ def _weigh(f: Block) -> None:
     f.point_weight[:] = f.authority * f.end_share * total * f.shares
     f.torque_target[:] = 0.0 if f.is_falling else r.torque
     f.coefficient_target[:] = 0.0 if f.is_falling else r.coefficients
+
+
+@compiled("Limbs *k")
+def hit_velocities(k):
+    """How fast the places move where forces act."""
+    p, n, unused = k.pose, k.hits, np.empty((k.hits, 3))
+    bodies.point_motion.twin(p, k.hit_body[:n], k.hit_place[:n], p.body_biases, k.hit_velocity[:n], unused)
 
 
 @compiled("Frame *f")

@@ -18,7 +18,7 @@ from poise.filter import giving
 from poise.filter.falling import presses
 from poise.filter.footing import Footholds, Footing, GroundFollower
 from poise.filter.forces import Force
-from poise.filter.frame import LARGEST_WAY, sense, set_targets
+from poise.filter.frame import LARGEST_WAY, hit_velocities, sense, set_targets
 from poise.filter.giving import GivingBody
 from poise.filter.goal import GoalParticle, TrunkSway
 from poise.filter.plan import PlannedFrame
@@ -224,13 +224,14 @@ def write_hits(limbs: Block, pushes: Sequence[Force], character: Character, stat
     """
     if len(pushes) > MOST_PUSHES:
         raise InvalidValue(f"{len(pushes)} forces act on one figure at once; give at most {MOST_PUSHES}.")
+    places, masses = state.data.xipos, state.model.body_masses
     for k, push in enumerate(pushes):
-        body = push.body_of(character) + 1
-        offset = push.offset
-        place = state.data.xipos[body].copy() if offset is None else state.body_place(body, offset)
-        speed = state.body_point_motion(body, place)[0]
-        limbs.hit_force[k] = push.force_at(place, speed, time, float(state.model.body_masses[body]))
-        limbs.hit_body[k], limbs.hit_place[k] = body, place
+        limbs.hit_body[k] = body = push.body_of(character) + 1
+        limbs.hit_place[k] = places[body] if push.offset is None else state.body_place(body, push.offset)
+    hit_velocities(limbs)
+    for k, push in enumerate(pushes):
+        mass = float(masses[limbs.hit_body[k]])
+        limbs.hit_force[k] = push.force_at(limbs.hit_place[k].copy(), limbs.hit_velocity[k].copy(), time, mass)
 
 
 def flies(touching: int, reference: ReferenceFrame, mass: float) -> bool:

@@ -239,6 +239,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         hit_body: word[most_hits]  where each force acts
         hit_place: real[most_hits, 3]  [m]
         hit_force: real[most_hits, 3]  [N]
+        hit_velocity: real[most_hits, 3]  of the place, written by `hit_velocities` [m/s]
         amounts: real[bodies]  how far each joint gives, 0 … 1
         loose: real[limbs]  how far each limb goes its own way, 0 … 1
         ways: real[limbs, 3]  of the limbs' masses against the trunk [m]
@@ -386,6 +387,8 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
     """),
     # legs that may meet; see filter/apart.py
     "Legs": _fields("""
+        mirror: Pose  of a state to be moved to the reference
+        acts: word  something has moved the figure; else nothing is bounded
         nv: word  of the figure
         bodies: word  of the model
         pairs: word  of capsules on two different legs

@@ -159,3 +159,15 @@ API void go_on(Legs *l, Pose *reference) {
         l->lower[k] = smaller(l->lower[k], (part * rate - 1e-9) / l->dt + l->stopped[k]);
     }
 }
+
+API void keep_apart(Legs *l, Frame *f) {
+    Pose *m = l->mirror;
+    const Reference *r = f->reference;
+    fill(-INFINITY, l->lower, l->pairs);
+    if (!l->acts || !closing_legs(l, f)) return;
+    memcpy(m->q, r->q, (size_t)m->nq * sizeof(real));
+    memcpy(m->v, r->v, (size_t)m->nv * sizeof(real));
+    add(l->dt, r->a, m->v, m->nv);
+    place(m);
+    go_on(l, m);
+}

@@ -74,6 +74,12 @@ static void spread_give(Limbs *l, const real *wanted, real *out) {
     }
 }
 
+API void hit_velocities(Limbs *k) {
+    real unused[3];
+    for (word h = 0; h < k->hits; h++)
+        point_of_body(k->pose, k->hit_body[h], k->hit_place + 3 * h, k->pose->body_biases, k->hit_velocity + 3 * h, unused);
+}
+
 API void give_way(Frame *f) {
     Limbs *l = f->giving;
     const Pose *p = l->pose;
