@@ -15,7 +15,8 @@ from poise.filter.apart import keep_apart, legs_of
 from poise.filter.falling import Fall, begun
 from poise.filter.footing import Footing, GroundFollower
 from poise.filter.forces import Force, Surroundings
-from poise.filter.frame import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY, give_way
+from poise.filter.frame import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY
+from poise.filter.giving import give_way
 from poise.filter.goal import GoalParticle, Recovery, Support, TrunkSway, recover
 from poise.filter.plan import GroundPlan, PlannedFrame, Track, starts_level
 from poise.filter.preset import Preset
@@ -125,8 +126,7 @@ class SimulatedCharacter:
         sway_share, lean_share = shares_of(character, preset, self.setup.is_quadruped)
         self.sway_share, self.own_share, self.is_whole = sway_share, sway_share.copy(), False
         self.acted = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
-        self.contacts = Contacts.none()
-        self.off = np.zeros(self.model.nv)
+        self.contacts, self.off = Contacts.none(), np.zeros(self.model.nv)
         self.routine = Routine(
             self.state, self.footing, self.limits, self.terrain, self.follower, preset, sway_share, lean_share,
             dt=self.dt, floor=self.floor, scale=self.scale,

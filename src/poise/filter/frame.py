@@ -110,7 +110,7 @@ def sense(f):
     if not f.is_level:
         _follow(f)
     if not f.giving.hits:
-        give_way.twin(f)
+        giving.give_way.twin(f)
     return 1
 
 
@@ -219,7 +219,7 @@ def set_targets(f):
     if f.has_goal:
         _goal_target(f)
     squares = np.bincount(p.dof_body, (p.v - r.v) ** 2, p.bodies)
-    body, give = _limbs(f.giving)
+    body, give = giving.read(f.giving)
     f.giving.strengths[0] = 1.0
     f.giving.strengths[1:] = giving.strengths(give, body, f.giving, np.sqrt(squares[1:]))
     _weigh(f)
@@ -258,49 +258,6 @@ def _weigh(f: Block) -> None:
     f.coefficient_target[:] = 0.0 if f.is_falling else r.coefficients
 
 
-@compiled("Limbs *k")
-def hit_velocities(k):
-    """How fast the places move where forces act."""
-    p, n, unused = k.pose, k.hits, np.empty((k.hits, 3))
-    bodies.point_motion.twin(p, k.hit_body[:n], k.hit_place[:n], p.body_biases, k.hit_velocity[:n], unused)
-
-
-@compiled("Frame *f")
-def give_way(f):
-    """How far the limbs give after this step, and what of its forces reaches the trunk: `giving.advance`."""
-    p, k = f.pose, f.giving
-    k.trunk_force[:], k.trunk_moment[:], k.own_acceleration[:] = 0.0, 0.0, 0.0
-    hits = [giving.Hit(int(k.hit_body[i]) - 1, k.hit_place[i].copy(), k.hit_force[i].copy()) for i in range(k.hits)]
-    bodies.point_torques.twin(p, k.hit_body[: k.hits], k.hit_place[: k.hits], k.hit_force[: k.hits], k.external)
-    body, give = _limbs(k)
-    k.is_pushed = bool(hits) or k.pressed != 0.0 or not give.is_at_rest
-    if not k.is_pushed:
-        return
-    of_points = k.limb_of[p.point_body]
-    k.limb_stands[:] = [(f.stands & (of_points == limb)).any() for limb in range(k.limbs)]
-    give, reached = giving.advance(give, body, k, hits, p.xpos[1:], k.limb_stands, k.pressed, k.dt)
-    k.amounts[1:], k.loose[:], k.ways[:], k.speeds[:] = give.amounts, give.loose, give.ways, give.speeds
-    k.own_acceleration[:] = reached.acceleration
-    pivot = p.subtree_com[k.root] + [0.0, 0.0, k.pivot]
-    for hit in reached.hits:
-        # a push of so many body weights moves figures of any size by the same part of their legs
-        k.trunk_force += k.scale * hit.force
-        k.trunk_moment += np.cross(hit.place - pivot, k.scale * hit.force)
-
-
-def _limbs(k: Block) -> tuple[giving.GivingBody, giving.Give]:
-    """What a block "Limbs" holds, as values."""
-    limbs = tuple(
-        giving.LimbOnSpring((int(first) - 1, int(last) - 1), -1, *numbers)
-        for first, last, *numbers in zip(
-            k.first_body, k.last_body, k.limb_mass, k.length, k.is_leg, k.stiffness, k.damping, k.limit, strict=True
-        )
-    )
-    inward = np.where(k.inward[1:] > 0, k.inward[1:] - 1, -1)
-    body = giving.GivingBody(limbs, k.limb_of[1:], k.softest[1:], inward, k.mass)
-    return body, giving.Give(k.amounts[1:].copy(), k.loose.copy(), k.ways.copy(), k.speeds.copy())
-
-
 def _goal_target(f: Block) -> None:
     """Horizontal acceleration that puts the center of mass on the goal in the next step, in error form.
 
@@ -315,7 +272,7 @@ def _goal_target(f: Block) -> None:
     com = (total * p.subtree_com[k.root] - p.body_masses[out] @ p.xipos[out]) / (total - p.body_masses[out].sum())
     way, own = np.zeros(3), np.zeros(3)
     if k.is_pushed and not f.is_at_goal:
-        body, give = _limbs(k)
+        body, give = giving.read(k)
         way = giving.limbs_way(give, body, p.subtree_com[k.first_body], r.subtree_coms[k.first_body], shift)
         own = k.own_acceleration
     error = (r.com + shift + way - com)[:2]

@@ -24,6 +24,8 @@ from poise.core import rotations
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
 from poise.filter.preset import Giving, Servo, Weights
+from poise.native import Block, compiled
+from poise.physics import bodies
 
 PENDULUM = 12.0
 """Gravity over the leg of a person [1/s²]: figures of any size swing as fast as a person of their build."""
@@ -326,3 +328,46 @@ def strengths(give: Give, body: GivingBody, settings: Giving, speeds: Array) -> 
         speeds: Of the joints against the reference [rad/s], shape (B,).
     """
     return body.softest ** (give.amounts * np.maximum(0.0, 1.0 - (speeds / settings.fastest) ** 2))
+
+
+@compiled("Limbs *k")
+def hit_velocities(k):
+    """How fast the places move where forces act."""
+    p, n, unused = k.pose, k.hits, np.empty((k.hits, 3))
+    bodies.point_motion.twin(p, k.hit_body[:n], k.hit_place[:n], p.body_biases, k.hit_velocity[:n], unused)
+
+
+@compiled("Frame *f")
+def give_way(f):
+    """How far the limbs give after this step, and what of its forces reaches the trunk: `advance`."""
+    p, k = f.pose, f.giving
+    k.trunk_force[:], k.trunk_moment[:], k.own_acceleration[:] = 0.0, 0.0, 0.0
+    hits = [Hit(int(k.hit_body[i]) - 1, k.hit_place[i].copy(), k.hit_force[i].copy()) for i in range(k.hits)]
+    bodies.point_torques.twin(p, k.hit_body[: k.hits], k.hit_place[: k.hits], k.hit_force[: k.hits], k.external)
+    body, give = read(k)
+    k.is_pushed = bool(hits) or k.pressed != 0.0 or not give.is_at_rest
+    if not k.is_pushed:
+        return
+    of_points = k.limb_of[p.point_body]
+    k.limb_stands[:] = [(f.stands & (of_points == limb)).any() for limb in range(k.limbs)]
+    give, reached = advance(give, body, k, hits, p.xpos[1:], k.limb_stands, k.pressed, k.dt)
+    k.amounts[1:], k.loose[:], k.ways[:], k.speeds[:] = give.amounts, give.loose, give.ways, give.speeds
+    k.own_acceleration[:] = reached.acceleration
+    pivot = p.subtree_com[k.root] + [0.0, 0.0, k.pivot]
+    for hit in reached.hits:
+        # a push of so many body weights moves figures of any size by the same part of their legs
+        k.trunk_force += k.scale * hit.force
+        k.trunk_moment += np.cross(hit.place - pivot, k.scale * hit.force)
+
+
+def read(k: Block) -> tuple[GivingBody, Give]:
+    """What a block "Limbs" holds, as values."""
+    limbs = tuple(
+        LimbOnSpring((int(first) - 1, int(last) - 1), -1, *numbers)
+        for first, last, *numbers in zip(
+            k.first_body, k.last_body, k.limb_mass, k.length, k.is_leg, k.stiffness, k.damping, k.limit, strict=True
+        )
+    )
+    inward = np.where(k.inward[1:] > 0, k.inward[1:] - 1, -1)
+    body = GivingBody(limbs, k.limb_of[1:], k.softest[1:], inward, k.mass)
+    return body, Give(k.amounts[1:].copy(), k.loose.copy(), k.ways.copy(), k.speeds.copy())

@@ -18,8 +18,8 @@ from poise.filter import giving
 from poise.filter.falling import presses
 from poise.filter.footing import Footholds, Footing, GroundFollower
 from poise.filter.forces import Force
-from poise.filter.frame import LARGEST_WAY, hit_velocities, sense, set_targets
-from poise.filter.giving import GivingBody
+from poise.filter.frame import LARGEST_WAY, sense, set_targets
+from poise.filter.giving import GivingBody, hit_velocities
 from poise.filter.goal import GoalParticle, TrunkSway
 from poise.filter.plan import PlannedFrame
 from poise.filter.preset import Giving, Preset
