@@ -17,7 +17,7 @@ def test_a_figure_that_is_pressed_down_bends_as_far_as_its_goal_goes() -> None:
     asked: list[float] = []
 
     def look(live: Live) -> None:
-        asked.append(live.figure.particle.height)
+        asked.append(live.figure.goal.height)
 
     load = Push("chest", (0.0, 0.0, -900.0), 0.5, 0.3)
     result = simulate(motion, character, pushes=[load], watch=look)

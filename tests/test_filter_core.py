@@ -25,6 +25,7 @@ from poise.filter.frame import limit_angles
 from poise.filter.quasi_physical import Physicality
 from poise.filter.setup import Options
 from poise.native import Block, library
+from poise.native.function import NUMBERS
 from poise.samples import sample_path
 from tests.character_figures import person
 
@@ -50,6 +51,11 @@ def _arrays(*blocks: Any) -> dict[str, Array]:
     return out
 
 
+def _numbers(block: Any) -> dict[str, float]:
+    """The numbers of a block."""
+    return {name: getattr(block, name) for name in NUMBERS[block.kind]} if isinstance(block, Block) else {}
+
+
 def _both(function: Any, seen: dict[str, int], every: int = 10) -> Callable[..., Any]:
     """The function, compared with its twin at every so many calls."""
 
@@ -58,13 +64,16 @@ def _both(function: Any, seen: dict[str, int], every: int = 10) -> Callable[...,
         if seen[function.name] % every != every // 2:
             return function(*blocks)
         arrays = _arrays(*blocks)
-        before = {name: array.copy() for name, array in arrays.items()}
+        before, numbers = {name: array.copy() for name, array in arrays.items()}, _numbers(blocks[0])
         answer = function(*blocks)
-        fast = {name: array.copy() for name, array in arrays.items()}
+        fast, found = {name: array.copy() for name, array in arrays.items()}, _numbers(blocks[0])
         counts = [getattr(blocks[0], n) for n in set(COUNTED.values())] if blocks[0].kind == "Frame" else []
         for name, array in arrays.items():
             array[:] = before[name]
+        for name, number in numbers.items():
+            setattr(blocks[0], name, number)
         assert function.twin(*blocks) == answer
+        assert _numbers(blocks[0]) == pytest.approx(found, rel=1e-9, abs=1e-12)
         if counts:
             assert [getattr(blocks[0], n) for n in set(COUNTED.values())] == counts
         for name, array in arrays.items():
@@ -102,6 +111,8 @@ def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: 
     monkeypatch.setattr(routine_module, "set_targets", _both(routine_module.set_targets, seen))
     monkeypatch.setattr(routine_module, "hit_velocities", _both(routine_module.hit_velocities, seen, every=3))
     monkeypatch.setattr(filter_module, "give_way", _both(filter_module.give_way, seen, every=3))
+    for name in ("move_goal", "advance_goal"):
+        monkeypatch.setattr(filter_module, name, _both(getattr(filter_module, name), seen, every=3))
     monkeypatch.setattr(filter_module, "keep_apart", _both(filter_module.keep_apart, seen))
     monkeypatch.setattr(reference_module, "reference_frame", _both(reference_module.reference_frame, seen))
     options = dict(RUNS[run])
@@ -110,7 +121,10 @@ def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: 
     body = fit(_walk()).bodies[3].name
     pushes = [poise.Push(body, (150.0, 60.0, 0.0), 0.3), poise.Push(body, (0.0, -200.0, 40.0), 0.9)]
     poise.simulate(_walk(), pushes=pushes, **options)
-    assert set(seen) == {"sense", "hit_velocities", "give_way", "set_targets", "keep_apart", "reference_frame"}
+    assert set(seen) == {
+        "sense", "hit_velocities", "give_way", "move_goal", "advance_goal", "set_targets", "keep_apart",
+        "reference_frame",
+    }  # fmt: skip
     assert seen.pop("give_way") == seen.pop("hit_velocities") > 15  # while something pushes; `sense` gives way else
     assert min(seen.values()) > 50
 

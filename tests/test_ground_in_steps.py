@@ -44,7 +44,7 @@ def test_ground_in_a_step_equals_the_plain_one(spec: str) -> None:
         touch = estimated_touch(*builder.kinematics(q[k], v[k]), character.floor, preset.end_effector, 0.8, v[k])
         reference = builder.frame(q[k], v[k], (v[k + 1] - v[k]) / dt, touch)
         scene = machine.sense(reference, [Push("chest", (200.0, 80.0, 0.0), 0.1, 0.1)] if 6 <= k < 12 else [], None)
-        s, shift = machine.state, np.array(machine.particle.shift)
+        s, shift = machine.state, machine.goal.shift.copy()
         below = terrain.sample(s.centers[:, :2], machine.time)
         assert machine.problem.axes[:, 2] == pytest.approx(below.normal, abs=1e-14)
         up, radii = below.normal[:, 2], machine.model.point_radii

@@ -9,7 +9,6 @@ import numpy as np
 from poise.body.character import Character
 from poise.core.errors import SimulationDiverged
 from poise.core.typing import Array, Flags, Index
-from poise.core.units import GRAVITY
 from poise.filter import rising
 from poise.filter.apart import keep_apart, legs_of
 from poise.filter.falling import Fall, begun
@@ -17,7 +16,7 @@ from poise.filter.footing import Footing, GroundFollower
 from poise.filter.forces import Force, Surroundings
 from poise.filter.frame import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY
 from poise.filter.giving import give_way
-from poise.filter.goal import GoalParticle, Recovery, Support, TrunkSway, recover
+from poise.filter.goal import advance_goal, lifted, move_goal, moving_goal, pressed, put_goal
 from poise.filter.plan import GroundPlan, PlannedFrame, Track, starts_level
 from poise.filter.preset import Preset
 from poise.filter.quasi_physical import (
@@ -33,15 +32,11 @@ from poise.filter.quasi_physical import (
 )
 from poise.filter.reference import ReferenceFrame
 from poise.filter.sensing import (
-    NOTHING,
     Routine,
     Sensed,
     contacts_of,
     feet_of,
-    flies,
-    is_thrown,
     limbs_of,
-    spin,
     write_hits,
 )
 from poise.filter.setup import Counts, Options, Setup
@@ -104,10 +99,11 @@ class SimulatedCharacter:
         self.time, self.frame, self.counts = 0.0, -1, Counts()
         self.last: StepRecord | None = None
         self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
-        self.particle = GoalParticle(preset.goal, character.leg_length)
-        self.sway = TrunkSway(preset.goal, self.mass, self.scale)
-        self.recovery = Recovery()
-        self.support: Support | None = None
+        feet = feet_of(character)
+        self.goal = moving_goal(
+            preset.goal, preset.protective, mass=self.mass, leg_length=character.leg_length, feet=len(feet), dt=self.dt,
+            is_guided=options.goal != "none", returns=options.after != "stay",
+        )  # fmt: skip
         self.fall: Fall | None = None
         self.rising: rising.Rising | None = None
         self.standing_height = character.leg_length
@@ -118,7 +114,7 @@ class SimulatedCharacter:
             preset.protective,
             self.terrain,
             self.floor,
-            feet_of(character),
+            feet,
             limbs_of(character),
             self.model.point_count,
             self.scale,
@@ -133,7 +129,7 @@ class SimulatedCharacter:
             is_strict=options.physicality.is_strict, left_out=self.goal_without, limbs=self.setup.giving,
         )  # fmt: skip
         self.problem, self.limbs = self.routine.frame, self.routine.limbs
-        self.limbs.mass, self.limbs.pivot = self.mass, self.sway.pivot
+        self.limbs.mass, self.limbs.pivot = self.mass, preset.goal.sway_pivot * character.leg_length
         f, w = self.problem, preset.weights
         f.torque_share, f.root_share = w.joint_torque, options.physicality.factor * w.root_wrench
         f.pose_share, f.end_share, f.authority, f.rise = w.pose, w.end_effector, 1.0, RISE
@@ -234,7 +230,7 @@ class SimulatedCharacter:
             SimulationDiverged: if two steps in a row had to be carried, or the state is not finite.
         """
         self.frame += 1
-        self.shifts.append(self.particle.shift)
+        self.shifts.append(tuple(self.goal.shift.tolist()))
         if self.fall is not None and (self.rising is not None or self._may_rise(self.fall)):
             return self._rise(reference, following, following_v)
         if is_glitch and self.fall is None:
@@ -260,7 +256,7 @@ class SimulatedCharacter:
                 )  # fmt: skip
             return self._carry(reference, following, following_v, planned)
         self.counts.in_a_row = 0
-        if self.recovery.falls and self.fall is None:
+        if self.goal.values.falls and self.fall is None:
             velocity = self.state.com_jacobian(self.model.roots[0]) @ self.v
             self.fall = begun(self.character, self.q, velocity, self.state.data.xpos[1:])
             self.standing_height = float(self.state.com(self.model.roots[0])[2]) - self.floor
@@ -280,54 +276,37 @@ class SimulatedCharacter:
 
     def sense(self, reference: ReferenceFrame, pushes: Sequence[Force], planned: PlannedFrame | None) -> Sensed:
         """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
-        s, f, limbs, particle, scale = self.state, self.problem, self.limbs, self.particle, self.scale
-        shift, below, is_static = particle.shift, (0.0, 0.0), self.terrain.is_static
-        is_guided = self.options.goal != "none"
-        home = particle.home if particle.is_away and is_guided and not self.physicality.is_strict else None
+        s, f, limbs, goal = self.state, self.problem, self.limbs, self.goal
+        g, is_static, is_strict = goal.values, self.terrain.is_static, self.options.physicality.is_strict
+        shift, home = tuple(goal.shift.tolist()), None
+        if any(shift) and g.is_guided and not self.physicality.is_strict:
+            home = tuple((goal.ground + goal.rest).tolist())
         self.follower.plan(planned)
         limbs.values.hits = len(pushes)
-        limbs.values.pressed, limbs.values.lifted = particle.pressed, particle.lifted
+        limbs.values.pressed, limbs.values.lifted = (pressed(goal), lifted(goal)) if g.height else (0.0, 0.0)
         s.begin(self.q, self.v)
         if not self.routine.see(reference, shift, home, planned, self.time):
             s.move_to(self.q, self.v)  # says which joint
         if not is_static:
-            below = tuple(f.ground_velocities.mean(axis=0)[:2].tolist())
+            goal.ground_velocity[:] = f.ground_velocities.mean(axis=0)[:2]
         if pushes:
             write_hits(limbs, pushes, self.character, s, self.time)
             give_way(f)
-        is_moving = self.options.goal == "moving"
+        g.is_moving = self.options.goal == "moving"
         if self.options.goal in ("auto", "none"):
-            is_moving = bool(pushes) or not particle.is_at_rest or not is_static
-        force, moment, touching = NOTHING, NOTHING, f.values.touching_count
-        if is_moving and limbs.values.is_pushed:
-            force, moment = tuple(limbs.trunk_force.tolist()), tuple(limbs.trunk_moment.tolist())
-            if touching:  # what is hit high also tips over its feet; what is hit low is held by them in part
-                tip = self.preset.goal.tipping / self.character.leg_length
-                force = force[0] + tip * moment[1], force[1] - tip * moment[0], force[2]
-        in_flight, support = is_moving and flies(touching, reference, self.mass), None
-        if in_flight:  # by mechanics alone
-            force = force[0] / scale, force[1] / scale, force[2] / scale
-        elif is_moving and not particle.is_at_rest:
-            if is_guided and self.fall is None and not self.recovery.steps:
-                support = self.footing.support(reference, self.support, self.dt)
-            self.recovery = recover(
-                self.recovery, self.preset.protective, shift, particle.velocity, particle.ground,
-                self.character.leg_length, self.dt, returns=self.options.after != "stay", is_guided=is_guided,
-                landing=None if support is None else support.landing(particle),
-            )  # fmt: skip
-            particle.rest = self.recovery.rest
-        thrown = is_moving and not in_flight and is_thrown(touching, reference, particle.height, scale)
-        weight = GRAVITY * scale if thrown else 0.0
-        particle.accelerate(force, self.mass, below, self.dt, flies=in_flight or thrown, weight=weight, support=support)
-        self.support = support
-        self.sway.accelerate(moment, spin=spin(limbs, s) if in_flight else None, dt=self.dt)
-        if self.options.physicality.is_strict and self.fall is None:
-            self.recovery = self.recovery._replace(landing=strict_landing(s, reference))
-        whole = self.sway.whole if self.sway.whole > 1e-3 else 0.0
+            g.is_moving = bool(pushes) or not g.rests or not is_static
+        g.has_fallen = self.fall is not None
+        move_goal(goal, f)
+        if is_strict and self.fall is None:
+            goal.landing[:] = strict_landing(s, reference)
+        whole = g.whole if g.whole > 1e-3 else 0.0
         if whole or self.is_whole:
             self.sway_share[:] = self.own_share + whole * (1.0 - self.own_share)
         self.is_whole = whole > 0.0
-        footholds = self.footing.place(reference, s.points, shift, home, self.time, self.dt, planned, self.recovery)
+        footholds = self.footing.place(
+            reference, s.points, shift, home, self.time, self.dt, planned, landing=tuple(goal.landing.tolist()),
+            is_urgent=bool(g.steps),
+        )  # fmt: skip
         self.contacts = contacts = contacts_of(
             f, s, self.options.friction, self.contacts, is_falling=self.fall is not None
         )
@@ -351,10 +330,10 @@ class SimulatedCharacter:
             if goal.is_on(self.time) and (limb := self.limbs.limb_of[self.character.body_index(goal.body) + 1]) >= 0:
                 self.limbs.amounts[self.limbs.limb_of == limb] = 0.0  # a limb that holds on does not give
         self.routine.set_targets(
-            sensed.footholds, self.particle, self.sway, lean, sensed.planned,
+            sensed.footholds, lean, sensed.planned, sways=bool(self.goal.values.sways),
             has_goal=fall is None and self.options.goal != "none",
         )  # fmt: skip
-        self.legs.values.acts = fall is None and not (self.particle.is_at_rest and self.sway.is_at_rest)
+        self.legs.values.acts = fall is None and (not self.goal.values.rests or self.goal.values.sways)
         keep_apart(self.legs, f)
         if fall is not None:
             made, self.fall = falling_targets(
@@ -439,11 +418,11 @@ class SimulatedCharacter:
             (here, _), (there, _) = self._com_of(self.q, self.v), self._com_of(following, following_v)
             x, y = (here - there).tolist()
             self.v, self.rising, self.fall = following_v.copy(), None, None
-            self.particle.shift, self.particle.velocity = (x, y), (0.0, 0.0)
+            g = self.goal
+            put_goal(g, (x, y))
             self.footing.begin_at((x, y))
-            self.particle.height = self.particle.height_velocity = 0.0
-            self.particle.rest = x - self.particle.ground[0], y - self.particle.ground[1]
-            self.recovery = Recovery(self.particle.rest, 0.0, steps=True)
+            g.height, g.height_velocity, g.since, g.steps, g.falls = 0.0, 0.0, 0.0, True, False
+            g.rest[:], g.landing[:] = g.shift - g.ground, 0.0
             self.routine.rest()
             self.problem.stood[:] = self.problem.swung[:] = False  # feet stand where they have come to
         return self.q
@@ -458,8 +437,7 @@ class SimulatedCharacter:
     def _finish(self) -> None:
         if self.world is not None:
             self.world.advance(self.q, self.v)
-        self.particle.advance(self.dt)
-        self.sway.advance(self.dt)
+        advance_goal(self.goal)
         self.time += self.dt
 
     def _carry(
@@ -480,15 +458,15 @@ class SimulatedCharacter:
         self.q = self.model.integrate(following, moved, 1.0)
         self.v = following_v + speed
         self.routine.rest()
-        self.particle.accelerate((0.0, 0.0, 0.0), self.mass, (0.0, 0.0), self.dt)
-        self.sway.accelerate((0.0, 0.0, 0.0))
+        self.goal.is_moving, self.goal.ground_velocity[:] = False, 0.0
+        move_goal(self.goal, self.problem)
         self._finish()
         if not is_first and np.abs(deviation).max() > 1e-9:
             # the goal goes on from where the carried figure is, not from where a spring would have brought it
             here, speed_here = self._com_of(self.q, self.v)
             there, speed_there = self._com_of(following, following_v)
             (x, y), (vx, vy) = (here - there).tolist(), (speed_here - speed_there).tolist()
-            self.particle.shift, self.particle.velocity = (x, y), (vx, vy)
+            put_goal(self.goal, (x, y), (vx, vy))
             self.footing.begin_at((x, y))
             self.problem.stood[:] = False  # feet stand where they have come to
         return self.q

@@ -32,7 +32,6 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.typing import Array, Flags
-from poise.filter.goal import Recovery, Support
 from poise.filter.plan import PlannedFrame
 from poise.filter.preset import EndEffector, Ground, Protective, Stepping
 from poise.filter.reference import ReferenceFrame
@@ -262,15 +261,6 @@ def hump(s: float) -> tuple[float, float, float]:
 
 Pair = tuple[float, float]
 
-SWING = 0.4
-"""A foot that stands will swing for so long [s]."""
-SHORTEST, SOON = 0.3, 1.2
-"""No step is shorter; a figure whose next foot lands later stands [s]."""
-FARTHEST = 0.2
-"""A foot lands no farther off its place in the clip against the other than this [m], as in people."""
-MOVING = 0.03
-"""The support moves from foot to foot with this half-life [s]."""
-
 
 class Footholds(NamedTuple):
     """What the targets must know of the contact points at one step.
@@ -316,30 +306,29 @@ class Footing:
         scale: float,
     ) -> None:
         self._settings, self._terrain, self._floor, self.feet, self._scale = settings, terrain, floor, feet, scale
-        self._protective = protective
         self._stepping = SteppingBack(stepping, protective, limbs, max(1, len(feet) // 2), count, scale)
         self._offset = np.zeros((count, 3))
         self.stands, self.held = np.zeros((2, count), dtype=np.bool_)
         self._shift, self._landing = np.zeros((2, count, 2))
         alone = set(range(count)).difference(*feet)
         groups = [*feet, *((point,) for point in sorted(alone))]
-        self._seen_of_groups, self._standing = np.zeros((len(groups), 4)), np.zeros(2)
+        groups_seen = np.zeros((len(groups), 4))
         self._chosen = np.full((count, 2), np.nan)
         self._seen = np.zeros((len(limbs), 4))
         self._wanted = np.zeros((4 * count, 2))
         self.arrays = {
             "offset": self._offset, "stands": self.stands, "held": self.held, "foot_shift": self._shift,
             "members": self._stepping.members, "ends": self._stepping.ends, "limbs_seen": self._seen,
-            "wanted": self._wanted, "landing": self._landing, "standing": self._standing,
+            "wanted": self._wanted, "landing": self._landing, "standing": np.zeros(2),
             "grouped": np.array([point for group in groups for point in group], dtype=np.int64),
             "group_ends": np.cumsum([len(group) for group in groups], dtype=np.int64),
-            "groups_seen": self._seen_of_groups,
+            "groups_seen": groups_seen,
         }  # fmt: skip
 
     def place(
         self, reference: ReferenceFrame, points: Array, goal_shift: tuple[float, float],
         home: tuple[float, float] | None, time: float, dt: float, planned: PlannedFrame | None = None,
-        recovery: Recovery | None = None,
+        *, landing: tuple[float, float] = (0.0, 0.0), is_urgent: bool = False,
     ) -> Footholds:  # fmt: skip
         """Let limbs step back, and choose treads where there are any: after sensing, before targets.
 
@@ -351,12 +340,12 @@ class Footing:
             time: [s].
             dt: Length of the step [s].
             planned: The plan over the ground, if there is one.
-            recovery: What the figure does about a push.
+            landing: By how much more than the goal the next landing is moved [m].
+            is_urgent: Steps are protective.
         """
-        back, stands, landing = None, self.stands, None
+        back, stands, moved = None, self.stands, None
         if home is not None:
             away = math.dist(goal_shift, home)
-            is_urgent = recovery is not None and recovery.steps
             back = self._stepping.advance(
                 self._offset, reference.flags, self._seen, home, away, dt, points if is_urgent else None
             )
@@ -365,37 +354,9 @@ class Footing:
             stands = stands & ~back.moves
         if planned is None and self._terrain.treads and self._settings.foothold_shift > 0.0:
             self._choose_treads(reference, points, goal_shift, time)
-        elif recovery is not None and (any(goal_shift) or any(recovery.landing)):
-            landing = recovery.landing
-        return Footholds(stands, back, landing)
-
-    def support(self, reference: ReferenceFrame, before: Support | None, dt: float) -> Support | None:
-        """The foot that stands while another is about to land; None for figures that stand, fly or have other legs.
-
-        Args:
-            reference: The undisturbed character.
-            before: The support one step earlier, from which it moves on.
-            dt: [s].
-        """
-        if len(self.feet) != 2 or not self._protective.reach or not self.stands.any():
-            return None
-        times, lifts, swing = [], [], SWING
-        for touches, time_to_contact, progress, time_to_lift in self._seen_of_groups[:2].tolist():
-            times.append(math.inf if touches else time_to_contact)
-            lifts.append(time_to_lift)
-            if not touches and (left := 1.0 - progress) > 0.05:
-                swing = min(time_to_contact / left, SOON)
-        lifts = [lift + swing for lift in lifts]
-        time, then = sorted(map(min, times, lifts))
-        if time > SOON:
-            return None
-        x, y = self._standing.tolist()
-        if before is not None:
-            part = 0.5 ** (dt / MOVING)
-            x, y = x + part * (before.place[0] - x), y + part * (before.place[1] - y)
-        s, scale = self._protective, self._scale
-        after = min(max(then - time, SHORTEST), SOON)
-        return Support((x, y), time, s.ankle * scale, s.reach * scale, FARTHEST * scale, after, s.left)
+        elif any(goal_shift) or any(landing):
+            moved = landing
+        return Footholds(stands, back, moved)
 
     def begin_at(self, goal_shift: Pair) -> None:
         """Points land this far off the reference [m], where the goal has been put."""

@@ -78,7 +78,7 @@ class Recorder:
         """Take in frame k, after the figure has stepped to frame k + 1."""
         self._step_seconds.append(seconds)
         figure, last = self._figure, self._figure.last
-        self._steps[k], self._falls[k] = figure.recovery.steps, figure.fall is not None
+        self._steps[k], self._falls[k] = figure.goal.steps, figure.fall is not None
         if last is None or last.frame != k:
             self._place(k, self._now)
             self._now = figure.q.copy()

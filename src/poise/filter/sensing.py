@@ -13,14 +13,12 @@ import numpy as np
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
-from poise.core.units import GRAVITY
 from poise.filter import giving
 from poise.filter.falling import presses
 from poise.filter.footing import Footholds, Footing, GroundFollower
 from poise.filter.forces import Force
 from poise.filter.frame import LARGEST_WAY, sense, set_targets
 from poise.filter.giving import GivingBody, hit_velocities
-from poise.filter.goal import GoalParticle, TrunkSway
 from poise.filter.plan import PlannedFrame
 from poise.filter.preset import Giving, Preset
 from poise.filter.quasi_physical import JointLimits
@@ -130,21 +128,20 @@ class Routine:
         return self._state.is_complete
 
     def set_targets(
-        self, feet: Footholds, particle: GoalParticle, sway: TrunkSway, lean: Pair | None,
-        planned: PlannedFrame | None, *, has_goal: bool,
-    ) -> None:  # fmt: skip
-        """Fill the targets and bounds; after `see` and `Footing.place`.
+        self, feet: Footholds, lean: Pair | None, planned: PlannedFrame | None, *, sways: bool, has_goal: bool
+    ) -> None:
+        """Fill the targets and bounds; after `see`, `move_goal` and `Footing.place`.
 
         Args:
             feet: What stands and what steps back.
-            particle, sway: Of the goal and the trunk, with their rates for this step.
             lean: How much of its share in the slope's turn each body takes, and how far the whole figure lies along
                 the slope, 0 … 1; None on level ground.
             planned: The plan over the ground, if there is one.
+            sways: Something has turned the trunk.
             has_goal: The center of mass is guided.
         """
         f = self.frame
-        f.values.has_goal, f.values.is_at_goal = has_goal, particle.is_at_rest
+        f.values.has_goal = has_goal
         if planned is not None:
             f.plan_gaps[:], f.plan_climbs[:], f.plan_landings[:] = planned.gaps, planned.climbs, planned.landings
             f.plan_rates[0], f.plan_rates[1] = planned.velocities, planned.accelerations
@@ -155,12 +152,7 @@ class Routine:
         f.values.is_stepping, f.values.lands = feet.back is not None, feet.landing is not None
         if feet.landing is not None:
             f.landing_ahead[:] = feet.landing
-        f.values.is_turned = not (sway.is_at_rest and lean is None)
-        f.moved[:] = (
-            *particle.shift, particle.height, *particle.velocity, particle.height_velocity,
-            *particle.acceleration, particle.height_acceleration,
-        )  # fmt: skip
-        f.sway[:] = (*sway.turn, *sway.velocity, *sway.acceleration)
+        f.values.is_turned = sways or lean is not None
         f.values.leaning, f.values.lying = lean or (0.0, 0.0)
         set_targets(f)
 
@@ -190,14 +182,6 @@ class _Nowhere:
 
 
 NOWHERE = _Nowhere()
-
-
-Vector = tuple[float, float, float]
-
-CARRIED = 0.3
-"""A figure whose root carries this part of its weight in the reference hovers; one that is carried less flies."""
-
-NOTHING: Vector = (0.0, 0.0, 0.0)
 
 
 class Sensed(NamedTuple):
@@ -232,31 +216,6 @@ def write_hits(limbs: Block, pushes: Sequence[Force], character: Character, stat
     for k, push in enumerate(pushes):
         mass = float(masses[limbs.hit_body[k]])
         limbs.hit_force[k] = push.force_at(limbs.hit_place[k].copy(), limbs.hit_velocity[k].copy(), time, mass)
-
-
-def flies(touching: int, reference: ReferenceFrame, mass: float) -> bool:
-    """Nothing touches, here or in the reference, and the root does not carry the figure there."""
-    is_free = not touching and not reference.flags.any()
-    return is_free and abs(float(reference.torque[2])) < CARRIED * GRAVITY * mass
-
-
-def is_thrown(touching: int, reference: ReferenceFrame, rise: float, scale: float) -> bool:
-    """A push has lifted the figure, by so much [m], off the ground it stands on in the reference."""
-    return not touching and bool(reference.flags.any()) and rise > 0.02 * scale
-
-
-def spin(limbs: Block, state: State) -> Vector:
-    """Angular acceleration of the whole figure as one rigid body by the forces that meet it [rad/s²]."""
-    count, root, data = limbs.hits, limbs.root, state.data
-    if not count:
-        return NOTHING
-    com = data.subtree_com[root]
-    moment = np.cross(limbs.hit_place[:count] - com, limbs.hit_force[:count]).sum(axis=0)
-    frame = data.xmat[root].reshape(3, 3)
-    arm = com - data.xpos[root]
-    inertia = frame @ state.M[3:6, 3:6] @ frame.T - limbs.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-    x, y, z = np.linalg.solve(inertia, moment).tolist()
-    return x, y, z
 
 
 def contacts_of(f: Block, state: State, friction: float, last: Contacts, *, is_falling: bool) -> Contacts:

@@ -385,6 +385,67 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         ground_normals: real[points, 1, 3]  of the ground at each point
         ground_lower: real[points]  least accelerations, −∞ where the ground is far
     """),
+    # the goal that pushes carry along, and the trunk that they turn; see filter/goal.py
+    "MovingGoal": _fields("""
+        feet: word  that the figure stands on
+        ahead: word  steps in which the goal is looked ahead
+        is_guided: word  something keeps the figure up
+        returns: word  it goes home again after stepping
+        is_moving: word  pushes move it in this step
+        has_fallen: word  it lies, or is about to
+        flies: word  nothing touches; written by `move_goal`
+        rests: word  it is at the reference's own place and does not move
+        sways: word  something has turned the trunk
+        has_support: word  `support` is that of the last step
+        steps: word  the figure takes protective steps
+        falls: word  it fell
+        dt: real  [s]
+        mass: real  of the figure [kg]
+        scale: real  leg length / 0.82 m
+        hovering: real  a reference that is carried by more flies not [N]
+        lifted: real  a figure farther above what it stands on is thrown [m]
+        frequency: real  of the particle [1/s]
+        vertical_frequency: real  [1/s]
+        lowest: real  way down at which its spring is twice as stiff [m]
+        highest: real  the same upward [m]
+        tipping: real  part of the moment that carries it along [1/m]
+        pendulum: real  frequency of a figure that falls over [1/s]
+        hold: real  a capture point so far off needs no step [m]
+        walking: real  factor on it for a walk
+        longest: real  farther off than this it falls [m]
+        settling: real  it stays so long before it goes home [s]
+        pace: real  then it goes so fast [m/s]
+        bending: real  landing places follow with this time constant [s]
+        ankle: real  pressure under a foot goes so far aside [m]
+        reach: real  a capture point so far off when the next foot lands needs no help, 0 where none is looked for [m]
+        farthest: real  a foot lands no farther from the other, beyond the clip's own way [m]
+        left: real  part of the capture point's way that is left one step later
+        swing: real  a foot that stands will swing for so long [s]
+        shortest: real  no step is shorter [s]
+        soon: real  a figure whose next foot lands later stands [s]
+        moving_part: real  part of the way to the next support that is left after a step
+        push: real  angular acceleration of the trunk by a moment across [1/(kg m²)]
+        twist: real  the same about the vertical
+        spring: real  of the trunk [1/s²]
+        damper: real  [1/s]
+        limit: real  turn at which the spring is twice as stiff [rad]
+        fresh: real  a trunk turned by less when it begins to fly turns with the whole figure at once [rad]
+        whole_part: real  else part of the way there that is left after a step
+        height: real  of the root against the reference, upward [m]
+        height_velocity: real  [m/s]
+        height_acceleration: real  [m/s²]
+        since: real  how long since it last had to be moved outward [s]
+        whole: real  how far legs and root turn with the trunk, 1 in flight … 0 on the ground
+        shift: real[2]  of the goal against the reference [m]
+        velocity: real[2]  [m/s]
+        acceleration: real[2]  [m/s²]
+        ground: real[2]  where the ground has carried the reference's place [m]
+        ground_velocity: real[2]  [m/s]
+        rest: real[2]  where protective steps take it, against where it would rest else [m]
+        landing: real[2]  by how much more than the goal the landing place of a swinging foot is moved [m]
+        support: real[2]  place of the foot that stands while the other is about to land, against the reference [m]
+        turn: real[3, 3]  of the trunk, a rotation vector in world axes, and its rates
+    """),
     # legs that may meet; see filter/apart.py
     "Legs": _fields("""
         mirror: Pose  of a state to be moved to the reference
