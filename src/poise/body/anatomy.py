@@ -166,6 +166,12 @@ def is_aside(name: str, *, has_skin: bool = False) -> bool:
 
 
 @lru_cache(maxsize=2048)
+def is_twist(name: str) -> bool:
+    """True for a bone that spreads the twist of a limb, by its name."""
+    return bool({"twist", "roll"} & set(words(name)))
+
+
+@lru_cache(maxsize=2048)
 def is_end(name: str) -> bool:
     """True for a joint that only marks where a bone ends: "toe_end", "HeadNub"."""
     return bool({"end", "nub", "tip", "site"} & set(words(name)))

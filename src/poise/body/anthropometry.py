@@ -53,6 +53,9 @@ PERSON_HEIGHTS = (1.35, 2.1)
 DENSITY = 1000.0
 """Of a body [kg/m³]; people's is 985 to 1065. No figure is heavier than what its skin encloses."""
 
+FATTER = 8.0
+"""Drawn spiders, crabs, beetles and fish enclose about so many times what animals of their length weigh [1]."""
+
 LEAST_FILLED = 0.1
 """A skin that encloses less than this share of the mass of its size is open [1]."""
 
@@ -75,6 +78,15 @@ def default_mass(height: float, *, two_legged: bool = True, volume: float | None
         return PERSON_MASS
     mass, drawn = PERSON_MASS * (height / 1.7) ** 3, DENSITY * (volume or 0.0)
     return min(mass, drawn) if drawn > LEAST_FILLED * mass else mass
+
+
+def beast_mass(volume: float) -> float:
+    """Mass of what is shaped like no person and no quadruped, such as a spider or a fish [kg]: 1000 kg/m³ V / FATTER.
+
+    Args:
+        volume: Of the skin [m³].
+    """
+    return DENSITY * volume / FATTER
 
 
 def radius_of(part: str, length: float, scale: float) -> float:

@@ -109,8 +109,11 @@ def _default_mass(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg: flo
     known = anatomy_of(skeleton)
     if known.is_hand:
         return anthropometry.PERSON_MASS * anthropometry.DE_LEVA["hand"] * (known.leg_length / HUMAN_LEG) ** 3
+    legs, volume = anatomy.limbs("leg"), skeleton.skin_volume
+    if volume and (len(legs) > 4 or not (legs or anatomy.limbs("arm"))):
+        return anthropometry.beast_mass(volume)
     height = _height(skeleton, frames, anatomy, leg)
-    return anthropometry.default_mass(height, two_legged=not anatomy.four_legged, volume=skeleton.skin_volume)
+    return anthropometry.default_mass(height, two_legged=not anatomy.four_legged, volume=volume)
 
 
 def _height(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg_length: float) -> float:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
 from poise.body.anatomy import (
-    Chain,
     Poses,
     bone_lengths,
     hints,
     is_aside,
     is_end,
+    is_twist,
     side_of,
     sound_ends,
-    stem,
     twins_of,
     without_side,
 )  # fmt: skip
@@ -38,9 +36,6 @@ LEAST_SKIN = 0.25
 
 CARRIES = 0.4
 """A joint with this share of all joints below it carries the figure [1]."""
-
-MOST_PIECES = 4
-"""A bone is divided into no more pieces than this."""
 
 FAN = 5
 """A fork of so many short branches, far from the root, is a face or a hand."""
@@ -113,6 +108,9 @@ class JointTree:
         by_name = frozenset(j for j, name in enumerate(names) if is_aside(name, has_skin=skin is not None))
         if self.is_hand:
             by_name = frozenset(j for j in by_name if not is_finger(names[j]))
+        # a twist bone that carries the hand is a link of the arm
+        below = {j: self.skeleton.carried_by(j)[1:].tolist() for j in by_name if is_twist(names[j])}
+        by_name -= {j for j, kids in below.items() if not by_name.issuperset(kids)}
         # what carries the figure is no control, whatever it is called
         by_name -= {j for j in by_name if len(self.skeleton.carried_by(j)) > CARRIES * len(names)}
         return by_name if skin is None else by_name | frozenset(np.flatnonzero(self.below_skin <= 0.0).tolist())
@@ -125,6 +123,7 @@ class JointTree:
         skin, kids = self.skin, self.skeleton.children
         beside = {j for j in range(1, len(kids)) if not kids[j] and len(kids[int(self.skeleton.parents[j])]) > 1}
         found = set() if skin is None else {j for j in beside if skin[j] <= 0.0}
+        found |= {j for j in beside if self._doubles(j)}
         if self.poses.frame_count > 2:
             ends = {site.joint for site in self.skeleton.end_sites if np.linalg.norm(site.offset) > 0.0}
             for j in beside - ends:
@@ -135,9 +134,16 @@ class JointTree:
                     found.add(j)
         return frozenset(found)
 
+    def _doubles(self, joint: int) -> bool:
+        """True for a last joint in a limb that lies on its parent and never turns: it holds one more mesh there."""
+        parent = int(self.skeleton.parents[joint])
+        is_there = self.lengths[joint] < 1e-3 * max(self.lengths[c] for c in self.skeleton.children[parent])
+        return is_there and self.is_sided(parent) and not self.turns(joint)
+
     def _find_fans(self) -> frozenset[int]:
         """First joints of the branches of faces and hands, whatever they are called: many, and short."""
-        kids, way = self.skeleton.children, np.zeros(self.skeleton.joint_count)
+        kids = [[c for c in below if c not in self.asides] for below in self.skeleton.children]
+        way = np.zeros(self.skeleton.joint_count)
         root = self.find_root()
         found: set[int] = set()
         for j in self.skeleton.carried_by(root).tolist():
@@ -361,121 +367,6 @@ class JointTree:
             return at
         longest = max(sites, key=lambda offset: float(np.linalg.norm(offset)))
         return at + rotations.rotate(orientations[..., last, :], longest)
-
-    def limb_chain(self, kind: str, side: str, place: str, hub: int, kid: int, other: int) -> Chain | None:
-        """Trim a branch to the joints worth simulating: [collar], upper, lower, hand; thigh, shin, foot, toe."""
-        # a paw's toes are often called fingers
-        path = self.path(kid, with_asides=kind == "leg")
-        if kind == "other":
-            return Chain(kind, side, place, hub, tuple(path)) if self.weight(kid) >= LIMB else None
-        path = self._undivided(path)
-        upper = self.upper(kind, path, other)
-        keep = [j for j in path[:upper] if kind == "arm" or place == "front"]
-        keep = [j for j in keep if j not in self.skeleton.fixed]
-        if len(keep) > 1 and not self.poses.is_bare:
-            keep = [j for j in keep if self.turns(j)] or keep[-1:]
-        whole = path[upper:]
-        # joints that double another, or cannot turn, stay with the one before
-        main = [whole[0]]
-        shortest = 0.05 * self.reach[whole[0]]  # wide wings are no measure for a bird's legs
-        for n, j in enumerate(whole[1:], start=1):
-            too_close = self.lengths[j] < min(0.012 * self.span, shortest) and n > 1
-            if j in self.skeleton.fixed or too_close:
-                is_control = self.skin is not None and self.skin[main[-1]] <= 0.0 < self.skin[j]
-                if is_control and any(self.are_twins(j, k) for k in self.path(other)):
-                    main[-1] = j  # the bone at the place of a control that moves no skin
-                elif n > 2:
-                    break
-                continue
-            main.append(j)
-        most = 3 if kind == "arm" else 4
-        main = main[:most]
-        while len(main) > 1 and self.skin is not None and self.below_skin[main[-1]] <= 0.0:
-            main.pop()  # it marks where the skin ends
-        twin = self._undivided(self.path(other, with_asides=kind == "leg"))
-        place_of_last = path.index(main[-1])
-        twin_is_tip = place_of_last >= len(twin) or self._is_tip(twin[place_of_last])
-        if len(main) == most and self._is_tip(main[-1]) and twin_is_tip:
-            main.pop()
-        return Chain(kind, side, place, hub, tuple(keep + main), upper=len(keep))
-
-    def _undivided(self, path: list[int]) -> list[int]:
-        """The path without joints inside a bone: pieces in one line whose names differ by a number alone."""
-        stems = [stem(name) for name in self.skeleton.names]
-        kept = path[:1]
-        for before, j, after in zip(path, path[1:], path[2:]):
-            # "node 1" and "node 2" are no pieces of one bone: too many share the name
-            same_name = stems[kept[-1]] == stems[j] and stems.count(stems[j]) <= MOST_PIECES
-            if not same_name or self._straightness(before, j, after) < np.cos(np.radians(12.0)):
-                kept.append(j)
-        return kept + path[max(len(path) - 1, 1) :]
-
-    def _straightness(self, before: int, joint: int, after: int) -> float:
-        """Least cosine, over the poses and at rest, between the bones before and after a joint; 0 without bones."""
-        at = np.concatenate([self.poses.positions, self.skeleton.rest[0][None]])
-        into, out = at[:, joint] - at[:, before], at[:, after] - at[:, joint]
-        size = np.linalg.norm(into, axis=-1) * np.linalg.norm(out, axis=-1)
-        if (size < (0.005 * self.span) ** 2).any():
-            return 0.0
-        return float(np.min(np.sum(into * out, axis=-1) / size))
-
-    def _is_tip(self, joint: int) -> bool:
-        """A leaf that only marks where the limb ends: no length beyond it and it never turns."""
-        return bool(self.reach[joint] < 1e-3 * self.span and not self.turns(joint) and not self.poses.is_bare)
-
-    def upper(self, kind: str, path: list[int], other: int) -> int:
-        """Place in the path of the thigh or upper arm: the first long bone that does not start at the middle line."""
-        mirror = self._undivided(self.path(other))
-        # what a hand holds is no part of it: the other one tells how far the limb reaches
-        beyond = min(self.reach[path[-1]], self.reach[mirror[-1]] if len(mirror) == len(path) else np.inf)
-        bones = [*self._bones(path), float(beyond)]
-        if len(mirror) == len(path):  # both sides are judged alike
-            bones[:-1] = [0.5 * (a + b) for a, b in zip(bones, self._bones(mirror))]
-        # a big foot is no measure for a thigh
-        longest = max(bones[:-1]) if kind == "leg" and len(path) > 2 else max(bones)
-        for k in range(len(path) - 1):
-            if kind == "leg" and self._is_hip_link(path, mirror, k):
-                continue
-            # before a person's thigh lie only short links; a robot or a bird may have a short first bone
-            turns = any(self.turns(side[k]) for side in (path, mirror) if k < len(side))
-            is_link = not turns or len(path) - k > 4
-            if bones[k] < 0.45 * longest and kind == "leg" and is_link:
-                continue
-            if bones[k] < 0.25 * longest:
-                continue
-            if kind == "arm" and k + 2 < len(path) and k + 1 < len(mirror):
-                here = self.apart(path[k], mirror[k])
-                there = self.apart(path[k + 1], mirror[k + 1])
-                name = self.skeleton.names[path[k]].lower()
-                after = self.skeleton.names[path[k + 1]].lower()
-                named = any(w in name for w in ("collar", "clavicle", "scapula"))
-                named = named or ("shoulder" in name and "arm" in after and "fore" not in after and "low" not in after)
-                # near the middle line, shorter than the next bone, and two bones still to come: a collar bone
-                if here < 0.6 * there and bones[k + 2] > 0.0 and (named or (k == 0 and bones[k] < 0.9 * bones[k + 1])):
-                    continue
-                if named and k == 0 and len(path) > 3:  # a dinosaur's begin far from the middle
-                    continue
-                is_long = bones[k] < 1.5 * bones[k + 1] and bones[k + 2] > 0.6 * bones[k + 1]  # no hand follows yet
-                if here < 0.6 * there and k == 0 and len(path) > 3 and is_long:
-                    continue
-                if k and k + 3 < len(path) and here < 0.8 * there and bones[k] < 0.6 * min(bones[k + 1 : k + 3]):
-                    continue  # a second joint of the shoulder
-            return k
-        return 0
-
-    def _bones(self, path: list[int]) -> list[float]:
-        """Lengths between the joints of a path, which may leave joints out [m]."""
-        parents = self.skeleton.parents
-        return [float(self.lengths[j]) if parents[j] == i else self.apart(i, j) for i, j in pairwise(path)]
-
-    def _is_hip_link(self, path: list[int], mirror: list[int], k: int) -> bool:
-        """A piece of the pelvis before the thigh: it never turns, begins at the middle line, and a leg follows."""
-        if k + 3 >= len(path) or k + 1 >= len(mirror) or self.poses.frame_count < 2:
-            return False
-        if self.turns(path[k]) or self.turns(mirror[k]):
-            return False
-        begins, ends = self.apart(path[k], mirror[k]), self.apart(path[k + 1], mirror[k + 1])
-        return begins < 0.25 * ends and ends > 0.03 * self.span
 
     def apart(self, a: int, b: int) -> float:
         """How far two joints are from each other, the median over the poses [m]."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from poise.body.anatomy import Anatomy, Chain, Poses, hints
 from poise.body.joint_tree import LIMB, JointTree, Pair
+from poise.body.limb_chain import limb_chain
 from poise.body.standing import heading, rest_is_level, share_on_ground, time_on_ground, trunk_of
 from poise.core.skeleton import Skeleton, rest_pose
 from poise.core.typing import Array
@@ -33,7 +34,7 @@ def find_anatomy(poses: Poses) -> Anatomy:
     pairs: list[Pair] = []
     single: list[tuple[int, int]] = []
     for hub, kids in loose.items():
-        paired, alone = tree.pair_up(kids)
+        paired, alone = ([], kids) if tree.is_hand else tree.pair_up(kids)
         pairs += [(hub, a, b) for a, b in paired]
         single += [(hub, c) for c in alone]
     pelvis, chest = _trunk(tree, root, hubs, pairs, single)
@@ -50,7 +51,9 @@ def find_anatomy(poses: Poses) -> Anatomy:
     # tracks and wheels are no limbs
     is_figure = len(pairs) <= MOST_PAIRS or any(_named(tree, p) & {"leg", "arm"} for p in pairs)
     is_figure = is_figure and not tree.is_hand
-    leg_pair = _main_legs(tree, pelvis, pairs) if is_figure else None
+    limbs = [p for p in pairs if _lie_beside(tree, p)]
+    leg_pair = _main_legs(tree, pelvis, limbs) if is_figure else None
+    is_figure = is_figure and (leg_pair is not None or bool(single) or any(_named(tree, p) for p in limbs))
     standing = _standing_pairs(tree, leg_pair, pairs)
     forward, left = heading(tree, pelvis, chest, leg_pair, pairs)
     if len(standing) == 2 and leg_pair is not None:
@@ -66,13 +69,16 @@ def find_anatomy(poses: Poses) -> Anatomy:
         elif len(standing) > 1 and kind == "leg":
             kind, place = "other", ""
         named = _named(tree, (hub, a, b))
+        if kind == "arm" and leg_pair is not None and hub == leg_pair[0] and hub != chest and not named & {"arm"}:
+            kind = "other" if any(p[0] == chest for p in pairs) else kind  # coat tails
         if chest in poses.skeleton.ancestors(hub) and hub != pelvis:  # hair, ears and horns of the head
             kind, place = "other", ""
-        if not is_figure or (kind != "leg" and ("other" in named or (tree.bone_count(a) == 1 and "arm" not in named))):
+        is_limb = is_figure and (hub, a, b) in limbs
+        if not is_limb or (kind != "leg" and ("other" in named or (tree.bone_count(a) == 1 and "arm" not in named))):
             kind, place = "other", ""
         a, b = _left_first(tree, a, b, left)
         for side, kid in (("left", a), ("right", b)):
-            if chain := tree.limb_chain(kind, side, place, hub, kid, b if kid == a else a):
+            if chain := limb_chain(tree, kind, side, place, hub, kid, b if kid == a else a):
                 chains.append(chain)
     for hub, kid in single:
         if tree.is_hand:
@@ -136,6 +142,15 @@ def _trunk(
     return (chest, pelvis) if headness(pelvis) > max(headness(chest), 0.0) + 0.5 else (pelvis, chest)
 
 
+def _lie_beside(tree: JointTree, pair: Pair) -> bool:
+    """False for two branches of which one is above the other, at rest and in most poses: the limbs of a bow."""
+    for places in (tree.skeleton.rest[0][None], tree.poses.positions):
+        apart = places[:, tree.path(pair[1])].mean(axis=1) - places[:, tree.path(pair[2])].mean(axis=1)
+        if np.median(np.abs(apart[:, 2])) < ABOVE * np.median(np.linalg.norm(apart, axis=-1)):
+            return True
+    return False
+
+
 def _named_leg(tree: JointTree, hub: int, pairs: list[Pair]) -> bool:
     """Whether a pair on this joint is called a leg."""
     return any("leg" in _named(tree, pair) for pair in pairs if pair[0] == hub)
@@ -155,12 +170,14 @@ def _main_legs(tree: JointTree, root: int, pairs: list[Pair]) -> Pair | None:
         hint = 0.3 * ("arm" in named) - 0.3 * ("leg" in named)
         return low + hint + (0.0 if hub == root else 0.25)
 
-    best = min(pairs, key=score)
-    named = _named(tree, best)
-    if "leg" in named:
-        return best
-    short = tree.bone_count(best[1]) == 1  # a limb of one bone is a leg by name alone
-    return best if not named & {"arm", "other"} and not short and _comes_near_ground(tree, best) else None
+    def can_be(pair: Pair) -> bool:
+        named = _named(tree, pair)
+        if "leg" in named:
+            return True
+        short = tree.bone_count(pair[1]) == 1  # a limb of one bone is a leg by name alone
+        return not named & {"arm", "other"} and not short and _comes_near_ground(tree, pair)
+
+    return min(filter(can_be, pairs), key=score, default=None)
 
 
 def _named(tree: JointTree, pair: Pair) -> frozenset[str]:
@@ -192,6 +209,8 @@ def _comes_near_ground(tree: JointTree, pair: Pair) -> bool:
     return min(gaps) < 0.06 * tree.span
 
 
+ABOVE = 0.9
+"""Two branches lie above each other if so much of the way between them is vertical [1]."""
 BODY = 0.4
 """Least length of what goes on behind a head to be a body, as a share of the span [1]."""
 

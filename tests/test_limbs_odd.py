@@ -1,0 +1,119 @@
+"""Rigs of odd build: doubled joints, twist bones that carry hands, nameless legs, coat tails, insects, things."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from poise.body import fit
+from poise.body.posing import left_out
+from tests.test_limbs import ARMS, LEGS, MOVES, TRUNK, Row, both, figure, limbs
+
+
+def test_a_joint_that_only_holds_one_more_mesh_leaves_the_leg_its_thigh() -> None:
+    doubled = both(("thigh mesh.*", "thigh.*", (0.0, 0.0, 0.0)))
+    tips = both(("", "thigh mesh.*", (0.02, 0.0, -0.45)))  # what hangs on the thigh reaches down to the knee
+    found = limbs(fit(figure([*TRUNK, *ARMS, *LEGS, *doubled], MOVES, ends=tips)))
+    assert found["left_leg"] == ["thigh.L", "shin.L", "foot.L", "toe.L"]
+    assert not any(name.endswith("other") for name in found)
+
+
+def test_a_twist_bone_that_carries_the_hand_is_a_link_of_the_arm() -> None:
+    arms = both(
+        ("shoulder.*", "chest", (0.0, 0.03, 0.1)),
+        ("blade.*", "shoulder.*", (0.05, 0.16, 0.02)),
+        ("upper.*", "blade.*", (0.0, 0.02, -0.02)),
+        *((f"upper twist{n}.*", "upper.*", (0.0, 0.05 * n, 0.0)) for n in range(5)),
+        ("lower.*", "upper.*", (0.0, 0.26, 0.0)),
+        *((f"lower twist{n}.*", "lower.*", (0.0, 0.04 * n, 0.0)) for n in range(5)),
+        ("wrist twist.*", "lower.*", (0.0, 0.23, 0.0)),
+        ("wrist.*", "wrist twist.*", (0.0, 0.03, 0.0)),
+    )
+    ends = both(("", "wrist.*", (0.0, 0.15, 0.0)))
+    found = limbs(fit(figure([*TRUNK, *arms, *LEGS], [*MOVES[:8], "lower.L", "wrist.L"], ends=ends)))
+    assert found["left_arm"][-3:] == ["upper.L", "lower.L", "wrist.L"]
+
+
+def test_nameless_arms_that_hang_lower_than_expected_leave_the_figure_its_legs() -> None:
+    rows: list[Row] = [
+        ("Bone", "", (0.0, 0.0, 1.3)),
+        ("Bone.004", "Bone", (0.0, 0.0, -0.4)),
+        ("Bone.001", "Bone", (0.0, 0.0, 0.1)),
+        ("Bone.002", "Bone.001", (0.0, 0.0, 0.3)),
+        *both(
+            ("Bone_*.001", "Bone", (0.0, 0.25, 0.0)),
+            ("Bone_*.002", "Bone_*.001", (0.0, 0.06, -0.4)),
+            ("Bone_*.003", "Bone_*.002", (0.0, 0.0, -0.4)),
+            ("Bone.004_*.001", "Bone.004", (0.0, 0.12, -0.07)),
+            ("Bone.004_*.002", "Bone.004_*.001", (0.01, 0.0, -0.4)),
+            ("Bone.004_*.003", "Bone.004_*.002", (-0.01, 0.0, -0.42)),
+        ),
+    ]
+    found = limbs(fit(figure(rows, ["Bone.004_L.002", "Bone_L.002"])))
+    assert found["left_leg"][0] == "Bone.004_L.001"
+    assert found["left_arm"][0] == "Bone_L.001"
+
+
+def test_coat_tails_on_the_hips_are_no_arms() -> None:
+    coat = both(
+        ("strand.*", "hips", (-0.1, 0.1, 0.1)),
+        ("strand.*.001", "strand.*", (-0.1, 0.1, -0.2)),
+        ("strand.*.002", "strand.*.001", (-0.05, 0.05, -0.25)),
+    )
+    found = limbs(fit(figure([*TRUNK, *ARMS, *LEGS, *coat], [*MOVES, "strand.L"])))
+    assert sum("arm" in name for name in found) == 2
+    assert found["left_arm"][0] == "upper_arm.L"
+
+
+def test_an_insects_leg_ends_in_its_tip() -> None:
+    rows: list[Row] = [("body", "", (0.0, 0.0, 0.17)), ("head", "body", (0.2, 0.0, 0.02))]
+    for n, x in enumerate((0.12, 0.0, -0.12)):
+        rows += both(
+            (f"leg{n}a.*", "body", (x, 0.08, 0.0)),
+            (f"leg{n}b.*", f"leg{n}a.*", (0.0, 0.09, -0.02)),
+            (f"leg{n}c.*", f"leg{n}b.*", (0.0, 0.15, 0.1)),
+            (f"leg{n}d.*", f"leg{n}c.*", (0.0, 0.09, -0.04)),
+            (f"leg{n}e.*", f"leg{n}d.*", (0.0, 0.07, -0.09)),
+        )
+    tips = [row for n in range(3) for row in both(("", f"leg{n}e.*", (0.0, 0.02, -0.12)))]
+    character = fit(figure(rows, [f"leg{n}{part}.L" for n in range(3) for part in "abcde"], ends=tips))
+    legs = [names for name, names in limbs(character).items() if "leg" in name]
+    assert len(legs) == 6
+    assert {names[-1][4] for names in legs} == {"e"}
+
+
+def test_a_bow_and_a_pair_of_paddles_are_no_figure() -> None:
+    def side(letter: str, sign: float) -> list[Row]:
+        names = [f"Bow.{n:03}.{letter}" for n in range(1, 9)]
+        return [(n, p, (0.0, 0.01, 0.06 * sign)) for n, p in zip(names, ["grip", *names])]
+
+    bow: list[Row] = [("grip", "", (0.0, 0.0, 0.0)), *side("L", 1.0), *side("R", -1.0)]
+    paddles: list[Row] = [("table", "", (0.0, 0.0, 0.8))]
+    for n, y in enumerate((1.2, -1.2)):
+        paddles += [(f"Bone.{n}1", "table", (0.4, y, 0.1)), (f"Bone.{n}2", f"Bone.{n}1", (0.0, 0.0, 0.3))]
+        paddles += [(f"Bone.{n}3", f"Bone.{n}2", (0.0, 0.0, 0.3))]
+    for rows in (bow, paddles):
+        motion = figure(rows, [rows[-1][0]])
+        assert not left_out(fit(motion), motion).is_figure
+
+
+def test_fingers_of_a_hand_alone_have_no_side() -> None:
+    rows: list[Row] = [("lHand", "", (0.0, 0.0, 0.0))]
+    for n in range(1, 6):
+        rows += [
+            (f"finger{n}-1.l", "lHand", (0.1, 0.02 * n, 0.0)),
+            (f"finger{n}-2.l", f"finger{n}-1.l", (0.05, 0.0, 0.0)),
+        ]
+        rows += [(f"finger{n}-3.l", f"finger{n}-2.l", (0.03, 0.0, 0.0))]
+    assert {name.split(".")[0] for name in limbs(fit(figure(rows, ["finger1-2.l"])))} == {"other"}
+
+
+@pytest.mark.parametrize("pitch", [0.0, 1.2])
+def test_a_fish_weighs_by_its_skin_whatever_it_does(pitch: float) -> None:
+    names = [f"Main{n}" for n in range(1, 7)]
+    rows = [(n, p, (0.5 * np.cos(pitch), 0.0, 0.5 * np.sin(pitch))) for n, p in zip(names, ["", *names])]
+    swimming = figure(rows, ["Main3"], skin=[1.0] * 6)
+    fish = replace(swimming, skeleton=replace(swimming.skeleton, skin_volume=0.8))
+    assert fit(fish).mass == pytest.approx(100.0)
