@@ -22,6 +22,7 @@ from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.frame import limit_angles
+from poise.filter.goal import move_goal
 from poise.filter.quasi_physical import Physicality
 from poise.filter.setup import Options
 from poise.native import Block, library
@@ -96,6 +97,8 @@ def _walk(count: int = 130) -> Motion:
 
 RUNS: dict[str, dict[str, Any]] = {
     "flat, pushed": {},
+    "flat, shoved until it steps": {"body": "chest", "harder": 4.0},
+    "flat, lifted": {"body": "chest", "harder": 1.0, "upward": 1500.0},
     "slope": {"terrain": "slope:6"},
     "stairs, with a plan": {"terrain": "stairs:0.12,0.35"},
     "stairs, as it comes": {"terrain": "stairs:0.12,0.35", "options": Options(plans_ahead=False)},
@@ -118,8 +121,12 @@ def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: 
     options = dict(RUNS[run])
     if "terrain" in options:
         options["terrain"] = poise.Terrain.parse(options["terrain"])
-    body = fit(_walk()).bodies[3].name
-    pushes = [poise.Push(body, (150.0, 60.0, 0.0), 0.3), poise.Push(body, (0.0, -200.0, 40.0), 0.9)]
+    body = options.pop("body", fit(_walk()).bodies[3].name)
+    harder, upward = options.pop("harder", 1.0), options.pop("upward", 0.0)
+    pushes = [
+        poise.Push(body, (150.0 * harder, 60.0 * harder, upward), 0.3),
+        poise.Push(body, (0.0, -200.0, 40.0), 0.9),
+    ]
     poise.simulate(_walk(), pushes=pushes, **options)
     assert set(seen) == {
         "sense", "hit_velocities", "give_way", "move_goal", "advance_goal", "set_targets", "keep_apart",
@@ -127,6 +134,23 @@ def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: 
     }  # fmt: skip
     assert seen.pop("give_way") == seen.pop("hit_velocities") > 15  # while something pushes; `sense` gives way else
     assert min(seen.values()) > 50
+
+
+def test_the_goal_of_a_figure_that_flies_equals_its_twin() -> None:
+    motion = _walk(40)
+    character = fit(motion)
+    live = poise.QuasiPhysicalFilter(character, dt=motion.dt)
+    live.push(poise.Push("chest", (150.0, 60.0, 80.0), 0.1))
+    for pose in poise.motion_to_q(character, motion)[:12]:
+        live.step(pose)
+    figure, seen = live.figure, {}
+    frame = figure.problem
+    frame.reference.flags[:], frame.reference.torque[2], frame.touching_count = False, 0.0, 0
+    assert figure.limbs.hits
+    assert not figure.goal.rests
+    _both(move_goal, seen, every=1)(figure.goal, frame)
+    assert figure.goal.flies
+    assert figure.goal.turn[2].any()
 
 
 def test_limit_angles_equal_the_plain_ones() -> None:

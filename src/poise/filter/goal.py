@@ -136,8 +136,8 @@ def move_goal(g, f):
             force[:], moment[:] = limbs.trunk_force, limbs.trunk_moment
             if touching:
                 force[:2] += g.tipping * np.array([moment[1], -moment[0]])
-        stands = r.flags.any()
-        g.flies = not touching and not stands and abs(r.torque[2]) < g.hovering
+        stands = bool(r.flags.any())
+        g.flies = not touching and not stands and bool(abs(r.torque[2]) < g.hovering)
         if g.flies:
             force /= g.scale  # by mechanics alone
         elif not g.rests:
@@ -166,7 +166,7 @@ def advance_goal(g):
     if g.sways:
         g.turn[1] += dt * g.turn[2]
         g.turn[0] += dt * g.turn[1]
-    g.rests = not (g.shift.any() or g.velocity.any() or g.height or g.height_velocity)
+    g.rests = not bool(g.shift.any() or g.velocity.any() or g.height or g.height_velocity)
 
 
 def _support(g: Block, f: Block) -> Support | None:
@@ -240,7 +240,7 @@ def _recover(g: Block, support: Support | None) -> None:
     g.landing += g.dt / (g.bending + g.dt) * (wanted - g.landing)
     if max(np.abs(g.landing).max(), np.abs(wanted).max()) < 1e-6:
         g.landing[:] = 0.0
-    g.steps = g.steps and (g.rest.any() or g.since < g.settling)
+    g.steps = bool(g.steps and (g.rest.any() or g.since < g.settling))
 
 
 def _accelerate(g: Block, force: Array, support: Support | None, weight: float) -> None:
