@@ -24,9 +24,11 @@ from poise.core.typing import Array
 from poise.filter.frame import limit_angles
 from poise.filter.goal import move_goal
 from poise.filter.quasi_physical import Physicality
+from poise.filter.reference import ReferenceBuilder, reference_frame
 from poise.filter.setup import Options
 from poise.native import Block, library
 from poise.native.function import NUMBERS
+from poise.physics import model_of
 from poise.samples import sample_path
 from tests.character_figures import person
 
@@ -134,6 +136,27 @@ def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: 
     }  # fmt: skip
     assert seen.pop("give_way") == seen.pop("hit_velocities") > 15  # while something pushes; `sense` gives way else
     assert min(seen.values()) > 50
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_contacts_of_a_stream_are_estimated_as_by_the_twin(is_known: bool) -> None:
+    motion = _walk(80)
+    character = fit(motion)
+    model, seen, found = model_of(character), {}, []
+    builder = ReferenceBuilder(model, dt=motion.dt, friction=0.8)
+    builder.estimate(character.floor, character.leg_length, 0.2)
+    own, rng = builder._actor, np.random.default_rng(2)  # pyright: ignore[reportPrivateUsage]
+    for pose in poise.motion_to_q(character, motion):
+        v = rng.normal(scale=0.5, size=model.nv) * (1.0 if len(found) % 3 else 0.1)
+        known = np.arange(model.point_count) < 1 + len(found) % 2
+        touching = (known, np.where(known, 0.0, 0.3)) if is_known else None
+        frame = builder.frame(pose, v, np.zeros(model.nv), touching=touching)
+        _both(reference_frame, seen, every=1)(own, frame)
+        found.append(frame)
+    assert not is_known or (found[-1].flags == known).all()
+    assert 0.05 < np.mean([frame.flags for frame in found]) < 0.95
+    assert np.isinf([frame.times_to_lift for frame in found]).any()
+    assert np.isfinite([frame.landings for frame in found]).any()
 
 
 def test_the_goal_of_a_figure_that_flies_equals_its_twin() -> None:

@@ -10,7 +10,7 @@ from poise.body.posing import motion_to_q
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Push
 from poise.filter.preset import load_preset
-from poise.filter.reference import ReferenceBuilder, estimated_touch
+from poise.filter.reference import ReferenceBuilder
 from poise.filter.setup import Options
 from poise.physics.state import velocities
 from poise.terrain import Terrain
@@ -28,6 +28,7 @@ def test_ground_in_a_step_equals_the_plain_one(spec: str) -> None:
     preset, dt = load_preset("recommended"), 1.0 / 60.0
     machine = SimulatedCharacter(character, preset, terrain, Options(), dt=dt, floor=character.floor)
     builder = ReferenceBuilder(machine.model, dt=dt, friction=0.8)
+    builder.estimate(character.floor, 0.8, preset.end_effector.contact_time)
     q = motion_to_q(character, motion.resampled(dt * np.arange(40, dtype=np.float64)))
     v = velocities(machine.model, q, dt)
     w, lean, reach = preset.ground.frequency, preset.ground.lean_frequency, 0.25 * machine.scale
@@ -41,8 +42,7 @@ def test_ground_in_a_step_equals_the_plain_one(spec: str) -> None:
     machine.start(q[0], v[0])
     rise, speed, bend, turn, turning = 0.0, 0.0, 0.0, np.zeros(2), np.zeros(2)
     for k in range(len(q) - 1):
-        touch = estimated_touch(*builder.kinematics(q[k], v[k]), character.floor, preset.end_effector, 0.8, v[k])
-        reference = builder.frame(q[k], v[k], (v[k + 1] - v[k]) / dt, touch)
+        reference = builder.frame(q[k], v[k], (v[k + 1] - v[k]) / dt)
         scene = machine.sense(reference, [Push("chest", (200.0, 80.0, 0.0), 0.1, 0.1)] if 6 <= k < 12 else [], None)
         s, shift = machine.state, machine.goal.shift.copy()
         below = terrain.sample(s.centers[:, :2], machine.time)

@@ -17,7 +17,6 @@ import poise
 from poise.analysis.angular_momentum import turned_momentum
 from poise.core import rotations
 from poise.core.skeleton import place_joints
-from poise.filter.reference import estimate_touch
 from poise.native import FUNCTIONS, build, compiled, library
 from poise.physics import bodies
 from poise.terrain.ground import PlacedGround, ground_velocities, sample
@@ -92,22 +91,6 @@ def test_kinematics_equal_the_twin() -> None:
             seen.append([getattr(state.pose, name).copy() for name in names])
         for name, mine, theirs in zip(names, *seen, strict=True):
             assert np.allclose(mine, theirs, rtol=1e-11, atol=1e-11), name
-
-
-@needs_core
-@pytest.mark.parametrize("rests", [0, 1])
-def test_contacts_of_a_stream_are_guessed_as_by_the_twin(rests: int) -> None:
-    rng = np.random.default_rng(6)
-    points, velocities = rng.normal(size=(60, 3)) * [1.0, 1.0, 0.1], rng.normal(size=(60, 3)) * rng.random((60, 1))
-    pair = []
-    for function in (estimate_touch, estimate_touch.twin):
-        out = (np.zeros(60, dtype=np.bool_), np.zeros(60), np.zeros((60, 3)), np.zeros(60), np.zeros(60))
-        function(points, velocities, -0.02, 0.08, 0.6, 0.2, rests, *out)
-        pair.append(out)
-    assert 5 < np.count_nonzero(pair[0][0]) < 55
-    assert np.isfinite(pair[0][2]).any()
-    for mine, theirs in zip(*pair, strict=True):
-        assert np.allclose(mine, theirs, rtol=1e-12, atol=0.0, equal_nan=True)
 
 
 @needs_core

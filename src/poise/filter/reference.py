@@ -19,10 +19,15 @@ import numpy.typing as npt
 
 from poise.core.typing import Array, Flags
 from poise.filter.plan import Track
-from poise.filter.preset import EndEffector
 from poise.native import Block, compiled
 from poise.native.fields import BLOCKS
-from poise.phases.contacts import contact_flags, contact_limits, time_to_contact_estimate, times_to_contact
+from poise.phases.contacts import (
+    TRAVEL_SHARE,
+    contact_flags,
+    contact_limits,
+    time_to_contact_estimate,
+    times_to_contact,
+)
 from poise.physics import Model, State, bodies
 from poise.step.active_set import nonnegative
 from poise.step.contacts import Contacts
@@ -86,6 +91,9 @@ class ReferenceFrame(NamedTuple):
         return "Reference"
 
 
+FIRST_OF_TOUCH = ReferenceFrame._fields.index("flags")
+"""From there on stand the five fields of a `Touch`."""
+
 _TOGETHER = 64
 """So many frames share their storage: rows of the same arrays, which are never written to twice."""
 
@@ -124,6 +132,18 @@ class ReferenceBuilder:
         """Forget which coefficients acted last."""
         self._actor.warm[:] = False
 
+    def estimate(self, floor: float, leg_length: float, contact_time: float) -> None:
+        """From now on contacts are estimated, as a stream needs it.
+
+        Args:
+            floor: Height of the reference's own floor [m].
+            leg_length: Limits of height and speed scale with it [m].
+            contact_time: A landing is known so long before [s].
+        """
+        s, (height, speed) = self._actor, contact_limits(np.zeros((1, 3)), leg_length)
+        s.estimates, s.floor, s.contact_time, s.travel_share = True, floor, contact_time, TRAVEL_SHARE
+        s.height_limit, s.least_speed = height, float(speed[0, 0])
+
     def kinematics(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Positions [m] and velocities [m/s] of the contact points at (q, v), shapes (P, 3)."""
         self._state.move_to(q, v)
@@ -138,8 +158,16 @@ class ReferenceBuilder:
         """Center of mass [m] in the pose last given to `kinematics`, shape (3,)."""
         return self._state.com(self.model.roots[0]).copy()
 
-    def frame(self, q: Array, v: Array, a: Array, touch: Touch) -> ReferenceFrame:
-        """The reference at (q, v, a) with known contacts."""
+    def frame(
+        self, q: Array, v: Array, a: Array, touch: Touch | None = None, *, touching: tuple[Flags, Array] | None = None
+    ) -> ReferenceFrame:
+        """The reference at (q, v, a).
+
+        Args:
+            q, v, a: Coordinates and their rates.
+            touch: Contacts; estimated where none are given.
+            touching: Which points touch and when others will [s], shapes (P,), where that is known and the rest is not.
+        """
         m, s = self.model, self._state
         values = next(self._frames, None)
         if values is None:
@@ -147,7 +175,12 @@ class ReferenceBuilder:
             values = next(self._frames)
         frame = ReferenceFrame._make(values)
         frame.q[:], frame.v[:], frame.a[:] = q, v, a
-        frame.flags[:], frame.times_to_contact[:], frame.landings[:], frame.progress[:], frame.times_to_lift[:] = touch
+        if touch is not None:
+            for own, given in zip(frame[FIRST_OF_TOUCH : FIRST_OF_TOUCH + 5], touch, strict=True):
+                own[:] = given
+        elif touching is not None:
+            frame.flags[:], frame.times_to_contact[:] = touching
+        self._actor.values.knows_touch = touching is not None
         if not reference_frame(self._actor, frame):
             s.move_to(q, v)  # says which joint
         if not self.without:
@@ -190,6 +223,8 @@ def reference_frame(s, r):
     bodies.point_motion.twin(p, p.point_body, r.points, s.cacc, r.point_velocities, r.point_accelerations)
     r.subtree_coms[:] = p.subtree_com
     r.com[:], r.com_acceleration[:] = p.subtree_com[s.root], bodies.com_acceleration(p, s.root, s.cacc)
+    if s.estimates:
+        _estimate_touch(s, r)
     # force in world axes, moment about the root in its axes
     touching, scale = np.flatnonzero(r.flags), np.array([1.0, 1.0, 1.0, *[1.0 / s.length] * 3])
     forces = s.directions[touching]
@@ -209,6 +244,23 @@ def reference_frame(s, r):
     )
     r.torque[:] = s.needed - r.torque
     return 1
+
+
+def _estimate_touch(s: Block, r: ReferenceFrame) -> None:
+    """Contacts of a streamed frame: low and slow points touch, others will after height over downward speed. A landing
+    is known only when it is near. Nobody knows when a streamed foot lifts; while the root rests it is not soon.
+    """
+    v, heights, speed = r.point_velocities, r.points[:, 2] - s.floor, math.hypot(*r.v[:2])
+    slow = max(s.least_speed, s.travel_share * speed)
+    touches = (heights < s.height_limit) & (np.linalg.norm(v, axis=1) < slow)
+    times = np.where(v[:, 2] < 0.0, time_to_contact_estimate(heights, v[:, 2], 10.0 * s.contact_time), np.inf)
+    times[touches] = 0.0
+    near = times < s.contact_time
+    if not s.knows_touch:
+        r.flags[:], r.times_to_contact[:] = touches, times
+    r.landings[:] = np.where(near[:, None], r.points + np.where(near, times, 0.0)[:, None] * v, np.nan)
+    r.progress[:] = np.where(touches, 1.0, np.where(near, 1.0 - times / s.contact_time, 0.0))
+    r.times_to_lift[:] = np.where(touches & (speed < 0.5 * slow), np.inf, 0.0)
 
 
 def _storage(m: Model) -> Iterator[tuple[Any, ...]]:
@@ -295,37 +347,3 @@ def _swings(flags: Flags, points: Array) -> tuple[Array, Array]:
         span = np.maximum(following - start, 1)
         progress[known, i] = ((index - start) / span)[known]
     return landings, progress
-
-
-def estimated_touch(
-    points: Array, velocities: Array, floor: float, settings: EndEffector, leg_length: float, root_v: Array
-) -> Touch:
-    """Contacts of a streamed frame: low and slow points touch, others will after height over downward speed."""
-    height_limit, speed_limit = contact_limits(root_v[None, :3], leg_length)
-    slow, count = float(speed_limit[0, 0]), len(points)
-    out = Touch(
-        np.empty(count, dtype=np.bool_), np.empty(count), np.empty((count, 3)), np.empty(count), np.empty(count)
-    )  # fmt: skip
-    # nobody knows when a streamed foot lifts; while the root rests it is not soon
-    rests = math.hypot(root_v[0], root_v[1]) < 0.5 * slow
-    estimate_touch(points, velocities, floor, height_limit, slow, settings.contact_time, int(rests), *out)
-    return out
-
-
-@compiled(
-    "const real points[n][3], const real velocities[n][3], real floor_height, real height_limit, real slow, real soon,"
-    "word rests, flag flags[n], real times[n], real landings[n][3], real progress[n], real lifts[n]"
-)
-def estimate_touch(
-    points, velocities, floor_height, height_limit, slow, soon, rests, flags, times, landings, progress, lifts
-):  # fmt: skip
-    """Fill a `Touch` from places and velocities of points."""
-    heights, falling = points[:, 2] - floor_height, velocities[:, 2] < 0.0
-    flags[:] = (heights < height_limit) & (np.linalg.norm(velocities, axis=1) < slow)
-    times[:] = np.where(falling, time_to_contact_estimate(heights, velocities[:, 2], 10.0 * soon), np.inf)
-    times[flags] = 0.0
-    # a landing is known only when it is near: before that the look-ahead serves
-    near = times < soon
-    landings[:] = np.where(near[:, None], points + np.where(near, times, 0.0)[:, None] * velocities, np.nan)
-    progress[:] = np.where(flags, 1.0, np.where(near, 1.0 - times / soon, 0.0))
-    lifts[:] = np.where(flags & bool(rests), np.inf, 0.0)

@@ -17,7 +17,7 @@ from poise.core.typing import Array
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
 from poise.filter.preset import Preset, load_preset
-from poise.filter.reference import ReferenceBuilder, Touch, estimated_touch
+from poise.filter.reference import ReferenceBuilder
 from poise.filter.setup import Options
 from poise.terrain import Terrain
 
@@ -57,6 +57,7 @@ class QuasiPhysicalFilter:
             self.figure.model, dt=dt, friction=options.friction, without=self.figure.goal_without,
             scale=self.figure.scale,
         )  # fmt: skip
+        self._builder.estimate(character.floor, character.leg_length, preset.end_effector.contact_time)
         self.reset()
 
     def reset(self) -> None:
@@ -120,12 +121,8 @@ class QuasiPhysicalFilter:
 
     def _settle(self) -> None:
         """Stand on the ground before the first answer, as a clip run does."""
-        figure, pose, still = self.figure, self._poses[0], np.zeros(self.figure.model.nv)
-        points, speeds = self._builder.kinematics(pose, still)
-        touch = estimated_touch(
-            points, speeds, figure.floor, figure.preset.end_effector, figure.character.leg_length, still
-        )
-        figure.settle(self._builder.frame(pose, still, still, touch))
+        pose, still = self._poses[0], np.zeros(self.figure.model.nv)
+        self.figure.settle(self._builder.frame(pose, still, still))
 
     def flush(self) -> Array:
         """The simulated pose of the last reference pose; the stream is over."""
@@ -142,14 +139,7 @@ class QuasiPhysicalFilter:
         v = self._previous_v
         assert v is not None
         following_v = figure.model.difference(now, following, figure.dt)
-        points, speeds = self._builder.kinematics(now, v)
-        touch = estimated_touch(
-            points, speeds, figure.floor, figure.preset.end_effector, figure.character.leg_length, v
-        )
-        given = self._given[0]
-        if given is not None:
-            touch = Touch(given[0], given[1], touch.landings, touch.progress, touch.times_to_lift)
-        reference = self._builder.frame(now, v, (following_v - v) / figure.dt, touch)
+        reference = self._builder.frame(now, v, (following_v - v) / figure.dt, touching=self._given[0])
         active = [p for p in self._pushes if p.is_on(figure.time)]
         self._answer = figure.advance(reference, following, following_v, active)
         self._previous_v = following_v

@@ -192,6 +192,13 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
     "Actor": _fields("""
         pose: Pose  moved to the reference
         root: word  body on which the figure hangs
+        estimates: word  contacts are estimated
+        knows_touch: word  but not which points touch, and when others will
+        floor: real  height of the reference's own floor [m]
+        height_limit: real  points touch below it [m]
+        least_speed: real  that are slower than this [m/s]
+        travel_share: real  or than this part of the root's speed
+        contact_time: real  a landing is known so long before [s]
         regularization: real  of the coefficients, as a share of the mean diagonal
         length: real  moments count over so many meters
         directions: real[points, 4, 3]  friction pyramid of each point above level ground

@@ -37,6 +37,24 @@ static word cone_system(Actor *s, const Reference *r) {
     return n;
 }
 
+/* Contacts of a streamed frame: low and slow points touch, others will after height over downward speed. A landing is
+ * known only when it is near. Nobody knows when a streamed foot lifts; while the root rests it is not soon. */
+static void estimate_touch(const Actor *s, Reference *r) {
+    real speed = sqrt(r->v[0] * r->v[0] + r->v[1] * r->v[1]), slow = larger(s->least_speed, s->travel_share * speed);
+    for (word i = 0; i < s->pose->points; i++) {
+        const real *v = r->point_velocities + 3 * i, *place_of = r->points + 3 * i;
+        real height = place_of[2] - s->floor, time = INFINITY;
+        int touches = height < s->height_limit && sqrt(dot(v, v, 3)) < slow;
+        if (touches) time = 0.0;
+        else if (v[2] < 0.0) time = smaller(larger(height / larger(-v[2], 1e-9), 0.0), 10.0 * s->contact_time);
+        int near = time < s->contact_time;
+        if (!s->knows_touch) r->flags[i] = (flag)touches, r->times_to_contact[i] = time;
+        for (int e = 0; e < 3; e++) r->landings[3 * i + e] = near ? place_of[e] + time * v[e] : NAN;
+        r->progress[i] = touches ? 1.0 : near ? 1.0 - time / s->contact_time : 0.0;
+        r->times_to_lift[i] = touches && speed < 0.5 * slow ? INFINITY : 0.0;
+    }
+}
+
 API word reference_frame(Actor *s, Reference *r) {
     Pose *p = s->pose;
     word nv = p->nv, points = p->points;
@@ -63,6 +81,7 @@ API word reference_frame(Actor *s, Reference *r) {
     memcpy(r->subtree_coms, p->subtree_com, 3 * (size_t)p->bodies * sizeof(real));
     memcpy(r->com, p->subtree_com + 3 * s->root, 3 * sizeof(real));
     com_acceleration(p, s->root, s->cacc, r->com_acceleration);
+    if (s->estimates) estimate_touch(s, r);
     word n = cone_system(s, r), k = 0;
     real *x = s->room, *forces = x + n, *rest = forces + 3 * points;
     flag *expected = (flag *)rest;
@@ -83,22 +102,4 @@ API word reference_frame(Actor *s, Reference *r) {
     point_torques(points, nv, p, p->point_body, r->points, forces, r->torque);
     for (word j = 0; j < nv; j++) r->torque[j] = s->needed[j] - r->torque[j];
     return 1;
-}
-
-/* Contacts of a streamed frame. Twin: filter/reference.py. */
-API void estimate_touch(word n, const real *points, const real *velocities, real floor_height, real height_limit,
-                        real slow, real soon, word rests, flag *flags, real *times, real *landings, real *progress,
-                        real *lifts) {
-    for (word i = 0; i < n; i++) {
-        const real *v = velocities + 3 * i;
-        real height = points[3 * i + 2] - floor_height, time = INFINITY;
-        flags[i] = height < height_limit && sqrt(dot(v, v, 3)) < slow;
-        if (flags[i]) time = 0.0;
-        else if (v[2] < 0.0) time = smaller(larger(height / larger(-v[2], 1e-9), 0.0), 10.0 * soon);
-        int near = time < soon;
-        times[i] = time;
-        for (int e = 0; e < 3; e++) landings[3 * i + e] = near ? points[3 * i + e] + time * v[e] : NAN;
-        progress[i] = flags[i] ? 1.0 : near ? 1.0 - time / soon : 0.0;
-        lifts[i] = flags[i] && rests ? INFINITY : 0.0;
-    }
 }
