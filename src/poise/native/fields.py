@@ -457,8 +457,6 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
     "Legs": _fields("""
         mirror: Pose  of a state to be moved to the reference
         acts: word  something has moved the figure; else nothing is bounded
-        nv: word  of the figure
-        bodies: word  of the model
         pairs: word  of capsules on two different legs
         capsules: word  of all bodies
         count: word  pairs that may meet, written by `closing_legs`
