@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pytest
+from benchmarks.alive import slide
 
 from poise.body import Character
 from poise.body.posing import body_positions, joint_deviations, motion_to_q
@@ -106,6 +107,15 @@ def test_a_kicked_swing_foot_flies() -> None:
         first, last = round(1.0 / run.report["dt"]), round(1.3 / run.report["dt"])
         own = off[first:last, character.roles["right_foot"], 1] - off[first:last, 0, 1]
         assert least <= own.max() <= most
+
+
+@pytest.mark.parametrize(
+    ("body", "way", "start", "most"), [("pelvis", -300.0, 1.34, 0.0035), ("right_foot", 300.0, 1.0, 0.008)]
+)
+def test_a_foot_stays_where_it_has_landed(body: str, way: float, start: float, most: float) -> None:
+    """The kicked one comes down at 3 m/s and must stop; it was drawn back by 1 cm."""
+    motion, character = longer(2.5)
+    assert slide(simulate(motion, character, pushes=[Push(body, (way, 0.0, 0.0), start, 0.2)])) <= most
 
 
 def legs_part(run: SimulationResult) -> float:

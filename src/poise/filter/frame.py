@@ -128,24 +128,28 @@ def _sense_groups(f: Block) -> None:
 
 def _move_landings(f: Block) -> None:
     """Where points land against the reference: with the goal, and so much farther; a foot that comes down keeps its
-    place.
+    place, and the rest of one that stands in part comes down where that has landed.
     """
     for seen, points in zip(f.groups_seen, np.split(f.grouped, f.group_ends[:-1]), strict=True):
-        if seen[1] > f.late:
+        stands = f.stands[points]
+        if stands.any() and not stands.all():
+            f.landing[points] = f.offset[points[stands], :2].mean(axis=0)
+        elif seen[1] > f.late:
             f.landing[points] = f.shift + f.landing_ahead
     f.foot_shift[:] = f.landing - f.shift
 
 
 def _stick(f: Block) -> None:
-    """Which points stand. One that touches sticks where it is, and goes with the ground; one that leaves starts from
-    where it was.
+    """Which points stand. One that touches sticks where it will be in the next step, and goes with the ground; one
+    that leaves starts from where it was.
     """
     flags, stood = f.reference.flags, f.stood.copy()
     f.stands[:] = flags & (f.gaps < f.band)
     here = f.pose.places - f.base
     here[:, 2] = f.heights - f.floors
     began = f.stands & ~stood
-    f.offset[began] = here[began]
+    speed = f.pose.velocities - f.ground_velocities - f.reference.point_velocities
+    f.offset[began, :2] = (here + f.dt * speed)[began, :2]
     left = ~flags & ~f.swung
     f.left_with[left] = np.where(stood[:, None], f.offset, here)[left]
     f.offset[f.stands, :2] += f.dt * f.ground_velocities[f.stands, :2]
@@ -233,7 +237,8 @@ def _weigh(f: Block) -> None:
     alike: forces, places and turns keep their share in the sum. A joint's strength divides the weight of its torque, as
     in the paper; below one it also multiplies the weight of its body's pose, which is so much the larger of the two
     that a weak joint would else be held like any other. Where limbs give, so does `giving.strengths`. Where the
-    reference hovers, the root, which carries it there, may bring it back, since no ground will: it weighs less.
+    reference hovers, the root, which carries it there, may bring it back, since no ground will: it weighs less. Feet
+    that stand while a push carries the figure away are held harder, since it turns and drags them.
     """
     p, r, k = f.pose, f.reference, f.giving
     hanging, total = p.subtree_masses, p.subtree_masses[k.root]
@@ -253,7 +258,9 @@ def _weigh(f: Block) -> None:
         f.turn_weight[1:] *= k.strengths[1:, None]
     rises = standing.any() and (f.is_planned or k.pressed != 0.0) and not f.is_falling
     f.place_weight[:] = f.authority * f.pose_share * total * np.array([1.0, 1.0, f.rise if rises else 1.0])
-    f.point_weight[:] = f.authority * f.end_share * total * f.shares
+    harder = 1.0 if f.is_at_goal else 1.0 + (1.0 - k.lifted) * (f.holding - 1.0)
+    held = np.repeat(np.where(standing, harder, 1.0), 3)
+    f.point_weight[:] = f.authority * f.end_share * total * f.shares * held
     f.torque_target[:] = 0.0 if f.is_falling else r.torque
     f.coefficient_target[:] = 0.0 if f.is_falling else r.coefficients
 

@@ -67,6 +67,7 @@ class EndEffector(Servo):
     clearance: float
     clearance_time: float
     foothold_shift: float
+    holding: float
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ class Routine:
         f.is_level, f.is_moving, f.dt, f.floor = terrain.is_flat, not terrain.is_static, dt, floor
         f.band, f.look_ahead, f.clearance_time = preset.contact.height * scale, e.look_ahead, e.clearance_time
         f.pose_speed, f.pose_stiffness = preset.pose.speed, preset.pose.stiffness
-        f.end_speed, f.end_stiffness = e.speed, e.stiffness
+        f.end_speed, f.end_stiffness, f.holding = e.speed, e.stiffness, e.holding
         f.contact_time, f.contact_height = e.contact_time, e.contact_height * scale
         f.late = preset.protective.late
         f.limit_margin, f.return_share, f.ground_reach = limits.near, limits.share, b.near_ground * scale

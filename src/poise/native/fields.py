@@ -305,6 +305,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         root_share: real  root wrench, with the knob
         pose_share: real  pose
         end_share: real  end effectors
+        holding: real  times as much for those that stand while the goal is away
         authority: real  factor on what needs the ground's help, below 1 for a figure that falls
         rise: real  factor on the weight of the root's height where a plan says it and something stands
         hovering: real  part of the root's weight that is left where a motion hovers

@@ -23,8 +23,8 @@ static void near_ground(Frame *f) {
     f->touching_count = near;
 }
 
-/* Which points stand. One that touches sticks where it is, and goes with the ground; one that leaves starts from where
- * it was. */
+/* Which points stand. One that touches sticks where it will be in the next step, and goes with the ground; one that
+ * leaves starts from where it was. */
 static void stick(Frame *f) {
     const Pose *p = f->pose;
     const flag *flags = f->reference->flags;
@@ -33,7 +33,11 @@ static void stick(Frame *f) {
         real *offset = f->offset + 3 * i, *left_with = f->left_with + 3 * i, lift = f->heights[i] - f->floors[i];
         int stands = flags[i] && f->gaps[i] < f->band;
         if (stands && !f->stood[i]) {
-            for (int c = 0; c < 2; c++) offset[c] = place_of[c] - base[c];
+            for (int c = 0; c < 2; c++) { /* it stops in the next step */
+                word at = 3 * i + c;
+                real speed = p->velocities[at] - f->ground_velocities[at] - f->reference->point_velocities[at];
+                offset[c] = place_of[c] - base[c] + f->dt * speed;
+            }
             offset[2] = lift;
         }
         if (!flags[i] && !f->swung[i]) {
@@ -93,14 +97,24 @@ static void sense_groups(Frame *f) {
     for (int c = 0; c < 2; c++) f->standing[c] /= (real)larger(1.0, (real)f->standing_count);
 }
 
-/* Where points land against the reference: with the goal, and so much farther; a foot that comes down keeps its place. */
+/* Where points land against the reference: with the goal, and so much farther; a foot that comes down keeps its place,
+ * and the rest of one that stands in part comes down where that has landed. */
 static void move_landings(Frame *f) {
     word first = 0;
     for (word g = 0; g < f->groups; g++) {
+        word standing = 0;
+        real landed[2] = {0, 0};
+        for (word k = first; k < f->group_ends[g]; k++) {
+            if (!f->stands[f->grouped[k]]) continue;
+            standing++;
+            add(1.0, f->offset + 3 * f->grouped[k], landed, 2);
+        }
+        int is_part = standing && standing < f->group_ends[g] - first, is_free = f->groups_seen[4 * g + 1] > f->late;
         for (word k = first; k < f->group_ends[g]; k++)
             for (int c = 0; c < 2; c++) {
                 word at = 2 * f->grouped[k] + c;
-                if (f->groups_seen[4 * g + 1] > f->late) f->landing[at] = f->shift[c] + f->landing_ahead[c];
+                if (is_part) f->landing[at] = landed[c] / (real)standing;
+                else if (is_free) f->landing[at] = f->shift[c] + f->landing_ahead[c];
                 f->foot_shift[at] = f->landing[at] - f->shift[c];
             }
         first = f->group_ends[g];
@@ -530,7 +544,11 @@ static void weigh(Frame *f) {
     }
     real rise = !f->is_falling && stands && (f->is_planned || l->pressed != 0.0) ? f->rise : 1.0;
     for (int e = 0; e < 3; e++) f->place_weight[e] = f->authority * f->pose_share * total * (e == 2 ? rise : 1.0);
-    for (word i = 0; i < 3 * p->points; i++) f->point_weight[i] = f->authority * f->end_share * total * f->shares[i];
+    real harder = f->is_at_goal ? 1.0 : 1.0 + (1.0 - l->lifted) * (f->holding - 1.0);
+    for (word i = 0; i < 3 * p->points; i++) {
+        int is_held = f->stands[i / 3] && !(f->is_stepping && f->leaving[i / 3]);
+        f->point_weight[i] = f->authority * f->end_share * total * f->shares[i] * (is_held ? harder : 1.0);
+    }
     if (f->is_falling) fill(0.0, f->coefficient_target, 4 * p->points);
     else memcpy(f->coefficient_target, r->coefficients, 4 * (size_t)p->points * sizeof(real));
 }
