@@ -181,10 +181,14 @@ SLOW_FOOT = 0.3
 """A foot stands while it moves slower than this share of its fastest [1]."""
 SHORTEST_STRIDE = 0.4
 """A stride carries a foot at least this far [leg lengths]."""
+SHORTEST_SWING, STRAIGHT = 0.25, 0.8
+"""A swing carries a foot at least this far [leg lengths], and this share of its path from end to end [1]."""
 FEWEST_STRIDES = 3
 """Fewer strides make no gait."""
 WALKING, HOPPING = 0.12, 0.6
 """Feet that move at the same time for less than this share of their way walk, for more than that hop [1]."""
+AHEAD = 0.3
+"""The strides of a walk go on in their direction at least so much, as a cosine [1]."""
 EVEN = 0.45
 """The logarithms of a gait's stride times spread no more than this [1]."""
 
@@ -200,6 +204,7 @@ class Gait:
         aloft: How much of the time in which a foot moves the other one moves, too: hardly any in a walk [1].
         count: How many strides were seen.
         legs: How many legs step.
+        ahead: Cosine between a stride and the next one of that foot, the median: 1 for a walk, less for a dance.
     """
 
     stride: float
@@ -208,11 +213,17 @@ class Gait:
     aloft: float
     count: int
     legs: int
+    ahead: float
+
+    @property
+    def on_foot(self) -> bool:
+        """True for two legs of which one stands at any time, however fast the frames follow each other."""
+        return self.legs == 2 and self.aloft < WALKING
 
     @property
     def walks(self) -> bool:
-        """True for two legs of which one stands at any time: a walk, however fast the frames follow each other."""
-        return self.legs == 2 and self.aloft < WALKING
+        """True for one that goes on in its direction: a walk and no dance."""
+        return self.on_foot and self.ahead > AHEAD
 
 
 def find_gait(figure: Figure) -> Gait | None:
@@ -234,15 +245,15 @@ def _find_gait(figure: Figure) -> Gait | None:
         return None
     strides: list[float] = []
     lengths: list[float] = []
+    turns: list[float] = []
     stances: list[npt.NDArray[np.bool_]] = []
     for foot in feet:
-        place = figure.places(foot)
-        speed = np.linalg.norm(np.gradient(place, axis=0), axis=1)
-        standing = speed < SLOW_FOOT * float(np.percentile(speed, 90))
-        pair = np.ones(2)
-        standing = np.asarray(ndimage.binary_closing(ndimage.binary_opening(standing, pair), pair), dtype=bool)
+        place, standing = _foot_stances(figure, foot)
         stances.append(standing)
         middle = [(first + last) / 2.0 for first, last in runs(standing)]
+        ways = np.diff(place[np.round(middle).astype(np.int64)], axis=0)
+        ways /= np.maximum(np.linalg.norm(ways, axis=1, keepdims=True), 1e-12)
+        turns += np.sum(ways[1:] * ways[:-1], axis=1).tolist()
         for begin, end in itertools.pairwise(middle):
             way = float(np.linalg.norm(place[round(end)] - place[round(begin)]))
             if way > SHORTEST_STRIDE:
@@ -256,8 +267,53 @@ def _find_gait(figure: Figure) -> Gait | None:
     if spread > EVEN or together > HOPPING:
         return None
     return Gait(
-        figure.step * float(np.median(strides)), float(np.median(lengths)), spread, together, len(strides), len(feet)
+        stride=figure.step * float(np.median(strides)),
+        length=float(np.median(lengths)),
+        spread=spread,
+        aloft=together,
+        count=len(strides),
+        legs=len(feet),
+        ahead=float(np.median(turns)) if turns else 1.0,
     )
+
+
+def _foot_stances(figure: Figure, foot: tuple[int, ...]) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Where a foot is, shape (F, 3) [leg lengths], and in which of the frames it stands, by its own speed."""
+    place = figure.places(foot)
+    speed = np.linalg.norm(np.gradient(place, axis=0), axis=1)
+    standing = speed < SLOW_FOOT * float(np.percentile(speed, 90))
+    pair = np.ones(2)
+    return place, np.asarray(ndimage.binary_closing(ndimage.binary_opening(standing, pair), pair), dtype=bool)
+
+
+@dataclass(frozen=True)
+class Swing:
+    """How long a foot is on its way from one stance to the next, and how far: medians over all steps.
+
+    Attributes:
+        time: [frames].
+        length: [leg lengths].
+    """
+
+    time: float
+    length: float
+
+
+def find_swing(figure: Figure) -> Swing | None:
+    """The swings of feet that go straight ahead, whether they make a gait or not; None where most do not."""
+    if not figure.moves:
+        return None
+    found: list[tuple[float, float]] = []
+    count = 0
+    for foot in figure.anatomy.feet:
+        place, standing = _foot_stances(figure, foot)
+        for (_, begin), (end, _) in itertools.pairwise(runs(standing)):
+            way = float(np.linalg.norm(place[end] - place[begin]))
+            path = float(np.linalg.norm(np.diff(place[begin : end + 1], axis=0), axis=1).sum())
+            count += way > SHORTEST_SWING
+            if way > max(SHORTEST_SWING, STRAIGHT * path):
+                found.append((figure.step * (end - begin), way))
+    return Swing(*np.median(found, axis=0).tolist()) if found and 2 * len(found) >= count else None
 
 
 def fastest_fall(figure: Figure, up: str, window: float) -> float | None:

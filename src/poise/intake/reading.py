@@ -10,8 +10,8 @@ from poise.core.motion import Evidence, Motion, Source
 from poise.core.units import UNITS
 from poise.intake.anatomy import Anatomy, height_of
 from poise.intake.figure import Figure
-from poise.intake.scale import UNIT_WORDS, WITNESSES, Scale, scale_candidates, unit_name, weigh_scale
-from poise.intake.table import Answer
+from poise.intake.scale import OF_TIME, UNIT_WORDS, Scale, scale_candidates, unit_name, weigh_scale
+from poise.intake.table import Answer, Table
 from poise.intake.up import weigh_up
 
 SURE = 0.6
@@ -123,25 +123,23 @@ def size_doubt(anatomy: Anatomy, tall: float) -> str:
 
 
 def _doubt_rate(figure: Figure, source: Source, evidence: dict[str, Evidence], warnings: list[str]) -> None:
-    """What falls and steps too fast is too large as often as too fast: both are tried, the rate is reported."""
     label = figure.motion.fps
-    sizes, meters = {"stated": 1.0}, {"stated": 1.0}
+    table = _rate_at_any_size(figure, "z", 1.0, MISLABELED, True)
+    stated = source.evidence["fps"].reason if "fps" in source.evidence else f"the file says {label:.6g} Hz"
+    _rate(label, Custom(source.format, {}, {}, stated=stated), table, evidence, warnings)
+
+
+def _rate_at_any_size(
+    figure: Figure, up: str, unit: float, rates: Mapping[float, float], any_rate: bool
+) -> Table[Scale]:
+    """The rate of a figure whose size is in doubt: what steps too fast is too large as often as too fast."""
+    sizes, meters = {"stated": 1.0}, {"stated": unit}
     for leg in SIZES:
-        if abs(math.log(leg / figure.leg)) > 0.5:
+        if abs(math.log(leg / (unit * figure.leg))) > 0.5:
             sizes[f"leg of {leg} m"], meters[f"leg of {leg} m"] = 0.3, leg / figure.leg
     sizes = {name: share / sum(sizes.values()) for name, share in sizes.items()}
-    candidates, prior = scale_candidates(label, sizes, MISLABELED, meters, True)
-    table = weigh_scale(figure, "z", candidates, prior, WITNESSES[2:])
-    stated = source.evidence["fps"].reason if "fps" in source.evidence else f"the file says {label:.6g} Hz"
-    chance = table.chance_of(lambda s: s.fps == label)
-    _rate(
-        label,
-        Custom(source.format, {}, {}, stated=stated),
-        table.ask(lambda s: s.fps, label),
-        chance,
-        evidence,
-        warnings,
-    )
+    candidates, prior = scale_candidates(figure.motion.fps, sizes, rates, meters, any_rate)
+    return weigh_scale(figure, up, candidates, prior, OF_TIME)
 
 
 def _up(figure: Figure, custom: Custom, evidence: dict[str, Evidence], warnings: list[str]) -> str:
@@ -167,10 +165,11 @@ def _scale(figure: Figure, up: str, custom: Custom, evidence: dict[str, Evidence
     has_rate = figure.motion.frame_count > 1
     candidates, prior = scale_candidates(label, units, rates if has_rate else {}, meters, custom.given_fps is None)
     table = weigh_scale(figure, up, candidates, prior)
-    unit_answer, rate_answer = table.ask(lambda s: s.unit), table.ask(lambda s: s.fps, label)
-    unit = _unit(figure, custom, unit_answer, table.best, evidence, warnings)
+    unit = _unit(figure, custom, table.ask(lambda s: s.unit), table.best, evidence, warnings)
     if has_rate:
-        _rate(label, custom, rate_answer, table.chance_of(lambda s: s.fps == label), evidence, warnings)
+        if custom.given_unit is None and _is_odd_person(figure, unit):
+            table = _rate_at_any_size(figure, up, unit, rates, custom.given_fps is None)
+        _rate(label, custom, table, evidence, warnings)
     return unit
 
 
@@ -187,7 +186,7 @@ def _unit(
         return custom.given_unit
     unit, confidence = best.unit, answer.confidence
     usual = UNITS[max(custom.units, key=lambda name: custom.units[name])]
-    if confidence < SURE and not figure.anatomy.legs:
+    if confidence < SURE and (not figure.anatomy.legs or _is_odd_person(figure, unit)):
         unit, confidence = usual, min(0.4, confidence)
     others = "; ".join(r for r in answer.reasons if "thigh and shank" not in r and "its size" not in r)
     doubts = "; ".join(r for r in answer.doubts if "thigh and shank" not in r and "its size" not in r)
@@ -200,7 +199,7 @@ def _unit(
             f"The unit is a guess ({reason}); say it with --unit m, dm, cm, mm, inch, ft, cmu or a number, or the "
             "figure's size with --height."
         )
-    elif figure.anatomy.is_person and not PERSON_LEGS[0] < figure.leg * unit < PERSON_LEGS[1]:
+    elif _is_odd_person(figure, unit):
         warnings.append(
             f"Its legs are {figure.leg * unit:.3g} m long in {UNIT_WORDS[unit_name(unit) or 'm']}, which no person's "
             "are, and it weighs and falls like a body of that size. Say how tall it is with --height, such as "
@@ -209,11 +208,15 @@ def _unit(
     return unit
 
 
+def _is_odd_person(figure: Figure, unit: float) -> bool:
+    """True for a person with legs that no person has."""
+    return figure.anatomy.is_person and not PERSON_LEGS[0] < figure.leg * unit < PERSON_LEGS[1]
+
+
 def _rate(
     label: float,
     custom: Custom,
-    answer: Answer,
-    chance: float,
+    table: Table[Scale],
     evidence: dict[str, Evidence],
     warnings: list[str],
 ) -> None:
@@ -221,10 +224,13 @@ def _rate(
     if custom.given_fps is not None:
         evidence["fps"] = Evidence(custom.given_fps, 1.0, f"given by the user; {stated}")
         return
-    if chance >= DOUBTED or answer.value == label:
+    answer, chance = table.ask(lambda s: s.fps, label), table.chance_of(lambda s: s.fps == label)
+    if chance >= DOUBTED or (chance >= 0.5 and answer.value == label):
         told = "; ".join(answer.reasons[:2]) if answer.value == label else ""
         evidence["fps"] = Evidence(label, round(chance, 2), f"{stated}{'; ' if told else ''}{told}")
         return
+    if answer.value == label:  # wrong more likely than right, by several other rates together
+        answer = table.without(lambda s: s.fps == label).ask(lambda s: s.fps)
     rate = float(answer.value)  # pyright: ignore[reportArgumentType]
     evidence["fps"] = Evidence(label, round(chance, 2), f"{stated}; {rate:.6g} Hz is likelier: {answer.sentence}")
     evidence["implied_fps"] = Evidence(rate, round(answer.confidence, 2), answer.sentence)

@@ -1,0 +1,105 @@
+"""Frame rates that the motion contradicts: steps, swings and falls, and what must not be accused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import poise.io
+from poise.core import rotations
+from poise.core.motion import Evidence, Motion, Source
+from poise.intake import Custom, read_as
+from poise.intake import table as tables
+from poise.intake.figure import Figure, find_gait, find_swing
+from poise.intake.reading import doubted
+from poise.intake.scale import scale_candidates
+from poise.samples import sample_path
+from tests.clips import MOTIONS, needs_motions
+
+
+def walk() -> Motion:
+    return replace(poise.io.load(sample_path("walk")), source=None)
+
+
+def told(motion: Motion) -> object:
+    """The rate told for a clip in meters with Z up, None if its label is believed."""
+    reading = read_as(motion, Custom("files", {"z": 1.0}, {"m": 1.0}, given_up="z", given_unit=1.0))
+    return reading.evidence["implied_fps"].value if "implied_fps" in reading.evidence else None
+
+
+def test_one_swing_shows_a_rate_twice_too_fast() -> None:
+    motion = walk().frames(np.arange(50))
+    assert find_gait(Figure(motion)) is None
+    assert find_swing(Figure(motion)) is not None
+    assert told(motion) is None
+    assert told(replace(motion, times=motion.times / 2.0)) == pytest.approx(60.0, rel=0.01)
+
+
+@needs_motions
+@pytest.mark.parametrize("name", ["143_32", "143_40", "141_25"])
+def test_a_walk_at_half_its_rate_is_told(name: str) -> None:
+    motion = poise.io.load(next(root for root in MOTIONS.parent.rglob(f"{name}.bvh")))
+    right = Motion(motion.skeleton, motion.times * (motion.fps / 60.0), motion.translations, motion.rotations)
+    assert told(right) is None
+    assert told(replace(right, times=right.times * 2.0)) == pytest.approx(60.0, rel=0.01)
+
+
+def test_the_rate_of_captures_is_likelier_than_others() -> None:
+    candidates, prior = scale_candidates(25.0, {"m": 1.0}, {2.0: 0.05}, {"m": 1.0}, True)
+    share = dict(zip([c.fps for c in candidates], prior, strict=True))
+    assert share[120.0] > 2.0 * share[90.0] > 0.0
+    assert prior.sum() == pytest.approx(1.0)
+
+
+@needs_motions
+def test_captures_of_120_hz_in_a_scene_of_25_are_told() -> None:
+    motion = poise.io.load(MOTIONS / "asf_amc/02_03.amc")
+    slow = Motion(motion.skeleton, motion.times * 4.8, motion.translations, motion.rotations)
+    assert told(slow) == pytest.approx(120.0, rel=0.01)
+
+
+def test_steps_to_and_fro_are_no_walk() -> None:
+    gait = find_gait(Figure(walk()))
+    assert gait is not None
+    assert gait.walks
+    dance = replace(gait, ahead=-0.3)
+    assert dance.on_foot
+    assert not dance.walks
+
+
+def hop(gravity: float) -> Motion:
+    """A drawn figure that hops twice, falling with that many m/s²."""
+    first_pose, count, rate = walk(), 60, 30.0
+    skeleton = first_pose.skeleton
+    times = np.arange(count) / rate
+    height = np.zeros(count)
+    for first in (8, 32):
+        t = (np.arange(14) - 6.5) / rate
+        height[first : first + 14] = np.maximum(0.5 * gravity * ((7.0 / rate) ** 2 - t**2), 0.0)
+    moved = np.repeat(first_pose.translations[:1], count, axis=0)
+    moved[:, 0, 2] += height
+    turned = np.repeat(first_pose.rotations[:1], count, axis=0)
+    swing = rotations.from_rotation_vector(np.outer(0.2 * np.sin(6.0 * times), [0.0, 1.0, 0.0]))
+    for name in ("Spine", "LeftArm", "RightArm"):
+        if name in skeleton.names:
+            joint = skeleton.names.index(name)
+            turned[:, joint] = rotations.multiply(turned[:, joint], swing)
+    evidence = {"fps": Evidence(rate, 1.0, "key times")}
+    source = Source("hop.glb", "gltf", "glTF", unit=1.0, up="y", fps=rate, evidence=evidence)
+    return Motion(skeleton, times, moved, turned, source=source)
+
+
+def test_a_drawn_hop_that_falls_too_fast_keeps_the_rate_of_its_keys() -> None:
+    motion = doubted(hop(40.0), given_size=False, given_fps=False)
+    assert motion.source is not None
+    assert "implied_fps" not in motion.source.evidence
+
+
+def test_a_table_without_some_candidates_keeps_what_was_said_of_the_others() -> None:
+    heard = tables.Testimony("ear", np.array([1.0, 4.0, 2.0]), str)
+    table = tables.weigh("abc", np.ones(3), [heard])
+    rest = table.without(lambda c: c == "b")
+    assert rest.candidates == ("a", "c")
+    assert rest.best == "c"
