@@ -146,6 +146,7 @@ def test_contacts_of_a_stream_are_estimated_as_by_the_twin(is_known: bool) -> No
     builder = ReferenceBuilder(model, dt=motion.dt, friction=0.8)
     builder.estimate(character.floor, character.leg_length, 0.2)
     own, rng = builder._actor, np.random.default_rng(2)  # pyright: ignore[reportPrivateUsage]
+    known = np.zeros(model.point_count, dtype=bool)
     for pose in poise.motion_to_q(character, motion):
         v = rng.normal(scale=0.5, size=model.nv) * (1.0 if len(found) % 3 else 0.1)
         known = np.arange(model.point_count) < 1 + len(found) % 2

@@ -91,9 +91,6 @@ class ReferenceFrame(NamedTuple):
         return "Reference"
 
 
-FIRST_OF_TOUCH = ReferenceFrame._fields.index("flags")
-"""From there on stand the five fields of a `Touch`."""
-
 _TOGETHER = 64
 """So many frames share their storage: rows of the same arrays, which are never written to twice."""
 
@@ -176,8 +173,8 @@ class ReferenceBuilder:
         frame = ReferenceFrame._make(values)
         frame.q[:], frame.v[:], frame.a[:] = q, v, a
         if touch is not None:
-            for own, given in zip(frame[FIRST_OF_TOUCH : FIRST_OF_TOUCH + 5], touch, strict=True):
-                own[:] = given
+            for name, given in zip(Touch._fields, touch, strict=True):
+                getattr(frame, name)[:] = given
         elif touching is not None:
             frame.flags[:], frame.times_to_contact[:] = touching
         self._actor.values.knows_touch = touching is not None
