@@ -245,6 +245,11 @@ RANGES = {
     "Finger": (-60.0, 60.0),
 }
 """How far they turn [deg]; a knee bends by plus, an elbow by minus, both from the straight limb, others as drawn."""
+SOLES = {"raptor": "ToeBase", "alien": "Foot"}
+"""Joints above the soles: they also roll and turn. Without that, a foot that is not straight under its hip stands on
+its edge, and the creature falls over it."""
+ROLL = 25.0
+"""How far they do, both ways [deg]."""
 HEADS = {"alien": 0.35}
 """Density of heads that are drawn big, over that of the rest [1]."""
 MASSES = {"raptor": 62.0, "alien": 70.0}
@@ -300,7 +305,12 @@ def _shaped(creature: Creature, name: str, part: Part) -> Part:
     mass = sum(c.radius**2 * (float(np.linalg.norm(c.end - c.start)) + c.radius) for c in capsules)
     bare = name.removeprefix("Left").removeprefix("Right")
     body = replace(body, capsules=capsules, mass=mass * (HEADS.get(creature.name, 1.0) if bare == "Head" else 1.0))
-    if bare in HINGES:
+    if bare == SOLES[creature.name]:
+        low, high = (math.radians(angle) for angle in RANGES[bare])
+        roll, across, along = math.radians(ROLL), np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+        limits = Limits(rotations.IDENTITY.copy(), along, across, -roll, roll, low, high, -roll, roll)
+        body = replace(body, limits=limits)
+    elif bare in HINGES:
         drawn = _bend(creature, name) if bare in ("Leg", "ForeArm") else 0.0
         low, high = (math.radians(angle) - drawn for angle in RANGES[bare])
         across, along = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])

@@ -11,10 +11,15 @@ import numpy as np
 import pytest
 
 import poise
+from poise.body.limits import clamp_rotation
+from poise.body.posing import body_poses, hinge_angle
 from poise.body.toml_file import load_character, save_character
+from poise.core import rotations
 from poise.show.motion_scene import scene_of_motion, skins_of
 from poise.show.pack import pack
 from poise.show.unpack import unpack
+from poise.tracking.calibration import standing_pose
+from poise.tracking.retarget import end_body
 from poise.tracking.setup import begin, find_checks
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
@@ -69,3 +74,24 @@ def test_a_creature_has_a_skin_colors_and_a_character_that_stands(
     assert masses[0] > 3.0 * masses[-1]
     assert read.mass == pytest.approx(script["MASSES"][name], rel=0.2)
     assert np.isfinite(poise.load(path).rotations).all()
+    for leg in (limb for limb in read.limbs if limb.role == "support"):
+        assert tilt_aside(read, leg.bodies[0], end_body(read, leg.name), 0.25) < 0.01
+
+
+def tilt_aside(character: poise.Character, hip: int, sole: int, angle: float) -> float:
+    """How far from level a sole stays [rad] under a leg that is lifted aside by an angle [rad] at the hip."""
+    q = standing_pose(character)
+    body, at, over = character.bodies[sole], character.q_addresses[sole], character.q_addresses[hip]
+    level = body_poses(character, q[None])[1][0, sole]
+    aside = rotations.from_rotation_vector(np.array([0.0, 0.0, angle]))
+    q[over : over + 4] = rotations.multiply(aside, q[over : over + 4])
+    turns = body_poses(character, q[None])[1][0]
+    wanted = rotations.multiply(rotations.conjugate(turns[body.parent]), level)
+    if body.kind == "hinge":
+        assert body.axis is not None
+        q[at] = float(hinge_angle(body.axis, wanted, body.rest_rotation))
+    else:
+        assert body.limits is not None
+        q[at : at + 4] = clamp_rotation(body.limits, wanted)
+    turned = rotations.multiply(body_poses(character, q[None])[1][0, sole], rotations.conjugate(level))
+    return float(np.linalg.norm(rotations.to_rotation_vector(turned)))

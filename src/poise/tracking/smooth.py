@@ -235,7 +235,7 @@ def calmed(character: Character, q: Array, fps: float) -> Calmed:
         q: Its poses, shape (F, nq).
         fps: Frames a second [1/s].
     """
-    from scipy.signal import butter, sosfiltfilt
+    from scipy.signal import butter
 
     if len(q) < 20:
         return Calmed(q, 0.0, None)
@@ -254,7 +254,27 @@ def calmed(character: Character, q: Array, fps: float) -> Calmed:
     for turn in quaternions:  # neighbors of one sign
         flips = np.sign(np.einsum("ij,ij->i", out[1:, turn], out[:-1, turn]))
         out[1:, turn] *= np.cumprod(np.where(flips < 0.0, -1.0, 1.0))[:, None]
-    out = np.asarray(sosfiltfilt(butter(2, cutoff, fs=fps, output="sos"), out, axis=0))
+    sections = np.asarray(butter(2, cutoff, fs=fps, output="sos"))
+    out = _passed(sections, out, max(2, round(fps / (2.0 * cutoff))))
     for turn in quaternions:
         out[:, turn] = rotations.normalize(out[:, turn])
     return Calmed(out, noise, cutoff)
+
+
+def _passed(sections: Array, rows: Array, memory: int) -> Array:
+    """Rows (F, N) after a low pass, forwards and backwards.
+
+    Before its beginning the motion goes on mirrored at the place where a line through the first `memory` frames
+    begins, and likewise after its end. Mirrored at the first frame, as is usual, its noise would stay.
+    """
+    from scipy.signal import sosfiltfilt
+
+    memory = min(memory, len(rows))
+    arms = np.arange(memory) - 0.5 * (memory - 1)
+    slopes = arms / float(arms @ arms)
+    mean = np.full(memory, 1.0 / memory)
+    first = (mean + arms[0] * slopes) @ rows[:memory]
+    last = (mean + arms[-1] * slopes) @ rows[-memory:]
+    reach = min(3 * memory, len(rows) - 1)
+    around = np.concatenate([2.0 * first - rows[reach:0:-1], rows, 2.0 * last - rows[-2 : -reach - 2 : -1]])
+    return np.asarray(sosfiltfilt(sections, around, axis=0)[reach:-reach], dtype=np.float64)

@@ -140,10 +140,12 @@ class Foot:
             self.stands, self.has_landed = True, False
         self.share = min(1.0, max(0.0, self.share + (1.0 if self.stands else -1.0) * self.dt / BLEND))
 
-    def _aim(self, over: float, velocity: Array, wanted: Goal, ground: float) -> None:
+    def _aim(self, over: float, speed: Array, wanted: Goal, ground: float) -> None:
         """Where it will stand: where it goes to until it is down."""
-        falling = max(-float(velocity[2]), 1e-6)
-        self.place = wanted.place + wanted.velocity * min(max(over, 0.0) / falling, AHEAD)
+        falling = max(-float(speed[2]), 1e-6)
+        velocity = wanted.velocity.copy()
+        velocity[:2] -= self.drift  # that part ends where the foot is placed, not further on
+        self.place = wanted.place + velocity * min(max(over, 0.0) / falling, AHEAD)
         self.place[2] = ground + self.height
         self.face(wanted.turn)
 

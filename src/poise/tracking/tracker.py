@@ -406,7 +406,7 @@ class PerformanceTracker:
             self._blend_style(self._style)
             place, turn = in_style(place, turn, self._styled)
         drop = min(pelvis_drop(self.feet.values(), place, turn[0]), LOWEST * retargeter.ours.leg)
-        self._sinking = self._sinking.toward(drop, self.dt)
+        self._sinking = Sinking(drop) if self.is_beginning else self._sinking.toward(drop, self.dt)
         place[0, 2] -= self._sinking.depth
         velocity[0, 2] -= self._sinking.speed
         acceleration[0, 2] -= self._sinking.acceleration
