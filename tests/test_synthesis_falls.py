@@ -68,3 +68,10 @@ def highest_foot(result: SynthesisResult) -> float:
     """Height of the higher ankle at the end [m]."""
     places = body_positions(result.character, result.q[-1:])[0]
     return max(float(places[result.character.body_index(f"{side}_foot"), 2]) for side in ("left", "right"))
+
+
+def test_ligaments_stop_a_joint_and_never_push_it_on() -> None:
+    """An arm that whips past its limit: ligaments that could push where a joint turns back already gave it 27 J."""
+    result = synthesize("ice", pushes=[Push("head", (537.97, 98.46, 0.0), 0.2, 0.1)], seconds=0.8)
+    assert result.report["fell"] is not None
+    assert result.report["energy"]["unexplained_rise_max_J"] < 5.0

@@ -28,13 +28,15 @@ def swung(result: SynthesisResult, since: float, until: float) -> float:
     return largest
 
 
-def pushed(*, alive: bool) -> SynthesisResult:
-    push = Push("chest", (150.0, 0.0, 0.0), 0.5, 0.1)
+def pushed(*, alive: bool, heading: float = 0.0) -> SynthesisResult:
+    way = np.radians(heading)
+    push = Push("chest", (150.0 * float(np.cos(way)), 150.0 * float(np.sin(way)), 0.0), 0.5, 0.1)
     return synthesize("balance", pushes=[push], seconds=1.2, options={"alive": alive})
 
 
-def test_arms_balance_a_push() -> None:
-    assert 5.0 < swung(pushed(alive=True), 0.5, 1.1) < 25.0
+@pytest.mark.parametrize("heading", [0.0, 150.0])
+def test_arms_balance_a_push(heading: float) -> None:
+    assert 5.0 < swung(pushed(alive=True, heading=heading), 0.5, 1.1) < 25.0
 
 
 def test_arms_hang_where_the_layer_is_off() -> None:

@@ -54,6 +54,18 @@ def test_the_foot_lifts_only_after_the_weight_has_moved(left: float) -> None:
     assert loads[lifting[-1]][1] == 0.0
 
 
+@pytest.mark.parametrize("height", [0.12, 0.25])
+def test_the_foot_does_not_scrape_and_goes_as_high_as_asked(height: float) -> None:
+    result = synthesize("one-foot", seconds=3.0, options={"height": height})
+    toe = [k for k, p in enumerate(result.character.contact_points) if p.name.startswith("RightFoot")]
+    points = result.trace.points[:, toe].astype(float)
+    start = points[0]
+    touches = points[..., 2] < start[:, 2] + 0.002
+    scraped = np.linalg.norm(points[..., :2] - start[:, :2], axis=2)[touches].max()
+    assert scraped < 0.01, "12 cm where its toes hung"
+    assert (points[-1, :, 2] - start[:, 2]).min() == pytest.approx(height, rel=0.15), "half of it, with hanging toes"
+
+
 def test_a_hand_tracks_a_point_that_moves_to_a_centimeter() -> None:
     errors: list[float] = []
 

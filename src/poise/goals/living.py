@@ -53,7 +53,7 @@ class BalanceArms(Goal):
     weight: float
     gain: float = 3.0
     stride: float = 0.8
-    max_angle: float = 0.8
+    max_angle: float = 0.5
     lost: float = 0.25
     horizon: float = 0.2
 

@@ -183,6 +183,10 @@ class Figure:
                 share = row[6:] / max(float(np.abs(row[6:]).max()), 1e-9)
                 self._stopped[0] = np.maximum(self._stopped[0], -share)
                 self._stopped[1] = np.maximum(self._stopped[1], share)
+            # a joint that already turns back needs no ligament; one that could push on would be a muscle
+            speed = v[self.body.joints[0] : self.body.joints[1]]
+            self._stopped[0, speed < -RETURN] = 0.0
+            self._stopped[1, speed > RETURN] = 0.0
             gentle = (RETURN - along @ v[self._v]) / STEP
             limits = replace(limits, lower=np.minimum(limits.lower, gentle))
         return limits

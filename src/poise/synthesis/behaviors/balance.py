@@ -12,15 +12,13 @@ from poise.goals.conditions import AllOf, Always, Balanced, For, Loaded, Lying, 
 from poise.goals.goal import Goal
 from poise.goals.living import BalanceArms, BreakFall, Breathe, Gaze, GiveWay, Sway
 from poise.goals.objectives import ComeToRest, ComHeight, ComOver, Facing, Follow, Land, Pose, Still, Unload, Upright
+from poise.goals.one_foot import OnOneFoot, RaiseFoot, Shifting, stand_on_left, stand_on_right
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.stepping import (
     BringUp,
     Caught,
     Gathered,
     Nearing,
-    OnOneFoot,
-    RaiseFoot,
-    Shifting,
     StepMidway,
     StepTo,
     begin_gathering,
@@ -28,8 +26,6 @@ from poise.goals.stepping import (
     choose_farther_foot,
     choose_gathering,
     choose_step,
-    stand_on_left,
-    stand_on_right,
 )
 from poise.goals.surroundings import floor
 from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Scenario, friction
@@ -140,7 +136,8 @@ def _one_foot(options: Options) -> Scenario:
                     ComOver(10.0, "stance", horizon=SLOW),
                     *keep,
                     Pose(0.002),
-                    RaiseFoot(1.0, options["height"]),
+                    RaiseFoot(5.0, options["height"]),
+                    Upright(0.5, ("swing",)),
                     Follow(0.05, 0.15, ("stance leg",)),
                     Upright(0.3, ("stance",)),
                 ),
