@@ -20,6 +20,21 @@ def test_a_joint_that_only_holds_one_more_mesh_leaves_the_leg_its_thigh() -> Non
     assert not any(name.endswith("other") for name in found)
 
 
+def test_a_foot_that_lies_on_its_control_is_the_foot() -> None:
+    legs = both(
+        ("thigh.*", "hips", (0.0, 0.1, -0.05)),
+        ("shin.*", "thigh.*", (0.01, 0.0, -0.42)),
+        ("foot target.*", "shin.*", (-0.01, 0.0, -0.4)),
+        ("foot.*", "foot target.*", (0.0, 0.0, 0.0)),
+        ("other target.*", "foot target.*", (0.0, 0.0, 0.0)),
+    )
+    rows = [*TRUNK, *ARMS, *legs]
+    skin = [0.0 if "target" in name else 9.0 for name, _, _ in rows]
+    ends = both(("", "foot.*", (0.15, 0.0, -0.05)))
+    found = limbs(fit(figure(rows, ["thigh.L", "shin.L", "thigh.R"], skin=skin, ends=ends)))
+    assert found["right_leg"] == ["thigh.R", "shin.R", "foot.R"]
+
+
 def test_a_twist_bone_that_carries_the_hand_is_a_link_of_the_arm() -> None:
     arms = both(
         ("shoulder.*", "chest", (0.0, 0.03, 0.1)),
@@ -29,7 +44,7 @@ def test_a_twist_bone_that_carries_the_hand_is_a_link_of_the_arm() -> None:
         ("lower.*", "upper.*", (0.0, 0.26, 0.0)),
         *((f"lower twist{n}.*", "lower.*", (0.0, 0.04 * n, 0.0)) for n in range(5)),
         ("wrist twist.*", "lower.*", (0.0, 0.23, 0.0)),
-        ("wrist.*", "wrist twist.*", (0.0, 0.03, 0.0)),
+        ("wrist.*", "wrist twist.*", (0.0, 0.02, 0.0)),
     )
     ends = both(("", "wrist.*", (0.0, 0.15, 0.0)))
     found = limbs(fit(figure([*TRUNK, *arms, *LEGS], [*MOVES[:8], "lower.L", "wrist.L"], ends=ends)))

@@ -138,7 +138,8 @@ class JointTree:
         """True for a last joint in a limb that lies on its parent and never turns: it holds one more mesh there."""
         parent = int(self.skeleton.parents[joint])
         is_there = self.lengths[joint] < 1e-3 * max(self.lengths[c] for c in self.skeleton.children[parent])
-        return is_there and self.is_sided(parent) and not self.turns(joint)
+        has_skin = self.skin is None or bool(self.skin[parent] > 0.0)
+        return is_there and has_skin and self.is_sided(parent) and not self.turns(joint)
 
     def _find_fans(self) -> frozenset[int]:
         """First joints of the branches of faces and hands, whatever they are called: many, and short."""

@@ -36,7 +36,10 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
     main = [whole[0]]
     shortest = 0.05 * tree.reach[whole[0]]  # wide wings are no measure for a bird's legs
     for n, j in enumerate(whole[1:], start=1):
-        too_close = tree.lengths[j] < min(0.012 * tree.span, shortest) and n > 1
+        way = (
+            tree.apart(whole[n - 1], j) if is_twist(tree.skeleton.names[tree.skeleton.parents[j]]) else tree.lengths[j]
+        )
+        too_close = way < min(0.012 * tree.span, shortest) and n > 1
         if j in tree.skeleton.fixed or too_close:
             is_control = tree.skin is not None and tree.skin[main[-1]] <= 0.0 < tree.skin[j]
             if is_control and any(tree.are_twins(j, k) for k in tree.path(other)):

@@ -37,7 +37,7 @@ def legs_of(character: Character, mirror: State, settings: Apart, *, dt: float, 
         dt: [s].
         scale: Leg length / 0.82 m.
     """
-    legs = [tuple(b + 1 for b in limb.bodies[1:]) for limb in character.limbs if limb.kind == "leg"]
+    legs = [tuple(b + 1 for b in limb.bodies[1:]) for limb in character.limbs if limb.kind == "leg" and limb.bodies[1:]]
     both = {(a, b) for one, other in itertools.permutations(legs, 2) for a in one for b in other}
     all_pairs = CapsulePairs([character])
     kept = [two in both for two in zip(all_pairs.first_body.tolist(), all_pairs.second_body.tolist(), strict=True)]
