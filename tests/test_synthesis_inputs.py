@@ -26,21 +26,6 @@ DOCS = Path(__file__).parents[1] / "docs" / "synthesis.md"
 STAND = 'schema = "poise.controller/1"\nname = "mine"\n[[states]]\nname = "lean"\n'
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ({"character": "child"}, "character is 'child', which is no Character; give poise.Character.fit"),
-        ({"scene": 3}, "scene is 3, which is no Scene; give a scene file's path"),
-        ({"clip": "walk.bvh"}, "clip is 'walk.bvh', which is no Motion; give poise.load(FILE)"),
-        ({"pushes": ["chest 100 0 0 @0"]}, "which is no Push; give poise.Push("),
-        ({"settings": {}}, "settings is {}, which is no Settings"),
-    ],
-)
-def test_arguments_of_another_kind_are_refused_with_the_cure(arguments: dict[str, Any], told: str) -> None:
-    with pytest.raises(InvalidValue, match=re.escape(told)):
-        synthesize("balance", seconds=0.02, **arguments)
-
-
 def test_a_scene_may_be_a_path(tmp_path: Path) -> None:
     path = tmp_path / "room.toml"
     path.write_text('schema = "poise.scene/1"\n[floor]\nname = "deck"\n', encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from types import NoneType
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from poise.analysis.support import (
     supporting,
 )
 from poise.body.character import Character, fit
+from poise.core.arguments import require
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags, Index
@@ -352,6 +354,9 @@ def analyze(
     Raises:
         InvalidValue: if the character belongs to another skeleton, or an argument makes no sense.
     """
+    require(Motion, motion=motion)
+    require(Character, NoneType, character=character)
+    require(Terrain, NoneType, terrain=terrain)
     character = character_of(motion) if character is None else character
     require_same_skeleton(character, motion)
     if not gravity >= 0.0 or not friction >= 0.0:

@@ -19,6 +19,7 @@ from poise.body.limbs import find_anatomy
 from poise.body.limits import Joints, fit_joints
 from poise.body.parts import Body, ContactPoint, Limb, unique_names
 from poise.body.shapes import Shapes, make_contact_points, make_shapes
+from poise.core.arguments import require, require_each
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
@@ -53,6 +54,10 @@ class Fitted:
 
 def fit_stages(source: Motion | Skeleton | Sequence[Motion], *, mass: float | None, masses: str) -> Fitted:
     """All stages; arguments and errors are those of `poise.body.character.fit`."""
+    if isinstance(source, Sequence) and not isinstance(source, str):
+        require_each(Motion, source=source)
+    else:
+        require(Motion, Skeleton, source=source)
     if mass is not None and not (np.isfinite(mass) and mass > 0.0):
         raise InvalidValue(f"The mass must be positive and finite; {mass} kg was given.")
     if masses not in anthropometry.RULES:

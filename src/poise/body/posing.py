@@ -15,6 +15,7 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.core import rotations
+from poise.core.arguments import require
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -27,6 +28,7 @@ def motion_to_q(character: Character, motion: Motion) -> Array:
         >>> path = poise.motion_to_q(character, motion)
         >>> height = path[:, 2]  # of the root
     """
+    require(Motion, motion=motion)
     positions, orientations = motion.world
     q = np.empty((motion.frame_count, character.nq))
     for i, body in enumerate(character.bodies):

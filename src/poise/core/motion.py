@@ -235,6 +235,8 @@ class Motion:
                 two keys, where they are then only once continuously differentiable. Where the change is gradual,
                 nothing differs.
         """
+        if np.ndim(times) != 1:
+            raise InvalidValue(f"times is {times!r}; give all times [s], such as np.arange(0.0, 2.0, 0.01).")
         if self.frame_count < 3:
             blend = np.interp(times, self.times, np.arange(self.frame_count))
             index = np.clip(np.round(blend).astype(int), 0, self.frame_count - 1)

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -144,7 +145,7 @@ class Pull(_Planned):
 
 
 def _check(vector: tuple[float, float, float], start: float, duration: float, what: str) -> None:
-    if len(vector) != 3 or not all(math.isfinite(x) for x in vector):
+    if len(vector) != 3 or not all(isinstance(x, Real) and math.isfinite(x) for x in vector):
         raise InvalidValue(f"The {what} {vector} is not three finite numbers.")
     if not (math.isfinite(start) and start >= 0.0) or not duration > 0.0:
         raise InvalidValue(

@@ -8,6 +8,7 @@ import time as clock
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import NoneType
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from poise.body.character import Character, fit
 from poise.body.posing import apply_deviation, interpolate_q, motion_to_q
 from poise.core import rotations
+from poise.core.arguments import require, require_each
 from poise.core.errors import InvalidValue, MotionWarning
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -102,6 +104,14 @@ def simulate(
         InvalidValue: if the rate is one at which the preset's gains are unstable, or an argument makes no sense.
         SimulationDiverged: if the run leaves the range where its answer means anything.
     """
+    require(Motion, motion=motion)
+    require(Motion, NoneType, get_up=get_up)
+    require(Character, NoneType, character=character)
+    require(Terrain, NoneType, terrain=terrain)
+    require(Options, NoneType, options=options)
+    require(str, Preset, preset=preset)
+    require_each(Force, pushes=pushes)
+    require_each(str, only=only, freeze=freeze)
     if motion.frame_count < 3:
         raise InvalidValue(f"A run needs at least 3 frames; this motion has {motion.frame_count}.")
     if not 0.0 <= amount <= 1.0:

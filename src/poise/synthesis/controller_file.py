@@ -35,6 +35,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
+from poise.core.arguments import require
 from poise.core.errors import InvalidValue, UnknownName
 from poise.goals import registry
 from poise.goals.conditions import Always, Condition
@@ -125,6 +126,7 @@ def find_behavior(wanted: Wanted) -> Behavior:
         require_names(wanted)
         require_memory(wanted)
         return Behavior(wanted.name, "", lambda options: Scenario((Role(wanted),)))
+    require(str, os.PathLike, Behavior, StateMachine, behavior=wanted)
     if not isinstance(wanted, str) or wanted.lower().endswith(".toml"):
         return load_controller(Path(wanted))
     if wanted not in BEHAVIORS:

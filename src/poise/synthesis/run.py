@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from poise.body.character import Character, figure
 from poise.body.posing import interpolate_q, motion_to_q, q_to_motion
 from poise.core import rotations
+from poise.core.arguments import require, require_each
 from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -251,8 +253,12 @@ def synthesize(
         StepInfeasible: if the first step has no solution; a later one ends the run, which is then not complete.
     """
     scene = load_scene(scene) if isinstance(scene, str | os.PathLike) else scene
+    require(Character, NoneType, character=character)
+    require(Scene, NoneType, scene=scene)
+    require(Motion, NoneType, clip=clip)
+    require(Settings, NoneType, settings=settings)
+    require_each(Push, Pull, pushes=pushes)
     pushes = list(pushes)
-    _require_kinds(character=character, scene=scene, clip=clip, settings=settings, pushes=pushes)
     settings, wanted = settings or Settings(), find_behavior(behavior)
     setup = wanted.setup(options, is_literal=settings.is_literal)
     seconds = setup.seconds if seconds is None else seconds
@@ -336,26 +342,3 @@ def _has_fallen(state: State, body: Body) -> bool:
     height = float(state.com(body.root)[2])
     sinks = float(state.com_jacobian(body.root)[2] @ state.v)
     return height < LIES * body.com_height or (height < FALLEN * body.com_height and sinks < -SINKING * body.tempo)
-
-
-_NEEDED: dict[str, tuple[type, str]] = {
-    "character": (Character, "poise.Character.fit(poise.load(FILE)), or poise.body.character.figure('child')"),
-    "scene": (Scene, "a scene file's path, or poise.synthesis.load_scene(FILE)"),
-    "clip": (Motion, "poise.load(FILE)"),
-    "settings": (Settings, "poise.synthesis.Settings(...)"),
-}
-
-
-def _require_kinds(*, pushes: Sequence[Any], **given: Any) -> None:
-    """Refuse what is of another kind than a run needs.
-
-    Raises:
-        InvalidValue: naming the argument, what was seen, and how to make what is needed.
-    """
-    for name, value in given.items():
-        kind, cure = _NEEDED[name]
-        if value is not None and not isinstance(value, kind):
-            raise InvalidValue(f"{name} is {value!r}, which is no {kind.__name__}; give {cure}.")
-    for push in pushes:
-        if not isinstance(push, Push | Pull):
-            raise InvalidValue(f"pushes holds {push!r}, which is no Push; give poise.Push('chest', (100.0, 0.0, 0.0)).")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.body.posing import body_poses, interpolate_q, motion_to_q, q_to_motion
 from poise.core import rotations
+from poise.core.arguments import require, require_each
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -100,6 +102,11 @@ def track(
         >>> result = poise.track(poise.load("walk.bvh"), poise.load_character("raptor.toml"))
         >>> poise.save(result.motion, "raptor_walks.glb")
     """
+    require(Motion, actor=actor)
+    require(Character, character=character)
+    require(Character, NoneType, actor_character=actor_character)
+    require(Terrain, NoneType, terrain=terrain)
+    require_each(Force, pushes=pushes)
     if actor.frame_count < 2:
         raise InvalidValue(f"The actor has {actor.frame_count} frame; tracking needs two or more.")
     if not 50.0 <= fps <= 1000.0:
