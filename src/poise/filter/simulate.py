@@ -17,7 +17,7 @@ from poise.body.character import Character, fit
 from poise.body.posing import apply_deviation, interpolate_q, motion_to_q
 from poise.core import rotations
 from poise.core.arguments import require, require_each
-from poise.core.errors import InvalidValue, MotionWarning
+from poise.core.errors import InvalidValue, MotionWarning, SimulationDiverged
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.filter import SimulatedCharacter
@@ -34,6 +34,8 @@ from poise.terrain import Terrain
 
 HIGHEST_RATE = 2000.0
 """Highest simulation rate [1/s]; more is a slip of the keyboard."""
+FINEST_RATE = 500.0
+"""A run that diverges at its own rate begins again at twice of it, up to so many steps a second [1/s]."""
 AMONG_BODIES = 100.0
 """Least simulation rate among bodies that move [1/s]."""
 SOON = 0.1
@@ -91,7 +93,8 @@ def simulate(
         pushes: Pushes and pulls.
         preset: Name of a preset, or the preset.
         options: Goal, physicality, friction, engine.
-        fps: Simulation rate [1/s]; by default the source's times the smallest whole number that gives 50 Hz.
+        fps: Simulation rate [1/s]; by default the source's times the smallest whole number that gives 50 Hz, and twice,
+            four or eight times that where blows are so hard that the run diverges.
         floor: Height of the source's floor [m]; found from the clip if not given.
         amount: Part of the deviation that is kept in the result, 0 … 1.
         only: Joints (or roles) that may deviate; all if empty.
@@ -130,6 +133,41 @@ def simulate(
     rate = _rate(motion, 50.0 if world is None else AMONG_BODIES) if fps is None else fps
     if not 0.0 < rate <= HIGHEST_RATE:
         raise InvalidValue(f"fps is {rate:g}; give a rate above 0 and up to {HIGHEST_RATE:g}.")
+    for name in (*(p.body for p in pushes), *(g.body for g in options.goal_points), *only, *freeze):
+        character.body_index(name)  # a name nobody answers to is refused before the run
+    loose = _loose(character, only, freeze)
+    while True:
+        felt = list(pushes)
+        try:
+            return _run(
+                motion, character, terrain, felt, preset, options, rate, floor, amount, loose, watch, get_up, world
+            )
+        except SimulationDiverged as error:  # blows that turn joints by radians in a step need shorter steps
+            # what `watch` pushed, and where it left the bodies of a world, is gone
+            is_last = fps is not None or world is not None or 2.0 * rate > FINEST_RATE
+            if is_last or error.reason != "too fast" or len(felt) > len(pushes):
+                raise
+        rate *= 2.0
+
+
+def _run(
+    motion: Motion,
+    character: Character,
+    terrain: Terrain | None,
+    felt: list[Force],
+    preset: Preset,
+    options: Options,
+    rate: float,
+    floor: float,
+    amount: float,
+    loose: frozenset[int],
+    watch: Callable[[Live], bool | None] | None,
+    get_up: Motion | None,
+    world: Surroundings | None,
+) -> SimulationResult:
+    """One run at a rate [1/s]; `felt` holds the pushes, and gains those that `watch` adds; `loose` bodies may
+    deviate.
+    """
     dt = 1.0 / rate
     require_stable(preset, dt)
     frames = max(2, math.floor(motion.duration * rate + 1e-6) + 1)
@@ -146,12 +184,6 @@ def simulate(
             )
         figure.get_up = motion_to_q(character, get_up.resampled(np.arange(0.0, get_up.duration + 1e-9, dt)))
     figure.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
-    for name in (*(p.body for p in pushes), *(g.body for g in options.goal_points), *only, *freeze):
-        character.body_index(name)  # a name nobody answers to is refused before the run
-    may = {character.body_index(name) for name in only}
-    both = [name for name in freeze if character.body_index(name) in may]
-    if both:
-        raise InvalidValue(f"{', '.join(map(repr, both))}: both in only and in freeze; leave each out of one of them.")
     builder = ReferenceBuilder(
         figure.model, dt=dt, friction=options.friction, without=figure.goal_without, scale=figure.scale
     )
@@ -174,7 +206,6 @@ def simulate(
         world.join(figure.model, figure.q, figure.v, dt, way=way, scale=figure.scale)
         figure.world = world
     recorder = Recorder(figure, q, times)
-    felt = list(pushes)
     done = 1
     began = clock.perf_counter()
     try:
@@ -199,8 +230,8 @@ def simulate(
     wall = clock.perf_counter() - began
     times, q, simulated = times[:done], q[:done], simulated[:done]
     kept = motion if done == frames else motion.frames(np.flatnonzero(motion.times <= times[-1] + 1e-9))
-    if amount < 1.0 or only or freeze:
-        simulated = _blend(character, q, simulated, amount, only, freeze)
+    if amount < 1.0 or len(loose) < len(character.bodies):
+        simulated = _blend(character, q, simulated, amount, loose)
     result = carrying(_on_source(character, kept, times, q, simulated), ground)
     report = recorder.report(
         motion=motion, glitches=glitches, wall=wall, pushes=tuple(felt), simulated=simulated,
@@ -275,15 +306,20 @@ def _glitches(motion: Motion, times: Array) -> npt.NDArray[np.bool_]:
     return np.asarray(out | np.roll(out, 1) & (np.arange(len(out)) > 0))
 
 
-def _blend(
-    character: Character, q: Array, simulated: Array, amount: float, only: Sequence[str], freeze: Sequence[str]
-) -> Array:
+def _loose(character: Character, only: Sequence[str], freeze: Sequence[str]) -> frozenset[int]:
+    """The bodies that may deviate."""
+    may = {character.body_index(name) for name in only}
+    both = [name for name in freeze if character.body_index(name) in may]
+    if both:
+        raise InvalidValue(f"{', '.join(map(repr, both))}: both in only and in freeze; leave each out of one of them.")
+    every = may or set(range(len(character.bodies)))
+    return frozenset(every - {character.body_index(name) for name in freeze})
+
+
+def _blend(character: Character, q: Array, simulated: Array, amount: float, loose: frozenset[int]) -> Array:
     """Simulated coordinates with a part of their deviation, on some bodies; the root's place goes with the root."""
-    every = set(range(len(character.bodies)))
-    kept = {character.body_index(n) for n in only} if only else every
-    kept -= {character.body_index(n) for n in freeze}
     out = q.copy()
-    for i in kept:
+    for i in loose:
         body, at = character.bodies[i], character.q_addresses[i]
         straight = {"free": 3, "ball": 0, "hinge": 1}[body.kind]
         out[:, at : at + straight] += amount * (simulated - q)[:, at : at + straight]

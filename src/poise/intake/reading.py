@@ -167,7 +167,7 @@ def _scale(figure: Figure, up: str, custom: Custom, evidence: dict[str, Evidence
     table = weigh_scale(figure, up, candidates, prior)
     unit = _unit(figure, custom, table.ask(lambda s: s.unit), table.best, evidence, warnings)
     if has_rate:
-        if custom.given_unit is None and _is_odd_person(figure, unit):
+        if _is_odd_person(figure, unit):
             table = _rate_at_any_size(figure, up, unit, rates, custom.given_fps is None)
         _rate(label, custom, table, evidence, warnings)
     return unit

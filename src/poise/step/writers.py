@@ -122,17 +122,19 @@ class Table:
             if not changed:
                 return
         fresh = {k: _row(step, terms[k]) for k in changed}
-        is_alike = len(known) == len(terms) and all(
-            [_is_alike(known[k], rows[k], terms[k], row) for k, row in fresh.items()]
-        )
-        self.rows = [fresh[k] if k in fresh else rows[k] for k in range(len(terms))]
+        is_alike = len(known) == len(terms)
+        is_alike = is_alike and all([_is_alike(known[k], rows[k], terms[k], row) for k, row in fresh.items()])
         if not is_alike:
+            fresh = {k: _row(step, term) for k, term in enumerate(terms)}
+            self.rows = list(fresh.values())
             self._assign(s, terms)
-        for k in changed if is_alike else range(len(terms)):
-            row, slot = self.rows[k], self.slots[k]
-            if slot >= 0 and row is not None:
+        for k, row in fresh.items():
+            self.rows[k] = row
+            if (slot := self.slots[k]) >= 0 and row is not None:
                 s.table[slot] = row[:7]
         self.terms = terms
+        if is_alike and all([self.slots[k] >= 0 for k in fresh]):
+            return
         left = [term for term, slot in zip(terms, self.slots, strict=True) if slot < 0]
         self.on_coefficients = [t for t in left if isinstance(t, Objective) and t.quantity.is_on_coefficients]
         self.others = [t for t in left if not (isinstance(t, Objective) and t.quantity.is_on_coefficients)]
@@ -347,8 +349,8 @@ def write(step: Step, objectives: Sequence[Objective], constraints: Sequence[Con
         table = table_of(s)
         try:
             Writer(step, s, is_plain=is_plain).write(terms, table)
-            is_whole = table.is_by_point and not table.others and all([row and row.is_fixed for row in table.rows])
-            if is_whole and type(objectives) is tuple and type(constraints) is tuple:
+            are_kept = type(objectives) is tuple and type(constraints) is tuple
+            if are_kept and table.is_by_point and not table.others and all([r and r.is_fixed for r in table.rows]):
                 table.lists = objectives, constraints
             return s
         except _Full as full:

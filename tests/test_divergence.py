@@ -1,0 +1,32 @@
+"""Blows far beyond what a person is dealt: a run that diverges at its own rate begins again with shorter steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import poise
+
+BLOWS = [
+    poise.Push("chest", (0.0, 0.0, 6000.0), 0.1, 0.3),
+    poise.Push("hips", (5000.0, 0.0, 600.0), 0.3, 0.2),
+]
+
+
+@pytest.mark.parametrize("blow", BLOWS, ids=lambda blow: blow.body)
+def test_a_blow_that_diverges_is_simulated_with_shorter_steps(blow: poise.Push) -> None:
+    motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.5)
+    with pytest.raises(poise.SimulationDiverged):
+        poise.simulate(motion, pushes=[blow], fps=60.0)
+    result = poise.simulate(motion, pushes=[blow])
+    assert result.is_complete
+    assert result.report.data["dt"] < 1.0 / 100.0
+    assert np.isfinite(result.motion.rotations).all()
+    assert np.abs(result.motion.translations).max() < 20.0
+
+
+def test_a_run_whose_rate_is_given_keeps_it() -> None:
+    motion = poise.load(poise.sample_path("walk")).cut(0.0, 0.5)
+    assert poise.simulate(motion, pushes=[poise.Push("chest", (100.0, 0.0, 0.0), 0.1)]).report.data[
+        "dt"
+    ] == pytest.approx(1.0 / 60.0)
