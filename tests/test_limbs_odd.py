@@ -132,3 +132,41 @@ def test_a_fish_weighs_by_its_skin_whatever_it_does(pitch: float) -> None:
     swimming = figure(rows, ["Main3"], skin=[1.0] * 6)
     fish = replace(swimming, skeleton=replace(swimming.skeleton, skin_volume=0.8))
     assert fit(fish).mass == pytest.approx(100.0)
+
+
+BEAST: list[Row] = [
+    ("ground", "", (0.0, 0.0, 0.0)),
+    ("body", "ground", (0.0, 0.0, 0.2)),
+    ("spine", "body", (-0.4, 0.0, 0.8)),
+    ("spine.001", "spine", (0.4, 0.0, 0.02)),
+    ("spine.002", "spine.001", (0.4, 0.0, 0.02)),
+    ("spine.003", "spine.002", (0.35, 0.0, 0.03)),
+    ("spine.004", "spine.003", (0.2, 0.0, 0.0)),
+    ("spine.005", "spine.004", (0.15, 0.0, -0.02)),
+    ("tail", "spine", (-0.2, 0.0, -0.05)),
+    ("tail.001", "tail", (-0.3, 0.0, -0.2)),
+    *both(
+        ("thigh.*", "spine", (0.0, 0.15, -0.05)),
+        ("shin.*", "thigh.*", (0.08, 0.0, -0.35)),
+        ("foot.*", "shin.*", (-0.12, 0.0, -0.35)),
+        ("shoulder.*", "spine.002", (0.05, 0.12, -0.05)),
+        ("upper_arm.*", "shoulder.*", (0.05, 0.03, -0.2)),
+        ("forearm.*", "upper_arm.*", (-0.05, 0.0, -0.3)),
+        ("hand.*", "forearm.*", (0.02, 0.0, -0.3)),
+        ("pole.*", "body", (1.6, 0.2, 0.0)),
+    ),
+]
+
+
+def test_a_beast_is_read_whatever_it_does_and_whatever_a_brush_left_on_its_controls() -> None:
+    skin = [0.0 if name in ("ground", "pole.R") else 0.3 if name == "pole.L" else 90.0 for name, _, _ in BEAST]
+    ends = [
+        ("", "spine.005", (0.1, 0.0, 0.0)),
+        *both(("", "foot.*", (0.05, 0.0, -0.1)), ("", "hand.*", (0.05, 0.0, -0.05))),
+    ]
+    beast = figure(BEAST, ["body", "thigh.L", "shin.L", "upper_arm.R"], skin=skin, ends=ends)
+    found = limbs(fit(beast))
+    assert found["left_hind_leg"][:3] == ["thigh.L", "shin.L", "foot.L"]
+    assert found["right_front_leg"][-1] == "hand.R"
+    assert found["neck"][0] in ("spine.003", "spine.004")
+    assert fit(beast).bodies[0].name == "spine"

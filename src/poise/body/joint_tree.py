@@ -34,6 +34,9 @@ ANCHOR = 0.25
 LEAST_SKIN = 0.25
 """A skin over a smaller share of the joints, a head or an arm alone, does not tell which belong to the figure [1]."""
 
+STRAY = 0.02
+"""Less skin than this share of what a joint usually moves was painted by accident [1]."""
+
 CARRIES = 0.4
 """A joint with this share of all joints below it carries the figure [1]."""
 
@@ -65,6 +68,8 @@ class JointTree:
             if self._depth(j) != self._depth(other) or many > 3 * few + 3:
                 self.twins.pop(j, None)
         skin = self.skeleton.skin
+        if skin is not None and (skin > 0.0).any():
+            skin = np.where(skin < STRAY * np.median(skin[skin > 0.0]), 0.0, skin)
         self.skin = None if skin is None or float(np.mean(skin > 0.0)) < LEAST_SKIN else skin
         self.is_hand = is_hand(self.skeleton)
         self.asides = self._find_asides()

@@ -267,7 +267,7 @@ def _stands_on_four(
     pairs: list[Pair],
     single: list[tuple[int, int]],
 ) -> bool:
-    """Whether the front pair are legs: votes of rest pose, trunk and tips in motion, lengths, and a tail."""
+    """Whether the front pair are legs: votes of trunk and tips at rest and in motion, lengths, and a tail."""
     front = [p for p in pairs if p is not legs and p[0] == chest and chest != root and not _is_wing(tree, p)]
     if legs is None or not front:
         return False
@@ -278,6 +278,8 @@ def _stands_on_four(
     if leg[2] < -0.5 * max(float(np.linalg.norm(leg)), 1e-9):
         trunk = trunk_of(tree, root, chest, pairs, rest[None])[0]
         vote += 1.0 if abs(trunk[2]) < 0.5 * max(float(np.linalg.norm(trunk)), 1e-9) else -1.0
+        above = float(rest[tree.path(front[0][1])[-1], 2] - rest[hind_tip, 2])
+        vote += 1.0 if above < 0.2 * float(np.linalg.norm(leg)) else 0.0
     if not tree.poses.is_bare:
         trunk = trunk_of(tree, root, chest, pairs, at)
         tilt = np.abs(trunk[:, 2]) / np.maximum(np.linalg.norm(trunk, axis=-1), 1e-9)
@@ -335,7 +337,11 @@ def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, ha
     rises = float(np.mean(away[:, 2])) > 0.4 * float(np.mean(np.linalg.norm(away, axis=-1)))
     if not path:
         return None
-    above = hub == chest != root and "tail" not in named and (rises or "trunk" not in named)
+    trunk = at[:, chest] - at[:, root]
+    goes_on = float(np.mean(np.sum(away * trunk, axis=-1))) > 0.7 * float(
+        np.mean(np.linalg.norm(away, axis=-1) * np.linalg.norm(trunk, axis=-1))
+    )
+    above = hub == chest != root and "tail" not in named and (rises or goes_on or "trunk" not in named)
     if named & {"head", "neck"} or above:
         kind = "neck"
     elif "trunk" in named and "tail" not in named and (rises or hub != root or chest == root):
