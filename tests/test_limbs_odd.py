@@ -170,3 +170,75 @@ def test_a_beast_is_read_whatever_it_does_and_whatever_a_brush_left_on_its_contr
     assert found["right_front_leg"][-1] == "hand.R"
     assert found["neck"][0] in ("spine.003", "spine.004")
     assert fit(beast).bodies[0].name == "spine"
+
+
+def test_what_lies_inside_a_bone_is_no_limb_whatever_it_is_called() -> None:
+    flesh = both(
+        ("mid.*", "thigh.*", (0.0, 0.0, -0.15)),
+        ("mid1.*", "mid.*", (0.0, 0.005, -0.14)),
+        ("*bulge", "upper_arm.*", (0.0, 0.12, 0.01)),
+    )
+    found = limbs(fit(figure([*TRUNK, *ARMS, *LEGS, *flesh], MOVES, ends=both(("", "mid1.*", (0.0, 0.0, -0.2))))))
+    assert found["left_leg"] == ["thigh.L", "shin.L", "foot.L", "toe.L"]
+    assert found["right_leg"] == ["thigh.R", "shin.R", "foot.R", "toe.R"]
+    assert not any("other" in name for name in found)
+
+
+def test_a_collar_bone_as_long_as_the_upper_arm_is_known_by_what_follows() -> None:
+    arms = both(
+        ("chest piece.*", "chest", (0.0, 0.03, 0.1)),
+        ("upper arm.*", "chest piece.*", (0.0, 0.22, 0.0)),
+        ("forearm.*", "upper arm.*", (0.0, 0.24, 0.0)),
+        ("hand.*", "forearm.*", (0.0, 0.1, 0.0)),
+    )
+    ends = both(("", "hand.*", (0.0, 0.2, 0.0)))
+    found = limbs(fit(figure([*TRUNK, *arms, *LEGS], MOVES[:9], ends=ends)))
+    assert found["left_arm"] == ["chest piece.L", "upper arm.L", "forearm.L", "hand.L"]
+
+
+def test_a_tail_that_begins_above_the_pelvis_is_not_lost() -> None:
+    rows: list[Row] = [
+        ("world", "", (0.0, 0.0, 0.0)),
+        ("base", "world", (-0.75, 0.0, 1.2)),
+        ("hips", "base", (0.05, 0.0, -0.05)),
+        ("spine", "hips", (0.5, 0.0, 0.0)),
+        ("chest", "spine", (0.5, 0.0, 0.0)),
+        ("neck", "chest", (0.2, 0.0, 0.2)),
+        ("head", "neck", (0.3, 0.0, 0.4)),
+        ("t1", "base", (-0.05, 0.0, 0.0)),
+        ("t2", "t1", (-0.06, 0.0, -0.06)),
+        ("t3", "t2", (-0.03, 0.0, -0.09)),
+        ("t4", "t3", (0.0, 0.0, -0.1)),
+    ]
+    for place, hub in (("fore", "chest"), ("hind", "hips")):
+        rows += both(
+            (f"{place} thigh.*", hub, (0.0, 0.15, -0.1)),
+            (f"{place} shin.*", f"{place} thigh.*", (0.02, 0.0, -0.5)),
+            (f"{place} foot.*", f"{place} shin.*", (-0.02, 0.0, -0.5)),
+        )
+    found = limbs(fit(figure(rows, ["fore thigh.L", "hind thigh.R", "t2"])))
+    assert found["tail"] == ["t1", "t2", "t3", "t4"]
+    assert found["left_hind_leg"][0] == "hind thigh.L"
+
+
+def test_a_figure_drawn_from_its_chest_has_its_head_at_that_end() -> None:
+    rows: list[Row] = [
+        ("b", "", (0.0, 0.0, 1.3)),
+        ("b1", "b", (0.0, 0.0, 0.1)),
+        ("b2", "b1", (0.0, 0.0, 0.25)),
+        *both(
+            ("a.*", "b", (0.0, 0.25, 0.05)),
+            ("aa.*", "a.*", (0.0, 0.2, -0.2)),
+            ("aaa.*", "aa.*", (0.0, 0.05, -0.25)),
+        ),
+        ("c", "b", (0.0, 0.0, -0.4)),
+        *both(
+            ("d.*", "c", (0.0, 0.12, -0.07)),
+            ("dd.*", "d.*", (0.01, 0.0, -0.4)),
+            ("ddd.*", "dd.*", (-0.01, 0.0, -0.42)),
+        ),
+    ]
+    character = fit(figure(rows, ["dd.L", "aa.L"]))
+    found = limbs(character)
+    assert found["neck"] == ["b1", "b2"]
+    assert [character.bodies[character.roles[role]].name for role in ("pelvis", "chest", "head")] == ["c", "b", "b2"]

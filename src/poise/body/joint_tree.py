@@ -40,6 +40,12 @@ STRAY = 0.02
 CARRIES = 0.4
 """A joint with this share of all joints below it carries the figure [1]."""
 
+INSIDE = 0.12
+"""A branch lies inside a bone if it keeps this near to its line, as a share of its length [1]."""
+
+BESIDE = 0.1
+"""A tail begins at the pelvis if it begins this near to it, as a share of the span [1]."""
+
 FAN = 5
 """A fork of so many short branches, far from the root, is a face or a hand."""
 SHORT = 0.8
@@ -78,6 +84,7 @@ class JointTree:
         self._measure(markers)
         if self._without_trajectory():
             self._measure(markers)
+        self.asides |= self._find_inside()
         if not self.is_hand:
             self.asides |= self._find_fans()
 
@@ -146,6 +153,35 @@ class JointTree:
         has_skin = self.skin is None or bool(self.skin[parent] > 0.0)
         return is_there and has_skin and self.is_sided(parent) and not self.turns(joint)
 
+    def _find_inside(self) -> frozenset[int]:
+        """Branches that lie inside a bone, whatever they are called: they share its twist or hold its flesh.
+
+        Such a branch begins beside the joint at the far end of the bone, keeps to the bone's line at rest, and carries
+        less than that joint does.
+        """
+        skeleton, rest = self.skeleton, self.skeleton.rest[0]
+        found: set[int] = set()
+        for parent, kids in enumerate(skeleton.children):
+            for end in kids if len(kids) > 1 else ():
+                bone = rest[end] - rest[parent]
+                length = float(np.linalg.norm(bone))
+                if end in self.asides or length < SMALL * self.span:
+                    continue
+                below = len(skeleton.carried_by(end))
+                for kid in kids:
+                    branch = skeleton.carried_by(kid)
+                    away = rest[branch] - rest[parent]
+                    along = away @ bone / length**2
+                    off = np.linalg.norm(away - along[:, None] * bone, axis=-1) / length
+                    if (
+                        kid != end
+                        and len(branch) < below
+                        and off.max() < INSIDE
+                        and 0.0 < along.min() <= along.max() < 1
+                    ):
+                        found.update(branch.tolist())
+        return frozenset(found)
+
     def _find_fans(self) -> frozenset[int]:
         """First joints of the branches of faces and hands, whatever they are called: many, and short."""
         kids = [[c for c in below if c not in self.asides] for below in self.skeleton.children]
@@ -187,11 +223,25 @@ class JointTree:
         return [c for c in kids if c not in self.asides] or (kids if len(kids) == 1 else [])
 
     def find_root(self) -> int:
-        """The pelvis: from the file's root down to the first joint at which limb-sized branches part."""
+        """The pelvis: from the file's root down to the first joint at which limb-sized branches part.
+
+        A tail may begin beside it, on a joint above: that one carries both.
+        """
         joint = 0
         while len(kids := self.major(joint, LIMB)) == 1 and self._leads_to_hub(kids[0]):
             joint = kids[0]
-        return joint
+        above = list(reversed(self.skeleton.ancestors(joint)))
+        return next((j for j in above if self._bears_beside(j, joint)), joint)
+
+    def _bears_beside(self, above: int, joint: int) -> bool:
+        """Whether a joint above another, at nearly the same place, carries a chain of bones besides it."""
+        away = np.linalg.norm(self.skeleton.rest[0] - self.skeleton.rest[0][joint], axis=-1) / self.span
+        on_way = {joint, *self.skeleton.ancestors(joint)}
+        return away[above] < BESIDE and any(
+            away[c] < BESIDE and self.bone_count(c) > 2 and not self.is_sided(c)
+            for c in self.major(above, SMALL)
+            if c not in on_way
+        )
 
     def _leads_to_hub(self, joint: int) -> bool:
         while True:

@@ -117,7 +117,8 @@ def first_long_bone(tree: JointTree, kind: str, path: list[int], other: int) -> 
             name = tree.skeleton.names[path[k]].lower()
             after = tree.skeleton.names[path[k + 1]].lower()
             named = any(w in name for w in ("collar", "clavicle", "scapula"))
-            named = named or ("shoulder" in name and "arm" in after and "fore" not in after and "low" not in after)
+            is_upper = "arm" in after and "fore" not in after and "low" not in after
+            named = named or (is_upper and ("shoulder" in name or "up" in after))
             # near the middle line, shorter than the next bone, and two bones still to come: a collar bone
             if here < 0.6 * there and bones[k + 2] > 0.0 and (named or (k == 0 and bones[k] < 0.9 * bones[k + 1])):
                 continue

@@ -122,8 +122,10 @@ def _trunk(
         pelvis = max(apart, key=lambda h: (_named_leg(tree, h, pairs), len(above(h))))
         if not _named_leg(tree, pelvis, pairs):
             return root, chest
-    elif chest == root or not {root, chest} <= set(bear) or not rest_is_level(tree, root, chest, pairs):
+    elif chest == root or not {root, chest} <= set(bear):
         return root, chest
+    elif not rest_is_level(tree, root, chest, pairs):
+        return (chest, root) if _hangs_down(tree, root, chest, pairs) else (root, chest)
     else:
         pelvis = root
 
@@ -140,6 +142,21 @@ def _trunk(
         return best
 
     return (chest, pelvis) if headness(pelvis) > max(headness(chest), 0.0) + 0.5 else (pelvis, chest)
+
+
+def _hangs_down(tree: JointTree, root: int, chest: int, pairs: list[Pair]) -> bool:
+    """Whether an upright figure is drawn from its chest: the limbs of the last fork begin below the root's and stand.
+
+    So it must be at rest and in most poses; a handstand is no rest pose.
+    """
+    for at in (rest_pose(tree.skeleton)[0][None], tree.poses.positions):
+        trunk = trunk_of(tree, root, chest, pairs, at)
+        if np.median(trunk[:, 2] + UPRIGHT * np.linalg.norm(trunk, axis=-1)) > 0.0:
+            return False
+    lower = [p for p in pairs if p[0] == chest]
+    return any(_comes_near_ground(tree, p) and "arm" not in _named(tree, p) for p in lower) and not any(
+        "leg" in _named(tree, p) for p in pairs if p[0] == root
+    )
 
 
 def _lie_beside(tree: JointTree, pair: Pair) -> bool:
@@ -209,6 +226,8 @@ def _comes_near_ground(tree: JointTree, pair: Pair) -> bool:
     return min(gaps) < 0.06 * tree.span
 
 
+UPRIGHT = 0.7
+"""A trunk whose direction is so much vertical is upright [1]."""
 ABOVE = 0.9
 """Two branches lie above each other if so much of the way between them is vertical [1]."""
 BODY = 0.4
