@@ -11,6 +11,7 @@ from PIL import Image
 from poise.core.errors import InvalidValue, MissingExtra, PoiseError
 from poise.show import Camera, record
 from poise.show.camera import FIELD_OF_VIEW, Follow, grid_cell, travel_heading
+from poise.show.film import still_times
 from poise.show.look import ARROW_COLOR, BACKGROUND, Look, body_sides
 from poise.show.pack import needed
 from poise.show.plain import PlainPainter
@@ -209,6 +210,16 @@ def test_a_strip_holds_its_stills_and_a_push_is_in_one_of_them(tmp_path: Path) -
     )
     assert two.frames == 2
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_strip_of_a_long_scene_shows_what_a_push_does() -> None:
+    push = Arrow(0, 0, 20.0, 20.2, np.array([0.0, 200.0, 0.0]), np.zeros(3))
+    times = np.linspace(0.0, 60.0, 61)
+    scene = a_scene(times=times, tracks=(sliding_track(times),))
+    assert (still_times(scene, None)[0], still_times(scene, None)[-1]) == (0.0, 60.0)
+    seen = still_times(replace(scene, arrows=(push,)), None)
+    assert 19.5 < seen[0] < 20.0
+    assert 21.0 < seen[-1] < 23.0
 
 
 def test_a_gif_plays_as_long_as_the_scene(tmp_path: Path) -> None:

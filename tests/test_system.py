@@ -43,6 +43,12 @@ def command(
     return subprocess.run(line, capture_output=True, env=environment, preexec_fn=limits, timeout=240, check=False)
 
 
+def largest_file(size: int) -> None:
+    """To a process that calls this, a disk is full as soon as a file gets larger [bytes]."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
 def one_sentence(done: subprocess.CompletedProcess[bytes], code: int = 2) -> str:
     said = done.stderr.decode("utf-8")
     assert done.returncode == code, said
@@ -134,32 +140,41 @@ def test_a_name_that_is_no_text(tmp_path: Path, clip: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["bvh", "npz", "glb", "gltf"])
 def test_a_full_disk_leaves_no_motion(tmp_path: Path, clip: Path, suffix: str) -> None:
-    def full() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-
-    one_sentence(command(["convert", clip, tmp_path / f"a.{suffix}"], limits=full))
+    words = ["convert", clip, tmp_path / f"a.{suffix}"]
+    one_sentence(command(words, limits=lambda: largest_file(2000)))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["clip.bvh"]
 
 
 @pytest.mark.parametrize(
-    "record",
-    ["r.png", "r.html", *(pytest.param(name, marks=pytest.mark.long) for name in ("r.gif", "r.mp4"))],
+    ("words", "record"),
+    [
+        ("simulate --terrain slope:5", "r.png"),
+        ("edit retime --factor 1", "r.html"),
+        *(
+            pytest.param("simulate --terrain slope:5", name, marks=pytest.mark.long)
+            for name in ("r.html", "r.gif", "r.mp4")
+        ),
+    ],
 )
-def test_a_full_disk_leaves_no_part_of_a_set_of_files(tmp_path: Path, clip: Path, record: str) -> None:
+def test_a_full_disk_leaves_no_part_of_a_set_of_files(tmp_path: Path, clip: Path, words: str, record: str) -> None:
     """The motion fits, the recording does not: none is left, and what was there before stays."""
     (tmp_path / "a.bvh").write_text("before")
-
-    def full() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        size = clip.stat().st_size
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 500, size + 500))
-
-    words = ["simulate", clip, "-o", tmp_path / "a.bvh", "--overwrite", "--terrain", "slope:5"]
-    words += ["--record", tmp_path / record]
-    one_sentence(command(words, limits=full))
+    one_sentence(
+        command(
+            [*words.split(), clip, "-o", tmp_path / "a.bvh", "--overwrite", "--record", tmp_path / record],
+            limits=lambda: largest_file(clip.stat().st_size + 500),
+        )
+    )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.bvh", "clip.bvh"]
     assert (tmp_path / "a.bvh").read_text() == "before"
+
+
+@pytest.mark.long
+def test_a_full_disk_leaves_no_part_of_the_demo(tmp_path: Path) -> None:
+    done = command(["demo", "--headless", "--out", tmp_path / "demo"], limits=lambda: largest_file(300_000))
+    assert done.returncode == 2
+    assert b"cannot be written" in done.stderr.splitlines()[-1]
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]
 
 
 def test_a_full_disk_stops_a_folder_in_one_sentence(tmp_path: Path, clip: Path) -> None:

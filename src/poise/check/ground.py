@@ -368,7 +368,9 @@ def balance_findings(clip: Analysis, profile: Profile, *, trials: Trials | None 
         return
     stands = stands_beside(clip, judged)
     share = float((error[judged] <= 1.0).mean())
-    if limit.allows(share) and not stands:
+    if stands:  # there alone it is measured
+        share = float((error[_within(stands, len(error))] <= 1.0).mean())
+    if limit.allows(share):
         return
     bad = stands or stretches(judged & (error > 1.0))
     first, last = max(bad, key=lambda s: float(np.nansum(error[s[0] : s[1] + 1] - 1.0)))
@@ -376,8 +378,6 @@ def balance_findings(clip: Analysis, profile: Profile, *, trials: Trials | None 
     far = float(clip.support.distance[frame])
     lacks = far * float(clip.forces.demanded[frame, 2])
     if stands:
-        share = float((~_within(stands, len(error)) & judged).sum() / judged.sum())
-        share = min(share, math.nextafter(limit.least, -math.inf))
         what = (
             f"The figure stands still with its weight beside its feet, frames {first}–{last}: they lack "
             f"{lacks:.0f} N·m to hold it, and would have to press {length_words(far)} further out"

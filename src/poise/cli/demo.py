@@ -27,7 +27,7 @@ def demo(
     """
     import poise.io
     from poise.filter.forces import Push
-    from poise.io.files import write_atomically
+    from poise.io.files import all_or_none, write_atomically
     from poise.samples import sample_path
     from poise.show import Camera
     from poise.show.pack import pack
@@ -43,7 +43,7 @@ def demo(
         output_path(path, inputs=[sample_path("walk")], overwrite=True)
     # the walk goes towards −y: one shove from its right, then one from behind
     shoves = [Push("chest", (300.0, 0.0, 0.0), 1.4, 0.2), Push("chest", (0.0, -300.0, 0.0), 4.0, 0.2)]
-    with telling_interrupts(clip, report, strip, seen):
+    with telling_interrupts(clip, report, strip, seen), all_or_none():
         _say(f"1 of 3: simulating. {PREPARING}")
         result = run_behind_bar(motion, None, mass=None, terrain=Terrain.rough(0.3, 7), pushes=shoves)
         folder.mkdir(parents=True, exist_ok=True)

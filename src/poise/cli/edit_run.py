@@ -179,18 +179,20 @@ def prepare(asked: Common) -> tuple[Motion, Character | None, Scope, Budget | No
 def write(asked: Common, motion: Motion, edited: Edited) -> None:
     """The edited motion, its report and its recording; a few lines for a person, or JSON."""
     import poise.io
+    from poise.io.files import all_or_none
     from poise.io.format import format_for, optional
 
     companion = optional(format_for(asked.output), "companion")
     beside = companion(edited.motion, asked.output) if companion is not None else None
-    poise.io.save(edited.motion, asked.output)
-    if asked.report is not None:
-        edited.report.save(asked.report)
-    if asked.record is not None:
-        from poise.show.motion_scene import scene_of_edit
+    with all_or_none():
+        poise.io.save(edited.motion, asked.output)
+        if asked.report is not None:
+            edited.report.save(asked.report)
+        if asked.record is not None:
+            from poise.show.motion_scene import scene_of_edit
 
-        has_layers = asked.record.suffix.lower() in (".html", ".htm")
-        draw(scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers), asked.record)
+            has_layers = asked.record.suffix.lower() in (".html", ".htm")
+            draw(scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers), asked.record)
     if asked.json:
         print_json(edited.report.data)
     else:

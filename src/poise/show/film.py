@@ -32,10 +32,14 @@ FILM_SIZE = {".gif": (640, 360), ".mp4": (848, 480)}
 """Width and height of a film [px] if none is given: with software GL, ten seconds are drawn in about half a minute."""
 
 _STILLS = 10
+BEFORE_PUSH, AFTER_PUSH = 0.3, 2.0
+"""What a strip shows before the first push, as the player does, and after the last: a step or two [s]."""
 
 
 def still_times(scene: Scene, times: Sequence[float] | Array | None) -> Array:
     """Times of a strip's stills [s]: those asked for, or evenly spaced with every push in one of them.
+
+    They go from shortly before the first push until shortly after the last, where the scene is longer than that.
 
     Raises:
         InvalidValue: if a time is not finite or not within the scene.
@@ -50,6 +54,9 @@ def still_times(scene: Scene, times: Sequence[float] | Array | None) -> Array:
                 f"Strip times {moments.min():g} … {moments.max():g} s lie outside {first:g} … {last:g} s."
             )
         return _limited(moments, ".png")
+    if scene.arrows:
+        first = max(first, min(a.start_s for a in scene.arrows) - BEFORE_PUSH)
+        last = min(last, max(a.end_s for a in scene.arrows) + AFTER_PUSH)
     moments = np.linspace(first, last, _STILLS if len(scene.times) > 1 else 1)
     # a push is shorter than the step between stills: move the nearest one onto its end, where the arrow still stands
     for arrow in scene.arrows:
