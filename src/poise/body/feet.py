@@ -196,7 +196,7 @@ def _soles(
         if can_stand:
             level = find_floor(rest.frames, (at_rest,))
             drawn = sole_points(rest.frames, at_rest, name, level, np.ones(1, dtype=bool))
-        is_seen = foot.has_ankle and standing.sum() >= min(3, len(frames.positions))
+        is_seen = standing.sum() >= min(3, len(frames.positions))
         points += seen if not can_stand or (is_seen and _agrees(seen, drawn, rest.frames, at_rest)) else drawn
     return points
 
