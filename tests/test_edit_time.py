@@ -280,3 +280,12 @@ def test_a_glitch_that_was_there_is_not_new_for_being_named_otherwise() -> None:
     moments = np.arange(60) / 1.3
     assert new_findings([was], [same, other], moments) == (other,)
     assert new_findings([was], [same, other]) == (same, other)
+
+
+@needs_motions
+def test_a_turn_that_the_source_makes_as_well_is_nothing_new() -> None:
+    motion = poise.load(MOTIONS / "bvh" / "cmu_3dsmax" / "143_40.bvh")
+    report = retime(motion, factor=1.3).report["check"]
+    assert [(f["name"], f["where"]) for f in report["after"]] == [("glitch", "RightToe")]
+    assert [f["name"] for f in report["before"]] == ["frame-rate"]
+    assert not report["new"]

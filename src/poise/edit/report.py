@@ -315,6 +315,8 @@ def verified(
     except PoiseError:  # a figure that nothing can be said of
         return edited
     new = new_findings(before, after, moments)
+    if moments is not None:
+        new = tuple(f for f in new if not _turns_as_far(f, motion, edited.motion, moments))
     reasons = {} if asked is None else {f.name: asked(f) for f in new if asked(f)}
     wanted, new = (tuple(f for f in new if (f.name in reasons) is is_asked) for is_asked in (True, False))
     stretch = skin_stretch(motion, edited.motion, data["changed"].get("size", 1.0))
@@ -370,6 +372,19 @@ def new_findings(
 def _was_there(span: tuple[int, int], known: Sequence[tuple[int, int]], moments: Array) -> bool:
     first, last = moments[span[0]] - BESIDE, moments[span[1]] + BESIDE
     return any(a <= last and b >= first for a, b in known)
+
+
+def _turns_as_far(finding: Finding, source: Motion, result: Motion, moments: Array) -> bool:
+    """Whether a joint that flips in the result turns as far from frame to frame in what the source has there."""
+    if finding.name != "glitch" or finding.where not in source.skeleton.names:
+        return False
+    joint = source.skeleton.names.index(finding.where)
+    was, now = (rotations.angle_between(m.rotations[1:, joint], m.rotations[:-1, joint]) for m in (source, result))
+    for first, last in finding.frames:
+        a, b = max(0, math.floor(moments[first] - BESIDE)), math.ceil(moments[last] + BESIDE)
+        if now[max(0, first - 1) : last + 1].max() > was[a : b + 1].max(initial=0.0) + 1e-9:
+            return False
+    return bool(finding.frames)
 
 
 def _least_harm(
