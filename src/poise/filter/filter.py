@@ -32,6 +32,7 @@ from poise.filter.quasi_physical import (
 )
 from poise.filter.reference import ReferenceFrame
 from poise.filter.sensing import (
+    Asked,
     Routine,
     Sensed,
     contacts_of,
@@ -207,15 +208,9 @@ class SimulatedCharacter:
     # --- one step
 
     def advance(
-        self,
-        reference: ReferenceFrame,
-        following: Array,
-        following_v: Array,
-        pushes: Sequence[Force] = (),
-        *,
-        is_glitch: bool = False,
-        planned: PlannedFrame | None = None,
-    ) -> Array:
+        self, reference: ReferenceFrame, following: Array, following_v: Array, pushes: Sequence[Force] = (), *,
+        is_glitch: bool = False, planned: PlannedFrame | None = None,
+    ) -> Array:  # fmt: skip
         """Move to the next pose and return it, shape (nq,).
 
         Args:
@@ -229,22 +224,41 @@ class SimulatedCharacter:
         Raises:
             SimulationDiverged: if two steps in a row had to be carried, or the state is not finite.
         """
+        asked = self.ask(reference, following, following_v, pushes, is_glitch=is_glitch, planned=planned)
+        if asked is None:
+            return self.q
+        if self.world is None:
+            return self.move(asked)
+        objectives, constraints, force = self.world.meet(asked.step, asked.objectives, asked.constraints)
+        return self.move(asked._replace(objectives=objectives, constraints=constraints), force)
+
+    def ask(
+        self, reference: ReferenceFrame, following: Array, following_v: Array, pushes: Sequence[Force] = (), *,
+        is_glitch: bool = False, planned: PlannedFrame | None = None,
+    ) -> Asked | None:  # fmt: skip
+        """The first half of `advance`: the step that is to be solved; None where the figure was moved without one."""
         self.frame += 1
         self.shifts.append(tuple(self.goal.shift.tolist()))
         if self.fall is not None and (self.rising is not None or self._may_rise(self.fall)):
-            return self._rise(reference, following, following_v)
+            self._rise(reference, following, following_v)
+            return None
         if is_glitch and self.fall is None:
             self.counts.fallbacks["glitch_carried"] += 1
-            return self._carry(reference, following, following_v, planned)
+            self._carry(reference, following, following_v, planned)
+            return None
         if self.world is not None:
             pushes = [*pushes, *self.world.felt]
         sensed = self.sense(reference, pushes, planned)
         objectives, constraints = self.lists(reference, sensed)
-        if self.world is not None:
-            step = sensed.step
-            objectives, constraints, force = self.world.meet(step, objectives, constraints)
-            sensed = sensed._replace(step=Step(step.state, step.contacts, dt=step.dt, external=step.external + force))
-        result = self.solve(reference, sensed, objectives, constraints)
+        return Asked(sensed.step, objectives, constraints, sensed, reference, following, following_v, planned)
+
+    def move(self, asked: Asked, force: Array | None = None) -> Array:
+        """The second half: solve the step with a further generalized force (nv,), and move to the next pose (nq,)."""
+        sensed, reference, step = asked.sensed, asked.reference, asked.step
+        if force is not None:
+            step = Step(step.state, step.contacts, dt=step.dt, external=step.external + force)
+            sensed = sensed._replace(step=step)
+        result = self.solve(reference, sensed, asked.objectives, asked.constraints)
         if result is None:
             self.counts.fallbacks["carried"] += 1
             self.counts.in_a_row += 1
@@ -254,7 +268,7 @@ class SimulatedCharacter:
                     "use --goal none.",
                     frame=round(self.time / self.dt), reason="no solution",
                 )  # fmt: skip
-            return self._carry(reference, following, following_v, planned)
+            return self._carry(reference, asked.following, asked.following_v, asked.planned)
         self.counts.in_a_row = 0
         if self.goal.values.falls and self.fall is None:
             velocity = self.state.com_jacobian(self.model.roots[0]) @ self.v

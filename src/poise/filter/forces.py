@@ -20,8 +20,8 @@ from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
-from poise.physics import Model
 from poise.step import Constraint, Objective, Step
+from poise.terrain import Terrain
 
 
 def acts(start: float, duration: float, time: float) -> bool:
@@ -425,12 +425,12 @@ class Surroundings(Protocol):
         """Their forces on the figure in the last step."""
         ...
 
-    def join(self, model: Model, q: Array, v: Array, dt: float, *, way: Array, scale: float) -> None:
-        """Begin with a figure at a pose (nq,) and velocity (nv,), steps of dt [s], its way (N, 2) and its scale."""
+    def join(self, character: Character, q: Array, v: Array, dt: float, *, way: Array, terrain: Terrain) -> None:
+        """Begin with a figure at a pose (nq,) and velocity (nv,), steps of dt [s], its way (N, 2) and its ground."""
 
     def meet(
         self, step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint]
-    ) -> tuple[list[Objective], list[Constraint], Array]:
+    ) -> tuple[Sequence[Objective], Sequence[Constraint], Array]:
         """The lists of a step as they are to be solved, and the force of the bodies on the figure, shape (nv,)."""
         ...
 

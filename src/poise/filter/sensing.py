@@ -25,7 +25,7 @@ from poise.filter.quasi_physical import JointLimits
 from poise.filter.reference import ReferenceFrame
 from poise.native import Block
 from poise.physics import State
-from poise.step import Contacts, Step
+from poise.step import Constraint, Contacts, Objective, Step
 from poise.terrain import Terrain
 from poise.terrain.ground import PlacedGround
 
@@ -197,6 +197,27 @@ class Sensed(NamedTuple):
     step: Step
     gaps: Array
     footholds: Footholds
+    planned: PlannedFrame | None
+
+
+class Asked(NamedTuple):
+    """A step that is to be solved.
+
+    Attributes:
+        step, objectives, constraints: The step and its lists.
+        sensed: What they were made of.
+        reference: The undisturbed character now.
+        following, following_v: Its pose (nq,) and velocity (nv,) one step later.
+        planned: The plan over the ground, if there is one.
+    """
+
+    step: Step
+    objectives: Sequence[Objective]
+    constraints: Sequence[Constraint]
+    sensed: Sensed
+    reference: ReferenceFrame
+    following: Array
+    following_v: Array
     planned: PlannedFrame | None
 
 

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import NoneType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -168,42 +169,15 @@ def _run(
     """One run at a rate [1/s]; `felt` holds the pushes, and gains those that `watch` adds; `loose` bodies may
     deviate.
     """
-    dt = 1.0 / rate
-    require_stable(preset, dt)
-    frames = max(2, math.floor(motion.duration * rate + 1e-6) + 1)
-    times = dt * np.arange(frames, dtype=np.float64)
-    reference_motion = motion.resampled(times)
-    glitches = _glitches(motion, times)
     ground = laid_under(terrain, motion, floor)
-    q = motion_to_q(character, reference_motion)
-    figure = SimulatedCharacter(character, preset, ground, options, dt=dt, floor=floor)
-    if get_up is not None:
-        if get_up.skeleton.names != motion.skeleton.names:
-            raise InvalidValue(
-                f"The clip of getting up: {_other_skeleton(get_up.skeleton.names, motion.skeleton.names)}"
-            )
-        figure.get_up = motion_to_q(character, get_up.resampled(np.arange(0.0, get_up.duration + 1e-9, dt)))
-    figure.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
-    builder = ReferenceBuilder(
-        figure.model, dt=dt, friction=options.friction, without=figure.goal_without, scale=figure.scale
-    )
-    v = velocities(figure.model, q, dt)
-    schedule = ClipSchedule(builder, q, v, dt=dt, floor=floor, leg_length=character.leg_length)
+    playback = Playback(motion, character, ground, preset, options, rate, floor, get_up)
+    figure, q, times, frames = playback.figure, playback.q, playback.times, playback.frame_count
+    playback.start()
     simulated = np.empty_like(q)
-    # a clip often begins with frames that nobody stood in, such as an inserted T-pose
-    first = _first_standing(glitches, schedule.flags, dt)
-    figure.start(q[first], v[first])
-    still = np.zeros_like(v[0])
-    plan = figure.plan(schedule.track)
-    if plan is not None:
-        schedule.let_go(plan.flags)
-    standing = builder.frame(q[first], still, still, schedule.touch(first))
-    figure.settle(standing, None if plan is None else plan.frame(first))
-    figure.carry_to(q[first], v[first], q[0], v[0])
     simulated[0] = figure.q
     if world is not None:
         way = q[:: max(1, round(0.1 * rate)), :2]
-        world.join(figure.model, figure.q, figure.v, dt, way=way, scale=figure.scale)
+        world.join(character, figure.q, figure.v, playback.dt, way=way, terrain=ground)
         figure.world = world
     recorder = Recorder(figure, q, times)
     done = 1
@@ -211,16 +185,8 @@ def _run(
     try:
         for k in range(frames - 1):
             started = clock.perf_counter()
-            reference = builder.frame(q[k], v[k], (v[k + 1] - v[k]) / dt, schedule.touch(k))
             active = [p for p in felt if p.is_on(figure.time)]
-            simulated[k + 1] = figure.advance(
-                reference,
-                q[k + 1],
-                v[k + 1],
-                active,
-                is_glitch=bool(glitches[k] or glitches[k + 1]),
-                planned=None if plan is None else plan.frame(k),
-            )
+            simulated[k + 1] = figure.advance(**playback.at(k), pushes=active)
             recorder.record(k, clock.perf_counter() - started)
             done = k + 2
             if watch is not None and watch(Live(figure.time, done / frames, figure, felt.append)) is False:
@@ -234,7 +200,7 @@ def _run(
         simulated = _blend(character, q, simulated, amount, loose)
     result = carrying(_on_source(character, kept, times, q, simulated), ground)
     report = recorder.report(
-        motion=motion, glitches=glitches, wall=wall, pushes=tuple(felt), simulated=simulated,
+        motion=motion, glitches=playback.glitches, wall=wall, pushes=tuple(felt), simulated=simulated,
     )  # fmt: skip
     if world is not None:
         report.data["scene"] = world.report()
@@ -252,6 +218,71 @@ def _run(
         is_complete=done == frames,
         things=() if world is None else world.things(),
     )
+
+
+class Playback:
+    """A clip under the filter: the figure, and what its steps are given.
+
+    Attributes:
+        figure: The running filter.
+        q, v: Poses (F, nq) and velocities (F, nv) of the clip.
+        times, dt: Of the frames, and between them [s].
+        glitches: Frames of the clip that cannot be trusted, shape (F,).
+    """
+
+    def __init__(
+        self, motion: Motion, character: Character, ground: Terrain, preset: Preset, options: Options, rate: float,
+        floor: float, get_up: Motion | None = None,
+    ) -> None:  # fmt: skip
+        """Prepare a clip at a rate [1/s], on a ground that is placed; `floor` is the height of its own [m]."""
+        self.dt = dt = 1.0 / rate
+        require_stable(preset, dt)
+        self.times = dt * np.arange(max(2, math.floor(motion.duration * rate + 1e-6) + 1), dtype=np.float64)
+        self.glitches = _glitches(motion, self.times)
+        self.q = motion_to_q(character, motion.resampled(self.times))
+        self.figure = figure = SimulatedCharacter(character, preset, ground, options, dt=dt, floor=floor)
+        if get_up is not None:
+            if get_up.skeleton.names != motion.skeleton.names:
+                raise InvalidValue(
+                    f"The clip of getting up: {_other_skeleton(get_up.skeleton.names, motion.skeleton.names)}"
+                )
+            figure.get_up = motion_to_q(character, get_up.resampled(np.arange(0.0, get_up.duration + 1e-9, dt)))
+        figure.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
+        self._builder = builder = ReferenceBuilder(
+            figure.model, dt=dt, friction=options.friction, without=figure.goal_without, scale=figure.scale
+        )
+        self.v = velocities(figure.model, self.q, dt)
+        leg = character.leg_length
+        self._schedule = ClipSchedule(builder, self.q, self.v, dt=dt, floor=floor, leg_length=leg)
+        self._plan = figure.plan(self._schedule.track)
+        # a clip often begins with frames that nobody stood in, such as an inserted T-pose
+        self._first = _first_standing(self.glitches, self._schedule.flags, dt)
+        if self._plan is not None:
+            self._schedule.let_go(self._plan.flags)
+
+    @property
+    def frame_count(self) -> int:
+        return len(self.times)
+
+    def start(self) -> None:
+        """Stand the figure up where the clip begins."""
+        figure, q, v, first = self.figure, self.q, self.v, self._first
+        figure.start(q[first], v[first])
+        still = np.zeros_like(v[0])
+        standing = self._builder.frame(q[first], still, still, self._schedule.touch(first))
+        figure.settle(standing, None if self._plan is None else self._plan.frame(first))
+        figure.carry_to(q[first], v[first], q[0], v[0])
+
+    def at(self, k: int) -> dict[str, Any]:
+        """Arguments of `figure.advance` for the step from frame k to the next, but for what pushes."""
+        q, v = self.q, self.v
+        return {
+            "reference": self._builder.frame(q[k], v[k], (v[k + 1] - v[k]) / self.dt, self._schedule.touch(k)),
+            "following": q[k + 1],
+            "following_v": v[k + 1],
+            "is_glitch": bool(self.glitches[k] or self.glitches[k + 1]),
+            "planned": None if self._plan is None else self._plan.frame(k),
+        }
 
 
 def _other_skeleton(own: Sequence[str], wanted: Sequence[str]) -> str:

@@ -188,6 +188,11 @@ class Model:
         """Names of the shapes, in the order of the bodies."""
         return tuple(self._m.geom(k).name for k in range(self._m.ngeom))
 
+    @property
+    def geom_bodies(self) -> Index:
+        """Body of each shape, in the same order."""
+        return self._m.geom_bodyid.astype(np.int64)
+
     def q_rest(self) -> Array:
         """The pose with all joints at zero, shape (nq,)."""
         return self._m.qpos0.copy()

@@ -8,6 +8,8 @@ how a figure answers them is for whoever drives it.
 # mujoco's own functions are compiled and carry no types
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import mujoco
@@ -15,10 +17,16 @@ import numpy as np
 
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags, Index
+from poise.core.units import GRAVITY
 from poise.physics.mujoco_backend import Model
 
-FIGURE, SCENE = 2, 1
-"""Collision groups: a figure meets everything but the ground, which its own step problem knows, and itself."""
+SCENE, POINTS, FIRST = 1, 2, 4
+"""Collision groups: bodies of the scene, contact points of figures that meet the ground here, and the first figure, of
+which each has a group of its own. A figure meets bodies and other figures; the ground is known to its own step."""
+MOST_FIGURES = 28
+"""Figures that one world holds."""
+SKIN = 0.001
+"""A contact point that is no ball is one of so small a radius for the engine [m]."""
 _GROUND = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
 
 
@@ -65,31 +73,47 @@ class Shape(NamedTuple):
 class Bodies:
     """The bodies of a scene and the figures among them, in one model of the engine.
 
-    Figures come first, with the coordinates and in the order of their own model; `move` puts everything in its place.
+    Figures come first, with the coordinates and in the order of their own models, of one tree each; `move` puts
+    everything in its place.
 
     Args:
-        figures: Model of one or several figures.
+        figures: Model of each figure.
         scene: MJCF text of what is around them. A plane or height field of its world is ground.
         margin: Bodies nearer than this count as touching [m].
         friction: Coulomb coefficient of the figures; of two that touch the larger counts.
+        pairs: For each figure, pairs of its capsules that may touch each other where it is a ragdoll, by their order in
+            its model, shape (N, 2).
 
     Attributes:
         nq, nv: Coordinates and dofs of the whole.
         first, width: First dof and number of dofs of each tree, shape (T,).
         is_figure: Which trees are figures, shape (T,).
+        figure_q, figure_v: Coordinates and dofs of each figure.
+        figure_body: First body of each figure.
         q, v: Coordinates and velocities, views of the engine's.
         names: Of the bodies, in the engine's order.
         masses: Of the bodies [kg].
         shapes: Of everything but figures and ground.
 
     Raises:
-        InvalidValue: if the scene is no MJCF, or holds equality constraints or tendons.
+        InvalidValue: if the scene is no MJCF, or holds equality constraints or tendons; if there are too many figures.
     """
 
-    def __init__(self, figures: Model, scene: str, *, margin: float = 0.01, friction: float = 0.8) -> None:
-        spec = mujoco.MjSpec.from_string(figures.xml)
-        for geom in spec.geoms:
-            geom.contype, geom.conaffinity, geom.friction[0] = FIGURE, 0, friction
+    def __init__(
+        self, figures: Sequence[Model], scene: str, *, margin: float = 0.01, friction: float = 0.8,
+        pairs: Sequence[Index] = (),
+    ) -> None:  # fmt: skip
+        if len(figures) > MOST_FIGURES:
+            raise InvalidValue(f"{len(figures)} figures in one world; it holds {MOST_FIGURES} at most.")
+        everyone = sum(FIRST << k for k in range(len(figures)))
+        spec = mujoco.MjSpec()
+        spec.option.gravity = [0.0, 0.0, -GRAVITY]
+        for k, model in enumerate(figures):
+            spec.attach(
+                _figure(model, k, everyone, friction, pairs[k] if k < len(pairs) else None),
+                prefix=f"{k}/",
+                frame=spec.worldbody.add_frame(),
+            )
         try:
             around = mujoco.MjSpec.from_string(scene)
         except ValueError as error:
@@ -101,9 +125,10 @@ class Bodies:
             )
         for geom in around.geoms:
             is_ground = geom.parent.name == "world" and geom.type in _GROUND
-            geom.contype, geom.conaffinity = SCENE, SCENE if is_ground else SCENE | FIGURE
+            geom.contype, geom.conaffinity = SCENE, SCENE | (POINTS if is_ground else everyone)
             geom.condim = 3
             geom.margin = max(geom.margin, margin)
+        around.option.timestep = spec.option.timestep  # nobody uses it
         spec.attach(around, prefix="scene/", frame=spec.worldbody.add_frame())
         spec.option.cone, spec.option.jacobian = mujoco.mjtCone.mjCONE_ELLIPTIC, mujoco.mjtJacobian.mjJAC_SPARSE
         try:
@@ -113,8 +138,13 @@ class Bodies:
         self._d = d = mujoco.MjData(m)
         self.nq, self.nv, self.q, self.v = int(m.nq), int(m.nv), d.qpos, d.qvel
         self.first, self.width = m.tree_dofadr.astype(np.int64), m.tree_dofnum.astype(np.int64)
-        self.is_figure: Flags = self.first < figures.nv
-        self.figure_nq, self.figure_nv = figures.nq, figures.nv
+        ends_q = np.cumsum([0, *(model.nq for model in figures)]).tolist()
+        ends_v = np.cumsum([0, *(model.nv for model in figures)]).tolist()
+        ends = np.cumsum([1, *(model.body_count - 1 for model in figures)]).tolist()
+        self.figure_q = tuple(slice(*pair) for pair in pairwise(ends_q))
+        self.figure_v = tuple(slice(*pair) for pair in pairwise(ends_v))
+        self.figure_body: tuple[int, ...] = tuple(ends[:-1])
+        self.is_figure: Flags = self.first < ends_v[-1]
         self.names = tuple(m.body(b).name for b in range(m.nbody))
         self.masses: Array = m.body_mass.copy()
         self.geom_body: Index = m.geom_bodyid.astype(np.int64)
@@ -135,7 +165,7 @@ class Bodies:
                 m.geom_quat[g].copy(),
             )
             for g in range(m.ngeom)
-            if int(m.geom_type[g]) in kinds and m.geom_bodyid[g] not in range(1, figures.body_count)
+            if int(m.geom_type[g]) in kinds and m.geom_bodyid[g] not in range(1, ends[-1])
         )
         self._tree_of_dof = m.dof_treeid.astype(np.int64)
         self._tree_of_body = np.array([m.body_treeid[b] for b in range(m.nbody)], dtype=np.int64)
@@ -146,6 +176,13 @@ class Bodies:
         self._free, self._jointed = moves[is_free], moves[~is_free]
         self._free_dofs = self.first[self._free][:, None] + np.arange(6)
         self._M = np.zeros((m.nv, m.nv))
+        self._thick = np.zeros(m.ngeom)
+        self._own_geoms: list[tuple[Index, Index]] = []
+        for k, model in enumerate(figures):
+            points = np.array([m.geom(f"{k}/point {i}").id for i in range(model.point_count)], dtype=np.int64)
+            own = np.flatnonzero((self.geom_body >= ends[k]) & (self.geom_body < ends[k + 1]))
+            self._own_geoms.append((np.setdiff1d(own, points), points))
+            self._thick[points] = m.geom_size[points, 0] - model.point_radii
 
     @property
     def tree_count(self) -> int:
@@ -155,6 +192,14 @@ class Bodies:
         """First coordinate and first dof of a body of the scene, which has a joint of its own."""
         joint = int(self._m.body(f"scene/{name}").jntadr[0])
         return int(self._m.jnt_qposadr[joint]), int(self._m.jnt_dofadr[joint])
+
+    def let_meet(self, figure: int, *, ground: bool) -> None:
+        """Whether a figure meets ground and itself here, as a ragdoll does, or knows them in its own step."""
+        capsules, points = self._own_geoms[figure]
+        group = FIRST << figure
+        self._m.geom_contype[points] = POINTS if ground else 0
+        affinity = self._m.geom_conaffinity[capsules]
+        self._m.geom_conaffinity[capsules] = affinity | group if ground else affinity & ~group
 
     def move(self, q: Array, v: Array) -> None:
         """Put figures and bodies at coordinates (nq,) and velocities (nv,)."""
@@ -187,8 +232,9 @@ class Bodies:
         trees[trees[:, 0] == trees[:, 1], 1] = -1
         friction = contact.friction[known, 0].copy()
         frames = contact.frame[known].reshape(-1, 3, 3)
+        gaps = contact.dist[known] + self._thick[contact.geom[known]].sum(axis=1)
         return Touches(
-            contact.pos[known].copy(), frames[:, 0].copy(), contact.dist[known].copy(), friction, bodies, trees, rows
+            contact.pos[known].copy(), frames[:, 0].copy(), gaps, friction, bodies, trees, rows
         )
 
     def falling(self, dt: float, forces: Array | None = None) -> Array:
@@ -284,3 +330,30 @@ class Bodies:
         kinetic = 0.5 * float(self.v[own] @ self._M[np.ix_(own, own)] @ self.v[own])
         bodies = np.flatnonzero(np.append(~self.is_figure, False)[self._tree_of_body])
         return kinetic - float(self.masses[bodies] @ self._d.xipos[bodies] @ self.gravity)
+
+
+def _figure(model: Model, number: int, everyone: int, friction: float, pairs: Index | None) -> mujoco.MjSpec:
+    """A figure as it takes part: capsules that meet bodies and other figures, and a ball at each contact point."""
+    spec, group = mujoco.MjSpec.from_string(model.xml), FIRST << number
+    spec.option.timestep = mujoco.MjSpec().option.timestep
+    for geom in spec.geoms:
+        geom.contype, geom.conaffinity, geom.friction[0] = group, everyone & ~group, friction
+    for k, point in enumerate(model.points):
+        spec.body(model.body_name(point.body)).add_geom(
+            name=f"point {k}",
+            type=mujoco.mjtGeom.mjGEOM_SPHERE,
+            size=[max(point.radius, SKIN), 0.0, 0.0],
+            pos=list(point.offset),
+            mass=0.0,
+            contype=POINTS,
+            conaffinity=0,
+            friction=[friction, 0.005, 1e-4],
+        )
+    own = model.geom_bodies
+    may = set() if pairs is None else {tuple(sorted(pair)) for pair in own[pairs].tolist()}
+    bodies = sorted(set(own.tolist()))
+    for k, first in enumerate(bodies):
+        for second in bodies[k + 1 :]:
+            if (first, second) not in may:
+                spec.add_exclude(bodyname1=model.body_name(first), bodyname2=model.body_name(second))
+    return spec

@@ -18,6 +18,7 @@ from poise.goals.surroundings import Ball, Surface
 from poise.io.files import read_text
 from poise.synthesis.scene_file import BodyTable, scene_from, scene_table
 from poise.synthesis.toml_schema import Place
+from poise.terrain import Terrain
 
 MOST_BYTES = 4_000_000
 """Largest scene file that is read [bytes]."""
@@ -41,21 +42,29 @@ class Surroundings(NamedTuple):
     balls: tuple[Ball, ...] = ()
 
 
-def read_scene(text: str | os.PathLike[str], *, way: Array | None = None, scale: float = 1.0) -> Surroundings:
-    """A scene: a MuJoCo file (.xml), a scene file (.toml), "rubble:COUNT" or "rubble:COUNT,SEED".
+def read_scene(
+    text: str | os.PathLike[str] | None, *, way: Array | None = None, scale: float = 1.0, terrain: Terrain | None = None
+) -> Surroundings:
+    """A scene: MJCF text, a MuJoCo file (.xml), a scene file (.toml), "rubble:COUNT" or "rubble:COUNT,SEED".
 
         world = poise.World("room.toml")
 
     Args:
-        text: File or short form.
+        text: File or short form; None is the ground alone.
         way: Where the figure goes, which rubble lies along, horizontal [m], shape (N, 2).
         scale: Leg length / 0.82 m; sizes of rubble grow with it.
+        terrain: Ground under it.
 
     Raises:
         InvalidValue: if it is none of these.
         UnreadableFile: if there is no such file.
         FileFormatError: if a scene file is not valid, or has things that move along keys or vanish.
     """
+    height = 0.0 if terrain is None else terrain.ground
+    if text is None:
+        return Surroundings(_mjcf([_ground(height)]))
+    if "<mujoco" in str(text):
+        return Surroundings(str(text))
     kind, _, rest = str(text).partition(":")
     if kind == "rubble":
         try:
@@ -167,6 +176,10 @@ def _body(table: BodyTable, path: Path) -> str:
     )
 
 
+def _ground(height: float) -> str:
+    return f'    <geom name="ground" type="plane" size="100 100 1" pos="0 0 {height!r}"/>'
+
+
 def rubble(
     count: int, seed: int = 0, *, way: Array | None = None, scale: float = 1.0, width: float = 0.9, clear: float = 0.45
 ) -> str:
@@ -185,8 +198,7 @@ def rubble(
     Raises:
         InvalidValue: if there are fewer than one or more than `MOST_BODIES`.
     """
-    ground = '    <geom name="ground" type="plane" size="100 100 1"/>'
-    return _mjcf([ground, *pieces(count, seed, way=way, scale=scale, width=width, clear=clear)])
+    return _mjcf([_ground(0.0), *pieces(count, seed, way=way, scale=scale, width=width, clear=clear)])
 
 
 def pieces(

@@ -1,6 +1,6 @@
-"""Figures among bodies: one step in which both answer the forces between them.
+"""Figures among bodies: one step in which all answer the forces between them.
 
-The filter states what a figure wants as lists; `step.response` says how the answer to these lists changes with a force,
+A driver states what its figure wants as lists; `step.response` says how the answer to these lists changes with a force,
 a = a₀ + B F, and a body answers by M⁻¹. `contacts` finds the impulses that suit both. The figure then solves its step
 once more with that force, so that nothing but the force enters, and where it touches no body nothing enters at all.
 Source: [Levine2012]_ section 3.
@@ -9,250 +9,347 @@ Source: [Levine2012]_ section 3.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from poise.body.character import Character
 from poise.core import rotations
-from poise.core.typing import Array, Index
+from poise.core.errors import InvalidValue, SimulationDiverged
+from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.forces import Force, Thing
-from poise.physics.mujoco_backend import Model
+from poise.physics.capsules import CapsulePairs
+from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies, Touches
-from poise.step import Constraint, Equal, Objective, Step
-from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, PointAcceleration
-from poise.step.solve import respond
-from poise.step.step import checked_points
+from poise.step import Constraint, Objective, Step
+from poise.terrain import Terrain
+from poise.world.answers import LARGEST, Bump, Touched, with_limits, yielding
 from poise.world.contacts import Impulses, remembered, solve_contacts
-from poise.world.scenes import Surroundings, read_scene
+from poise.world.drivers import Driver, Lists
+from poise.world.scenes import read_scene
 
 RECOVERED, SLOP, FASTEST = 0.2, 0.001, 0.5
 """What overlaps by more than the slop [m] comes apart by this share of it a step, at most so fast [m/s]."""
-SOFT_GOAL, LARGEST = 30.0, 40.0
-"""While bodies touch a figure, its center of mass follows its path with this weight, times the mass, and asks for no
-more than this acceleration, times the scale [m/s²]: a wall stops it."""
-SOFT_ENDS = 0.0003
-"""Factor on the weight of end effectors of limbs that bodies touch: the place of a foot is then the pose's."""
-SOFT = 0.2
-"""How firmly limbs that bodies touch keep to the clip: a factor on what they track; it divides what torques weigh."""
 ROUNDS, CLOSE = 6, 1e-4
 """A figure's answer changes where one of its points begins or ends to push on the ground: contacts are solved so often
 at most, until its velocity at them is the expected one [m/s]."""
 HARDEST = 2.0
 """Largest force of one contact on a figure, in body weights: flesh gives. What hits harder goes in and comes out over
 the next steps."""
-LEAST = 1e-3
-"""A figure counts as no heavier at a contact than what its bodies weigh, over this."""
+LONGEST_STEP = 0.02
+"""Of a world [s]."""
+BODY = 70.0
+"""Mass to which contacts are soft where there is no figure [kg]."""
+FASTEST_JOINT = 1e3
+"""A joint that is faster [rad/s, m/s] means that the run diverged."""
 SETTLED = 1.5
 """Loose bodies fall and come to rest for so long before time 0 [s]."""
 
 
-@dataclass(frozen=True)
-class Bump(Force):
-    """The force of a body on a figure in the last step: its goal and limbs feel it; the step itself solves for it.
+class Figure:
+    """A figure of a world: who it is, what drives it, and where it was.
 
     Attributes:
-        index: Body of the character.
-        place: Where it acts, in the body's frame [m], shape (3,).
-        vector: The force [N], shape (3,).
+        name: In the world.
+        character: Its body.
+        driver: What drives it; None for one that the filter of `poise.simulate` drives from outside.
+        pushes: What pushes and pulls it, besides what it touches.
+        felt: Forces on it in the last step, of bodies and of other figures.
+        poses: At every step so far, each (nq,).
     """
 
-    kind: ClassVar[str] = "bump"
-    is_solved_for: ClassVar[bool] = True
-    body: str
-    start: float
-    duration: float
-    index: int
-    place: Array
-    vector: Array
+    def __init__(self, name: str, character: Character, driver: Driver | None) -> None:
+        self.name, self.character, self.driver = name, character, driver
+        self.pushes: list[Force] = []
+        self.felt: list[Bump] = []
+        self.poses: list[Array] = []
 
     @property
-    def offset(self) -> Array | None:
-        return self.place
-
-    def is_on(self, time: float) -> bool:
-        del time
-        return True
-
-    def body_of(self, character: Character) -> int:
-        del character
-        return self.index
-
-    def force_at(self, place: Array, velocity: Array, time: float, mass: float) -> Array:
-        del place, velocity, time, mass
-        return self.vector
+    def meets_ground(self) -> bool:
+        """Whether the ground is a body to it."""
+        return self.driver is not None and self.driver.meets_ground
 
 
 class World:
-    """A scene with bodies around one figure that the filter drives.
+    """Figures, each with its own driver, and bodies that push back.
 
     Example:
-        >>> world = poise.World("rubble:10,1")
-        >>> result = poise.simulate(motion, character, world=world)
+        >>> ada = poise.world.Clip(motion, character)
+        >>> world = poise.World("rubble:10,1", figures={"ada": ada})
+        >>> for _ in range(10):
+        ...     world.step()
+
+    `poise.simulate(motion, world=world)` runs a clip through the filter in it, beside the world's own figures.
 
     Args:
-        scene: MJCF text, a MuJoCo file (.xml), a scene file (.toml), or "rubble:COUNT,SEED".
+        scene: MJCF text, a MuJoCo file (.xml), a scene file (.toml), "rubble:COUNT,SEED"; level ground if not given.
+        figures: Drivers by the name of the figure.
+        terrain: Ground, placed, instead of the scene's own.
+        dt: Length of a step [s].
         friction: Least friction of what a figure touches.
 
     Attributes:
-        bodies: The engine's model of figure and bodies, once a figure has joined.
-        q, v: Coordinates and velocities of figure and bodies.
+        figures: In order; that of `poise.simulate` comes first.
+        bodies: The engine's model of figures and bodies.
+        q, v: Coordinates and velocities of figures and bodies.
+        time: [s].
         track: Places and orientations of the bodies at every step, for recordings.
     """
 
-    def __init__(self, scene: str | os.PathLike[str], *, friction: float = 0.8) -> None:
-        self._scene, self.friction = scene, friction
+    def __init__(
+        self, scene: str | os.PathLike[str] | None = None, *, figures: Mapping[str, Driver] | None = None,
+        terrain: Terrain | None = None, dt: float = 0.01, friction: float = 0.8,
+    ) -> None:  # fmt: skip
+        if not 0.0 < dt <= LONGEST_STEP:
+            raise InvalidValue(f"dt is {dt} s; give a positive time, at most {LONGEST_STEP} s.")
+        self._scene, self.friction, self.dt, self.time = scene, friction, dt, 0.0
+        self.terrain = Terrain.flat() if terrain is None else terrain
+        self._drivers = dict(figures or {})
+        self.figures: tuple[Figure, ...] = ()
         self.q = self.v = np.zeros(0)
         self.track: list[tuple[Array, Array]] = []
+        self._outside: Figure | None = None
 
-    def join(self, model: Model, q: Array, v: Array, dt: float, *, way: Array, scale: float) -> None:
-        """Begin with a figure at a pose (nq,) and velocity (nv,); loose bodies come to rest first.
+    # --- the beginning
+
+    def join(self, character: Character, q: Array, v: Array, dt: float, *, way: Array, terrain: Terrain) -> None:
+        """Begin with a figure that another run drives, at a pose (nq,) and velocity (nv,).
 
         Args:
-            model: The figure's.
+            character: The figure's.
             q, v: Its pose and velocity.
             dt: Length of a step [s].
             way: Horizontal places that it will go through [m], shape (N, 2).
-            scale: Leg length / 0.82 m.
+            terrain: The ground.
 
         Raises:
-            InvalidValue: if the scene cannot be read.
+            InvalidValue: if the scene cannot be read, or one of the figures cannot begin.
         """
-        text = str(self._scene)
-        around = Surroundings(text) if "<mujoco" in text else read_scene(self._scene, way=way, scale=scale)
-        self.bodies = bodies = Bodies(model, around.mjcf, friction=self.friction, margin=0.01 * scale)
-        self.dt, self.nv, self.model, self.scale = dt, model.nv, model, scale
-        self.figure_mass = float(model.subtree_masses[model.roots[0]])
+        self.dt, self.terrain = dt, terrain
+        self._outside = Figure("figure", character, None)
+        self._begin([(self._outside, q, v)], way)
+
+    def _begin(self, joined: list[tuple[Figure, Array, Array]], way: Array | None) -> None:
+        """Put everyone in place; loose bodies come to rest first."""
+        everyone = joined
+        for name, driver in self._drivers.items():
+            driver.begin(self.dt, self.terrain, None)
+            everyone.append((Figure(name, driver.character, driver), driver.q, driver.v))
+        self.figures = figures = tuple(figure for figure, _, _ in everyone)
+        self.scale = scale = figures[0].character.leg_scale if figures else 1.0
+        self._masses = np.array([figure.character.mass for figure in figures])
+        self.mass = float(self._masses.mean()) if figures else BODY
+        around = read_scene(self._scene, way=way, scale=scale, terrain=self.terrain)
+        self.bodies = bodies = Bodies(
+            [model_of(figure.character) for figure in figures], around.mjcf, friction=self.friction,
+            margin=0.01 * scale, pairs=[CapsulePairs([figure.character]).pairs for figure in figures],
+        )  # fmt: skip
+        for k, figure in enumerate(figures):
+            bodies.let_meet(k, ground=figure.meets_ground)
+        self._figure_of = np.append(bodies.is_figure.cumsum() * bodies.is_figure - 1, -1)
         self.q, self.v = bodies.q.copy(), bodies.v.copy()
         self._touches: Touches | None = None
         self._p = np.zeros((0, 3))
-        self.felt: list[Bump] = []
         self._numbers: dict[str, list[float]] = {n: [] for n in ("residual", "penetration", "momentum", "contacts")}
         self._work = self._exchanged = self._risen = 0.0
-        self._least, self._is_met = np.inf, False
-        # without the figure, which stands far above
-        self.q[: model.nq], self.v[: model.nv] = q, v
-        self.q[2] += 1e3
+        self._least = np.inf
+        self._lists: tuple[list[Lists | None], list[Array]] | None = None
+        # without the figures, which stand far above
+        for at, dofs, (_, q, v) in zip(bodies.figure_q, bodies.figure_v, everyone):
+            self.q[at], self.v[dofs] = q, v
+            self.q[at.start + 2] += 1e3
         self._held = list(around.balls)
-        for _ in range(round(SETTLED / dt)):
-            self._move_bodies_alone()
-            self._hold()
-        self.q[: model.nq] = q
-        self.track = []
+        if not bodies.is_figure.all():
+            for _ in range(round(SETTLED / self.dt)):
+                self._meet([None] * len(figures))
+                self._move_bodies()
+                self._hold()
+        for at, (_, q, _) in zip(bodies.figure_q, everyone):
+            self.q[at] = q
+        self.track, self.time = [], 0.0
+        self._numbers = {name: [] for name in self._numbers}
         self._see()
 
-    def _move_bodies_alone(self) -> None:
-        bodies = self.bodies
-        bodies.move(self.q, self.v)
-        touches = bodies.touches()
-        answers = bodies.answers(touches)
-        start = remembered(touches, self._touches, self._p)
-        found = self._solve(touches, answers, bodies.falling(self.dt), start)
-        self._touches, self._p = touches, found.p
-        v = found.v
-        v[: self.nv] = 0.0
-        self.v = v
-        self.q = bodies.after(self.q, v, self.dt)
+    # --- one step
 
-    def _solve(self, touches: Touches, answers: Array, v: Array, start: Array) -> Impulses:
-        bodies = self.bodies
-        wanted = np.zeros((len(touches.gaps), 3))
-        deep = np.maximum(-touches.gaps - SLOP * self.scale, 0.0)
-        back = np.minimum(RECOVERED * deep / self.dt, FASTEST * self.scale)
-        wanted[:, 0] = np.where(touches.gaps > 0.0, -touches.gaps / self.dt, back)
-        figures = np.append(bodies.is_figure, False)[touches.trees].any(axis=1)
-        most = HARDEST * GRAVITY * self.scale * self.figure_mass * self.dt
-        return solve_contacts(
-            touches,
-            answers,
-            bodies.first,
-            bodies.width,
-            bodies.is_figure,
-            v,
-            wanted,
-            start,
-            np.where(figures, most, np.inf),
-            self.figure_mass,
-        )
+    def step(self) -> None:
+        """Move on by one step.
+
+        Raises:
+            SimulationDiverged: if a figure moves faster than an answer means anything.
+        """
+        if not self.track:
+            self._begin([], None)
+        lists = [self._ask(figure) for figure in self.figures]
+        forces = self._meet(lists)
+        self._finish(lists, forces)
+
+    @property
+    def felt(self) -> Sequence[Force]:
+        """Forces on the figure that joined, in the last step."""
+        return () if self._outside is None else self._outside.felt
 
     def meet(
         self, step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint]
-    ) -> tuple[list[Objective], list[Constraint], Array]:
-        """Solve the contacts of a step together with its lists.
+    ) -> tuple[Sequence[Objective], Sequence[Constraint], Array]:
+        """Solve the contacts of a step of the figure that joined together with those of all others.
 
         Returns:
-            The lists as they are to be solved, and the generalized force of the bodies on the figure, shape (nv,).
+            The lists as they are to be solved, and the generalized force of all that touches the figure, shape (nv,).
         """
-        bodies, nv, dt = self.bodies, self.nv, self.dt
-        q, v = self.q[: self.model.nq], self.v[:nv]
-        if not (np.array_equal(q, step.state.q) and np.array_equal(v, step.state.v)):  # it was moved since `advance`
-            q[:], v[:] = step.state.q, step.state.v
-            bodies.move(self.q, self.v)
-        touches = bodies.touches()
-        answers = bodies.answers(touches)
-        k, side = np.nonzero(np.append(bodies.is_figure, False)[touches.trees])
-        free = bodies.falling(dt)
-        jacobian = touches.rows[k, side, :, :nv].reshape(-1, nv)
-        start = remembered(touches, self._touches, self._p)
-        free[:nv] = step.state.v
-        wrong, force = 0.0, np.zeros(nv)
-        if not len(k):
-            found = self._solve(touches, answers, free, start)
-        else:
-            objectives, constraints = yielding(
-                step,
-                objectives,
-                constraints,
-                np.unique(touches.bodies[k, side]),
-                mass=self.figure_mass,
-                largest=LARGEST * self.scale,
-            )
-
-            def answer(along: Array) -> tuple[Array, Array]:
-                """Accelerations of the figure with forces along the rows, and how they change with them."""
-                now = Step(step.state, step.contacts, dt=dt, external=step.external + jacobian.T @ along)
-                result, change = respond(now, objectives, constraints, jacobian)
-                return result.a, monotone(change, jacobian, step.state.M)
-
-            def solve(a: Array, change: Array) -> Impulses:
-                """Impulses that suit a figure whose acceleration is a without them."""
-                answers[k, side, :, :nv] = change.T.reshape(-1, 3, nv)
-                free[:nv] = step.state.v + dt * a
-                return self._solve(touches, answers, free.copy(), start)
-
-            along = start[k].ravel() / dt
-            a, change = answer(along)
-            wrong, found = np.inf, Impulses.none(len(touches.gaps), free)
-            for _ in range(ROUNDS):
-                rest = a - change @ along
-                guess = solve(rest, change)
-                along = guess.p[k].ravel() / dt
-                expected = rest + change @ along
-                a, change = answer(along)
-                off = float(np.abs(dt * (jacobian @ (a - expected))).max())
-                if off < wrong:
-                    wrong, found = off, guess
-                if off < CLOSE * self.scale:
-                    break
-            force = jacobian.T @ found.p[k].ravel() / dt
-        self._note(touches, found, k, side, free, wrong)
-        self._touches, self._p, self._is_met = touches, found.p, True
-        self.v[nv:] = found.v[nv:]
-        return list(objectives), list(constraints), force
+        lists = [Lists(step, objectives, constraints), *(self._ask(figure) for figure in self.figures[1:])]
+        forces = self._meet(lists)
+        self._lists = lists, forces
+        own = lists[0]
+        assert own is not None
+        return own.objectives, own.constraints, forces[0]
 
     def advance(self, q: Array, v: Array) -> None:
-        """Go on with the figure at its next pose (nq,) and velocity (nv,)."""
-        if not self._is_met:  # a step that was carried
-            self._move_bodies_alone()
-        following = self.bodies.after(self.q, self.v, self.dt) if self._is_met else self.q
-        following[: self.model.nq], self.v[: self.nv] = q, v
-        self.q, self._is_met = following, False
-        self._throw(len(self.track) * self.dt)
+        """Go on with the figure that joined at its next pose (nq,) and velocity (nv,)."""
+        if self._lists is None:  # it was moved without a step
+            lists = [None, *(self._ask(figure) for figure in self.figures[1:])]
+            self._lists = lists, self._meet(lists)
+        (lists, forces), self._lists = self._lists, None
+        self._finish([None, *lists[1:]], forces, (q, v))
+
+    def _ask(self, figure: Figure) -> Lists | None:
+        assert figure.driver is not None
+        active = [push for push in figure.pushes if push.is_on(self.time)]
+        return figure.driver.ask([*active, *figure.felt])
+
+    def _finish(
+        self, lists: Sequence[Lists | None], forces: Sequence[Array], joined: tuple[Array, Array] | None = None
+    ) -> None:  # fmt: skip
+        """Move everything on."""
+        q = self._move_bodies()
+        for k, (figure, own, force) in enumerate(zip(self.figures, lists, forces)):
+            driver = figure.driver
+            if driver is None:
+                assert joined is not None
+                here = joined
+            else:
+                if own is not None:
+                    driver.move(own, force)
+                here = driver.q, driver.v
+                if not np.abs(here[1]).max(initial=0.0) < FASTEST_JOINT:
+                    raise SimulationDiverged(
+                        f"Figure {figure.name!r} moves at {np.abs(here[1]).max():.3g} rad/s or m/s at {self.time:.2f} "
+                        "s. Take shorter steps (dt), or gentler pushes.",
+                        frame=len(self.track), reason="too fast",
+                    )  # fmt: skip
+            q[self.bodies.figure_q[k]], self.v[self.bodies.figure_v[k]] = here
+        self.q = q
+        self.time = len(self.track) * self.dt
+        self._throw(self.time)
         self._hold()
         self._see()
+
+    def _move_bodies(self) -> Array:
+        """Coordinates of all bodies after the step, shape (nq,); those of figures are still to come."""
+        self.q = self.bodies.after(self.q, self.v, self.dt)
+        return self.q
+
+    def _meet(self, lists: list[Lists | None]) -> list[Array]:
+        """Solve the contacts of a step.
+
+        Takes what each figure wants, None for one that is moved without a step; where bodies touch a figure that plays
+        a clip its lists are changed in place to those that give way.
+
+        Returns:
+            The generalized force of all that touches each figure, shapes (nv,).
+        """
+        bodies, dt = self.bodies, self.dt
+        for k, own in enumerate(lists):
+            if own is not None:
+                self.q[bodies.figure_q[k]], self.v[bodies.figure_v[k]] = own.step.state.q, own.step.state.v
+        bodies.move(self.q, self.v)
+        touches = bodies.touches()
+        count = len(touches.gaps)
+        least = np.zeros(0)
+        for k, own in enumerate(lists):
+            if own is not None and own.limits is not None:
+                rows, lower = own.limits
+                touches = with_limits(touches, rows, k)  # trees of figures come first
+                least = np.append(least, rows @ own.step.state.v + dt * lower)
+        answers = bodies.answers(touches)
+        start = remembered(touches, self._touches, self._p)
+        free = bodies.falling(dt)
+        wanted, largest = self._wanted(touches, count, least)
+        found, wrong, forces = self._impulses(lists, touches, answers, start, free, wanted, largest)
+        self._note(touches, count, found, free, wrong)
+        self._touches, self._p = touches, found.p
+        loose = np.repeat(~bodies.is_figure, bodies.width)
+        self.v[loose] = found.v[loose]
+        return forces
+
+    def _impulses(
+        self, lists: list[Lists | None], touches: Touches, answers: Array, start: Array, free: Array, wanted: Array,
+        largest: Array,
+    ) -> tuple[Impulses, float, list[Array]]:  # fmt: skip
+        """Impulses that suit all bodies and figures, how far the figures' own answers are from what was expected of
+        them [m/s], and the generalized force on each figure.
+        """
+        bodies, dt = self.bodies, self.dt
+        forces = [np.zeros(figure.character.nv) for figure in self.figures]
+        on = self._figure_of[touches.trees]
+        touched: list[Touched] = []
+        for k, own in enumerate(lists):
+            contacts, side = np.nonzero(on == k)
+            if own is None or not len(contacts):
+                continue
+            dofs, is_plain = bodies.figure_v[k], self.figures[k].meets_ground
+            if not is_plain:
+                parts = np.unique(touches.bodies[contacts, side]) - bodies.figure_body[k] + 1
+                character = self.figures[k].character
+                own = lists[k] = yielding(own, parts, mass=character.mass, largest=LARGEST * character.leg_scale)
+            jacobian = touches.rows[contacts, side, :, : dofs.stop - dofs.start].reshape(-1, dofs.stop - dofs.start)
+            touched.append(Touched(k, own, dofs, contacts, side, jacobian, is_plain))
+        along = [start[one.contacts].ravel() / dt for one in touched]
+        known = [one.answer(force) for one, force in zip(touched, along)]
+        wrong, found = np.inf, Impulses.none(len(touches.gaps), free)
+        for _ in range(ROUNDS):
+            rest = [a - change @ force for (a, change), force in zip(known, along)]
+            for one, (_, change), a in zip(touched, known, rest):
+                answers[one.contacts, one.side, :, : len(a)] = change.T.reshape(-1, 3, len(a))
+                free[one.dofs] = one.lists.step.state.v + dt * a
+            guess = solve_contacts(
+                touches, answers, bodies.first, bodies.width, bodies.is_figure, free.copy(), wanted, start, largest,
+                self.mass,
+            )  # fmt: skip
+            along = [guess.p[one.contacts].ravel() / dt for one in touched]
+            expected = [a + change @ force for a, (_, change), force in zip(rest, known, along)]
+            known = [
+                (a, change) if one.is_plain else one.answer(force)
+                for one, a, (_, change), force in zip(touched, expected, known, along)
+            ]
+            off = [one.jacobian @ (a - other) for one, (a, _), other in zip(touched, known, expected)]
+            worst = dt * max((float(np.abs(each).max()) for each in off), default=0.0)
+            if worst < wrong:
+                wrong, found = worst, guess
+            if worst < CLOSE * self.scale:
+                break
+        for one in touched:
+            forces[one.figure] = one.jacobian.T @ found.p[one.contacts].ravel() / dt
+        return found, wrong, forces
+
+    def _wanted(self, touches: Touches, count: int, limits: Array) -> tuple[Array, Array]:
+        """Relative velocities that count as zero (K, 3) [m/s], and the largest impulse of each contact (K,) [N s].
+
+        The first contacts, so many, are of bodies; the others are joint limits, with their least velocities.
+        """
+        gaps = touches.gaps[:count]
+        deep = np.maximum(-gaps - SLOP * self.scale, 0.0)
+        back = np.minimum(RECOVERED * deep / self.dt, FASTEST * self.scale)
+        wanted = np.zeros((len(touches.gaps), 3))
+        wanted[:count, 0] = np.where(gaps > 0.0, -gaps / self.dt, back)
+        wanted[count:, 0] = limits
+        weights = [0.0 if f.meets_ground else f.character.mass * f.character.leg_scale for f in self.figures]
+        most = HARDEST * GRAVITY * self.dt * np.append(weights, 0.0)[self._figure_of[touches.trees]].max(axis=1)
+        return wanted, np.where(most > 0.0, most, np.inf)
+
+    # --- the state
 
     def _hold(self) -> None:
         """Balls that nobody has thrown yet stay in the air."""
@@ -273,33 +370,39 @@ class World:
     def _see(self) -> None:
         self.bodies.move(self.q, self.v)
         self.track.append(self.bodies.places())
+        for figure, at in zip(self.figures, self.bodies.figure_q):
+            figure.poses.append(self.q[at].copy())
         unexplained = self.bodies.energy() - self._work
         self._least = min(self._least, unexplained)
         self._risen = max(self._risen, unexplained - self._least)
 
-    def _note(self, touches: Touches, found: Impulses, k: Index, side: Index, free: Array, wrong: float) -> None:
-        """What the report tells of this step, and what the figure will feel."""
-        bodies, dt = self.bodies, self.dt
-        self._numbers["contacts"].append(float(len(touches.gaps)))
-        self._numbers["residual"].append(max(wrong, float(found.residual.max(initial=0.0))))
-        self._numbers["penetration"].append(float(np.maximum(-touches.gaps, 0.0).max(initial=0.0)))
-        given, still = bodies.impulses(touches, found.p)
-        self._numbers["momentum"].append(
-            float(np.abs(bodies.momentum(found.v - free) - still + given).max()) if len(k) else 0.0
-        )
-        self.felt = []
-        if not len(k):
-            return
+    def _note(self, touches: Touches, count: int, found: Impulses, free: Array, wrong: float) -> None:
+        """What the report tells of this step, and what the figures will feel."""
+        bodies, dt, p = self.bodies, self.dt, found.p[:count]
+        own = Touches._make(array[:count] for array in touches)
+        on = self._figure_of[own.trees]
+        self._numbers["contacts"].append(float(count))
+        self._numbers["residual"].append(max(wrong, float(found.residual[:count].max(initial=0.0))))
+        self._numbers["penetration"].append(float(np.maximum(-own.gaps, 0.0).max(initial=0.0)))
+        k, side = np.nonzero(on >= 0)
+        given, still = bodies.impulses(own, p)
+        error = np.abs(bodies.momentum(found.v - free) - still + given).max() if len(k) else 0.0
+        self._numbers["momentum"].append(float(error))
         # a free root's first three dofs move the whole figure: they hold the force
-        forces = np.einsum("krc,kr->kc", touches.rows[k, side, :, :3], found.p[k]) / dt
-        own = touches.bodies[k, side]
-        for body in np.unique(own).tolist():
-            here = forces[own == body]
-            sizes = np.linalg.norm(here, axis=1)
-            if sizes.any():
-                place = sizes @ touches.places[k][own == body] / sizes.sum()
-                self.felt.append(Bump("", 0.0, dt, body - 1, bodies.offset(body, place), here.sum(axis=0)))
-        work = bodies.work(touches, found.p, k, 1 - side, 0.5 * (self.v + found.v))
+        forces = np.einsum("krc,kr->kc", own.rows[k, side, :, :3], p[k]) / dt
+        for number, figure in enumerate(self.figures):
+            figure.felt = []
+            mine = (on[k, side] == number) & (own.trees[k, 1 - side] >= (0 if figure.meets_ground else -1))
+            parts = own.bodies[k, side]
+            for body in np.unique(parts[mine]).tolist():
+                these = mine & (parts == body)
+                sizes = np.linalg.norm(forces[these], axis=1)
+                if sizes.any():
+                    place = sizes @ own.places[k][these] / sizes.sum()
+                    index, offset = body - bodies.figure_body[number], bodies.offset(body, place)
+                    figure.felt.append(Bump("", 0.0, dt, index, offset, forces[these].sum(axis=0)))
+        others = on[k, 1 - side] < 0
+        work = bodies.work(own, p, k[others], 1 - side[others], 0.5 * (self.v + found.v))
         self._work += work
         self._exchanged += abs(work)
 
@@ -319,6 +422,7 @@ class World:
         numbers = {name: np.array(values or [0.0]) for name, values in self._numbers.items()}
         return {
             "bodies": int((~self.bodies.is_figure).sum()),
+            "figures": len(self.figures),
             "contacts_mean": float(numbers["contacts"].mean()),
             "contact_residual_p95_m_s": float(np.percentile(numbers["residual"], 95)),
             "penetration_p95_m": float(np.percentile(numbers["penetration"], 95)),
@@ -327,77 +431,3 @@ class World:
             "energy_exchanged_J": self._exchanged,
             "energy_error_max_J": self._risen,
         }
-
-
-def monotone(change: Array, jacobian: Array, M: Array) -> Array:
-    """An answer to forces that never gives way against a force: B Jᵀ + s M⁻¹ Jᵀ with the least s ≥ 0 that does it.
-
-    The answer of a figure is not symmetric, and now and then a push moves it against the push; no impulse would then
-    part it from what it runs into.
-
-    Args:
-        change: B Jᵀ, shape (nv, m).
-        jacobian: J, shape (m, nv).
-        M: Mass matrix, shape (nv, nv).
-    """
-    own = jacobian @ change
-    free = np.linalg.solve(M, jacobian.T)
-    freely = jacobian @ free
-    freely += 1e-9 * np.trace(freely) * np.eye(len(own))
-    inverse = np.linalg.inv(np.linalg.cholesky(freely))
-    least = float(np.linalg.eigvalsh(inverse @ (0.5 * (own + own.T)) @ inverse.T)[0])
-    return change + (LEAST - least) * free if least < LEAST else change
-
-
-def yielding(
-    step: Step,
-    objectives: Sequence[Objective],
-    constraints: Sequence[Constraint],
-    touched: Index,
-    *,
-    mass: float,
-    largest: float,
-) -> tuple[list[Objective], list[Constraint]]:
-    """The lists of a figure that bodies touch: what stays exact on free ground gives way to them.
-
-    The path of the center of mass becomes an objective that asks for no more than the largest acceleration: as a
-    constraint it would push through walls with whatever force that takes. End effectors that touch, or whose neighbors
-    do, weigh less: a foot that weighs tons crushes what lies below it.
-
-    Args:
-        step, objectives, constraints: The step and its lists.
-        touched: Bodies of the model that touch something.
-        mass: Of the figure [kg].
-        largest: Of the acceleration of the center of mass [m/s²].
-    """
-    model = step.state.model
-    chain = np.zeros(model.body_count, dtype=np.bool_)
-    for body in touched.tolist():
-        while model.parents[body] > 0:  # up to the root, which stays
-            chain[body] = True
-            body = int(model.parents[body])
-    chain |= chain[model.parents]  # what hangs on it
-    chain[list(model.roots)] = chain[0] = False
-    share = np.where(chain, SOFT, 1.0)
-    soft, kept = [], []
-    for objective in objectives:
-        quantity = objective.quantity
-        if isinstance(quantity, PointAcceleration):
-            points = model.point_indices(checked_points(quantity.points, objective.name), objective.name)
-            own = np.repeat(share[model.point_body[points]], quantity.axes.shape[1])
-            objective = replace(objective, weight=np.where(own < 1.0, SOFT_ENDS, 1.0) * np.asarray(objective.weight))
-        elif isinstance(quantity, BodyAngularAcceleration) and quantity.body is None:
-            objective = replace(objective, weight=np.repeat(share[1:], 3) * np.asarray(objective.weight))
-        elif isinstance(quantity, JointTorque):
-            dofs = slice(*quantity.dofs)
-            objective = replace(objective, weight=np.asarray(objective.weight) / share[model.dof_body[dofs]])
-        soft.append(objective)
-    for constraint in constraints:
-        if isinstance(constraint, Equal) and isinstance(constraint.quantity, ComAcceleration):
-            target = np.asarray(constraint.target, dtype=np.float64)
-            size = float(np.linalg.norm(target))
-            part = min(1.0, largest / size) if size > 0.0 else 1.0
-            soft.append(Objective(constraint.quantity, part * target, SOFT_GOAL * mass, constraint.label))
-        else:
-            kept.append(constraint)
-    return soft, kept

@@ -1,0 +1,179 @@
+"""How figures answer what touches them: how accelerations change with forces, and what of their lists gives way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from poise.body.character import Character
+from poise.core.typing import Array, Index
+from poise.filter.forces import Force
+from poise.physics.mujoco_bodies import Touches
+from poise.step import Equal, Objective, Step
+from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, PointAcceleration
+from poise.step.solve import respond
+from poise.step.step import checked_points
+from poise.world.drivers import Lists
+
+SOFT_GOAL, LARGEST = 30.0, 40.0
+"""While bodies touch a figure, its center of mass follows its path with this weight, times the mass, and asks for no
+more than this acceleration, times the scale [m/s²]: a wall stops it."""
+SOFT_ENDS = 0.0003
+"""Factor on the weight of end effectors of limbs that bodies touch: the place of a foot is then the pose's."""
+SOFT = 0.2
+"""How firmly limbs that bodies touch keep to the clip: a factor on what they track; it divides what torques weigh."""
+LEAST = 1e-3
+"""A figure counts as no heavier at a contact than what its bodies weigh, over this."""
+
+
+@dataclass(frozen=True)
+class Bump(Force):
+    """The force of a body on a figure in the last step: its goal and limbs feel it; the step itself solves for it.
+
+    Attributes:
+        index: Body of the character.
+        place: Where it acts, in the body's frame [m], shape (3,).
+        vector: The force [N], shape (3,).
+    """
+
+    kind: ClassVar[str] = "bump"
+    is_solved_for: ClassVar[bool] = True
+    body: str
+    start: float
+    duration: float
+    index: int
+    place: Array
+    vector: Array
+
+    @property
+    def offset(self) -> Array | None:
+        return self.place
+
+    def is_on(self, time: float) -> bool:
+        del time
+        return True
+
+    def body_of(self, character: Character) -> int:
+        del character
+        return self.index
+
+    def force_at(self, place: Array, velocity: Array, time: float, mass: float) -> Array:
+        del place, velocity, time, mass
+        return self.vector
+
+
+class Touched(NamedTuple):
+    """A figure that something touches in a step.
+
+    Attributes:
+        figure: Its number.
+        lists: What it wants.
+        dofs: Its own in the world.
+        contacts, side: Where it takes part, and on which side.
+        jacobian: Their rows on its dofs, shape (m, nv).
+        is_plain: Its answer changes with a force by the same matrix whatever the force is.
+    """
+
+    figure: int
+    lists: Lists
+    dofs: slice
+    contacts: Index
+    side: Index
+    jacobian: Array
+    is_plain: bool
+
+    def answer(self, along: Array) -> tuple[Array, Array]:
+        """Its accelerations with forces along the rows, and how they change with them."""
+        step, objectives, constraints, _ = self.lists
+        now = Step(step.state, step.contacts, dt=step.dt, external=step.external + self.jacobian.T @ along)
+        result, change = respond(now, objectives, constraints, self.jacobian)
+        return result.a, change if self.is_plain else monotone(change, self.jacobian, step.state.M)
+
+
+def with_limits(touches: Touches, rows: Array, tree: int) -> Touches:
+    """Contacts, and joint limits of a tree beside them: each keeps the speed along its row (L, nv) above a least one.
+
+    A limit is a contact without friction whose other side never moves.
+    """
+    count, width = len(rows), touches.rows.shape[-1]
+    more = np.zeros((count, 2, 3, width))
+    more[:, 0, 0, : rows.shape[1]] = rows
+    apart = np.tile(1e6 + np.arange(count, dtype=np.float64)[:, None], (1, 3))  # so that none is near another
+    return Touches(
+        np.concatenate([touches.places, apart]),
+        np.concatenate([touches.normals, np.zeros((count, 3))]),
+        np.concatenate([touches.gaps, np.zeros(count)]),
+        np.concatenate([touches.friction, np.zeros(count)]),
+        np.concatenate([touches.bodies, np.tile(np.array([-1, -2 - tree]), (count, 1))]),
+        np.concatenate([touches.trees, np.tile(np.array([tree, -1]), (count, 1))]),
+        np.concatenate([touches.rows, more]),
+    )
+
+
+def monotone(change: Array, jacobian: Array, M: Array) -> Array:
+    """An answer to forces that never gives way against a force: B Jᵀ + s M⁻¹ Jᵀ with the least s ≥ 0 that does it.
+
+    The answer of a figure is not symmetric, and now and then a push moves it against the push; no impulse would then
+    part it from what it runs into.
+
+    Args:
+        change: B Jᵀ, shape (nv, m).
+        jacobian: J, shape (m, nv).
+        M: Mass matrix, shape (nv, nv).
+    """
+    own = jacobian @ change
+    free = np.linalg.solve(M, jacobian.T)
+    freely = jacobian @ free
+    freely += 1e-9 * np.trace(freely) * np.eye(len(own))
+    inverse = np.linalg.inv(np.linalg.cholesky(freely))
+    least = float(np.linalg.eigvalsh(inverse @ (0.5 * (own + own.T)) @ inverse.T)[0])
+    return change + (LEAST - least) * free if least < LEAST else change
+
+
+def yielding(lists: Lists, touched: Index, *, mass: float, largest: float) -> Lists:
+    """The lists of a figure that bodies touch: what stays exact on free ground gives way to them.
+
+    The path of the center of mass becomes an objective that asks for no more than the largest acceleration: as a
+    constraint it would push through walls with whatever force that takes. End effectors that touch, or whose neighbors
+    do, weigh less: a foot that weighs tons crushes what lies below it.
+
+    Args:
+        lists: The step and its lists.
+        touched: Bodies of the model that touch something.
+        mass: Of the figure [kg].
+        largest: Of the acceleration of the center of mass [m/s²].
+    """
+    step, objectives, constraints = lists.step, lists.objectives, lists.constraints
+    model = step.state.model
+    chain = np.zeros(model.body_count, dtype=np.bool_)
+    for body in touched.tolist():
+        while model.parents[body] > 0:  # up to the root, which stays
+            chain[body] = True
+            body = int(model.parents[body])
+    chain |= chain[model.parents]  # what hangs on it
+    chain[list(model.roots)] = chain[0] = False
+    share = np.where(chain, SOFT, 1.0)
+    soft, kept = [], []
+    for objective in objectives:
+        quantity = objective.quantity
+        if isinstance(quantity, PointAcceleration):
+            points = model.point_indices(checked_points(quantity.points, objective.name), objective.name)
+            own = np.repeat(share[model.point_body[points]], quantity.axes.shape[1])
+            objective = replace(objective, weight=np.where(own < 1.0, SOFT_ENDS, 1.0) * np.asarray(objective.weight))
+        elif isinstance(quantity, BodyAngularAcceleration) and quantity.body is None:
+            objective = replace(objective, weight=np.repeat(share[1:], 3) * np.asarray(objective.weight))
+        elif isinstance(quantity, JointTorque):
+            dofs = slice(*quantity.dofs)
+            objective = replace(objective, weight=np.asarray(objective.weight) / share[model.dof_body[dofs]])
+        soft.append(objective)
+    for constraint in constraints:
+        if isinstance(constraint, Equal) and isinstance(constraint.quantity, ComAcceleration):
+            target = np.asarray(constraint.target, dtype=np.float64)
+            size = float(np.linalg.norm(target))
+            part = min(1.0, largest / size) if size > 0.0 else 1.0
+            soft.append(Objective(constraint.quantity, part * target, SOFT_GOAL * mass, constraint.label))
+        else:
+            kept.append(constraint)
+    return lists._replace(objectives=soft, constraints=kept)

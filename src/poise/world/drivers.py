@@ -1,0 +1,300 @@
+"""What drives a figure of a world: a clip through the filter, nothing, goals.
+
+A driver says in every step what its figure wants, as a step with its lists; the world finds the forces of what touches
+it; then the driver moves the figure with them. A figure that plays a clip stands on the ground by its own step. One
+that only its muscles' torques move, or nothing, meets the ground as it meets bodies:
+
+    M a + bias = τ − D (v + Δt a) + Jᵀ f,    so B = (M + Δt D)⁻¹
+
+This is a list too: the torques are a constraint, `poise.step` solves it as any other.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, NamedTuple, cast
+
+import numpy as np
+
+from poise.body.character import Character, fit
+from poise.body.posing import motion_to_q
+from poise.core import rotations
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.core.typing import Array
+from poise.filter import rising
+from poise.filter.falling import begun
+from poise.filter.forces import Force
+from poise.filter.goal import put_goal
+from poise.filter.preset import Bounds, Preset, load_preset
+from poise.filter.quasi_physical import JointLimits
+from poise.filter.sensing import Asked
+from poise.filter.setup import Options
+from poise.filter.simulate import Playback
+from poise.phases.travel import direction_of_travel, loops, repeat
+from poise.physics import State
+from poise.physics.mujoco_backend import model_of
+from poise.step import Constraint, Equal, Objective, Step
+from poise.step.quantities import JointAcceleration, JointTorque
+from poise.step.solve import solve_step
+from poise.synthesis.prepared import steadied
+from poise.terrain import Terrain
+
+LONGEST = 60.0
+"""A clip that loops is repeated to this length [s], and one that does not is held so long."""
+STOPPING = 0.4
+"""A clip that does not loop slows down over its last part before it is held [s]."""
+BRAKE = 3.0
+"""How fast a joint of a ragdoll slows down by itself [1/s]."""
+LIMITS = Bounds(near_angle=20.0, near_ground=0.05, return_share=0.3)
+"""When the limit of a joint acts."""
+UNIQUE = 1e-9
+"""Weight of accelerations besides the torques, which decide them, times the mass [kg]."""
+LYING = 0.6
+"""A figure whose center of mass is lower than this part of its height in the clip gets up first."""
+
+
+class Lists(NamedTuple):
+    """What a figure wants in a step.
+
+    Attributes:
+        step, objectives, constraints: Of the step problem.
+        limits: Rows on the accelerations that joint limits ask for, shape (L, nv), and the least of each, shape (L,);
+            the world meets them as contacts without friction.
+    """
+
+    step: Step
+    objectives: Sequence[Objective]
+    constraints: Sequence[Constraint]
+    limits: tuple[Array, Array] | None = None
+
+
+class Driver(abc.ABC):
+    """Drives one figure.
+
+    Attributes:
+        character: The figure.
+        q, v: Its pose (nq,) and velocity (nv,).
+        meets_ground: The ground is a body to it, which it meets in the world's contacts.
+    """
+
+    meets_ground: ClassVar[bool] = False
+    character: Character
+    q: Array
+    v: Array
+
+    @abc.abstractmethod
+    def begin(self, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
+        """Begin with steps of dt [s] on a ground; from a pose (nq,) and velocity (nv,), or where the driver says."""
+
+    @abc.abstractmethod
+    def ask(self, forces: Sequence[Force]) -> Lists | None:
+        """What the figure wants in this step, in which forces act on it; None where it was moved without a step."""
+
+    @abc.abstractmethod
+    def move(self, lists: Lists, force: Array) -> None:
+        """Move on, with the lists as they are to be solved and the generalized force of all that touches (nv,)."""
+
+
+class Clip(Driver):
+    """A clip through the quasi-physical filter; one that loops is repeated, another held at its end.
+
+    Example:
+        >>> driver = poise.world.Clip(motion, place=(0.0, 1.0), heading=0.5)
+        >>> world = poise.World("rubble:3,1", figures={"ada": driver})
+
+    Args:
+        motion: The clip.
+        character: Fitted to the clip if not given.
+        place: Where its root begins, horizontally [m]; the clip's own if not given.
+        heading: Where it goes, counterclockwise from +x [rad]; the clip's own if not given.
+        preset: Name of a preset, or the preset.
+        options: Of the filter.
+        get_up: A clip of the same skeleton that brings a figure back that lies; else it gets up by blending.
+
+    A figure that was driven by something else goes on where it is: the clip is laid there and turned as it faces. If it
+    lies it gets up first.
+    """
+
+    def __init__(
+        self, motion: Motion, character: Character | None = None, *, place: Sequence[float] | None = None,
+        heading: float | None = None, preset: str | Preset = "recommended", options: Options | None = None,
+        get_up: Motion | None = None,
+    ) -> None:  # fmt: skip
+        self.character = fit(motion) if character is None else character
+        self._motion = _lasting(motion)
+        self._place, self._heading, self._get_up = place, heading, get_up
+        self._preset = load_preset(preset) if isinstance(preset, str) else preset
+        self._options = options or Options()
+        self._frame = 0
+        self._asked: Asked | None = None
+
+    def begin(self, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
+        place, heading, character = self._place, self._heading, self.character
+        if start is not None:
+            first = motion_to_q(character, self._motion.frames(np.array([0])))[0]
+            place, heading = start[0][:2].tolist(), direction_of_travel(self._motion)
+            heading += _turned(start[0][3:7], first[3:7])
+        motion = laid(self._motion, place, heading, terrain.ground - character.floor)
+        options = self._options
+        if self._get_up is None and options.after == "path":
+            options = replace(options, after="blend")
+        playback = Playback(
+            motion, character, terrain, self._preset, options, 1.0 / dt, terrain.ground, self._get_up
+        )  # fmt: skip
+        playback.start()
+        self._playback, self._frame, figure = playback, 0, playback.figure
+        if start is not None:
+            q, v = start
+            figure.q, figure.v = q.copy(), v.copy()
+            figure.state.move_to(q, v)
+            root = figure.model.roots[0]
+            com, wanted = figure.state.com(root).copy(), self._com(playback.q[0])
+            if com[2] - terrain.ground < LYING * (wanted[2] - terrain.ground):
+                fall = begun(character, q, np.zeros(3), figure.state.data.xpos[1:])
+                figure.fall = fall._replace(rested=rising.REST)
+            else:
+                x, y = (com - wanted)[:2].tolist()
+                put_goal(figure.goal, (x, y))
+                figure.footing.begin_at((x, y))
+        self.q, self.v = figure.q, figure.v
+
+    def _com(self, q: Array) -> Array:
+        figure = self._playback.figure
+        figure.mirror.move_to(q, np.zeros(figure.model.nv))
+        return figure.mirror.com(figure.model.roots[0]).copy()
+
+    def ask(self, forces: Sequence[Force]) -> Lists | None:
+        figure, playback = self._playback.figure, self._playback
+        given = playback.at(min(self._frame, playback.frame_count - 2))
+        self._frame += 1
+        self._asked = asked = figure.ask(**given, pushes=forces)
+        self.q, self.v = figure.q, figure.v
+        return None if asked is None else Lists(asked.step, asked.objectives, asked.constraints)
+
+    def move(self, lists: Lists, force: Array) -> None:
+        assert self._asked is not None
+        figure = self._playback.figure
+        asked = self._asked._replace(objectives=lists.objectives, constraints=lists.constraints)
+        figure.move(asked, force)
+        self.q, self.v = figure.q, figure.v
+
+
+class Ragdoll(Driver):
+    """Nothing drives it: weight, joint limits, and tissue that slows its joints down.
+
+    Example:
+        >>> world = poise.World(figures={"doll": poise.world.Ragdoll(character, q)})
+        >>> world.step()
+
+    Args:
+        character: The figure; not needed where another driver hands over to it.
+        q, v: Where it begins, shapes (nq,) and (nv,).
+    """
+
+    meets_ground: ClassVar[bool] = True
+
+    def __init__(self, character: Character | None = None, q: Array | None = None, v: Array | None = None) -> None:
+        if character is not None:
+            self.character = character
+        self._start = None if q is None else (q, v)
+
+    def begin(self, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
+        del terrain
+        if start is None and self._start is not None:
+            q, v = self._start
+            start = q, np.zeros(self.character.nv) if v is None else v
+        if start is None:
+            raise InvalidValue("A ragdoll needs a character and a pose: Ragdoll(character, q).")
+        self._dt, self._model = dt, model_of(steadied(self.character))
+        self._state, self._limits = State(self._model), JointLimits(self.character, LIMITS)
+        self.q, self.v = start[0].copy(), start[1].copy()
+        self._rest = _Still(self.q, np.zeros_like(self.v), np.zeros_like(self.v))
+
+    def ask(self, forces: Sequence[Force]) -> Lists:
+        state = self._state.at(self.q, self.v)
+        damping = BRAKE * np.diag(state.M)
+        damping[:6] = 0.0
+        lists = muscles_alone(state, self.character, self._dt, np.zeros(state.model.nv), damping, forces)
+        limits = self._limits.constraint(self.q, self.v, self._rest, self._dt, 1.0)
+        if limits is None:
+            return lists
+        along = cast("JointAcceleration", limits.quantity).along
+        assert along is not None
+        return lists._replace(limits=(along, np.asarray(limits.lower, dtype=np.float64)))
+
+    def move(self, lists: Lists, force: Array) -> None:
+        step = lists.step
+        step = Step(step.state, dt=step.dt, external=step.external + force)
+        result = solve_step(step, lists.objectives, lists.constraints, costs=False)
+        self.v = self.v + self._dt * result.a
+        self.q = self._model.integrate(self.q, self.v, self._dt)
+
+
+class _Still(NamedTuple):
+    """A pose that joint limits never push away from."""
+
+    q: Array
+    v: Array
+    a: Array
+
+
+def muscles_alone(
+    state: State, character: Character, dt: float, torque: Array, damping: Array, forces: Sequence[Force]
+) -> Lists:
+    """The lists of a figure that only its muscles move: torques less damping, and nothing at the root.
+
+    Args:
+        state: Of the figure.
+        character: The figure.
+        dt: Length of the step [s].
+        torque, damping: Of each dof [N m], [N m s], shapes (nv,); zero at the root.
+        forces: What pushes it from outside.
+    """
+    model, external = state.model, np.zeros(state.model.nv)
+    for force in forces:
+        if force.is_solved_for:
+            continue
+        body = 1 + force.body_of(character)
+        place = state.data.xipos[body].copy() if force.offset is None else state.body_place(body, force.offset)
+        velocity, _ = state.body_point_motion(body, place)
+        now = force.force_at(place, velocity, 0.0, float(model.body_masses[body]))
+        external += state.external_torque(body, place, now)
+    step = Step(state, dt=dt, external=external)
+    mass = state.mass(model.roots[0])
+    free = [Objective(JointAcceleration(), 0.0, UNIQUE * mass, "nothing else")]
+    return Lists(step, free, [Equal(JointTorque(damping=damping), torque - damping * state.v, "muscles")])
+
+
+def laid(motion: Motion, place: Sequence[float] | None, heading: float | None, up: float) -> Motion:
+    """A motion that begins at a place [m], goes toward a heading [rad], and lies higher by so much [m]."""
+    positions, orientations = motion.world
+    start = positions[0, 0].copy()
+    turn = 0.0 if heading is None else heading - direction_of_travel(motion)
+    spin = rotations.from_rotation_vector(np.array([0.0, 0.0, turn]))
+    shift = np.array([*(start[:2] if place is None else place[:2]), start[2] + up])
+    if not turn and np.array_equal(shift, start):
+        return motion
+    return motion.placed(rotations.rotate(spin, positions - start) + shift, rotations.multiply(spin, orientations))
+
+
+def _turned(q: Array, other: Array) -> float:
+    """How far one orientation is turned about the vertical against another [rad]."""
+    turn = rotations.multiply(q, rotations.conjugate(other))
+    return 2.0 * math.atan2(float(turn[3]), float(turn[0]))
+
+
+def _lasting(motion: Motion) -> Motion:
+    """A motion that goes on: one that loops again and again, another comes to a stop and is held."""
+    if loops(motion):
+        return repeat(motion, max(1, math.ceil(LONGEST / motion.duration)))
+    end, dt = motion.duration, motion.dt
+    slow = min(STOPPING, 0.5 * end)
+    part = np.arange(1, math.ceil(2.0 * slow / dt) + 1) * dt / (2.0 * slow)
+    times = np.concatenate([np.arange(0.0, end - slow, dt), end - slow + slow * np.minimum(2.0 * part - part**2, 1.0)])
+    times[len(times) - len(part) :] += 1e-9 * np.arange(len(part))  # times rise
+    times = np.append(times, end + dt * np.arange(1, 4))  # what is beyond the end is held
+    return replace(motion.resampled(motion.times[0] + times), times=motion.times[0] + dt * np.arange(len(times)))
