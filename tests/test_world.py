@@ -16,8 +16,8 @@ from poise.core.motion import Motion
 from poise.filter.report import SimulationResult
 from poise.native import library
 from poise.physics.mujoco_bodies import Bodies
-from poise.step import Objective, Step
-from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque
+from poise.step import Constraint, Equal, Objective, Step
+from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque, RootWrench
 from poise.step.solve import respond, solve_step
 from poise.world import World, contacts, read_scene, rubble
 from poise.world.contacts import natural_residual, project, remember, split, split_cones, sweep_contacts
@@ -78,6 +78,7 @@ def test_projection_is_the_nearest_point_of_the_cone() -> None:
     rng = np.random.default_rng(0)
     p, friction = rng.normal(size=(200, 3)), rng.uniform(0.1, 1.5, 200)
     onto = project(p, friction)
+    assert project(np.array([[-1.0, 0.0, 0.0]]), np.zeros(1)).tolist() == [[0.0, 0.0, 0.0]]  # no friction pulls
     assert (np.hypot(onto[:, 1], onto[:, 2]) <= friction * onto[:, 0] + 1e-12).all()
     # of many points of the cone none is nearer
     for _ in range(200):
@@ -95,7 +96,7 @@ def test_compiled_contacts_equal_their_twins() -> None:
     answers[:] = 0.3 * rows
     diagonal = np.einsum("ksrw,ksrw->kr", rows, answers)
     largest = np.array([np.inf, 0.2, np.inf, 0.5, 0.1])
-    given = trees, first, width, rows, answers, rng.normal(size=(K, 3)), rng.uniform(0.2, 1.0, K), largest, diagonal
+    given = trees, first, width, rows, answers, rng.normal(size=(K, 3)), np.array([0.3, 0.0, 0.9, 0.5, 0.2]), largest, diagonal
     v, p = rng.normal(size=16), np.abs(rng.normal(size=(K, 3)))
     both = []
     for call in (sweep_contacts, sweep_contacts.twin):
@@ -104,6 +105,7 @@ def test_compiled_contacts_equal_their_twins() -> None:
         both.append(np.concatenate([own[0], own[1].ravel()]))
     assert np.allclose(*both, rtol=1e-10, atol=1e-10)
     A, g, friction = random_problem(rng, K, 0.2)
+    friction[:2] = 0.0
     inverse, scale = np.linalg.inv(A + 0.5 * np.eye(3 * K)), rng.uniform(0.5, 2.0, K)
     both = []
     for call in (split_cones, split_cones.twin):
@@ -121,8 +123,16 @@ def test_compiled_contacts_equal_their_twins() -> None:
     assert np.array_equal(*both)
 
 
+CONSTRAINTS: dict[str, list[Constraint]] = {
+    "none": [],
+    "strict root": [Equal(RootWrench(), 0.0)],
+    "a servo": [],  # damped torques, as many as the figure has
+}
+
+
+@pytest.mark.parametrize("kind", CONSTRAINTS)
 @pytest.mark.parametrize("figure", FIGURES)
-def test_the_answer_of_a_figure_changes_as_told(figure: str) -> None:
+def test_the_answer_of_a_figure_changes_as_told(figure: str, kind: str) -> None:
     state = random_state(FIGURES[figure](), 4)
     rng = np.random.default_rng(1)
     nv = state.model.nv
@@ -131,11 +141,14 @@ def test_the_answer_of_a_figure_changes_as_told(figure: str) -> None:
         Objective(BodyAngularAcceleration(), rng.normal(size=3 * (state.model.body_count - 1)), 0.3),
         Objective(JointAcceleration((0, 3)), rng.normal(size=3), 2.0),
     ]
+    constraints = CONSTRAINTS[kind]
+    if kind == "a servo":
+        constraints = [Equal(JointTorque((6, None), damping=rng.uniform(0.1, 1.0, nv - 6)), 0.3)]
     jacobian, force = rng.normal(size=(4, nv)), rng.normal(size=4)
     step = Step(state, dt=0.01)
-    result, change = respond(step, objectives, [], jacobian)
-    pushed = solve_step(Step(state, dt=0.01, external=force @ jacobian), objectives, [])
-    assert np.allclose(result.a + change @ force, pushed.a, rtol=1e-9, atol=1e-9)
+    result, change = respond(step, objectives, constraints, jacobian)
+    pushed = solve_step(Step(state, dt=0.01, external=force @ jacobian), objectives, constraints)
+    assert np.allclose(result.a + change @ force, pushed.a, rtol=1e-8, atol=1e-8)
     assert np.abs(pushed.a - result.a).max() > 1e-3
 
 

@@ -337,7 +337,7 @@ def _figure(model: Model, number: int, everyone: int, friction: float, pairs: In
     spec, group = mujoco.MjSpec.from_string(model.xml), FIRST << number
     spec.option.timestep = mujoco.MjSpec().option.timestep
     for geom in spec.geoms:
-        geom.contype, geom.conaffinity, geom.friction[0] = group, everyone & ~group, friction
+        geom.contype, geom.conaffinity, geom.friction[0] = group, everyone, friction
     for k, point in enumerate(model.points):
         spec.body(model.body_name(point.body)).add_geom(
             name=f"point {k}",

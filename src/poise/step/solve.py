@@ -30,6 +30,7 @@ from poise.step.problem import (
     gather,
     require_numbers,
 )
+from poise.step.quantities import JointTorque, RootWrench
 from poise.step.step import Step
 from poise.step.system import (
     CYCLED,
@@ -220,6 +221,20 @@ def _failure(problem: Gathered, status: int) -> StepInfeasible:
     )
 
 
+def _held(step: Step, s: Block) -> list[tuple[int, slice]]:
+    """Which equalities of a written step are torques: the first row of each, and its dofs."""
+    at = s.values.com_count
+    out = [(at, slice(s.values.held_first, s.values.held_first + s.values.held_count))]
+    at += s.values.held_count
+    for term in table_of(s).others:
+        if isinstance(term, Equal):
+            own = term.quantity.torque(step) if isinstance(term.quantity, RootWrench) else term.quantity
+            if isinstance(own, JointTorque):
+                out.append((at, slice(*step.state.model.dofs(own.dofs, term.name))))
+            at += len(own.rows(step).c)
+    return out
+
+
 def respond(
     step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint], jacobian: Array
 ) -> tuple[StepResult, Array]:
@@ -268,6 +283,8 @@ def respond(
     felt = s.torque_weight[:, None] * jacobian.T
     right = np.zeros((len(own), len(jacobian)))
     right[:nv] = step.state.M @ felt
+    for at, dofs in _held(step, s):
+        right[nv + at : nv + at + dofs.stop - dofs.start] = jacobian.T[dofs]
     right[nv + k :] = -share @ (packed(s.acts, nv, c).T @ felt)
     change: Array = np.linalg.solve(own, right)[:nv].astype(np.float64, copy=False)
     return result, change

@@ -212,7 +212,7 @@ def project(p: Array, friction: Array, largest: Array | None = None) -> Array:
     """The points of the cones |p_t| ≤ μ p_n nearest to p, shape (K, 3); cut off where they are larger than allowed."""
     normal, size = p[:, 0], np.hypot(p[:, 1], p[:, 2])
     onto = np.where(friction * size <= -normal, 0.0, (normal + friction * size) / (1.0 + friction**2))
-    inside = size <= friction * normal
+    inside = (size <= friction * normal) & (normal >= 0.0)  # without friction both may be zero
     part = np.divide(friction * onto, size, out=np.zeros_like(size), where=size > 0.0)
     out = np.where(inside[:, None], p, np.column_stack([onto, part * p[:, 1], part * p[:, 2]]))
     if largest is not None:

@@ -51,6 +51,8 @@ BRAKE = 3.0
 """How fast a joint of a ragdoll slows down by itself [1/s]."""
 LIMITS = Bounds(near_angle=20.0, near_ground=0.05, return_share=0.3)
 """When the limit of a joint acts."""
+RETURN = 0.3
+"""A joint past its limit comes back no faster than this [rad/s]: ligaments stop it, they do not throw it back."""
 UNIQUE = 1e-9
 """Weight of accelerations besides the torques, which decide them, times the mass [kg]."""
 LYING = 0.6
@@ -62,8 +64,8 @@ class Lists(NamedTuple):
 
     Attributes:
         step, objectives, constraints: Of the step problem.
-        limits: Rows on the accelerations that joint limits ask for, shape (L, nv), and the least of each, shape (L,);
-            the world meets them as contacts without friction.
+        limits: Rows on the velocities that joint limits keep above a least one, shapes (L, nv) and (L,) [rad/s]; the
+            world meets them as contacts without friction.
     """
 
     step: Step
@@ -224,7 +226,8 @@ class Ragdoll(Driver):
             return lists
         along = cast("JointAcceleration", limits.quantity).along
         assert along is not None
-        return lists._replace(limits=(along, np.asarray(limits.lower, dtype=np.float64)))
+        least = along @ self.v + self._dt * np.asarray(limits.lower, dtype=np.float64)
+        return lists._replace(limits=(along, np.minimum(least, RETURN)))
 
     def move(self, lists: Lists, force: Array) -> None:
         step = lists.step

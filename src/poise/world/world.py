@@ -270,9 +270,9 @@ class World:
         least = np.zeros(0)
         for k, own in enumerate(lists):
             if own is not None and own.limits is not None:
-                rows, lower = own.limits
+                rows, slowest = own.limits
                 touches = with_limits(touches, rows, k)  # trees of figures come first
-                least = np.append(least, rows @ own.step.state.v + dt * lower)
+                least = np.append(least, slowest)
         answers = bodies.answers(touches)
         start = remembered(touches, self._touches, self._p)
         free = bodies.falling(dt)

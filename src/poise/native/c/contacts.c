@@ -68,7 +68,7 @@ API word split_cones(word n, word k, word m, const real *inverse, const real *g,
             real a = x[3 * i] - y[3 * i] / rho, b = x[3 * i + 1] - y[3 * i + 1] / rho;
             real c = x[3 * i + 2] - y[3 * i + 2] / rho, size = sqrt(b * b + c * c), mu = friction[i];
             real next[3] = {a, b, c};
-            if (size > mu * a) {
+            if (size > mu * a || a < 0) { /* without friction size and mu * a may both be zero */
                 real normal = mu * size <= -a ? 0 : (a + mu * size) / (1 + mu * mu);
                 real part = size > 0 ? mu * normal / size : 0;
                 next[0] = normal;
