@@ -78,19 +78,19 @@ class Driver(abc.ABC):
     """Drives one figure.
 
     Attributes:
-        character: The figure.
+        character: The figure; None where another driver is to hand it over.
         q, v: Its pose (nq,) and velocity (nv,).
         meets_ground: The ground is a body to it, which it meets in the world's contacts.
     """
 
     meets_ground: ClassVar[bool] = False
-    character: Character
+    character: Character | None = None
     q: Array
     v: Array
 
     @abc.abstractmethod
-    def begin(self, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
-        """Begin with steps of dt [s] on a ground; from a pose (nq,) and velocity (nv,), or where the driver says."""
+    def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
+        """Drive a character with steps of dt [s] on a ground; from a pose (nq,) and velocity (nv,), or where the driver says."""
 
     @abc.abstractmethod
     def ask(self, forces: Sequence[Force]) -> Lists | None:
@@ -134,8 +134,8 @@ class Clip(Driver):
         self._frame = 0
         self._asked: Asked | None = None
 
-    def begin(self, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
-        place, heading, character = self._place, self._heading, self.character
+    def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
+        place, heading = self._place, self._heading
         if start is not None:
             first = motion_to_q(character, self._motion.frames(np.array([0])))[0]
             place, heading = start[0][:2].tolist(), direction_of_travel(self._motion)
@@ -200,19 +200,18 @@ class Ragdoll(Driver):
     meets_ground: ClassVar[bool] = True
 
     def __init__(self, character: Character | None = None, q: Array | None = None, v: Array | None = None) -> None:
-        if character is not None:
-            self.character = character
+        self.character = character
         self._start = None if q is None else (q, v)
 
-    def begin(self, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
+    def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
         del terrain
         if start is None and self._start is not None:
             q, v = self._start
-            start = q, np.zeros(self.character.nv) if v is None else v
+            start = q, np.zeros(len(q) - 1) if v is None else v
         if start is None:
-            raise InvalidValue("A ragdoll needs a character and a pose: Ragdoll(character, q).")
-        self._dt, self._model = dt, model_of(steadied(self.character))
-        self._state, self._limits = State(self._model), JointLimits(self.character, LIMITS)
+            raise InvalidValue("A ragdoll begins where another driver leaves it, or at a pose: Ragdoll(character, q).")
+        self._dt, self._figure, self._model = dt, character, model_of(steadied(character))
+        self._state, self._limits = State(self._model), JointLimits(character, LIMITS)
         self.q, self.v = start[0].copy(), start[1].copy()
         self._rest = _Still(self.q, np.zeros_like(self.v), np.zeros_like(self.v))
 
@@ -220,7 +219,7 @@ class Ragdoll(Driver):
         state = self._state.at(self.q, self.v)
         damping = BRAKE * np.diag(state.M)
         damping[:6] = 0.0
-        lists = muscles_alone(state, self.character, self._dt, np.zeros(state.model.nv), damping, forces)
+        lists = muscles_alone(state, self._figure, self._dt, np.zeros(state.model.nv), damping, forces)
         limits = self._limits.constraint(self.q, self.v, self._rest, self._dt, 1.0)
         if limits is None:
             return lists
@@ -274,14 +273,17 @@ def muscles_alone(
 
 def laid(motion: Motion, place: Sequence[float] | None, heading: float | None, up: float) -> Motion:
     """A motion that begins at a place [m], goes toward a heading [rad], and lies higher by so much [m]."""
-    positions, orientations = motion.world
-    start = positions[0, 0].copy()
+    start = motion.world[0][0, 0]
     turn = 0.0 if heading is None else heading - direction_of_travel(motion)
     spin = rotations.from_rotation_vector(np.array([0.0, 0.0, turn]))
     shift = np.array([*(start[:2] if place is None else place[:2]), start[2] + up])
     if not turn and np.array_equal(shift, start):
         return motion
-    return motion.placed(rotations.rotate(spin, positions - start) + shift, rotations.multiply(spin, orientations))
+    root = int(np.flatnonzero(motion.skeleton.parents < 0)[0])
+    translations, turns = motion.translations.copy(), motion.rotations.copy()
+    translations[:, root] = rotations.rotate(spin, translations[:, root] - start) + shift
+    turns[:, root] = rotations.multiply(spin, turns[:, root])
+    return replace(motion, translations=translations, rotations=turns)
 
 
 def _turned(q: Array, other: Array) -> float:

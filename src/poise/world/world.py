@@ -16,7 +16,7 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.core import rotations
-from poise.core.errors import InvalidValue, SimulationDiverged
+from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.forces import Force, Thing
@@ -135,7 +135,9 @@ class World:
         """Put everyone in place; loose bodies come to rest first."""
         everyone = joined
         for name, driver in self._drivers.items():
-            driver.begin(self.dt, self.terrain, None)
+            if driver.character is None:
+                raise InvalidValue(f"Figure {name!r} has no character; give its driver one.")
+            driver.begin(driver.character, self.dt, self.terrain, None)
             everyone.append((Figure(name, driver.character, driver), driver.q, driver.v))
         self.figures = figures = tuple(figure for figure, _, _ in everyone)
         self.scale = scale = figures[0].character.leg_scale if figures else 1.0
@@ -171,6 +173,52 @@ class World:
         self.track, self.time = [], 0.0
         self._numbers = {name: [] for name in self._numbers}
         self._see()
+
+    # --- what a user does to it while it runs
+
+    def figure(self, name: str) -> Figure:
+        """The figure with this name.
+
+        Raises:
+            UnknownName: if there is none.
+        """
+        if not self.track:
+            self._begin([], None)
+        for figure in self.figures:
+            if figure.name == name:
+                return figure
+        raise UnknownName(f"No figure {name!r}. Figures: {', '.join(f.name for f in self.figures) or 'none'}.")
+
+    def drive(self, name: str, driver: Driver) -> None:
+        """Let a figure be driven otherwise from now on, from where it is.
+
+        Example:
+            >>> world.drive("ada", poise.world.Ragdoll())
+            >>> world.step()
+
+        Raises:
+            UnknownName: if there is no such figure.
+            InvalidValue: if it is the figure of `poise.simulate`, or the driver is for another skeleton.
+        """
+        figure = self.figure(name)
+        if figure.driver is None:
+            raise InvalidValue(f"{name!r} is driven by the run that it belongs to; only other figures can change.")
+        character = figure.character
+        if driver.character is not None and driver.character.skeleton.names != character.skeleton.names:
+            raise InvalidValue(f"The driver is for another skeleton than {name!r} has; fit it to the same character.")
+        driver.begin(character, self.dt, self.terrain, (figure.driver.q.copy(), figure.driver.v.copy()))
+        figure.driver = driver
+        self.bodies.let_meet(self.figures.index(figure), ground=driver.meets_ground)
+
+    def push(self, name: str, push: Force) -> None:
+        """Push or pull a figure; the start counts from the world's.
+
+        Raises:
+            UnknownName: if there is no such figure or body.
+        """
+        figure = self.figure(name)
+        push.body_of(figure.character)
+        figure.pushes.append(push)
 
     # --- one step
 
