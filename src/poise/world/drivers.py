@@ -207,7 +207,7 @@ class Ragdoll(Driver):
         del terrain
         if start is None and self._start is not None:
             q, v = self._start
-            start = q, np.zeros(len(q) - 1) if v is None else v
+            start = q, np.zeros(character.nv) if v is None else v
         if start is None:
             raise InvalidValue("A ragdoll begins where another driver leaves it, or at a pose: Ragdoll(character, q).")
         self._dt, self._figure, self._model = dt, character, model_of(steadied(character))

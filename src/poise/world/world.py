@@ -28,6 +28,7 @@ from poise.terrain import Terrain
 from poise.world.answers import LARGEST, Bump, Touched, with_limits, yielding
 from poise.world.contacts import Impulses, remembered, solve_contacts
 from poise.world.drivers import Driver, Lists
+from poise.world.saving import Saved, restore, save
 from poise.world.scenes import read_scene
 
 RECOVERED, SLOP, FASTEST = 0.2, 0.001, 0.5
@@ -219,6 +220,30 @@ class World:
         figure = self.figure(name)
         push.body_of(figure.character)
         figure.pushes.append(push)
+
+    def save(self) -> Saved:
+        """Everything as it is now; `restore` puts it back, and the world goes on as it did, to the last bit.
+
+        Example:
+            >>> before = world.save()
+            >>> world.step()
+            >>> world.restore(before)
+        """
+        if not self.track:
+            self._begin([], None)
+        return Saved(self.time, save(self))
+
+    def restore(self, saved: Saved) -> None:
+        """Go back to what `save` of this world kept.
+
+        Raises:
+            InvalidValue: if it is of another world.
+        """
+        if saved.kept[0][0] is not self:
+            raise InvalidValue("This was saved by another world; each world restores what it saved itself.")
+        restore(saved.kept)
+        for k, figure in enumerate(self.figures):
+            self.bodies.let_meet(k, ground=figure.meets_ground)
 
     # --- one step
 

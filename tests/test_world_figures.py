@@ -1,0 +1,142 @@
+"""Several figures in one world, each with its own driver, and drivers that change while it runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import poise
+from poise.core.errors import InvalidValue, UnknownName
+from poise.core.motion import Motion
+from poise.core.typing import Array
+from poise.physics import State
+from poise.physics.mujoco_backend import model_of
+from poise.world import Clip, Ragdoll, World
+
+CRATE = (
+    '<mujoco><worldbody><geom type="plane" size="20 20 1"/><body name="crate" pos="0.1 -0.5 0.2"><freejoint/>'
+    '<geom type="box" size="0.2 0.3 0.2" mass="5"/></body></worldbody></mujoco>'
+)
+
+
+@pytest.fixture(scope="module")
+def walk() -> Motion:
+    return poise.load(poise.sample_path("walk.bvh"))
+
+
+@pytest.fixture(scope="module")
+def person(walk: Motion) -> poise.Character:
+    return poise.Character.fit(walk)
+
+
+def standing(person: poise.Character, walk: Motion, up: float) -> Array:
+    q = poise.motion_to_q(person, walk)[20].copy()
+    q[:3] = 0.0, 0.0, q[2] + up
+    return q
+
+
+def energy(state: State) -> float:
+    root = state.model.roots[0]
+    return 0.5 * float(state.v @ state.M @ state.v) + 9.81 * state.mass(root) * float(state.com(root)[2])
+
+
+def test_a_ragdoll_falls_gains_nothing_and_comes_to_rest(person: poise.Character, walk: Motion) -> None:
+    v = np.zeros(person.nv)
+    v[1] = -1.5
+    world = World(CRATE, figures={"doll": Ragdoll(person, standing(person, walk, 0.5), v)})
+    state, seen = State(model_of(poise.synthesis.prepared.steadied(person))), []
+    for _ in range(400):
+        world.step()
+        driver = world.figure("doll").driver
+        assert driver is not None
+        seen.append(energy(state.at(driver.q, driver.v)))
+    rises = np.array(seen) - np.minimum.accumulate(seen)
+    assert rises.max() < 1.0 < seen[0] - seen[-1]  # J; it lost a thousand
+    moved = np.diff(np.array(world.figure("doll").poses)[-20:, :3], axis=0)
+    assert np.abs(moved).max() < 0.1 * world.dt  # it lies
+    lowest = min(float(state.points[:, 2].min()), 0.0)
+    assert lowest > -0.03
+    report = world.report()
+    assert report["momentum_error_max_Ns"] < 1e-10
+    assert report["penetration_p95_m"] < 0.02
+    assert report["energy_exchanged_J"] > 1.0  # it fell on the crate
+
+
+def test_two_walkers_stop_each_other(person: poise.Character, walk: Motion) -> None:
+    apart = World(figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    both = World(
+        figures={
+            "ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0),
+            "bob": Clip(walk, person, place=(2.4, 0.1), heading=np.pi),
+        }
+    )
+    for world in (apart, both):
+        for _ in range(170):
+            world.step()
+    alone, ada, bob = (np.array(f.poses) for f in (apart.figures[0], *both.figures))
+    assert np.array_equal(alone[:60], ada[:60])  # until they meet each walks as if alone
+    assert alone[-1, 0] > ada[-1, 0] + 0.2
+    assert (bob[:, 0] - ada[:, 0]).min() > 0.1  # nobody walks through the other
+    assert both.report()["penetration_max_m"] < 0.06
+
+
+def test_a_figure_turns_ragdoll_and_gets_up_to_its_clip(person: poise.Character, walk: Motion) -> None:
+    world = World(figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    world.push("ada", poise.Push("chest", (0.0, 900.0, 0.0), start=0.3, duration=0.15))
+    for step in range(600):
+        if step == 34:
+            world.drive("ada", Ragdoll())
+        if step == 200:
+            assert world.figure("ada").poses[-1][2] < 0.4  # it lies
+            world.drive("ada", Clip(walk, person))
+        world.step()
+    poses = np.array(world.figure("ada").poses)
+    assert poses[-1, 2] > 0.8  # it walks again
+    places = poise.body.posing.body_positions(person, poses)
+    speeds = np.linalg.norm(np.diff(places, axis=0), axis=2).max(axis=1) / world.dt
+    assert speeds.max() < 10.0  # nothing jumps where the driver changes
+
+
+def test_a_world_goes_on_as_it_did_once_restored(person: poise.Character, walk: Motion) -> None:
+    def made() -> World:
+        figures = {
+            "ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0),
+            "doll": Ragdoll(person, standing(person, walk, 0.4) + np.eye(person.nq)[1]),
+        }
+        return World("rubble:6,3", figures=figures)
+
+    def run(world: World, count: int) -> tuple[Array, Array]:
+        for _ in range(count):
+            if len(world.track) == 40:
+                world.drive("ada", Ragdoll())
+            world.step()
+        return world.q.copy(), world.v.copy()
+
+    world, other = made(), made()
+    run(world, 30)
+    kept = world.save()
+    first = run(world, 40)
+    world.restore(kept)
+    assert world.time == kept.time
+    again = run(world, 40)
+    assert np.array_equal(first[0], again[0])
+    assert np.array_equal(first[1], again[1])
+    run(other, 30)
+    assert np.array_equal(run(other, 40)[0], first[0])  # another world of the same seed
+    with pytest.raises(InvalidValue, match="another world"):
+        other.restore(kept)
+
+
+def test_names_and_drivers_that_make_no_sense_are_refused(person: poise.Character, walk: Motion) -> None:
+    world = World(figures={"ada": Clip(walk, person)})
+    with pytest.raises(UnknownName, match="Figures: ada"):
+        world.drive("bob", Ragdoll())
+    with pytest.raises(UnknownName, match="tail"):
+        world.push("ada", poise.Push("tail", (1.0, 0.0, 0.0)))
+    other = poise.load(poise.sample_path("quadruped.bvh"))
+    with pytest.raises(InvalidValue, match="another skeleton"):
+        world.drive("ada", Clip(other))
+    with pytest.raises(InvalidValue, match="no character"):
+        World(figures={"doll": Ragdoll()}).step()
+    with pytest.raises(InvalidValue, match="positive time"):
+        World(dt=0.0)
