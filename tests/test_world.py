@@ -96,7 +96,17 @@ def test_compiled_contacts_equal_their_twins() -> None:
     answers[:] = 0.3 * rows
     diagonal = np.einsum("ksrw,ksrw->kr", rows, answers)
     largest = np.array([np.inf, 0.2, np.inf, 0.5, 0.1])
-    given = trees, first, width, rows, answers, rng.normal(size=(K, 3)), np.array([0.3, 0.0, 0.9, 0.5, 0.2]), largest, diagonal
+    given = (
+        trees,
+        first,
+        width,
+        rows,
+        answers,
+        rng.normal(size=(K, 3)),
+        np.array([0.3, 0.0, 0.9, 0.5, 0.2]),
+        largest,
+        diagonal,
+    )
     v, p = rng.normal(size=16), np.abs(rng.normal(size=(K, 3)))
     both = []
     for call in (sweep_contacts, sweep_contacts.twin):

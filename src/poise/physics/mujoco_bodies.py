@@ -88,6 +88,7 @@ class Bodies:
         nq, nv: Coordinates and dofs of the whole.
         first, width: First dof and number of dofs of each tree, shape (T,).
         is_figure: Which trees are figures, shape (T,).
+        figure_of: Figure of each tree, whose trees come first, −1 for others and for what never moves, shape (T + 1,).
         figure_q, figure_v: Coordinates and dofs of each figure.
         figure_body: First body of each figure.
         q, v: Coordinates and velocities, views of the engine's.
@@ -145,6 +146,7 @@ class Bodies:
         self.figure_v = tuple(slice(*pair) for pair in pairwise(ends_v))
         self.figure_body: tuple[int, ...] = tuple(ends[:-1])
         self.is_figure: Flags = self.first < ends_v[-1]
+        self.figure_of: Index = np.append(np.where(self.is_figure, np.arange(len(self.first)), -1), -1)
         self.names = tuple(m.body(b).name for b in range(m.nbody))
         self.masses: Array = m.body_mass.copy()
         self.geom_body: Index = m.geom_bodyid.astype(np.int64)
@@ -233,9 +235,7 @@ class Bodies:
         friction = contact.friction[known, 0].copy()
         frames = contact.frame[known].reshape(-1, 3, 3)
         gaps = contact.dist[known] + self._thick[contact.geom[known]].sum(axis=1)
-        return Touches(
-            contact.pos[known].copy(), frames[:, 0].copy(), gaps, friction, bodies, trees, rows
-        )
+        return Touches(contact.pos[known].copy(), frames[:, 0].copy(), gaps, friction, bodies, trees, rows)
 
     def falling(self, dt: float, forces: Array | None = None) -> Array:
         """Velocities (nv,) that the bodies have after dt without any contact; those of figures stay.

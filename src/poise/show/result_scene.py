@@ -35,6 +35,7 @@ from poise.show.scene import (
     Track,
     file_name,
 )
+from poise.world import World
 
 if TYPE_CHECKING:
     from poise.synthesis.run import SynthesisResult
@@ -54,7 +55,7 @@ FIELDS = {
 
 
 def scene_of(
-    result: SimulationResult | SynthesisResult, *, ghost: bool = True, title: str = "", physics: bool = True
+    result: SimulationResult | SynthesisResult | World, *, ghost: bool = True, title: str = "", physics: bool = True
 ) -> Scene:
     """What a recording of this result shows.
 
@@ -64,10 +65,15 @@ def scene_of(
 
     Args:
         result: The run; one that was synthesized has no reference, and its forces are its own (`scene_of_synthesis`).
+            Or a world, of which all figures and bodies are shown.
         ghost: Show the reference.
         title: One line; by default the clip's name.
         physics: Analyze the moved clip: forces, support, center of mass, momenta, flights and their plots.
     """
+    if isinstance(result, World):
+        from poise.show.world_scene import scene_of_world
+
+        return scene_of_world(result, title=title)
     if not isinstance(result, SimulationResult):
         from poise.show.synthesis_scene import scene_of_synthesis
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -10,12 +11,13 @@ import numpy as np
 from poise.body.character import Character
 from poise.core.typing import Array, Index
 from poise.filter.forces import Force
-from poise.physics.mujoco_bodies import Touches
+from poise.physics.mujoco_bodies import Bodies, Touches
 from poise.step import Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, PointAcceleration
 from poise.step.solve import respond
 from poise.step.step import checked_points
-from poise.world.drivers import Lists
+from poise.world.contacts import Impulses, solve_contacts
+from poise.world.drivers import Figure, Lists
 
 SOFT_GOAL, LARGEST = 30.0, 40.0
 """While bodies touch a figure, its center of mass follows its path with this weight, times the mass, and asks for no
@@ -26,6 +28,10 @@ SOFT = 0.2
 """How firmly limbs that bodies touch keep to the clip: a factor on what they track; it divides what torques weigh."""
 LEAST = 1e-3
 """A figure counts as no heavier at a contact than what its bodies weigh, over this."""
+
+ROUNDS = 6
+"""A figure's answer changes where one of its points begins or ends to push on the ground: contacts are solved so often
+at most, until its velocity at them is the expected one."""
 
 
 @dataclass(frozen=True)
@@ -177,3 +183,68 @@ def yielding(lists: Lists, touched: Index, *, mass: float, largest: float) -> Li
         else:
             kept.append(constraint)
     return lists._replace(objectives=soft, constraints=kept)
+
+
+def agree(
+    bodies: Bodies, figures: Sequence[Figure], lists: list[Lists | None], touches: Touches, answers: Array,
+    start: Array, free: Array, wanted: Array, largest: Array, *, dt: float, mass: float, close: float,
+) -> tuple[Impulses, float, list[Array]]:  # fmt: skip
+    """Impulses that suit all bodies and figures.
+
+    Args:
+        bodies: Where they are now.
+        figures: Those among them.
+        lists: What each figure wants, None for one that is moved without a step; where bodies touch a figure that plays
+            a clip its lists are changed in place to those that give way.
+        touches, answers, start, free, wanted, largest: As for `solve_contacts`; those of figures are filled in.
+        dt: Length of the step [s].
+        mass: To which contacts are soft [kg].
+        close: So well the figures' own answers are to agree with what was expected of them [m/s].
+
+    Returns:
+        The impulses, how far the figures' own answers are from what was expected of them [m/s], and the generalized
+        force on each figure, shapes (nv,).
+    """
+    forces = [np.zeros(figure.character.nv) for figure in figures]
+    on = np.where(
+        bodies.is_figure.take(touches.trees) & (touches.trees >= 0), touches.trees, -1
+    )  # their trees come first
+    touched: list[Touched] = []
+    for k, own in enumerate(lists):
+        contacts, side = np.nonzero(on == k)
+        if own is None or not len(contacts):
+            continue
+        dofs, is_plain = bodies.figure_v[k], figures[k].meets_ground
+        if not is_plain:
+            parts = np.unique(touches.bodies[contacts, side]) - bodies.figure_body[k] + 1
+            character = figures[k].character
+            own = lists[k] = yielding(own, parts, mass=character.mass, largest=LARGEST * character.leg_scale)
+        jacobian = touches.rows[contacts, side, :, : dofs.stop - dofs.start].reshape(-1, dofs.stop - dofs.start)
+        touched.append(Touched(k, own, dofs, contacts, side, jacobian, is_plain))
+    along = [start[one.contacts].ravel() / dt for one in touched]
+    known = [one.answer(force) for one, force in zip(touched, along)]
+    wrong, found = np.inf, Impulses.none(len(touches.gaps), free)
+    for _ in range(ROUNDS):
+        rest = [a - change @ force for (a, change), force in zip(known, along)]
+        for one, (_, change), a in zip(touched, known, rest):
+            answers[one.contacts, one.side, :, : len(a)] = change.T.reshape(-1, 3, len(a))
+            free[one.dofs] = one.lists.step.state.v + dt * a
+        guess = solve_contacts(
+            touches, answers, bodies.first, bodies.width, bodies.is_figure, free.copy(), wanted, start, largest,
+            mass,
+        )  # fmt: skip
+        along = [guess.p[one.contacts].ravel() / dt for one in touched]
+        expected = [a + change @ force for a, (_, change), force in zip(rest, known, along)]
+        known = [
+            (a, change) if one.is_plain else one.answer(force)
+            for one, a, (_, change), force in zip(touched, expected, known, along)
+        ]
+        off = [one.jacobian @ (a - other) for one, (a, _), other in zip(touched, known, expected)]
+        worst = dt * max((float(np.abs(each).max()) for each in off), default=0.0)
+        if worst < wrong:
+            wrong, found = worst, guess
+        if worst < close:
+            break
+    for one in touched:
+        forces[one.figure] = one.jacobian.T @ found.p[one.contacts].ravel() / dt
+    return found, wrong, forces

@@ -90,7 +90,7 @@ class Driver(abc.ABC):
 
     @abc.abstractmethod
     def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
-        """Drive a character with steps of dt [s] on a ground; from a pose (nq,) and velocity (nv,), or where the driver says."""
+        """Drive a character on a ground in steps of dt [s], from a pose (nq,) and velocity (nv,) if one is given."""
 
     @abc.abstractmethod
     def ask(self, forces: Sequence[Force]) -> Lists | None:
@@ -99,6 +99,30 @@ class Driver(abc.ABC):
     @abc.abstractmethod
     def move(self, lists: Lists, force: Array) -> None:
         """Move on, with the lists as they are to be solved and the generalized force of all that touches (nv,)."""
+
+
+class Figure:
+    """A figure of a world: who it is, what drives it, and where it was.
+
+    Attributes:
+        name: In the world.
+        character: Its body.
+        driver: What drives it; None for one that the filter of `poise.simulate` drives from outside.
+        pushes: What pushes and pulls it, besides what it touches.
+        felt: Forces on it in the last step, of bodies and of other figures.
+        poses: At every step so far, each (nq,).
+    """
+
+    def __init__(self, name: str, character: Character, driver: Driver | None) -> None:
+        self.name, self.character, self.driver = name, character, driver
+        self.pushes: list[Force] = []
+        self.felt: list[Force] = []
+        self.poses: list[Array] = []
+
+    @property
+    def meets_ground(self) -> bool:
+        """Whether the ground is a body to it."""
+        return self.driver is not None and self.driver.meets_ground
 
 
 class Clip(Driver):

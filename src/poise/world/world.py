@@ -25,17 +25,16 @@ from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies, Touches
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
-from poise.world.answers import LARGEST, Bump, Touched, with_limits, yielding
-from poise.world.contacts import Impulses, remembered, solve_contacts
-from poise.world.drivers import Driver, Lists
+from poise.world.answers import Bump, agree, with_limits
+from poise.world.contacts import Impulses, remembered
+from poise.world.drivers import Driver, Figure, Lists
 from poise.world.saving import Saved, restore, save
 from poise.world.scenes import read_scene
 
+CLOSE = 1e-4
+"""Velocity to which the answers of figures agree with the contacts [m/s]."""
 RECOVERED, SLOP, FASTEST = 0.2, 0.001, 0.5
 """What overlaps by more than the slop [m] comes apart by this share of it a step, at most so fast [m/s]."""
-ROUNDS, CLOSE = 6, 1e-4
-"""A figure's answer changes where one of its points begins or ends to push on the ground: contacts are solved so often
-at most, until its velocity at them is the expected one [m/s]."""
 HARDEST = 2.0
 """Largest force of one contact on a figure, in body weights: flesh gives. What hits harder goes in and comes out over
 the next steps."""
@@ -47,30 +46,6 @@ FASTEST_JOINT = 1e3
 """A joint that is faster [rad/s, m/s] means that the run diverged."""
 SETTLED = 1.5
 """Loose bodies fall and come to rest for so long before time 0 [s]."""
-
-
-class Figure:
-    """A figure of a world: who it is, what drives it, and where it was.
-
-    Attributes:
-        name: In the world.
-        character: Its body.
-        driver: What drives it; None for one that the filter of `poise.simulate` drives from outside.
-        pushes: What pushes and pulls it, besides what it touches.
-        felt: Forces on it in the last step, of bodies and of other figures.
-        poses: At every step so far, each (nq,).
-    """
-
-    def __init__(self, name: str, character: Character, driver: Driver | None) -> None:
-        self.name, self.character, self.driver = name, character, driver
-        self.pushes: list[Force] = []
-        self.felt: list[Bump] = []
-        self.poses: list[Array] = []
-
-    @property
-    def meets_ground(self) -> bool:
-        """Whether the ground is a body to it."""
-        return self.driver is not None and self.driver.meets_ground
 
 
 class World:
@@ -151,7 +126,6 @@ class World:
         )  # fmt: skip
         for k, figure in enumerate(figures):
             bodies.let_meet(k, ground=figure.meets_ground)
-        self._figure_of = np.append(bodies.is_figure.cumsum() * bodies.is_figure - 1, -1)
         self.q, self.v = bodies.q.copy(), bodies.v.copy()
         self._touches: Touches | None = None
         self._p = np.zeros((0, 3))
@@ -350,62 +324,15 @@ class World:
         start = remembered(touches, self._touches, self._p)
         free = bodies.falling(dt)
         wanted, largest = self._wanted(touches, count, least)
-        found, wrong, forces = self._impulses(lists, touches, answers, start, free, wanted, largest)
+        found, wrong, forces = agree(
+            bodies, self.figures, lists, touches, answers, start, free, wanted, largest, dt=dt, mass=self.mass,
+            close=CLOSE * self.scale,
+        )  # fmt: skip
         self._note(touches, count, found, free, wrong)
         self._touches, self._p = touches, found.p
         loose = np.repeat(~bodies.is_figure, bodies.width)
         self.v[loose] = found.v[loose]
         return forces
-
-    def _impulses(
-        self, lists: list[Lists | None], touches: Touches, answers: Array, start: Array, free: Array, wanted: Array,
-        largest: Array,
-    ) -> tuple[Impulses, float, list[Array]]:  # fmt: skip
-        """Impulses that suit all bodies and figures, how far the figures' own answers are from what was expected of
-        them [m/s], and the generalized force on each figure.
-        """
-        bodies, dt = self.bodies, self.dt
-        forces = [np.zeros(figure.character.nv) for figure in self.figures]
-        on = self._figure_of[touches.trees]
-        touched: list[Touched] = []
-        for k, own in enumerate(lists):
-            contacts, side = np.nonzero(on == k)
-            if own is None or not len(contacts):
-                continue
-            dofs, is_plain = bodies.figure_v[k], self.figures[k].meets_ground
-            if not is_plain:
-                parts = np.unique(touches.bodies[contacts, side]) - bodies.figure_body[k] + 1
-                character = self.figures[k].character
-                own = lists[k] = yielding(own, parts, mass=character.mass, largest=LARGEST * character.leg_scale)
-            jacobian = touches.rows[contacts, side, :, : dofs.stop - dofs.start].reshape(-1, dofs.stop - dofs.start)
-            touched.append(Touched(k, own, dofs, contacts, side, jacobian, is_plain))
-        along = [start[one.contacts].ravel() / dt for one in touched]
-        known = [one.answer(force) for one, force in zip(touched, along)]
-        wrong, found = np.inf, Impulses.none(len(touches.gaps), free)
-        for _ in range(ROUNDS):
-            rest = [a - change @ force for (a, change), force in zip(known, along)]
-            for one, (_, change), a in zip(touched, known, rest):
-                answers[one.contacts, one.side, :, : len(a)] = change.T.reshape(-1, 3, len(a))
-                free[one.dofs] = one.lists.step.state.v + dt * a
-            guess = solve_contacts(
-                touches, answers, bodies.first, bodies.width, bodies.is_figure, free.copy(), wanted, start, largest,
-                self.mass,
-            )  # fmt: skip
-            along = [guess.p[one.contacts].ravel() / dt for one in touched]
-            expected = [a + change @ force for a, (_, change), force in zip(rest, known, along)]
-            known = [
-                (a, change) if one.is_plain else one.answer(force)
-                for one, a, (_, change), force in zip(touched, expected, known, along)
-            ]
-            off = [one.jacobian @ (a - other) for one, (a, _), other in zip(touched, known, expected)]
-            worst = dt * max((float(np.abs(each).max()) for each in off), default=0.0)
-            if worst < wrong:
-                wrong, found = worst, guess
-            if worst < CLOSE * self.scale:
-                break
-        for one in touched:
-            forces[one.figure] = one.jacobian.T @ found.p[one.contacts].ravel() / dt
-        return found, wrong, forces
 
     def _wanted(self, touches: Touches, count: int, limits: Array) -> tuple[Array, Array]:
         """Relative velocities that count as zero (K, 3) [m/s], and the largest impulse of each contact (K,) [N s].
@@ -419,7 +346,7 @@ class World:
         wanted[:count, 0] = np.where(gaps > 0.0, -gaps / self.dt, back)
         wanted[count:, 0] = limits
         weights = [0.0 if f.meets_ground else f.character.mass * f.character.leg_scale for f in self.figures]
-        most = HARDEST * GRAVITY * self.dt * np.append(weights, 0.0)[self._figure_of[touches.trees]].max(axis=1)
+        most = HARDEST * GRAVITY * self.dt * np.append(weights, 0.0)[self.bodies.figure_of[touches.trees]].max(axis=1)
         return wanted, np.where(most > 0.0, most, np.inf)
 
     # --- the state
@@ -453,7 +380,7 @@ class World:
         """What the report tells of this step, and what the figures will feel."""
         bodies, dt, p = self.bodies, self.dt, found.p[:count]
         own = Touches._make(array[:count] for array in touches)
-        on = self._figure_of[own.trees]
+        on = self.bodies.figure_of[own.trees]
         self._numbers["contacts"].append(float(count))
         self._numbers["residual"].append(max(wrong, float(found.residual[:count].max(initial=0.0))))
         self._numbers["penetration"].append(float(np.maximum(-own.gaps, 0.0).max(initial=0.0)))
