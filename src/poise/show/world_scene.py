@@ -22,7 +22,7 @@ def scene_of_world(world: World, *, title: str = "") -> Scene:
         world: After its first step.
         title: One line; by default the names of the figures.
     """
-    times = world.dt * np.arange(len(world.track))
+    times = world.dt * np.arange(len(world.track), dtype=np.float64)
     title = title or ", ".join(figure.name for figure in world.figures) or "A world"
     props = tuple(prop_of(thing) for thing in world.things())
     return Scene(times, tracks_of(world), world.terrain, title=title, props=props)
