@@ -242,3 +242,71 @@ def test_a_figure_drawn_from_its_chest_has_its_head_at_that_end() -> None:
     found = limbs(character)
     assert found["neck"] == ["b1", "b2"]
     assert [character.bodies[character.roles[role]].name for role in ("pelvis", "chest", "head")] == ["c", "b", "b2"]
+
+
+def test_the_skin_of_a_whole_figure_counts_however_many_controls_it_has() -> None:
+    body = [*TRUNK, *ARMS, *LEGS]
+    doubles: list[Row] = []  # longer than what moves the skin
+    for n in range(5):
+        doubles += [(f"x{n} {name}", f"x{n} {up}", (1.15 * x, 1.15 * y, 1.15 * z)) for name, up, (x, y, z) in body[1:]]
+        doubles.insert(-len(body) + 1, (f"x{n} hips", "hips", (0.0, 0.0, 0.0)))
+    rows = [*body, *doubles]
+    found = limbs(fit(figure(rows, MOVES, skin=[9.0] * len(body) + [0.0] * len(doubles))))
+    assert found["left_leg"] == ["thigh.L", "shin.L", "foot.L", "toe.L"]
+    assert {name for name in found if "leg" in name} == {"left_leg", "right_leg"}
+
+
+def test_a_thing_that_hangs_beside_the_hand_is_not_the_hand() -> None:
+    lens = [("lens", "forearm.R", (0.0, -0.3, 0.0)), ("rim", "lens", (0.0, -0.5, 0.0))]
+    found = limbs(fit(figure([*TRUNK, *ARMS, *LEGS, *lens], [*MOVES, "hand.R"])))
+    assert found["right_arm"] == ["upper_arm.R", "forearm.R", "hand.R"]
+
+
+def test_a_link_without_skin_before_the_thigh_is_no_leg() -> None:
+    legs = both(
+        ("piece.*", "hips", (0.0, 0.02, 0.0)),
+        ("thigh.*", "piece.*", (0.0, 0.2, -0.05)),
+        ("shin.*", "thigh.*", (0.1, 0.0, -0.3)),
+        ("foot.*", "shin.*", (-0.15, 0.0, -0.35)),
+        ("toe.*", "foot.*", (0.14, 0.0, -0.1)),
+    )
+    rows = [*TRUNK, *ARMS, *legs]
+    skin = [0.0 if "piece" in name else 9.0 for name, _, _ in rows]
+    found = limbs(fit(figure(rows, [*MOVES, "piece.L", "piece.R"], skin=skin)))
+    assert found["left_leg"] == ["thigh.L", "shin.L", "foot.L", "toe.L"]
+
+
+def beast(*more: Row, ends: list[Row]) -> dict[str, list[str]]:
+    """Limbs of a beast on four legs with what hangs on it besides."""
+    rows: list[Row] = [
+        ("hips", "", (-0.6, 0.0, 1.2)),
+        ("spine", "hips", (0.5, 0.0, 0.0)),
+        ("chest", "spine", (0.5, 0.0, 0.0)),
+        ("neck", "chest", (0.3, 0.0, 0.3)),
+        ("head", "neck", (0.3, 0.0, 0.2)),
+    ]
+    for hub, place in (("chest", "fore"), ("hips", "hind")):
+        rows += both(
+            (f"{place} thigh.*", hub, (0.0, 0.15, -0.1)),
+            (f"{place} shin.*", f"{place} thigh.*", (0.02, 0.0, -0.5)),
+            (f"{place} foot.*", f"{place} shin.*", (-0.02, 0.0, -0.5)),
+        )
+    return limbs(fit(figure([*rows, *more], ["fore thigh.L", "hind thigh.R"], ends=ends)))
+
+
+def test_bones_of_the_pelvis_are_no_front_legs() -> None:
+    found = beast(*both(("pelvis.*", "hips", (0.0, 0.1, -0.1))), ends=both(("", "pelvis.*", (0.0, 0.1, -0.7))))
+    assert {name for name in found if "leg" in name} == {
+        f"{s}_{p}_leg" for s in ("left", "right") for p in ("front", "hind")
+    }
+    assert found["left_front_leg"][0] == "fore thigh.L"
+
+
+def test_limbs_of_one_part_are_known_by_names_written_in_one() -> None:
+    parts: list[Row] = [("frog", "", (0.0, 0.0, 0.1)), ("body", "frog", (0.0, 0.0, 0.0))]
+    for name, x in (("arm", 0.2), ("leg", -0.2)):
+        parts += [(f"left{name}", "frog", (x, 0.15, 0.0)), (f"right{name}", "frog", (x, -0.15, 0.0))]
+    tips = [("", name, (0.0, 0.0, -0.1)) for name, _, _ in parts[2:]] + [("", "body", (0.3, 0.0, 0.0))]
+    found = limbs(fit(figure(parts, ["body"], ends=tips)))
+    assert found["left_front_leg"] == ["leftarm"]
+    assert found["left_hind_leg"] == ["leftleg"]

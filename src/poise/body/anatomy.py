@@ -186,7 +186,7 @@ def stem(name: str) -> str:
 def hints(name: str) -> frozenset[str]:
     """Kinds of limb the name speaks of: any of "leg", "arm", "head", "neck", "tail", "trunk", "other"."""
     found = set()
-    joined = "".join(words(name))
+    joined = re.sub(r"^(left|right)", "", "".join(words(name)))
     for kind, pattern in _LIMB.items():
         if any(re.fullmatch(rf"[lr]?({pattern})", w) for w in words(name)) or re.fullmatch(
             rf"[lr]?({pattern})(left|right)?", joined

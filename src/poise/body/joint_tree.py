@@ -31,8 +31,9 @@ LIMB, SMALL = 0.15, 0.05
 ANCHOR = 0.25
 """Limbs that part this near to the trunk are limbs of their own: way to the fork over the shortest of them [1]."""
 
-LEAST_SKIN = 0.25
-"""A skin over a smaller share of the joints, a head or an arm alone, does not tell which belong to the figure [1]."""
+LEAST_SKIN, COVERS = 0.25, 0.7
+"""A skin over a smaller share of the joints, and over less than this share of the figure's height or width, is that of
+a head or an arm alone and does not tell which joints belong to the figure [1]. A rig may have many controls."""
 
 STRAY = 0.02
 """Less skin than this share of what a joint usually moves was painted by accident [1]."""
@@ -76,7 +77,7 @@ class JointTree:
         skin = self.skeleton.skin
         if skin is not None and (skin > 0.0).any():
             skin = np.where(skin < STRAY * np.median(skin[skin > 0.0]), 0.0, skin)
-        self.skin = None if skin is None or float(np.mean(skin > 0.0)) < LEAST_SKIN else skin
+        self.skin = skin if skin is not None and _covers(skin, self.skeleton.rest[0]) else None
         self.is_hand = is_hand(self.skeleton)
         self.asides = self._find_asides()
         markers = self._find_markers()
@@ -167,18 +168,14 @@ class JointTree:
                 length = float(np.linalg.norm(bone))
                 if end in self.asides or length < SMALL * self.span:
                     continue
-                below = len(skeleton.carried_by(end))
                 for kid in kids:
                     branch = skeleton.carried_by(kid)
+                    if len(branch) >= len(skeleton.carried_by(end)) or self.is_sided(kid) > self.is_sided(end):
+                        continue  # the end itself, or a hand beside what it holds
                     away = rest[branch] - rest[parent]
                     along = away @ bone / length**2
                     off = np.linalg.norm(away - along[:, None] * bone, axis=-1) / length
-                    if (
-                        kid != end
-                        and len(branch) < below
-                        and off.max() < INSIDE
-                        and 0.0 < along.min() <= along.max() < 1
-                    ):
+                    if off.max() < INSIDE and 0.0 < along.min() <= along.max() < 1.0:
                         found.update(branch.tolist())
         return frozenset(found)
 
@@ -390,7 +387,9 @@ class JointTree:
         path = [joint]
         while kids := self.skeleton.children[path[-1]]:
             plain = [c for c in kids if c not in self.asides]
-            best = max(plain or kids, key=self._worth)
+            # what is on one side goes on with what has its twin on the other: a hand, not what it holds
+            sided = [c for c in plain if self.is_sided(c)] if self.is_sided(path[-1]) else []
+            best = max(sided or plain or kids, key=self._worth)
             if not plain and len(path) > 1 and not with_asides:
                 break
             path.append(best)
@@ -434,3 +433,13 @@ class JointTree:
             if self.apart(p, q) > 0.02 * self.span:
                 return p, q
         return self.path(a)[-1], self.path(b)[-1]
+
+
+def _covers(skin: Array, places: Array) -> bool:
+    """Whether a skin is that of the whole figure: it moves many of the joints, or those from one end to the other."""
+    has_skin = skin > 0.0
+    if not has_skin.any() or float(np.mean(has_skin)) >= LEAST_SKIN:
+        return bool(has_skin.any())
+    whole = np.diff(np.quantile(places, [0.05, 0.95], axis=0), axis=0)[0]  # some controls lie far away
+    is_long = whole > 0.5 * whole.max()  # pole targets lie before the knees
+    return bool((np.ptp(places[has_skin], axis=0) >= COVERS * whole)[is_long].all())

@@ -102,7 +102,7 @@ def first_long_bone(tree: JointTree, kind: str, path: list[int], other: int) -> 
     # a big foot is no measure for a thigh
     longest = max(bones[:-1]) if kind == "leg" and len(path) > 2 else max(bones)
     for k in range(len(path) - 1):
-        if kind == "leg" and _is_hip_link(tree, path, mirror, k):
+        if kind == "leg" and (_is_hip_link(tree, path, mirror, k) or _has_no_flesh(tree, path, mirror, k)):
             continue
         # before a person's thigh lie only short links; a robot or a bird may have a short first bone
         turns = any(tree.turns(side[k]) for side in (path, mirror) if k < len(side))
@@ -150,3 +150,11 @@ def _is_hip_link(tree: JointTree, path: list[int], mirror: list[int], k: int) ->
         return False
     begins, ends = tree.apart(path[k], mirror[k]), tree.apart(path[k + 1], mirror[k + 1])
     return begins < 0.25 * ends and ends > 0.03 * tree.span
+
+
+def _has_no_flesh(tree: JointTree, path: list[int], mirror: list[int], k: int) -> bool:
+    """A first bone that moves no skin, on both sides, before one that does: a link to the leg, not its thigh."""
+    if k or tree.skin is None or len(path) < 4 or len(mirror) < 4:
+        return False
+    own = [tree.below_skin[side[n]] - tree.below_skin[side[n + 1]] for side in (path, mirror) for n in (0, 1)]
+    return bool(max(own[0], own[2]) <= 1e-9 < min(own[1], own[3]))

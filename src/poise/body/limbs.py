@@ -71,6 +71,8 @@ def find_anatomy(poses: Poses) -> Anatomy:
         named = _named(tree, (hub, a, b))
         if kind == "arm" and leg_pair is not None and hub == leg_pair[0] and hub != chest and not named & {"arm"}:
             kind = "other" if any(p[0] == chest for p in pairs) else kind  # coat tails
+        if place == "front" and hub != chest and (hub, a, b) not in standing:  # what else hangs on the pelvis
+            kind, place = "other", ""
         if chest in poses.skeleton.ancestors(hub) and hub != pelvis:  # hair, ears and horns of the head
             kind, place = "other", ""
         is_limb = is_figure and (hub, a, b) in limbs
@@ -274,7 +276,7 @@ def _ahead(tree: JointTree, root: int, pair: Pair, forward: Array) -> float:
     at = tree.poses.positions
     begin = 0.5 * sum(at[:, tree.parted(*pair[1:])[n]] for n in range(2))
     names = "".join(w for j in tree.path(pair[1]) for w in words(tree.skeleton.names[j]))
-    said = any(w in names for w in ("front", "foreleg")) - any(w in names for w in ("back", "hind", "rear"))
+    said = any(w in names for w in ("front", "fore", "arm")) - any(w in names for w in ("back", "hind", "rear", "leg"))
     return float(np.mean(np.sum((begin - at[:, root]) * forward, axis=-1))) + tree.span * said
 
 
