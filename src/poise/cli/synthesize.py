@@ -338,7 +338,7 @@ def drawn_of(which: str) -> Motion | None:
     if path.suffix.lower() == ".toml":
         path = next((p for p in (path.with_suffix(".glb"), path.with_suffix(".gltf")) if p.exists()), path)
         clip = "0"
-    if path.suffix.lower() not in (".glb", ".gltf"):
+    if path.suffix.lower() not in (".glb", ".gltf", ".usd", ".usda", ".usdc", ".usdz"):
         return None
     try:
         return _loaded(path, clip)

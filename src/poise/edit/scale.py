@@ -98,10 +98,10 @@ def sized(motion: Motion, size: float) -> Motion:
 def _companions(motion: Motion) -> tuple[str, ...]:
     """What becomes of the other clips of the source file, if it has any and is sized as a whole."""
     source = motion.source
-    if source is None or source.format != "gltf" or len(source.clips) < 2:
+    if source is None or source.format not in ("gltf", "usd") or len(source.clips) < 2:
         return ()
     others = ", ".join(repr(n) for k, n in enumerate(source.clips) if k != source.clip)
-    return (f"Written as glTF, the file's other clips ({others}) show the figure as large, and keep their own pace.",)
+    return (f"In a file of its own format, the other clips ({others}) show the figure as large, and keep their own pace.",)
 
 
 def rest_height(motion: Motion) -> float:

@@ -21,16 +21,12 @@ from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.io.files import read_head
 
-FORMATS: tuple[str, ...] = ("bvh", "asf_amc", "deepmimic", "npz", "gltf")
+FORMATS: tuple[str, ...] = ("bvh", "asf_amc", "deepmimic", "usd", "npz", "gltf")
 """Modules of `poise.io`, one per format, in the order in which they are asked for a file's content."""
 
 IN_BLENDER = {
     ".fbx": "import_scene.fbx(filepath=r'{path}')",
     ".blend": "wm.open_mainfile(filepath=r'{path}')",
-    ".usd": "wm.usd_import(filepath=r'{path}')",
-    ".usda": "wm.usd_import(filepath=r'{path}')",
-    ".usdc": "wm.usd_import(filepath=r'{path}')",
-    ".usdz": "wm.usd_import(filepath=r'{path}')",
     ".abc": "wm.alembic_import(filepath=r'{path}')",
     ".dae": "wm.collada_import(filepath=r'{path}')",
 }

@@ -35,7 +35,7 @@ def matches(path: Path, head: bytes) -> bool:
 def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
     """The skeleton of a file, with or without animations, at its nodes' rest."""
     file = open_gltf(path)
-    return _skeleton(file, skeleton_tree(file), options)
+    return figure_skeleton(file, skeleton_tree(file), options)
 
 
 def read(path: Path, options: ReadOptions) -> Motion:
@@ -44,11 +44,15 @@ def read(path: Path, options: ReadOptions) -> Motion:
     Raises:
         FileFormatError: if the file is damaged, has no skeleton or animation, or several clips and none was named.
     """
-    file, tree = _opened(path)
+    return read_figure(*_opened(path), options)
+
+
+def read_figure(file: GltfDocument, tree: GltfTree, options: ReadOptions) -> Motion:
+    """One animation of a figure document, wherever that came from; see `read`."""
     index = choose_clip(file, options.clip, frozenset(tree.nodes))
     clip = read_clip(file, index, len(tree.nodes), frozenset(tree.nodes), between=options.fps is None)
     unit, up = options.unit or 1.0, options.up or "y"
-    skeleton = _skeleton(file, tree, options)
+    skeleton = figure_skeleton(file, tree, options)
     moved, turned, scales = node_values(tree, clip, clip.start + clip.times)
     _refuse_no_scale(file, tree, scales)
     translations, turned = pose_of(tree, moved, turned, scales, unit=unit, up=up)
@@ -61,7 +65,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
         translations=translations,
         rotations=turned,
         source=Source(
-            path=str(path),
+            path=str(file.path),
             format=NAME,
             dialect=_dialect(file),
             unit=unit,
@@ -95,12 +99,15 @@ def _opened(path: Path) -> tuple[GltfDocument, GltfTree]:
 
 def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
     """What a file says that `read` refuses because it holds several clips, or none."""
-    file = open_gltf(path, None if _last is None else _last[0])
+    return describe_figure(*_opened(path), options)
+
+
+def describe_figure(file: GltfDocument, tree: GltfTree, options: ReadOptions) -> dict[str, Any] | None:
+    """The same of a figure document."""
     names = clip_names(file)
     if len(names) == 1 or (options.clip is not None and names):
         return None
-    tree = _opened(path)[1]
-    skeleton = _skeleton(file, tree, options)
+    skeleton = figure_skeleton(file, tree, options)
     own = moving_clips(file, frozenset(tree.nodes))
     listed = ", ".join(f"{i} {names[i]!r}" for i in own)
     clips = [read_clip(file, i, len(tree.nodes), frozenset(tree.nodes)) for i in own]
@@ -127,7 +134,8 @@ def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
     }
 
 
-def _skeleton(file: GltfDocument, tree: GltfTree, options: ReadOptions) -> Skeleton:
+def figure_skeleton(file: GltfDocument, tree: GltfTree, options: ReadOptions) -> Skeleton:
+    """The skeleton of a figure document at its nodes' rest."""
     _refuse_no_scale(file, tree, tree.scales)
     source = GltfSource(file, tree, 0, Clip("", (), 0.0, np.zeros(1), ""), 1.0, "y")
     return skeleton_of(tree, source.meshes, unit=options.unit or 1.0, up=options.up or "y")

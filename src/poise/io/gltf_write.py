@@ -43,7 +43,7 @@ def write(motion: Motion, path: Path) -> None:
             raise InvalidValue(
                 "The motion's joints are not those of the glTF it was read from. Write .bvh or .npz instead."
             )
-        changed = _changed_joints(motion, source)
+        changed = changed_joints(motion, source)
         is_same_kind = (path.suffix.lower() == ".glb") == is_glb(source.file.raw)
         is_moved = ground_noted(source.file.items("animations"), source.clip_index) != (
             motion.source and motion.source.ground
@@ -57,7 +57,7 @@ def write(motion: Motion, path: Path) -> None:
         ):
             write_atomically(path, source.file.raw)
             return
-        pack = _Pack.of(source.file)
+        pack = Pack.of(source.file)
         if any(changed.values()) or is_moved:
             _put_clip(pack, motion, source, changed)
     else:
@@ -70,14 +70,14 @@ def _has_outside_data(file: GltfDocument) -> bool:
     return any(not str(u).startswith("data:") for u in uris)
 
 
-class _Pack:
-    """A glTF under construction: its JSON and one growing buffer."""
+class Pack:
+    """A glTF under construction: its JSON and one growing buffer. Other formats are brought into one."""
 
     def __init__(self, content: dict[str, Any], data: bytes) -> None:
         self.content, self.data = content, bytearray(data)
 
     @classmethod
-    def of(cls, file: GltfDocument) -> _Pack:
+    def of(cls, file: GltfDocument) -> Pack:
         """A copy of a file, its buffers joined to one and its images taken in."""
         content = copy.deepcopy(file.json)
         data, starts = bytearray(), []
@@ -108,13 +108,14 @@ class _Pack:
         return len(views) - 1
 
     def accessor(self, values: npt.NDArray[Any], *, bounds: bool = False) -> int:
-        """Index of a new accessor of single-precision numbers, shape (F,) or (F, n)."""
-        values = np.ascontiguousarray(values, dtype="<f4")
+        """Index of a new accessor, shape (F,), (F, n) or (F, 16); whole numbers stay so, others in single precision."""
+        values = np.ascontiguousarray(values, dtype="<u4" if values.dtype.kind in "iu" else "<f4")
+        width = 1 if values.ndim == 1 else values.shape[1]
         entry: dict[str, Any] = {
             "bufferView": self.view(values.tobytes()),
-            "componentType": 5126,
+            "componentType": 5125 if values.dtype.kind == "u" else 5126,
             "count": len(values),
-            "type": "SCALAR" if values.ndim == 1 else f"VEC{values.shape[1]}",
+            "type": {1: "SCALAR", 16: "MAT4"}.get(width, f"VEC{width}"),
         }
         if bounds:
             entry |= {"min": [float(values.min())], "max": [float(values.max())]}
@@ -152,7 +153,7 @@ class _Pack:
         return self._finish("data:application/octet-stream;base64," + base64.b64encode(self.data).decode("ascii"))
 
 
-def _changed_joints(motion: Motion, source: GltfSource) -> dict[str, list[int]]:
+def changed_joints(motion: Motion, source: GltfSource) -> dict[str, list[int]]:
     """Joints whose rotation, and whose translation, is no longer what the source's channels give."""
     everything = list(range(motion.skeleton.joint_count))
     if not source.is_whole or motion.frame_count != len(source.clip.times):
@@ -176,7 +177,7 @@ def _as_read(source: GltfSource) -> tuple[Array, Array]:
     return file_pose_of(source.tree, *values, unit=source.unit, up=source.up)
 
 
-def _put_clip(pack: _Pack, motion: Motion, source: GltfSource, changed: dict[str, list[int]]) -> None:
+def _put_clip(pack: Pack, motion: Motion, source: GltfSource, changed: dict[str, list[int]]) -> None:
     """Replace the channels of the changed joints in the clip that was read."""
     tree, clip = source.tree, source.clip
     times = clip.start + motion.times if source.is_whole else motion.times
@@ -192,7 +193,7 @@ def _put_clip(pack: _Pack, motion: Motion, source: GltfSource, changed: dict[str
     own_moved, _ = to_file_parents(tree, motion.translations, motion.rotations)
     rest, _ = file_pose_of(tree, tree.translations, tree.turns, tree.scales, unit=source.unit, up=source.up)
     extras = animation.get("extras")
-    animation["extras"] = (extras if isinstance(extras, dict) else {}) | {"poise": _frames(motion)}
+    animation["extras"] = (extras if isinstance(extras, dict) else {}) | {"poise": frame_note(motion)}
     old = animation["channels"]
     animation["channels"] = [
         c for c in old if (c.get("target", {}).get("node"), c.get("target", {}).get("path")) not in replaced
@@ -209,7 +210,7 @@ def _put_clip(pack: _Pack, motion: Motion, source: GltfSource, changed: dict[str
     _drop_unused_samplers(animation)
 
 
-def _frames(motion: Motion) -> dict[str, Any]:
+def frame_note(motion: Motion) -> dict[str, Any]:
     """The frames in double precision: their rate [1/s], or their times [s] where they are not evenly spaced.
 
     Beside them the ground the clip was made for.
@@ -241,7 +242,7 @@ def _drop_unused_samplers(animation: dict[str, Any]) -> None:
         channel["sampler"] = place[channel["sampler"]]
 
 
-def _bare(motion: Motion) -> _Pack:
+def _bare(motion: Motion) -> Pack:
     """A file of nodes alone: one per joint, Y up, meters, end sites as marked leaf nodes."""
     skeleton = motion.skeleton
     back = rotations.conjugate(door_turn("y"))
@@ -263,7 +264,7 @@ def _bare(motion: Motion) -> _Pack:
     clips = motion.source.clips if motion.source else ()
     name = clips[motion.source.clip] if motion.source and len(clips) > motion.source.clip else "motion"
     animation: dict[str, Any] = {"name": name, "channels": [], "samplers": []}
-    pack = _Pack(
+    pack = Pack(
         {
             "asset": {"version": "2.0", "generator": "Poise"},
             "scene": 0,
@@ -273,7 +274,7 @@ def _bare(motion: Motion) -> _Pack:
         },
         b"",
     )
-    animation["extras"] = {"poise": _frames(motion)}
+    animation["extras"] = {"poise": frame_note(motion)}
     at = pack.accessor(motion.times - motion.times[0], bounds=True)
     for j in range(skeleton.joint_count):
         pack.channel(animation, j, "rotation", at, turned[:, j])

@@ -1,0 +1,379 @@
+"""USD: figures written and read against UsdSkel's own evaluation, keys that stay, stages of every kind, bad files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import poise
+from poise.core import rotations
+from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.motion import Ground, Motion
+from poise.edit.scale import sized
+from tests.clips import MOTIONS, needs_motions
+from tests.test_round_trips import figure
+
+pytest.importorskip("pxr", reason='needs usd-core: pip install "poise[usd]"')
+Gf, Usd, UsdGeom, UsdSkel, Vt = (import_module(f"pxr.{n}") for n in ("Gf", "Usd", "UsdGeom", "UsdSkel", "Vt"))
+
+STAGE = """#usda 1.0
+(
+    metersPerUnit = 0.01
+    upAxis = "Y"
+    timeCodesPerSecond = 24
+    startTimeCode = 1
+    endTimeCode = 3
+)
+def SkelRoot "Beast" (prepend apiSchemas = ["SkelBindingAPI"])
+{
+    double3 xformOp:translate = (10, 0, 0)
+    uniform token[] xformOpOrder = ["xformOp:translate"]
+    def Skeleton "Skel" (prepend apiSchemas = ["SkelBindingAPI"])
+    {
+        uniform token[] joints = ["Hips", "Hips/Leg", "Hips/Leg/Foot", "Hips/Arm"]
+        uniform matrix4d[] bindTransforms = [
+            ((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,90,0,1)), ((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,50,0,1)),
+            ((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,5,0,1)), ((1,0,0,0),(0,1,0,0),(0,0,1,0),(20,90,0,1))]
+        uniform matrix4d[] restTransforms = [
+            ((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,90,0,1)), ((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,-40,0,1)),
+            ((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,-45,0,1)), ((1,0,0,0),(0,1,0,0),(0,0,1,0),(20,0,0,1))]
+        rel skel:animationSource = </Beast/Skel/Walk>
+        def SkelAnimation "Walk"
+        {
+            uniform token[] joints = ["Hips/Leg", "Hips"]
+            float3[] translations.timeSamples = {
+                1: [(0, -40, 0), (0, 90, 0)], 2: [(0, -40, 0), (0, 91, 3)], 3: [(0, -40, 0), (0, 92, 6)] }
+            quatf[] rotations.timeSamples = {
+                1: [(1, 0, 0, 0), (1, 0, 0, 0)], 2: [(0.6, 0.8, 0, 0), (1, 0, 0, 0)],
+                3: [(0.8, 0, 0.6, 0), (1, 0, 0, 0)] }
+            half3[] scales = [(1, 1, 1), (1, 1, 1)]
+        }
+    }
+    def SkelAnimation "Idle"
+    {
+        uniform token[] joints = ["Hips"]
+        float3[] translations.timeSamples = { 1: [(0, 90, 0)], 2: [(0, 89, 0)] }
+        quatf[] rotations = [(1, 0, 0, 0)]
+        half3[] scales = [(1, 1, 1)]
+    }
+    def Mesh "Skin" (prepend apiSchemas = ["SkelBindingAPI"])
+    {
+        point3f[] points = [(0, 95, 0), (5, 50, 0), (0, 0, 5), (0, 0, -5)]
+        int[] faceVertexCounts = [4]
+        int[] faceVertexIndices = [0, 1, 2, 3]
+        color3f[] primvars:displayColor = [(1, 0, 0)]
+        int[] primvars:skel:jointIndices = [0, 1, 2, 2] (elementSize = 1; interpolation = "vertex")
+        float[] primvars:skel:jointWeights = [1, 1, 1, 1] (elementSize = 1; interpolation = "vertex")
+        rel skel:skeleton = </Beast/Skel>
+    }
+}
+"""
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Path:
+    file = tmp_path / "beast.usda"
+    file.write_text(STAGE)
+    return file
+
+
+def joints_by_usd(path: Path, times: np.ndarray, clip: str | None = None) -> np.ndarray:
+    """Places of all joints [m], Z up, by UsdSkel's own evaluation, shape (F, J, 3)."""
+    stage = Usd.Stage.Open(str(path))
+    prim = next(p for p in stage.Traverse() if p.IsA(UsdSkel.Skeleton))
+    if clip is not None:
+        found = next(p for p in stage.Traverse() if p.GetName() == clip)
+        UsdSkel.BindingAPI(prim).CreateAnimationSourceRel().SetTargets([found.GetPath()])
+    query, places = UsdSkel.Cache().GetSkelQuery(UsdSkel.Skeleton(prim)), UsdGeom.XformCache()
+    found = []
+    for code in times * stage.GetTimeCodesPerSecond():
+        code = float(round(code)) if abs(code - round(code)) < 1e-3 else float(code)
+        places.SetTime(code)
+        found.append(
+            (np.array(query.ComputeJointSkelTransforms(code)) @ np.array(places.GetLocalToWorldTransform(prim)))[
+                :, 3, :3
+            ]
+        )
+    at = np.array(found) * UsdGeom.GetStageMetersPerUnit(stage)
+    return at if UsdGeom.GetStageUpAxis(stage) == "Z" else np.stack([at[..., 0], -at[..., 2], at[..., 1]], axis=-1)
+
+
+def bent(motion: Motion, joint: int, frames: slice) -> Motion:
+    turned = motion.rotations.copy()
+    turned[frames, joint] = rotations.multiply(
+        turned[frames, joint], rotations.from_rotation_vector(np.array([0.3, 0.1, 0]))
+    )
+    return replace(motion, rotations=turned)
+
+
+def test_a_stage_is_read_as_usd_evaluates_it(stage: Path) -> None:
+    walk = poise.load(stage, clip="Walk")
+    assert walk.skeleton.names == ("Hips", "Leg", "Foot", "Arm")
+    assert walk.fps == pytest.approx(24.0)
+    assert walk.world[0] == pytest.approx(joints_by_usd(stage, 1 / 24 + walk.times), abs=1e-7)
+    assert walk.world[0][0, 0] == pytest.approx([0.1, 0.0, 0.9], abs=1e-9)  # centimeters, Y up, moved by the SkelRoot
+    idle = poise.load(stage, clip="Idle")
+    assert idle.world[0] == pytest.approx(joints_by_usd(stage, 1 / 24 + idle.times, "Idle"), abs=1e-7)
+    source = walk.source
+    assert source is not None
+    assert (source.format, source.unit, source.up, source.clips) == ("usd", 0.01, "y", ("Walk", "Idle"))
+    (mesh,) = source.document.meshes
+    assert len(mesh.positions) == 4
+    assert mesh.indices.tolist() == [[0, 1, 2], [0, 2, 3]]
+    assert mesh.color == pytest.approx((1.0, 0.0, 0.0))
+
+
+def test_several_animations_need_a_name(stage: Path) -> None:
+    with pytest.raises(FileFormatError, match="2 clips: 0 'Walk', 1 'Idle'"):
+        poise.load(stage)
+
+
+def test_what_a_user_says_counts(stage: Path) -> None:
+    plain = poise.load(stage, clip="Walk")
+    assert poise.load(stage, clip="Walk", unit="m").world[0] == pytest.approx(100.0 * plain.world[0], rel=1e-6)
+    z_up = poise.load(stage, clip="Walk", up="z").world[0]
+    assert z_up[..., 1] == pytest.approx(plain.world[0][..., 2], abs=1e-9)
+    assert poise.load(stage, clip="Walk", height=1.8).source.unit > 0.01  # type: ignore[union-attr]
+
+
+def test_an_untouched_motion_is_the_same_file(stage: Path) -> None:
+    poise.save(poise.load(stage, clip="Walk"), stage.with_name("copy.usda"))
+    assert stage.with_name("copy.usda").read_bytes() == stage.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["usda", "usdc", "usd"])
+def test_what_did_not_change_stays(stage: Path, kind: str) -> None:
+    walk = bent(poise.load(stage, clip="Walk"), 1, slice(1, 2))
+    copy = stage.with_name(f"copy.{kind}")
+    poise.save(walk, copy)
+    back = poise.load(copy, clip="Walk")
+    assert back.times.tolist() == walk.times.tolist()
+    assert back.world[0] == pytest.approx(walk.world[0], abs=1e-7)
+    before, after = Usd.Stage.Open(str(stage)), Usd.Stage.Open(str(copy))
+    for name in ("Skel/Walk", "Idle"):
+        old, new = (UsdSkel.Animation(s.GetPrimAtPath(f"/Beast/{name}")) for s in (before, after))
+        assert old.GetTranslationsAttr().GetTimeSamples() == new.GetTranslationsAttr().GetTimeSamples()
+        for code in old.GetTranslationsAttr().GetTimeSamples():
+            assert old.GetTranslationsAttr().Get(code) == new.GetTranslationsAttr().Get(code)
+    old, new = (UsdSkel.Animation(s.GetPrimAtPath("/Beast/Skel/Walk")).GetRotationsAttr() for s in (before, after))
+    assert new.GetTimeSamples() == [1.0, 2.0, 3.0]
+    for code in (1.0, 2.0, 3.0):
+        assert (old.Get(code)[0] == new.Get(code)[0]) == (code != 2.0)
+        assert old.Get(code)[1] == new.Get(code)[1]
+    assert (
+        after.GetPrimAtPath("/Beast/Skin").GetAttribute("points").Get()
+        == before.GetPrimAtPath("/Beast/Skin").GetAttribute("points").Get()
+    )
+
+
+def test_a_joint_the_animation_did_not_name_is_added(stage: Path) -> None:
+    walk = bent(poise.load(stage, clip="Walk"), 3, slice(0, 3))
+    copy = stage.with_name("copy.usda")
+    poise.save(walk, copy)
+    assert poise.load(copy, clip="Walk").world[0] == pytest.approx(walk.world[0], abs=1e-7)
+    assert joints_by_usd(copy, 1 / 24 + walk.times) == pytest.approx(walk.world[0], abs=1e-7)
+    opened = Usd.Stage.Open(str(copy))
+    animation = UsdSkel.Animation(opened.GetPrimAtPath("/Beast/Skel/Walk"))
+    assert list(animation.GetJointsAttr().Get()) == ["Hips/Leg", "Hips", "Hips/Arm"]
+
+
+def test_cut_and_resampled_clips_are_written(stage: Path) -> None:
+    walk = poise.load(stage, clip="Walk")
+    for other in (walk.cut(1 / 24, 2 / 24), poise.io.resampled_to(walk, 96.0)):
+        copy = stage.with_name("copy.usda")
+        poise.save(other, copy)
+        back = poise.load(copy, clip="Walk")
+        assert back.times == pytest.approx(other.times, abs=1e-6)
+        assert back.world[0] == pytest.approx(other.world[0], abs=1e-7)
+
+
+def test_the_ground_is_carried_along(stage: Path) -> None:
+    walk = poise.load(stage, clip="Walk")
+    assert walk.source is not None
+    ground = Ground("slope:15", (1.0, 2.0), 0.5, 0.1)
+    poise.save(replace(walk, source=replace(walk.source, ground=ground)), stage.with_name("copy.usda"))
+    back = poise.load(stage.with_name("copy.usda"), clip="Walk").source
+    assert back is not None
+    assert back.ground == ground
+
+
+def test_root_motion_on_prims(stage: Path) -> None:
+    text = STAGE.replace(
+        "double3 xformOp:translate = (10, 0, 0)",
+        "double3 xformOp:translate.timeSamples = { 1: (10, 0, 0), 3: (10, 0, 40) }",
+    )
+    stage.write_text(text)
+    walk = poise.load(stage, clip="Walk")
+    assert walk.skeleton.names[0] == "Beast"
+    hips = walk.skeleton.names.index("Hips")
+    assert walk.world[0][:, hips] == pytest.approx(joints_by_usd(stage, 1 / 24 + walk.times)[:, 0], abs=1e-6)
+    moved = walk.translations.copy()
+    moved[:, 0, 2] += 0.2
+    raised = replace(walk, translations=moved)
+    poise.save(raised, stage.with_name("copy.usda"))
+    assert poise.load(stage.with_name("copy.usda"), clip="Walk").world[0] == pytest.approx(raised.world[0], abs=1e-6)
+
+
+def test_prims_that_move_without_a_skeleton(tmp_path: Path) -> None:
+    made = Usd.Stage.CreateInMemory()
+    UsdGeom.SetStageMetersPerUnit(made, 1.0)
+    body = UsdGeom.Xform.Define(made, "/Robot")
+    arm = UsdGeom.Cube.Define(made, "/Robot/Arm")
+    arm.AddTranslateOp().Set(Gf.Vec3d(0, 1, 0))
+    for code in range(5):
+        body.AddTranslateOp().Set(Gf.Vec3d(code, 0, 0), code) if code == 0 else body.GetOrderedXformOps()[0].Set(
+            Gf.Vec3d(code, 0, 0), code
+        )
+    made.Export(str(tmp_path / "robot.usda"))
+    motion = poise.load(tmp_path / "robot.usda")
+    assert motion.skeleton.names == ("Robot", "Arm")
+    assert motion.world[0][:, 1, 0] == pytest.approx(np.arange(5.0))
+    assert motion.world[0][:, 1, 2] == pytest.approx(np.ones(5))
+
+
+def test_of_several_skeletons_the_largest_is_the_figure(stage: Path) -> None:
+    prop = """def SkelRoot "Prop" {
+    def Skeleton "Lid" (prepend apiSchemas = ["SkelBindingAPI"])
+    {
+        uniform token[] joints = ["Lid"]
+        uniform matrix4d[] restTransforms = [((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,0,0,1))]
+        rel skel:animationSource = </Prop/Open>
+    }
+    def SkelAnimation "Open"
+    {
+        uniform token[] joints = ["Lid"]
+        quatf[] rotations = [(1, 0, 0, 0)]
+    }
+}
+"""
+    stage.write_text(
+        STAGE.replace(
+            'def SkelRoot "Beast"', prop.replace("{\n    def Skel", "\n{\n    def Skel", 1) + 'def SkelRoot "Beast"'
+        )
+    )
+    walk = poise.load(stage, clip="Walk")
+    assert walk.skeleton.names == ("Hips", "Leg", "Foot", "Arm")
+    assert walk.source is not None
+    assert walk.source.clips == ("Walk", "Idle")
+    assert any("/Prop/Lid" in w for w in walk.source.warnings)
+
+
+def test_layers_and_instances_are_one_stage(stage: Path, tmp_path: Path) -> None:
+    top = tmp_path / "scene" / "top.usda"
+    top.parent.mkdir()
+    top.write_text(
+        '#usda 1.0\n(upAxis = "Y"; metersPerUnit = 0.01; timeCodesPerSecond = 24)\n'
+        'def Xform "World"\n{\n'
+        '    def Xform "Cast" (instanceable = true; references = @../beast.usda@</Beast>)\n    {\n    }\n'
+        "}\n"
+    )
+    walk = poise.load(top, clip="Walk")
+    assert walk.world[0] == pytest.approx(poise.load(stage, clip="Walk").world[0], abs=1e-7)
+    changed = bent(walk, 2, slice(0, 3))
+    poise.save(changed, tmp_path / "copy.usdc")
+    assert poise.load(tmp_path / "copy.usdc", clip="Walk").world[0] == pytest.approx(changed.world[0], abs=1e-7)
+
+
+@pytest.mark.parametrize(("unit", "up"), [(None, None), ("cm", "y")])
+def test_any_motion_becomes_a_stage(tmp_path: Path, unit: str | None, up: str | None) -> None:
+    motion = figure(20, np.arange(20) / 30.0, lying=True)
+    copy = tmp_path / "copy.usdc"
+    poise.save(motion, copy, unit=unit, up=up)
+    back = poise.load(copy)
+    assert back.skeleton.names == motion.skeleton.names
+    assert back.world[0] == pytest.approx(motion.world[0], abs=1e-6)
+    assert joints_by_usd(copy, motion.times) == pytest.approx(motion.world[0], abs=1e-6)
+    assert [e.joint for e in back.skeleton.end_sites] == [e.joint for e in motion.skeleton.end_sites]
+    assert back.skeleton.end_sites[0].offset == pytest.approx(motion.skeleton.end_sites[0].offset, abs=1e-6)
+
+
+@needs_motions
+@pytest.mark.parametrize(("name", "clip"), [("gltf/Fox.glb", "Walk"), ("gltf/cesium_man.gltf", None)])
+def test_a_skin_goes_with_its_figure(tmp_path: Path, name: str, clip: str | None) -> None:
+    motion = poise.load(MOTIONS / name, clip=clip)
+    copy = tmp_path / "copy.usdc"
+    poise.save(motion, copy)
+    size = float(np.ptp(motion.world[0][0], axis=0).max())
+    frame = motion.frame_count // 2
+    assert joints_by_usd(copy, motion.times[[frame]])[0] == pytest.approx(motion.world[0][frame], abs=1e-6 * size)
+    # the skin where UsdSkel puts it, against linear blend skinning of the source's own mesh
+    stage = Usd.Stage.Open(str(copy))
+    code = float(round(motion.times[frame] * stage.GetTimeCodesPerSecond()))
+    query = UsdSkel.Cache()
+    root = UsdSkel.Root(stage.GetPrimAtPath("/Figure"))
+    query.Populate(root, Usd.PrimDefaultPredicate)
+    (binding,) = query.ComputeSkelBindings(root, Usd.PrimDefaultPredicate)
+    moves = query.GetSkelQuery(binding.GetSkeleton()).ComputeSkinningTransforms(code)
+    target = binding.GetSkinningTargets()[0]
+    points = UsdGeom.Mesh(target.GetPrim()).GetPointsAttr().Get()
+    assert target.ComputeSkinnedPoints(moves, points, code)
+    assert motion.source is not None
+    source = motion.source.document
+    mesh = source.meshes[0]
+    places, turns = motion.world[0][frame], rotations.to_matrix(motion.world[1][frame])
+    binds = mesh.inverse_binds
+    local = np.einsum("jab,vb->vja", binds[:, :3, :3], mesh.positions.astype(np.float64)) + binds[:, :3, 3]
+    world = np.einsum("jab,vjb->vja", turns, local * source.joint_scales[:, None]) + places
+    rows = np.arange(len(mesh.positions))[:, None]
+    wanted = np.einsum("vn,vna->va", mesh.weights, world[rows, mesh.joints])
+    assert np.array(points) == pytest.approx(wanted, abs=1e-5 * size)
+
+
+def test_scaled_figures_are_written_in_their_size(stage: Path) -> None:
+    walk = poise.load(stage, clip="Walk")
+    larger = sized(walk, 2.0)
+    poise.save(larger, stage.with_name("copy.usda"))
+    assert poise.load(stage.with_name("copy.usda"), clip="Walk").world[0] == pytest.approx(larger.world[0], abs=1e-6)
+
+
+BAD = {
+    "cut": (STAGE[:900], "USD cannot"),
+    "no figure": ('#usda 1.0\ndef Xform "World" {}\n', "no figure in it"),
+    "no rest": (
+        STAGE.replace("restTransforms", "someTransforms").replace("bindTransforms", "others"),
+        "0 rest transforms",
+    ),
+    "values of other length": (STAGE.replace("2: [(0, 89, 0)]", "2: [(0, 89, 0), (0, 0, 0)]"), "2 values for 1 joints"),
+    "no unit": (STAGE.replace("metersPerUnit = 0.01", "metersPerUnit = 0"), "must be positive"),
+    "not a number": (STAGE.replace("(0, 91, 3)", "(0, nan, 3)"), "not finite"),
+    "no animation": (STAGE[: STAGE.index("        rel skel:animationSource")] + "}\n}\n", "no animation"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_stages_are_refused_in_a_sentence(stage: Path, what: str, capfd: Any) -> None:
+    stage.write_text(BAD[what][0])
+    with pytest.raises(FileFormatError, match=BAD[what][1]):
+        poise.load(stage, clip=0)
+    assert capfd.readouterr().err == ""
+
+
+def test_broken_bytes_never_crash(stage: Path) -> None:
+    packed = stage.with_name("packed.usdc")
+    poise.save(bent(poise.load(stage, clip="Walk"), 1, slice(0, 1)), packed)
+    data = packed.read_bytes()
+    draw = np.random.default_rng(3)
+    for _ in range(40):
+        broken = bytearray(data[: draw.integers(8, len(data))] if draw.random() < 0.5 else data)
+        broken[draw.integers(8, len(broken))] ^= int(draw.integers(1, 256)) if len(broken) > 8 else 0
+        packed.write_bytes(bytes(broken))
+        try:
+            poise.load(packed, clip=0)
+        except FileFormatError:
+            continue
+
+
+def test_archives_are_read_and_not_written(stage: Path) -> None:
+    archive = stage.with_name("beast.usdz")
+    assert import_module("pxr.UsdUtils").CreateNewUsdzPackage(str(stage), str(archive))
+    walk = poise.load(archive, clip="Walk")
+    assert walk.world[0] == pytest.approx(poise.load(stage, clip="Walk").world[0], abs=1e-7)
+    with pytest.raises(InvalidValue, match="not written"):
+        poise.save(walk, archive)
+    poise.save(bent(walk, 1, slice(0, 1)), stage.with_name("copy.usdc"))
+    assert poise.load(stage.with_name("copy.usdc"), clip="Walk").frame_count == 3
