@@ -101,7 +101,7 @@ def _companions(motion: Motion) -> tuple[str, ...]:
     if source is None or source.format not in ("gltf", "usd") or len(source.clips) < 2:
         return ()
     others = ", ".join(repr(n) for k, n in enumerate(source.clips) if k != source.clip)
-    return (f"Written in its own format, the other clips ({others}) show the figure as large, and keep their own pace.",)
+    return (f"In its own format, the other clips ({others}) show the figure as large, and keep their own pace.",)
 
 
 def rest_height(motion: Motion) -> float:
