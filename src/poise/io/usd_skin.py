@@ -81,7 +81,7 @@ def _points(mesh: Any) -> Array:
     return np.array(values if values is not None else (), dtype=np.float64).reshape(-1, 3)
 
 
-def _influences(query: Any, count: int, joints: npt.NDArray[np.int64]) -> tuple[Array, Array] | None:
+def _influences(query: Any, count: int, joints: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Array] | None:
     """Joints of the skeleton and weights of each vertex, shape (V, 4); None where they do not fit the mesh."""
     found = query.ComputeVaryingJointInfluences(count, Usd.TimeCode.EarliestTime())
     if not found:
@@ -94,11 +94,9 @@ def _influences(query: Any, count: int, joints: npt.NDArray[np.int64]) -> tuple[
     if width == 0 or index.min() < 0 or index.max() >= len(joints):
         return None
     strongest = np.argsort(-weights, axis=1, kind="stable")[:, :INFLUENCES]
-    index, weights = (np.take_along_axis(v, strongest, axis=1) for v in (joints[index], weights))
-    missing = INFLUENCES - index.shape[1]
-    if missing > 0:
-        index, weights = (np.pad(v, ((0, 0), (0, missing))) for v in (index, weights))
-    return index, weights
+    missing = ((0, 0), (0, max(INFLUENCES - width, 0)))
+    index = np.pad(np.take_along_axis(joints[index], strongest, axis=1), missing)
+    return index, np.pad(np.take_along_axis(weights, strongest, axis=1), missing)
 
 
 def _mesh(pack: Pack, mesh: Any, points: Array, rows: tuple[Array, Array] | None, bind: Array) -> int | None:
