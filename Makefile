@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 
 WEB := src/poise/show/web
 
-.PHONY: demo test test-all floors lint docs bench samples player native wheels clean
+.PHONY: demo test test-all test-blender floors lint docs bench samples player native wheels clean
 
 # `make bench step agreement` runs these two; the names are no targets of their own
 ifeq ($(firstword $(MAKECMDGOALS)),bench)
@@ -34,6 +34,10 @@ test: $(VENV)/.dev $(WEB)/dist/page.html native
 # the long ones too: examples, demo, builds, every captured clip
 test-all: $(VENV)/.dev $(WEB)/dist/page.html native
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# FBX goes through Blender: one that is installed, or what POISE_BLENDER names
+test-blender: $(VENV)/.dev
+	$(BIN)/python -m pytest tests/test_io_fbx.py
 
 # the oldest versions of all dependencies that pyproject.toml promises, in an environment of their own
 FLOORS := $(VENV)-floors

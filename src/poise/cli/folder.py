@@ -66,7 +66,7 @@ To = Annotated[
         rich_help_panel=options.BATCH,
     ),
 ]
-SEVERAL = (".glb", ".gltf", ".vrm", ".vrma", ".usd", ".usda", ".usdc", ".usdz")
+SEVERAL = (".glb", ".gltf", ".vrm", ".vrma", ".usd", ".usda", ".usdc", ".usdz", ".fbx", ".dae", ".blend")
 """Endings of files that may hold several clips."""
 _ODD = re.compile(r"[^\w.-]+")
 _SHARED = {"resume": (Resume, False), "shard": (Shard, None), "jobs": (Jobs, None), "to": (To, None)}

@@ -13,6 +13,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -121,6 +122,15 @@ def write_atomically(path: Path, data: bytes | str) -> None:
 def write_json(path: str | os.PathLike[str], data: Any) -> None:
     """Write a report as JSON, whole or not at all; a number that is not finite is an error of ours."""
     write_atomically(Path(path), json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def cache_folder() -> Path:
+    """Where this user's programs keep what they can make again; RuntimeError where nobody has a home."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 @contextmanager

@@ -21,33 +21,26 @@ from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.io.files import read_head
 
-FORMATS: tuple[str, ...] = ("bvh", "asf_amc", "deepmimic", "usd", "npz", "gltf")
+FORMATS: tuple[str, ...] = ("bvh", "asf_amc", "deepmimic", "usd", "npz", "gltf", "fbx")
 """Modules of `poise.io`, one per format, in the order in which they are asked for a file's content."""
-
-IN_BLENDER = {
-    ".fbx": "import_scene.fbx(filepath=r'{path}')",
-    ".blend": "wm.open_mainfile(filepath=r'{path}')",
-    ".abc": "wm.alembic_import(filepath=r'{path}')",
-    ".dae": "wm.collada_import(filepath=r'{path}')",
-}
-"""Formats only their own program reads well, and Blender's call (`bpy.ops.…`) that opens them."""
 
 MARKERS = (
     "It holds places of markers and no skeleton. Fit a skeleton to them in the program that recorded them (or in "
     "OpenSim, Mokka or Blender) and export BVH, or glTF."
 )
 ELSEWHERE = {
+    ".abc": "Alembic holds moving points and no skeleton. Export the rig as FBX, USD or glTF.",
     ".trc": MARKERS,
     ".c3d": MARKERS,
-    ".mvnx": "Export BVH or FBX from Xsens MVN (File, Export), and turn an FBX into .glb with Blender.",
-    ".mvn": "Export BVH or FBX from Xsens MVN (File, Export), and turn an FBX into .glb with Blender.",
+    ".mvnx": "Export BVH or FBX from Xsens MVN (File, Export).",
+    ".mvn": "Export BVH or FBX from Xsens MVN (File, Export).",
     ".npy": (
         "A .npy holds arrays without names, often of one learning system. Load it there, and give poise.core.motion."
         "Motion its skeleton, times, translations and rotations, or write BVH."
     ),
     ".pkl": "A pickle runs code when it is opened, so Poise never does. Export BVH, glTF or DeepMimic's .txt from it.",
     ".vmd": "Load model and motion in Blender with the mmd_tools add-on, and export .glb.",
-    ".anim": "Bake the clip in the program that made it and export FBX; Blender turns that into .glb.",
+    ".anim": "Bake the clip in the program that made it and export FBX.",
     ".htr": "Convert it to BVH in the program that recorded it.",
     ".mot": "OpenSim's .mot holds joint angles of a model of its own; export marker or body places there, or BVH.",
 }
@@ -111,8 +104,6 @@ def format_of(path: Path) -> Format:
     """
     head = read_head(path)
     suffix = path.suffix.lower()
-    if suffix in IN_BLENDER:
-        raise FileFormatError(f"{suffix} files are not read directly.", path=path, cure=_blender_line(path, suffix))
     if suffix in ELSEWHERE:
         raise FileFormatError(f"{suffix} files are not read.", path=path, cure=ELSEWHERE[suffix])
     if not head:
@@ -162,15 +153,6 @@ def skeleton_of_file(path: Path, options: ReadOptions) -> Skeleton:
     candidate = format_of(path)
     reader = optional(candidate, "read_skeleton")
     return reader(path, options) if reader else candidate.read(path, options).skeleton
-
-
-def _blender_line(path: Path, suffix: str) -> str:
-    opening = IN_BLENDER[suffix].format(path=path)
-    return (
-        'Convert it with Blender: blender -b --python-expr "import bpy; '
-        f"bpy.ops.{opening}; bpy.ops.export_scene.gltf(filepath=r'{path.with_suffix('.glb')}')\" "
-        f"and read {path.with_suffix('.glb').name}."
-    )
 
 
 _HALF = np.sqrt(0.5)

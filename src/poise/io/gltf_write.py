@@ -10,6 +10,7 @@ import base64
 import copy
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,49 @@ def write(motion: Motion, path: Path) -> None:
         ):
             write_atomically(path, source.file.raw)
             return
-        pack = Pack.of(source.file)
-        if any(changed.values()) or is_moved:
-            _put_clip(pack, motion, source, changed)
-    else:
-        pack = _bare(motion)
+    pack = _pack_of(motion)
     write_atomically(path, pack.as_glb() if path.suffix.lower() == ".glb" else pack.as_gltf())
+
+
+def as_figure(motion: Motion, stretch: float) -> bytes:
+    """A .glb for another program: all that the source has, the clip from second 0, its joints those of a skin.
+
+    Its times are multiplied by `stretch`.
+    """
+    source = motion.source.document if motion.source else None
+    if isinstance(source, GltfSource) and motion.source is not None:
+        motion = replace(motion, source=replace(motion.source, document=replace(source, is_whole=False)))
+    pack = _pack_of(motion)
+    if not pack.content.get("skins"):
+        pack.content["skins"] = [{"joints": list(range(motion.skeleton.joint_count))}]
+    whole = GltfDocument(Path(), pack.content, (bytes(pack.data),), b"")
+    return Pack.of(stretched(whole, stretch)).as_glb()
+
+
+def stretched(file: GltfDocument, factor: float) -> GltfDocument:
+    """The same file with the key times of all animations multiplied."""
+    if factor == 1.0:
+        return file
+    pack, made = Pack.of(file), dict[int, int]()
+    for animation in pack.content.get("animations", []):
+        for sampler in animation["samplers"]:
+            old = sampler["input"]
+            if old not in made:
+                made[old] = pack.accessor(factor * file.accessor(old)[:, 0].astype(np.float64), bounds=True)
+            sampler["input"] = made[old]
+    return replace(file, json=pack.content, buffers=(bytes(pack.data),), raw=b"")
+
+
+def _pack_of(motion: Motion) -> Pack:
+    """The source's file with the motion's clip in it, or a hierarchy of nodes alone."""
+    source = motion.source.document if motion.source else None
+    if not isinstance(source, GltfSource) or motion.skeleton.names != source.tree.names:
+        return _bare(motion)
+    pack, changed = Pack.of(source.file), changed_joints(motion, source)
+    noted = ground_noted(source.file.items("animations"), source.clip_index)
+    if any(changed.values()) or noted != (motion.source and motion.source.ground):
+        _put_clip(pack, motion, source, changed)
+    return pack
 
 
 def _has_outside_data(file: GltfDocument) -> bool:

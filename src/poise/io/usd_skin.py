@@ -99,7 +99,9 @@ def _influences(query: Any, count: int, joints: npt.NDArray[np.int64]) -> tuple[
     return index, np.pad(np.take_along_axis(weights, strongest, axis=1), missing)
 
 
-def _mesh(pack: Pack, mesh: Any, points: Array, rows: tuple[Array, Array] | None, bind: Array) -> int | None:
+def _mesh(
+    pack: Pack, mesh: Any, points: Array, rows: tuple[npt.NDArray[np.int64], Array] | None, bind: Array
+) -> int | None:
     """Index of a new mesh in the document: one primitive of each material."""
     counts = np.array(mesh.GetFaceVertexCountsAttr().Get(Usd.TimeCode.EarliestTime()) or (), dtype=np.int64)
     corners = np.array(mesh.GetFaceVertexIndicesAttr().Get(Usd.TimeCode.EarliestTime()) or (), dtype=np.int64)

@@ -6,14 +6,13 @@ import base64
 import functools
 import html
 import json
-import os
 import re
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from poise.core.errors import PoiseError
+from poise.io.files import cache_folder
 
 Options = Mapping[str, str | int | float | bool]
 
@@ -57,7 +56,7 @@ def passing_page(name: str, text: str) -> Path:
         text: The page.
     """
     try:
-        folder = _caches() / "poise" / "pages"
+        folder = cache_folder() / "poise" / "pages"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         old = sorted(folder.glob("*.html"), key=lambda p: p.stat().st_mtime)
         for path in old[: max(0, len(old) - KEPT + 1)]:
@@ -68,14 +67,6 @@ def passing_page(name: str, text: str) -> Path:
     with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)
     return Path(made)
-
-
-def _caches() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def _plain(name: str) -> str:

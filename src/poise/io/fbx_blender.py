@@ -1,0 +1,153 @@
+"""What Blender does for Poise: open a file and export it. Blender runs this file; Poise never imports it.
+
+Arguments after `--`: the file, its ending, the file to write, its ending, frames per second (0: as the file says).
+
+Blender's glTF knows whole rates only. So a .glb is handed in and out as if it had the nearest whole rate; the scene's
+extra `poise_stretch` says by what its times are to be multiplied.
+"""
+
+import sys
+from itertools import pairwise
+
+import bpy  # pyright: ignore[reportMissingImports]
+
+
+def open_file(path: str, kind: str, rate: float) -> None:
+    """Bring a file into an empty scene, at a rate [1/s] if one is given."""
+    if kind == ".blend":
+        bpy.ops.wm.open_mainfile(filepath=path, load_ui=False, use_scripts=False)
+        return  # the scene of its maker, as it is
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    if rate > 0.0:
+        bpy.context.scene.render.fps = max(1, round(rate))
+        bpy.context.scene.render.fps_base = 1.0
+    if kind == ".glb":
+        bpy.ops.import_scene.gltf(filepath=path)
+    elif kind == ".dae":
+        if "collada_import" not in dir(bpy.ops.wm):
+            raise SystemExit(f"Blender {bpy.app.version_string} no longer reads Collada; Blender 4.5 and older do.")
+        bpy.ops.wm.collada_import(filepath=path)
+    elif "fbx_import" in dir(bpy.ops.wm):
+        bpy.ops.wm.fbx_import(filepath=path)
+    else:
+        bpy.ops.import_scene.fbx(filepath=path, automatic_bone_orientation=False)
+    settle_armatures()
+    put_keys_on_frames(rate)
+
+
+def curves_of(action: bpy.types.Action) -> list:
+    """All curves of an action, in old and in layered ones."""
+    found = list(getattr(action, "fcurves", ()))
+    for layer in getattr(action, "layers", ()):
+        found += [curve for strip in layer.strips for bag in strip.channelbags for curve in bag.fcurves]
+    return found
+
+
+def put_keys_on_frames(rate: float) -> None:
+    """Let the scene have the rate of the keys, if none is given: what lies between whole frames is not exported.
+
+    Keys that miss a frame by a rounding are moved onto it, or the last one would be left out.
+    """
+    times = {a.name: sorted({k.co[0] for c in curves_of(a) for k in c.keyframe_points}) for a in bpy.data.actions}
+    longest = max(times.values(), key=len, default=[])
+    gaps = sorted(b - a for a, b in pairwise(longest) if b - a > 1e-3)
+    step, first = 1.0, 0.0
+    if gaps and rate <= 0.0:
+        own, start = gaps[len(gaps) // 2], longest[0]
+        own = (longest[-1] - start) / max(round((longest[-1] - start) / own), 1)
+        is_even = all(abs((t - start) / own - round((t - start) / own)) < 0.02 for t in longest)
+        if is_even and any(abs(t - round(t)) > 0.005 for t in longest):
+            step, first = own, start - round(start / own) * own
+    scene = bpy.context.scene
+    scene.render.fps_base *= step
+    for action in bpy.data.actions:
+        for curve in curves_of(action):
+            for key in curve.keyframe_points:
+                key.interpolation = "LINEAR" if step != 1.0 and key.interpolation == "BEZIER" else key.interpolation
+                key.co[0] = (key.co[0] - first) / step
+                if abs(key.co[0] - round(key.co[0])) < 0.02:
+                    key.co[0] = round(key.co[0])
+            curve.update()
+
+
+def settle_armatures() -> None:
+    """An armature that stands still in all actions is no bone: what keeps it there are no keys."""
+    for thing in bpy.data.objects:
+        if thing.type != "ARMATURE":
+            continue
+        held = [
+            (action, curve)
+            for action in bpy.data.actions
+            for curve in curves_of(action)
+            if curve.data_path in ("location", "rotation_quaternion", "rotation_euler", "scale")
+        ]
+        values = {}
+        for _, curve in held:
+            values.setdefault((curve.data_path, curve.array_index), []).extend(k.co[1] for k in curve.keyframe_points)
+        if not held or any(max(v) - min(v) > 1e-6 for v in values.values()):
+            continue
+        for (path, index), found in values.items():
+            getattr(thing, path)[index] = found[0]
+        for action, curve in held:
+            remove_curve(action, curve)
+
+
+def remove_curve(action: bpy.types.Action, curve: bpy.types.FCurve) -> None:
+    """Take a curve out of its action."""
+    if hasattr(action, "fcurves"):
+        action.fcurves.remove(curve)
+        return
+    for layer in action.layers:
+        for strip in layer.strips:
+            for bag in strip.channelbags:
+                if any(c == curve for c in bag.fcurves):
+                    bag.fcurves.remove(curve)
+                    return
+
+
+def write_file(path: str, kind: str, rate: float) -> None:
+    """Export the scene with every action, at a rate [1/s] if one is given."""
+    scene = bpy.context.scene
+    if rate > 0.0:
+        scene.render.fps_base = scene.render.fps / rate
+    if kind == ".glb":
+        scene["poise_stretch"] = scene.render.fps_base
+        scene.render.fps_base = 1.0
+        bpy.ops.export_scene.gltf(
+            filepath=path,
+            export_format="GLB",
+            export_animations=True,
+            export_animation_mode="ACTIONS",
+            export_force_sampling=True,
+            export_optimize_animation_size=False,
+            export_frame_range=False,
+            export_def_bones=False,
+            export_rest_position_armature=True,
+            export_cameras=False,
+            export_lights=False,
+            export_extras=True,
+        )
+        return
+    bpy.ops.export_scene.fbx(
+        filepath=path,
+        object_types={"ARMATURE", "MESH", "EMPTY"},
+        add_leaf_bones=False,
+        bake_anim=True,
+        bake_anim_use_all_bones=True,
+        bake_anim_use_nla_strips=False,
+        bake_anim_use_all_actions=True,
+        bake_anim_step=1.0,
+        bake_anim_simplify_factor=0.0,
+        path_mode="COPY",
+        embed_textures=True,
+    )
+
+
+def main() -> None:
+    """Open one file and write another."""
+    file, kind, made, wanted, rate = sys.argv[sys.argv.index("--") + 1 :]
+    open_file(file, kind, float(rate))
+    write_file(made, wanted, float(rate))
+
+
+main()

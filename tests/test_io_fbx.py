@@ -1,0 +1,136 @@
+"""FBX through Blender: there and back, against Blender's other importer; refusals where there is no Blender."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import poise
+from poise.core import rotations
+from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.motion import Motion
+from poise.io import fbx
+from tests.clips import MOTIONS, needs_motions
+from tests.test_round_trips import figure
+
+needs_blender = pytest.mark.skipif(
+    fbx._blender() is None, reason='needs Blender: pip install "poise[blender]", or name it in POISE_BLENDER'
+)
+
+ORACLE = """
+import json, sys
+import bpy
+file, made, count = sys.argv[-3:]
+bpy.ops.wm.read_factory_settings(use_empty=True)
+bpy.ops.import_scene.fbx(filepath=file)
+arm = next(o for o in bpy.data.objects if o.type == "ARMATURE")
+first, last = arm.animation_data.action.frame_range
+rows = []
+for i in range(int(count)):
+    frame = first + i * (last - first) / (int(count) - 1)
+    bpy.context.scene.frame_set(int(frame // 1), subframe=frame % 1)
+    rows.append({b.name: list((arm.matrix_world @ b.matrix).translation) for b in arm.pose.bones})
+render = bpy.context.scene.render
+json.dump({"rows": rows, "fps": render.fps / render.fps_base}, open(made, "w"))
+"""
+
+
+def by_the_other_importer(path: Path, motion: Motion) -> np.ndarray:
+    """Places of the joints [m], as Blender's importer in Python has them, which shares no code with the one in C++."""
+    script, made = path.with_suffix(".py"), path.with_suffix(".json")
+    script.write_text(ORACLE)
+    call = [str(script) if c == str(fbx.SCRIPT) else c for c in fbx._blender() or ()]
+    subprocess.run([*call, str(path), str(made), str(motion.frame_count)], capture_output=True, check=True, timeout=300)
+    told = json.loads(made.read_text())
+    assert told["fps"] == pytest.approx(motion.fps, rel=1e-4)
+    return np.array([[row[name] for name in motion.skeleton.names] for row in told["rows"]])
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@needs_blender
+@pytest.mark.long
+def test_a_motion_goes_to_fbx_and_back(tmp_path: Path) -> None:
+    motion = figure(12, np.arange(12) / 29.97, lying=False)
+    file = tmp_path / "made.fbx"
+    poise.save(motion, file)
+    back = poise.load(file)
+    assert back.frame_count == 12
+    assert back.fps == pytest.approx(29.97, rel=1e-5)
+    order = [back.skeleton.names.index(n) for n in motion.skeleton.names]
+    assert back.world[0][:, order] == pytest.approx(motion.world[0], abs=1e-5)
+    assert by_the_other_importer(file, back) == pytest.approx(back.world[0], abs=1e-5)
+    copy = tmp_path / "copy.fbx"
+    poise.save(back, copy)
+    assert copy.read_bytes() == file.read_bytes()
+    turned = back.rotations.copy()
+    turned[4, 2] = rotations.multiply(turned[4, 2], rotations.from_rotation_vector(np.array([0.4, 0, 0])))
+    changed = replace(back, rotations=turned)
+    poise.save(changed, copy)
+    again = poise.load(copy)
+    order = [again.skeleton.names.index(n) for n in changed.skeleton.names]
+    assert again.world[0][:, order] == pytest.approx(changed.world[0], abs=1e-5)
+
+
+@needs_blender
+@needs_motions
+@pytest.mark.long
+def test_skin_and_clips_stay(tmp_path: Path) -> None:
+    motion = poise.load(MOTIONS / "gltf/Fox.glb", clip="Run")
+    file = tmp_path / "fox.fbx"
+    poise.save(motion, file)
+    back = poise.load(file, clip="Run")
+    size = float(np.ptp(motion.world[0][0], axis=0).max())
+    order = [back.skeleton.names.index(n) for n in motion.skeleton.names]
+    assert back.world[0][:, order] == pytest.approx(motion.world[0], abs=1e-5 * size)
+    assert back.source is not None
+    assert len(back.source.clips) == 3
+    assert back.source.document.meshes[0].texture
+    again = poise.load(file, clip="Walk")  # from memory and cache, without Blender
+    assert again.frame_count > 1
+
+
+@needs_blender
+@pytest.mark.long
+def test_what_blender_cannot_read_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "broken.fbx"
+    file.write_bytes(b"Kaydara FBX Binary  \x00\x1a\x00" + b"nothing")
+    with pytest.raises(FileFormatError, match=r"Blender cannot use this file|no skeleton"):
+        poise.load(file)
+
+
+def test_a_blender_that_does_not_work_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "clip.fbx"
+    file.write_bytes(b"Kaydara FBX Binary")
+    monkeypatch.setenv("POISE_BLENDER", str(tmp_path / "none"))
+    with pytest.raises(FileFormatError, match="cannot be run"):
+        poise.load(file)
+    python = tmp_path / "python"  # one without bpy
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'raise SystemExit(\"Error: no bpy\")'\n")
+    python.chmod(0o755)
+    monkeypatch.setenv("POISE_BLENDER", str(python))
+    with pytest.raises(FileFormatError, match="Error: no bpy"):
+        poise.load(file)
+
+
+def test_only_fbx_is_written(tmp_path: Path) -> None:
+    motion = figure(3, np.arange(3) / 30.0, lying=False)
+    for suffix in ("dae", "blend"):
+        with pytest.raises(InvalidValue, match="read, not written"):
+            poise.save(motion, tmp_path / f"clip.{suffix}")
+
+
+def test_without_blender_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fbx, "_blender", lambda: None)
+    with pytest.raises(InvalidValue, match="POISE_BLENDER"):
+        poise.save(figure(3, np.arange(3) / 30.0, lying=False), tmp_path / "clip.fbx")
+    assert list(tmp_path.glob("clip*")) == []
