@@ -38,6 +38,7 @@ from poise.filter.footing import Footing
 from poise.filter.forces import Push
 from poise.filter.preset import load_preset
 from poise.filter.reference import ClipSchedule, ReferenceBuilder, ReferenceFrame
+from poise.filter.sensing import Given
 from poise.filter.setup import Options, OwnTerms
 from poise.io import load
 from poise.physics.state import velocities
@@ -105,7 +106,7 @@ class Run:
             a = (self.v[k + 1] - self.v[k]) / self.dt
             reference = self.builder.frame(self.q[k], self.v[k], a, self.schedule.touch(k))
             now = [p for p in pushes if p.is_on(self.figure.time)]
-            self.figure.advance(reference, self.q[k + 1], self.v[k + 1], now)
+            self.figure.advance(Given(reference, self.q[k + 1], self.v[k + 1], now))
             own.append(clock() - between)
             engine.append(between - began)
             assert self.figure.last is not None

@@ -15,6 +15,7 @@ from poise.body.posing import body_positions, joint_deviations, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
 from poise.core.motion import Motion
+from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import PointGoal, Pull, Push
 from poise.filter.preset import load_preset
 from poise.filter.quasi_physical import Attempt, Physicality, StepRecord, attempt
@@ -467,13 +468,14 @@ def test_goals_that_say_the_same_twice_are_solved_by_the_full_program() -> None:
 def test_two_steps_without_an_answer_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """No list of the filter is known that has no answer once it is softened, so the solver is told to fail."""
     motion, character = walk(0.5)
-    failing: set[int] = set()
+    failing, begin = set[int](), SimulatedCharacter.begin
     calls = itertools.count()
 
     def failed(*args: Any, **kwargs: Any) -> Attempt:
         return Attempt(None, "none") if next(calls) in failing else attempt(*args, **kwargs)
 
     monkeypatch.setattr("poise.filter.filter.attempt", failed)
+    monkeypatch.setattr(SimulatedCharacter, "begin", lambda self, now: begin(self, now) and False)
     failing.add(3)
     once = simulate(motion, character)
     assert once.report["solver"]["fallbacks"]["carried"] == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -21,11 +22,13 @@ from poise.body.limits import limit_angles as plain_limit_angles
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array
+from poise.filter.filter import SimulatedCharacter
 from poise.filter.frame import limit_angles
 from poise.filter.goal import move_goal
 from poise.filter.quasi_physical import Physicality
 from poise.filter.reference import ReferenceBuilder, reference_frame
 from poise.filter.setup import Options
+from poise.filter.stages import DONE, NOT_TRIED, usual_step
 from poise.native import Block, library
 from poise.native.function import NUMBERS
 from poise.physics import model_of
@@ -34,10 +37,12 @@ from tests.character_figures import person
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there is no C compiler here")
 
-ROOM = {"room", "wrenches", "H", "f", "wanted", "wanted_heights", "lifts", "form", "squares"}
-"""Room to work in, of which leading parts are used."""
+ROOM = {"room", "wrenches", "H", "f", "wanted", "wanted_heights", "lifts", "form", "squares", "acted"}
+"""Room to work in, of which leading parts are used, and what only tells the solver where to start."""
 LEGS = ROOM | {"lines", "at", "gaps", "firsts", "seconds", "normals", "holds", "rows", "stopped"}
 """The same of the block "Legs"; `tests/test_alive.py` compares what stands and the rows."""
+HELD = {"Pose", "Limbs", "Frame", "MovingGoal", "Legs"}
+"""Blocks that others hold, and whose arrays are compared with theirs."""
 COUNTED = {"limit_rows": "limit_count", "touching": "touching_count", "normals": "touching_count"}
 
 
@@ -49,14 +54,20 @@ def _arrays(*blocks: Any) -> dict[str, Array]:
         for name, value in values.items():
             if isinstance(value, np.ndarray) and name not in (LEGS if block.kind == "Legs" else ROOM):
                 out[f"{k}.{name}"] = value
-            elif isinstance(value, Block) and value.kind in ("Pose", "Limbs"):
+            elif isinstance(value, Block) and value.kind in HELD:
                 out |= {f"{value.kind}.{key}": array for key, array in _arrays(value).items()}
     return out
 
 
-def _numbers(block: Any) -> dict[str, float]:
-    """The numbers of a block."""
-    return {name: getattr(block, name) for name in NUMBERS[block.kind]} if isinstance(block, Block) else {}
+def _changing(block: Any) -> list[Any]:
+    """The block, and those of a step that it holds."""
+    return [block, *([block.frame, block.goal] if block.kind == "Stages" else [])]
+
+
+def _numbers(block: Any) -> dict[tuple[int, str], float]:
+    """The numbers of a block, and of those of a step that it holds."""
+    blocks = _changing(block) if isinstance(block, Block) else []
+    return {(k, name): getattr(one, name) for k, one in enumerate(blocks) for name in NUMBERS[one.kind]}
 
 
 def _both(function: Any, seen: dict[str, int], every: int = 10) -> Callable[..., Any]:
@@ -70,18 +81,19 @@ def _both(function: Any, seen: dict[str, int], every: int = 10) -> Callable[...,
         before, numbers = {name: array.copy() for name, array in arrays.items()}, _numbers(blocks[0])
         answer = function(*blocks)
         fast, found = {name: array.copy() for name, array in arrays.items()}, _numbers(blocks[0])
-        counts = [getattr(blocks[0], n) for n in set(COUNTED.values())] if blocks[0].kind == "Frame" else []
+        frames = [block for block in _changing(blocks[0]) if block.kind == "Frame"]
+        counts = [getattr(frames[0], n) for n in set(COUNTED.values())] if frames else []
         for name, array in arrays.items():
             array[:] = before[name]
-        for name, number in numbers.items():
-            setattr(blocks[0], name, number)
+        for (k, name), number in numbers.items():
+            setattr(_changing(blocks[0])[k], name, number)
         assert function.twin(*blocks) == answer
         assert _numbers(blocks[0]) == pytest.approx(found, rel=1e-9, abs=1e-12)
         if counts:
-            assert [getattr(blocks[0], n) for n in set(COUNTED.values())] == counts
+            assert [getattr(frames[0], n) for n in set(COUNTED.values())] == counts
         for name, array in arrays.items():
             field = name.split(".")[-1]
-            used = slice(0, getattr(blocks[0], COUNTED[field])) if counts and field in COUNTED else slice(None)
+            used = slice(0, getattr(frames[0], COUNTED[field])) if counts and field in COUNTED else slice(None)
             mine, theirs = fast[name][used], array[used]
             # accelerations carry 1 / dt² of the rounding in places
             size = 1.0 + np.abs(np.nan_to_num(theirs)).max(initial=0.0)
@@ -109,17 +121,7 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("run", RUNS)
-def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: dict[str, int] = {}
-    monkeypatch.setattr(routine_module, "sense", _both(routine_module.sense, seen))
-    monkeypatch.setattr(routine_module, "set_targets", _both(routine_module.set_targets, seen))
-    monkeypatch.setattr(routine_module, "hit_velocities", _both(routine_module.hit_velocities, seen, every=3))
-    monkeypatch.setattr(filter_module, "give_way", _both(filter_module.give_way, seen, every=3))
-    for name in ("move_goal", "advance_goal"):
-        monkeypatch.setattr(filter_module, name, _both(getattr(filter_module, name), seen, every=3))
-    monkeypatch.setattr(filter_module, "keep_apart", _both(filter_module.keep_apart, seen))
-    monkeypatch.setattr(reference_module, "reference_frame", _both(reference_module.reference_frame, seen))
+def _run(run: str) -> poise.SimulationResult:
     options = dict(RUNS[run])
     if "terrain" in options:
         options["terrain"] = poise.Terrain.parse(options["terrain"])
@@ -129,13 +131,75 @@ def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: 
         poise.Push(body, (150.0 * harder, 60.0 * harder, upward), 0.3),
         poise.Push(body, (0.0, -200.0, 40.0), 0.9),
     ]
-    poise.simulate(_walk(), pushes=pushes, **options)
-    assert set(seen) == {
-        "sense", "hit_velocities", "give_way", "move_goal", "advance_goal", "set_targets", "keep_apart",
-        "reference_frame",
-    }  # fmt: skip
-    assert seen.pop("give_way") == seen.pop("hit_velocities") > 15  # while something pushes; `sense` gives way else
+    return poise.simulate(_walk(), pushes=pushes, **options)
+
+
+def _stage_by_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every step go from stage to stage in Python."""
+    begin = SimulatedCharacter.begin
+    monkeypatch.setattr(SimulatedCharacter, "begin", lambda self, now: begin(self, now) and False)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, int] = {}
+    _stage_by_stage(monkeypatch)
+    for name in ("sense", "aim"):
+        monkeypatch.setattr(filter_module, name, _both(getattr(filter_module, name), seen))
+    for name in ("react", "advance_goal"):
+        monkeypatch.setattr(filter_module, name, _both(getattr(filter_module, name), seen, every=3))
+    monkeypatch.setattr(routine_module, "hit_velocities", _both(routine_module.hit_velocities, seen, every=3))
+    monkeypatch.setattr(reference_module, "reference_frame", _both(reference_module.reference_frame, seen))
+    _run(run)
+    assert set(seen) == {"sense", "hit_velocities", "react", "advance_goal", "aim", "reference_frame"}
+    assert seen.pop("hit_velocities") > 15  # while something pushes
     assert min(seen.values()) > 50
+
+
+@pytest.mark.parametrize("run", [name for name in RUNS if name not in ("strict", "stairs, as it comes")])
+def test_all_stages_in_one_call_equal_their_twin(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, int] = {}
+    monkeypatch.setattr(filter_module, "usual_step", _both(filter_module.usual_step, seen, every=7))
+    _run(run)
+    assert seen["usual_step"] > 50
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_all_stages_in_one_call_are_the_stages(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: list[int] = []
+    end = SimulatedCharacter.end
+
+    def noted(self: SimulatedCharacter, now: Any, how_far: int) -> Array:
+        reached.append(how_far)
+        return end(self, now, how_far)
+
+    monkeypatch.setattr(SimulatedCharacter, "end", noted)
+    whole = _run(run)
+    with monkeypatch.context() as patch:
+        _stage_by_stage(patch)
+        parts = _run(run)
+    assert np.array_equal(whole.q, parts.q)
+    for name in ("solves", "failures", "fallbacks"):
+        assert whole.report["solver"][name] == parts.report["solver"][name]
+    for name, numbers in whole.report["per_frame"].items():
+        assert np.allclose(numbers, parts.report["per_frame"][name], rtol=1e-6, atol=1e-6), name
+    count = len(reached) // 2
+    assert set(reached[count:]) == {NOT_TRIED}
+    is_own = run in ("strict", "stairs, as it comes")
+    assert np.mean([how_far == DONE for how_far in reached[:count]]) > (-1.0 if is_own else 0.6)
+
+
+def test_a_step_that_stops_half_way_goes_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = itertools.count()
+
+    def stopped(stages: Block) -> int:
+        stages.stops_here = next(calls) % 3 == 0  # as where the solver does not get through
+        return usual_step(stages)
+
+    whole = _run("rough")
+    monkeypatch.setattr(filter_module, "usual_step", stopped)
+    assert np.array_equal(_run("rough").q, whole.q)
+    assert next(calls) > 50
 
 
 @pytest.mark.parametrize("is_known", [False, True])
@@ -145,7 +209,7 @@ def test_contacts_of_a_stream_are_estimated_as_by_the_twin(is_known: bool) -> No
     model, seen, found = model_of(character), {}, []
     builder = ReferenceBuilder(model, dt=motion.dt, friction=0.8)
     builder.estimate(character.floor, character.leg_length, 0.2)
-    own, rng = builder._actor, np.random.default_rng(2)  # pyright: ignore[reportPrivateUsage]
+    own, rng = builder.actor, np.random.default_rng(2)
     known = np.zeros(model.point_count, dtype=bool)
     for pose in poise.motion_to_q(character, motion):
         v = rng.normal(scale=0.5, size=model.nv) * (1.0 if len(found) % 3 else 0.1)

@@ -11,6 +11,7 @@ from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Push
 from poise.filter.preset import load_preset
 from poise.filter.reference import ReferenceBuilder
+from poise.filter.sensing import Given
 from poise.filter.setup import Options
 from poise.physics.state import velocities
 from poise.terrain import Terrain
@@ -43,7 +44,8 @@ def test_ground_in_a_step_equals_the_plain_one(spec: str) -> None:
     rise, speed, bend, turn, turning = 0.0, 0.0, 0.0, np.zeros(2), np.zeros(2)
     for k in range(len(q) - 1):
         reference = builder.frame(q[k], v[k], (v[k + 1] - v[k]) / dt)
-        scene = machine.sense(reference, [Push("chest", (200.0, 80.0, 0.0), 0.1, 0.1)] if 6 <= k < 12 else [], None)
+        pushes = [Push("chest", (200.0, 80.0, 0.0), 0.1, 0.1)] if 6 <= k < 12 else []
+        scene = machine.sense(Given(reference, q[k + 1], v[k + 1], pushes))
         s, shift = machine.state, machine.goal.shift.copy()
         below = terrain.sample(s.centers[:, :2], machine.time)
         assert machine.problem.axes[:, 2] == pytest.approx(below.normal, abs=1e-14)

@@ -22,8 +22,8 @@ from poise.step.quantities import (
     PointAcceleration,
     RootWrench,
 )
-from poise.step.system import CYCLED, DEPENDENT, NOT_POSITIVE, SOLVED, answer, frames, new_system, write_terms
-from poise.step.writers import expect, write
+from poise.step.system import CYCLED, DEPENDENT, NOT_POSITIVE, SOLVED, answer, expect, frames, new_system, write_terms
+from poise.step.writers import write
 from tests.figures import FIGURES, FOOT_POINTS, LEFT_HAND, biped, floor_contacts, random_contacts, random_state
 
 Lists = tuple[list[Objective], list[Equal | AtLeast | Within]]

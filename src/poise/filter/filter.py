@@ -8,20 +8,17 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.core.errors import SimulationDiverged
-from poise.core.typing import Array, Flags, Index
+from poise.core.typing import Array
 from poise.filter import rising
-from poise.filter.apart import keep_apart, legs_of
+from poise.filter.apart import legs_of
 from poise.filter.falling import Fall, begun
 from poise.filter.footing import Footing, GroundFollower
-from poise.filter.forces import Force, Surroundings
-from poise.filter.frame import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY
-from poise.filter.giving import give_way
+from poise.filter.forces import Push, Surroundings
+from poise.filter.frame import sense
 from poise.filter.goal import advance_goal, lifted, move_goal, moving_goal, pressed, put_goal
 from poise.filter.plan import GroundPlan, PlannedFrame, Track, starts_level
 from poise.filter.preset import Preset
 from poise.filter.quasi_physical import (
-    FALLBACK_WEIGHT,
-    HOVERING,
     JointLimits,
     Physicality,
     StepRecord,
@@ -31,20 +28,11 @@ from poise.filter.quasi_physical import (
     quasi_physical,
 )
 from poise.filter.reference import ReferenceFrame
-from poise.filter.sensing import (
-    Asked,
-    Routine,
-    Sensed,
-    contacts_of,
-    feet_of,
-    limbs_of,
-    write_hits,
-)
+from poise.filter.sensing import MOST_PUSHES, Asked, Given, Routine, Sensed, contacts_of, feet_of, limbs_of, write_hits
 from poise.filter.setup import Counts, Options, Setup
+from poise.filter.stages import DONE, NOT_TRIED, SENSED, TARGETED, aim, integrate, move_on, react, stages_of, usual_step
 from poise.filter.targets import (
-    AHEAD,
     LET_GO,
-    RISE,
     falling_targets,
     place_goal,
     shares_of,
@@ -52,9 +40,13 @@ from poise.filter.targets import (
     strict_landing,
     strict_targets,
     usual_targets,
+    weigh,
 )
 from poise.physics import State
 from poise.step import Constraint, Contacts, Objective, Step, StepResult
+from poise.step.solve import certificate_of, result_of
+from poise.step.system import system_of
+from poise.step.writers import prepare, table_of
 from poise.terrain import Terrain
 
 FASTEST = 1e4
@@ -67,16 +59,14 @@ class SimulatedCharacter:
     Both the stream and the clip run drive this. It holds everything that changes: the state, the offsets of standing
     points, the goal's particle, the ground's filter, warm starts, and what the report counts. A step goes through
     `sense`, `targets`, `lists` and `solve`. Each returns a value that the next one takes; everything else is in
-    functions of values in the files beside this one.
+    functions of values in the files beside this one. In most steps the core does all four in one call, `usual_step`
+    in `stages.py`.
 
     Attributes:
         q, v, time: The simulated pose (nq,), its velocity (nv,) and the time [s].
-        last: The last solved step, for reports.
         is_level: The ground is level and stands still.
         shifts: Place of the goal at every step so far [m].
-        problem: The block "Frame" of the step.
-        acted: Points that touched in the last step, and which of their coefficients were positive: the solver's start.
-        off: a − a* of the last step, shape (nv,); the solver's guess for a starts there.
+        problem, stages: The blocks "Frame" and "Stages" of the step.
     """
 
     def __init__(
@@ -98,7 +88,8 @@ class SimulatedCharacter:
         """Make everything that changes from step to step."""
         preset, character, options = self.preset, self.character, self.options
         self.time, self.frame, self.counts = 0.0, -1, Counts()
-        self.last: StepRecord | None = None
+        self._last: StepRecord | None = None
+        self._unread: tuple[int, ReferenceFrame] | None = None  # the step that `last` is to be made of
         self.q, self.v = np.zeros(self.model.nq), np.zeros(self.model.nv)
         feet = feet_of(character)
         self.goal = moving_goal(
@@ -121,9 +112,7 @@ class SimulatedCharacter:
             self.scale,
         )
         sway_share, lean_share = shares_of(character, preset, self.setup.is_quadruped)
-        self.sway_share, self.own_share, self.is_whole = sway_share, sway_share.copy(), False
-        self.acted = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
-        self.contacts, self.off = Contacts.none(), np.zeros(self.model.nv)
+        self.contacts = Contacts.none()
         self.routine = Routine(
             self.state, self.footing, self.limits, self.terrain, self.follower, preset, sway_share, lean_share,
             dt=self.dt, floor=self.floor, scale=self.scale,
@@ -131,31 +120,17 @@ class SimulatedCharacter:
         )  # fmt: skip
         self.problem, self.limbs = self.routine.frame, self.routine.limbs
         self.limbs.mass, self.limbs.pivot = self.mass, preset.goal.sway_pivot * character.leg_length
-        f, w = self.problem, preset.weights
-        f.torque_share, f.root_share = w.joint_torque, options.physicality.factor * w.root_wrench
-        f.pose_share, f.end_share, f.authority, f.rise = w.pose, w.end_effector, 1.0, RISE
-        f.hovering, f.area, f.joint_strength[:] = HOVERING, self.scale**2, self.setup.strengths
-        self.usual = usual_targets(self.setup, f, self.legs)
-        objectives, constraints = quasi_physical(
-            self.usual, coefficient_share=w.coefficients, physicality=options.physicality,
-            goal_without=self.goal_without,
-        )  # fmt: skip
+        weigh(self.problem, self.setup)
+        self.usual = usual_targets(self.setup, self.problem, self.legs)
+        objectives, constraints = self._list_of(self.usual)
         self.usual_lists = tuple(objectives), tuple(constraints)  # the same objects in every step
+        self.stages = stages_of(self.setup, self.problem, self.goal, self.legs, system_of(self.state), fastest=FASTEST)
+        self.stages.far, self.stages.lasting = self.footing.stepping.far, self.footing.stepping.lasting
         self.shifts: list[tuple[float, float]] = []
 
-    @property
-    def constants(self) -> dict[str, float]:
-        """Numbers that no preset changes, for the report's settings."""
-        return {
-            "ground.rise": RISE,
-            "fallback.weight": FALLBACK_WEIGHT,
-            "hover.root_share": HOVERING,
-            "free_root.landing_lead": AHEAD,
-            "free_root.largest_turn_rad": LARGEST_TURN,
-            "free_root.largest_way_m": LARGEST_WAY,
-            "free_root.fallen_tilt_rad": FALLEN_TILT,
-            "free_root.fallen_drop_legs": FALLEN_DROP,
-        }
+    def _list_of(self, targets: Targets) -> tuple[list[Objective], list[Constraint]]:
+        share, without = self.preset.weights.coefficients, self.goal_without
+        return quasi_physical(targets, coefficient_share=share, physicality=self.physicality, goal_without=without)
 
     @property
     def physicality(self) -> Physicality:
@@ -187,15 +162,13 @@ class SimulatedCharacter:
             return
         v, start = self.v.copy(), self.time
         self.v = np.zeros_like(v)
-        standing = None
-        if planned is not None:
-            standing = planned.at_rest()
-            v[2] += planned.height_velocity
+        standing = planned.at_rest() if planned else None
+        v[2] += planned.height_velocity if planned else 0.0
         for _ in range(round(seconds / self.dt)):
-            self.advance(reference, reference.q, reference.v, planned=standing)
+            self.advance(Given(reference, reference.q, reference.v, planned=standing))
             self.time = start
         self.v = self.v + v
-        self.counts, self.last, self.frame, self.shifts = Counts(), None, -1, []
+        self.counts, self._last, self._unread, self.frame, self.shifts = Counts(), None, None, -1, []
         self.problem.values.has_previous = 0
 
     def carry_to(self, q: Array, v: Array, other_q: Array, other_v: Array) -> None:
@@ -207,57 +180,79 @@ class SimulatedCharacter:
 
     # --- one step
 
-    def advance(
-        self, reference: ReferenceFrame, following: Array, following_v: Array, pushes: Sequence[Force] = (), *,
-        is_glitch: bool = False, planned: PlannedFrame | None = None,
-    ) -> Array:  # fmt: skip
+    def advance(self, now: Given) -> Array:
         """Move to the next pose and return it, shape (nq,).
-
-        Args:
-            reference: The undisturbed character now.
-            following: The undisturbed pose one step later, shape (nq,).
-            following_v: Its velocity, shape (nv,).
-            pushes: What pushes and pulls now.
-            is_glitch: The reference cannot be trusted here: carry the deviation instead of solving.
-            planned: The plan over the ground at this step, if there is one.
 
         Raises:
             SimulationDiverged: if two steps in a row had to be carried, or the state is not finite.
         """
-        asked = self.ask(reference, following, following_v, pushes, is_glitch=is_glitch, planned=planned)
+        return self.end(now, usual_step(self.stages) if self.begin(now) else NOT_TRIED)
+
+    def begin(self, now: Given) -> bool:
+        """Begin a step; True if `usual_step` may take it, whose inputs are written then."""
+        self._count_step()
+        is_own = self.fall is not None or self.world is not None or now.is_glitch or bool(self.goal_points)
+        if is_own or not self.options.is_usual or (now.planned is None and self.footing.has_treads):
+            return False
+        pushes = [push for push in now.pushes if type(push) is Push]
+        if len(pushes) < len(now.pushes) or len(pushes) > MOST_PUSHES:
+            return False
+        system = system_of(self.state)
+        if not (self.options.objectives or table_of(system).knows(*self.usual_lists)):
+            return False
+        if system is not self.stages.system:
+            self.stages.system = system
+        self._write_inputs(now)
+        for k, push in enumerate(pushes):
+            self.limbs.hit_body[k] = push.body_of(self.character) + 1
+            self.limbs.hit_force[k] = push.force
+        return True
+
+    def end(self, now: Given, reached: int) -> Array:
+        """Finish a step from where `usual_step` came to, stage by stage; the next pose, shape (nq,)."""
+        if reached == DONE:
+            return self._take_over(now.reference)
+        asked = self._ask(now, reached)
         if asked is None:
             return self.q
-        if self.world is None:
-            return self.move(asked)
-        objectives, constraints, force = self.world.meet(asked.step, asked.objectives, asked.constraints)
-        return self.move(asked._replace(objectives=objectives, constraints=constraints), force)
+        if self.world is not None:
+            objectives, constraints, force = self.world.meet(asked.step, asked.objectives, asked.constraints)
+            return self.move(asked._replace(objectives=objectives, constraints=constraints), force)
+        is_ready = reached == TARGETED and bool(self.options.objectives)
+        if is_ready and prepare(*asked[:3]) and move_on(self.stages) == DONE:
+            return self._take_over(now.reference)
+        return self.move(asked)
 
-    def ask(
-        self, reference: ReferenceFrame, following: Array, following_v: Array, pushes: Sequence[Force] = (), *,
-        is_glitch: bool = False, planned: PlannedFrame | None = None,
-    ) -> Asked | None:  # fmt: skip
-        """The first half of `advance`: the step that is to be solved; None where the figure was moved without one."""
+    def ask(self, now: Given) -> Asked | None:
+        """The first half of a step, stage by stage: what is to be solved; None where the figure was moved without."""
+        self._count_step()
+        return self._ask(now, NOT_TRIED)
+
+    def _count_step(self) -> None:
         self.frame += 1
         self.shifts.append(tuple(self.goal.shift.tolist()))
-        if self.fall is not None and (self.rising is not None or self._may_rise(self.fall)):
-            self._rise(reference, following, following_v)
-            return None
-        if is_glitch and self.fall is None:
-            self.counts.fallbacks["glitch_carried"] += 1
-            self._carry(reference, following, following_v, planned)
-            return None
-        if self.world is not None:
-            pushes = [*pushes, *self.world.felt]
-        sensed = self.sense(reference, pushes, planned)
-        objectives, constraints = self.lists(reference, sensed)
-        return Asked(sensed.step, objectives, constraints, sensed, reference, following, following_v, planned)
+
+    def _ask(self, now: Given, reached: int) -> Asked | None:
+        if reached == NOT_TRIED:
+            may_rise = self.get_up is not None or self.options.after == "blend"
+            if self.fall and (self.rising is not None or (may_rise and self.fall.rested >= rising.REST)):
+                self._rise(now.reference, now.following, now.following_v)
+                return None
+            if now.is_glitch and self.fall is None:
+                self.counts.fallbacks["glitch_carried"] += 1
+                self._carry(now.reference, now.following, now.following_v, now.planned)
+                return None
+            if self.world is not None:
+                now = now._replace(pushes=[*now.pushes, *self.world.felt])
+        sensed = self.sense(now, reached)
+        return Asked(sensed.step, *self.lists(now.reference, sensed, reached), sensed, now)
 
     def move(self, asked: Asked, force: Array | None = None) -> Array:
         """The second half: solve the step with a further generalized force (nv,), and move to the next pose (nq,)."""
-        sensed, reference, step = asked.sensed, asked.reference, asked.step
+        reference, following, following_v, _, _, planned = asked.given
+        sensed, step = asked.sensed, asked.step
         if force is not None:
-            step = Step(step.state, step.contacts, dt=step.dt, external=step.external + force)
-            sensed = sensed._replace(step=step)
+            sensed = sensed._replace(step=Step(step.state, step.contacts, dt=step.dt, external=step.external + force))
         result = self.solve(reference, sensed, asked.objectives, asked.constraints)
         if result is None:
             self.counts.fallbacks["carried"] += 1
@@ -268,87 +263,107 @@ class SimulatedCharacter:
                     "use --goal none.",
                     frame=round(self.time / self.dt), reason="no solution",
                 )  # fmt: skip
-            return self._carry(reference, asked.following, asked.following_v, asked.planned)
-        self.counts.in_a_row = 0
-        if self.goal.values.falls and self.fall is None:
-            velocity = self.state.com_jacobian(self.model.roots[0]) @ self.v
-            self.fall = begun(self.character, self.q, velocity, self.state.data.xpos[1:])
-            self.standing_height = float(self.state.com(self.model.roots[0])[2]) - self.floor
-        self.v = self.v + self.dt * result.a
-        self.q = self.model.integrate(self.q, self.v, self.dt)
-        if not (self.v.dot(self.v) < FASTEST**2 or np.abs(self.v).max() < FASTEST):
-            fastest = np.abs(self.v).max()
+            return self._carry(reference, following, following_v, planned)
+        self._note_fall()
+        if not integrate(self.stages, result.a):
+            fastest = np.abs(self.v + self.dt * result.a).max()
             raise SimulationDiverged(
                 f"The run diverged at {self.time:.3f} s: a joint or the root moves at {fastest:.3g} rad/s or m/s. "
                 "Try a higher --fps, a gentler push or ground, or the preset 'recommended'.",
                 frame=round(self.time / self.dt), reason="too fast",
             )  # fmt: skip
+        self.q, self.v = self.stages.q.copy(), self.stages.v.copy()
         self._finish()
         return self.q
 
-    # --- its stages
-
-    def sense(self, reference: ReferenceFrame, pushes: Sequence[Force], planned: PlannedFrame | None) -> Sensed:
-        """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
-        s, f, limbs, goal = self.state, self.problem, self.limbs, self.goal
-        g, is_static, is_strict = goal.values, self.terrain.is_static, self.options.physicality.is_strict
-        shift, home = tuple(goal.shift.tolist()), None
+    def _write_inputs(self, now: Given) -> None:
+        """Write what sensing reads: the state's coordinates, the reference, where the goal is, what pushes."""
+        limbs, goal, home = self.limbs.values, self.goal, None
+        g, shift, is_still = goal.values, tuple(goal.shift.tolist()), self.terrain.is_static
         if any(shift) and g.is_guided and not self.physicality.is_strict:
             home = tuple((goal.ground + goal.rest).tolist())
-        self.follower.plan(planned)
-        limbs.values.hits = len(pushes)
-        limbs.values.pressed, limbs.values.lifted = (pressed(goal), lifted(goal)) if g.height else (0.0, 0.0)
-        s.begin(self.q, self.v)
-        if not self.routine.see(reference, shift, home, planned, self.time):
-            s.move_to(self.q, self.v)  # says which joint
-        if not is_static:
-            goal.ground_velocity[:] = f.ground_velocities.mean(axis=0)[:2]
-        if pushes:
-            write_hits(limbs, pushes, self.character, s, self.time)
-            give_way(f)
+        self.follower.plan(now.planned)
+        limbs.hits = len(now.pushes)
+        limbs.pressed, limbs.lifted = (pressed(goal), lifted(goal)) if g.height else (0.0, 0.0)
         g.is_moving = self.options.goal == "moving"
         if self.options.goal in ("auto", "none"):
-            g.is_moving = bool(pushes) or not g.rests or not is_static
+            g.is_moving = bool(now.pushes) or not g.rests or not is_still
         g.has_fallen = self.fall is not None
-        move_goal(goal, f)
-        if is_strict and self.fall is None:
+        self.stages.values.is_settled = self.footing.stepping.is_settled
+        self.routine.write(now.reference, shift, home, now.planned, self.time)
+        self.state.begin(self.q, self.v)
+
+    def _take_over(self, reference: ReferenceFrame) -> Array:
+        """Take over what the core has done: the whole step."""
+        stages, counts = self.stages, self.counts
+        counts.count(certificate_of(stages.system))
+        counts.in_a_row = 0
+        self.state.is_complete, self._unread = True, (self.frame, reference)
+        if self.problem.values.has_home:
+            self.footing.stepping.wait(self.dt)
+        self._note_fall()
+        self.q, self.v = stages.q.copy(), stages.v.copy()
+        self.time += self.dt
+        return self.q
+
+    @property
+    def last(self) -> StepRecord | None:
+        """The last solved step, for reports; None before the first."""
+        if self._unread is not None:
+            (frame, reference), self._unread = self._unread, None
+            f, state, friction = self.problem, self.state, self.options.friction
+            self.contacts = contacts_of(f, state, friction, self.contacts, is_falling=False)
+            step = Step(state, self.contacts, dt=self.dt, external=self.limbs.external.copy())
+            self._last = self._record(frame, reference, result_of(self.stages.system), step)
+        return self._last
+
+    def _record(self, frame: int, reference: ReferenceFrame, result: StepResult, step: Step) -> StepRecord:
+        root, state, out = self.model.roots[0], self.state, self.goal_without
+        com = state.com_without(root, out) if out else state.com(root)
+        return StepRecord(frame, reference, result, step, self.problem.gaps.copy(), state.point_velocities.copy(), com)
+
+    # --- its stages
+
+    def sense(self, now: Given, reached: int = NOT_TRIED) -> Sensed:
+        """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
+        s, f, limbs, goal = self.state, self.problem, self.limbs, self.goal
+        reference, pushes, planned = now.reference, now.pushes, now.planned
+        if reached < SENSED:
+            self._write_inputs(now)
+            if not sense(f):
+                s.move_to(self.q, self.v)  # says which joint
+            if pushes:
+                write_hits(limbs, pushes, self.character, s, self.time)
+            react(self.stages)
+        s.is_complete = True
+        if self.options.physicality.is_strict and self.fall is None:
             goal.landing[:] = strict_landing(s, reference)
-        whole = g.whole if g.whole > 1e-3 else 0.0
-        if whole or self.is_whole:
-            self.sway_share[:] = self.own_share + whole * (1.0 - self.own_share)
-        self.is_whole = whole > 0.0
+        home = tuple(f.home.tolist()) if f.values.has_home else None
         footholds = self.footing.place(
-            reference, s.points, shift, home, self.time, self.dt, planned, landing=tuple(goal.landing.tolist()),
-            is_urgent=bool(g.steps),
+            reference, s.points, tuple(f.shift.tolist()), home, self.time, self.dt, planned,
+            landing=tuple(goal.landing.tolist()), is_urgent=bool(goal.values.steps),
         )  # fmt: skip
         self.contacts = contacts = contacts_of(
             f, s, self.options.friction, self.contacts, is_falling=self.fall is not None
         )
-        external = limbs.external
+        external = limbs.external.copy()
         for k, push in enumerate(pushes):
             if push.is_solved_for:
-                external = external - s.external_torque(int(limbs.hit_body[k]), limbs.hit_place[k], limbs.hit_force[k])
+                external -= s.external_torque(int(limbs.hit_body[k]), limbs.hit_place[k], limbs.hit_force[k])
         return Sensed(Step(s, contacts, dt=self.dt, external=external), f.gaps, footholds, planned)
 
     def targets(self, reference: ReferenceFrame, sensed: Sensed) -> Targets:
         """What the controllers ask of this step."""
         setup, f, fall, is_strict = self.setup, self.problem, self.fall, self.options.physicality.is_strict
-        lean, part = None, 1.0
-        if fall is not None:
-            part = LET_GO
-        else:
-            lean = None if self.follower.is_level else setup.lean(float(reference.com[2]))
-            part = strict_authority(setup, self.state, reference, self.follower.height) if is_strict else 1.0
+        part = 1.0 if fall is None else LET_GO
+        if is_strict and fall is None:
+            part = strict_authority(setup, self.state, reference, self.follower.height)
         f.values.authority, f.values.is_falling = part, fall is not None
         for goal in self.goal_points:
             if goal.is_on(self.time) and (limb := self.limbs.limb_of[self.character.body_index(goal.body) + 1]) >= 0:
                 self.limbs.amounts[self.limbs.limb_of == limb] = 0.0  # a limb that holds on does not give
-        self.routine.set_targets(
-            sensed.footholds, lean, sensed.planned, sways=bool(self.goal.values.sways),
-            has_goal=fall is None and self.options.goal != "none",
-        )  # fmt: skip
-        self.legs.values.acts = fall is None and (not self.goal.values.rests or self.goal.values.sways)
-        keep_apart(self.legs, f)
+        self.routine.write_steps(sensed.footholds)
+        aim(self.stages)
         if fall is not None:
             made, self.fall = falling_targets(
                 self.usual, setup, f, self.state, fall, self.standing_height, self.time
@@ -361,19 +376,18 @@ class SimulatedCharacter:
                 self.counts.conflict(f"{place.label}: out of reach")
         return out._replace(places=places) if places else out
 
-    def lists(self, reference: ReferenceFrame, sensed: Sensed) -> tuple[Sequence[Objective], Sequence[Constraint]]:
+    def lists(
+        self, reference: ReferenceFrame, sensed: Sensed, reached: int = NOT_TRIED
+    ) -> tuple[Sequence[Objective], Sequence[Constraint]]:
         """The list of this step: the same objects as in the last step where the targets are the same arrays."""
         objectives: Sequence[Objective]
         constraints: Sequence[Constraint]
         if self.options.engine == "pd":
             objectives, constraints = proportional_derivative(sensed.step, reference, self.preset.pd)
-        elif (asked := self.targets(reference, sensed)) is self.usual:
+        elif reached == TARGETED or (asked := self.targets(reference, sensed)) is self.usual:
             objectives, constraints = self.usual_lists
         else:
-            objectives, constraints = quasi_physical(
-                asked, coefficient_share=self.preset.weights.coefficients, physicality=self.physicality,
-                goal_without=self.goal_without,
-            )  # fmt: skip
+            objectives, constraints = self._list_of(asked)
         if not self.options.objectives:
             return objectives, constraints
         terms = [term for make in self.options.objectives for term in make(sensed.step, reference)]
@@ -385,9 +399,9 @@ class SimulatedCharacter:
         constraints: Sequence[Constraint],
     ) -> StepResult | None:  # fmt: skip
         """Solve this step and keep what the next one starts from; None where nothing helps."""
-        step, state, points = sensed.step, self.state, sensed.step.contacts.points
+        step, stages, points = sensed.step, self.stages, sensed.step.contacts.points
         result, conflict, fallback = attempt(
-            step, objectives, constraints, self._warm(points), reference.a + self.off, self.mass,
+            step, objectives, constraints, stages.acted[points].ravel(), reference.a + stages.off, self.mass,
             readable=self.options.readable,
         )  # fmt: skip
         if conflict:
@@ -397,28 +411,22 @@ class SimulatedCharacter:
             self.counts.fallbacks[fallback] += 1
         if result is None:
             return None
-        self.acted = points, result.coefficients > 0.0
-        self.off = result.a - reference.a
+        stages.acted.fill(False)
+        stages.acted[points] = result.coefficients.reshape(-1, 4) > 0.0
+        stages.off[:] = result.a - reference.a
         self.counts.count(result.certificate)
-        root = self.model.roots[0]
-        com = state.com_without(root, self.goal_without) if self.goal_without else state.com(root)
-        velocities = state.point_velocities.copy()
-        self.last = StepRecord(self.frame, reference, result, step, sensed.gaps.copy(), velocities, com)
+        self.counts.in_a_row = 0
+        self._last, self._unread = self._record(self.frame, reference, result, step), None
         return result
 
-    def _warm(self, points: Index) -> Flags:
-        """Coefficients of touching points that are expected to act."""
-        known, flags = self.acted
-        if known.tobytes() == points.tobytes():
-            return flags
-        acted = np.zeros((self.model.point_count, 4), dtype=np.bool_)
-        acted[known] = flags.reshape(-1, 4)
-        return acted[points].ravel()
+    def _note_fall(self) -> None:
+        """Begin a fall where the goal says so; the state is still that of this step."""
+        if self.goal.values.falls and self.fall is None:
+            velocity = self.state.com_jacobian(self.model.roots[0]) @ self.v
+            self.fall = begun(self.character, self.q, velocity, self.state.data.xpos[1:])
+            self.standing_height = float(self.state.com(self.model.roots[0])[2]) - self.floor
 
     # --- what a step may be instead
-
-    def _may_rise(self, fall: Fall) -> bool:
-        return fall.rested >= rising.REST and (self.get_up is not None or self.options.after == "blend")
 
     def _rise(self, reference: ReferenceFrame, following: Array, following_v: Array) -> Array:
         """Move to the next pose of getting up; at its end the figure stands beside the clip's way and goes back."""
@@ -461,7 +469,7 @@ class SimulatedCharacter:
 
         Before the first solved step it stays whole: it is how the figure stands in the first pose that can be trusted.
         """
-        is_first = self.last is None
+        is_first = not self.counts.solves
         fade = 1.0 if is_first else 0.5 ** (self.dt / self.preset.glitch.halflife)
         deviation = self.model.difference(reference.q, self.q, 1.0)
         speed = (self.v - reference.v) * fade

@@ -129,21 +129,24 @@ class SteppingBack:
         scale: Leg length / 0.82 m; scales lengths, and durations with its root.
 
     Attributes:
-        members, ends: Points of all limbs, limb after limb, and where each ends, shape (L,): see `kernels.limbs_seen`.
+        members, ends: Points of all limbs, limb after limb, and where each ends, shape (L,).
+        far, lasting: A limb so far off its place [m] steps back, unless it lifts by itself before [s].
+        is_settled: No limb steps, or has stepped.
     """
 
     def __init__(
         self, settings: Stepping, protective: Protective, limbs: tuple[tuple[int, ...], ...], needed: int, count: int,
         scale: float,
     ) -> None:  # fmt: skip
-        self._distance, self._height = settings.distance * scale, settings.height * scale
+        self.far, self._height = settings.distance * scale, settings.height * scale
         self._duration, self._pause = settings.duration * math.sqrt(scale), settings.pause * math.sqrt(scale)
+        self.lasting = 2.0 * self._duration
         self._urgent_height, self._far = protective.height * scale, 0.82 * protective.far * scale
         self._urgent_duration = protective.duration * math.sqrt(scale)
         self._limbs = [_Limb(np.array(points), np.zeros((len(points), 2))) for points in limbs]
         self._needed = needed
         self._rested = math.inf
-        self._are_settled = True  # no limb steps, or has stepped
+        self.is_settled = True
         self._count = count
         self.members = np.concatenate([[], *(limb.points for limb in self._limbs)]).astype(np.int64)
         self.ends = np.cumsum([len(limb.points) for limb in self._limbs], dtype=np.int64)
@@ -157,20 +160,20 @@ class SteppingBack:
         Args:
             offsets: Of standing points to the reference [m], shape (P, 3); those of a stepping limb are changed.
             flags: Points that touch in the reference, shape (P,).
-            seen: What `kernels.limbs_seen` tells of each limb, shape (L, 4).
+            seen: `limbs_seen` of the block "Frame", shape (L, 4).
             home: Where the goal will rest, against the reference [m].
             away: How far the goal is from there [m].
             dt: [s].
             points: Where the points are [m], shape (P, 3), if the steps are protective: quick, and the foot that is
                 foremost on the way goes first.
         """
-        self._rested += dt
+        self.wait(dt)
         limbs = seen.tolist()
-        if self._are_settled and not any([self._is_far(time_to_lift, way) for _, _, time_to_lift, way in limbs]):
+        if self.is_settled and not any([self._is_far(time_to_lift, way) for _, _, time_to_lift, way in limbs]):
             return None
         moving = None
         for limb, (touching, _, _, _) in zip(self._limbs, limbs, strict=True):
-            if not touching or away > 4.0 * self._distance:
+            if not touching or away > 4.0 * self.far:
                 limb.has_stepped = False
             if moving is None and limb.moves:
                 moving = limb
@@ -178,18 +181,22 @@ class SteppingBack:
             moving = self._hurry(offsets, limbs, np.array(home), points)
         elif moving is None and self._rested >= self._pause:
             moving = self._begin(offsets, limbs, away)
-        self._are_settled = not any([limb.has_stepped for limb in self._limbs]) and moving is None
+        self.is_settled = not any([limb.has_stepped for limb in self._limbs]) and moving is None
         return None if moving is None else self._move(moving, offsets, flags, np.array(home), dt)
+
+    def wait(self, dt: float) -> None:
+        """A step [s] in which nothing is to step."""
+        self._rested += dt
 
     def _is_far(self, time_to_lift: float, way: float) -> bool:
         """A limb that is off its place and will not lift by itself soon."""
-        return way > self._distance and time_to_lift >= 2.0 * self._duration
+        return way > self.far and time_to_lift >= self.lasting
 
     def _begin(self, offsets: Array, seen: list[list[float]], away: float) -> _Limb | None:
         """Let the limb that is furthest from home go, if one may."""
         if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self._needed:
             return None
-        furthest, chosen = self._distance, None
+        furthest, chosen = self.far, None
         for limb, (touching, standing, time_to_lift, way) in zip(self._limbs, seen, strict=True):
             if limb.has_stepped or not touching or standing < touching or not self._is_far(time_to_lift, way):
                 continue
@@ -290,6 +297,8 @@ class Footing:
     Attributes:
         stands: Points that touch in the reference and are near the ground here, shape (P,).
         held: Points whose target is at their offset: those that stand or step back, shape (P,).
+        stepping: What steps back.
+        has_treads: Feet choose treads.
         arrays: What the block "Frame" reads and keeps up, by field.
     """
 
@@ -306,7 +315,8 @@ class Footing:
         scale: float,
     ) -> None:
         self._settings, self._terrain, self._floor, self.feet, self._scale = settings, terrain, floor, feet, scale
-        self._stepping = SteppingBack(stepping, protective, limbs, max(1, len(feet) // 2), count, scale)
+        self.stepping = SteppingBack(stepping, protective, limbs, max(1, len(feet) // 2), count, scale)
+        self.has_treads = bool(self._terrain.treads) and settings.foothold_shift > 0.0
         self._offset = np.zeros((count, 3))
         self.stands, self.held = np.zeros((2, count), dtype=np.bool_)
         self._shift, self._landing = np.zeros((2, count, 2))
@@ -318,7 +328,7 @@ class Footing:
         self._wanted = np.zeros((4 * count, 2))
         self.arrays = {
             "offset": self._offset, "stands": self.stands, "held": self.held, "foot_shift": self._shift,
-            "members": self._stepping.members, "ends": self._stepping.ends, "limbs_seen": self._seen,
+            "members": self.stepping.members, "ends": self.stepping.ends, "limbs_seen": self._seen,
             "wanted": self._wanted, "landing": self._landing, "standing": np.zeros(2),
             "grouped": np.array([point for group in groups for point in group], dtype=np.int64),
             "group_ends": np.cumsum([len(group) for group in groups], dtype=np.int64),
@@ -346,13 +356,13 @@ class Footing:
         back, stands, moved = None, self.stands, None
         if home is not None:
             away = math.dist(goal_shift, home)
-            back = self._stepping.advance(
+            back = self.stepping.advance(
                 self._offset, reference.flags, self._seen, home, away, dt, points if is_urgent else None
             )
         if back is not None:
             self.held |= back.moves & reference.flags
             stands = stands & ~back.moves
-        if planned is None and self._terrain.treads and self._settings.foothold_shift > 0.0:
+        if planned is None and self.has_treads:
             self._choose_treads(reference, points, goal_shift, time)
         elif any(goal_shift) or any(landing):
             moved = landing

@@ -98,6 +98,8 @@ _TOGETHER = 64
 class ReferenceBuilder:
     """Makes reference frames; keeps storage and the last active set, nothing else.
 
+    `frame` is `write`, then `finish`; between the two the core may fill frames of many figures.
+
     Args:
         model: The character's model.
         dt: Step length [s].
@@ -105,6 +107,9 @@ class ReferenceBuilder:
         without: Bodies left out of the goal's center of mass.
         regularization: Weight of ‖λ*‖² relative to the mean diagonal of the small problem.
         scale: Leg length / 0.82 m; moments count over so many meters against forces.
+
+    Attributes:
+        actor: The block "Actor" of `native.fields`.
     """
 
     def __init__(
@@ -121,13 +126,13 @@ class ReferenceBuilder:
         sizes = {"nv": model.nv, "bodies": model.body_count, "points": model.point_count, "most": most}
         sizes["most_room"] = most * (most + 10) + 64
         given = {"pose": self._state.pose, "directions": np.ascontiguousarray(cone.reshape(-1, 4, 3))}
-        self._actor = Block("Actor", sizes, given)
-        self._actor.root, self._actor.regularization, self._actor.length = model.roots[0], regularization, scale
+        self.actor = Block("Actor", sizes, given)
+        self.actor.root, self.actor.regularization, self.actor.length = model.roots[0], regularization, scale
         self._frames: Iterator[tuple[Any, ...]] = iter(())
 
     def reset(self) -> None:
         """Forget which coefficients acted last."""
-        self._actor.warm[:] = False
+        self.actor.warm[:] = False
 
     def estimate(self, floor: float, leg_length: float, contact_time: float) -> None:
         """From now on contacts are estimated, as a stream needs it.
@@ -137,7 +142,7 @@ class ReferenceBuilder:
             leg_length: Limits of height and speed scale with it [m].
             contact_time: A landing is known so long before [s].
         """
-        s, (height, speed) = self._actor, contact_limits(np.zeros((1, 3)), leg_length)
+        s, (height, speed) = self.actor, contact_limits(np.zeros((1, 3)), leg_length)
         s.estimates, s.floor, s.contact_time, s.travel_share = True, floor, contact_time, TRAVEL_SHARE
         s.height_limit, s.least_speed = height, float(speed[0, 0])
 
@@ -165,10 +170,15 @@ class ReferenceBuilder:
             touch: Contacts; estimated where none are given.
             touching: Which points touch and when others will [s], shapes (P,), where that is known and the rest is not.
         """
-        m, s = self.model, self._state
+        return self.finish(self.write(q, v, a, touch, touching=touching))
+
+    def write(
+        self, q: Array, v: Array, a: Array, touch: Touch | None = None, *, touching: tuple[Flags, Array] | None = None
+    ) -> ReferenceFrame:
+        """A frame that holds what `frame` is given, and nothing else yet."""
         values = next(self._frames, None)
         if values is None:
-            self._frames = _storage(m)
+            self._frames = _storage(self.model)
             values = next(self._frames)
         frame = ReferenceFrame._make(values)
         frame.q[:], frame.v[:], frame.a[:] = q, v, a
@@ -177,9 +187,14 @@ class ReferenceBuilder:
                 getattr(frame, name)[:] = given
         elif touching is not None:
             frame.flags[:], frame.times_to_contact[:] = touching
-        self._actor.values.knows_touch = touching is not None
-        if not reference_frame(self._actor, frame):
-            s.move_to(q, v)  # says which joint
+        self.actor.values.knows_touch = touching is not None
+        return frame
+
+    def finish(self, frame: ReferenceFrame) -> ReferenceFrame:
+        """Fill in the rest of a frame that was written."""
+        m, s = self.model, self._state
+        if not reference_frame(self.actor, frame):
+            s.move_to(frame.q, frame.v)  # says which joint
         if not self.without:
             return frame
         root, com_acceleration = m.roots[0], frame.com_acceleration
@@ -197,7 +212,7 @@ class ReferenceBuilder:
         """Acceleration of a body's center of mass in the frame being made [m/s^2]."""
         velocity, acceleration, s = np.empty((1, 3)), np.empty((1, 3)), self._state
         place = s.data.xipos[body : body + 1]
-        bodies.point_motion(s.pose, np.array([body]), place, self._actor.cacc, velocity, acceleration)
+        bodies.point_motion(s.pose, np.array([body]), place, self.actor.cacc, velocity, acceleration)
         return acceleration[0]
 
 

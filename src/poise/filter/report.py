@@ -22,7 +22,9 @@ from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force, PointGoal, Thing
-from poise.filter.quasi_physical import StepRecord
+from poise.filter.frame import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY
+from poise.filter.quasi_physical import FALLBACK_WEIGHT, HOVERING, StepRecord
+from poise.filter.targets import AHEAD, RISE
 from poise.io.files import write_atomically
 from poise.phases.contacts import skating_frames
 from poise.terrain import Terrain
@@ -31,6 +33,18 @@ STILL = 0.1
 """A figure that lies is still where no joint moves faster than this [m/s], for a leg of 0.82 figure."""
 NEAR = 0.02
 """A place is back when it is no further off than this [m], for a leg of 0.82 figure."""
+
+CONSTANTS = {
+    "ground.rise": RISE,
+    "fallback.weight": FALLBACK_WEIGHT,
+    "hover.root_share": HOVERING,
+    "free_root.landing_lead": AHEAD,
+    "free_root.largest_turn_rad": LARGEST_TURN,
+    "free_root.largest_way_m": LARGEST_WAY,
+    "free_root.fallen_tilt_rad": FALLEN_TILT,
+    "free_root.fallen_drop_legs": FALLEN_DROP,
+}
+"""Numbers that no preset changes, for the settings in the report."""
 
 
 @dataclass(frozen=True)
@@ -274,8 +288,7 @@ def _options(figure: SimulatedCharacter) -> dict[str, Any]:
     plain["goal_points"] = [g.body for g in o.goal_points]
     plain["objectives"] = [getattr(make, "__name__", type(make).__name__) for make in o.objectives]
     plain["leg_scale"] = figure.scale
-    plain |= figure.constants
-    return plain
+    return plain | CONSTANTS
 
 
 @dataclass(frozen=True)

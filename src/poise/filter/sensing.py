@@ -17,7 +17,7 @@ from poise.filter import giving
 from poise.filter.falling import presses
 from poise.filter.footing import Footholds, Footing, GroundFollower
 from poise.filter.forces import Force
-from poise.filter.frame import LARGEST_WAY, sense, set_targets
+from poise.filter.frame import LARGEST_WAY
 from poise.filter.giving import GivingBody, hit_velocities
 from poise.filter.plan import PlannedFrame
 from poise.filter.preset import Giving, Preset
@@ -40,7 +40,7 @@ SOFT_GOAL = 25.0
 
 
 class Routine:
-    """Fills targets of bodies, root and contact points, joint limits and ground for one step.
+    """Writes what one step reads: reference, plan, ground and limbs that step, into a block made once.
 
     Args:
         state: Of the simulated character.
@@ -65,7 +65,7 @@ class Routine:
         is_strict: bool, left_out: tuple[int, ...], limbs: GivingBody,
     ) -> None:  # fmt: skip
         m, e, b = state.model, preset.end_effector, preset.bounds
-        self._state, self._is_static = state, terrain.is_static
+        self._is_static = terrain.is_static
         self._ground = PlacedGround(terrain.shape, terrain.place)
         sizes = {
             "nv": m.nv, "bodies": m.body_count, "points": m.point_count, "point_rows": 3 * m.point_count,
@@ -104,10 +104,10 @@ class Routine:
             array.fill(0.0)
         limbs.values.is_pushed = self.frame.values.has_previous = 0
 
-    def see(
+    def write(
         self, reference: ReferenceFrame, shift: Pair, home: Pair | None, planned: PlannedFrame | None, time: float
-    ) -> bool:
-        """Fill the state, its points, and what is sensed of them; False if not finite. The state has begun its move.
+    ) -> None:
+        """Write the inputs of a step, which `sense` reads.
 
         Args:
             reference: The undisturbed character.
@@ -120,31 +120,16 @@ class Routine:
         f.reference, f.shift[:], f.home[:] = reference, shift, home or shift
         f.is_planned, f.values.has_home = planned is not None, home is not None
         if planned is not None:
-            f.plan_offsets[:] = planned.offsets
+            f.plan_offsets[:], f.plan_gaps[:] = planned.offsets, planned.gaps
+            f.plan_climbs[:], f.plan_landings[:] = planned.climbs, planned.landings
+            f.plan_rates[0], f.plan_rates[1] = planned.velocities, planned.accelerations
         if not self._is_static:
             self._ground.move_to(time)
             f.ground = self._ground.block
-        self._state.is_complete = bool(sense(f))
-        return self._state.is_complete
 
-    def set_targets(
-        self, feet: Footholds, lean: Pair | None, planned: PlannedFrame | None, *, sways: bool, has_goal: bool
-    ) -> None:
-        """Fill the targets and bounds; after `see`, `move_goal` and `Footing.place`.
-
-        Args:
-            feet: What stands and what steps back.
-            lean: How much of its share in the slope's turn each body takes, and how far the whole figure lies along
-                the slope, 0 … 1; None on level ground.
-            planned: The plan over the ground, if there is one.
-            sways: Something has turned the trunk.
-            has_goal: The center of mass is guided.
-        """
+    def write_steps(self, feet: Footholds) -> None:
+        """Write what stands and what steps back, which `set_targets` reads."""
         f = self.frame
-        f.values.has_goal = has_goal
-        if planned is not None:
-            f.plan_gaps[:], f.plan_climbs[:], f.plan_landings[:] = planned.gaps, planned.climbs, planned.landings
-            f.plan_rates[0], f.plan_rates[1] = planned.velocities, planned.accelerations
         if feet.back is not None:
             f.stepping[0, :, 2] = feet.back.lift
             f.stepping[1], f.stepping[2] = feet.back.velocities, feet.back.accelerations
@@ -152,9 +137,6 @@ class Routine:
         f.values.is_stepping, f.values.lands = feet.back is not None, feet.landing is not None
         if feet.landing is not None:
             f.landing_ahead[:] = feet.landing
-        f.values.is_turned = sways or lean is not None
-        f.values.leaning, f.values.lying = lean or (0.0, 0.0)
-        set_targets(f)
 
 
 def _limbs(state: State, body: GivingBody, settings: Giving, dt: float, scale: float) -> Block:
@@ -184,6 +166,26 @@ class _Nowhere:
 NOWHERE = _Nowhere()
 
 
+class Given(NamedTuple):
+    """What a step is given.
+
+    Attributes:
+        reference: The undisturbed character now.
+        following: The undisturbed pose one step later, shape (nq,).
+        following_v: Its velocity, shape (nv,).
+        pushes: What pushes and pulls now.
+        is_glitch: The reference cannot be trusted here: carry the deviation instead of solving.
+        planned: The plan over the ground at this step, if there is one.
+    """
+
+    reference: ReferenceFrame
+    following: Array
+    following_v: Array
+    pushes: Sequence[Force] = ()
+    is_glitch: bool = False
+    planned: PlannedFrame | None = None
+
+
 class Sensed(NamedTuple):
     """What one look at the world shows: the targets and the step are made from it.
 
@@ -205,20 +207,14 @@ class Asked(NamedTuple):
 
     Attributes:
         step, objectives, constraints: The step and its lists.
-        sensed: What they were made of.
-        reference: The undisturbed character now.
-        following, following_v: Its pose (nq,) and velocity (nv,) one step later.
-        planned: The plan over the ground, if there is one.
+        sensed, given: What they were made of.
     """
 
     step: Step
     objectives: Sequence[Objective]
     constraints: Sequence[Constraint]
     sensed: Sensed
-    reference: ReferenceFrame
-    following: Array
-    following_v: Array
-    planned: PlannedFrame | None
+    given: Given
 
 
 def write_hits(limbs: Block, pushes: Sequence[Force], character: Character, state: State, time: float) -> None:

@@ -79,6 +79,12 @@ class Options:
         if not (math.isfinite(self.friction) and self.friction >= 0.0):
             raise InvalidValue(f"friction is {self.friction}; give a finite number of zero or more.")
 
+    @property
+    def is_usual(self) -> bool:
+        """The core may do all stages of a step."""
+        is_own = self.readable or self.hard_contact or self.physicality.is_strict or bool(self.goal_without)
+        return self.engine == "qp" and not is_own
+
 
 @dataclass
 class Counts:
@@ -169,15 +175,3 @@ class Setup:
         height = (height - self.floor) / self.character.leg_length
         part = (height - ground.lies_below) / (ground.stands_above - ground.lies_below)
         return 0.0 if self.is_quadruped else min(max(float(part), 0.0), 1.0)
-
-    def lean(self, height: float) -> tuple[float, float]:
-        """How much of its share in a slope's turn each body takes with the center of mass so high, and how far the
-        whole figure lies along the slope: the upright lean uphill a little, others lie along it.
-        """
-        lean = self.preset.ground.lean
-        if lean == 0.0:
-            return 0.0, 0.0
-        if self.is_quadruped:
-            return -1.0, 0.0
-        stands = self.upright(height)
-        return stands * lean, 1.0 - stands

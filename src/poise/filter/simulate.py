@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +25,7 @@ from poise.filter.forces import Force, Surroundings
 from poise.filter.preset import Preset, load_preset
 from poise.filter.reference import ClipSchedule, ReferenceBuilder
 from poise.filter.report import Recorder, SimulationResult
+from poise.filter.sensing import Given
 from poise.filter.setup import Options
 from poise.filter.stream import require_stable
 from poise.phases.floor import carrying, laid_under
@@ -186,7 +186,7 @@ def _run(
         for k in range(frames - 1):
             started = clock.perf_counter()
             active = [p for p in felt if p.is_on(figure.time)]
-            simulated[k + 1] = figure.advance(**playback.at(k), pushes=active)
+            simulated[k + 1] = figure.advance(playback.at(k, active))
             recorder.record(k, clock.perf_counter() - started)
             done = k + 2
             if watch is not None and watch(Live(figure.time, done / frames, figure, felt.append)) is False:
@@ -273,16 +273,14 @@ class Playback:
         figure.settle(standing, None if self._plan is None else self._plan.frame(first))
         figure.carry_to(q[first], v[first], q[0], v[0])
 
-    def at(self, k: int) -> dict[str, Any]:
-        """Arguments of `figure.advance` for the step from frame k to the next, but for what pushes."""
+    def at(self, k: int, pushes: Sequence[Force] = ()) -> Given:
+        """What the step from frame k to the next is given."""
         q, v = self.q, self.v
-        return {
-            "reference": self._builder.frame(q[k], v[k], (v[k + 1] - v[k]) / self.dt, self._schedule.touch(k)),
-            "following": q[k + 1],
-            "following_v": v[k + 1],
-            "is_glitch": bool(self.glitches[k] or self.glitches[k + 1]),
-            "planned": None if self._plan is None else self._plan.frame(k),
-        }
+        reference = self._builder.frame(q[k], v[k], (v[k + 1] - v[k]) / self.dt, self._schedule.touch(k))
+        is_glitch, planned = bool(self.glitches[k] or self.glitches[k + 1]), None
+        if self._plan is not None:
+            planned = self._plan.frame(k)
+        return Given(reference, q[k + 1], v[k + 1], pushes, is_glitch, planned)
 
 
 def _other_skeleton(own: Sequence[str], wanted: Sequence[str]) -> str:

@@ -18,7 +18,9 @@ from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
 from poise.filter.preset import Preset, load_preset
 from poise.filter.reference import ReferenceBuilder
+from poise.filter.sensing import Given
 from poise.filter.setup import Options
+from poise.filter.stages import NOT_TRIED, crowd_of, usual_steps
 from poise.terrain import Terrain
 
 
@@ -91,6 +93,15 @@ class QuasiPhysicalFilter:
             flags: Contact points that touch in this pose, if known, shape (P,); else those with no time left.
             times_to_contact: Time until each point touches [s], if known, shape (P,).
         """
+        now = self._take(pose, flags, times_to_contact)
+        if now is None:
+            return None if self._answer is None else self._answer.copy()
+        return self._advance(now)
+
+    def _take(
+        self, pose: Array, flags: npt.NDArray[np.bool_] | None = None, times_to_contact: Array | None = None
+    ) -> Given | None:
+        """Take in the next pose, as for `step`; what the due step is given, with its reference not filled in."""
         pose = np.array(pose, dtype=np.float64)
         if pose.shape != (self.figure.model.nq,):
             raise InvalidValue(f"A pose has {self.figure.model.nq} coordinates; this one has shape {pose.shape}.")
@@ -116,8 +127,8 @@ class QuasiPhysicalFilter:
             self._settle()
             self._answer = self.figure.q.copy()
             self._previous_v = v
-            return self._answer.copy()
-        return self._advance()
+            return None
+        return self._due()
 
     def _settle(self) -> None:
         """Stand on the ground before the first answer, as a clip run does."""
@@ -130,20 +141,32 @@ class QuasiPhysicalFilter:
             raise InvalidValue("The stream had no pose; call step first.")
         if self._answer is None:
             return self._poses[0].copy()
-        return self._advance()
+        return self._advance(self._due())
 
-    def _advance(self) -> Array:
-        """Solve at the oldest pose kept and answer for the one after it."""
+    def _due(self) -> Given:
+        """What the step is given from the oldest pose kept to the one after it."""
         figure = self.figure
         now, following = self._poses[0], self._poses[1]
         v = self._previous_v
         assert v is not None
         following_v = figure.model.difference(now, following, figure.dt)
-        reference = self._builder.frame(now, v, (following_v - v) / figure.dt, touching=self._given[0])
+        reference = self._builder.write(now, v, (following_v - v) / figure.dt, touching=self._given[0])
         active = [p for p in self._pushes if p.is_on(figure.time)]
-        self._answer = figure.advance(reference, following, following_v, active)
         self._previous_v = following_v
         del self._poses[0], self._given[0]
+        return Given(reference, following, following_v, active)
+
+    def _advance(self, now: Given) -> Array:
+        """Answer for the step that is due."""
+        self._builder.finish(now.reference)
+        self._answer = self.figure.advance(now)
+        return self._answer.copy()
+
+    def _end(self, now: Given, reached: int) -> Array:
+        """The same for a step that was begun together with those of others, and came so far."""
+        if reached == NOT_TRIED:
+            self._builder.finish(now.reference)
+        self._answer = self.figure.end(now, reached)
         return self._answer.copy()
 
 
@@ -174,10 +197,25 @@ def step_all(
     failures: list[Exception] = []
 
     def some(first: int) -> None:
+        begun: list[tuple[int, Given]] = []
         for k in range(first, len(filters), count):
+            own = filters[k]
             try:
-                out[k] = filters[k].step(poses[k])
+                now = own._take(poses[k])
+                if now is None:
+                    out[k] = None if own._answer is None else own._answer.copy()
+                elif own.figure.begin(now):
+                    begun.append((k, now))
+                else:
+                    out[k] = own._end(now, NOT_TRIED)
             except Exception as error:  # the others go on
+                failures.append(error)
+        crowd = crowd_of([(filters[k]._builder.actor, filters[k].figure.stages) for k, _ in begun])
+        usual_steps(crowd)  # without the interpreter lock
+        for (k, now), reached in zip(begun, crowd.reached.tolist(), strict=True):
+            try:
+                out[k] = filters[k]._end(now, reached)
+            except Exception as error:
                 failures.append(error)
 
     if count == 1:

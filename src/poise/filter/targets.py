@@ -12,7 +12,7 @@ from poise.filter.forces import PointGoal
 from poise.filter.frame import authority, joint_servo, within
 from poise.filter.goal import PENDULUM
 from poise.filter.preset import Preset
-from poise.filter.quasi_physical import PlaceGoal, Targets
+from poise.filter.quasi_physical import HOVERING, PlaceGoal, Targets
 from poise.filter.reference import ReferenceFrame
 from poise.filter.setup import Setup
 from poise.native import Block
@@ -33,6 +33,14 @@ AHEAD = 0.5
 
 HANDS = 2.0
 """Weight of the hands of a falling figure, times its mass [kg]."""
+
+
+def weigh(f: Block, setup: Setup) -> None:
+    """Write the weights of a preset into the block "Frame", once."""
+    w = setup.preset.weights
+    f.torque_share, f.root_share = w.joint_torque, setup.options.physicality.factor * w.root_wrench
+    f.pose_share, f.end_share, f.authority, f.rise = w.pose, w.end_effector, 1.0, RISE
+    f.hovering, f.area, f.joint_strength[:] = HOVERING, setup.scale**2, setup.strengths
 
 
 def usual_targets(setup: Setup, f: Block, legs: Block) -> Targets:

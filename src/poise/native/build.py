@@ -127,7 +127,7 @@ def build(folder: Path = BESIDE, *, sanitize: bool = False, target: str = "") ->
         with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as room:
             for level, path in wanted.items():
                 made = Path(room, path.name)
-                Path(room, "fields.h").write_text(runpy.run_path(str(HERE / "fields.py"))["header"](), encoding="utf-8")
+                Path(room, "fields.h").write_text(header(), encoding="utf-8")
                 _compile(call, made, system, (f"-I{room}", *levels(machine)[level], *(SANITIZERS if sanitize else ())))
                 os.replace(made, path)  # at once: another process may look for it meanwhile
         for old in folder.glob("core-*"):
@@ -136,6 +136,21 @@ def build(folder: Path = BESIDE, *, sanitize: bool = False, target: str = "") ->
     except OSError as error:
         raise BuildFailed(f"{folder} cannot be written ({error.strerror})") from None
     return list(wanted.values())
+
+
+def header() -> str:
+    """The blocks of `fields` as C structures."""
+    blocks = runpy.run_path(str(HERE / "fields.py"))["BLOCKS"]
+    lines = ["/* Made from poise/native/fields.py; do not edit. */", ""]
+    for name, fields in blocks.items():
+        lines.append("typedef struct {")
+        for field in fields:
+            kind = {"address": "void *"}.get(field.kind, field.kind)
+            star = "*" if (field.shape or field.kind in blocks) and kind != "void *" else ""
+            shape = f"({field.shape}) " if field.shape else ""
+            lines.append(f"    {kind} {star}{field.name}; /* {shape}{field.meaning} */".replace("* *", "**"))
+        lines += [f"}} {name};", ""]
+    return "\n".join(lines)
 
 
 def _compile(call: list[str], target: Path, system: str, extra: tuple[str, ...]) -> None:

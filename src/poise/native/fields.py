@@ -1,6 +1,6 @@
 """The blocks of numbers that Python and C share, each declared once: name, type, shape, unit, meaning.
 
-From these lists come the C structures (`header`), the ctypes structures and the NumPy views (`block.Block`). Needs the
+From these lists come the C structures (`build.header`), the ctypes structures and the NumPy views (`Block`). Needs the
 standard library alone, since the build reads it before Poise is installed.
 
 Types: `real` (float64), `word` (int64), `flag` (bool), `address`, or the name of another block. An extent is a number
@@ -22,13 +22,13 @@ class Field(NamedTuple):
 
 
 def _fields(text: str) -> tuple[Field, ...]:
-    """Lines of "name: type[extent, extent]  meaning"."""
+    """Lines of "name, name: type[extent, extent]  meaning"."""
     out = []
     for line in text.strip().splitlines():
         head, _, meaning = line.strip().partition("  ")
-        name, _, kind = head.partition(": ")
+        names, _, kind = head.partition(": ")
         kind, _, shape = kind.partition("[")
-        out.append(Field(name, kind, shape.rstrip("]"), meaning.strip()))
+        out += [Field(name, kind, shape.rstrip("]"), meaning.strip()) for name in names.split(", ")]
     return tuple(out)
 
 
@@ -43,6 +43,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         mj_makeM: address  mass matrix, in the engine's own form
         mj_fullM: address  the same as a full matrix
         mj_rne: address  inverse dynamics by recursion
+        mj_integratePos: address  coordinates after a time with velocities
     """),
     # a figure and one state of it; body 0 is the world
     "Pose": _fields("""
@@ -224,14 +225,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         pivot: real  of the trunk above the center of mass [m]
         pressed: real  how much what stands gives to a load from above or a lift, 0 … 1
         lifted: real  how far a lift has taken the load off what stands, 0 … 1
-        onset: real  settings of the preset, as in `preset.Giving`
-        halflife: real
-        leg_halflife: real
-        planting: real
-        lever: real
-        yield_share: real
-        leg_share: real
-        fastest: real
+        onset, halflife, leg_halflife, planting, lever, yield_share, leg_share, fastest: real  as in `preset.Giving`
         first_body: word[limbs]  from the trunk outward
         last_body: word[limbs]
         is_leg: flag[limbs]  it may stand
@@ -290,10 +284,8 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         band: real  points nearer to the ground than this may push [m]
         look_ahead: real  [s]
         clearance_time: real  [s]
-        pose_speed: real  of the servo of the pose [1/s]
-        pose_stiffness: real  [1/s²]
-        end_speed: real  of the servo of contact points [1/s]
-        end_stiffness: real  [1/s²]
+        pose_speed, pose_stiffness: real  of the servo of the pose [1/s], [1/s²]
+        end_speed, end_stiffness: real  of the servo of contact points [1/s], [1/s²]
         contact_time: real  points matter so long before they touch [s]
         contact_height: real  and so near to the ground [m]
         limit_margin: real  a limit acts from so near on [rad]
@@ -385,8 +377,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         limit_axis: real[limited, 3]  of the twist
         limit_bend: real[limited, 3]  of the bend
         limit_side: real[limited, 3]  of the side
-        limit_below: real[limited, 3]  lower limits [rad]
-        limit_above: real[limited, 3]  upper limits [rad]
+        limit_below, limit_above: real[limited, 3]  lower and upper limits [rad]
         angles: real[limited, 3]  twist, bend, side [rad]
         limit_rows: real[most_limits, nv]  rates of the angles that are near a limit
         limit_lower: real[most_limits]  least accelerations, −∞ where no limit is near
@@ -434,19 +425,16 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         moving_part: real  part of the way to the next support that is left after a step
         push: real  angular acceleration of the trunk by a moment across [1/(kg m²)]
         twist: real  the same about the vertical
-        spring: real  of the trunk [1/s²]
-        damper: real  [1/s]
+        spring, damper: real  of the trunk [1/s²], [1/s]
         limit: real  turn at which the spring is twice as stiff [rad]
         fresh: real  a trunk turned by less when it begins to fly turns with the whole figure at once [rad]
         whole_part: real  else part of the way there that is left after a step
         height: real  of the root against the reference, upward [m]
-        height_velocity: real  [m/s]
-        height_acceleration: real  [m/s²]
+        height_velocity, height_acceleration: real  [m/s], [m/s²]
         since: real  how long since it last had to be moved outward [s]
         whole: real  how far legs and root turn with the trunk, 1 in flight … 0 on the ground
         shift: real[2]  of the goal against the reference [m]
-        velocity: real[2]  [m/s]
-        acceleration: real[2]  [m/s²]
+        velocity, acceleration: real[2]  [m/s], [m/s²]
         ground: real[2]  where the ground has carried the reference's place [m]
         ground_velocity: real[2]  [m/s]
         rest: real[2]  where protective steps take it, against where it would rest else [m]
@@ -469,32 +457,44 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         pair: word[pairs, 2]  the two capsules of each
         body: word[capsules]  whose they are
         carrier: word[bodies]  body whose place takes each away from the other leg: the shin, of feet and toes
-        starts: real[capsules, 3]  in the body's frame [m]
-        ends: real[capsules, 3]
+        starts, ends: real[capsules, 3]  in the body's frame [m]
         radii: real[capsules]  [m]
         lines: real[capsules, 7]  room to work in
         at: word[pairs]
         gaps: real[pairs]
-        firsts: real[pairs, 3]
-        seconds: real[pairs, 3]
-        normals: real[pairs, 3]
+        firsts, seconds, normals: real[pairs, 3]
         holds: flag[bodies]  bodies of legs that stand, written by `closing_legs`, as the next two
         rows: real[pairs, nv]  how the accelerations of the joints part each pair, the leading ones
         lower: real[pairs]  least accelerations at which they part [m/s²], −∞ for the other rows
         stopped: real[pairs]  the same to come to rest against each other in one step
     """),
+    # the stages of one step of the filter, from sensing to the next pose; see filter/stages.py
+    "Stages": _fields("""
+        frame: Frame  what is sensed, and the targets
+        goal: MovingGoal  what a push moves
+        legs: Legs  that may meet
+        system: System  the list and its answer
+        is_guided: word  the center of mass has a goal
+        is_settled: word  no limb is on its way back
+        stops_here: word  Python adds to the list before it is solved
+        was_whole: word  the figure turned with its trunk in the last step
+        friction: real  Coulomb coefficient
+        fastest: real  a joint faster than this means that the run diverged [rad/s, m/s]
+        far: real  a limb so far off its place steps back [m]
+        lasting: real  unless it lifts by itself before [s]
+        lean: real[3]  of the upright, and heights of the center of mass at which a figure lies and stands [m]
+        own_share: real[bodies]  part of the trunk's sway that each body takes by itself
+        acted: flag[points, 4]  coefficients that acted in the last step
+        off: real[nv]  accelerations of the last step, against the reference's
+        com: real[3]  center of mass [m]
+        q: real[nq]  coordinates of the next pose
+        v: real[nv]  its velocities
+    """),
+    # many figures, each with what makes its reference
+    "Crowd": _fields("""
+        count: word  figures
+        actors: word[count]  addresses of their blocks "Actor"
+        stages: word[count]  and of "Stages"
+        reached: word[count]  how far each came, see filter/stages.py
+    """),
 }
-
-
-def header() -> str:
-    """The blocks as C structures."""
-    lines = ["/* Made from poise/native/fields.py; do not edit. */", ""]
-    for name, fields in BLOCKS.items():
-        lines.append("typedef struct {")
-        for field in fields:
-            kind = {"address": "void *"}.get(field.kind, field.kind)
-            star = "*" if (field.shape or field.kind in BLOCKS) and kind != "void *" else ""
-            shape = f"({field.shape}) " if field.shape else ""
-            lines.append(f"    {kind} {star}{field.name}; /* {shape}{field.meaning} */".replace("* *", "**"))
-        lines += [f"}} {name};", ""]
-    return "\n".join(lines)

@@ -39,12 +39,13 @@ from poise.step.system import (
     NOT_POSITIVE,
     SOLVED,
     answer,
+    expect,
     form_of,
     packed,
     share_matrix,
     system_of,
 )
-from poise.step.writers import expect, table_of, write
+from poise.step.writers import table_of, write
 
 
 class Certificate(NamedTuple):
@@ -153,7 +154,7 @@ def solve_step(
         if status != SOLVED:
             require_numbers(objectives, constraints)
             raise _failure(gather(step, objectives, constraints), status)
-        result = _result(s)
+        result = result_of(s)
     return result._replace(costs=_costs(step, objectives, result)) if costs else result
 
 
@@ -167,13 +168,18 @@ def _require_points(step: Step, objectives: Sequence[Objective], constraints: Se
             model.require_points(points, term.name)
 
 
-def _result(s: Block) -> StepResult:
+def result_of(s: Block) -> StepResult:
     """The answer in a block, as arrays of its own."""
-    primal, dual, gap, solves, dynamics = s.residuals.tolist()
     return StepResult(
         s.a.copy(), s.x[: s.values.n].copy(), s.torque.copy(), s.forces[: s.values.touching].copy(),
-        Certificate(primal, dual, gap, dynamics), "active set", int(solves), s.acting[: s.values.bounds].copy(),
+        certificate_of(s), "active set", int(s.residuals[3]), s.acting[: s.values.bounds].copy(),
     )  # fmt: skip
+
+
+def certificate_of(s: Block) -> Certificate:
+    """The proof of the answer in a block."""
+    primal, dual, gap, _, dynamics = s.residuals.tolist()
+    return Certificate(primal, dual, gap, dynamics)
 
 
 def _readable(

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags
 from poise.native import Block, compiled
 from poise.physics import State
 from poise.physics.bodies import chain, com_rows, inverse_dynamics, material
@@ -74,6 +74,18 @@ def enlarge(state: State, name: str, count: int) -> Block:
     if count > known.most[name]:
         state.kept["system"] = known = new_system(state, known.most | {name: count + count // 2})
     return known
+
+
+def expect(s: Block, warm: Flags | None, bounds: Flags | None, guess: Array | None) -> None:
+    """Write what is expected of the answer: coefficients above zero, bounds that act, accelerations."""
+    n = s.values.n
+    s.warm[:n] = warm if warm is not None and len(warm) == n else False
+    s.taken.fill(False)
+    if bounds is not None and len(bounds) == s.values.bounds:
+        s.taken[: len(bounds)] = bounds
+    s.values.has_guess = guess is not None
+    if guess is not None:
+        s.guess[:] = guess
 
 
 def form_of(s: Block) -> Array:

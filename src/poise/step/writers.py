@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from poise.core.errors import InvalidValue
-from poise.core.typing import Array, Flags, Index
+from poise.core.typing import Array, Index
 from poise.native import Block
 from poise.native.function import address_of
 from poise.step.contacts import Columns
@@ -360,6 +360,17 @@ def write(step: Step, objectives: Sequence[Objective], constraints: Sequence[Con
             is_plain = False
 
 
+def prepare(step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> bool:
+    """Bring the table of a state to a list, for `write_terms`; False if that does not write all of it."""
+    table = table_of(s := system_of(step.state))
+    table.lists = None
+    try:
+        table.take(step, s, [*objectives, *constraints])
+    except _Full:
+        return False
+    return table.is_by_point and not table.others
+
+
 # --- one row for each kind of term; None where its rows must do it
 
 
@@ -486,15 +497,3 @@ ROWS: dict[type[Quantity], Callable[[Step, Objective, Any], Row | None]] = {
     ContactAcceleration: _contact_acceleration,
 }
 """Kinds of quantities that the core writes."""
-
-
-def expect(s: Block, warm: Flags | None, bounds: Flags | None, guess: Array | None) -> None:
-    """Write what is expected of the answer: coefficients above zero, bounds that act, accelerations."""
-    n = s.values.n
-    s.warm[:n] = warm if warm is not None and len(warm) == n else False
-    s.taken.fill(False)
-    if bounds is not None and len(bounds) == s.values.bounds:
-        s.taken[: len(bounds)] = bounds
-    s.values.has_guess = guess is not None
-    if guess is not None:
-        s.guess[:] = guess

@@ -195,9 +195,9 @@ class Clip(Driver):
 
     def ask(self, forces: Sequence[Force]) -> Lists | None:
         figure, playback = self._playback.figure, self._playback
-        given = playback.at(min(self._frame, playback.frame_count - 2))
+        given = playback.at(min(self._frame, playback.frame_count - 2), forces)
         self._frame += 1
-        self._asked = asked = figure.ask(**given, pushes=forces)
+        self._asked = asked = figure.ask(given)
         self.q, self.v = figure.q, figure.v
         return None if asked is None else Lists(asked.step, asked.objectives, asked.constraints)
 

@@ -64,12 +64,22 @@ real surface(const Ground *g, real x, real y, real *along_x, real *along_y);
 void sample(word n, word m, Ground *ground, const real *places, real *heights, real *normals);
 void ground_velocities(word n, word m, Ground *ground, const real *places, real *velocities);
 
+/* filter.c, goal.c, capsules.c, reference.c: the stages of a step */
+word sense(Frame *f);
+void set_targets(Frame *f);
+void move_goal(MovingGoal *g, Frame *f);
+void advance_goal(MovingGoal *g);
+void keep_apart(Legs *l, Frame *f);
+word reference_frame(Actor *s, Reference *r);
+
 /* giving.c */
 void strengths_of(const Pose *p, const real *reference_v, Limbs *l);
 void give_way(Frame *f);
 
 /* system.c */
 void frames(word k, const real *normals, real *out);
+word write_terms(System *s);
+word answer(System *s);
 
 /* active_set.c */
 word least_nonnegative(word n, const real *(*row_of)(void *, word), void *of, const real *f, const flag *warm, real *x,

@@ -1,0 +1,153 @@
+"""The stages of one step in one call of the compiled core: sensing, targets, list, answer, next pose.
+
+`usual_step` does what `SimulatedCharacter.advance` does stage by stage, by the same functions in the same order, and
+stops where Python has a say: where a limb is to step back, where you add objectives of your own, or where the solver
+did not get through. It returns how far it came, and `advance` goes on from there. A call releases the interpreter lock,
+so `usual_steps` takes many figures at once on each thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from poise.filter.apart import keep_apart
+from poise.filter.frame import sense, set_targets
+from poise.filter.giving import give_way
+from poise.filter.goal import advance_goal, move_goal
+from poise.filter.reference import reference_frame
+from poise.filter.setup import Setup
+from poise.native import Block, compiled
+from poise.step.system import SOLVED, answer, write_terms
+
+NOT_TRIED, NOT_FINITE, SENSED, TARGETED, DONE = range(-1, 4)
+"""How far `usual_step` came: the state is not finite; it is sensed; its targets are set; the next pose is there."""
+
+
+def stages_of(setup: Setup, frame: Block, goal: Block, legs: Block, system: Block, *, fastest: float) -> Block:
+    """The block "Stages" of a figure.
+
+    Args:
+        setup: What never changes.
+        frame, goal, legs, system: Blocks of the figure and of its state.
+        fastest: A joint faster than this means that the run diverged [rad/s, m/s].
+    """
+    pose, ground, leg_length = frame.pose, setup.preset.ground, setup.character.leg_length
+    sizes = {"nq": pose.nq, "nv": pose.nv, "bodies": pose.bodies, "points": pose.points}
+    s = Block("Stages", sizes, {"frame": frame, "goal": goal, "legs": legs, "system": system})
+    s.is_guided, s.friction, s.fastest = setup.options.goal != "none", setup.options.friction, fastest
+    s.stops_here, s.own_share[:] = bool(setup.options.objectives), frame.sway_share
+    heights = [setup.floor + part * leg_length for part in (ground.lies_below, ground.stands_above)]
+    s.lean[:] = (-1.0, -math.inf, -math.inf) if setup.is_quadruped else (ground.lean, *heights)
+    if ground.lean == 0.0:
+        s.lean[:] = 0.0, -math.inf, -math.inf
+    return s
+
+
+@compiled("Stages *s")
+def react(s):
+    """What forces that meet the figure do: limbs give way, the goal moves, the trunk sways; the frame is sensed."""
+    f, g = s.frame, s.goal
+    if f.giving.hits:
+        give_way.twin(f)
+    if f.is_moving and f.pose.points:
+        g.ground_velocity[:] = f.ground_velocities.mean(axis=0)[:2]
+    move_goal.twin(g, f)
+    whole = g.whole if g.whole > 1e-3 else 0.0
+    if whole or s.was_whole:
+        f.sway_share[:] = s.own_share + whole * (1.0 - s.own_share)
+    s.was_whole = whole > 0.0
+
+
+@compiled("Stages *s")
+def aim(s):
+    """Set the targets of a step; it is known which limb steps back.
+
+    Where the ground's slope tips the figure, an upright one leans uphill a little; one that lies, lies along it.
+    """
+    f, g = s.frame, s.goal
+    tips = bool(f.follower[6:12].any()) and not f.is_falling
+    f.leaning = f.lying = 0.0
+    if tips:
+        lean, lies, stands = s.lean.tolist()
+        part = 1.0 if stands == -math.inf else (float(f.reference.com[2]) - lies) / (stands - lies)
+        part = min(max(part, 0.0), 1.0)
+        f.leaning, f.lying = part * lean, 1.0 - part
+    f.is_turned, f.has_goal = g.sways or tips, s.is_guided and not f.is_falling
+    set_targets.twin(f)
+    s.legs.acts = not f.is_falling and (not g.rests or g.sways)
+    keep_apart.twin(s.legs, f)
+
+
+@compiled("Stages *s, const real a[n]", returns="word")
+def integrate(s, a):
+    """Write the next pose, v += Δt a, q ⊕= Δt v; 0 where a joint gets too fast. Source: [Levine2012]_ (4), (5)."""
+    p, dt = s.frame.pose, s.frame.dt
+    s.q[:], s.v[:] = p.q, p.v + dt * a
+    if not (np.abs(s.v) < s.fastest).all():
+        return 0
+    engine = p.engine.addresses
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_double)
+    function(engine["mj_integratePos"])(engine["model"], s.q.ctypes.data, s.v.ctypes.data, dt)
+    return 1
+
+
+@compiled("Stages *s", returns="word")
+def move_on(s):
+    """Solve the list in the table of the block "System" and go to the next pose; TARGETED where that fails."""
+    f, y = s.frame, s.system
+    p, r, touching = f.pose, f.reference, f.touching_count
+    points = f.touching[:touching]
+    y.is_spread, y.touching, y.n, y.friction = 0, touching, 4 * touching, s.friction
+    y.contact_points[:touching], y.normals[:touching], y.external[:] = points, f.normals[:touching], f.giving.external
+    if write_terms.twin(y):
+        return TARGETED
+    y.warm[: y.n], y.taken[:], y.has_guess, y.guess[:] = s.acted[points].ravel(), False, 1, r.a + s.off
+    if answer.twin(y) != SOLVED or not integrate.twin(s, y.a):
+        return TARGETED
+    s.acted[:], s.off[:], s.com[:] = False, y.a - r.a, p.subtree_com[f.giving.root]
+    s.acted[points] = y.x[: y.n].reshape(-1, 4) > 0.0
+    advance_goal.twin(s.goal)
+    return DONE
+
+
+@compiled("Stages *s", returns="word")
+def usual_step(s):
+    """All stages of a step, as far as nothing unusual comes up; returns how far that is.
+
+    The inputs are in the blocks: the state's coordinates, the reference, bodies and forces of pushes on centers of
+    mass.
+    """
+    f, g, limbs = s.frame, s.goal, s.frame.giving
+    if not sense.twin(f):
+        return NOT_FINITE
+    limbs.hit_place[: limbs.hits] = f.pose.xipos[limbs.hit_body[: limbs.hits]]
+    react.twin(s)
+    is_far = (f.limbs_seen[:, 3] > s.far) & (f.limbs_seen[:, 2] >= s.lasting)
+    if f.has_home and (not s.is_settled or is_far.any()):
+        return SENSED
+    f.is_stepping, f.is_falling, f.authority = 0, 0, 1.0
+    f.lands = bool(f.shift.any() or g.landing.any())
+    if f.lands:
+        f.landing_ahead[:] = g.landing
+    aim.twin(s)
+    return TARGETED if s.stops_here else move_on.twin(s)
+
+
+def crowd_of(figures: Sequence[tuple[Block, Block]]) -> Block:
+    """The block "Crowd" of figures, each a block "Actor" that makes its reference, and its "Stages"."""
+    crowd = Block("Crowd", {"count": len(figures)}, {})
+    crowd.actors[:], crowd.stages[:] = [a.address for a, _ in figures], [s.address for _, s in figures]
+    crowd.__dict__["figures"] = figures
+    return crowd
+
+
+@compiled("Crowd *crowd")
+def usual_steps(crowd):
+    """`reference_frame` and `usual_step` of many figures, one after the other."""
+    for i, (actor, stages) in enumerate(crowd.figures):
+        is_finite = reference_frame.twin(actor, stages.frame.reference)
+        crowd.reached[i] = usual_step.twin(stages) if is_finite else NOT_FINITE
