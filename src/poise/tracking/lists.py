@@ -47,7 +47,7 @@ class Settings:
     """Weights [1] on accelerations in m/s² and rad/s² for a leg of 0.82 m, stiffnesses [1/s²] of critical servos.
 
     Attributes:
-        com: Acceleration of the center of mass over the ground; `com_gain` see `poise.tracking.stance`.
+        com: Acceleration of the center of mass over the ground; `com_gain` see `poise.tracking.balance`.
         pelvis, pelvis_stiffness: Height of the pelvis; its place over the ground counts `pelvis_along` of that.
         pelvis_turn, pelvis_turn_stiffness: Its orientation.
         support, support_stiffness: Place of the end of a support limb; `support_turn` its orientation.

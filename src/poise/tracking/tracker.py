@@ -19,12 +19,14 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue, StepInfeasible
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
+from poise.core.units import GRAVITY
 from poise.filter import falling, rising
 from poise.filter.forces import Force
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.step import Contacts, Step, StepResult, solve_step
 from poise.terrain import Terrain
+from poise.tracking.balance import Sway, balance, must_carry, off_soles, restlessness
 from poise.tracking.calibration import (
     Bend,
     Posing,
@@ -46,17 +48,7 @@ from poise.tracking.calibration import (
 from poise.tracking.lists import Ground, Knees, Lists, Settings, Targets, settings_of
 from poise.tracking.retarget import Retargeter, Role, Standing, end_body, propose_roles
 from poise.tracking.smooth import Known, Smoother, Soles
-from poise.tracking.stance import (
-    Foot,
-    Goal,
-    Sinking,
-    Sway,
-    balance,
-    carrying_points,
-    off_soles,
-    pelvis_drop,
-    restlessness,
-)
+from poise.tracking.stance import HIGH, Foot, Goal, Sinking, carrying_points, pelvis_drop
 
 ROOTS = ("hard", "soft", "strict")
 NEAR = 0.012
@@ -77,6 +69,7 @@ STILL, STILL_TIME = 0.3, 0.4
 """An actor whose pelvis is slower [m/s], for a leg of 0.82 m, and for so long [s], stands still."""
 STYLING = 0.2
 """Time constant with which a style is blended in [s]."""
+CARRIED = 0.05
 LEANING = 0.2
 """The center of mass is brought over the soles within so long [s]."""
 RISING = 0.2
@@ -177,7 +170,7 @@ class PerformanceTracker:
         self.time, self.counts, self.mode, self._poses = 0.0, Counts(), "following", 0
         self.scale = character.leg_scale
         self.feet: dict[str, Foot] = {}
-        self._lean = np.zeros(2)
+        self._lean, self._force = np.zeros(2), np.zeros(2)
         self._style: Style | None = None
         self._styled = np.zeros((2 + len(self.rows), 6))
         self._shift, self._catch, self._rise, self._sinking = np.zeros(2), np.zeros(2), 0.0, Sinking()
@@ -380,9 +373,14 @@ class PerformanceTracker:
         heights = self._ground_under(np.array([place[foot.row, :2] + foot.shift for foot in self.feet.values()]))
         place[:, :2] += self._shift
         scale = retargeter.theirs.leg / 0.95
+        rate = GRAVITY / max(float(smooth.x[1, 2]) - self.floor, 0.1)
+        force = smooth.x[1, :2] - smooth.a[1, :2] / rate
+        self._force += (1.0 if self.is_beginning else 1.0 - math.exp(-self.dt / CARRIED)) * (force - self._force)
+        carrying = must_carry(self._force, tuple(self.feet.values()), smooth.x[:, :2], retargeter.ours.leg)
         for k, foot in enumerate(self.feet.values()):
             row = foot.row
-            over = float(self._soles.x[k, 2]) - self.actor_floor
+            begins, speed = not self._poses and self.is_beginning, self._soles.v[k]
+            over = foot.over(float(self._soles.x[k, 2]) - self.actor_floor, speed, scale, begins=begins)
             goal = Goal(place[row], velocity[row], acceleration[row], turn[row], spin[row])
             goal.place[:2] += foot.shift - self._shift
             goal.velocity[:2] += foot.drift
@@ -390,9 +388,10 @@ class PerformanceTracker:
             if goal.place[2] < self.floor + foot.height:
                 goal.place[2] = self.floor + foot.height + max(0.0, over) * retargeter.ratio
             goal.place[2] += heights[k] - self.floor
-            goal.turn = foot.leveled(over, self._soles.v[k], scale, goal)
+            goal.turn = foot.leveled(over, speed, scale, goal, begins=begins)
+            carries = foot is carrying and over < HIGH * scale
             others = any(foot is not other and other.stands and other.has_landed for other in self.feet.values())
-            foot.decide(over, self._soles.v[k], scale, goal, heights[k], others=others)
+            foot.decide(over, speed, scale, goal, heights[k], others=others, carries=carries, begins=begins)
             goal = foot.hold(goal)
             place[row], velocity[row], acceleration[row] = goal.place, goal.velocity, goal.acceleration
             turn[row], spin[row] = goal.turn, goal.spin
