@@ -9,6 +9,7 @@ import poise
 from poise.body.character import figure
 from poise.core.motion import Motion
 from poise.tracking import PerformanceTracker
+from poise.tracking.balance import must_carry
 from poise.tracking.smooth import calmed
 from poise.tracking.stance import Foot, Goal
 
@@ -41,6 +42,38 @@ def test_a_foot_lands_where_it_is_placed_not_beyond() -> None:
     still = a_foot()  # what the actor's foot does by itself goes on
     still.decide(0.02, np.array([0.0, 0.0, -0.4]), 1.0, goal, 0.0, others=True)
     np.testing.assert_allclose(still.place[:2], [0.2 + 0.05 * 0.9, 0.1 - 0.05 * 0.6], atol=1e-9)
+
+
+def test_a_foot_that_rests_above_the_floor_stands() -> None:
+    """Recordings have feet that rest some centimeters above the floor; one that is only slow and high does not."""
+    at_rest = Goal(np.array([0.0, 0.1, 0.17]), np.zeros(3), np.zeros(3), LEVEL, np.zeros(3))
+    for height, stands in ((0.09, True), (0.2, False)):
+        foot = a_foot()
+        for _ in range(60):
+            over = foot.over(height, np.zeros(3), 1.0, begins=False)
+            foot.decide(over, np.zeros(3), 1.0, at_rest, 0.0, others=True)
+        assert foot.stands is stands
+    assert a_foot().over(0.09, np.zeros(3), 1.0, begins=True) == 0.0
+    assert a_foot().over(0.09, np.array([0.5, 0.0, 0.0]), 1.0, begins=True) == 0.09
+
+
+def test_a_foot_of_an_actor_that_begins_lies_flat() -> None:
+    """Rigs draw feet with the toes up: a run that began so stood on its heels and fell forward."""
+    turn = poise.core.rotations.from_rotation_vector(np.array([0.0, -0.4, 0.0]))
+    goal = Goal(np.zeros(3), np.zeros(3), np.zeros(3), turn, np.zeros(3))
+    np.testing.assert_allclose(a_foot().leveled(0.0, np.zeros(3), 1.0, goal, begins=True), LEVEL, atol=1e-9)
+    assert a_foot().leveled(0.0, np.zeros(3), 1.0, goal, begins=False)[2] < -0.1
+
+
+def test_the_foot_under_the_weight_carries() -> None:
+    """Where no standing foot explains the force on the actor, the nearest other foot must carry it."""
+    left, right = a_foot(), a_foot()
+    left.stands, right.row = True, 3
+    places = np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 0.15], [0.0, -0.15]])
+    assert must_carry(np.array([0.0, -0.1]), (left, right), places, 0.9) is right
+    assert must_carry(np.array([0.0, 0.1]), (left, right), places, 0.9) is None
+    right.stands = True
+    assert must_carry(np.array([0.0, -0.1]), (left, right), places, 0.9) is None
 
 
 def test_a_run_that_begins_with_the_feet_apart_does_not_begin_by_falling(walk: Motion, walker: poise.Character) -> None:

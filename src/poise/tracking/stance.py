@@ -88,7 +88,7 @@ class Foot:
         Args:
             height: Of the sole over the floor [m].
             velocity, scale: See `decide`.
-            begins: Whether nothing was seen of it before: it is taken as it is.
+            begins: Whether the run begins: the foot is taken as it is.
         """
         is_still = float(velocity @ velocity) < STILL**2 * scale and height < HIGH * scale
         self._still = self._still + self.dt if is_still else 0.0
@@ -111,7 +111,7 @@ class Foot:
         if over < LAND_HEIGHT * scale and slow and float(np.linalg.norm(wanted.spin)) < RESTING:
             self._seen += 1
             tilt = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(straight), wanted.turn))
-            share = 1.0 if begins else max(1.0 / (self._seen + BLEND / self.dt), self.dt / LEARNING)
+            share = max(1.0 / (self._seen + (0.0 if begins else BLEND / self.dt)), self.dt / LEARNING)
             self._tilt = self._tilt + share * (tilt - self._tilt)
         return rotations.multiply(wanted.turn, rotations.from_rotation_vector(-self._tilt))
 
@@ -136,7 +136,7 @@ class Foot:
             wanted: Where the character's foot would go.
             ground: Height of the character's ground there [m].
             others: Whether another foot carries; if none does, only one that is lifted, or pulled away, leaves.
-            carries: Whether the actor's weight must be on it, see `weight_elsewhere`.
+            carries: Whether the actor's weight must be on it, see `poise.tracking.balance.must_carry`.
             begins: See `over`.
         """
         along, fast = math.hypot(velocity[0], velocity[1]), math.sqrt(scale)

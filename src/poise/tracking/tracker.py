@@ -63,6 +63,8 @@ LOST, STRICTLY_LOST = 2.3, 1.8
 """So many times `ASTRAY` or `TILTED`, and the character falls; the second for a root that is never held [1]."""
 BEGINNING = 6
 """Least number of first poses that are taken as they are, to measure the actor's velocity; noise needs more."""
+KNOWN_SPEED = 3
+"""So many first poses of a live actor do not say how fast its feet are."""
 JOINING = 0.5
 """A character that another actor takes over comes to the new one's pose within so long [s]."""
 STILL, STILL_TIME = 0.3, 0.4
@@ -70,6 +72,7 @@ STILL, STILL_TIME = 0.3, 0.4
 STYLING = 0.2
 """Time constant with which a style is blended in [s]."""
 CARRIED = 0.05
+"""Where the force on the actor acts is averaged over so long [s]."""
 LEANING = 0.2
 """The center of mass is brought over the soles within so long [s]."""
 RISING = 0.2
@@ -373,13 +376,12 @@ class PerformanceTracker:
         heights = self._ground_under(np.array([place[foot.row, :2] + foot.shift for foot in self.feet.values()]))
         place[:, :2] += self._shift
         scale = retargeter.theirs.leg / 0.95
-        rate = GRAVITY / max(float(smooth.x[1, 2]) - self.floor, 0.1)
-        force = smooth.x[1, :2] - smooth.a[1, :2] / rate
-        self._force += (1.0 if self.is_beginning else 1.0 - math.exp(-self.dt / CARRIED)) * (force - self._force)
-        carrying = must_carry(self._force, tuple(self.feet.values()), smooth.x[:, :2], retargeter.ours.leg)
+        carrying = self._must_carry()
         for k, foot in enumerate(self.feet.values()):
             row = foot.row
-            begins, speed = not self._poses and self.is_beginning, self._soles.v[k]
+            # a live actor's first poses do not say how fast it is
+            begins = self.is_beginning and (self._live is None or self._poses >= KNOWN_SPEED)
+            speed = self._soles.v[k]
             over = foot.over(float(self._soles.x[k, 2]) - self.actor_floor, speed, scale, begins=begins)
             goal = Goal(place[row], velocity[row], acceleration[row], turn[row], spin[row])
             goal.place[:2] += foot.shift - self._shift
@@ -415,6 +417,15 @@ class PerformanceTracker:
             self._lean += (1.0 if self.is_beginning else 1.0 - math.exp(-self.dt / LEANING)) * (off - self._lean)
         place[1, :2] -= self._lean
         return Targets(place, velocity, acceleration, turn, spin, held)
+
+    def _must_carry(self) -> Foot | None:
+        """The foot that the actor's weight must be on though it seems not to stand."""
+        assert self._retargeter is not None
+        smooth, leg = self._smoother, self._retargeter.ours.leg
+        rate = GRAVITY / max(float(smooth.x[1, 2]) - self.floor, 0.3 * leg)
+        force = smooth.x[1, :2] - smooth.a[1, :2] / rate
+        self._force += (1.0 if self.is_beginning else 1.0 - math.exp(-self.dt / CARRIED)) * (force - self._force)
+        return must_carry(self._force, tuple(self.feet.values()), smooth.x[:, :2], leg)
 
     def _blend_style(self, style: Style) -> None:
         """Come nearer to a style: the pose that joints are drawn to, and the shifts of targets."""
