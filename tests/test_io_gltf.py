@@ -708,6 +708,47 @@ def test_moving_parts_without_a_skin_are_joints_and_are_drawn(tmp_path):
     np.testing.assert_allclose(motion.skeleton.skin, 3.0)
 
 
+def test_a_node_that_only_places_a_mesh_is_part_of_the_bone_above(tmp_path):
+    content = parts_of_a_figure()
+    nodes = content["nodes"]
+    for node in nodes[1:]:
+        del node["mesh"]
+        nodes += [
+            {"name": "cube", "children": [len(nodes) + 1], "translation": [0, -3, 0]},
+            {"name": "object", "mesh": 0},
+        ]
+        node.setdefault("children", []).append(len(nodes) - 2)
+    motion = poise.load(saved(tmp_path, content))
+    assert motion.skeleton.names == ("root", "hip", "knee")
+    assert sorted(int(mesh.joints[0, 0]) for mesh in document_of(motion).meshes) == [0, 1, 2]
+
+
+def test_nodes_left_in_one_place_have_the_bones_of_the_clip(tmp_path):
+    content = made()
+    for node in content["nodes"]:
+        node.pop("translation", None)
+    places = np.array([[0, -40, 0], [0.1, -40, 0], [0, -40, 0]], dtype="<f4").tobytes()
+    add_channels(content, places, nodes=(2, 3))
+    motion = poise.load(saved(tmp_path, content))
+    np.testing.assert_allclose(np.linalg.norm(motion.skeleton.offsets[1:], axis=1), [40.0, 40.0], rtol=1e-3)
+
+
+def add_channels(content: dict[str, Any], keys: bytes, nodes: tuple[int, ...]) -> None:
+    """Translation channels of the same three keys for some nodes."""
+    data = base64.b64decode(content["buffers"][0]["uri"].split(",", 1)[1])
+    uri = "data:application/octet-stream;base64," + base64.b64encode(data + keys).decode()
+    content["buffers"] = [{"byteLength": len(data) + len(keys), "uri": uri}]
+    content["bufferViews"].append({"buffer": 0, "byteOffset": len(data), "byteLength": len(keys)})
+    content["accessors"].append(
+        {"bufferView": len(content["bufferViews"]) - 1, "componentType": 5126, "count": 3, "type": "VEC3"}
+    )
+    animation = content["animations"][0]
+    animation["samplers"].append({"input": 0, "output": len(content["accessors"]) - 1, "interpolation": "LINEAR"})
+    for node in nodes:
+        target = {"node": node, "path": "translation"}
+        animation["channels"].append({"sampler": len(animation["samplers"]) - 1, "target": target})
+
+
 def test_a_weight_that_is_no_number_moves_no_vertex(tmp_path):
     content = parts_of_a_figure()
     weights = np.array([[1, 0, 0, 0], [np.nan, 0, 0, 0], [0.5, 0.5, 0, 0]], dtype="<f4").tobytes()

@@ -205,3 +205,24 @@ def test_joints_all_beside_each_other_hang_as_the_seams_of_their_skin_say() -> N
     }
     parents[4] = 3
     assert hang_by_skin(parents, seams) == ()  # the file says how its bones hang
+
+
+def test_both_collar_bones_hang_on_the_chest_though_one_hardly_leaves_the_neck() -> None:
+    names = ["root", "chest", "neck", "head", *(f"{part}.{side}" for side in "LR" for part in ("collar", "arm"))]
+    parents = np.array([-1, 0, 1, 2, 2, 4, 2, 6])
+    offsets = np.array(
+        [[0, 0, z] for z in (0.9, 0.4, 0.1, 0.2)] + [[0, 0.1, 0.05], [0, 0.3, 0], [0, -0.1, 0.035], [0, -0.3, 0]]
+    )
+    frames = 40
+    turn = 0.6 * np.sin(2.0 * np.pi * np.arange(frames) / 30.0)
+    turned = np.tile(rotations.IDENTITY, (frames, 8, 1))
+    turned[:, 1] = rotations.from_rotation_vector(np.outer(turn, [1.0, 0.0, 0.0]))
+    turned[:, 2] = rotations.from_rotation_vector(np.outer(turn, [0.0, 1.0, 0.0]))  # the head nods
+    skeleton = Skeleton(tuple(names), parents, offsets, turned[0])
+    places, orientations = (part.copy() for part in world_pose(skeleton, np.tile(offsets, (frames, 1, 1)), turned))
+    for k in (4, 5, 6, 7):  # the chest carries both; nodding shows it of the left one, which begins higher
+        held = offsets[2] + offsets[k] + (offsets[k - 1] if k % 2 else 0.0)
+        places[:, k] = places[:, 1] + rotations.rotate(orientations[:, 1], held)
+        orientations[:, k] = orientations[:, 1]
+    found = {h.joint: h.bone for h in find_hanging(measure(places, orientations, parents, None, None))}
+    assert found == {4: 1, 6: 1}

@@ -310,3 +310,39 @@ def test_limbs_of_one_part_are_known_by_names_written_in_one() -> None:
     found = limbs(fit(figure(parts, ["body"], ends=tips)))
     assert found["left_front_leg"] == ["leftarm"]
     assert found["left_hind_leg"] == ["leftleg"]
+
+
+def test_legs_of_one_bone_are_paired_by_their_name_and_lie_apart_by_their_tips() -> None:
+    rows: list[Row] = [
+        ("body", "", (0.0, 0.0, 0.5)),
+        ("trunk", "body", (0.0, 0.0, 0.1)),
+        ("head", "body", (0.0, 0.0, 0.5)),
+    ]
+    rows += [(f"leg{n}", "body", (0.0, 0.0, -0.1)) for n in range(4)]  # all begin in the middle
+    ends: list[Row] = [("", f"leg{n}", (0.2 * (n > 1) - 0.1, 0.15 - 0.3 * (n % 2), -0.4)) for n in range(4)]
+    found = limbs(fit(figure(rows, ["leg0", "leg2"], ends=[*ends, ("", "head", (0.0, 0.0, 0.3))])))
+    assert {names[0] for name, names in found.items() if "leg" in name} == {"leg0", "leg1", "leg2", "leg3"}
+
+
+def test_heads_beside_a_head_are_no_arms() -> None:
+    heads = both(("head two.*", "chest", (0.0, 0.25, 0.1)), ("crown.*", "head two.*", (0.0, 0.05, 0.3)))
+    found = limbs(fit(figure([*TRUNK, *heads, *LEGS], MOVES[:8])))
+    assert not any("arm" in name for name in found)
+
+
+def test_a_head_is_a_head_though_it_never_turns_and_lies_where_the_shoulders_do() -> None:
+    arms = [(name, parent, (0.0, 0.0, 0.3) if parent == "chest" else at) for name, parent, at in ARMS]
+    for shoulders in (ARMS, arms):
+        found = limbs(fit(figure([*TRUNK, *shoulders, *LEGS], MOVES)))
+        assert found["neck"] == ["head"]
+
+
+def test_a_skin_far_from_its_bones_makes_nobody_heavy() -> None:
+    rows: list[Row] = [
+        ("body", "", (0.0, 0.0, 0.5)),
+        ("tail", "body", (-0.4, 0.0, 0.0)),
+        ("fin", "tail", (-0.3, 0.0, 0.0)),
+    ]
+    motion = figure(rows, ["tail"], skin=[9.0, 9.0, 9.0])
+    masses = [fit(replace(motion, skeleton=replace(motion.skeleton, skin_volume=v))).mass for v in (1e9, None)]
+    assert masses[0] == pytest.approx(masses[1])

@@ -115,6 +115,8 @@ def _default_mass(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg: flo
     if known.is_hand:
         return anthropometry.PERSON_MASS * anthropometry.DE_LEVA["hand"] * (known.leg_length / HUMAN_LEG) ** 3
     legs, volume = anatomy.limbs("leg"), skeleton.skin_volume
+    if volume and volume > anatomy.span**3:  # the skin of a broken file is not where its bones are
+        volume = None
     if volume and (len(legs) > 4 or not (legs or anatomy.limbs("arm"))):
         return anthropometry.beast_mass(volume)
     height = _height(skeleton, frames, anatomy, leg)

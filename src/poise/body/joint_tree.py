@@ -35,6 +35,9 @@ LEAST_SKIN, COVERS = 0.25, 0.7
 """A skin over a smaller share of the joints, and over less than this share of the figure's height or width, is that of
 a head or an arm alone and does not tell which joints belong to the figure [1]. A rig may have many controls."""
 
+FEWEST_SKINNED = 15
+"""A whole figure has so many bones: hips, spine, head, and three in each limb."""
+
 STRAY = 0.02
 """Less skin than this share of what a joint usually moves was painted by accident [1]."""
 
@@ -139,7 +142,10 @@ class JointTree:
         found |= {j for j in beside if self._doubles(j)}
         if self.poses.frame_count > 2:
             ends = {site.joint for site in self.skeleton.end_sites if np.linalg.norm(site.offset) > 0.0}
-            for j in beside - ends:
+            heads = {
+                j for j in beside if "head" in hints(self.skeleton.names[j]) and not is_aside(self.skeleton.names[j])
+            }
+            for j in beside - ends - heads:  # a head that looks ahead all the time is a head
                 parent = int(self.skeleton.parents[j])
                 others = [self.lengths[c] for c in (parent, *kids[parent]) if c != j]
                 has_twin = any(self.are_twins(j, c) for c in kids[parent] if c != j)
@@ -175,7 +181,7 @@ class JointTree:
                     away = rest[branch] - rest[parent]
                     along = away @ bone / length**2
                     off = np.linalg.norm(away - along[:, None] * bone, axis=-1) / length
-                    if off.max() < INSIDE and 0.0 < along.min() <= along.max() < 1.0:
+                    if off.max() < INSIDE and 0.0 < along.min() <= along.max() < 0.95:
                         found.update(branch.tolist())
         return frozenset(found)
 
@@ -345,10 +351,14 @@ class JointTree:
                     continue
                 if not mirrored and across is not None and not self._is_apart_along(a, b, across):
                     continue
-                if not mirrored and min(self.bone_count(a), self.bone_count(b)) < 2:
+                alike = hints(names[a]) & hints(names[b]) & {"leg", "arm"}
+                if not mirrored and not alike and min(self.bone_count(a), self.bone_count(b)) < 2:
                     continue
                 least = SMALL if mirrored and "leg" in hints(names[a]) else 0.1
-                if unlike < (0.9 if mirrored else 0.12) and min(self.weight(a), self.weight(b)) >= least:
+                if (
+                    unlike < (0.9 if mirrored else 0.5 if alike else 0.12)
+                    and min(self.weight(a), self.weight(b)) >= least
+                ):
                     scored.append((unlike - (1.0 if mirrored else 0.0), a, b))
         for _, a, b in sorted(scored):
             if a in left_over and b in left_over:
@@ -440,6 +450,8 @@ def _covers(skin: Array, places: Array) -> bool:
     has_skin = skin > 0.0
     if not has_skin.any() or float(np.mean(has_skin)) >= LEAST_SKIN:
         return bool(has_skin.any())
+    if np.count_nonzero(has_skin) < FEWEST_SKINNED:
+        return False
     whole = np.diff(np.quantile(places, [0.05, 0.95], axis=0), axis=0)[0]  # some controls lie far away
     is_long = whole > 0.5 * whole.max()  # pole targets lie before the knees
     return bool((np.ptp(places[has_skin], axis=0) >= COVERS * whole)[is_long].all())

@@ -76,6 +76,7 @@ def find_anatomy(poses: Poses) -> Anatomy:
         if chest in poses.skeleton.ancestors(hub) and hub != pelvis:  # hair, ears and horns of the head
             kind, place = "other", ""
         is_limb = is_figure and (hub, a, b) in limbs
+        is_limb = is_limb and (kind == "leg" or named & {"arm", "leg"} or "head" not in named)  # beasts of many heads
         if not is_limb or (kind != "leg" and ("other" in named or (tree.bone_count(a) == 1 and "arm" not in named))):
             kind, place = "other", ""
         a, b = _left_first(tree, a, b, left)
@@ -163,9 +164,14 @@ def _hangs_down(tree: JointTree, root: int, chest: int, pairs: list[Pair]) -> bo
 
 def _lie_beside(tree: JointTree, pair: Pair) -> bool:
     """False for two branches of which one is above the other, at rest and in most poses: the limbs of a bow."""
-    for places in (tree.skeleton.rest[0][None], tree.poses.positions):
-        apart = places[:, tree.path(pair[1])].mean(axis=1) - places[:, tree.path(pair[2])].mean(axis=1)
-        if np.median(np.abs(apart[:, 2])) < ABOVE * np.median(np.linalg.norm(apart, axis=-1)):
+    poses, rest = tree.poses, tree.skeleton.rest
+    for places, turned in ((rest[0][None], rest[1][None]), (poses.positions, poses.orientations)):
+        middles = [
+            np.concatenate([places[:, tree.path(kid)], tree.tips(places, turned, kid)[:, None]], axis=1).mean(axis=1)
+            for kid in pair[1:]
+        ]
+        apart = middles[0] - middles[1]
+        if np.median(np.abs(apart[:, 2])) <= ABOVE * np.median(np.linalg.norm(apart, axis=-1)):
             return True
     return False
 
@@ -382,12 +388,18 @@ def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, ha
 
 
 def _neck_before_chest(tree: JointTree, pelvis: int, chest: int, chains: list[Chain]) -> list[Chain]:
-    """The neck of a figure whose arms fork off before it: the heaviest branch of the trunk that was nothing else."""
+    """The neck of a figure whose arms fork off before it: the heaviest branch of the trunk that was nothing else.
+
+    Else a joint of the chest that is called a head.
+    """
     trunk = [j for j in tree.skeleton.ancestors(chest) if pelvis in tree.skeleton.ancestors(j)]
     options = [c for c in chains if c.kind == "other" and not c.side and c.hub in trunk]
     best = max(options, key=lambda c: tree.weight(c.joints[0]), default=None)
-    if best is None:
-        return chains
+    if best is None:  # a head that the file gives no length
+        taken = {j for c in chains for j in c.joints}
+        heads = [c for c in tree.skeleton.children[chest] if "head" in hints(tree.skeleton.names[c]) and c not in taken]
+        heads = [c for c in heads if c not in tree.asides and not tree.is_sided(c)]
+        return [*chains, *(Chain("neck", "", "", chest, (head,)) for head in heads[:1])]
     neck = Chain("neck", "", "", best.hub, _to_head(tree, list(best.joints)))
     return [neck if c is best else c for c in chains]
 

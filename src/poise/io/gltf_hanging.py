@@ -169,7 +169,13 @@ def _likes(rig: Rig, one: Hanging, taken: set[int]) -> list[Hanging]:
         and away[joint, one.bone] > away[joint, bone]
     ]
     best = max(options, key=lambda h: (h.odds, -h.bone), default=None)
-    return [best] if best is not None and best.odds > SURE else []
+    if best is not None and best.odds > SURE:
+        return [best]
+    # or both hang on one bone, as collar bones do that the file hangs on the neck
+    bones = (one.bone, int(rig.parents[one.joint]))
+    alike = [j for j in joints if all(abs(away[j, b] - away[one.joint, b]) < MIRRORED for b in bones)]
+    twins = [_weigh(rig, j, one.bone) for j in alike if not _is_above(rig.parents, j, one.bone)]
+    return [twin for twin in twins if twin.odds > 0.0 and motion_witness(rig, twin.joint, twin.bone)[0] > 0.0]
 
 
 def hang_by_skin(parents: Ints, seams: Array) -> tuple[Hanging, ...]:

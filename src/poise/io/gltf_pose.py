@@ -262,9 +262,12 @@ def settled(skeleton: Skeleton, translations: Array) -> tuple[Skeleton, float]:
     Exporters often state one constant translation a little off the node's own: bone lengths are the clip's then. A
     joint that wanders by more than a rounding moves by translation.
     """
-    size = max(float(np.abs(skeleton.offsets[1:]).max()) if skeleton.joint_count > 1 else 0.0, 1e-9)
+    first = translations[0]
+    size = max(float(np.abs(np.stack([skeleton.offsets, first])[:, 1:]).max(initial=0.0)), 1e-9)
     wanders = np.ptp(translations, axis=0).max(axis=1) > MOVES * size
     wanders[0] = True
-    offsets = np.where(wanders[:, None], skeleton.offsets, translations[0])
+    # some exporters leave all nodes in one place, and only the clips part them
+    is_drawn = np.abs(skeleton.offsets[1:]).max(initial=0.0) > MOVES * size
+    offsets = np.where((wanders & (is_drawn | (np.arange(len(wanders)) == 0)))[:, None], skeleton.offsets, first)
     away = float(np.abs(offsets - skeleton.offsets).max())
     return replace(skeleton, offsets=offsets, translating=frozenset(np.flatnonzero(wanders).tolist())), away

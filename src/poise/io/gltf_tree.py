@@ -270,12 +270,22 @@ def _carried(nodes: list[dict[str, Any]], moved: set[int]) -> set[int]:
     waiting = [(n, False) for n in moved]
     while waiting:
         node, is_new = waiting.pop()
-        if is_new and (node in found or {"mesh", "camera", "light", "extensions", "weights"} & set(nodes[node])):
+        if is_new and (node in found or _OTHER_THAN_PLACE & set(nodes[node]) or _only_places_a_mesh(nodes, node)):
             continue
         if is_new:
             found.add(node)
         waiting += [(child, True) for child in nodes[node].get("children", []) if not _is_tip(nodes[child])]
     return found
+
+
+_OTHER_THAN_PLACE = {"mesh", "camera", "light", "extensions", "weights"}
+
+
+def _only_places_a_mesh(nodes: list[dict[str, Any]], node: int) -> bool:
+    """Whether a node leads to one mesh and to nothing else: a part of the bone above."""
+    while len(below := nodes[node].get("children", [])) == 1 and "mesh" not in nodes[node]:
+        node = below[0]
+    return "mesh" in nodes[node] and not below
 
 
 def _beside(animated: set[int], joints: set[int], parents: list[int]) -> set[int]:
