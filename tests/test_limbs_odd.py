@@ -9,6 +9,7 @@ import pytest
 
 from poise.body import fit
 from poise.body.posing import left_out
+from poise.core import rotations
 from tests.test_limbs import ARMS, LEGS, MOVES, TRUNK, Row, both, figure, limbs
 
 
@@ -346,3 +347,50 @@ def test_a_skin_far_from_its_bones_makes_nobody_heavy() -> None:
     motion = figure(rows, ["tail"], skin=[9.0, 9.0, 9.0])
     masses = [fit(replace(motion, skeleton=replace(motion.skeleton, skin_volume=v))).mass for v in (1e9, None)]
     assert masses[0] == pytest.approx(masses[1])
+
+
+def test_a_cloak_longer_than_the_arms_is_no_arm_and_a_sword_no_measure_for_one() -> None:
+    arms = both(
+        ("shoulder.*", "chest", (0.0, 0.1, 0.15)),
+        ("arm.*", "shoulder.*", (0.0, 0.15, 0.0)),
+        ("forearm.*", "arm.*", (0.0, 0.15, 0.0)),
+        ("hand.*", "forearm.*", (0.0, 0.15, 0.0)),
+    )
+    cloak = both(
+        ("cloak one.*", "chest", (-0.1, 0.15, 0.1)),
+        ("cloak two.*", "cloak one.*", (-0.1, 0.0, -0.3)),
+        ("cloak three.*", "cloak two.*", (0.0, 0.05, -0.4)),
+    )
+    sword: list[Row] = [("sword", "hand.R", (0.0, -0.05, 0.0))]
+    tips: list[Row] = [*both(("", "hand.*", (0.0, 0.1, 0.0))), ("", "sword", (0.9, 0.0, 0.0))]
+    found = limbs(fit(figure([*TRUNK, *arms, *LEGS, *cloak, *sword], [*MOVES[:8], "arm.L", "cloak two.L"], ends=tips)))
+    assert found["left_arm"] == ["shoulder.L", "arm.L", "forearm.L", "hand.L"]
+    assert found["right_arm"] == ["shoulder.R", "arm.R", "forearm.R", "hand.R"]
+
+
+def test_wings_alone_are_no_legs() -> None:
+    def bird(*names: str) -> list[Row]:
+        wings = both((f"{names[0]}*", "body", (0.0, 0.1, 0.1)), (f"{names[1]}*", f"{names[0]}*", (0.0, 0.3, -0.1)))
+        return [("body", "", (0.0, 0.0, 0.3)), ("head", "body", (0.2, 0.0, 0.1)), *wings]
+
+    for first, second in (("part_", "wing_"), ("a_", "b_")):
+        rows = bird(first, second)
+        motion = figure(rows, [], ends=both(("", f"{second}*", (0.0, 0.3, -0.4))))
+        beat = 1.2 * np.sin(2.0 * np.pi * motion.times)
+        turned = motion.rotations.copy()
+        for letter, sign in (("L", 1.0), ("R", -1.0)):
+            k = motion.skeleton.index(f"{first}{letter}")
+            turned[:, k] = rotations.from_rotation_vector(np.outer(sign * beat, [1.0, 0.0, 0.0]))
+        found = limbs(fit(replace(motion, rotations=turned)))
+        assert not any("leg" in name for name in found)
+
+
+def test_arms_of_one_skin_are_a_pair_though_one_holds_something() -> None:
+    rows: list[Row] = [*TRUNK[:3], ("n", "chest", (0.0, 0.0, 0.3)), *LEGS]
+    rows += [("n1", "chest", (0.0, 0.25, 0.1)), ("n2", "n1", (0.0, 0.2, -0.1))]
+    rows += [("n3", "chest", (0.0, -0.25, 0.1)), ("n4", "n3", (0.0, -0.2, -0.1))]
+    rows += [(f"n{k}", "n4", (0.25, 0.02 * k, 0.0)) for k in (5, 6, 7)]  # three barrels
+    skin = [40.0 if name in ("n1", "n3") else 9.0 for name, _, _ in rows]
+    motion = figure(rows, [*MOVES[:8], "n1", "n3"], skin=skin, ends=[("", "n2", (0.0, 0.1, 0.0))])
+    found = limbs(fit(motion))
+    assert {found["left_arm"][0], found["right_arm"][0]} == {"n1", "n3"}

@@ -38,6 +38,9 @@ a head or an arm alone and does not tell which joints belong to the figure [1]. 
 FEWEST_SKINNED = 15
 """A whole figure has so many bones: hips, spine, head, and three in each limb."""
 
+FEWEST_VERTICES, MIRRORED = 20.0, 0.02
+"""Of so many vertices and more, mirrored bones move equally many within this share [1]."""
+
 STRAY = 0.02
 """Less skin than this share of what a joint usually moves was painted by accident [1]."""
 
@@ -260,13 +263,17 @@ class JointTree:
         waiting = [root]
         while waiting:
             hub = waiting.pop(0)
-            paired = {kid for pair in self.pair_up(self.major(hub, SMALL))[0] for kid in pair if self.is_sided(kid)}
+            every = {kid for pair in self.pair_up(self.major(hub, SMALL))[0] for kid in pair}
+            paired = {kid for kid in every if self.is_sided(kid)}
             for kid in self.major(hub, LIMB):
                 if kid in paired:
                     continue  # a limb, whatever its hand looks like
                 path: list[int] = [kid]
                 while len(kids := self.major(path[-1], LIMB)) == 1 and not self._bears_legs(path[-1]):
                     path.append(kids[0])
+                way = float(sum(self.lengths[j] for j in path))
+                if kid in every and len(kids) > 2 and max(map(self.weight, kids)) * self.span < SHORT * way:
+                    continue  # the hand of a nameless arm
                 if self._bears_legs(path[-1]) or (len(kids) > 1 and self._is_trunk_hub(path[-1], kids)):
                     paths.append(tuple(path))
                     hubs.append(path[-1])
@@ -351,7 +358,7 @@ class JointTree:
                     continue
                 if not mirrored and across is not None and not self._is_apart_along(a, b, across):
                     continue
-                alike = hints(names[a]) & hints(names[b]) & {"leg", "arm"}
+                alike = hints(names[a]) & hints(names[b]) & {"leg", "arm"} or self._have_one_skin(a, b)
                 if not mirrored and not alike and min(self.bone_count(a), self.bone_count(b)) < 2:
                     continue
                 least = SMALL if mirrored and "leg" in hints(names[a]) else 0.1
@@ -366,6 +373,13 @@ class JointTree:
                 left_over.remove(a)
                 left_over.remove(b)
         return pairs, left_over
+
+    def _have_one_skin(self, a: int, b: int) -> bool:
+        """Whether two joints are as long and move as many vertices: what is drawn for one side is mirrored."""
+        if self.skin is None or min(self.skin[a], self.skin[b]) < FEWEST_VERTICES:
+            return False
+        same = [abs(float(of[a] - of[b])) / max(float(of[a]), float(of[b]), 1e-12) for of in (self.skin, self.lengths)]
+        return max(same) < MIRRORED
 
     @cached_property
     def across(self) -> Array | None:

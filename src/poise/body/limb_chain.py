@@ -95,6 +95,8 @@ def first_long_bone(tree: JointTree, kind: str, path: list[int], other: int) -> 
     """Place in the path of the thigh or upper arm: the first long bone that does not start at the middle line."""
     mirror = _undivided(tree, tree.path(other))
     # what a hand holds is no part of it: the other one tells how far the limb reaches
+    while kind == "arm" and len(path) > len(mirror) > 1 and tree.is_sided(path[0]) > tree.is_sided(path[-1]):
+        path = path[:-1]
     beyond = min(tree.reach[path[-1]], tree.reach[mirror[-1]] if len(mirror) == len(path) else np.inf)
     bones = [*_bones(tree, path), float(beyond)]
     if len(mirror) == len(path):  # both sides are judged alike

@@ -199,6 +199,8 @@ def _main_legs(tree: JointTree, root: int, pairs: list[Pair]) -> Pair | None:
         named = _named(tree, pair)
         if "leg" in named:
             return True
+        if _is_wing(tree, pair) or (len(pairs) == 1 and _beats(tree, pair)):
+            return False
         short = tree.bone_count(pair[1]) == 1  # a limb of one bone is a leg by name alone
         return not named & {"arm", "other"} and not short and _comes_near_ground(tree, pair)
 
@@ -224,6 +226,12 @@ def _is_wing(tree: JointTree, pair: Pair) -> bool:
     return False
 
 
+def _beats(tree: JointTree, pair: Pair) -> bool:
+    """Whether the tips of a pair are above its beginning in many poses: wings."""
+    above = [tree.tip_height(kid) > tree.poses.positions[:, kid, 2] for kid in pair[1:]]
+    return bool(np.mean(above) > BEATS)
+
+
 def _comes_near_ground(tree: JointTree, pair: Pair) -> bool:
     """Whether a tip of the pair is ever about as low as the lowest joint, at rest or in the clip."""
     rest, turned = rest_pose(tree.skeleton)
@@ -234,6 +242,8 @@ def _comes_near_ground(tree: JointTree, pair: Pair) -> bool:
     return min(gaps) < 0.06 * tree.span
 
 
+BEATS = 0.2
+"""Limbs that are higher than where they begin for this share of the time are no legs, where there are no others [1]."""
 UPRIGHT = 0.7
 """A trunk whose direction is so much vertical is upright [1]."""
 ABOVE = 0.9
@@ -336,7 +346,11 @@ def _pair_kind(
     if legs is not None and pair == legs[1:]:
         return "leg", "hind" if four_legged else ""
     weight = tree.worth(pair[0])
-    rivals = [tree.worth(p[1]) for p in pairs if p[0] == hub and p != legs and not _is_wing(tree, p)]
+    beside = [p for p in pairs if p[0] == hub and p != legs and not _is_wing(tree, p)]
+    called = [p for p in beside if "arm" in _named(tree, p)]
+    if called and (hub, *pair) not in called:  # a cloak may be longer than the arms
+        return "other", ""
+    rivals = [tree.worth(p[1]) for p in called or beside]
     if _is_wing(tree, (hub, *pair)) or weight < max(rivals) or tree.weight(pair[0]) < LIMB:
         return "other", ""
     return ("leg", "front") if four_legged else ("arm", "")
