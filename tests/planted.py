@@ -244,6 +244,13 @@ def climb(name: str, random: np.random.Generator) -> Fault:
     return Fault(moved(motion, rise[:, None] * np.array([0.0, 0.0, 1.0])), "rise", (0, last))
 
 
+def drift_up(name: str, random: np.random.Generator) -> Fault:
+    """All of it goes up or down by 25 cm from first to last frame."""
+    motion = clean(name)
+    rise = 0.25 * random.choice([-1.0, 1.0]) * motion.times / motion.duration
+    return Fault(moved(motion, rise[:, None] * np.array([0.0, 0.0, 1.0])), "rise", (0, motion.frame_count - 1))
+
+
 FAULTS: dict[str, tuple[Callable[[str, np.random.Generator], Fault], tuple[str, ...]]] = {
     "root pop 5 cm": (pop, (*WALKS, "high jump", "leaps")),
     "root spike 5 cm": (root_spike, (*WALKS, "high jump", "leaps")),
@@ -258,5 +265,6 @@ FAULTS: dict[str, tuple[Callable[[str, np.random.Generator], Fault], tuple[str, 
     "hover 12 cm": (hover, tuple(WALKS)),
     "flip 120°": (flip, tuple(WALKS)),
     "climb 0.3 m/s": (climb, tuple(WALKS)),
+    "climb 25 cm": (drift_up, tuple(WALKS)),
 }
 """Every fault, and the clips it is planted in."""

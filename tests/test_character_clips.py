@@ -15,12 +15,18 @@ from poise.core import rotations
 from poise.core.motion import Motion
 from poise.filter.simulate import simulate
 from poise.io import load, load_skeleton, save
+from poise.phases import find_floor
 from poise.terrain import Terrain
 from tests.clips import MOTIONS, everywhere, needs_motions, path_of
 
 HUMAN_IK = ("Hips", "UpLeg", "Leg", "Foot", "ToeBase", "Arm", "ForeArm", "Hand")
 MAX = ("Hips", "Hip", "Knee", "Ankle", "Toe", "Shoulder", "Elbow", "Wrist")
+SECOND = MOTIONS.with_name("motions2")
 SIDES = {"left": "Left", "right": "Right"}
+
+
+def needs_clips(name: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(not (SECOND / name).is_file(), reason=f"no {name}; docs/clips.md says where it is from")
 
 
 def names(pelvis: str, *parts: str, left: str = "Left{}", right: str = "Right{}") -> dict[str, str]:
@@ -216,6 +222,27 @@ def test_feet_stand_on_the_found_floor(name: str) -> None:
     # lowest sole point of a frame, in legs: in the middle of the clip at the floor, seldom deep under it
     assert np.quantile(low, 0.02) > -0.06
     assert np.quantile(low, 0.25) < 0.03
+
+
+@needs_clips("bvh/141_20.bvh")
+def test_feet_that_flip_for_some_frames_do_not_lower_the_floor() -> None:
+    """Toes point 12 cm down in a tenth of the frames, and an ankle is 2 cm below the feet's median height."""
+    motion = load(SECOND / "bvh" / "141_20.bvh")
+    assert fit(motion).floor == pytest.approx(find_floor(motion).value, abs=0.03)
+
+
+@needs_clips("gltf/cyberpunk_Character.glb")
+def test_a_leg_without_a_foot_has_a_level_sole_where_it_stands() -> None:
+    """Its rest pose is a stride: the soles of that pose are tilted by 6 cm in a clip that stands."""
+    motion = load(SECOND / "gltf" / "cyberpunk_Character.glb", clip="Idle_Neutral")
+    character = fit(motion)
+    places, turns = motion.world
+    for side in ("left", "right"):
+        body = character.roles[f"{side}_knee"]
+        joint = character.bodies[body].joint
+        sole = np.array([p.offset for p in character.contact_points if p.body == body and p.part == "foot"])
+        heights = (places[0, joint] + rotations.rotate(turns[0, joint], sole))[:, 2]
+        assert np.ptp(heights) < 0.025
 
 
 @pytest.mark.parametrize("name", everywhere(GROUND))

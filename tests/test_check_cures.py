@@ -309,7 +309,7 @@ def test_a_clip_that_hovers_for_a_while_floats(walk: Motion) -> None:
     assert re.search("lower the", found[0].cures[0].text)
 
 
-@pytest.mark.parametrize("speed", [0.15, -0.4, 1.0])
+@pytest.mark.parametrize("speed", [0.04, 0.15, -0.4, 1.0])
 def test_a_walk_that_goes_through_the_air_fails_and_its_cure_mends_it(walk: Motion, speed: float) -> None:
     lifted = moved(walk, speed * walk.times[:, None] * np.array([0.0, 0.0, 1.0]))
     (found,) = findings(lifted, "rise")
@@ -317,6 +317,13 @@ def test_a_walk_that_goes_through_the_air_fails_and_its_cure_mends_it(walk: Moti
     assert found.measure == pytest.approx(abs(speed) * walk.duration, rel=0.15)
     pace = numbers(found.cures[0].text)[0] * (1.0 if "hips up" in found.cures[0].text else -1.0)
     assert not findings(moved(lifted, pace * walk.times[:, None] * np.array([0.0, 0.0, 1.0])), "rise")
+
+
+@pytest.mark.parametrize("ground", ["slope:4", "stairs:0.05,0.3"])
+def test_a_walk_up_a_ground_that_nobody_knows_does_not_go_through_the_air(walk: Motion, ground: str) -> None:
+    up = replace(poise.simulate(walk, terrain=poise.Terrain.parse(ground)).motion, source=None)
+    assert np.ptp(up.world[0][:, 0, 2]) > 0.3
+    assert not findings(up, "rise")
 
 
 def test_a_figure_that_rides_a_lift_is_only_warned_of(walk: Motion) -> None:

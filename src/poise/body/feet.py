@@ -151,6 +151,10 @@ def find_feet(poses: Poses, anatomy: Anatomy, frames: Frames, rest: RestPose | N
     return tuple(_foot(frames, anatomy, chain, speeds, rises, rest) for chain in anatomy.limbs("leg"))
 
 
+LEVEL = 0.03
+"""Feet whose heights differ by less stand on one level, for a person [m]."""
+
+
 def find_floor(frames: Frames, feet: tuple[Foot, ...]) -> float:
     """Height of the floor [m]: median height of the lowest foot point over the slowest quarter of its frames.
 
@@ -173,9 +177,10 @@ def find_floor(frames: Frames, feet: tuple[Foot, ...]) -> float:
     slow = pace <= np.quantile(pace, SLOW_SHARE) + 1e-9
     standing = heights.min(axis=1)[slow]
     floor = float(np.median(standing))
-    if seen[""] < floor:  # perhaps the feet stand on several levels, as on stairs: the lowest of them counts
-        lowest_level = standing <= np.quantile(standing, 0.05) + 0.03 * frames.scale
-        floor = min(float(np.median(standing[lowest_level])), seen[""])
+    if seen[""] < floor - LEVEL * frames.scale:  # the feet stand on several levels, as on stairs: the lowest counts
+        lowest_level = standing <= np.quantile(standing, 0.05) + LEVEL * frames.scale
+        floor = float(np.median(standing[lowest_level]))
+    floor = min(floor, seen[""])
     return seen["hand"] if seen["hand"] < floor - SUNK * frames.scale else floor
 
 

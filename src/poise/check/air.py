@@ -270,7 +270,7 @@ def _drift(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
     path = clip.com[flight.first : flight.last + 1, :2]
     share = (clip.times[flight.first : flight.last + 1] - flight.start_s)[:, None] / flight.duration
     moved = float(np.linalg.norm(path - path[0] - share * (path[-1] - path[0]), axis=1).max(initial=0.0))
-    seen = profile["track"].most * clip.character.leg_scale + mass_slack(clip, flight).level
+    seen = max(profile["track"].most, at.SEEN_LEVEL) * clip.character.leg_scale + mass_slack(clip, flight).level
     if limit.allows(ratio) or ratio * scale < SEEN_SPEED * math.sqrt(clip.character.leg_scale) or moved < seen:
         return
     frame = flight.first + worst

@@ -16,9 +16,10 @@ from poise.analysis.measures import ImpliedScale, Measures, implied_scale, measu
 from poise.body import load_character
 from poise.body.character import Character, fit
 from poise.check.air import flight_findings
+from poise.check.balance import balance_findings
 from poise.check.capture import capture_findings
 from poise.check.finding import FORCES, Cure, Finding, Trials, doubts
-from poise.check.ground import balance_findings, ground_findings
+from poise.check.ground import ground_findings
 from poise.check.library import facts_of, measures_of, samples_of
 from poise.check.pictures import pictures_of
 from poise.check.profile import ROOT, Profile, load_profile

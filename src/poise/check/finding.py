@@ -195,6 +195,7 @@ def turn_word(turn: Array, facing: float) -> str:
 
 
 NEEDS: dict[str, tuple[str, ...]] = {
+    "frame-rate": ("floor",),
     "gravity": ("limbs", "size"),
     "arc": ("limbs", "size"),
     "track": ("limbs", "travel", "size"),

@@ -1,4 +1,4 @@
-"""Findings on standing: feet that slide, sink or hover, and motions that need a moment which the feet cannot give."""
+"""Findings on feet that stand: they slide, sink, hover, or rise with the body."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy import ndimage
 
 from poise.analysis.analyze import Analysis
-from poise.analysis.support import hulls, polygon_distances, zero_moment_point
 from poise.check import thresholds as at
 from poise.check.finding import (
     Cure,
     Finding,
-    Frames,
-    Trials,
     facing_at,
     length_words,
     opposite,
@@ -27,7 +23,6 @@ from poise.check.finding import (
 )
 from poise.check.profile import Limit, Profile
 from poise.core.typing import Array, Flags, Index
-from poise.core.units import GRAVITY
 from poise.phases.points import pelvis
 
 
@@ -135,31 +130,26 @@ def _limit(clip: Analysis, profile: Profile, flaw: str) -> Limit:
 def _rise(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     """A body that goes up or down through the air while its feet stand, wherever the floor is.
 
-    On stairs and slopes a standing foot is at rest. Where nothing is under it, every standing foot rises with the body.
-    What touches the ground that is known is judged by its gaps. A figure that does not step may ride a lift that the
-    clip does not hold: a warning.
+    The heights of feet that stand, over the ground that is known, lie on one line over time. On other slopes and
+    stairs they may as well, but there a foot rests while it stands, and whoever comes back to a place is at its height
+    again. A figure that does not step may ride a lift that the clip does not hold: a warning.
     """
-    limit, touch = _limit(clip, profile, "rise"), clip.touch
-    columns = np.flatnonzero(touch.is_foot)
-    if not limit.is_checked or not len(columns):
+    limit, size = _limit(clip, profile, "rise"), clip.character.leg_scale
+    stood = _stood(clip) if limit.is_checked else []
+    if sum(len(frames) for _, frames, _ in stood) * clip.motion.dt < at.LEAST_RISING * math.sqrt(size):
         return
-    scale, frames = clip.character.leg_scale, np.arange(clip.motion.frame_count)
-    height, velocity = touch.points[:, columns, 2], touch.velocities[:, columns]
-    is_low = height < height.min(axis=1, keepdims=True) + at.LEVEL * scale
-    speed = np.where(is_low, np.linalg.norm(velocity[:, :, :2], axis=2), np.inf)
-    stands = np.argmin(speed, axis=1)
-    still = (speed[frames, stands] < at.STANDING_STILL * math.sqrt(scale)) & ~clip.is_glitch
-    still &= ~touch.flags.any(axis=1) & (clip.forces.demanded[:, 2] > at.CARRIED * clip.mass * clip.gravity)
-    if still.sum() * clip.motion.dt < at.LEAST_RISING * math.sqrt(scale):
+    points = np.concatenate([at_rest for _, _, at_rest in stood])
+    times = np.concatenate([clip.times[frames] for _, frames, _ in stood])
+    (pace,), off = _plane(times[:, None], points[:, 2])
+    far = pace * float(np.ptp(times))
+    own = float(np.median([_plane(clip.times[f][:, None], p[:, 2])[0][0] for _, f, p in stood]))
+    rides = abs(own - pace) < at.RISES_EVENLY * abs(pace) and off < at.RISES_EVENLY * abs(far)
+    level = at.LEVEL * size
+    returns = off < level and _plane(points[:, :2], points[:, 2])[1] > 2.0 * level
+    if limit.allows(abs(far)) or not (rides or returns):
         return
-    rising = velocity[frames, stands, 2]
-    pace, far = float(np.median(rising[still])), float(rising[still].sum() * clip.motion.dt)
-    even = np.abs(rising[still] - pace) < at.RISES_EVENLY * abs(pace)
-    if abs(pace) < at.RISES * math.sqrt(scale) or even.mean() < at.RISING or limit.allows(abs(far)):
-        return
-    feet_used = [touch.supports[columns[k]] for k in stands[still].tolist()]
-    steps = sum(a != b for a, b in pairwise(feet_used))
-    first, last = int(np.flatnonzero(still)[0]), int(np.flatnonzero(still)[-1])
+    steps = sum(a[0] != b[0] for a, b in pairwise(sorted(stood, key=lambda s: s[1][0])))
+    first, last = int(np.argmin(np.abs(clip.times - times.min()))), int(np.argmin(np.abs(clip.times - times.max())))
     word, back = ("up", "down") if pace > 0.0 else ("down", "up")
     yield Finding(
         "rise", abs(far), limit.most, ((first, last),),
@@ -169,6 +159,32 @@ def _rise(clip: Analysis, profile: Profile) -> Iterator[Finding]:
               abs(far) / clip.character.leg_length),),
         "feet", limit.fails and steps >= at.LEAST_STEPS,
     )  # fmt: skip
+
+
+def _stood(clip: Analysis) -> list[tuple[str, Index, Array]]:
+    """Where feet stand: foot, frames, and place and gap to the ground of its lowest point in each, shape (n, 3) [m]."""
+    touch, size, every = clip.touch, clip.character.leg_scale, np.arange(clip.motion.frame_count)
+    lowest = {foot: columns[np.argmin(touch.gaps[:, columns], axis=1)] for foot, columns in feet(clip).items()}
+    if not lowest:
+        return []
+    level = np.min([touch.gaps[every, c] for c in lowest.values()], axis=0) + at.LEVEL * size
+    carried = ~clip.is_glitch & (clip.forces.demanded[:, 2] > at.CARRIED * clip.mass * clip.gravity)
+    found: list[tuple[str, Index, Array]] = []
+    for foot, columns in lowest.items():
+        point = np.column_stack([touch.points[every, columns, :2], touch.gaps[every, columns]])
+        speed = np.linalg.norm(touch.velocities[every, columns, :2], axis=1)
+        stands = carried & (point[:, 2] < level) & (speed < at.STANDING_STILL * math.sqrt(size))
+        for a, b in stretches(stands):
+            if clip.times[b] - clip.times[a] >= at.SHORTEST_STAND * math.sqrt(size):
+                found.append((foot, every[a : b + 1], point[a : b + 1]))
+    return found
+
+
+def _plane(places: Array, heights: Array) -> tuple[list[float], float]:
+    """Slopes of heights (n,) over places (n, k), and how far 95 of 100 heights are off the plane at most [m]."""
+    terms = np.column_stack([places - places.mean(axis=0), np.ones(len(places))])
+    slopes, *_ = np.linalg.lstsq(terms, heights, rcond=None)
+    return slopes[:-1].tolist(), float(np.quantile(np.abs(heights - terms @ slopes), 0.95))
 
 
 def _skate(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> Iterator[Finding]:
@@ -326,170 +342,3 @@ def _hovering(clip: Analysis, profile: Profile) -> Iterator[Finding]:
             (Cure(f"lower the body {length_words(gap)} in frames {first}–{last}", gap / leg),),
             "body", limit.fails and lands,
         )  # fmt: skip
-
-
-def judged_frames(clip: Analysis) -> Flags:
-    """Frames that stand on feet alone, long enough to tell whether they are in balance, shape (F,).
-
-    Left out are glitches, frames beside take-off and landing, those that hardly press on the ground, and those in
-    which a hand, a knee or the trunk is near the floor: where those touch is guessed from bones. The short stances of
-    a run are left out, too: there the weight flies from foot to foot.
-    """
-    scale = clip.character.leg_scale
-    touch, root = clip.touch, math.sqrt(scale)
-    flags = np.isfinite(clip.support.error) & ~clip.is_glitch
-    flags &= clip.forces.demanded[:, 2] > at.PRESSES * clip.mass * clip.gravity
-    if not touch.is_foot.all():
-        flags &= touch.gaps[:, ~touch.is_foot].min(axis=1) > at.NEAR_FLOOR * scale
-    if clip.is_airborne.any():
-        air = clip.is_airborne.copy()
-        for first, last in stretches(~air):
-            if first > 0 and last < len(air) - 1 and clip.times[last] - clip.times[first] < at.SHORT_STANCE * root:
-                air[first : last + 1] = True
-        reach = max(1, math.ceil(at.BESIDE_FLIGHT * root / clip.motion.dt))
-        flags &= ~np.asarray(ndimage.binary_dilation(air, iterations=reach), dtype=np.bool_)
-    return flags
-
-
-def balance_findings(clip: Analysis, profile: Profile, *, trials: Trials | None = None) -> Iterator[Finding]:
-    """Frames on the ground whose moment no forces of the feet give.
-
-    The motion asks the ground for a force f and a moment M about the center of mass. Feet give the part whose line
-    meets the ground within them (the zero-moment point); what lies d beyond lacks a moment d f_z. Hands on a rail, a
-    chair or a partner give it in clips that do not hold them, so this fails a clip only where the figure stands, moves
-    nothing, and its weight is beside its feet; else it is a warning.
-    """
-    limit = profile["balance"]
-    if not limit.is_checked:
-        return
-    judged = judged_frames(clip)
-    error = clip.support.error
-    if judged.sum() * clip.motion.dt < at.LEAST_SECONDS * math.sqrt(clip.character.leg_scale):
-        return
-    stands = stands_beside(clip, judged)
-    share = float((error[judged] <= 1.0).mean())
-    if stands:  # there alone it is measured
-        share = float((error[_within(stands, len(error))] <= 1.0).mean())
-    if limit.allows(share):
-        return
-    bad = stands or stretches(judged & (error > 1.0))
-    first, last = max(bad, key=lambda s: float(np.nansum(error[s[0] : s[1] + 1] - 1.0)))
-    frame = first + int(np.nanargmax(error[first : last + 1]))
-    far = float(clip.support.distance[frame])
-    lacks = far * float(clip.forces.demanded[frame, 2])
-    if stands:
-        what = (
-            f"The figure stands still with its weight beside its feet, frames {first}–{last}: they lack "
-            f"{lacks:.0f} N·m to hold it, and would have to press {length_words(far)} further out"
-        )
-    else:
-        what = (
-            f"The feet can give the moment in only {100.0 * share:.0f} % of the frames on the ground; at frame {frame} "
-            f"{lacks:.0f} N·m are lacking, as if they had to press {length_words(far)} beside themselves"
-        )
-    shifted, slowed = _shift(clip, judged, bad, limit.least), _slow(clip, judged, profile, trials=trials)
-    tried = ["moving the hips (too far, or in too many places)"] * (not shifted)
-    if not slowed:
-        most = _slowest(clip, profile)
-        tried += [f"playing it slower, up to {most:.2g} ×{' (then its flights fall too slowly)' * (most < at.SLOWEST)}"]
-    yield Finding(
-        "balance", share, limit.least, bad, what, ranked([*shifted, *slowed]), "whole clip",
-        limit.fails and bool(stands), tried=tuple(tried),
-    )  # fmt: skip
-
-
-def stands_beside(clip: Analysis, judged: Flags) -> Frames:
-    """Stretches in which the figure stands upright on its feet, hardly moves, and its center of mass is beside them."""
-    leg, motion = clip.character.leg_length, clip.motion
-    hips = motion.world[0][:, pelvis(motion.skeleton), 2] - clip.floor
-    speed = np.linalg.norm(clip.momentum.linear, axis=1) / clip.mass
-    near = clip.touch.gaps < at.NEAR_FLOOR * clip.character.leg_scale  # whatever may carry, on a floor not quite known
-    hull, counts = hulls(clip.touch.points, near)
-    beside, _ = polygon_distances(clip.touch.points, hull, counts, np.ascontiguousarray(clip.com[:, :2]))
-    still = judged & (speed < at.STILL_SPEED * math.sqrt(GRAVITY * leg)) & (hips > at.STANDS_HIGH * leg)
-    still &= clip.touch.flags[:, clip.touch.is_foot].any(axis=1)
-    seconds = at.STILL_SECONDS * math.sqrt(clip.character.leg_scale)
-    return tuple(
-        (a, b) for a, b in stretches(still & (beside > at.STILL_BESIDE * leg))
-        if clip.times[b] - clip.times[a] >= seconds
-    )  # fmt: skip
-
-
-def _within(spans: Frames, count: int) -> Flags:
-    flags = np.zeros(count, dtype=np.bool_)
-    for first, last in spans:
-        flags[first : last + 1] = True
-    return flags
-
-
-def _shift(clip: Analysis, judged: Flags, bad: Frames, wanted: float) -> list[Cure]:
-    """Move the body over the feet in the worst stretches, where one or two of them are what is lacking."""
-    missing = wanted * judged.sum() - (judged & (clip.support.error <= 1.0)).sum()
-    longest = sorted(bad, key=lambda s: s[0] - s[1])[: at.MOST_SHIFTS]
-    while len(longest) > 1 and sum(b - a + 1 for a, b in longest[:-1]) >= missing:
-        longest.pop()
-    if sum(b - a + 1 for a, b in longest) < missing:
-        return []
-    words, most = [], 0.0
-    for first, last in longest:
-        lacking = clip.support.distance[first : last + 1] - clip.support.radius[first : last + 1]
-        frame = first + int(np.nanargmax(lacking))
-        far = float(np.nanmax(lacking))
-        feet = clip.touch.points[frame, clip.touch.carries[frame]].mean(axis=0)
-        way = way_word(feet[:2] - clip.support.zmp[frame, :2], facing_at(clip, frame))
-        words.append(f"{length_words(far)} {way} around frame {frame} (frames {first}–{last})")
-        most = max(most, far)
-    leg = clip.character.leg_length
-    if most > at.FARTHEST_SHIFT * leg:  # no one leans that far: the pose is not the cause
-        return []
-    return [Cure(f"move the hips {', and '.join(words)}", most / leg)]
-
-
-def _slow(clip: Analysis, judged: Flags, profile: Profile, *, trials: Trials | None) -> list[Cure]:
-    """Play the clip slower, as slowly as its flights allow: k times the time leaves 1 / k² of its accelerations.
-
-    Offered is the least that should pass; with `trials`, the least that does.
-    """
-    wanted, slowest = profile["balance"].least, _slowest(clip, profile)
-    if slowest <= at.LEAST_SLOWING:
-        return []
-    speeds = [math.floor(100.0 * k) / 100.0 for k in np.geomspace(at.LEAST_SLOWING, slowest, at.SPEEDS).tolist()]
-    expected = {k: float((slowed_error(clip, k)[judged] <= 1.0).mean()) for k in speeds}  # two decimals, as printed
-    hopeful = [k for k, seen in expected.items() if seen >= wanted + at.SPARE]
-    if not hopeful:
-        return []
-    if trials is None:
-        k = hopeful[0]
-        words = f"play it {k:.2f} × slower: about {100.0 * expected[k]:.0f} % are then in balance"
-        return [Cure(f"{words} (poise edit retime --factor {k:.2f}; not tried; --try-cures tries it)", math.log(k))]
-    for k in hopeful[: at.TRIALS]:
-        slower = trials.slower(clip, k)
-        frames = judged_frames(slower)
-        seen = float((slower.support.error[frames] <= 1.0).mean()) if frames.any() else 0.0
-        if seen >= wanted:
-            words = f"play it {k:.2f} × slower: {100.0 * seen:.0f} % are then in balance"
-            return [Cure(f"{words} (poise edit retime --factor {k:.2f})", math.log(k))]
-    return []
-
-
-def _slowest(clip: Analysis, profile: Profile) -> float:
-    """How many times slower a clip may play before one of its flights falls too slowly [1]; 1 where one does so now."""
-    least = profile["gravity"].least
-    if least <= 0.0:
-        return at.SLOWEST
-    return max(1.0, min([at.SLOWEST, *(math.sqrt(max(f.gravity_g, 0.0) / least) for f in clip.flights)]))
-
-
-def slowed_error(clip: Analysis, k: float) -> Array:
-    """Normalized distance of the zero-moment point from the feet if the clip took k times the time, shape (F,)."""
-    forces, support, touch = clip.forces, clip.support, clip.touch
-    weight = np.array([0.0, 0.0, clip.mass * clip.gravity])
-    force = (forces.demanded - weight) / k**2 + weight
-    force[:, 2] = np.maximum(force[:, 2], 1e-3 * clip.mass * GRAVITY)
-    loaded = support.is_loaded
-    zmp = np.full_like(support.zmp, np.nan)
-    zmp[loaded] = zero_moment_point(
-        clip.momentum.com[loaded], force[loaded], forces.demanded_moment[loaded] / k**2, support.zmp[loaded, 2]
-    )
-    distance, _ = polygon_distances(touch.points, support.hull, support.hull_counts, zmp[:, :2])
-    return np.where(loaded, distance, np.nan) / support.radius

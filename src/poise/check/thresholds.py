@@ -24,8 +24,8 @@ BEND = 0.02
 """A flight that bends less than this off its chord says nothing of gravity or arc [m]."""
 SIGMAS = 2.0
 """A flight's gravity is wrong where it is outside by this many standard errors of the fit [1]."""
-SEEN_UP = 0.03
-"""A center of mass nearer than this to its parabola is no fault [m]."""
+SEEN_UP, SEEN_LEVEL = 0.03, 0.03
+"""A center of mass nearer than the first to its parabola, and than the second to even ground, is no fault [m]."""
 TAKES_OFF = 0.1
 """A body that leaves the ground and comes back does so at this vertical speed at least, in √(g leg) [1]."""
 STANDS_STILL, STANDS_BESIDE, STANDS_SECONDS, STANDS_FRAMES = 0.6, 0.5, 0.08, 3
@@ -85,9 +85,10 @@ GLIDES = 0.4
 """A body none of whose feet stands fails if the slowest slides this far [m]; less is a warning: feet can slide."""
 LEVEL = 0.03
 """Points of feet this little above the lowest one may stand with it [m]."""
-RISES, RISES_EVENLY, RISING = 0.06, 0.3, 0.35
-"""Standing feet rise from the first speed on [m/s], evenly where they are within the second of the median [1], in at
-least the third of the frames [1]: feet that roll and swing do not agree."""
+RISES_EVENLY = 0.4
+"""A foot that rises while it stands within this of what the body rises by is carried up with it [1]."""
+SHORTEST_STAND = 0.15
+"""A foot that stays shorter than this tells no height [s]."""
 LEAST_RISING = 0.4
 """Time on standing feet that tells [s]."""
 

@@ -14,8 +14,9 @@ from poise.analysis.measures import ImpliedScale, Measures, gait_speed, normaliz
 from poise.analysis.smoothing import LowPass, smooth
 from poise.check import thresholds as at
 from poise.check.air import why_no_flight
+from poise.check.balance import judged_frames
 from poise.check.finding import Cure, Finding, ranked, stretches
-from poise.check.ground import feet, judged_frames
+from poise.check.ground import feet
 from poise.check.profile import Profile
 from poise.core import rotations
 from poise.core.units import GRAVITY
