@@ -345,8 +345,15 @@ def test_a_skin_far_from_its_bones_makes_nobody_heavy() -> None:
         ("fin", "tail", (-0.3, 0.0, 0.0)),
     ]
     motion = figure(rows, ["tail"], skin=[9.0, 9.0, 9.0])
-    masses = [fit(replace(motion, skeleton=replace(motion.skeleton, skin_volume=v))).mass for v in (1e9, None)]
-    assert masses[0] == pytest.approx(masses[1])
+    masses = [fit(replace(motion, skeleton=replace(motion.skeleton, skin_volume=v))).mass for v in (1e9, 1e-15, None)]
+    assert masses[:2] == pytest.approx([masses[2]] * 2)
+
+
+def test_long_ears_on_a_head_are_no_tail() -> None:
+    ears: list[Row] = [(f"crown{n}", f"crown{n - 1}" if n else "head", (0.0, 0.0, 0.35)) for n in range(4)]
+    ears += both(("ear.*", "crown3", (0.0, 0.1, 0.1)), ("ear tip.*", "ear.*", (0.0, 0.1, 0.3)))
+    found = limbs(fit(figure([*TRUNK, *ARMS, *LEGS, *ears], [*MOVES, "crown0", "ear.L"])))
+    assert not any("tail" in name for name in found)
 
 
 def test_a_cloak_longer_than_the_arms_is_no_arm_and_a_sword_no_measure_for_one() -> None:

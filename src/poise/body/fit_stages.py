@@ -35,6 +35,10 @@ STRETCHED = 1.2
 """A drawn figure is no taller when stretched out than this, against its rest pose [1]."""
 
 
+THINNEST = 1e-6
+"""The skin of anything encloses more than this share of the cube of its longest path through the bones [1]."""
+
+
 SPINE_STRENGTH = 3.0
 """Strength of spine joints: the trunk holds together better than the limbs."""
 
@@ -115,8 +119,8 @@ def _default_mass(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg: flo
     if known.is_hand:
         return anthropometry.PERSON_MASS * anthropometry.DE_LEVA["hand"] * (known.leg_length / HUMAN_LEG) ** 3
     legs, volume = anatomy.limbs("leg"), skeleton.skin_volume
-    if volume and volume > anatomy.span**3:  # the skin of a broken file is not where its bones are
-        volume = None
+    if volume and not THINNEST * anatomy.span**3 < volume < anatomy.span**3:
+        volume = None  # the skin of a broken file is not where its bones are, or has shrunk to nothing at rest
     if volume and (len(legs) > 4 or not (legs or anatomy.limbs("arm"))):
         return anthropometry.beast_mass(volume)
     height = _height(skeleton, frames, anatomy, leg)

@@ -88,7 +88,7 @@ def find_anatomy(poses: Poses) -> Anatomy:
             chains.append(Chain("other", "", "", hub, tuple(tree.path(kid))))
         elif chain := _single_chain(tree, pelvis, chest, hub, kid, bool(hubs)):
             chains += _spine_and_neck(tree, chain) if hub == root and not hubs else [chain]
-            chains += _beyond_head(tree, chain)
+            chains += [] if leg_pair is not None else _beyond_head(tree, chain)
     if not hubs:
         chest = max((c.joints[-1] for c in chains if c.kind == "spine"), default=chest)
     if is_figure and not any(c.kind == "neck" for c in chains):
