@@ -11,15 +11,16 @@ import pytest
 from benchmarks.alive import slide
 
 from poise.body import Character
-from poise.body.posing import body_positions, joint_deviations, motion_to_q
+from poise.body.posing import body_poses, body_positions, joint_deviations, motion_to_q
+from poise.core import rotations
 from poise.core.motion import Motion
 from poise.filter.apart import closing_legs, go_on
 from poise.filter.falling import presses
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Push
-from poise.filter.giving import Give, GivingBody, Hit, advance, giving_body, strengths
+from poise.filter.giving import Give, GivingBody, Hit, Trunk, advance, giving_body, strengths
 from poise.filter.goal import PENDULUM
-from poise.filter.preset import load_preset
+from poise.filter.preset import Preset, load_preset
 from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
 from poise.filter.simulate import simulate
@@ -61,6 +62,47 @@ def test_a_hit_hand_flies_and_the_trunk_follows_later() -> None:
     at_end = round(0.2 * 60.0)
     assert np.linalg.norm(hand[at_end, 0]) <= 0.6 * np.linalg.norm(hip[at_end, 0])
     assert np.linalg.norm(hand[:, 0], axis=1).max() >= 0.5 * np.linalg.norm(hip[:, 0], axis=1).max(), "momentum is owed"
+
+
+def without_balance() -> Preset:
+    preset = load_preset("recommended")
+    return replace(preset, giving=replace(preset.giving, balance=0.0))
+
+
+def test_what_hangs_on_a_pushed_chest_stays_behind_and_swings_past() -> None:
+    """By their inertia, and by the neck and shoulders that hold them as springs."""
+    motion, character = walk()
+    run = simulate(motion, character, pushes=[Push("chest", (0.0, 300.0, 0.0), START)], preset=without_balance())
+    roles, dt = run.character.roles, run.report["dt"]
+    off = ways(run)[:, :, 1]
+    early, late = slice(0, round(0.22 / dt)), slice(round(0.3 / dt), round(0.8 / dt))
+    for part, trails, passes in (("left_hand", 0.03, 0.03), ("right_hand", 0.03, 0.02)):
+        against = off[:, roles[part]] - off[:, roles["chest"]]
+        assert against[early].min() <= -trails, part
+        assert against[late].max() >= passes, part
+    head = _tilt(run, "head")  # about the axis along which the push would turn it
+    assert head[early].min() <= np.radians(-3.0)
+    assert head[late].max() >= np.radians(5.0)
+
+
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_arms_go_outward_to_keep_the_balance(way: float) -> None:
+    """The walk goes along −y: its left is at +x."""
+    motion, character = walk()
+    apart = []
+    for with_ in (load_preset("recommended"), without_balance()):
+        run = simulate(motion, character, pushes=[Push("chest", (way * 300.0, 0.0, 0.0), START)], preset=with_)
+        off = ways(run)[round(0.25 / run.report["dt"]) : round(0.5 / run.report["dt"]), :, 0]
+        apart.append(off[:, character.roles["left_hand"]] - off[:, character.roles["right_hand"]])
+    assert (apart[0] - apart[1]).min() >= 0.03
+
+
+def _tilt(run: SimulationResult, role: str) -> Array:
+    """Turn of a body in the world against the undisturbed one, about −x [rad], from the push on."""
+    b, c = run.character.roles[role], run.character
+    here, there = body_poses(c, run.q)[1][:, b], body_poses(c, run.reference_q)[1][:, b]
+    turn = rotations.to_rotation_vector(rotations.multiply(here, rotations.conjugate(there)))
+    return -turn[round(START / run.report["dt"]) :, 0]
 
 
 def test_places_of_a_push_are_told_apart() -> None:
@@ -252,7 +294,7 @@ def test_the_limb_keeps_what_the_trunk_does_not_get() -> None:
     k = body.limbs.index(limb)
     stands = np.zeros(len(body.limbs), dtype=np.bool_)
     for _ in range(40):
-        give, reached = advance(give, body, settings, [hit], places, stands, 0.0, dt)
+        give, reached = advance(give, body, settings, [hit], places, stands, 0.0, dt, Trunk.at_rest(body))
         trunk += dt * sum(h.force for h in reached.hits) / (body.mass - limb.mass)
     # the limb's own speed is the trunk's and its speed against it
     momentum = (body.mass - limb.mass) * trunk + limb.mass * (trunk + give.speeds[k])
@@ -270,14 +312,14 @@ def test_what_gives_holds_again_and_nothing_gives_undisturbed() -> None:
     arm = next(limb for limb in body.limbs if len(limb.bodies) == 3)
     hit = Hit(arm.bodies[-1], np.array([arm.reach, 0.0, 0.0]), np.array([0.0, 300.0, 0.0]))
     for k in range(40):
-        give, _ = advance(give, body, settings, [hit], places, stands, 0.0, 0.005)
+        give, _ = advance(give, body, settings, [hit], places, stands, 0.0, 0.005, Trunk.at_rest(body))
         for b in arm.bodies:
             if give.amounts[b] > 0.3:
                 onset.setdefault(b, k)
     assert onset[arm.bodies[2]] < onset[arm.bodies[1]] < onset[arm.bodies[0]], "from the hit inward"
     assert strengths(give, body, settings, np.zeros(len(places)))[arm.bodies[0]] < 0.1
     for _ in range(1000):
-        give, _ = advance(give, body, settings, [], places, stands, 0.0, 0.005)
+        give, _ = advance(give, body, settings, [], places, stands, 0.0, 0.005, Trunk.at_rest(body))
     assert give.is_at_rest
 
 
@@ -290,7 +332,7 @@ def test_a_leg_holds_again_before_an_arm() -> None:
     give, left = Give.none(body), []
     hits = [Hit(limb.bodies[-1], np.array([limb.reach, 0.0, 0.0]), np.array([0.0, 300.0, 0.0])) for limb in (leg, arm)]
     for k in range(80):
-        give, _ = advance(give, body, settings, hits if k < 40 else [], places, stands, 0.0, 0.005)
+        give, _ = advance(give, body, settings, hits if k < 40 else [], places, stands, 0.0, 0.005, Trunk.at_rest(body))
         if k in (39, 79):
             left.append([give.amounts[limb.bodies[-1]] for limb in (leg, arm)])
     assert left[1] == pytest.approx([left[0][0] * 0.5 ** (0.2 / 0.2), left[0][1] * 0.5 ** (0.2 / 0.35)], rel=1e-6)

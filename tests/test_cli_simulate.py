@@ -164,7 +164,7 @@ def test_physicality_is_a_knob(walk: Path, tmp_path: Path) -> None:
         _, report = simulate(walk, tmp_path / f"{knob}.bvh", "--push", SHOVE, "--physicality", knob)
         joints[knob] = report["deviation"]["joint_angle_rms_deg"]
         assert report["settings"]["physicality"] == ("off" if knob == "off" else float(knob))
-    assert joints["5"] > 1.5 * joints["1"], "emphasized, it answers with the joints"
+    assert joints["5"] > 1.15 * joints["1"], "emphasized, it answers with the joints"
     assert joints["off"] < joints["1"]
 
 

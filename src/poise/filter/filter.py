@@ -362,6 +362,8 @@ class SimulatedCharacter:
         for goal in self.goal_points:
             if goal.is_on(self.time) and (limb := self.limbs.limb_of[self.character.body_index(goal.body) + 1]) >= 0:
                 self.limbs.amounts[self.limbs.limb_of == limb] = 0.0  # a limb that holds on does not give
+                for own in (self.limbs.ways, self.limbs.speeds, self.limbs.turns):
+                    own[limb] = 0.0  # nor trail
         self.routine.write_steps(sensed.footholds)
         aim(self.stages)
         if fall is not None:

@@ -295,16 +295,19 @@ def _goal_target(f: Block) -> None:
 
 def _turn_targets(f: Block) -> None:
     """Angular accelerations α* + speed (ω* − ω) + stiffness Log(R* Rᵀ) of the bodies, each turned by its share of the
-    trunk's sway and of the lean along the slope.
+    trunk's sway, of the lean along the slope, and of what its limb trails behind the trunk.
     """
-    p, r = f.pose, f.reference
+    p, r, k = f.pose, f.reference, f.giving
     target, speed, rate = r.orientations, r.angular_velocities, r.angular_accelerations
-    if f.is_turned:
+    if f.is_turned or k.is_pushed:
         sway, lean = f.sway_share[:, None], (f.leaning * f.lean_share - f.lying)[:, None]
-        turn = rotations.from_rotation_vector(sway * f.sway[:3] + lean * f.follower[6:9])
+        own = np.zeros((p.bodies, 9))
+        if k.is_pushed:
+            own = k.swing_share[:, None] * np.append(k.turns, np.zeros((1, 9)), axis=0)[k.limb_of]
+        turn = rotations.from_rotation_vector(sway * f.sway[:3] + lean * f.follower[6:9] + own[:, :3])
         target = rotations.multiply(turn, target)
-        speed = rotations.rotate(turn, speed) + sway * f.sway[3:6] + lean * f.follower[9:12]
-        rate = rotations.rotate(turn, rate) + sway * f.sway[6:]
+        speed = rotations.rotate(turn, speed) + sway * f.sway[3:6] + lean * f.follower[9:12] + own[:, 3:6]
+        rate = rotations.rotate(turn, rate) + sway * f.sway[6:] + own[:, 6:]
     error = rotations.to_rotation_vector(rotations.multiply(target, rotations.conjugate(p.xquat)))
     f.turn_target[1:] = (rate + f.pose_speed * (speed - p.cvel[:, :3]) + f.pose_stiffness * error)[1:]
 

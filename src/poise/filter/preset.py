@@ -138,6 +138,8 @@ class Giving:
     damping: float
     stretch: float
     lever: float
+    neck_lever: float
+    balance: float
     yield_share: float
     leg_share: float
     fastest: float

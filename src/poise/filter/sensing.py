@@ -100,7 +100,7 @@ class Routine:
     def rest(self) -> None:
         """Nothing gives any more, and the goal begins anew."""
         limbs = self.limbs
-        for array in (limbs.amounts, limbs.loose, limbs.ways, limbs.speeds):
+        for array in (limbs.amounts, limbs.loose, limbs.ways, limbs.speeds, limbs.turns):
             array.fill(0.0)
         limbs.values.is_pushed = self.frame.values.has_previous = 0
 
@@ -143,16 +143,20 @@ def _limbs(state: State, body: GivingBody, settings: Giving, dt: float, scale: f
     """The block "Limbs" of a character; nothing gives yet."""
     m, limbs = state.model, body.limbs
     sizes = {"nv": m.nv, "bodies": m.body_count, "limbs": len(limbs), "most_hits": MOST_PUSHES}
-    k = Block("Limbs", sizes | {"most_room": 2 * m.body_count + 9 * len(limbs)}, {"pose": state.pose})
-    k.root, k.dt, k.scale, k.gravity = m.roots[0], dt, scale, giving.GRAVITY
-    for name in ("onset", "halflife", "leg_halflife", "planting", "lever", "yield_share", "leg_share", "fastest"):
+    k = Block("Limbs", sizes | {"most_room": 2 * m.body_count + 12 * len(limbs)}, {"pose": state.pose})
+    k.root, k.dt, k.scale, k.gravity, k.pendulum = m.roots[0], dt, scale, giving.GRAVITY, giving.PENDULUM
+    for name in ("balance", "onset", "halflife", "leg_halflife", "planting", "yield_share", "leg_share", "fastest"):
         setattr(k, name, getattr(settings, name))
     k.first_body[:], k.last_body[:] = [1 + limb.bodies[0] for limb in limbs], [1 + limb.bodies[-1] for limb in limbs]
     k.is_leg[:], k.limb_mass[:] = [limb.is_leg for limb in limbs], [limb.mass for limb in limbs]
+    k.lever[:] = [limb.lever for limb in limbs]
+    k.is_arm[:] = [limb.is_arm for limb in limbs]
     k.length[:], k.stiffness[:] = [limb.reach for limb in limbs], [limb.stiffness for limb in limbs]
     k.damping[:], k.limit[:] = [limb.damping for limb in limbs], [limb.limit for limb in limbs]
     k.limb_of[:], k.inward[:], k.softest[:] = -1, -1, 1.0
     k.limb_of[1:], k.softest[1:] = body.limb_of, body.softest
+    k.swing_share[:] = 0.0
+    k.swing_share[1:] = body.swing_share
     k.inward[1:] = np.where(body.inward >= 0, body.inward + 1, -1)
     return k
 

@@ -225,10 +225,12 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         pivot: real  of the trunk above the center of mass [m]
         pressed: real  how much what stands gives to a load from above or a lift, 0 … 1
         lifted: real  how far a lift has taken the load off what stands, 0 … 1
-        onset, halflife, leg_halflife, planting, lever, yield_share, leg_share, fastest: real  as in `preset.Giving`
+        balance, onset, halflife, leg_halflife, planting, yield_share, leg_share, fastest: real  as in `preset.Giving`
         first_body: word[limbs]  from the trunk outward
         last_body: word[limbs]
         is_leg: flag[limbs]  it may stand
+        is_arm: flag[limbs]  it keeps the balance
+        lever: real[limbs]  what it passes on enters so far out on it
         limb_mass: real[limbs]  [kg]
         length: real[limbs]  from its first joint to its end [m]
         stiffness: real[limbs]  of its spring at small ways [N/m]
@@ -245,6 +247,10 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         loose: real[limbs]  how far each limb goes its own way, 0 … 1
         ways: real[limbs, 3]  of the limbs' masses against the trunk [m]
         speeds: real[limbs, 3]  [m/s]
+        accelerations: real[limbs, 3]  [m/s²]
+        turns: real[limbs, 9]  the limbs' turns by their ways: rotation vectors and their rates
+        swing_share: real[bodies]  part of its limb's turn that each body takes
+        pendulum: real  of a person that falls over [1/s²]
         trunk_force: real[3]  on the trunk, as on a leg of 0.82 m [N]
         trunk_moment: real[3]  about its pivot [N m]
         own_acceleration: real[3]  what the limbs' own accelerations add to that of the center of mass [m/s²]

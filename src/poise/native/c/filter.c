@@ -222,10 +222,13 @@ static void turn_targets(Frame *f) {
         memcpy(target, r->orientations + 4 * b, sizeof target);
         memcpy(speed, r->angular_velocities + 3 * b, sizeof speed);
         memcpy(rate, r->angular_accelerations + 3 * b, sizeof rate);
-        if (f->is_turned) {
+        const Limbs *l = f->giving;
+        real own_turn[9] = {0};
+        if (l->is_pushed && l->limb_of[b] >= 0) add(l->swing_share[b], l->turns + 9 * l->limb_of[b], own_turn, 9);
+        if (f->is_turned || l->is_pushed) {
             real sway = f->sway_share[b], lean = f->leaning * f->lean_share[b] - f->lying, q[4], angle = 0;
             for (int c = 0; c < 3; c++) {
-                q[1 + c] = sway * f->sway[c] + lean * f->follower[6 + c];
+                q[1 + c] = sway * f->sway[c] + lean * f->follower[6 + c] + own_turn[c];
                 angle += q[1 + c] * q[1 + c];
             }
             angle = sqrt(angle);
@@ -236,8 +239,8 @@ static void turn_targets(Frame *f) {
             turned(q, r->angular_velocities + 3 * b, speed);
             turned(q, r->angular_accelerations + 3 * b, rate);
             for (int c = 0; c < 3; c++) {
-                speed[c] += sway * f->sway[3 + c] + lean * f->follower[9 + c];
-                rate[c] += sway * f->sway[6 + c];
+                speed[c] += sway * f->sway[3 + c] + lean * f->follower[9 + c] + own_turn[3 + c];
+                rate[c] += sway * f->sway[6 + c] + own_turn[6 + c];
             }
         }
         multiply(target, conjugate, d);
@@ -265,9 +268,10 @@ static void goal_target(Frame *f) {
     int are_pushed = l->is_pushed && !f->is_at_goal;
     for (word k = 0; k < l->limbs; k++) {
         const real *here = p->subtree_com + 3 * l->first_body[k], *there = r->subtree_coms + 3 * l->first_body[k];
-        real share = l->loose[k] * l->limb_mass[k] / l->mass;
+        real share = l->limb_mass[k] / l->mass;
         loose = larger(loose, l->loose[k]);
-        for (int c = 0; are_pushed && c < 2; c++) limbs[c] += share * (here[c] - there[c] - f->moved[c]);
+        for (int c = 0; are_pushed && c < 2; c++)
+            limbs[c] += share * (l->loose[k] * (here[c] - there[c] - f->moved[c]) + (l->is_leg[k] ? 0.0 : 1.0 - l->loose[k]) * l->ways[3 * k + c]);
     }
     for (int c = 0; c < 2; c++) {
         error[c] = r->com[c] + f->moved[c] + limbs[c] - com[c] / total;

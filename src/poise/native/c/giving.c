@@ -21,25 +21,93 @@ static void onto_trunk(Limbs *l, const real *place, const real *force, real *thr
     add(1.0, force, thrown, 3);
 }
 
-/* One implicit step of m ÿ = f − (K (1 + |y|² / y_m²) y + D ẏ) (1 + m / m_trunk), linearized at its start. */
-static void swing(Limbs *l, const real *forces, real *all_carried, real *accelerations) {
+/* The place of the trunk that moves with the goal while the trunk turns: as far out as what turns with it weighs. */
+static void middle_of_turning(const Limbs *l, real *out) {
+    const real *root = l->pose->xpos + 3 * l->root, *com = l->pose->subtree_com + 3 * l->root;
+    for (int c = 0; c < 3; c++) out[c] = com[c];
+    for (word k = 0; k < l->limbs; k++)
+        for (int c = 0; l->is_leg[k] && c < 3; c++)
+            out[c] -= l->limb_mass[k] / l->mass * (l->pose->subtree_com[3 * l->first_body[k] + c] - root[c]);
+}
+
+/* Velocity or acceleration of the trunk where each limb hangs on it, by the goal's and its own turn, of the last step;
+ * a leg is not left behind, since it has to land. */
+static void bases(const Frame *f, const real *of_goal, const real *of_turn, real *out) {
+    const Limbs *l = f->giving;
+    real middle[3];
+    middle_of_turning(l, middle);
+    fill(0.0, out, 3 * l->limbs);
+    if (f->is_at_goal || !f->touching_count) return;
+    for (word k = 0; k < l->limbs; k++) {
+        const real *start = l->pose->xpos + 3 * l->first_body[k];
+        real arm[3];
+        if (l->is_leg[k] || l->limb_stands[k]) continue;
+        for (int c = 0; c < 3; c++) arm[c] = start[c] - middle[c];
+        cross(of_turn, arm, out + 3 * k);
+        for (int c = 0; c < 2; c++) out[3 * k + c] += of_goal[c];
+    }
+}
+
+/* Where arms go to keep the balance: both outward where a figure falls to the side, and against the fall else. */
+static void balance_ways(const Limbs *l, real *falls) {
+    real middle[2] = {0, 0}, arms = 0;
+    for (word k = 0; k < l->limbs; k++) {
+        const real *start = l->pose->xpos + 3 * l->first_body[k];
+        if (!l->is_arm[k]) continue;
+        arms += 1.0;
+        for (int c = 0; c < 2; c++) middle[c] += start[c];
+    }
+    for (word k = 0; k < l->limbs; k++) {
+        const real *start = l->pose->xpos + 3 * l->first_body[k];
+        real side[2], *fall = falls + 3 * k;
+        if (l->is_arm[k] && !is_zero(fall, 3)) {
+            for (int c = 0; c < 2; c++) side[c] = start[c] - middle[c] / arms;
+            real wide = larger(sqrt(side[0] * side[0] + side[1] * side[1]), 1e-9);
+            real aside = (side[0] * fall[0] + side[1] * fall[1]) / wide;
+            for (int c = 0; c < 2; c++) fall[c] = l->balance * (side[c] / wide * (fabs(aside) + aside) - fall[c]);
+            fall[2] = 0.0;
+        } else
+            fill(0.0, fall, 3);
+    }
+}
+
+/* The turn that a limb's way is: rotation vector r × y / |r|², and its rates; r reaches from its first joint to its
+ * center of mass. */
+static void turn_limbs(Limbs *l) {
+    for (word k = 0; k < l->limbs; k++) {
+        const real *start = l->pose->xpos + 3 * l->first_body[k], *com = l->pose->subtree_com + 3 * l->first_body[k];
+        real r[3], least = 0.1 * l->length[k];
+        for (int c = 0; c < 3; c++) r[c] = com[c] - start[c];
+        real size = larger(dot(r, r, 3), least * least);
+        cross(r, l->ways + 3 * k, l->turns + 9 * k);
+        cross(r, l->speeds + 3 * k, l->turns + 9 * k + 3);
+        cross(r, l->accelerations + 3 * k, l->turns + 9 * k + 6);
+        for (int c = 0; c < 9; c++) l->turns[9 * k + c] *= (1.0 - l->loose[k]) / size;
+    }
+}
+
+/* One implicit step of m ÿ = f − m (1 − l) a − (K (1 + |y|² / y_m²) y − K y_b + D ẏ) (1 + m / m_trunk), linearized at
+ * its start, with the trunk's acceleration a and the way y_b that keeps the balance; l is how far the limb was hit. */
+static void swing(Limbs *l, const real *forces, const real *bases, const real *wanted, real *all_carried) {
     for (word k = 0; k < l->limbs; k++) {
         real *y = l->ways + 3 * k, *v = l->speeds + 3 * k, *carried = all_carried + 3 * k;
-        real *own = accelerations + 3 * k, m = l->limb_mass[k];
-        const real *f = forces + 3 * k;
+        real *own = l->accelerations + 3 * k, m = l->limb_mass[k];
+        const real *f = forces + 3 * k, *base = bases + 3 * k, *asked = wanted + 3 * k;
         fill(0.0, carried, 3);
         fill(0.0, own, 3);
-        if (is_zero(f, 3) && is_zero(y, 3) && is_zero(v, 3)) continue;
+        if (is_zero(f, 3) && is_zero(y, 3) && is_zero(v, 3) && is_zero(base, 3) && is_zero(asked, 3)) continue;
         real stretched = dot(y, y, 3) / (l->limit[k] * l->limit[k]), dt = l->dt;
         real stiff = l->stiffness[k] * (1.0 + stretched), stiffest = l->stiffness[k] * (1.0 + 3.0 * stretched);
         real damp = l->damping[k] * sqrt(1.0 + stretched) + (l->limb_stands[k] ? 4.0 * l->damping[k] : 0.0);
         real both = 1.0 / m + 1.0 / larger(l->mass - m, 1e-9);
+        int is_hit = l->loose[k] > 0.0 || !is_zero(f, 3);
         for (int e = 0; e < 3; e++) {
-            real top = f[e] / m - both * (stiff * y[e] + damp * v[e]);
+            real at_base = (1.0 - l->loose[k]) * base[e];
+            real top = f[e] / m - at_base - both * (stiff * y[e] + damp * v[e] - l->stiffness[k] * asked[e]);
             own[e] = top / (1.0 + dt * both * damp + dt * dt * both * stiffest);
             v[e] += dt * own[e];
             y[e] += dt * v[e];
-            carried[e] = (f[e] / m - own[e]) / both; /* what the trunk feels is what the limb does not keep */
+            if (is_hit) carried[e] = (f[e] / m - at_base - own[e]) / both; /* what the limb does not keep */
         }
     }
 }
@@ -88,10 +156,11 @@ API void give_way(Frame *f) {
     fill(0.0, l->trunk_moment, 3);
     fill(0.0, l->own_acceleration, 3);
     point_torques(l->hits, p->nv, f->pose, l->hit_body, l->hit_place, l->hit_force, l->external);
-    l->is_pushed = l->hits || l->pressed != 0.0 || !is_zero(l->amounts, bodies) || !is_zero(l->ways, 3 * limbs);
+    l->is_pushed = l->hits || l->pressed != 0.0 || !f->is_at_goal || !is_zero(l->amounts, bodies) ||
+                   !is_zero(l->ways, 3 * limbs);
     if (!l->is_pushed) return;
     real *wanted = l->room, *next = wanted + bodies, *on_limbs = next + bodies, *carried = on_limbs + 3 * limbs;
-    real *accelerations = carried + 3 * limbs, thrown[3] = {0, 0, 0};
+    real *base = carried + 3 * limbs, *asked = base + 3 * limbs, thrown[3] = {0, 0, 0};
     flag *stands = l->limb_stands;
     memset(stands, 0, (size_t)limbs);
     for (word i = 0; i < p->points; i++)
@@ -117,19 +186,25 @@ API void give_way(Frame *f) {
         real most = l->is_leg[k] ? sqrt(l->leg_share) : 1.0;
         wanted[b] = larger(wanted[b], most * drive / (drive + l->yield_share));
     }
-    swing(l, on_limbs, carried, accelerations);
+    bases(f, f->moved + 6, f->sway + 6, base);
+    real falls[3] = {0, 0, 0}, turning[3], w = sqrt(l->pendulum); /* as fast as the capture point is far */
+    for (int c = 0; c < 2; c++) falls[c] = f->moved[3 + c] + w * (f->moved[c] - f->home[c]);
+    for (int c = 0; c < 3; c++) turning[c] = f->sway[3 + c] + w * f->sway[c];
+    bases(f, falls, turning, asked);
+    balance_ways(l, asked);
+    swing(l, on_limbs, base, asked, carried);
     for (word k = 0; k < limbs; k++) {
         const real *start = p->xpos + 3 * l->first_body[k], *end = p->xpos + 3 * l->last_body[k];
         real at[3];
         if (is_zero(carried + 3 * k, 3)) continue;
-        for (int e = 0; e < 3; e++) at[e] = start[e] + l->lever * (end[e] - start[e]);
+        for (int e = 0; e < 3; e++) at[e] = start[e] + l->lever[k] * (end[e] - start[e]);
         onto_trunk(l, at, carried + 3 * k, thrown);
     }
-    /* the trunk is thrown: what hangs on it stays behind */
+    /* the trunk is thrown: a leg gives way */
     real drive = norm(thrown) / (l->mass * l->gravity), most = 0, farthest = 0;
     for (word k = 0; k < limbs; k++) {
-        if (stands[k] || drive == 0.0) continue;
-        real part = (l->is_leg[k] ? l->leg_share : 1.0) * drive / (drive + l->yield_share);
+        if (stands[k] || drive == 0.0 || !l->is_leg[k]) continue;
+        real part = l->leg_share * drive / (drive + l->yield_share);
         wanted[l->first_body[k]] = larger(wanted[l->first_body[k]], part);
     }
     spread_give(l, wanted, next);
@@ -141,6 +216,8 @@ API void give_way(Frame *f) {
         fill(0.0, l->loose, limbs);
         fill(0.0, l->ways, 3 * limbs);
         fill(0.0, l->speeds, 3 * limbs);
+        fill(0.0, l->accelerations, 3 * limbs);
+        fill(0.0, l->turns, 9 * limbs);
         return;
     }
     real rise = l->dt / (l->onset + l->dt), fades[2];
@@ -148,8 +225,9 @@ API void give_way(Frame *f) {
     for (word k = 0; k < limbs; k++) {
         if (is_zero(on_limbs + 3 * k, 3)) l->loose[k] *= fades[l->is_leg[k]];
         else l->loose[k] += rise * (1.0 - l->loose[k]);
-        add(l->loose[k] * l->limb_mass[k] / l->mass, accelerations + 3 * k, l->own_acceleration, 3);
+        add((l->is_leg[k] ? l->loose[k] : 1.0) * l->limb_mass[k] / l->mass, l->accelerations + 3 * k, l->own_acceleration, 3);
     }
+    turn_limbs(l);
 }
 
 void strengths_of(const Pose *p, const real *reference_v, Limbs *l) {
