@@ -9,7 +9,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.core.errors import SimulationDiverged
 from poise.core.typing import Array
-from poise.filter import rising
+from poise.filter import giving, rising
 from poise.filter.apart import legs_of
 from poise.filter.falling import Fall, begun
 from poise.filter.footing import Footing, GroundFollower
@@ -361,9 +361,7 @@ class SimulatedCharacter:
         f.values.authority, f.values.is_falling = part, fall is not None
         for goal in self.goal_points:
             if goal.is_on(self.time) and (limb := self.limbs.limb_of[self.character.body_index(goal.body) + 1]) >= 0:
-                self.limbs.amounts[self.limbs.limb_of == limb] = 0.0  # a limb that holds on does not give
-                for own in (self.limbs.ways, self.limbs.speeds, self.limbs.turns):
-                    own[limb] = 0.0  # nor trail
+                giving.hold(self.limbs, limb)
         self.routine.write_steps(sensed.footholds)
         aim(self.stages)
         if fall is not None:

@@ -461,6 +461,13 @@ def _trunk(f: Block, body: GivingBody) -> Trunk:
     return Trunk(falls, accelerations, starts)
 
 
+def hold(k: Block, limb: int) -> None:
+    """A limb that holds on to something does not give, nor trail behind."""
+    k.amounts[k.limb_of == limb] = 0.0
+    for own in (k.ways, k.speeds, k.turns):
+        own[limb] = 0.0
+
+
 def read(k: Block) -> tuple[GivingBody, Give]:
     """What a block "Limbs" holds, as values."""
     limbs = tuple(

@@ -226,28 +226,22 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         pressed: real  how much what stands gives to a load from above or a lift, 0 … 1
         lifted: real  how far a lift has taken the load off what stands, 0 … 1
         balance, onset, halflife, leg_halflife, planting, yield_share, leg_share, fastest: real  as in `preset.Giving`
-        first_body: word[limbs]  from the trunk outward
-        last_body: word[limbs]
-        is_leg: flag[limbs]  it may stand
-        is_arm: flag[limbs]  it keeps the balance
+        first_body, last_body: word[limbs]  from the trunk outward
+        is_leg, is_arm: flag[limbs]  it may stand; it keeps the balance
         lever: real[limbs]  what it passes on enters so far out on it
         limb_mass: real[limbs]  [kg]
         length: real[limbs]  from its first joint to its end [m]
-        stiffness: real[limbs]  of its spring at small ways [N/m]
-        damping: real[limbs]  [N s/m]
+        stiffness, damping: real[limbs]  of its spring at small ways [N/m], [N s/m]
         limit: real[limbs]  way at which the spring is twice as stiff [m]
         limb_of: word[bodies]  limb of each body, −1 for none
         inward: word[bodies]  next body inward in the same limb, −1 at its root
         softest: real[bodies]  strength of each joint that gives entirely
         hit_body: word[most_hits]  where each force acts
-        hit_place: real[most_hits, 3]  [m]
-        hit_force: real[most_hits, 3]  [N]
+        hit_place, hit_force: real[most_hits, 3]  [m], [N]
         hit_velocity: real[most_hits, 3]  of the place, written by `hit_velocities` [m/s]
         amounts: real[bodies]  how far each joint gives, 0 … 1
         loose: real[limbs]  how far each limb goes its own way, 0 … 1
-        ways: real[limbs, 3]  of the limbs' masses against the trunk [m]
-        speeds: real[limbs, 3]  [m/s]
-        accelerations: real[limbs, 3]  [m/s²]
+        ways, speeds, accelerations: real[limbs, 3]  of the limbs' masses against the trunk [m], [m/s], [m/s²]
         turns: real[limbs, 9]  the limbs' turns by their ways: rotation vectors and their rates
         swing_share: real[bodies]  part of its limb's turn that each body takes
         pendulum: real  of a person that falls over [1/s²]
