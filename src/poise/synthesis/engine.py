@@ -17,8 +17,7 @@ from poise.core.typing import Array
 from poise.goals.surroundings import Scene, Surface
 from poise.physics.mujoco_engine import Engine, Slab
 from poise.synthesis.contacts import BODY_FRICTION
-from poise.synthesis.records import Applied, Cast
-from poise.synthesis.world import Moved
+from poise.synthesis.records import Applied, Cast, Moved
 
 TIMESTEP = 0.00025
 """Of the engine [s]. At 0.001 s a hand that comes to a wall goes 4 mm into it."""
@@ -28,7 +27,7 @@ hair; who stops that within one step of 0.01 s throws the whole weight from foot
 
 
 class EngineMover:
-    """Moves the figures of a run by MuJoCo; see `world.Mover`.
+    """Moves the figures of a run by MuJoCo; see `records.Mover`.
 
     Attributes:
         engine: The simulation.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -278,6 +278,39 @@ DEEP = 0.005
 
 STANDS = 0.7
 """Surfaces whose normal points up by more than this can be stood on."""
+
+
+class Moved(NamedTuple):
+    """Where another simulation has come to: the state (q, v), and forces on contact points [N], shape (P, 3)."""
+
+    q: Array
+    v: Array
+    forces: Array
+
+
+class Mover(Protocol):
+    """Another simulation that moves the figures; see `synthesis.engine` and `world.drivers`.
+
+    Attributes:
+        rest: Time in which a step asks contacts that last to come to rest [s].
+    """
+
+    rest: float
+
+    def __call__(self, torque: Array, expected: Array, applied: Sequence[Applied], dt: float) -> Moved:
+        """Move on by one step.
+
+        Args:
+            torque: Of the muscles [N m], zero for other dofs, shape (nv,).
+            expected: Velocities after the step as it was solved, shape (nv,).
+            applied: Pushes.
+            dt: Length of the step [s].
+        """
+        ...
+
+    def report(self) -> dict[str, float | str]:
+        """What it saw, for the run's report."""
+        ...
 
 
 def on_top(name: str, character: Character, q: Array, scene: Scene) -> Array:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,8 @@ from poise.synthesis.records import (
     FigureRecord,
     Hit,
     Loss,
+    Moved,
+    Mover,
     SolverCounts,
     Support,
     WorldStep,
@@ -67,37 +69,22 @@ SEARCHES = 4
 """How often a step searches contact candidates: again where bodies would meet that were none."""
 
 
-class Moved(NamedTuple):
-    """Where another simulation has come to: the state (q, v), and forces on contact points [N], shape (P, 3)."""
-
-    q: Array
-    v: Array
-    forces: Array
-
-
-class Mover(Protocol):
-    """Another simulation that moves the figures; see `synthesis.engine`.
+class Solved(NamedTuple):
+    """A step that is solved, before anything moves.
 
     Attributes:
-        rest: Time in which a step asks contacts that last to come to rest [s].
+        settled: The step with its contacts.
+        candidates, ways, drifts: Where bodies may touch, and how the two sides move there.
+        applied: Pushes.
+        later: Surfaces after the step.
     """
 
-    rest: float
-
-    def __call__(self, torque: Array, expected: Array, applied: Sequence[Applied], dt: float) -> Moved:
-        """Move on by one step.
-
-        Args:
-            torque: Of the muscles [N m], zero for other dofs, shape (nv,).
-            expected: Velocities after the step as it was solved, shape (nv,).
-            applied: Pushes.
-            dt: Length of the step [s].
-        """
-        ...
-
-    def report(self) -> dict[str, float | str]:
-        """What it saw, for the run's report."""
-        ...
+    settled: Settled
+    candidates: Candidates
+    applied: tuple[Applied, ...]
+    ways: Array
+    drifts: Array
+    later: Faces
 
 
 class World:
@@ -257,6 +244,23 @@ class World:
         Raises:
             StepInfeasible: if no solver got through, even with every bound soft.
         """
+        solved = self.solve()
+        if self.mover is None:
+            return self.move(solved, Moved(solved.settled.q, solved.settled.v, self.forces))
+        after = self.v + self.settings.dt * solved.settled.result.a
+        return self.move(solved, self.mover(self.torque, after, solved.applied, self.settings.dt))
+
+    @property
+    def torque(self) -> Array:
+        """What the muscles of all figures gave in the step last solved, zero elsewhere [N m], shape (nv,)."""
+        torque = np.zeros(self.cast.model.nv)
+        for figure in self.figures:
+            assert figure.torque is not None
+            torque[slice(*figure.body.joints)] = figure.torque
+        return torque
+
+    def solve(self) -> Solved:
+        """The first half of a step: what the muscles do."""
         state, dt = self.state, self.settings.dt
         later = self._faces if self._is_at_rest else Faces.at(self.scene.surfaces, self.time + dt)
         self._throw_balls()
@@ -287,14 +291,20 @@ class World:
         if self.mover is None:
             require_followed(self.figures, settled.v, self.time, dt)
         self._accept(candidates, settled, known)
-        self._move(settled, applied)
         ways = ways_of(candidates, state.centers, self._other.centers, dt * settled.velocities, self.cast.radii)
-        self._faces, self.time = later, self.time + dt
+        return Solved(settled, candidates, tuple(applied), ways, drifts, later)
+
+    def move(self, solved: Solved, moved: Moved) -> StepResult:
+        """The second half: go on where the figures have come to."""
+        settled, dt = solved.settled, self.settings.dt
+        self.q, self.v = moved.q, moved.v
+        self.forces = moved.forces[: self._count].copy()
+        self._faces, self.time = solved.later, self.time + dt
         record = WorldStep(
-            self.cast, self.time, dt, state, self.v,
+            self.cast, self.time, dt, self.state, self.v,
             tuple(FigureRecord(f.torque, f.root_wrench, f.effort, f.is_delayed(self.time)) for f in self.figures),
-            candidates, settled.forces, ways, drifts, settled.gaps, self.touching,
-            self.forces, tuple(self._grips.all), tuple(applied), settled.result,
+            solved.candidates, settled.forces, solved.ways, solved.drifts, settled.gaps, self.touching,
+            self.forces, tuple(self._grips.all), solved.applied, settled.result,
         )  # fmt: skip
         for watch in self.watchers:
             watch(record)
@@ -472,16 +482,3 @@ class World:
             speed = (self.v + dt * settled.result.a)[joints]
             torque = settled.result.torque[joints] + figure.damping * speed
             figure.remember(torque, is_limited=self.settings.torque_limits)
-
-    def _move(self, settled: Settled, applied: Sequence[Applied]) -> None:
-        """Go to the state after the step, the step's own or that of the other simulation."""
-        if self.mover is None:
-            self.q, self.v = settled.q, settled.v
-            return
-        torque = np.zeros(self.cast.model.nv)
-        for figure in self.figures:
-            assert figure.torque is not None
-            torque[slice(*figure.body.joints)] = figure.torque
-        moved = self.mover(torque, self.v + self.settings.dt * settled.result.a, applied, self.settings.dt)
-        self.q, self.v = moved.q, moved.v
-        self.forces = moved.forces[: self._count].copy()

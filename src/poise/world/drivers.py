@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from poise.body.character import Character, fit
+from poise.body.character import figure as built_in
 from poise.body.posing import motion_to_q
 from poise.core import rotations
-from poise.core.errors import InvalidValue
+from poise.core.errors import InvalidValue, StepInfeasible
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter import rising
@@ -34,13 +35,20 @@ from poise.filter.quasi_physical import JointLimits
 from poise.filter.sensing import Asked
 from poise.filter.setup import Options
 from poise.filter.simulate import Playback
+from poise.goals.surroundings import Scene, Surface
 from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.step import Constraint, Equal, Objective, Step
 from poise.step.quantities import JointAcceleration, JointTorque
 from poise.step.solve import solve_step
-from poise.synthesis.prepared import steadied
+from poise.synthesis.controller_file import Wanted, find_behavior
+from poise.synthesis.figure import Settings
+from poise.synthesis.figure import Start as StartOf
+from poise.synthesis.prepared import prepared, steadied
+from poise.synthesis.records import Applied, Moved
+from poise.synthesis.world import Solved
+from poise.synthesis.world import World as Controlled
 from poise.terrain import Terrain
 
 LONGEST = 60.0
@@ -253,11 +261,100 @@ class Ragdoll(Driver):
         return lists._replace(limits=(along, np.minimum(least, RETURN)))
 
     def move(self, lists: Lists, force: Array) -> None:
-        step = lists.step
-        step = Step(step.state, dt=step.dt, external=step.external + force)
-        result = solve_step(step, lists.objectives, lists.constraints, costs=False)
-        self.v = self.v + self._dt * result.a
-        self.q = self._model.integrate(self.q, self.v, self._dt)
+        self.q, self.v = moved_on(lists, force, self.q, self.v)
+
+
+class Goals(Driver):
+    """A controller of `poise.synthesize` moves it by the torques of its muscles.
+
+    The controller solves its step for level ground and knows nothing of bodies; what touches it only startles it. Where
+    its step has no solution, the muscles let go for that step.
+
+    Example:
+        >>> world = poise.World("rubble:3,1", figures={"eve": poise.world.Goals("balance")})
+        >>> world.step()
+
+    Args:
+        behavior: A built-in one's name, a controller file or a machine, of one figure.
+        character: The built-in grown-up if not given.
+        options: Changed options of the behavior.
+        place: Where it stands, horizontally [m]; the behavior's own if not given.
+        heading: Where it faces, counterclockwise from +x [rad].
+        settings: Of the synthesizer, but for the length of its steps.
+
+    Attributes:
+        let_go: Steps in which the muscles let go.
+    """
+
+    meets_ground: ClassVar[bool] = True
+
+    def __init__(
+        self, behavior: Wanted = "balance", character: Character | None = None, *,
+        options: Mapping[str, Any] | None = None, place: Sequence[float] | None = None, heading: float = 0.0,
+        settings: Settings | None = None,
+    ) -> None:  # fmt: skip
+        self._settings, self._place, self._heading = settings or Settings(), place, heading
+        setup = find_behavior(behavior).setup(options, is_literal=self._settings.is_literal)
+        if len(setup.roles) != 1:
+            names = ", ".join(role.name for role in setup.roles)
+            raise InvalidValue(f"{behavior!r} is played by {names}; a figure of a world is driven by itself alone.")
+        self._role = setup.roles[0]
+        self.character = prepared(built_in(self._role.character or "adult") if character is None else character)
+        self.let_go = 0
+        self._solved: Solved | None = None
+
+    def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
+        who = prepared(character)
+        q = self._role.pose(who)
+        turn = rotations.from_rotation_vector(np.array([0.0, 0.0, self._role.turn + self._heading]))
+        place = self._role.place if self._place is None else self._place
+        if start is not None:
+            place, turn = start[0][:2], _upright(start[0][3:7], q[3:7])
+        q[:3] = rotations.rotate(turn, q[:3]) + np.array([*place[:2], terrain.ground])
+        q[3:7] = rotations.multiply(turn, q[3:7])
+        ground = Scene((Surface("floor", (0.0, 0.0, terrain.ground)),))
+        settings = replace(self._settings, dt=dt)
+        self._world = world = Controlled([StartOf(self._role.name, who, self._role.machine, q)], ground, settings)
+        world.mover = _Elsewhere()
+        self._dt, self._figure, self._felt = dt, character, False
+        self._state = State(model_of(who))
+        self.q, self.v = (q, np.zeros(who.nv)) if start is None else (start[0].copy(), start[1].copy())
+        world.q, world.v = self.q, self.v
+
+    def ask(self, forces: Sequence[Force]) -> Lists:
+        world, figure = self._world, self._world.figures[0]
+        is_new, self._felt = bool(forces) and not self._felt, bool(forces)
+        if is_new:
+            figure.start_delay(world.time, world.settings.delay)
+        try:
+            self._solved = world.solve()
+            torque = world.torque
+        except StepInfeasible:
+            self._solved, self.let_go = None, self.let_go + 1
+            torque = np.zeros(len(self.v))
+        damping = np.concatenate([np.zeros(6), figure.damping])
+        return muscles_alone(self._state.at(self.q, self.v), self._figure, self._dt, torque, damping, forces)
+
+    def move(self, lists: Lists, force: Array) -> None:
+        self.q, self.v = moved_on(lists, force, self.q, self.v)
+        if self._solved is None:
+            self._world.q, self._world.v = self.q, self.v
+            self._world.time += self._dt
+        else:
+            self._world.move(self._solved, Moved(self.q, self.v, self._world.forces))
+
+
+class _Elsewhere:
+    """A stand-in for a mover of `synthesis.world`, whose figures this world moves."""
+
+    rest = 0.02
+
+    def __call__(self, torque: Array, expected: Array, applied: Sequence[Applied], dt: float) -> Moved:
+        raise NotImplementedError("The figure is moved by `Goals.move`.")
+
+    def report(self) -> dict[str, float | str]:
+        """Nothing: `World.report` tells it."""
+        return {}
 
 
 class _Still(NamedTuple):
@@ -295,6 +392,13 @@ def muscles_alone(
     return Lists(step, free, [Equal(JointTorque(damping=damping), torque - damping * state.v, "muscles")])
 
 
+def moved_on(lists: Lists, force: Array, q: Array, v: Array) -> tuple[Array, Array]:
+    """Pose (nq,) and velocity (nv,) after a step that is solved with a further generalized force (nv,)."""
+    step = Step(lists.step.state, dt=lists.step.dt, external=lists.step.external + force)
+    v = v + step.dt * solve_step(step, lists.objectives, lists.constraints, costs=False).a
+    return step.state.model.integrate(q, v, step.dt), v
+
+
 def laid(motion: Motion, place: Sequence[float] | None, heading: float | None, up: float) -> Motion:
     """A motion that begins at a place [m], goes toward a heading [rad], and lies higher by so much [m]."""
     start = motion.world[0][0, 0]
@@ -308,6 +412,11 @@ def laid(motion: Motion, place: Sequence[float] | None, heading: float | None, u
     translations[:, root] = rotations.rotate(spin, translations[:, root] - start) + shift
     turns[:, root] = rotations.multiply(spin, turns[:, root])
     return replace(motion, translations=translations, rotations=turns)
+
+
+def _upright(q: Array, other: Array) -> Array:
+    """The turn about the vertical of one orientation against another."""
+    return rotations.from_rotation_vector(np.array([0.0, 0.0, _turned(q, other)]))
 
 
 def _turned(q: Array, other: Array) -> float:
