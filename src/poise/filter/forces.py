@@ -417,6 +417,21 @@ class Thing:
     mass: float
 
 
+@dataclass(frozen=True)
+class Companion:
+    """Another figure beside the one that is simulated.
+
+    Attributes:
+        name: What it is called.
+        character: Its body.
+        q: Poses at every simulated time, shape (S, nq).
+    """
+
+    name: str
+    character: Character
+    q: Array
+
+
 class Surroundings(Protocol):
     """Bodies that a figure may run into: `poise.World`."""
 
@@ -443,4 +458,8 @@ class Surroundings(Protocol):
 
     def things(self) -> tuple[Thing, ...]:
         """The bodies over time."""
+        ...
+
+    def companions(self) -> tuple[Companion, ...]:
+        """The other figures over time."""
         ...

@@ -21,7 +21,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.filter import SimulatedCharacter
-from poise.filter.forces import Force, PointGoal, Thing
+from poise.filter.forces import Companion, Force, PointGoal, Thing
 from poise.filter.frame import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY
 from poise.filter.quasi_physical import FALLBACK_WEIGHT, HOVERING, StepRecord
 from poise.filter.targets import AHEAD, RISE
@@ -311,6 +311,7 @@ class SimulationResult:
         report: Numbers of the run.
         goal_points: Places on bodies that had targets of their own.
         things: Bodies around the figure.
+        companions: Other figures beside it.
         is_complete: False if the run was interrupted.
     """
 
@@ -326,6 +327,7 @@ class SimulationResult:
     goal_points: tuple[PointGoal, ...] = ()
     is_complete: bool = True
     things: tuple[Thing, ...] = ()
+    companions: tuple[Companion, ...] = ()
 
     def __repr__(self) -> str:
         many = "" if len(self.pushes) == 1 else "es"

@@ -217,6 +217,7 @@ def _run(
         figure.goal_points,
         is_complete=done == frames,
         things=() if world is None else world.things(),
+        companions=() if world is None else world.companions(),
     )
 
 

@@ -18,9 +18,10 @@ from poise.goals.surroundings import Ball
 from poise.goals.surroundings import Scene as Surroundings
 from poise.show.live import body_of
 from poise.show.live_clip import contact_rows, figure_marks, figure_numbers, who_touches
+from poise.show.look import FIGURE_COLORS
 from poise.show.protocol import Moment
 from poise.show.scene import Control, Plot, Prop, Scene, Series, Style, Track
-from poise.show.synthesis_scene import FIGURE_COLORS, LAYERS, ground_of, props_at
+from poise.show.synthesis_scene import LAYERS, ground_of, props_at
 from poise.synthesis.behaviors.behavior import Behavior
 from poise.synthesis.figure import Settings
 from poise.synthesis.run import SynthesisResult, synthesize, world_of

@@ -16,8 +16,24 @@ from poise.core import rotations
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.forces import Force, Hand, Pull, Push
-from poise.show.scene import GOALS, Arrow, Ball, Box, Color, Cylinder, Points, Prop, Scene, Style, Track, Vectors
+from poise.show.scene import (
+    GOALS,
+    SOLID_COLOR,
+    Arrow,
+    Ball,
+    Box,
+    Color,
+    Cylinder,
+    Points,
+    Prop,
+    Scene,
+    Style,
+    Track,
+    Vectors,
+)
 
+FIGURE_COLORS: tuple[Color, ...] = (SOLID_COLOR, (0.45, 0.62, 0.80), (0.55, 0.72, 0.45), (0.75, 0.55, 0.75))
+"""Of the first figure, the second, and so on."""
 GHOST_ALPHA = 0.24
 ARROW_COLOR: Color = (0.85, 0.10, 0.16)
 ARROW_AFTERGLOW = 0.15

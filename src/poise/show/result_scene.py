@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +12,9 @@ from poise.body.posing import body_poses
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array
-from poise.filter.forces import Thing
+from poise.filter.forces import Companion, Thing
 from poise.filter.report import SimulationResult
-from poise.show.look import ARROW_COLOR, arrow_of, words_of
+from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, words_of
 from poise.show.motion_scene import skins_of
 from poise.show.scene import (
     GHOST,
@@ -32,6 +32,7 @@ from poise.show.scene import (
     Series,
     Shape,
     Skinned,
+    Style,
     Track,
     file_name,
 )
@@ -71,8 +72,6 @@ def scene_of(
         physics: Analyze the moved clip: forces, support, center of mass, momenta, flights and their plots.
     """
     if isinstance(result, World):
-        from poise.show.world_scene import scene_of_world
-
         return scene_of_world(result, title=title)
     if not isinstance(result, SimulationResult):
         from poise.show.synthesis_scene import scene_of_synthesis
@@ -85,6 +84,7 @@ def scene_of(
     if ghost:
         own = Skinned(skins, *_at(result.source, result.times).world) if skins else None
         tracks.append(Track("original", character, *body_poses(character, result.reference_q), GHOST, own))
+    tracks += companion_tracks(result.companions, first=1)
     arrows = tuple(arrow_of(push, 0, tracks[0], result.times) for push in result.pushes)
     scene = Scene(
         result.times,
@@ -104,6 +104,27 @@ def scene_of(
     from poise.show.physics import with_physics
 
     return with_physics(scene, analyze(motion, character, terrain=result.terrain))
+
+
+def scene_of_world(world: World, *, title: str = "") -> Scene:
+    """Figures and bodies of a world at every step so far.
+
+    Args:
+        world: After its first step.
+        title: One line; by default the names of the figures.
+    """
+    times = world.dt * np.arange(len(world.track), dtype=np.float64)
+    tracks = companion_tracks(world.companions())
+    title = title or ", ".join(track.name for track in tracks) or "A world"
+    return Scene(times, tuple(tracks), world.terrain, title=title, props=tuple(prop_of(t) for t in world.things()))
+
+
+def companion_tracks(companions: Sequence[Companion], *, first: int = 0) -> list[Track]:
+    """A track for every figure of a world, in colors that tell them apart, counted from the first."""
+    return [
+        Track(c.name, c.character, *body_poses(c.character, c.q), Style(color=FIGURE_COLORS[k % len(FIGURE_COLORS)]))
+        for k, c in enumerate(companions, first)
+    ]
 
 
 def prop_of(thing: Thing) -> Prop:

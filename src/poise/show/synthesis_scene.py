@@ -23,10 +23,9 @@ from poise.filter.forces import Push
 from poise.goals.surroundings import INSTANT, Hold, Surface
 from poise.goals.surroundings import Scene as Surroundings
 from poise.show.camera import VIEWS, travel_heading
-from poise.show.look import ARROW_COLOR, arrow_of, force_scale, words_of
+from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, force_scale, words_of
 from poise.show.physics import COM_COLOR, FORCE_COLOR, LEAST_FORCE, ROW_COLOR, SUPPORT_COLOR, TRAIL
 from poise.show.scene import (
-    SOLID_COLOR,
     Ball,
     Box,
     Color,
@@ -188,9 +187,6 @@ def _ball(result: BallResult, times: Array) -> Prop:
     still = np.tile(rotations.IDENTITY, (len(times), 1))
     return Prop(ball.name, (Ball(np.zeros(3), ball.radius),), result.places, still, color, ball.mass)
 
-
-FIGURE_COLORS: tuple[Color, ...] = (SOLID_COLOR, (0.45, 0.62, 0.80), (0.55, 0.72, 0.45), (0.75, 0.55, 0.75))
-"""Of the first figure, the second, and so on."""
 
 FELL_COLOR: Color = (0.8, 0.2, 0.2)
 LAYERS = (

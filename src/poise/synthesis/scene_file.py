@@ -18,7 +18,8 @@
     time = 3.0
 
 Lengths in meters, times in seconds, angles in degrees, Z up; the built-in figures stand at the origin and face +x.
-`poise simulate --scene` reads the same file, with [[bodies]] and [rubble] that move by physics (`poise.world.scenes`).
+`poise simulate --scene` reads the same file, with [[bodies]] and [rubble] that move by physics
+(`poise.world.scenes`), and [[figures]] (`poise.world.cast`).
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ MAX_BYTES = 1_000_000
 INSIDE = 0.2
 """Points deeper inside a thin thing than this are behind it [m]."""
 EVENTS = ("remove", "move", "throw")
+FIGURE_EVENTS = ("drive", "push")
+"""Events of [[figures]], which `poise.world.cast` reads."""
 
 
 def _positive(sizes: tuple[float, ...]) -> Any:
@@ -238,6 +241,7 @@ class SceneTable(Table):
     balls: tuple[BallTable, ...] = ()
     bodies: tuple[BodyTable, ...] = ()
     rubble: RubbleTable | None = None
+    figures: tuple[dict[str, Any], ...] = ()
     events: tuple[dict[str, Any], ...] = ()
 
 
@@ -270,10 +274,10 @@ def scene_of(
         FileFormatError: as `load_scene`.
     """
     place, file = Place(path), scene_table(text, options, path=path)
-    for key in ("bodies", "rubble"):
+    for key in ("bodies", "rubble", "figures"):
         if getattr(file, key):
             raise place.error(
-                f"it has {key}, which move by physics; `poise synthesize` does not simulate them.",
+                f"it has {key}, which `poise synthesize` does not simulate.",
                 "Leave them out, or give the scene to `poise simulate --scene`.",
             )
     return scene_from(file, place)
@@ -302,10 +306,12 @@ def scene_from(file: SceneTable, place: Place) -> Scene:
     thrown: dict[str, Ball] = {}
     for k, table in enumerate(file.events):
         here = place.at(label("events", k, table))
+        if set(FIGURE_EVENTS) & set(table):
+            continue
         kinds = [key for key in EVENTS if key in table]
         if len(kinds) != 1:
             found = " and ".join(kinds) or "none"
-            raise here.error(f"it has {found} of the keys {', '.join(EVENTS)}; give one of them.")
+            raise here.error(f"it has {found} of the keys {', '.join((*EVENTS, *FIGURE_EVENTS))}; give one of them.")
         if kinds == ["throw"]:
             _throw(validate(ThrowTable, table, here), balls, thrown, here)
         elif kinds == ["remove"]:

@@ -19,13 +19,14 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
-from poise.filter.forces import Force, Thing
+from poise.filter.forces import Companion, Force, Push, Thing
 from poise.physics.capsules import CapsulePairs
 from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies, Touches
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 from poise.world.answers import Bump, agree, with_limits
+from poise.world.cast import cast_of
 from poise.world.contacts import Impulses, remembered
 from poise.world.drivers import Driver, Figure, Lists
 from poise.world.saving import Saved, restore, save
@@ -87,6 +88,7 @@ class World:
         self.q = self.v = np.zeros(0)
         self.track: list[tuple[Array, Array]] = []
         self._outside: Figure | None = None
+        self._events: list[tuple[float, str, Driver | Push]] = []
 
     # --- the beginning
 
@@ -109,8 +111,9 @@ class World:
 
     def _begin(self, joined: list[tuple[Figure, Array, Array]], way: Array | None) -> None:
         """Put everyone in place; loose bodies come to rest first."""
-        everyone = joined
-        for name, driver in self._drivers.items():
+        everyone, cast = joined, cast_of(self._scene)
+        self._events = list(cast.events)
+        for name, driver in {**cast.drivers, **self._drivers}.items():
             if driver.character is None:
                 raise InvalidValue(f"Figure {name!r} has no character; give its driver one.")
             driver.begin(driver.character, self.dt, self.terrain, None)
@@ -229,7 +232,7 @@ class World:
         """
         if not self.track:
             self._begin([], None)
-        lists = [self._ask(figure) for figure in self.figures]
+        lists = self._ask_all()
         forces = self._meet(lists)
         self._finish(lists, forces)
 
@@ -246,7 +249,7 @@ class World:
         Returns:
             The lists as they are to be solved, and the generalized force of all that touches the figure, shape (nv,).
         """
-        lists = [Lists(step, objectives, constraints), *(self._ask(figure) for figure in self.figures[1:])]
+        lists: list[Lists | None] = [Lists(step, objectives, constraints), *self._ask_all()]
         forces = self._meet(lists)
         self._lists = lists, forces
         own = lists[0]
@@ -256,10 +259,20 @@ class World:
     def advance(self, q: Array, v: Array) -> None:
         """Go on with the figure that joined at its next pose (nq,) and velocity (nv,)."""
         if self._lists is None:  # it was moved without a step
-            lists = [None, *(self._ask(figure) for figure in self.figures[1:])]
+            lists = [None, *self._ask_all()]
             self._lists = lists, self._meet(lists)
         (lists, forces), self._lists = self._lists, None
         self._finish([None, *lists[1:]], forces, (q, v))
+
+    def _ask_all(self) -> list[Lists | None]:
+        """What the world's own figures want in this step, after what happens now."""
+        while self._events and self._events[0][0] <= self.time + 1e-9:
+            _, name, change = self._events.pop(0)
+            if isinstance(change, Driver):
+                self.drive(name, change)
+            else:
+                self.push(name, change)
+        return [self._ask(figure) for figure in self.figures if figure.driver is not None]
 
     def _ask(self, figure: Figure) -> Lists | None:
         assert figure.driver is not None
@@ -405,6 +418,12 @@ class World:
         work = bodies.work(own, p, k[others], 1 - side[others], 0.5 * (self.v + found.v))
         self._work += work
         self._exchanged += abs(work)
+
+    def companions(self) -> tuple[Companion, ...]:
+        """The world's own figures at every step so far."""
+        return tuple(
+            Companion(f.name, f.character, np.array(f.poses)) for f in self.figures if f.driver is not None
+        )  # fmt: skip
 
     def things(self) -> tuple[Thing, ...]:
         """The bodies at every step so far."""

@@ -1,0 +1,196 @@
+"""The figures of a scene file: who stands where, what drives each, and what changes while the world runs.
+
+[[figures]]
+name = "bob"
+clip = "walk.bvh"               # beside the scene file
+place = [2.4, 0.1]
+heading = 180
+
+[[events]]
+drive = "bob"
+by = "ragdoll"
+time = 1.2
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from pydantic import AfterValidator, Field
+
+from poise.body.character import Character, fit
+from poise.body.posing import motion_to_q
+from poise.body.toml_file import load_character
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.filter.forces import Push
+from poise.io import load
+from poise.io.files import read_text
+from poise.physics.mujoco_backend import model_of
+from poise.synthesis.scene_file import FIGURE_EVENTS, SceneTable, Time, scene_table
+from poise.synthesis.toml_schema import Number, Pair, Place, Table, Text, Triple, label, meant, validate
+from poise.world.drivers import Clip, Driver, Goals, Ragdoll, laid
+
+MOST_BYTES = 4_000_000
+"""Largest scene file that is read [bytes]."""
+
+
+def _duration(time: float) -> float:
+    if not 0.0 < time < np.inf:
+        raise ValueError("give a positive time")
+    return time
+
+
+class DriverTable(Table):
+    """What drives a figure: a clip (from a time on), goals (a behavior), or nothing.
+
+    A clip and a get-up clip are files beside the scene file.
+    """
+
+    clip: Text | None = None
+    start: Time = 0.0
+    get_up: Text | None = None
+    behavior: Text | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class FigureTable(DriverTable):
+    """[[figures]]: one that the world drives itself."""
+
+    name: Text
+    driver: Literal["clip", "goals", "ragdoll"] | None = None
+    character: Text | None = None
+    place: Pair | None = None
+    heading: Number | None = None
+
+
+class DriveTable(DriverTable):
+    """An event that lets a figure be driven otherwise."""
+
+    drive: Text
+    by: Literal["clip", "goals", "ragdoll"]
+    time: Time
+
+
+class PushTable(Table):
+    """An event that pushes a body of a figure."""
+
+    push: Text
+    body: Text
+    force: Triple
+    time: Time
+    duration: Annotated[Number, AfterValidator(_duration)] = 0.2
+
+
+class Cast(NamedTuple):
+    """The figures of a scene file.
+
+    Attributes:
+        drivers: By the figure's name.
+        events: Time [s], name of the figure, and its new driver or a push, in order.
+    """
+
+    drivers: dict[str, Driver]
+    events: tuple[tuple[float, str, Driver | Push], ...] = ()
+
+
+def cast_of(scene: str | os.PathLike[str] | None) -> Cast:
+    """The figures of a scene file (.toml), ready to begin; other scenes have none.
+
+    Raises:
+        FileFormatError: if a table of a figure is not valid; names it.
+        UnreadableFile: if there is no such clip or character.
+    """
+    if scene is None or "<mujoco" in str(scene) or Path(scene).suffix.lower() != ".toml":
+        return Cast({})
+    path = Path(scene)
+    file, place = scene_table(read_text(path, limit=MOST_BYTES), path=path), Place(path)
+    return _cast(file, place, path.parent)
+
+
+def _cast(file: SceneTable, place: Place, folder: Path) -> Cast:
+    @cache
+    def motion(name: str) -> Motion:
+        return load(folder / name)
+
+    drivers: dict[str, Driver] = {}
+    played: dict[str, tuple[FigureTable, Character | None]] = {}
+    for k, table in enumerate(file.figures):
+        here = place.at(label("figures", k, table))
+        own = validate(FigureTable, table, here)
+        if own.name in drivers:
+            raise here.error("another figure has this name.", "Give each a name of its own.")
+        kind = own.driver or ("goals" if own.clip is None else "clip")
+        if own.character is not None:
+            character = load_character(folder / own.character)
+        else:
+            character = fit(motion(own.clip)) if own.clip is not None else None
+        heading = None if own.heading is None else float(np.radians(own.heading))
+        at = None if own.place is None else (own.place[0], own.place[1])
+        if kind == "ragdoll":
+            if own.clip is None or character is None:
+                raise here.error("a ragdoll has no pose to begin with.", "Give a clip; it begins as the clip does.")
+            drivers[own.name] = _falling(_from(motion(own.clip), own.start), character, at, heading)
+        else:
+            drivers[own.name] = _driver(own, kind, character, motion, here, at, heading)
+        played[own.name] = own, drivers[own.name].character
+    events: list[tuple[float, str, Driver | Push]] = []
+    for k, table in enumerate(file.events):
+        if not set(FIGURE_EVENTS) & set(table):
+            continue
+        here = place.at(label("events", k, table))
+        change = validate(DriveTable if "drive" in table else PushTable, table, here)
+        name = change.drive if isinstance(change, DriveTable) else change.push
+        if name not in played:
+            known = ", ".join(played) or "none"
+            raise here.error(f"there is no figure {name!r}.", f"{meant(name, list(played))}Figures: {known}.")
+        own, character = played[name]
+        if isinstance(change, DriveTable):
+            if change.by == "clip" and change.clip is None:
+                change = change.model_copy(update={"clip": own.clip, "get_up": change.get_up or own.get_up})
+            driver = Ragdoll() if change.by == "ragdoll" else _driver(change, change.by, character, motion, here)
+            events.append((change.time, name, driver))
+        else:
+            if character is not None:
+                _require_body(character, change.body, here)
+            events.append((change.time, name, Push(change.body, change.force, change.time, change.duration)))
+    return Cast(drivers, tuple(sorted(events, key=lambda event: event[0])))
+
+
+def _driver(
+    table: DriverTable, kind: str, character: Character | None, motion: Any, here: Place,
+    place: tuple[float, float] | None = None, heading: float | None = None,
+) -> Driver:  # fmt: skip
+    """A driver that plays a clip or goals."""
+    try:
+        if kind == "goals":
+            behavior = table.behavior or "balance"
+            return Goals(behavior, character, options=table.options, place=place, heading=heading or 0.0)
+        if table.clip is None:
+            raise here.error("it has no clip to play.", "Give clip, the file's name.")
+        get_up = None if table.get_up is None else motion(table.get_up)
+        clip = _from(motion(table.clip), table.start)
+        return Clip(clip, character, place=place, heading=heading, get_up=get_up)
+    except InvalidValue as error:
+        raise here.error(str(error)) from error
+
+
+def _falling(motion: Motion, character: Character, place: tuple[float, float] | None, heading: float | None) -> Ragdoll:
+    """A ragdoll in the first pose of a motion, as fast as it is there."""
+    q = motion_to_q(character, laid(motion, place, heading, 0.0).frames(np.arange(2)))
+    return Ragdoll(character, q[0], model_of(character).difference(q[0], q[1], motion.dt))
+
+
+def _from(motion: Motion, start: float) -> Motion:
+    return motion if start <= 0.0 else motion.cut(start, motion.duration)
+
+
+def _require_body(character: Character, body: str, here: Place) -> None:
+    try:
+        character.body_index(body)
+    except LookupError as error:
+        raise here.at("key 'body'").error(str(error)) from error
