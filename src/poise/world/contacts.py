@@ -9,7 +9,7 @@ what does not separate pushes, what sticks stays inside its cone, what slides is
 μ |u_t| (De Saxcé) makes the cone of a sliding contact that of Coulomb. A = Σ J B Jᵀ over the trees, where B is M⁻¹ of a
 body and the response of a figure, which is not symmetric, see `poise.step.solve`.
 
-All contacts are swept a few times (projected Gauss-Seidel), which settles rubble. Contacts linked to a figure, also
+All contacts are swept (projected Gauss-Seidel) until they rest, which settles rubble. Contacts linked to a figure, also
 through other bodies, are then solved exactly by splitting (Douglas and Rachford), which needs no symmetry: light bodies
 under a foot make sweeps stall. Source: [Levine2012]_ section 3. Deviates: the paper uses sweeps only.
 """
@@ -24,10 +24,11 @@ from poise.core.typing import Array, Flags, Index
 from poise.native import compiled
 from poise.physics.mujoco_bodies import Touches
 
-SWEEPS, LARGEST = 20, 128
-"""Sweeps over all contacts, and the most contacts that are solved exactly; where more are linked they are swept
-`MANY` times."""
-MANY = 500
+SWEEPS, MANY, SETTLED = 20, 500, 1e-6
+"""Sweeps over all contacts, most sweeps over those that are not solved exactly, and the change of a contact in a sweep
+below which it rests [m/s]."""
+LARGEST = 128
+"""Most contacts that are solved exactly."""
 TURNS, TURNS_AT_ONCE, TOLERANCE = 1000, 25, 1e-5
 """Most turns of splitting, how many between two choices of its step, and the velocity at which it ends [m/s]."""
 SOFT = np.array([0.01, 0.1, 0.1])
@@ -89,10 +90,14 @@ def solve_contacts(
     diagonal = np.einsum("ksrw,ksrw->kr", touches.rows, answers)
     p, now = start.copy(), v.copy()
     _apply(trees, first, width, answers, p, now)
-    island = _island(trees, is_figure)
-    sweeps = SWEEPS if island.sum() <= LARGEST else MANY
-    sweep_contacts(*given, diagonal, soft, sweeps, 1e-9, now, p)
+    island, reached = _island(trees, is_figure)
     own = np.flatnonzero(island)
+    awake, later = np.ones(len(first), dtype=np.bool_), np.zeros(len(first), dtype=np.bool_)
+    sweep_contacts(*given, diagonal, soft, SWEEPS, SETTLED, now, p, awake, later)
+    if len(own) <= LARGEST:
+        awake &= ~reached  # the others are solved below
+    if awake.any():
+        sweep_contacts(*given, diagonal, soft, MANY, SETTLED, now, p, awake, later)
     if 0 < len(own) <= LARGEST:
         A = _delassus(trees[own], width, touches.rows[own], answers[own])
         A[np.diag_indices(len(A))] += np.tile(soft, len(own))
@@ -140,15 +145,17 @@ def split(A: Array, g: Array, friction: Array, start: Array, largest: Array | No
     "const word trees[k][2], const word first[t], const word width[t], const real rows[k][2][3][w],"
     "const real answers[k][2][3][w], const real wanted[k][3], const real friction[k], const real largest[k],"
     "const real diagonal[k][3],"
-    "const real soft[3], word sweeps, real tolerance, real v[nv], real p[k][3]",
+    "const real soft[3], word sweeps, real tolerance, real v[nv], real p[k][3], flag awake[t], flag later[t]",
     returns="word",
 )
 def sweep_contacts(
-    trees, first, width, rows, answers, wanted, friction, largest, diagonal, soft, sweeps, tolerance, v, p
+    trees, first, width, rows, answers, wanted, friction, largest, diagonal, soft, sweeps, tolerance, v, p, awake, later
 ):
     """Bring every contact in turn to its own law, so many times; returns how often.
 
-    Both tangents take the larger of their diagonals, without which the resting point is not Coulomb's.
+    Contacts of trees that are not awake rest: a tree stays awake while an impulse on it changes its contact by more
+    than the tolerance [m/s] in a sweep. Both
+    tangents take the larger of their diagonals, without which the resting point is not Coulomb's.
     """
 
     def along(i, r):
@@ -161,9 +168,10 @@ def sweep_contacts(
                 v[first[t] : first[t] + width[t]] += impulse * answers[i, s, r, : width[t]]
 
     for sweep in range(sweeps):
-        change = 0.0
+        later[:] = False
         for i, d in enumerate(diagonal + soft):
-            if not d[0] > 1e-12:
+            own = trees[i][trees[i] >= 0]
+            if not d[0] > 1e-12 or not awake[own].any():
                 continue
             old = p[i].copy()
             p[i, 0] = min(largest[i], max(0.0, old[0] - (along(i, 0) - wanted[i, 0] + soft[0] * old[0]) / d[0]))
@@ -175,8 +183,10 @@ def sweep_contacts(
                 p[i, 1:] = np.array(following) * (most / size if size > most else 1.0)
             for r in (1, 2):
                 push(i, r, p[i, r] - old[r])
-            change = max(change, float(np.max(np.abs(p[i] - old) * d)))
-        if change < tolerance:
+            if np.max(np.abs(p[i] - old) * d) >= tolerance:
+                later[own] = True
+        awake[:] = later
+        if not later.any():
             return sweep + 1
     return sweeps
 
@@ -260,15 +270,15 @@ def remember(bodies, places, before, places_before, impulses, near, taken, p):
             taken[j], p[i] = True, impulses[j]
 
 
-def _island(trees: Index, is_figure: Flags) -> Flags:
-    """Contacts linked to a figure, also through other bodies, shape (K,)."""
+def _island(trees: Index, is_figure: Flags) -> tuple[Flags, Flags]:
+    """Contacts linked to a figure, also through other bodies, shape (K,), and their trees, shape (T,)."""
     reached = np.append(is_figure, False)  # the last is what never moves
     while True:
         own: Flags = np.logical_or(*reached[trees].T)
         more = np.unique(trees[own])
         more = more[more >= 0]
         if reached[more].all():
-            return own
+            return own, reached[:-1]
         reached[more] = True
 
 

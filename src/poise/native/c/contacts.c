@@ -18,16 +18,18 @@ static void push(const word *trees, const word *first, const word *width, word w
 
 API word sweep_contacts(word k, word t, word w, word nv, const word *trees, const word *first, const word *width,
                         const real *rows, const real *answers, const real *wanted, const real *friction,
-                        const real *largest, const real *diagonal, const real *soft, word sweeps, real tolerance, real *v, real *p) {
-    (void)t, (void)nv;
+                        const real *largest, const real *diagonal, const real *soft, word sweeps, real tolerance, real *v, real *p,
+                        flag *awake, flag *later) {
+    (void)nv;
     for (word sweep = 0; sweep < sweeps; sweep++) {
-        real change = 0;
+        memset(later, 0, (size_t)t);
+        word any = 0;
         for (word i = 0; i < k; i++) {
             const real *J = rows + 6 * w * i, *W = answers + 6 * w * i, *own_diagonal = diagonal + 3 * i;
             const real d[3] = {own_diagonal[0] + soft[0], own_diagonal[1] + soft[1], own_diagonal[2] + soft[2]};
             const word *own = trees + 2 * i;
-            real *impulse = p + 3 * i, step[3];
-            if (!(d[0] > 1e-12)) continue;
+            real *impulse = p + 3 * i, step[3], change = 0;
+            if (!(d[0] > 1e-12) || !((own[0] >= 0 && awake[own[0]]) || (own[1] >= 0 && awake[own[1]]))) continue;
             real old = impulse[0], u = along(own, first, width, w, J, 0, v) - wanted[3 * i] + soft[0] * old;
             impulse[0] = smaller(largest[i], larger(0, old - u / d[0]));
             step[0] = impulse[0] - old;
@@ -46,8 +48,13 @@ API word sweep_contacts(word k, word t, word w, word nv, const word *trees, cons
             for (word r = 1; r < 3; r++)
                 if (step[r] != 0) push(own, first, width, w, W, r, step[r], v);
             for (word r = 0; r < 3; r++) change = larger(change, fabs(step[r]) * d[r]);
+            if (change < tolerance) continue;
+            any = 1;
+            for (word side = 0; side < 2; side++)
+                if (own[side] >= 0) later[own[side]] = 1;
         }
-        if (change < tolerance) return sweep + 1;
+        memcpy(awake, later, (size_t)t);
+        if (!any) return sweep + 1;
     }
     return sweeps;
 }
