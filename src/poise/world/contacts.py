@@ -19,6 +19,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from poise.core.typing import Array, Flags, Index
 from poise.native import compiled
@@ -44,7 +46,8 @@ class Impulses(NamedTuple):
     Attributes:
         p: Impulses along the rows of each contact [N s], shape (K, 3).
         v: Velocities of all trees after them, shape (nv,).
-        residual: How far each contact is from its law, as a velocity [m/s], shape (K,).
+        residual: How far each contact is from its law, as a velocity [m/s], shape (K,); one at its largest impulse
+            obeys it.
     """
 
     p: Array
@@ -90,26 +93,26 @@ def solve_contacts(
     diagonal = np.einsum("ksrw,ksrw->kr", touches.rows, answers)
     p, now = start.copy(), v.copy()
     _apply(trees, first, width, answers, p, now)
-    island, reached = _island(trees, is_figure)
-    own = np.flatnonzero(island)
+    islands = [own for own in _islands(trees, is_figure) if len(own) <= LARGEST]
     awake, later = np.ones(len(first), dtype=np.bool_), np.zeros(len(first), dtype=np.bool_)
     sweep_contacts(*given, diagonal, soft, SWEEPS, SETTLED, now, p, awake, later)
-    if len(own) <= LARGEST:
-        awake &= ~reached  # the others are solved below
+    for own in islands:  # solved below
+        awake[trees[own][trees[own] >= 0]] = False
     if awake.any():
         sweep_contacts(*given, diagonal, soft, MANY, SETTLED, now, p, awake, later)
-    if 0 < len(own) <= LARGEST:
+    for own in islands:
         A = _delassus(trees[own], width, touches.rows[own], answers[own])
         A[np.diag_indices(len(A))] += np.tile(soft, len(own))
         g = (_speeds(trees[own], first, width, touches.rows[own], v) - wanted[own]).ravel()
         exact = split(A, g, friction[own], p[own], largest[own])
-        swept = natural_residual(A, g, friction[own], p[own])
-        if natural_residual(A, g, friction[own], exact).max() < swept.max():
+        swept = natural_residual(A, g, friction[own], p[own], largest[own])
+        if natural_residual(A, g, friction[own], exact, largest[own]).max() < swept.max():
             p[own] = exact
+    if islands:
         now = v.copy()
         _apply(trees, first, width, answers, p, now)
     u = _speeds(trees, first, width, touches.rows, now) - wanted
-    return Impulses(p, now, _natural(u, p, friction, diagonal.mean(axis=1)))
+    return Impulses(p, now, _natural(u, p, friction, diagonal.mean(axis=1), largest))
 
 
 def split(A: Array, g: Array, friction: Array, start: Array, largest: Array | None = None) -> Array:
@@ -232,18 +235,18 @@ def project(p: Array, friction: Array, largest: Array | None = None) -> Array:
     return out
 
 
-def natural_residual(A: Array, g: Array, friction: Array, p: Array) -> Array:
+def natural_residual(A: Array, g: Array, friction: Array, p: Array, largest: Array | None = None) -> Array:
     """How far impulses (K, 3) are from the law of each contact, as a velocity [m/s], shape (K,)."""
     K = len(friction)
     mean = np.einsum("kiki->k", A.reshape(K, 3, K, 3)) / 3.0
-    return _natural((A @ p.ravel() + g).reshape(-1, 3), p, friction, mean)
+    return _natural((A @ p.ravel() + g).reshape(-1, 3), p, friction, mean, largest)
 
 
-def _natural(u: Array, p: Array, friction: Array, mean: Array) -> Array:
+def _natural(u: Array, p: Array, friction: Array, mean: Array, largest: Array | None) -> Array:
     mean = np.maximum(mean, 1e-9)[:, None]
     wrong = u.copy()
     wrong[:, 0] += friction * np.hypot(u[:, 1], u[:, 2])
-    return np.max(np.abs(mean * (p - project(p - wrong / mean, friction))), axis=1)
+    return np.max(np.abs(mean * (p - project(p - wrong / mean, friction, largest))), axis=1)
 
 
 def remembered(touches: Touches, before: Touches | None, p: Array) -> Array:
@@ -270,16 +273,14 @@ def remember(bodies, places, before, places_before, impulses, near, taken, p):
             taken[j], p[i] = True, impulses[j]
 
 
-def _island(trees: Index, is_figure: Flags) -> tuple[Flags, Flags]:
-    """Contacts linked to a figure, also through other bodies, shape (K,), and their trees, shape (T,)."""
-    reached = np.append(is_figure, False)  # the last is what never moves
-    while True:
-        own: Flags = np.logical_or(*reached[trees].T)
-        more = np.unique(trees[own])
-        more = more[more >= 0]
-        if reached[more].all():
-            return own, reached[:-1]
-        reached[more] = True
+def _islands(trees: Index, is_figure: Flags) -> list[Index]:
+    """Contacts of each group of trees that are linked to each other and to a figure, as indices."""
+    linked = trees[(trees >= 0).all(axis=1)]
+    count = len(is_figure)
+    pairs = coo_array((np.ones(len(linked)), (linked[:, 0], linked[:, 1])), shape=(count, count))
+    _, group = connected_components(pairs, directed=False)
+    own = group[trees.max(axis=1)]
+    return [np.flatnonzero(own == k) for k in np.unique(group[is_figure]) if (own == k).any()]
 
 
 def _each_tree(trees: Index) -> list[tuple[int, Index, Index]]:

@@ -132,7 +132,9 @@ class World:
         self.q, self.v = bodies.q.copy(), bodies.v.copy()
         self._touches: Touches | None = None
         self._p = np.zeros((0, 3))
-        self._numbers: dict[str, list[float]] = {n: [] for n in ("residual", "penetration", "momentum", "contacts")}
+        self._numbers: dict[str, list[float]] = {
+            name: [] for name in ("residual", "penetration", "momentum", "contacts", "cut")
+        }
         self._work = self._exchanged = self._risen = 0.0
         self._least = np.inf
         self._lists: tuple[list[Lists | None], list[Array]] | None = None
@@ -341,7 +343,7 @@ class World:
             bodies, self.figures, lists, touches, answers, start, free, wanted, largest, dt=dt, mass=self.mass,
             close=CLOSE * self.scale,
         )  # fmt: skip
-        self._note(touches, count, found, free, wrong)
+        self._note(touches, count, found, free, wrong, largest)
         self._touches, self._p = touches, found.p
         loose = np.repeat(~bodies.is_figure, bodies.width)
         self.v[loose] = found.v[loose]
@@ -389,13 +391,14 @@ class World:
         self._least = min(self._least, unexplained)
         self._risen = max(self._risen, unexplained - self._least)
 
-    def _note(self, touches: Touches, count: int, found: Impulses, free: Array, wrong: float) -> None:
+    def _note(self, touches: Touches, count: int, found: Impulses, free: Array, wrong: float, largest: Array) -> None:
         """What the report tells of this step, and what the figures will feel."""
         bodies, dt, p = self.bodies, self.dt, found.p[:count]
         own = Touches._make(array[:count] for array in touches)
         on = self.bodies.figure_of[own.trees]
         self._numbers["contacts"].append(float(count))
         self._numbers["residual"].append(max(wrong, float(found.residual[:count].max(initial=0.0))))
+        self._numbers["cut"].append(float((p[:, 0] > (1.0 - 1e-9) * largest[:count]).any()))
         self._numbers["penetration"].append(float(np.maximum(-own.gaps, 0.0).max(initial=0.0)))
         k, side = np.nonzero(on >= 0)
         given, still = bodies.impulses(own, p)
@@ -444,6 +447,7 @@ class World:
             "figures": len(self.figures),
             "contacts_mean": float(numbers["contacts"].mean()),
             "contact_residual_p95_m_s": float(np.percentile(numbers["residual"], 95)),
+            "steps_with_cut_force": float(numbers["cut"].mean()),
             "penetration_p95_m": float(np.percentile(numbers["penetration"], 95)),
             "penetration_max_m": float(numbers["penetration"].max()),
             "momentum_error_max_Ns": float(numbers["momentum"].max()),
