@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import poise
-from poise.core.errors import InvalidValue, UnknownName
+from poise.core.errors import FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
-from poise.world import Clip, Ragdoll, World
+from poise.world import Clip, Goals, Ragdoll, World
 
 CRATE = (
     '<mujoco><worldbody><geom type="plane" size="20 20 1"/><body name="crate" pos="0.1 -0.5 0.2"><freejoint/>'
@@ -125,6 +128,107 @@ def test_a_world_goes_on_as_it_did_once_restored(person: poise.Character, walk: 
     assert np.array_equal(run(other, 40)[0], first[0])  # another world of the same seed
     with pytest.raises(InvalidValue, match="another world"):
         other.restore(kept)
+
+
+def test_goals_answer_a_push_in_a_world_as_they_do_alone() -> None:
+    push = poise.Push("chest", (80.0, 0.0, 0.0), start=0.9, duration=0.2)
+    world = World(figures={"eve": Goals("balance")})
+    world.push("eve", push)
+    for _ in range(200):
+        world.step()
+    poses = np.array(world.figure("eve").poses)
+    # another path to the same: the synthesizer's own step, whose contacts are unknowns of it
+    alone = poise.synthesize("balance", pushes=[push], seconds=2.0).q
+    assert np.abs(poses[:, 2] - poses[0, 2]).max() < 0.05  # it stands
+    assert np.ptp(poses[:, 0]) == pytest.approx(np.ptp(alone[:, 0]), rel=0.2)
+    assert np.abs(poses[:, :3] - alone[: len(poses), :3]).max() < 0.03
+    assert world.report()["contact_residual_p95_m_s"] < 5e-3
+    driver = world.figure("eve").driver
+    assert isinstance(driver, Goals)
+    assert driver.let_go == 0
+
+
+def test_a_walker_that_falls_is_driven_by_goals_and_by_its_clip_again(person: poise.Character, walk: Motion) -> None:
+    world = World(figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    world.push("ada", poise.Push("chest", (0.0, 150.0, 0.0), start=0.3, duration=0.15))
+    for step in range(500):
+        if step == 42:
+            world.drive("ada", Goals("balance", person))
+        if step == 200:
+            world.drive("ada", Clip(walk, person))
+        world.step()
+    poses = np.array(world.figure("ada").poses)
+    assert poses[-1, 2] > 0.8
+    speeds = np.linalg.norm(np.diff(poses[:, :3], axis=0), axis=1) / world.dt
+    assert speeds.max() < 5.0
+
+
+FILE = """
+schema = "poise.scene/1"
+[[figures]]
+name = "bob"
+clip = "walk.bvh"
+place = [0.5, -2.0]
+heading = 90
+[[figures]]
+name = "doll"
+driver = "ragdoll"
+clip = "walk.bvh"
+place = [3.0, 0.0]
+[[figures]]
+name = "eve"
+behavior = "balance"
+place = [-3.0, 0.0]
+[[events]]
+push = "bob"
+body = "chest"
+force = [300, 0, 0]
+time = 0.2
+[[events]]
+drive = "bob"
+by = "ragdoll"
+time = 0.3
+"""
+
+
+def test_a_scene_file_names_figures_and_events(tmp_path: Path, walk: Motion) -> None:
+    shutil.copy(poise.sample_path("walk.bvh"), tmp_path / "walk.bvh")
+    file = tmp_path / "street.toml"
+    file.write_text(FILE, encoding="utf-8")
+    result = poise.simulate(walk.cut(0.0, 0.6), world=World(file))
+    poses = {c.name: c.q for c in result.companions}
+    assert list(poses) == ["bob", "doll", "eve"]
+    assert all(len(q) == len(result.q) for q in poses.values())
+    assert np.allclose(poses["bob"][0, :2], [0.5, -2.0], atol=1e-6)
+    assert poses["bob"][20, 1] > -2.0 + 0.1  # it goes along +y
+    assert poses["doll"][0, 2] - poses["doll"][-1, 2] > 0.3  # it falls
+    assert abs(poses["eve"][-1, 2] - poses["eve"][0, 2]) < 0.02
+    assert poses["bob"][-1, 2] < poses["bob"][0, 2] - 0.03  # nothing drives it any more
+    assert result.report["scene"]["figures"] == 4
+    assert [t.name for t in poise.scene_of(result, physics=False).tracks] == ["simulated", "original", *poses]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('name = "doll"', 'name = "bob"'), "another figure has this name"),
+        (('drive = "bob"', 'drive = "bop"'), "Figures: bob, doll, eve"),
+        (('body = "chest"', 'body = "wing"'), "wing"),
+        (('by = "ragdoll"', 'by = "wind"'), "by"),
+        (('driver = "ragdoll"\nclip = "walk.bvh"', 'driver = "ragdoll"'), "no pose to begin with"),
+        (('behavior = "balance"', 'behavior = "hover"'), "hover"),
+        (("heading = 90", "hedding = 90"), "hedding"),
+    ],
+)
+def test_figures_that_make_no_sense_are_refused(tmp_path: Path, change: tuple[str, str], words: str) -> None:
+    shutil.copy(poise.sample_path("walk.bvh"), tmp_path / "walk.bvh")
+    assert change[0] in FILE
+    file = tmp_path / "street.toml"
+    file.write_text(FILE.replace(*change, 1), encoding="utf-8")
+    with pytest.raises((FileFormatError, UnknownName), match=words):
+        World(file).step()
+    with pytest.raises(FileFormatError, match="does not simulate"):
+        poise.synthesis.load_scene(file)
 
 
 def test_names_and_drivers_that_make_no_sense_are_refused(person: poise.Character, walk: Motion) -> None:

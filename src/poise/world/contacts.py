@@ -33,7 +33,7 @@ LARGEST = 128
 """Most contacts that are solved exactly."""
 TURNS, TURNS_AT_ONCE, TOLERANCE = 1000, 25, 1e-5
 """Most turns of splitting, how many between two choices of its step, and the velocity at which it ends [m/s]."""
-SOFT = np.array([0.01, 0.1, 0.1])
+SOFT = np.array([0.01, 0.03, 0.03])
 """Added to the diagonal of A along the normal and the tangents, over the mass of a figure [1]: contacts that say the
 same share their load, and what is wedged between a foot and the ground is not held with any force it takes."""
 NEAR = 0.04
