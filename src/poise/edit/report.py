@@ -375,8 +375,8 @@ def _was_there(span: tuple[int, int], known: Sequence[tuple[int, int]], moments:
 
 
 def _turns_as_far(finding: Finding, source: Motion, result: Motion, moments: Array) -> bool:
-    """Whether a joint that flips in the result turns as far from frame to frame in what the source has there."""
-    if finding.name != "glitch" or finding.where not in source.skeleton.names:
+    """Whether a joint that is too fast in the result turns as far from frame to frame in what the source has there."""
+    if finding.name not in ("glitch", "joint-speed") or finding.where not in source.skeleton.names:
         return False
     joint = source.skeleton.names.index(finding.where)
     was, now = (rotations.angle_between(m.rotations[1:, joint], m.rotations[:-1, joint]) for m in (source, result))
