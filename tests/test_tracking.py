@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import poise
-from poise.body.character import figure
+from poise.body.character import Limb, figure
 from poise.body.posing import body_poses, interpolate_q
 from poise.cli.app import run
 from poise.core import rotations
 from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton
 from poise.step import Step, StepResult, solve_step
 from poise.tracking import PerformanceTracker, parse_roles, propose_roles
 from poise.tracking.calibration import bend_of, standing_pose
@@ -47,6 +48,34 @@ def test_limbs_take_the_part_of_their_like(walker: poise.Character) -> None:
     assert (roles["left_leg"].kind, roles["left_leg"].actor) == ("support", "left_leg")
     assert (roles["right_arm"].kind, roles["right_arm"].actor) == ("targeted", "right_arm")
     assert "spine" not in roles
+
+
+def test_legs_of_a_spider_stand_while_the_others_swing(walker: poise.Character) -> None:
+    """From behind, every second pair takes the actor's legs crosswise; all legs of a side at once would tip it over."""
+    ends = [f"{k}{side}" for k in range(4) for side in "LR"]
+    names = ["Body", *(f"Leg{end}" for end in ends), *(f"Foot{end}" for end in ends)]
+    hips = [(0.3 * k, y, 0.0) for k in (0, 2, 1, 3) for y in (0.3, -0.3)]  # in no order
+    offsets = np.array([(0.0, 0.0, 0.5), *hips, *((0.0, np.sign(y) * 0.4, -0.5) for _, y, _ in hips)])
+    parents = np.array([-1, *[0] * 8, *range(1, 9)])
+    skeleton = Skeleton(tuple(names), parents, offsets, np.tile([1.0, 0.0, 0.0, 0.0], (17, 1)))
+    spider = poise.Character.fit(skeleton)
+    body = {one.name: k for k, one in enumerate(spider.bodies)}
+    sides = {"L": "left", "R": "right"}
+    limbs = tuple(Limb(f"{sides[side]}_leg.{k}", "leg", (body[f"Leg{k}{side}"],)) for k in range(4) for side in "LR")
+    roles = {role.limb: role.actor for role in propose_roles(replace(spider, limbs=limbs), walker)}
+    assert [roles[f"left_leg.{k}"] for k in (0, 2, 1, 3)] == ["left_leg", "right_leg", "left_leg", "right_leg"]
+    assert [roles[f"right_leg.{k}"] for k in (0, 2, 1, 3)] == ["right_leg", "left_leg", "right_leg", "left_leg"]
+
+
+def test_a_run_that_diverges_is_stopped_and_told(walk: Motion, walker: poise.Character) -> None:
+    poses = poise.motion_to_q(walker, walk.cut(0.0, 0.2))
+    tracker = PerformanceTracker(figure("child"), walker, dt=1.0 / walk.fps, recorded=poses)
+    for q in poses[:3]:
+        tracker.step(q)
+    tracker.v[:3] = 1e6
+    tracker.step(poses[3])
+    assert tracker.counts.carried == 1
+    assert np.linalg.norm(tracker.v[:3]) < 50.0
 
 
 def test_roles_are_read_as_they_are_typed(walker: poise.Character) -> None:

@@ -20,8 +20,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from poise.body.character import Character, Limb
+from poise.body.posing import body_poses, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, UnknownName
+from poise.core.motion import Motion
 from poise.core.typing import Array
 
 KINDS = ("support", "targeted", "free")
@@ -49,10 +51,11 @@ class Role:
 def propose_roles(character: Character, actor: Character) -> tuple[Role, ...]:
     """Roles by the limbs' kinds: legs carry, arms and necks follow their like, tails and others are free.
 
-    Of a character with more legs than the actor, the hind pair takes the actor's legs; the other pairs take them too,
-    crosswise, so that a fore leg steps with the hind leg of the other side (a trot). What a limb of the character's
-    file says goes before all that.
+    Of a character with more legs than the actor, the hind pair takes the actor's legs, the pair before it takes them
+    crosswise, the next does not, and so on: a fore leg steps with the hind leg of the other side (a trot), and half of
+    a spider's legs stand while the other half swings. What a limb of the character's file says goes before all that.
     """
+    crossed = _crossed(character)
     theirs = {limb.name: limb for limb in actor.limbs}
     legs = [limb.name for limb in actor.limbs if limb.kind == "leg"]
     found: list[Role] = []
@@ -60,7 +63,7 @@ def propose_roles(character: Character, actor: Character) -> tuple[Role, ...]:
         if limb.role and (limb.role == "free" or limb.actor in theirs):  # the character's file says so
             found.append(Role(limb.name, limb.role, "" if limb.role == "free" else limb.actor))
         elif limb.kind == "leg":
-            found.append(Role(limb.name, "support", _leg(limb.name, legs)))
+            found.append(Role(limb.name, "support", _leg(limb.name, legs, limb.name in crossed)))
         elif limb.kind in ("arm", "neck") and limb.name in theirs:
             found.append(Role(limb.name, "targeted", limb.name))
         elif limb.kind != "spine":
@@ -122,11 +125,22 @@ def with_roles(character: Character, roles: str | Sequence[Role] = "") -> Charac
     return replace(character, limbs=limbs)
 
 
-def _leg(name: str, legs: list[str]) -> str:
-    """The actor's leg that drives a leg: that of its side, or across for fore legs."""
-    side = "left" if "left" in name else "right"
-    if "fore" in name or "front" in name:
-        side = "right" if side == "left" else "left"
+def _crossed(character: Character) -> set[str]:
+    """Legs that take the actor's leg of the other side: on each side every second one, from behind."""
+    legs = [limb for limb in character.limbs if limb.kind == "leg"]
+    if len(legs) < 3:
+        return set()
+    skeleton = character.skeleton
+    still = Motion(skeleton, np.zeros(1), skeleton.offsets[None].copy(), skeleton.rest_rotations[None].copy())
+    places = body_poses(character, motion_to_q(character, still))[0][0]
+    ahead = rotations.rotate(yaw_turn(heading(character, places)), np.array([1.0, 0.0, 0.0]))
+    legs.sort(key=lambda limb: float(places[limb.bodies[0]] @ ahead))
+    return {limb.name for side in ("left", "right") for limb in [leg for leg in legs if side in leg.name][1::2]}
+
+
+def _leg(name: str, legs: list[str], is_crossed: bool) -> str:
+    """The actor's leg that drives a leg: that of its side, or of the other."""
+    side = "left" if ("left" in name) != is_crossed else "right"
     return next((leg for leg in legs if side in leg), legs[0] if legs else "")
 
 
@@ -164,6 +178,7 @@ class Standing:
             legs [m].
         bases: Place of the first body of each limb [m].
         lengths: Of each limb [m].
+        stands_apart: Whether its legs stand out from the body as those of a spider do.
     """
 
     pelvis: Array
@@ -176,6 +191,7 @@ class Standing:
     leg: float
     bases: dict[str, Array]
     lengths: dict[str, float]
+    stands_apart: bool
 
     @classmethod
     def of(cls, character: Character, places: Array, turns: Array, floor: float) -> Standing:
@@ -196,19 +212,14 @@ class Standing:
         bases = {limb.name: places[limb.bodies[0]].copy() for limb in character.limbs}
         legs = [limb.name for limb in character.limbs if limb.kind == "leg"]
         top = np.mean([bases[name][2] for name in legs]) if legs else places[0, 2]
-        leg = float(top) - floor + _closer([bases[name] - end_places[name] for name in legs], yaw)
-        return cls(places[0].copy(), turns[0].copy(), yaw, end_places, end_turns, com, floor, leg, bases, lengths)
-
-
-def _closer(legs: Sequence[Array], yaw: float) -> float:
-    """How much higher a figure's pelvis is when its legs, ways from foot to hip (3,), hang straight down [m].
-
-    Rest poses are drawn with feet apart. Legs that stand out by more than `APART` are a creature's own.
-    """
-    ways = [(float(_into(yaw_turn(yaw), way)[1]), float(way[2])) for way in legs]
-    if not ways or any(up < 1e-6 or abs(aside) > APART * up for aside, up in ways):
-        return 0.0
-    return max(math.hypot(aside, up) - up for aside, up in ways)
+        ways = [_into(yaw_turn(yaw), bases[name] - end_places[name]) for name in legs]
+        # rest poses are drawn with feet apart; legs that stand out farther are a creature's own
+        apart = any(way[2] < 1e-6 or abs(way[1]) > APART * way[2] for way in ways)
+        higher = 0.0 if apart or not ways else max(math.hypot(way[1], way[2]) - float(way[2]) for way in ways)
+        leg = float(top) - floor + higher
+        return cls(
+            places[0].copy(), turns[0].copy(), yaw, end_places, end_turns, com, floor, leg, bases, lengths, apart
+        )
 
 
 def end_body(character: Character, limb: str) -> int:
@@ -310,7 +321,7 @@ class Retargeter:
             if role.kind == "support":
                 offset = _into(to_ours, ours.ends[role.limb] - begin)
                 offset -= self.ratio * _into(to_theirs, theirs.ends[role.actor] - their_begin)
-                if ("left" in role.limb) == ("left" in role.actor):
+                if ("left" in role.limb) == ("left" in role.actor) and not ours.stands_apart:
                     offset[1] = 0.0  # feet go at the actor's width, under the body
                 gains.append(self.ratio)
                 offsets.append(offset)

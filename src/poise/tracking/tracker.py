@@ -79,8 +79,8 @@ RISING = 0.2
 """Targets rise with the ground under the feet within so long [s]."""
 LOWEST = 0.3
 """The pelvis is lowered by so many legs at the most, for legs to reach their feet."""
-FASTEST = 40.0
-"""Joints are not let turn faster [rad/s]."""
+FASTEST, DIVERGED = 40.0, 50.0
+"""Joints are not let turn faster [rad/s]. A root that is faster [m/s], for a leg of 0.82 m, has diverged: it stops."""
 
 
 @dataclass
@@ -517,6 +517,9 @@ class PerformanceTracker:
             self.counts.carried += 1
             self.v = 0.9 * self.v
         self.v[6:] = np.clip(self.v[6:], -FASTEST, FASTEST)
+        if not np.linalg.norm(self.v[:3]) < DIVERGED * math.sqrt(self.scale):
+            self.counts.carried += 1
+            self.v = np.zeros(self.model.nv)
         self.q = self.model.integrate(self.q, self.v, self.dt)
 
     def _knees(self) -> Knees | None:
