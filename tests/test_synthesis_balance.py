@@ -118,6 +118,19 @@ def apart(result: SynthesisResult) -> float:
     return float(np.linalg.norm((places[:, feet[0]] - places[:, feet[1]])[:, :2], axis=1).max())
 
 
+def test_a_step_lifts_its_foot_before_it_goes_and_lands_softly() -> None:
+    result = stepped()
+    assert stands(result)
+    trace, weight = result.trace, 9.81 * result.character.mass
+    own = trace.owners == 0
+    assert float(trace.forces[:, own, 2].sum(axis=1).max()) < 2.2 * weight, "3.3 body weights from a stiff leg"
+    start = next(round(v.start / 0.01) for v in result.visits if v.name == "take step")
+    points = trace.points[start : start + 12, trace.points[start, :, 2] < 0.001]  # soles
+    moved = np.linalg.norm(points[..., :2] - points[0, :, :2], axis=2)
+    low = points[..., 2] < points[0, :, 2] + 0.004
+    assert float(moved[low].max()) < 0.02, "7 cm where a straight leg swings"
+
+
 def test_on_ice_steps_are_smaller_and_feet_slip() -> None:
     way, before = 0.0, np.zeros(0, dtype=np.bool_)
 
@@ -143,7 +156,7 @@ def test_on_ice_steps_are_smaller_and_feet_slip() -> None:
 
 
 def test_a_hard_shove_on_ice_makes_feet_slide_by_centimeters() -> None:
-    push = Push("chest", (375.0, 0.0, 0.0), 0.5, 0.1)
+    push = Push("chest", (440.0, 0.0, 0.0), 0.5, 0.1)
     result = synthesize("ice", pushes=[push], seconds=2.5, options={"alive": False})
     assert result.report["fell"] is None
     soles, loaded = result.trace.points, result.trace.forces[:, :, 2] > 20.0

@@ -21,7 +21,7 @@ that climbs on), "hand" (that takes another's), "holds" (what hands and feet rea
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -30,7 +30,7 @@ import numpy as np
 
 from poise.core.typing import Array
 from poise.goals.observation import Observation
-from poise.step import Objective, Quantity
+from poise.step import AtLeast, Objective, Quantity
 from poise.step.quantities import AxisAcceleration, JointAcceleration, PlaceAcceleration
 
 HORIZON = 0.1
@@ -45,8 +45,8 @@ class Goal(abc.ABC):
     """One goal of a controller, as data."""
 
     @abc.abstractmethod
-    def objectives(self, observed: Observation) -> list[Objective]:
-        """What it adds to this step."""
+    def objectives(self, observed: Observation) -> Sequence[Objective | AtLeast]:
+        """What it adds to this step: objectives, and bounds that have a weight."""
 
 
 def toward(
@@ -156,6 +156,9 @@ def bodies_named(observed: Observation, name: str) -> list[int]:
     if name in ("swing leg", "stance leg"):
         side = observed.memory.get(name.removesuffix(" leg"))
         return [index(f"{side}_{part}") for part in ("hip", "knee", "foot")] if side else []
+    if name == "swing knee":
+        side = observed.memory.get("swing")
+        return [index(f"{side}_knee")] if side else []
     if name in ("swing", "stance"):
         side = observed.memory.get(name)
         return [index(f"{side}_foot")] if side else []
@@ -169,6 +172,7 @@ NAMED = {
     "swing": "swing",
     "stance": "swing",
     "swing leg": "swing",
+    "swing knee": "swing",
     "stance leg": "swing",
     "mover": "mover",
     "hands": "hands",

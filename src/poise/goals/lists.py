@@ -10,7 +10,7 @@ objective, which kinematic goals outweigh (in the literal form it is the paper's
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -97,8 +97,8 @@ class Muscles:
 
 def figure_control(
     observed: Observation,
-    goals: Sequence[Objective],
-    goal_constraints: Sequence[Objective],
+    goals: Sequence[Objective | AtLeast],
+    goal_constraints: Sequence[Objective | AtLeast],
     muscles: Muscles,
     weights: Weights,
 ) -> tuple[list[Objective], list[Constraint]]:
@@ -106,7 +106,7 @@ def figure_control(
 
     Args:
         observed: What the figure observes.
-        goals: Objectives of the controller's present state.
+        goals: Objectives and soft bounds of the controller's present state.
         goal_constraints: Goals that must be met: hard rows.
         muscles: What they did and may do.
         weights: Of everything that is no goal.
@@ -129,9 +129,16 @@ def figure_control(
         change *= (STRONG / muscles.strength) ** 2
     if muscles.held is not None and observed.is_literal:
         reference = muscles.held
-    objectives = [Objective(torque, reference - tissue, change, "torque change"), *goals]
+    objectives = [Objective(torque, reference - tissue, change, "torque change")]
+    objectives += [g for g in goals if isinstance(g, Objective)]
     constraints: list[Constraint] = [Equal(RootWrench(of=body.index), 0.0, "root wrench")]
-    constraints += [Equal(g.quantity, g.target, f"{GOAL}{g.name}") for g in goal_constraints]
+    constraints += [g for g in goals if isinstance(g, AtLeast)]
+    constraints += [
+        Equal(g.quantity, g.target, f"{GOAL}{g.name}")
+        if isinstance(g, Objective)
+        else replace(g, weight=None, label=f"{GOAL}{g.name}")
+        for g in goal_constraints
+    ]
     below, above = muscles.stops if muscles.stops is not None else (0.0, 0.0)
     is_limited = bool(np.isfinite(muscles.limit).all())
     if muscles.held is not None and not observed.is_literal:

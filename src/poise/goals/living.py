@@ -137,7 +137,7 @@ class Sway(Goal):
             for wave in (sizes * np.sin(angles), sizes * rates * np.cos(angles), -sizes * rates**2 * np.sin(angles))
         )
         goals = self.of.objectives(observed.from_place(place, velocity))
-        return [replace(goal, target=goal.target + acceleration) for goal in goals]
+        return [replace(o, target=o.target + acceleration) for o in goals if isinstance(o, Objective)]
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ import numpy as np
 
 from poise.body.anthropometry import PERSON_MASS
 from poise.body.character import V_SIZES
+from poise.core.units import GRAVITY
 from poise.goals.goal import HORIZON, UP, Goal, axis_toward, bodies_named, cross, place_toward, slowing, toward
 from poise.goals.observation import Observation
-from poise.step import Objective
+from poise.step import AtLeast, Objective
 from poise.step.quantities import ComAcceleration, ContactForce, JointAcceleration, PointAcceleration
 
 LANDING = 60.0
@@ -247,6 +248,25 @@ class Land(Goal):
                 )
             )
         return out
+
+
+@dataclass(frozen=True)
+class LandSoftly(Goal):
+    """Legs give way rather than be pushed by the ground with more than a few body weights.
+
+    The ground pushes with m (z̈ + g) in all, so that z̈ ≤ (most − 1) g bounds it. The bound is soft.
+
+    Attributes:
+        weight: Against the acceleration of the center of mass beyond it.
+        most: Largest force of the ground in body weights.
+    """
+
+    weight: float
+    most: float = 1.9
+
+    def objectives(self, observed: Observation) -> list[AtLeast]:
+        downward = ComAcceleration(of=observed.body.index, along=(0.0, 0.0, -1.0))
+        return [AtLeast(downward, (1.0 - self.most) * GRAVITY, self.weight, "land softly")]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ machines may work inside a state, [Jain2009]_ 6.4, each with a priority; they be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from poise.core.errors import InvalidValue, UnknownName
 from poise.goals.conditions import Always, Condition
 from poise.goals.goal import Goal, state_key
 from poise.goals.observation import Observation
-from poise.step import Objective
+from poise.step import AtLeast, Objective
 
 Action = Callable[[Observation], None]
 """What a state does once when it is entered, such as choosing the foot that steps; it writes the memory."""
@@ -192,7 +192,7 @@ class Controller:
                 return following
         return None
 
-    def objectives(self, observed: Observation) -> list[Objective]:
+    def objectives(self, observed: Observation) -> list[Objective | AtLeast]:
         """Goals of the present state, and of the machines inside times their priorities."""
         now = observed.at(observed.time - self.entered)
         desired = [o for goal in self.state.goals for o in self._asked(goal, now)]
@@ -201,13 +201,13 @@ class Controller:
             desired += inner if priority == 1.0 else [replace(o, weight=priority * np.asarray(o.weight)) for o in inner]
         return desired
 
-    def constraints(self, observed: Observation) -> list[Objective]:
+    def constraints(self, observed: Observation) -> list[Objective | AtLeast]:
         """Goals that must be met in the present state and in the machines inside."""
         now = observed.at(observed.time - self.entered)
         own = [o for goal in self.state.constraints for o in self._asked(goal, now)]
         return [*own, *(o for controller, _ in self.inside for o in controller.constraints(observed))]
 
-    def _asked(self, goal: Goal, observed: Observation) -> list[Objective]:
+    def _asked(self, goal: Goal, observed: Observation) -> Sequence[Objective | AtLeast]:
         """Objectives of a goal; an error names the controller, the state and the goal."""
         try:
             return goal.objectives(observed)

@@ -64,6 +64,8 @@ STEEPEST = 1.5
 MISSED = 4.0
 """What it costs to land 1 m short of where the capture point goes; 1 s costs `SLOW`, 1 m/s of speed `HASTY`."""
 SLOW, HASTY = 0.3, 0.1
+CLEAR = 0.01
+"""Height over the ground from which a foot that steps goes ahead freely [m]."""
 OTHER = {"left": "right", "right": "left"}
 
 
@@ -160,15 +162,16 @@ class StepTo(Goal):
             return []
         place, velocity, seconds = foot.place, foot.velocity, observed.memory["seconds"]
         goal, horizon = self.target(observed), self.horizon * observed.body.tempo
-        left = max(seconds - observed.time_in_state, 2.0 * horizon)
+        left = max(seconds - observed.time_in_state - 0.04 * observed.body.tempo, 1.5 * horizon)
         across = 6.0 * (goal - place[:2]) / left**2 - 4.0 * velocity[:2] / left
-        if observed.time_in_state > seconds - 0.02:
-            across = -velocity[:2] / horizon
-        phase, rate = observed.time_in_state / seconds, np.pi / seconds
+        phase = observed.time_in_state / seconds
         lift = self.lift * observed.body.scale
-        if phase < 1.0:
-            height, speed = lift * np.sin(np.pi * phase) ** 2, lift * rate * np.sin(2.0 * np.pi * phase)
-            bend = 2.0 * lift * rate**2 * np.cos(2.0 * np.pi * phase)
+        if phase < 1.0:  # up at once, down gently: 27/4 φ (1 − φ)² is 1 at a third of the way and ends at rest
+            height, speed = (
+                6.75 * lift * phase * (1.0 - phase) ** 2,
+                6.75 * lift * (1.0 - phase) * (1.0 - 3.0 * phase) / seconds,
+            )
+            bend = 6.75 * lift * (6.0 * phase - 4.0) / seconds**2
         else:
             height, speed, bend = -0.02 * observed.body.scale, -0.2 * observed.body.tempo, 0.0
         height += (
@@ -176,6 +179,9 @@ class StepTo(Goal):
         )
         speed -= 2.0 * observed.memory.get("rise", 0.0) * max(0.0, 1.0 - phase) / seconds
         up = bend + 2.0 / horizon**2 * (height - place[2]) + 2.0 / horizon * (speed - velocity[2])
+        # off the ground before it goes ahead, at rest over its place before it is on the ground again
+        free = float(np.clip(observed.gaps[observed.foot("swing")].min() / CLEAR, 0.0, 1.0))
+        across = free * across - (1.0 - free) * velocity[:2] / horizon
         size = float(np.linalg.norm(across))
         across *= min(1.0, self.max_acceleration / max(size, 1e-9))
         desired = np.array([*across, np.clip(up, -0.5 * self.max_acceleration, 0.5 * self.max_acceleration)])
@@ -302,7 +308,7 @@ class Nearing(Condition):
         return not leaving
 
 
-SECONDS, HURRIED = 0.45, 0.25
+SECONDS, HURRIED = 0.45, 0.35
 """How long a foot takes that is brought up, and one that must catch the figure on its way [s]."""
 OVER = 0.06
 """A capture point at most so far outside the stance foot's sole is as good as over it [m]."""

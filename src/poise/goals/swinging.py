@@ -17,7 +17,7 @@ from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.goals.body import SIDES
 from poise.goals.conditions import Condition
-from poise.goals.goal import HORIZON, Goal, slowing, toward, writes
+from poise.goals.goal import HORIZON, Goal, bodies_named, slowing, toward, writes
 from poise.goals.observation import Observation
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, JointAcceleration
@@ -146,8 +146,7 @@ class Bent(Goal):
         state, body = observed.state, observed.body
         out: list[Objective] = []
         desired = body.rest.copy()
-        for name in self.joints:
-            b = body.character.body_index(name)
+        for b in (b for name in self.joints for b in bodies_named(observed, name)):
             turn = np.radians(self.degrees) * body.left_axes[b]
             kind = body.character.bodies[b].kind
             step = np.zeros(state.model.nv)
@@ -157,7 +156,17 @@ class Bent(Goal):
             desired = state.model.integrate(desired, step, 1.0)
             error = state.model.difference(state.q, desired, 1.0)[first:end]
             quantity = JointAcceleration((first, end))
-            out.append(toward(observed, quantity, error, state.v[first:end], self.weight, self.horizon, f"bent {name}"))
+            out.append(
+                toward(
+                    observed,
+                    quantity,
+                    error,
+                    state.v[first:end],
+                    self.weight,
+                    self.horizon,
+                    f"bent {body.character.bodies[b].name}",
+                )
+            )
         return out
 
 

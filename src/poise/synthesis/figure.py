@@ -248,7 +248,9 @@ class Figure:
         objectives, constraints = figure_control(observed, goals, required, muscles, weights)
         return objectives, [*constraints, *self.bounds(limits, v, settings.dt, weights.bounds)]
 
-    def objectives(self, observed: Observation, factor: float) -> tuple[list[Objective], list[Objective]]:
+    def objectives(
+        self, observed: Observation, factor: float
+    ) -> tuple[list[Objective | AtLeast], list[Objective | AtLeast]]:
         """Objectives of the controller and the user now, times `factor`, and those that must be met."""
         for name, goal in (*self.goals.items(), *self.constraints.items()):
             if not isinstance(goal, Goal):

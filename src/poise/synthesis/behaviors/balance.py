@@ -11,7 +11,19 @@ from poise.body.character import Character
 from poise.goals.conditions import AllOf, Always, Balanced, For, Loaded, Lying, Standing, Stepping
 from poise.goals.goal import Goal
 from poise.goals.living import BalanceArms, BreakFall, Breathe, Gaze, GiveWay, Sway
-from poise.goals.objectives import ComeToRest, ComHeight, ComOver, Facing, Follow, Land, Pose, Still, Unload, Upright
+from poise.goals.objectives import (
+    ComeToRest,
+    ComHeight,
+    ComOver,
+    Facing,
+    Follow,
+    Land,
+    LandSoftly,
+    Pose,
+    Still,
+    Unload,
+    Upright,
+)
 from poise.goals.one_foot import OnOneFoot, RaiseFoot, Shifting, stand_on_left, stand_on_right
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.stepping import (
@@ -28,6 +40,7 @@ from poise.goals.stepping import (
     choose_step,
 )
 from poise.goals.surroundings import floor
+from poise.goals.swinging import Bent
 from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, Scenario, friction
 from poise.synthesis.poses import standing
 
@@ -189,10 +202,14 @@ POISE: tuple[Goal, ...] = (
     ComHeight(1.0, horizon=0.2),
     Pose(0.02, 0.25),
     Still(0.002),
+    LandSoftly(1000.0),
 )
 """Goals of a figure that must keep its feet, besides its balance: softer than a standing one's posture."""
 SLOWLY = tuple(replace(w, horizon=0.4) if isinstance(w, ComHeight) else w for w in POISE)
 """The same while a foot is brought up: a figure that rises from a lunge at once leaps."""
+
+BEND = Bent(0.1, ("swing knee",), 50.0)
+"""The knee of a leg that steps: straight, a leg cannot lift its foot, which then skims the ground."""
 
 STEPPING = StateMachine(
     "step",
@@ -215,6 +232,7 @@ STEPPING = StateMachine(
             "take step",
             (
                 StepTo(10.0),
+                BEND,
                 Upright(5.0, ("swing",), 0.1),
                 Upright(2.0, ("pelvis", "chest"), 0.15),
                 Facing(2.0, 0.2),
@@ -223,6 +241,7 @@ STEPPING = StateMachine(
                 ComHeight(5.0, 0.95, 0.2),
                 Pose(0.05, 0.25, without=("swing leg",)),
                 Still(0.002),
+                LandSoftly(1000.0),
             ),
             Standing(Stepping()),
             ("fallen", "balance"),
@@ -241,6 +260,7 @@ STEPPING = StateMachine(
             "bring up",
             (
                 BringUp(10.0),
+                BEND,
                 Upright(5.0, ("swing",), 0.1),
                 Facing(5.0, 0.1, ("swing",)),
                 ComeToRest(10.0, foot="stance"),
