@@ -34,6 +34,7 @@ PARTS = {
     "arms": "these hands with their elbows",
     "loose arms": "these without the first point of each hand that touches",
     "trailing": "heels that the center of mass has left behind",
+    "heel": "the heel of the foot that carries",
     "body": "all that can touch",
 }
 """Names of parts that goals, conditions and `releases` accept; a body's name or role is one, too."""

@@ -74,7 +74,7 @@ class BalanceArms(Goal):
             outward = spread if side == "left" else -spread
             # about the axes of the figure at rest: forward is against the axis to the left, out about the one ahead
             turn = -forward * _left_of(body.forward) + outward * body.forward
-            out += _turned(observed, roles[f"{side}_shoulder"], turn, self.weight, self.horizon, "arms balance")
+            out += turned(observed, roles[f"{side}_shoulder"], turn, self.weight, self.horizon, "arms balance")
         return out
 
 
@@ -100,7 +100,7 @@ class Breathe(Goal):
             return []
         angle = np.radians(self.degrees) * np.sin(2.0 * np.pi * observed.time / self.period)
         turn = -angle * _left_of(observed.body.forward)
-        return _turned(observed, chest, turn, self.weight, self.horizon, "breathe")
+        return turned(observed, chest, turn, self.weight, self.horizon, "breathe")
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _left_of(forward: Array) -> Array:
     return np.array([-forward[1], forward[0], 0.0])
 
 
-def _turned(observed: Observation, b: int, turn: Array, weight: float, horizon: float, label: str) -> list[Objective]:
+def turned(observed: Observation, b: int, turn: Array, weight: float, horizon: float, label: str) -> list[Objective]:
     """A body's joint is turned from its pose at rest by a rotation vector of the world in which the figure stood."""
     state, body = observed.state, observed.body
     kind = body.character.bodies[b].kind

@@ -162,13 +162,15 @@ class Observation:
     @cached_property
     def trailing(self) -> Index:
         """Heels of feet that the capture point has left behind, whose ankles bend no further."""
-        out = []
-        for side in SIDES:
-            points = self.body.feet[side]
-            middle = self.place(points)[:2]
-            if (self.capture_point - middle) @ self.heading > 0.25 * self.body.scale:
-                out.append(points[(self.state.points[points, :2] - middle) @ self.heading < 0.03 * self.body.scale])
+        far = 0.25 * self.body.scale
+        feet = (self.body.feet[side] for side in SIDES)
+        out = [self.heel(p) for p in feet if (self.capture_point - self.place(p)[:2]) @ self.heading > far]
         return np.concatenate(out) if out else np.zeros(0, dtype=np.int64)
+
+    def heel(self, points: Index) -> Index:
+        """Those contact points of a foot that are behind its ball."""
+        ahead = (self.state.points[points, :2] - self.place(points)[:2]) @ self.heading
+        return points[ahead < 0.03 * self.body.scale]
 
     @cached_property
     def capture_point(self) -> Array:
@@ -204,6 +206,8 @@ class Observation:
         """
         if which == "trailing":
             return self.trailing
+        if which == "heel":
+            return self.heel(self.foot("stance"))
         if which in ("hands", "arms", "loose arms"):
             sides = [hand.removesuffix("_hand") for hand in self.memory.get("hands", ())]
             parts = [self.body.hands[s] if which == "hands" else self.body.arms[s] for s in sides]

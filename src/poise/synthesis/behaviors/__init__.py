@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from poise.synthesis.behaviors.athletes import HOPPER, RUN
 from poise.synthesis.behaviors.balance import BALANCE, ICE, ONE_FOOT, STEP
 from poise.synthesis.behaviors.behavior import Behavior, Role, Scenario
 from poise.synthesis.behaviors.cable_car import CABLE_CAR
@@ -12,7 +13,7 @@ from poise.synthesis.behaviors.swing import SWING
 from poise.synthesis.behaviors.wall import WALL
 
 BEHAVIORS: dict[str, Behavior] = {
-    b.name: b for b in (BALANCE, ONE_FOOT, STEP, ICE, WALL, DODGE, HANDS, REACH, CLIMB, SWING, CABLE_CAR)
+    b.name: b for b in (BALANCE, ONE_FOOT, STEP, ICE, WALL, DODGE, HANDS, REACH, CLIMB, SWING, CABLE_CAR, HOPPER, RUN)
 }
 
 __all__ = ["BEHAVIORS", "Behavior", "Role", "Scenario"]

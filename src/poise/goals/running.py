@@ -1,0 +1,266 @@
+"""Running and hopping: a bouncing mass over a leg, feet placed ahead of it, limbs that mirror each other.
+
+    compression   f / m = k d,              k = (v₀² + 2 g c) / c²,            v₀ = g T_f / 2
+    thrust        f / m = k d,              k = (v₀² − ż² + 2 g d) / d²
+    foot          x − r = ẋ T_s / 2 + k_v (ẋ − ẋ_d)
+
+d is how far the center of mass is below its height at landing, c how far it shall sink, T_f the time in flight, T_s the
+time on the ground that follows from both. The spring pushes from the foot to the center of mass. Both stiffnesses are the
+ones that store just the energy they must: that of the fall when it is compressed, that of the coming flight in thrust.
+
+Source: [Hodgins1995]_ (state machine, flight duration, forward velocity, ground-speed matching, balance, mirroring),
+[Raibert1986]_. Deviates: the laws ask the step problem for accelerations, and it finds torques and contact forces, so
+servos are goals with a horizon; the thrust follows from the energy of the flight, in each step anew, instead of from
+the flight before.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from poise.core.typing import Array
+from poise.core.units import GRAVITY
+from poise.goals.conditions import Condition
+from poise.goals.goal import Goal, reads, writes
+from poise.goals.living import turned
+from poise.goals.observation import Observation
+from poise.goals.stepping import OTHER, SwingFoot, outward, swing_foot
+from poise.step import Objective
+from poise.step.quantities import ComAcceleration, PlaceAcceleration
+
+SHORTEST = 0.02
+"""A spring shorter than this part of a grown-up's compression is not asked for its stiffness [m]."""
+HARDEST = 4.0
+"""Largest force of the leg, in weights."""
+RAMP = 1.0
+"""How fast the asked speed rises from the start [m/s²]."""
+
+
+@dataclass(frozen=True)
+class Gait:
+    """What a running gait is; lengths, times and speeds are a grown-up's, for others in proportion.
+
+    Attributes:
+        speed: Of the center of mass, ahead [m/s].
+        flight: Time in the air [s].
+        sinks: How far the center of mass sinks on the ground [m].
+        height: Of the center of mass as the foot lands, in parts of that at rest.
+    """
+
+    speed: float
+    flight: float
+    sinks: float
+    height: float
+
+
+def time_on_ground(flight: float, sinks: float) -> float:
+    """How long a mass is on a spring that stops its fall after so many meters, both ways [s]."""
+    landing = 0.5 * GRAVITY * flight
+    omega = math.sqrt(landing**2 + 2.0 * GRAVITY * sinks) / sinks
+    return (math.pi + 2.0 * math.atan(GRAVITY / (omega * landing))) / omega
+
+
+def _landing_height(observed: Observation, height: float) -> float:
+    """Height of the center of mass in the world as the foot lands [m]."""
+    return observed.ground_height_below("stance") + height * observed.body.com_height
+
+
+def _speed(observed: Observation, speed: float) -> Array:
+    """The velocity asked for in the plane [m/s], shape (2,)."""
+    tempo = observed.body.tempo
+    return min(speed * tempo, RAMP * observed.time) * observed.body.forward[:2]
+
+
+@reads("swing")
+@dataclass(frozen=True)
+class Bounce(Goal):
+    """The leg that carries is a spring from its foot to the center of mass; rising, it stores the coming flight.
+
+    Attributes:
+        weight: Against the acceleration of the center of mass.
+        flight: Time in the air that follows [s].
+        sinks: How far the center of mass sinks [m].
+        height: At which it takes off, in parts of that at rest.
+        speed: Asked for [m/s].
+        gain: How fast a wrong speed is mended on the ground [1/s].
+        foot: That carries.
+    """
+
+    weight: float
+    flight: float
+    sinks: float
+    height: float = 0.97
+    speed: float = 0.0
+    gain: float = 1.0
+    foot: str = "stance"
+
+    def objectives(self, observed: Observation) -> list[Objective]:
+        body, r, v = observed.body, observed.com, observed.com_velocity
+        scale, tempo = body.scale, body.tempo
+        below = _landing_height(observed, self.height) - float(r[2])
+        push = 0.5 * GRAVITY * self.flight * tempo
+        sinks = self.sinks * scale
+        stiffness = (push**2 + 2.0 * GRAVITY * sinks) / sinks**2
+        if v[2] > 0.0:
+            d = max(below, SHORTEST * scale)
+            wanted = (push**2 - float(v[2]) ** 2 + 2.0 * GRAVITY * d) / d**2
+            stiffness = min(max(wanted, 0.2 * stiffness), 4.0 * stiffness)
+        force = min(max(stiffness * below, 0.0), HARDEST * GRAVITY)
+        away = r - observed.place(observed.foot(self.foot))
+        across = force * away[:2] / max(float(away[2]), 0.3 * body.com_height)
+        loaded = min(1.0, force / GRAVITY)
+        across += self.gain / tempo * loaded * (_speed(observed, self.speed) - v[:2])
+        target = np.array([*across, force - GRAVITY])
+        weight = self.weight * np.array([0.1, 0.1, 1.0])
+        return [Objective(ComAcceleration("xyz", of=body.index), target, weight, "bounce")]
+
+
+@writes("swing")
+def swap_legs(observed: Observation) -> None:
+    """The leg that swung carries next: memory "swing" and "stance"; and when the flight began."""
+    stance = observed.memory.get("stance", "right")
+    observed.memory.update(swing=stance, stance=OTHER[stance], airborne=observed.time)
+
+
+@writes("swing")
+def keep_leg(observed: Observation) -> None:
+    """The same leg carries again, at first the left one: memory "swing" and "stance"; and when the flight began."""
+    stance = observed.memory.get("stance", "left")
+    observed.memory.update(swing=OTHER[stance], stance=stance, airborne=observed.time)
+
+
+@writes()
+def land(observed: Observation) -> None:
+    """Remember when the foot landed."""
+    observed.memory["landed"] = observed.time
+
+
+@reads("swing")
+@dataclass(frozen=True)
+class PlaceFoot(Goal):
+    """A foot swings to where it lands: as far ahead of the center of mass as keeps the speed, and farther to slow down.
+
+    The place is where the center of mass will be at landing, and the foot comes to rest there: ground-speed matching.
+
+    Attributes:
+        weight: Against the foot's acceleration.
+        flight, sinks, height, speed: As in `Bounce`.
+        foot: "stance" for the foot that lands next, "swing" for the one after.
+        swings: For how long it swings [s].
+        lift: How high [m].
+        gain: How far the foot goes ahead for each m/s too fast [s].
+        aside: Distance from the line under the center of mass, to its own side [m].
+        horizon: Of the height [s].
+        max_acceleration: Largest acceleration asked of the foot [m/s²].
+    """
+
+    weight: float
+    flight: float
+    sinks: float
+    height: float = 0.97
+    speed: float = 0.0
+    foot: str = "stance"
+    swings: float = 0.2
+    lift: float = 0.08
+    gain: float = 0.1
+    aside: float = 0.0
+    horizon: float = 0.05
+    max_acceleration: float = 150.0
+
+    def objectives(self, observed: Observation) -> list[Objective]:
+        tempo, scale, foot = observed.body.tempo, observed.body.scale, self._foot(observed)
+        left, swings, horizon = self._left(observed), self.swings * tempo, self.horizon * tempo
+        goal = self.target(observed, foot.side, left)
+        span = max(left, horizon)
+        across = 6.0 * (goal - foot.place[:2]) / span**2 - 4.0 * foot.velocity[:2] / span
+        phase = min(max(1.0 - left / swings, 0.0), 1.0)
+        lift, rate = self.lift * scale, math.pi / swings
+        height = observed.ground_height_below(self.foot) + lift * math.sin(math.pi * phase) ** 2
+        speed = lift * rate * math.sin(2.0 * math.pi * phase)
+        bend = 2.0 * lift * rate**2 * math.cos(2.0 * math.pi * phase)
+        if left <= 0.0:
+            height, speed, bend = height - 0.02 * scale, -0.3 * tempo, 0.0
+        up = bend + 2.0 / horizon**2 * (height - foot.place[2]) + 2.0 / horizon * (speed - foot.velocity[2])
+        desired = np.array([*across, up])
+        size = float(np.linalg.norm(desired))
+        desired *= min(1.0, self.max_acceleration / max(size, 1e-9))
+        return [Objective(foot.quantity, desired, self.weight, "place foot")]
+
+    def _foot(self, observed: Observation) -> SwingFoot:
+        side = observed.memory[self.foot]
+        place, velocity = observed.middle(observed.body.feet[side])
+        body = observed.body.root + observed.body.character.body_index(f"{side}_foot")
+        return SwingFoot(side, place, velocity, PlaceAcceleration(body, observed.state.body_offset(body, place)))
+
+    def _left(self, observed: Observation) -> float:
+        """How long until the foot lands [s]."""
+        tempo = observed.body.tempo
+        on_ground, in_air = time_on_ground(self.flight, self.sinks) * tempo, self.flight * tempo
+        if observed.memory.get("landed", -1.0) >= observed.memory.get("airborne", 0.0):  # the other foot carries
+            return max(on_ground - (observed.time - observed.memory["landed"]), 0.02) + in_air
+        above = float(observed.com[2]) - _landing_height(observed, self.height)
+        rises = float(observed.com_velocity[2])
+        falls = (rises + math.sqrt(max(rises**2 + 2.0 * GRAVITY * above, 0.0))) / GRAVITY
+        return falls if self.foot == "stance" else falls + on_ground + in_air
+
+    def target(self, observed: Observation, side: str, left: float) -> Array:
+        """Where the middle of the sole lands after so long [m], shape (2,)."""
+        tempo, v = observed.body.tempo, observed.com_velocity[:2]
+        on_ground = time_on_ground(self.flight, self.sinks) * tempo
+        ahead = 0.5 * on_ground * v + self.gain * tempo * (v - _speed(observed, self.speed))
+        aside = self.aside * observed.body.scale * outward(observed, side)
+        return observed.com[:2] + max(left, 0.0) * v + ahead + aside
+
+
+@dataclass(frozen=True)
+class MirrorHips(Goal):
+    """Upper arms mirror the thighs of the other side.
+
+    Attributes:
+        weight: Against joint accelerations.
+        gain: Turn of the arm for the foot's distance ahead of the center of mass [rad/m].
+        max_angle: Largest turn [rad].
+        horizon: [s].
+    """
+
+    weight: float
+    gain: float = 1.0
+    max_angle: float = 0.7
+    horizon: float = 0.1
+
+    def objectives(self, observed: Observation) -> list[Objective]:
+        body, roles, out = observed.body, observed.body.character.roles, []
+        left = np.array([-body.forward[1], body.forward[0], 0.0])
+        for side in OTHER:
+            if f"{side}_shoulder" not in roles:
+                continue
+            ahead = float((observed.place(body.feet[OTHER[side]]) - observed.com)[:2] @ observed.heading)
+            angle = min(max(self.gain * ahead / body.scale, -self.max_angle), self.max_angle)
+            out += turned(observed, roles[f"{side}_shoulder"], -angle * left, self.weight, self.horizon, "mirror hips")
+        return out
+
+
+@dataclass(frozen=True)
+class Sinking(Condition):
+    """The center of mass moves down."""
+
+    def holds(self, observed: Observation) -> bool:
+        return float(observed.com_velocity[2]) < 0.0
+
+
+@reads("swing")
+@dataclass(frozen=True)
+class Below(Condition):
+    """The center of mass is lower than where it takes off.
+
+    Attributes:
+        height: In parts of its height at rest.
+    """
+
+    height: float = 0.97
+
+    def holds(self, observed: Observation) -> bool:
+        return float(observed.com[2]) < _landing_height(observed, self.height)
