@@ -113,18 +113,28 @@ class Upright(Goal):
         weight: Against the second rate of the axis.
         bodies: Names or roles of bodies; "feet" are both feet, "swing" and "stance" one of them.
         horizon: [s].
+        ahead: How far it leans forward [deg].
+        aside: How far it leans to the side of the foot that carries [deg].
     """
 
     weight: float
     bodies: tuple[str, ...] = ("chest",)
     horizon: float = HORIZON
+    ahead: float = 0.0
+    aside: float = 0.0
 
     def objectives(self, observed: Observation) -> list[Objective]:
         out: list[Objective] = []
+        up = UP
+        if self.ahead or self.aside:
+            left = np.array([-observed.heading[1], observed.heading[0]])
+            side = {"left": 1.0, "right": -1.0}.get(observed.memory.get("stance", ""), 0.0)
+            lean = np.tan(np.radians(self.ahead)) * observed.heading + np.tan(np.radians(self.aside)) * side * left
+            up = np.array([*lean, 1.0]) / np.sqrt(1.0 + lean @ lean)
         for name in self.bodies:
             for body in bodies_named(observed, name):
                 axis = observed.body.up_axes[body]
-                out.append(axis_toward(observed, body, axis, UP, self.weight, self.horizon, f"upright {name}"))
+                out.append(axis_toward(observed, body, axis, up, self.weight, self.horizon, f"upright {name}"))
         return out
 
 

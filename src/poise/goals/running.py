@@ -33,10 +33,12 @@ from poise.step.quantities import ComAcceleration, PlaceAcceleration
 
 SHORTEST = 0.02
 """A spring shorter than this part of a grown-up's compression is not asked for its stiffness [m]."""
+SIDEWAYS = 0.3
+"""Weight of the acceleration across against that upward."""
 HARDEST = 4.0
 """Largest force of the leg, in weights."""
-RAMP = 1.0
-"""How fast the asked speed rises from the start [m/s²]."""
+BEGINS, RAMP = 1.5, 0.7
+"""After this time in place [s] the asked speed rises from zero, so fast [m/s²]."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def _landing_height(observed: Observation, height: float) -> float:
 def _speed(observed: Observation, speed: float) -> Array:
     """The velocity asked for in the plane [m/s], shape (2,)."""
     tempo = observed.body.tempo
-    return min(speed * tempo, RAMP * observed.time) * observed.body.forward[:2]
+    return min(speed * tempo, RAMP * max(observed.time - BEGINS * tempo, 0.0)) * observed.body.forward[:2]
 
 
 @reads("swing")
@@ -114,7 +116,7 @@ class Bounce(Goal):
         loaded = min(1.0, force / GRAVITY)
         across += self.gain / tempo * loaded * (_speed(observed, self.speed) - v[:2])
         target = np.array([*across, force - GRAVITY])
-        weight = self.weight * np.array([0.1, 0.1, 1.0])
+        weight = self.weight * np.array([SIDEWAYS, SIDEWAYS, 1.0])
         return [Objective(ComAcceleration("xyz", of=body.index), target, weight, "bounce")]
 
 
@@ -164,7 +166,7 @@ class PlaceFoot(Goal):
     speed: float = 0.0
     foot: str = "stance"
     swings: float = 0.2
-    lift: float = 0.08
+    lift: float = 0.1
     gain: float = 0.1
     aside: float = 0.0
     horizon: float = 0.05
@@ -184,9 +186,9 @@ class PlaceFoot(Goal):
         if left <= 0.0:
             height, speed, bend = height - 0.02 * scale, -0.3 * tempo, 0.0
         up = bend + 2.0 / horizon**2 * (height - foot.place[2]) + 2.0 / horizon * (speed - foot.velocity[2])
-        desired = np.array([*across, up])
-        size = float(np.linalg.norm(desired))
-        desired *= min(1.0, self.max_acceleration / max(size, 1e-9))
+        most = self.max_acceleration
+        across *= min(1.0, most / max(float(np.linalg.norm(across)), 1e-9))
+        desired = np.array([*across, min(max(up, -most), most)])
         return [Objective(foot.quantity, desired, self.weight, "place foot")]
 
     def _foot(self, observed: Observation) -> SwingFoot:

@@ -19,8 +19,18 @@ from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, 
 DOWN = Lying(0.65, 0.65)
 """An athlete is down when its center of mass is so low, however fast it sinks and wherever its feet are."""
 FALLEN = ControlState("fallen", (BreakFall(0.3), GiveWay(1.0)), DOWN, releases=("body",))
-TRUNK: tuple[Goal, ...] = (Upright(10.0, ("pelvis", "chest"), 0.12), Facing(5.0, 0.15), Facing(0.5, 0.15, ("chest",)))
-"""Balance of roll, pitch and yaw."""
+TRUNK = 10.0
+STIFF = 0.12
+"""Weight of the trunk's balance, and how soon it is upright again [s]."""
+
+
+def _trunk(ahead: float, aside: float) -> tuple[Goal, ...]:
+    """Balance of pitch, roll and yaw, for a trunk that leans ahead and to the side of the foot that carries [deg]."""
+    return (
+        Upright(TRUNK, ("pelvis", "chest"), STIFF, ahead, aside),
+        Facing(0.5 * TRUNK, STIFF),
+        Facing(0.05 * TRUNK, STIFF, ("chest",)),
+    )
 
 
 def _up(*conditions: Condition) -> Condition:
@@ -30,28 +40,28 @@ def _up(*conditions: Condition) -> Condition:
 def _machine(
     name: str,
     choose: Callable[[Observation], None],
+    trunk: tuple[Goal, ...],
     bounce: Bounce,
     place: tuple[Goal, ...],
     limbs: tuple[Goal, ...],
 ) -> StateMachine:
     """Flight, loading, compression, thrust, unloading, and the start from a crouch."""
-    body = (*TRUNK, *limbs, Still(0.002))
+    body = (*trunk, *limbs, Still(0.002))
     soles: tuple[Goal, ...] = (Upright(3.0, ("feet",), 0.08), Facing(3.0, 0.08, ("feet",)))
     ground = (bounce, *body, Facing(1.0, 0.1, ("stance",)))
     states = (
         ControlState(
             "crouch",
-            (ComOver(3.0), ComHeight(3.0, 0.88, 0.15), *TRUNK, Pose(0.02, 0.25), Still(0.002)),
+            (ComOver(3.0), ComHeight(3.0, 0.88, 0.15), *_trunk(0.0, 0.0), Pose(0.02, 0.25), Still(0.002)),
             _up(For(0.5)),
             ("fallen", "jump"),
             choose,
         ),
         ControlState(
             "jump",
-            (replace(bounce, foot="both"), *TRUNK, Pose(0.02, 0.25)),
-            _up(AnyOf((Touching("left_foot"), Touching("right_foot")))),
+            (replace(bounce, foot="both"), *_trunk(0.0, 0.0), Pose(0.02, 0.25)),
+            _up(AllOf((AnyOf((Touching("left_foot"), Touching("right_foot"))), Below(bounce.height - 0.02)))),
             ("fallen", "flight"),
-            releases=("left_foot", "right_foot"),
         ),
         ControlState(
             "flight",
@@ -75,7 +85,7 @@ def _machine(
             releases=("swing",),
         ),
         ControlState(
-            "unloading", ground, _up(Touching("stance"), Below(bounce.height + 0.02)), ("fallen", "flight"), releases=("swing", "heel")
+            "unloading", ground, _up(Touching("stance"), Below(bounce.height + 0.02), Not(Sinking())), ("fallen", "flight"), releases=("swing", "heel")
         ),
         FALLEN,
     )
@@ -88,12 +98,12 @@ def _hopper(options: Options) -> Scenario:
     place = (PlaceFoot(10.0, flight, sinks, height, speed, swings=flight),)
     limbs = (
         MirrorHips(0.3),
-        Bent(0.5, ("right_hip",), -20.0),
-        Bent(0.5, ("right_knee",), 70.0),
+        Bent(0.5, ("right_hip",), -35.0),
+        Bent(0.5, ("right_knee",), 85.0),
         Bent(0.3, ("left_elbow", "right_elbow"), -80.0),
         Pose(0.05, 0.15, only=("head", "left_hand", "right_hand", "right_foot", "chest", "left_toe", "right_toe")),
     )
-    machine = _machine("hopper", keep_leg, bounce, place, limbs)
+    machine = _machine("hopper", keep_leg, _trunk(0.0, 5.0), bounce, place, limbs)
     return Scenario((Role(machine),), floor(options["friction"]), 10.0, "side")
 
 
@@ -108,7 +118,7 @@ def _run(options: Options) -> Scenario:
         Bent(0.3, ("left_elbow", "right_elbow"), -80.0),
         Pose(0.05, 0.15, only=("head", "left_hand", "right_hand", "chest", "left_toe", "right_toe")),
     )
-    machine = _machine("run", swap_legs, bounce, place, limbs)
+    machine = _machine("run", swap_legs, _trunk(4.0, 0.0), bounce, place, limbs)
     return Scenario((Role(machine),), floor(options["friction"]), 10.0, "side")
 
 
