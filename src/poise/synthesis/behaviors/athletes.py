@@ -48,7 +48,10 @@ def _machine(
     """Flight, loading, compression, thrust, unloading, and the start from a crouch."""
     body = (*trunk, *limbs, Still(0.002))
     soles: tuple[Goal, ...] = (Upright(3.0, ("feet",), 0.08), Facing(3.0, 0.08, ("feet",)))
-    ground = (bounce, *body, Facing(1.0, 0.1, ("stance",)))
+    swinging = tuple(g for g in place if isinstance(g, PlaceFoot) and g.foot == "swing")
+    if swinging:
+        swinging += (Upright(1.0, ("swing",), 0.1), Facing(1.0, 0.1, ("swing",)))
+    ground = (bounce, *swinging, *body, Facing(1.0, 0.1, ("stance",)))
     states = (
         ControlState(
             "crouch",
