@@ -24,7 +24,7 @@ import numpy as np
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.goals.conditions import Condition
-from poise.goals.goal import Goal, reads, writes
+from poise.goals.goal import Goal, axis_toward, bodies_named, reads, writes
 from poise.goals.living import turned
 from poise.goals.observation import Observation
 from poise.goals.stepping import OTHER, SwingFoot, outward, swing_foot
@@ -215,6 +215,27 @@ class PlaceFoot(Goal):
         ahead = 0.5 * on_ground * v + self.gain * tempo * (v - _speed(observed, self.speed))
         aside = self.aside * observed.body.scale * outward(observed, side)
         return observed.com[:2] + max(left, 0.0) * v + ahead + aside
+
+
+@dataclass(frozen=True)
+class Straight(Goal):
+    """Limbs swing straight ahead: the axis of each body that points to the figure's left at rest stays there.
+
+    Attributes:
+        weight: Against the second rate of that axis.
+        bodies: Names as in `Upright`.
+        horizon: [s].
+    """
+
+    weight: float
+    bodies: tuple[str, ...] = ("stance leg", "swing leg")
+    horizon: float = 0.1
+
+    def objectives(self, observed: Observation) -> list[Objective]:
+        body = observed.body
+        left = np.array([-body.forward[1], body.forward[0], 0.0])
+        own = [b for name in self.bodies for b in bodies_named(observed, name)]
+        return [axis_toward(observed, b, body.left_axes[b], left, self.weight, self.horizon, "straight") for b in own]
 
 
 @dataclass(frozen=True)

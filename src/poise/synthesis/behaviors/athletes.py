@@ -10,7 +10,7 @@ from poise.goals.goal import Goal
 from poise.goals.living import BreakFall, GiveWay
 from poise.goals.objectives import ComHeight, ComOver, Facing, Pose, Still, Upright
 from poise.goals.observation import Observation
-from poise.goals.running import Below, Bounce, MirrorHips, PlaceFoot, Sinking, keep_leg, land, swap_legs, time_on_ground
+from poise.goals.running import Below, Bounce, MirrorHips, PlaceFoot, Sinking, Straight, keep_leg, land, swap_legs, time_on_ground
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import floor
 from poise.goals.swinging import Bent
@@ -20,6 +20,7 @@ DOWN = Lying(0.65, 0.65)
 """An athlete is down when its center of mass is so low, however fast it sinks and wherever its feet are."""
 FALLEN = ControlState("fallen", (BreakFall(0.3), GiveWay(1.0)), DOWN, releases=("body",))
 TRUNK = 10.0
+LEGS = 2.0
 STIFF = 0.12
 """Weight of the trunk's balance, and how soon it is upright again [s]."""
 
@@ -47,11 +48,11 @@ def _machine(
 ) -> StateMachine:
     """Flight, loading, compression, thrust, unloading, and the start from a crouch."""
     body = (*trunk, *limbs, Still(0.002))
-    soles: tuple[Goal, ...] = (Upright(3.0, ("feet",), 0.08), Facing(3.0, 0.08, ("feet",)))
+    soles: tuple[Goal, ...] = (Upright(3.0, ("stance",), 0.06), Upright(0.3, ("swing",), 0.1), Straight(LEGS))
     swinging = tuple(g for g in place if isinstance(g, PlaceFoot) and g.foot == "swing")
     if swinging:
-        swinging += (Upright(1.0, ("swing",), 0.1), Facing(1.0, 0.1, ("swing",)))
-    ground = (bounce, *swinging, *body, Facing(1.0, 0.1, ("stance",)))
+        swinging += (Upright(0.3, ("swing",), 0.1),)
+    ground = (bounce, *swinging, *body, Straight(LEGS))
     states = (
         ControlState(
             "crouch",
