@@ -31,6 +31,8 @@ from poise.goals.stepping import OTHER, SwingFoot, outward, swing_foot
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, PlaceAcceleration
 
+SETS_DOWN = 0.3
+"""How fast a foot comes down on the ground [m/s]."""
 SHORTEST = 0.02
 """A spring shorter than this part of a grown-up's compression is not asked for its stiffness [m]."""
 SIDEWAYS = 0.3
@@ -181,10 +183,11 @@ class PlaceFoot(Goal):
         phase = min(max(1.0 - left / swings, 0.0), 1.0)
         lift, rate = self.lift * scale, math.pi / swings
         height = observed.ground_height_below(self.foot) + lift * math.sin(math.pi * phase) ** 2
-        speed = lift * rate * math.sin(2.0 * math.pi * phase)
+        height += SETS_DOWN * tempo * max(left, 0.0)
+        speed = lift * rate * math.sin(2.0 * math.pi * phase) - SETS_DOWN * tempo
         bend = 2.0 * lift * rate**2 * math.cos(2.0 * math.pi * phase)
         if left <= 0.0:
-            height, speed, bend = height - 0.02 * scale, -0.3 * tempo, 0.0
+            height, speed, bend = height - 0.02 * scale, -SETS_DOWN * tempo, 0.0
         up = bend + 2.0 / horizon**2 * (height - foot.place[2]) + 2.0 / horizon * (speed - foot.velocity[2])
         most = self.max_acceleration
         across *= min(1.0, most / max(float(np.linalg.norm(across)), 1e-9))
@@ -201,12 +204,13 @@ class PlaceFoot(Goal):
         """How long until the foot lands [s]."""
         tempo = observed.body.tempo
         on_ground, in_air = time_on_ground(self.flight, self.sinks) * tempo, self.flight * tempo
-        if observed.memory.get("landed", -1.0) >= observed.memory.get("airborne", 0.0):  # the other foot carries
-            return max(on_ground - (observed.time - observed.memory["landed"]), 0.02) + in_air
         above = float(observed.com[2]) - _landing_height(observed, self.height)
         rises = float(observed.com_velocity[2])
+        carries = observed.memory.get("landed", -1.0) >= observed.memory.get("airborne", 0.0)
+        if carries and (rises < 0.0 or above < -0.3 * self.sinks * observed.body.scale):  # the other foot
+            return max(on_ground - (observed.time - observed.memory["landed"]), 0.02) + in_air
         falls = (rises + math.sqrt(max(rises**2 + 2.0 * GRAVITY * above, 0.0))) / GRAVITY
-        return falls if self.foot == "stance" else falls + on_ground + in_air
+        return falls if carries or self.foot == "stance" else falls + on_ground + in_air
 
     def target(self, observed: Observation, side: str, left: float) -> Array:
         """Where the middle of the sole lands after so long [m], shape (2,)."""

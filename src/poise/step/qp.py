@@ -187,9 +187,10 @@ def _least_distance(p: _Program, U: Array, start: Array | None) -> tuple[Array |
     sides = np.empty((count, len(p.A) + 1), order="F")
     sides[:, :-1], sides[:, -1] = p.A.T, p.q
     sides = blas.dtrsm(1.0, U, sides, trans_a=1, overwrite_b=1)
-    inverse, _ = lapack.dtrtri(U[free:, free:])
     rows = np.zeros((count - free + len(p.A), count))
-    rows[: count - free, free:], rows[count - free :] = inverse, sides[:, :-1].T
+    if free < count:
+        rows[: count - free, free:], _ = lapack.dtrtri(U[free:, free:])
+    rows[count - free :] = sides[:, :-1].T
     moved = rows @ sides[:, -1]
     lower, upper = np.maximum(p.lower[free:] + moved, -_MOST), np.minimum(p.upper[free:] + moved, _MOST)
     _, primal, dual, pivot, _ = _TRIES[0]

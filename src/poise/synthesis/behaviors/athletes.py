@@ -89,7 +89,7 @@ def _machine(
             releases=("swing",),
         ),
         ControlState(
-            "unloading", ground, _up(Touching("stance"), Below(bounce.height + 0.02), Not(Sinking())), ("fallen", "flight"), releases=("swing", "heel")
+            "unloading", ground, _up(Touching("stance"), Below(bounce.height), Not(Sinking())), ("fallen", "flight"), releases=("swing", "heel")
         ),
         FALLEN,
     )
@@ -116,7 +116,7 @@ def _run(options: Options) -> Scenario:
     bounce = Bounce(300.0, flight, sinks, height, speed)
     swings = 2.0 * flight + time_on_ground(flight, sinks)
     own = {"swings": swings, "lift": options["lift"], "aside": 0.04}
-    place = tuple(PlaceFoot(w, flight, sinks, height, speed, foot, **own) for w, foot in ((10.0, "stance"), (3.0, "swing")))
+    place = tuple(PlaceFoot(w, flight, sinks, height, speed, foot, **own) for w, foot in ((10.0, "stance"), (10.0, "swing")))
     limbs = (
         MirrorHips(0.3),
         Bent(0.3, ("left_elbow", "right_elbow"), -80.0),
