@@ -31,7 +31,9 @@ from poise.goals.stepping import OTHER, SwingFoot, outward, swing_foot
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, PlaceAcceleration
 
-SETS_DOWN = 0.3
+EARLY = 0.03
+"""A foot is over its place so long before it lands [s]."""
+SETS_DOWN = 0.6
 """How fast a foot comes down on the ground [m/s]."""
 SHORTEST = 0.02
 """A spring shorter than this part of a grown-up's compression is not asked for its stiffness [m]."""
@@ -178,7 +180,7 @@ class PlaceFoot(Goal):
         tempo, scale, foot = observed.body.tempo, observed.body.scale, self._foot(observed)
         left, swings, horizon = self._left(observed), self.swings * tempo, self.horizon * tempo
         goal = self.target(observed, foot.side, left)
-        span = max(left, horizon)
+        span = max(left - EARLY * tempo, horizon)
         across = 6.0 * (goal - foot.place[:2]) / span**2 - 4.0 * foot.velocity[:2] / span
         phase = min(max(1.0 - left / swings, 0.0), 1.0)
         lift, rate = self.lift * scale, math.pi / swings
@@ -272,10 +274,12 @@ class MirrorHips(Goal):
 
 @dataclass(frozen=True)
 class Sinking(Condition):
-    """The center of mass moves down."""
+    """The center of mass moves down, or up slower than a speed [m/s]."""
+
+    speed: float = 0.0
 
     def holds(self, observed: Observation) -> bool:
-        return float(observed.com_velocity[2]) < 0.0
+        return float(observed.com_velocity[2]) < self.speed * observed.body.tempo
 
 
 @reads("swing")

@@ -84,7 +84,7 @@ def _machine(
         ControlState(
             "thrust",
             ground,
-            _up(Touching("stance"), Below(bounce.height - 0.03)),
+            _up(Touching("stance"), Below(bounce.height), AnyOf((Below(bounce.height - 0.03), Sinking(2.5 * bounce.flight)))),
             ("fallen", "unloading", "flight"),
             releases=("swing",),
         ),
